@@ -1,0 +1,73 @@
+//! The tool for the desk and the CI: joins reports, takes baselines over.
+//!
+//! Not a library: what is public is for the two binaries, `plimsoll` and
+//! `cargo-plimsoll`. Arguments are read in `args`, files in `reports` and
+//! `project`; each command has a module, and `out` is the one that prints.
+#![forbid(unsafe_code)]
+
+mod accept;
+mod args;
+mod atomic;
+mod diff;
+mod out;
+mod project;
+mod report;
+mod reports;
+mod status;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+
+use args::{Cli, Command};
+use out::Out;
+use status::{ExitStatus, Refused};
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    // `cargo plimsoll accept x` runs `cargo-plimsoll plimsoll accept x`.
+    let by_cargo = arguments.get(1).is_some_and(|first| first == "plimsoll");
+    if by_cargo {
+        arguments.remove(1);
+    }
+    let name = if by_cargo {
+        "cargo plimsoll"
+    } else {
+        "plimsoll"
+    };
+    let parsed = Cli::command()
+        .bin_name(name)
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let status = match parsed {
+        Ok(cli) => run(cli, name),
+        Err(err) => {
+            // Nobody is left to be told where even this cannot be printed.
+            let _ = err.print();
+            if err.use_stderr() {
+                ExitStatus::Usage
+            } else {
+                ExitStatus::Passed
+            }
+        }
+    };
+    status.into()
+}
+
+fn run(cli: Cli, name: &str) -> ExitStatus {
+    let mut out = Out::new();
+    let done = match cli.command {
+        Command::Report(args) => report::run(&args, &mut out),
+        Command::Accept(args) => accept::run(&args, name, &mut out),
+    };
+    match done {
+        Ok(()) => ExitStatus::Passed,
+        Err(err) => {
+            out.error(&format!("{err:#}"));
+            err.downcast_ref()
+                .map_or(ExitStatus::OwnFailure, Refused::status)
+        }
+    }
+}

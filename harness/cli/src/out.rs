@@ -1,0 +1,144 @@
+use std::env;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+/// Standard output and standard error.
+///
+/// A reader that goes away (`plimsoll report | head`) is no failure: what is
+/// left is not printed, and the work goes on.
+pub(crate) struct Out {
+    color: bool,
+    error_color: bool,
+    closed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Paint {
+    Bold,
+    Green,
+    Red,
+    Yellow,
+}
+
+impl Out {
+    pub(crate) fn new() -> Self {
+        Out {
+            color: wants_color(io::stdout().is_terminal()),
+            error_color: wants_color(io::stderr().is_terminal()),
+            closed: false,
+        }
+    }
+
+    /// Whether standard output is to have colours.
+    pub(crate) fn color(&self) -> bool {
+        self.color
+    }
+
+    /// In a colour, if standard output is to have them.
+    pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
+        painted(self.color, paint, text)
+    }
+
+    pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        let mut stdout = io::stdout().lock();
+        match stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush())
+        {
+            Err(err) if err.kind() == ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    pub(crate) fn error(&self, message: &str) {
+        self.message(Paint::Red, "error", message);
+    }
+
+    pub(crate) fn warning(&self, message: &str) {
+        self.message(Paint::Yellow, "warning", message);
+    }
+
+    pub(crate) fn note(&self, message: &str) {
+        self.message(Paint::Bold, "note", message);
+    }
+
+    fn message(&self, paint: Paint, word: &str, message: &str) {
+        let word = painted(self.error_color, paint, &format!("{word}:"));
+        // Not `eprintln!`, which panics where standard error is closed.
+        let _ = writeln!(io::stderr(), "{word} {message}");
+    }
+}
+
+/// As <https://no-color.org> and <https://bixense.com/clicolors> have it.
+fn wants_color(terminal: bool) -> bool {
+    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let forced =
+        env::var_os("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0");
+    let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+    !is_set("NO_COLOR") && (forced || terminal && !dumb)
+}
+
+fn painted(color: bool, paint: Paint, text: &str) -> String {
+    if !color {
+        return text.to_owned();
+    }
+    let code = match paint {
+        Paint::Bold => "1",
+        Paint::Green => "32",
+        Paint::Red => "1;31",
+        Paint::Yellow => "33",
+    };
+    format!("\x1b[{code}m{text}\x1b[0m")
+}
+
+/// Text from a file, for a terminal: in place of what would move the cursor,
+/// change colours, turn the direction of reading or not be seen, its escape.
+/// Line feeds stay.
+pub(crate) fn safe(text: &str) -> String {
+    let unsafe_char = |char: char| {
+        char.is_control() && char != '\n'
+            || matches!(char,
+                '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+    };
+    let mut safe = String::with_capacity(text.len());
+    for char in text.chars() {
+        if unsafe_char(char) {
+            safe.extend(char.escape_unicode());
+        } else {
+            safe.push(char);
+        }
+    }
+    safe
+}
+
+/// Of one line, and of bearable length.
+pub(crate) fn safe_line(text: &str) -> String {
+    const LONGEST: usize = 200;
+    let cut = match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    };
+    safe(&cut).replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes() {
+        assert_eq!(
+            safe("a\n\u{1b}[31mb\t\u{202e}ü"),
+            "a\n\\u{1b}[31mb\\u{9}\\u{202e}ü"
+        );
+        assert_eq!(safe_line("a\nb"), "a\\nb");
+        assert_eq!(safe_line(&"ä".repeat(300)), format!("{}…", "ä".repeat(200)));
+    }
+}

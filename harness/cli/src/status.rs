@@ -1,0 +1,89 @@
+use std::fmt;
+use std::process::ExitCode;
+
+use plimsoll_core::judge::Verdict;
+
+/// What the process exits with.
+///
+/// | status | meaning |
+/// |---|---|
+/// | 0 | within, or improved; for a command that decides nothing: done |
+/// | 1 | regressed |
+/// | 2 | usage |
+/// | 3 | inconclusive, failed, or it does not build |
+/// | 4 | broken |
+/// | 5 | plimsoll's own failure |
+///
+/// These are plimsoll's; what `git bisect run` is told is translated from them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExitStatus {
+    Passed,
+    Regressed,
+    Usage,
+    NoVerdict,
+    Broken,
+    OwnFailure,
+}
+
+impl ExitStatus {
+    fn code(self) -> u8 {
+        match self {
+            ExitStatus::Passed => 0,
+            ExitStatus::Regressed => 1,
+            ExitStatus::Usage => 2,
+            ExitStatus::NoVerdict => 3,
+            ExitStatus::Broken => 4,
+            ExitStatus::OwnFailure => 5,
+        }
+    }
+}
+
+impl From<Verdict> for ExitStatus {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Within | Verdict::Improved => ExitStatus::Passed,
+            Verdict::Regressed => ExitStatus::Regressed,
+            Verdict::Inconclusive | Verdict::Failed => ExitStatus::NoVerdict,
+            Verdict::Broken => ExitStatus::Broken,
+        }
+    }
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        ExitCode::from(status.code())
+    }
+}
+
+/// An error with a status of its own; any other is plimsoll's own failure.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    status: ExitStatus,
+    message: String,
+}
+
+impl Refused {
+    pub(crate) fn with_status(status: ExitStatus, message: impl Into<String>) -> anyhow::Error {
+        anyhow::Error::new(Self {
+            status,
+            message: message.into(),
+        })
+    }
+
+    /// What the command line asks for is impossible as it stands.
+    pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+        Self::with_status(ExitStatus::Usage, message)
+    }
+
+    pub(crate) fn status(&self) -> ExitStatus {
+        self.status
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refused {}

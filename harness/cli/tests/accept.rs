@@ -1,0 +1,466 @@
+//! `plimsoll accept`, the real binary over reports made by hand.
+
+mod project;
+
+use insta::assert_snapshot;
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{Finding, Standing, Subject};
+use plimsoll_core::{FoldedStack, Rate};
+
+use project::{Project, finding, regressed, report};
+
+const RATE: Rate = Rate {
+    objects: 1.0,
+    bytes: 96.0,
+};
+
+fn leaky() -> Project {
+    let project = Project::new();
+    project.leave(&regressed("r1", "lru_churn", "main lru::fill", RATE), 0);
+    project
+}
+
+#[test]
+fn a_first_allowance() {
+    let project = leaky();
+    let args = [
+        "accept",
+        "lru_churn",
+        "--reason",
+        "the index",
+        "--issue",
+        "https://example.org/7",
+    ];
+    assert_snapshot!(project.plimsoll(&args), @r#"
+    baselines/lru_churn.toml (new)
+      + # What this scenario may grow per iteration, as agreed with `plimsoll accept`.
+      + format = 1
+      +
+      + [measured]
+      + target = "x86_64-unknown-linux-gnu"
+      + profile = "debug"
+      + toolchain = "rustc 1.95.0"
+      + jemalloc = "5.3.0"
+      + sample-interval = 1
+      + iterations = 1024
+      +
+      + [[allow]]
+      + stack = [
+      +     "main",
+      +     "lru::fill",
+      + ]
+      + objects = 1.0
+      + bytes = 96.0
+      + law = "linear"
+      + reason = "the index"
+      + issue = "https://example.org/7"
+    lru_churn: accepted 1 allowance; commit the file
+    --- 0
+    "#);
+    let written = project.read("baselines/lru_churn.toml");
+    assert!(written.contains("reason = \"the index\""), "{written}");
+
+    assert_snapshot!(project.plimsoll(&args), @"
+    baselines/lru_churn.toml: has it all, nothing changes
+    --- 0
+    ");
+    assert_eq!(project.read("baselines/lru_churn.toml"), written);
+    // And nothing is left beside it.
+    assert_eq!(
+        std::fs::read_dir(project.path("baselines"))
+            .unwrap()
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn what_people_wrote_stays() {
+    let project = leaky();
+    project.write(
+        "baselines/lru_churn.toml",
+        "# ours\nformat = 1\n\n[[allow]]\nstack = ['other'] # kept\nobjects = 1\nbytes = 8\n\
+         law = 'linear'\n\n# why\n[[allow]]\nstack = ['main', 'lru::fill']\nlaw = 'linear'\n\
+         objects = 0.5 # half\nbytes = 48\nreason = 'because'\n",
+    );
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @r#"
+    baselines/lru_churn.toml
+        format = 1
+
+      + [measured]
+      + target = "x86_64-unknown-linux-gnu"
+      + profile = "debug"
+      + toolchain = "rustc 1.95.0"
+      + jemalloc = "5.3.0"
+      + sample-interval = 1
+      + iterations = 1024
+      +
+        [[allow]]
+        stack = ['other'] # kept
+      …
+        stack = ['main', 'lru::fill']
+        law = 'linear'
+      - objects = 0.5 # half
+      - bytes = 48
+      + objects = 1.0 # half
+      + bytes = 96.0
+        reason = 'because'
+    lru_churn: accepted 1 allowance; commit the file
+    --- 0
+    "#);
+    assert_snapshot!(project.read("baselines/lru_churn.toml"), @r#"
+    # ours
+    format = 1
+
+    [measured]
+    target = "x86_64-unknown-linux-gnu"
+    profile = "debug"
+    toolchain = "rustc 1.95.0"
+    jemalloc = "5.3.0"
+    sample-interval = 1
+    iterations = 1024
+
+    [[allow]]
+    stack = ['other'] # kept
+    objects = 1
+    bytes = 8
+    law = 'linear'
+
+    # why
+    [[allow]]
+    stack = ['main', 'lru::fill']
+    law = 'linear'
+    objects = 1.0 # half
+    bytes = 96.0
+    reason = 'because'
+    "#);
+}
+
+#[test]
+fn as_a_subcommand_of_cargo() {
+    let project = leaky();
+    let program = env!("CARGO_BIN_EXE_cargo-plimsoll");
+    let ran = project.run(program, &["plimsoll", "accept", "lru_churn"], &[]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(project.exists("baselines/lru_churn.toml"));
+}
+
+#[test]
+fn sites_and_resources() {
+    let project = Project::new();
+    let site = Subject::Site {
+        frames: FoldedStack(vec!["a".to_owned(), "b".to_owned()]),
+        stacks: 9,
+    };
+    let mut report = regressed("r1", "http::echo", "main x", RATE);
+    report.findings = vec![
+        Finding {
+            subject: Subject::Descriptors,
+            frames: Vec::new(),
+            ..finding("", RATE)
+        },
+        Finding {
+            subject: site,
+            error: Rate {
+                objects: 0.0,
+                bytes: 0.01,
+            },
+            ..finding("a b", RATE)
+        },
+        Finding {
+            standing: Standing::Allowed,
+            verdict: Verdict::Within,
+            ..finding("ok", RATE)
+        },
+    ];
+    project.leave(&report, 0);
+    let ran = project.plimsoll(&["accept", "http::echo"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    let written = project.read("baselines/http++echo.toml");
+    assert_snapshot!(written.split_once("[[allow]]").unwrap().1, @r#"
+
+    stack = [
+        "...",
+        "a",
+        "b",
+    ]
+    objects = 1.0
+    bytes = 96.01
+    law = "linear"
+
+    [[allow]]
+    resource = "descriptors"
+    objects = 1.0
+    law = "linear"
+    "#);
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let project = leaky();
+    let ran = project.plimsoll_with(&["accept", "lru_churn", "--dry-run"], &[("CI", "true")]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(
+        ran.stdout
+            .ends_with("lru_churn: would accept 1 allowance\n"),
+        "{ran}"
+    );
+    assert!(!project.exists("baselines"));
+}
+
+#[test]
+fn not_under_ci() {
+    let project = leaky();
+    let ran = project.plimsoll_with(&["accept", "lru_churn"], &[("CI", "true")]);
+    assert_snapshot!(ran, @"
+    --- 2
+    error: this is a CI (the variable CI is set): a baseline is agreed to by a person
+      hint: run `cargo test --test leaks` and `plimsoll accept lru_churn` where you work, and commit what changes
+    ");
+    assert!(!project.exists("baselines"));
+    for no_ci in ["", "false", "0"] {
+        let ran = project.plimsoll_with(&["accept", "lru_churn"], &[("CI", no_ci)]);
+        assert_eq!(ran.status, Some(0), "{ran}");
+    }
+}
+
+#[test]
+fn nothing_to_accept() {
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    lru_churn: nothing to accept, it is within
+    --- 0
+    ");
+    assert!(!project.exists("baselines"));
+}
+
+#[test]
+fn nothing_trustworthy() {
+    let project = leaky();
+    let refused = |verdict| {
+        project.leave(&report("r1", "http::echo", verdict), 0);
+        // One that could be accepted is named beside it: all or nothing.
+        let ran = project.plimsoll(&["accept", "lru_churn", "http::echo"]);
+        assert!(!project.exists("baselines"));
+        ran
+    };
+    assert_snapshot!(refused(Verdict::Failed), @"
+    --- 3
+    error: http::echo: nothing was accepted: its workload failed, and what grew until then says little
+      hint: mend the workload, and measure again
+    ");
+    assert_snapshot!(refused(Verdict::Broken), @"
+    --- 4
+    error: http::echo: nothing was accepted: its measurement cannot be trusted
+      hint: `plimsoll report` says what was wrong; mend that, and measure again
+    ");
+    assert_snapshot!(refused(Verdict::Inconclusive), @"
+    --- 3
+    error: http::echo: nothing was accepted: its run was inconclusive: what it would take to pass is not known
+      hint: give the scenario a larger budget, and measure again
+    ");
+}
+
+#[test]
+fn which_scenario() {
+    let project = leaky();
+    assert_snapshot!(project.plimsoll(&["accept", "lru_chrn"]), @"
+    --- 2
+    error: no scenario lru_chrn in the last run
+      expected one of: http::echo, lru_churn
+    ");
+    assert_snapshot!(project.plimsoll(&["accept", "http::echo"]), @"
+    --- 5
+    error: http::echo has no result: it left no report in this run
+      hint: measure it with `cargo test --test leaks -- http::echo`
+    ");
+    assert_snapshot!(project.plimsoll(&["accept"]), @"
+    --- 2
+    error: the following required arguments were not provided:
+      <SCENARIO>...
+
+    Usage: plimsoll accept <SCENARIO>...
+
+    For more information, try '--help'.
+    ");
+    let ran = project.plimsoll(&["accept", "../../x"]);
+    assert_eq!(ran.status, Some(2), "{ran}");
+}
+
+#[test]
+fn one_name_in_two_packages() {
+    let project = leaky();
+    let mut other = regressed("r2", "lru_churn", "main other", RATE);
+    other.run.package = "other".to_owned();
+    project.leave(&other, 1);
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    --- 2
+    error: lru_churn is the name of several scenarios
+        demo (test target leaks)
+        other (test target leaks)
+      hint: say which one is meant with --package
+    ");
+    std::fs::create_dir(project.path("other/baselines")).unwrap();
+    let ran = project.plimsoll(&["accept", "lru_churn", "--package", "other"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(
+        project
+            .read("other/baselines/lru_churn.toml")
+            .contains("\"other\"")
+    );
+    assert!(!project.exists("baselines"));
+}
+
+#[test]
+fn the_newest_run_of_each_target() {
+    let project = leaky();
+    let mut other = report("r2", "pool", Verdict::Within);
+    other.run.target = "slow".to_owned();
+    other.run.scenarios = vec!["pool".to_owned()];
+    project.leave(&other, 5);
+    let ran = project.plimsoll(&["accept", "--all"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(
+        ran.stdout
+            .contains("pool: nothing to accept, it is within\n"),
+        "{ran}"
+    );
+    assert!(project.exists("baselines/lru_churn.toml"));
+}
+
+#[test]
+fn an_older_run_is_not_taken_unasked() {
+    let project = leaky();
+    project.leave(&report("r2", "http::echo", Verdict::Within), 5);
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    --- 5
+    error: lru_churn has no result: it left no report in this run
+      hint: measure it with `cargo test --test leaks -- lru_churn`, or take an earlier run's with `--run r1`
+    ");
+    let ran = project.plimsoll(&["accept", "lru_churn", "--run", "r1"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+}
+
+#[test]
+fn expired() {
+    let project = Project::new();
+    project.write(
+        "baselines/lru_churn.toml",
+        "format = 1\n[[allow]]\nstack = ['main']\nobjects = 1.0\nbytes = 96.0\nlaw = 'linear'\n\
+         expires = 2001-01-01\n",
+    );
+    let mut report = regressed("r1", "lru_churn", "main", RATE);
+    report.findings[0].standing = Standing::Expired;
+    report.findings[0].reason = Some("until the spring".to_owned());
+    project.leave(&report, 0);
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    --- 2
+    error: lru_churn: an allowance has expired
+      its reason: until the spring
+      hint: say until when it holds, with `--expires YYYY-MM-DD` or `--expires never`
+    ");
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn", "--expires", "2020-02-30"]), @"
+    --- 2
+    error: invalid value '2020-02-30' for '--expires <DATE>': expected a day that is in the calendar, or `never`
+
+    For more information, try '--help'.
+    ");
+    let ran = project.plimsoll(&["accept", "lru_churn", "--expires", "2002-01-01"]);
+    assert_eq!(ran.status, Some(2), "{ran}");
+    let ran = project.plimsoll(&["accept", "lru_churn", "--expires", "9999-01-01"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(
+        project
+            .read("baselines/lru_churn.toml")
+            .ends_with("expires = 9999-01-01\n")
+    );
+    let ran = project.plimsoll(&["accept", "lru_churn", "--expires", "never"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(!project.read("baselines/lru_churn.toml").contains("expires"));
+}
+
+#[test]
+fn a_baseline_that_cannot_be_read() {
+    let project = leaky();
+    project.write("baselines/lru_churn.toml", "format = 3\n");
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    --- 5
+    error: baselines/lru_churn.toml:1: written by a newer plimsoll
+      expected format 1 or older, found 3
+      hint: upgrade, or remove the file and re-record with `plimsoll accept lru_churn`
+    ");
+    project.write("baselines/lru_churn.toml", "format = 1\n[[alow]]\n");
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    --- 5
+    error: baselines/lru_churn.toml:2: unknown key `alow`
+      expected one of `format`, `measured`, `allow`
+      hint: did you mean `allow`?
+    ");
+    assert_eq!(
+        project.read("baselines/lru_churn.toml"),
+        "format = 1\n[[alow]]\n"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn modes_and_links() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = leaky();
+    let mode = || {
+        project
+            .path("baselines/lru_churn.toml")
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode()
+    };
+    let ran = project.plimsoll(&["accept", "lru_churn"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    // As for any new file, so that others can read what is committed.
+    assert_eq!(
+        mode() & 0o777,
+        project
+            .path("Cargo.toml")
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
+    );
+
+    // A link in the place of a file is replaced, not written through.
+    std::fs::rename(
+        project.path("baselines/lru_churn.toml"),
+        project.path("mine"),
+    )
+    .unwrap();
+    std::os::unix::fs::symlink(
+        project.path("mine"),
+        project.path("baselines/lru_churn.toml"),
+    )
+    .unwrap();
+    let mine = project.read("mine");
+    let ran = project.plimsoll(&["accept", "lru_churn", "--reason", "new"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert_eq!(project.read("mine"), mine);
+    assert!(
+        project
+            .read("baselines/lru_churn.toml")
+            .contains("reason = \"new\"")
+    );
+}
+
+#[test]
+fn a_package_of_elsewhere() {
+    let project = Project::new();
+    let mut report = regressed("r1", "lru_churn", "main", RATE);
+    report.run.package = "elsewhere".to_owned();
+    project.leave(&report, 0);
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    --- 2
+    error: lru_churn is a scenario of the package elsewhere, which is not in this workspace
+      hint: say where it is with --manifest-path
+    ");
+}

@@ -1,0 +1,327 @@
+//! `plimsoll report`, the real binary over reports made by hand.
+
+mod project;
+
+use insta::assert_snapshot;
+use plimsoll_core::Rate;
+use plimsoll_core::judge::Verdict;
+
+use project::{Project, regressed, report, set_time};
+
+const RATE: Rate = Rate {
+    objects: 1.0,
+    bytes: 96.0,
+};
+
+#[test]
+fn one_run_together() {
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    project.leave(&regressed("r1", "http::echo", "main echo", RATE), 1);
+    assert_snapshot!(project.plimsoll(&["report"]), @"
+    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
+
+    http::echo: 1 stack keeps growing (1,024 iterations, exact)
+
+      +96 B  +1.00 objects per iteration, linear     allowed 0 B     new
+        echo                                          src/lib.rs:7
+        └ main                                        src/lib.rs:7
+
+      at 1,000 iterations a second: 1 GiB in 3.1 h
+      a cache larger than the ladder reached looks like this too: make it smaller in
+      the scenario, or raise the budget
+
+      files: target/plimsoll/demo/leaks/http::echo/
+      if this is meant: cargo plimsoll accept http::echo
+
+    2 scenarios: 1 within, 1 regressed (run r1)
+    --- 0
+    ");
+}
+
+#[test]
+fn what_left_no_report_has_no_result() {
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    assert_snapshot!(project.plimsoll(&["report"]), @"
+    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
+    http::echo: no result, it left no report in this run
+
+    2 scenarios: 1 within, 1 no result (run r1)
+    --- 0
+    ");
+}
+
+#[test]
+fn the_newest_run_alone() {
+    let project = Project::new();
+    project.leave(&report("old", "lru_churn", Verdict::Within), 0);
+    project.leave(&report("new", "http::echo", Verdict::Within), 1);
+    assert_snapshot!(project.plimsoll(&["report"]), @"
+    lru_churn: no result, it left no report in this run
+    http::echo: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
+
+    2 scenarios: 1 within, 1 no result (run new)
+    --- 0
+    note: 1 report of other runs left out
+    ");
+    assert_snapshot!(project.plimsoll(&["report", "--run", "old"]), @"
+    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
+    http::echo: no result, it left no report in this run
+
+    2 scenarios: 1 within, 1 no result (run old)
+    --- 0
+    note: 1 report of other runs left out
+    ");
+    assert_snapshot!(project.plimsoll(&["report", "--run", "none"]), @"
+    --- 5
+    error: target/plimsoll: no report of run none
+      runs that left reports: new, old
+    ");
+}
+
+#[test]
+fn as_old_as_each_other_the_last_id_is_taken() {
+    let project = Project::new();
+    project.leave(&report("b", "lru_churn", Verdict::Within), 0);
+    project.leave(&report("a", "http::echo", Verdict::Within), 0);
+    let ran = project.plimsoll(&["report"]);
+    assert!(ran.stdout.contains("(run b)"), "{ran}");
+}
+
+#[test]
+fn json() {
+    let project = Project::new();
+    let path = project.leave(&regressed("r1", "lru_churn", "main fill", RATE), 0);
+    let ran = project.plimsoll(&["report", "--format", "json"]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""));
+    let joined: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let one = std::fs::read(path).unwrap();
+    let one: serde_json::Value = serde_json::from_slice(&one).unwrap();
+    assert_eq!(joined["scenarios"][0]["report"], one);
+    let (head, rest) = ran.stdout.split_once("\"report\": {").unwrap();
+    let (_, tail) = rest.split_once("\n      }\n    },").unwrap();
+    assert_snapshot!(format!("{head}…{tail}"), @r#"
+    {
+      "version": 1,
+      "run": "r1",
+      "verdict": "regressed",
+      "scenarios": [
+        {
+          "package": "demo",
+          "target": "leaks",
+          "scenario": "lru_churn",
+          "verdict": "regressed",
+          "problem": null,
+          …
+        {
+          "package": "demo",
+          "target": "leaks",
+          "scenario": "http::echo",
+          "verdict": "no result",
+          "problem": "it left no report in this run",
+          "report": null
+        }
+      ]
+    }
+    "#);
+}
+
+#[test]
+fn json_of_what_has_no_result_is_not_green() {
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    let ran = project.plimsoll(&["report", "--format", "json"]);
+    assert!(
+        ran.stdout.contains("\n  \"verdict\": \"no result\","),
+        "{ran}"
+    );
+    project.leave(&report("r1", "http::echo", Verdict::Improved), 0);
+    let ran = project.plimsoll(&["report", "--format", "json"]);
+    assert!(
+        ran.stdout.contains("\n  \"verdict\": \"improved\","),
+        "{ran}"
+    );
+}
+
+#[test]
+fn several_targets_in_a_stable_order() {
+    let project = Project::new();
+    for (package, target) in [("other", "leaks"), ("demo", "slow"), ("demo", "leaks")] {
+        let mut report = report("r1", "http::echo", Verdict::Within);
+        report.run.package = package.to_owned();
+        report.run.target = target.to_owned();
+        project.leave(&report, 0);
+    }
+    let ran = project.plimsoll(&["report", "--format", "json"]);
+    let joined: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let scenarios = joined["scenarios"].as_array().unwrap().iter();
+    let order = scenarios.map(|one| {
+        let word = |key: &str| one[key].as_str().unwrap().to_owned();
+        [
+            word("package"),
+            word("target"),
+            word("scenario"),
+            word("verdict"),
+        ]
+        .join(" ")
+    });
+    assert_snapshot!(order.collect::<Vec<_>>().join("\n"), @"
+    demo leaks lru_churn no result
+    demo leaks http::echo within
+    demo slow lru_churn no result
+    demo slow http::echo within
+    other leaks lru_churn no result
+    other leaks http::echo within
+    ");
+}
+
+#[test]
+fn without_reports() {
+    let project = Project::new();
+    assert_snapshot!(project.plimsoll(&["report"]), @"
+    --- 5
+    error: no reports in target/plimsoll: there is no such folder
+      hint: measure first, with `cargo test --test leaks`
+    ");
+    std::fs::create_dir_all(project.path("target/plimsoll")).unwrap();
+    assert_snapshot!(project.plimsoll(&["report"]), @"
+    --- 5
+    error: no reports in target/plimsoll
+      hint: measure first, with `cargo test --test leaks`
+    ");
+}
+
+#[test]
+fn a_folder_from_elsewhere() {
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    std::fs::rename(project.path("target/plimsoll"), project.path("shard 1")).unwrap();
+    let ran = project.plimsoll(&["report", "."]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    // Without a project around it, `target/plimsoll` is where one would look.
+    std::fs::remove_file(project.path("Cargo.toml")).unwrap();
+    std::fs::rename(project.path("shard 1"), project.path("target/plimsoll")).unwrap();
+    let ran = project.plimsoll(&["report"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+}
+
+#[test]
+fn an_unreadable_report_is_no_result() {
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    let path = project.leave(&report("r1", "http::echo", Verdict::Within), 1);
+    std::fs::write(&path, "{\"version\": 1, \u{1b}[2J").unwrap();
+    let ran = project.plimsoll(&["report"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(!ran.to_string().contains('\u{1b}'), "{ran}");
+    assert!(
+        ran.stdout
+            .contains("http::echo: no result, its report cannot be read: "),
+        "{ran}"
+    );
+}
+
+#[test]
+fn an_unreadable_report_of_an_unknown_run_is_not_passed_over() {
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    project.write(
+        "target/plimsoll/other/leaks/x/report.json",
+        "{\"version\": 2}",
+    );
+    let path = project.path("target/plimsoll/other/leaks/x/report.json");
+    set_time(&path, 1);
+    assert_snapshot!(project.plimsoll(&["report"]), @"
+    --- 5
+    error: target/plimsoll/other/leaks/x/report.json: written by a newer plimsoll: expected format 1 or older, found 2
+      it is newer than every report that can be read
+      hint: measure again with `cargo test --test leaks`, or name a run with `--run r1`
+    ");
+    // It was there before: not this run's.
+    set_time(&path, 0);
+    let ran = project.plimsoll(&["report"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(
+        ran.stderr
+            .starts_with("warning: target/plimsoll/other/leaks/x/report.json: "),
+        "{ran}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed() {
+    let project = Project::new();
+    let path = project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    let dir = path.parent().unwrap();
+    std::fs::rename(dir, project.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(project.path("elsewhere"), dir).unwrap();
+    let ran = project.plimsoll(&["report"]);
+    assert_eq!(ran.status, Some(5), "{ran}");
+}
+
+#[test]
+fn colours_where_they_are_wanted() {
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    let colored = |env: &[(&str, &str)]| {
+        project
+            .plimsoll_with(&["report"], env)
+            .stdout
+            .contains('\u{1b}')
+    };
+    assert!(!colored(&[]));
+    assert!(colored(&[("CLICOLOR_FORCE", "1")]));
+    assert!(!colored(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    use std::process::{Command, Stdio};
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .arg("report")
+        .arg(project.path("target"))
+        .stdout(Stdio::from(writer))
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn usage() {
+    let project = Project::new();
+    assert_eq!(project.plimsoll(&[]).status, Some(2));
+    assert_eq!(project.plimsoll(&["--help"]).status, Some(0));
+    assert_eq!(
+        project.plimsoll(&["report", "--format", "xml"]).status,
+        Some(2)
+    );
+    assert_snapshot!(project.plimsoll(&["repot"]), @"
+    --- 2
+    error: unrecognized subcommand 'repot'
+
+      tip: some similar subcommands exist: 'accept', 'report'
+
+    Usage: plimsoll <COMMAND>
+
+    For more information, try '--help'.
+    ");
+    let cargo = project.run(
+        env!("CARGO_BIN_EXE_cargo-plimsoll"),
+        &["plimsoll", "report", "-h"],
+        &[],
+    );
+    assert!(
+        cargo
+            .stdout
+            .contains("Usage: cargo plimsoll report [OPTIONS] [DIR]"),
+        "{cargo}"
+    );
+}

@@ -1,0 +1,30 @@
+//! Any text is a name: normalising it twice is normalising it once, and a stack
+//! of such names folds to something.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plimsoll_core::fold::{Normalization, fold, normalize_frame};
+use plimsoll_core::{Avma, SourceFrame, SymbolTableBuilder};
+
+fuzz_target!(|text: &str| {
+    let stable = normalize_frame(text);
+    assert_eq!(normalize_frame(&stable), stable);
+
+    let mut builder = SymbolTableBuilder::new();
+    let mut stack = Vec::new();
+    for (address, line) in (0..).map(Avma).zip(text.lines().take(64)) {
+        let (function, file) = match line.split_once(" @ ") {
+            Some((function, file)) => (function, Some(file.to_owned())),
+            None => (line, None),
+        };
+        let frame = SourceFrame {
+            function: function.to_owned(),
+            file,
+            line: None,
+        };
+        builder.insert(address, vec![frame]);
+        stack.push(address);
+    }
+    let folded = fold(&builder.build(), &stack, &Normalization::default());
+    assert!(!folded.stack.frames().is_empty());
+});

@@ -1,0 +1,170 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// A day of the calendar, from year 1 to 9999.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Date {
+    year: u16,
+    month: u8,
+    day: u8,
+}
+
+impl Date {
+    /// The day, where the (proleptic Gregorian) calendar has it.
+    pub fn new(year: u16, month: u8, day: u8) -> Option<Date> {
+        let valid = (1..=9999).contains(&year)
+            && (1..=12).contains(&month)
+            && (1..=days_in(year, month)).contains(&day);
+        valid.then_some(Date { year, month, day })
+    }
+
+    /// The day in UTC of a number of seconds since 1970, where it is one of
+    /// those that a `Date` can be.
+    pub fn from_unix_seconds(seconds: u64) -> Option<Date> {
+        // By years and then months: a few thousand steps at most, once a run.
+        let mut days = seconds / 86_400;
+        let mut year = 1970;
+        loop {
+            let length = if is_leap(year) { 366 } else { 365 };
+            if days < length {
+                break;
+            }
+            days -= length;
+            year += 1;
+            if year > 9999 {
+                return None;
+            }
+        }
+        let mut month = 1;
+        while days >= u64::from(days_in(year, month)) {
+            days -= u64::from(days_in(year, month));
+            month += 1;
+        }
+        Date::new(year, month, u8::try_from(days + 1).ok()?)
+    }
+
+    /// From 1 to 9999.
+    pub fn year(self) -> u16 {
+        self.year
+    }
+
+    /// From 1 to 12.
+    pub fn month(self) -> u8 {
+        self.month
+    }
+
+    /// From 1.
+    pub fn day(self) -> u8 {
+        self.day
+    }
+}
+
+/// `YYYY-MM-DD`.
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+    }
+}
+
+/// Of `YYYY-MM-DD`, and nothing else. The error says what was expected.
+impl FromStr for Date {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Date, &'static str> {
+        const EXPECTED: &str = "expected a day as `YYYY-MM-DD`";
+        let bytes = text.as_bytes();
+        let shape = bytes.len() == 10
+            && bytes.iter().enumerate().all(|(index, byte)| match index {
+                4 | 7 => *byte == b'-',
+                _ => byte.is_ascii_digit(),
+            });
+        if !shape {
+            return Err(EXPECTED);
+        }
+        let year = text[..4].parse().map_err(|_| EXPECTED)?;
+        let month = text[5..7].parse().map_err(|_| EXPECTED)?;
+        let day = text[8..].parse().map_err(|_| EXPECTED)?;
+        Date::new(year, month, day).ok_or("expected a day that is in the calendar")
+    }
+}
+
+fn is_leap(year: u16) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+}
+
+fn days_in(year: u16, month: u8) -> u8 {
+    match month {
+        2 if is_leap(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn parsed(text: &str) -> String {
+        text.parse::<Date>()
+            .map_or_else(|err| format!("error: {err}"), |date| date.to_string())
+    }
+
+    #[test]
+    fn days() {
+        assert_eq!(parsed("2027-01-31"), "2027-01-31");
+        assert_eq!(parsed("2028-02-29"), "2028-02-29");
+        assert_eq!(parsed("2000-02-29"), "2000-02-29");
+    }
+
+    #[test]
+    fn no_days() {
+        for text in [
+            "2027-02-29",
+            "1900-02-29",
+            "2027-04-31",
+            "2027-13-01",
+            "2027-00-10",
+            "0000-01-01",
+        ] {
+            assert_eq!(
+                parsed(text),
+                "error: expected a day that is in the calendar",
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "2027-1-31",
+            "27-01-31",
+            "2027-01-31T00:00",
+            "+027-01-31",
+            "２027-01-3",
+        ] {
+            assert_eq!(
+                parsed(text),
+                "error: expected a day as `YYYY-MM-DD`",
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn from_a_clock() {
+        let day = |seconds| Date::from_unix_seconds(seconds).map(|date| date.to_string());
+        assert_eq!(day(0).as_deref(), Some("1970-01-01"));
+        assert_eq!(day(951_782_399).as_deref(), Some("2000-02-28"));
+        assert_eq!(day(951_782_400).as_deref(), Some("2000-02-29"));
+        assert_eq!(day(1_735_689_599).as_deref(), Some("2024-12-31"));
+        assert_eq!(day(1_735_689_600).as_deref(), Some("2025-01-01"));
+        assert_eq!(day(u64::MAX), None);
+    }
+
+    #[test]
+    fn in_order() {
+        let date = |text: &str| text.parse::<Date>();
+        assert!(date("2026-12-31") < date("2027-01-01"));
+        assert!(date("2027-01-09") < date("2027-01-10"));
+    }
+}

@@ -1,0 +1,209 @@
+use std::fmt;
+
+use super::FORMAT;
+
+/// Why a baseline could not be read, or would not be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaselineError {
+    /// Where, from 1, if it is at one place.
+    line: Option<usize>,
+    kind: BaselineErrorKind,
+}
+
+/// What is wrong. What was found is quoted, escaped and cut to length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BaselineErrorKind {
+    /// Of a format that this version does not know.
+    NewerFormat {
+        /// As the file has it.
+        found: i64,
+    },
+    /// Not text at all.
+    NotUtf8,
+    /// No TOML; the fragment says what the parser expected.
+    Syntax(String),
+    /// A key that the format does not have.
+    UnknownKey {
+        /// As the file has it.
+        found: String,
+        /// The known key that it resembles.
+        nearest: Option<&'static str>,
+        /// Those that may stand here.
+        known: &'static [&'static str],
+    },
+    /// A key that has to be there.
+    MissingKey {
+        /// Its name.
+        key: &'static str,
+        /// Where it belongs: `[measured]`.
+        table: &'static str,
+    },
+    /// A key with a value that it cannot have.
+    Unexpected {
+        /// Its name.
+        key: String,
+        /// What can stand there.
+        expected: String,
+        /// What does.
+        found: String,
+    },
+    /// More than the format's limits allow.
+    TooMany {
+        /// Of what: "allowances", "bytes".
+        of: &'static str,
+        /// As many as are allowed.
+        limit: usize,
+        /// As many as there are.
+        found: usize,
+    },
+}
+
+impl BaselineError {
+    pub(super) fn new(line: Option<usize>, kind: BaselineErrorKind) -> Self {
+        Self { line, kind }
+    }
+
+    /// The line, from 1, if it is at one place.
+    pub fn line(&self) -> Option<usize> {
+        self.line
+    }
+
+    /// What is wrong.
+    pub fn kind(&self) -> &BaselineErrorKind {
+        &self.kind
+    }
+
+    /// For people, over up to three lines: the file, what is wrong with it and
+    /// what to do. Only the caller knows the file and its scenario.
+    ///
+    /// ```text
+    /// baselines/lru_churn.toml: written by a newer plimsoll
+    ///   expected format 1 or older, found 3
+    ///   hint: upgrade, or …
+    /// ```
+    pub fn explain(&self, file: &str, scenario: &str) -> String {
+        let line = self
+            .line
+            .map_or_else(String::new, |line| format!(":{line}"));
+        let mut text = format!("{file}{line}: {}\n  {}", self.headline(), self.detail());
+        if let Some(hint) = self.hint(scenario) {
+            text.push_str("\n  hint: ");
+            text.push_str(&hint);
+        }
+        text
+    }
+
+    fn headline(&self) -> String {
+        match &self.kind {
+            BaselineErrorKind::NewerFormat { .. } => "written by a newer plimsoll".to_owned(),
+            BaselineErrorKind::NotUtf8 => "not a text file".to_owned(),
+            BaselineErrorKind::Syntax(_) => "not TOML".to_owned(),
+            BaselineErrorKind::UnknownKey { found, .. } => format!("unknown key `{found}`"),
+            BaselineErrorKind::MissingKey { key, .. } => format!("`{key}` is missing"),
+            BaselineErrorKind::Unexpected { key, .. } => format!("unexpected `{key}`"),
+            BaselineErrorKind::TooMany { of, .. } => format!("too many {of}"),
+        }
+    }
+
+    fn detail(&self) -> String {
+        match &self.kind {
+            BaselineErrorKind::NewerFormat { found } => {
+                format!("expected format {FORMAT} or older, found {found}")
+            }
+            BaselineErrorKind::NotUtf8 => "expected UTF-8, found other bytes".to_owned(),
+            BaselineErrorKind::Syntax(message) => message.clone(),
+            BaselineErrorKind::UnknownKey { known, .. } => {
+                format!("expected one of `{}`", known.join("`, `"))
+            }
+            BaselineErrorKind::MissingKey { table, .. } => {
+                format!("expected it in {table}, found none")
+            }
+            BaselineErrorKind::Unexpected {
+                expected, found, ..
+            } => {
+                format!("expected {expected}, found {found}")
+            }
+            BaselineErrorKind::TooMany { limit, found, .. } => {
+                format!("expected at most {limit}, found {found}")
+            }
+        }
+    }
+
+    fn hint(&self, scenario: &str) -> Option<String> {
+        match &self.kind {
+            // `accept` does not write over a file that is newer than itself.
+            BaselineErrorKind::NewerFormat { .. } => Some(format!(
+                "upgrade, or remove the file and re-record with `plimsoll accept {scenario}`"
+            )),
+            BaselineErrorKind::UnknownKey {
+                nearest: Some(nearest),
+                ..
+            } => Some(format!("did you mean `{nearest}`?")),
+            _ => None,
+        }
+    }
+}
+
+/// In one line, without the hint.
+impl fmt::Display for BaselineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        write!(f, "{}: {}", self.headline(), self.detail())
+    }
+}
+
+impl std::error::Error for BaselineError {}
+
+/// Something that a file holds, so that a message can: without control or
+/// invisible characters, and of bearable length.
+pub(super) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let shown: String = text
+        .chars()
+        .take(LONGEST)
+        .flat_map(|char| {
+            // What is printed on its own and in reading order stays readable.
+            let escaped = if char.is_alphanumeric() || char == ' ' || char.is_ascii_punctuation() {
+                None
+            } else {
+                Some(char.escape_default())
+            };
+            let plain = escaped.is_none().then_some(char);
+            plain.into_iter().chain(escaped.into_iter().flatten())
+        })
+        .collect();
+    if text.chars().nth(LONGEST).is_some() {
+        format!("{shown}…")
+    } else {
+        shown
+    }
+}
+
+/// The known key that is the fewest edits away, where that is few enough for a
+/// slip of the hand.
+pub(super) fn nearest(found: &str, known: &'static [&'static str]) -> Option<&'static str> {
+    const LONGEST: usize = 40;
+    if found.len() > LONGEST {
+        return None;
+    }
+    let closest = known.iter().map(|key| (distance(found, key), *key)).min()?;
+    (closest.0 <= closest.1.len().div_ceil(3)).then_some(closest.1)
+}
+
+/// Characters to insert, remove, replace (Levenshtein).
+fn distance(one: &str, two: &str) -> usize {
+    let two: Vec<char> = two.chars().collect();
+    let mut row: Vec<usize> = (0..=two.len()).collect();
+    for (index, char) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (column, other) in two.iter().enumerate() {
+            let replaced = diagonal + usize::from(char != *other);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[two.len()]
+}

@@ -1,0 +1,226 @@
+//! What a scenario may grow, as its project has agreed: `baselines/<scenario>.toml`.
+//!
+//! ```toml
+//! format = 1
+//!
+//! [measured]                          # what it was measured with
+//! target = "x86_64-unknown-linux-gnu"
+//! profile = "debug"
+//! toolchain = "rustc 1.95.0"
+//! jemalloc = "5.3.0"
+//! sample-interval = 1                 # mean bytes between samples; 1 is exact
+//! iterations = 65536
+//!
+//! [[allow]]
+//! stack = [                           # root first; "..." is any run of frames
+//!     "...",
+//!     "lru_churn::fill",
+//!     "lru::LruCache::put",
+//! ]
+//! objects = 1.0                       # per iteration
+//! bytes = 48.0
+//! law = "linear"
+//! reason = "the index is never pruned"  # from here on for people, and optional
+//! issue = "https://example.org/issues/7"
+//! expires = 2027-01-31                # from the day after, the test fails again
+//!
+//! [[allow]]
+//! resource = "threads"                # or "descriptors"; instead of `stack`
+//! objects = 1.0
+//! law = "linear"
+//! ```
+//!
+//! Rates, never totals: growth that stops needs no allowance. Frames are
+//! normalised as they are read, so that a new rule of [`crate::fold`] turns no
+//! old file red; allowances that become equal by it add up.
+//!
+//! [`Baseline::parse`] reads, [`update`] edits a file's text in place. Which
+//! allowance covers which stack is [`crate::judge`]'s to say.
+
+mod acceptance;
+mod date;
+mod error;
+mod parse;
+mod pattern;
+mod rounding;
+mod write;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+pub use acceptance::{Acceptance, Accepted};
+pub use date::Date;
+pub use error::{BaselineError, BaselineErrorKind};
+pub use pattern::{PatternFrame, StackPattern};
+pub use rounding::round_up;
+pub use write::update;
+
+use crate::{FoldedStack, Law, Rate};
+
+/// The newest format that this version reads, and the one that it writes.
+pub const FORMAT: i64 = 1;
+
+/// The largest file that is read, in bytes.
+pub const MAX_BYTES: usize = 8 << 20;
+
+/// The most allowances that a file may hold.
+pub const MAX_ALLOWANCES: usize = 10_000;
+
+/// The most frames that one stack may have.
+pub const MAX_FRAMES: usize = 1_000;
+
+/// The longest frame, in bytes.
+pub const MAX_FRAME_BYTES: usize = 4_096;
+
+/// The largest rate that is read or written: no machine has that many bytes,
+/// and [`MAX_ALLOWANCES`] of them still add up to a number.
+pub const MAX_RATE: f64 = 1e15;
+
+/// What a project has agreed that one scenario may grow.
+///
+/// The default is that of a scenario without a file: nothing may grow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Baseline {
+    /// What the figures were measured with, where the file says so.
+    pub measured: Option<MeasuredWith>,
+    /// In the file's order, no two with the same subject.
+    pub allowances: Vec<Allowance>,
+}
+
+/// What the figures of a baseline were measured with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MeasuredWith {
+    /// The target triple.
+    pub target: String,
+    /// Cargo's profile: `debug` or `release`.
+    pub profile: String,
+    /// `rustc`'s version.
+    pub toolchain: String,
+    /// jemalloc's version.
+    pub jemalloc: String,
+    /// Mean bytes between samples; 1 is exact.
+    pub sample_interval: u64,
+    /// Iterations at the last rung.
+    pub iterations: u64,
+}
+
+/// What one stack, or one resource, may grow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Allowance {
+    /// What may grow.
+    pub subject: AllowanceSubject,
+    /// How fast.
+    pub rate: Rate,
+    /// In which way it grew when that was agreed.
+    pub law: Law,
+    /// Why that is all right.
+    pub reason: Option<String>,
+    /// Where it is discussed.
+    pub issue: Option<String>,
+    /// The last day on which it holds.
+    pub expires: Option<Date>,
+}
+
+/// What an allowance is for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AllowanceSubject {
+    /// Every stack that matches.
+    Stack(StackPattern),
+    /// Threads of the process.
+    Threads,
+    /// Open file descriptors of the process.
+    Descriptors,
+}
+
+impl AllowanceSubject {
+    /// The word that a file has for a resource.
+    pub fn resource(&self) -> Option<&'static str> {
+        match self {
+            AllowanceSubject::Stack(_) => None,
+            AllowanceSubject::Threads => Some("threads"),
+            AllowanceSubject::Descriptors => Some("descriptors"),
+        }
+    }
+
+    /// The resource of that word.
+    pub fn from_resource(word: &str) -> Option<Self> {
+        [AllowanceSubject::Threads, AllowanceSubject::Descriptors]
+            .into_iter()
+            .find(|subject| subject.resource() == Some(word))
+    }
+}
+
+/// The resource's word, or the pattern's frames joined by `;`.
+impl fmt::Display for AllowanceSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AllowanceSubject::Stack(pattern) => pattern.fmt(f),
+            AllowanceSubject::Threads => f.write_str("threads"),
+            AllowanceSubject::Descriptors => f.write_str("descriptors"),
+        }
+    }
+}
+
+impl Baseline {
+    /// Reads a file's bytes, strictly.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not TOML of this format, with the line; where it is of a
+    /// newer format; where a key is not known or a limit is passed.
+    pub fn parse(text: &[u8]) -> Result<Baseline, BaselineError> {
+        let written = parse::read(text)?;
+        let allowances = merged(written.allowances);
+        Ok(Baseline {
+            measured: written.measured,
+            allowances,
+        })
+    }
+
+    /// The allowances for stacks that match `stack`, in the file's order.
+    pub fn matching<'a>(&'a self, stack: &'a FoldedStack) -> impl Iterator<Item = &'a Allowance> {
+        self.allowances
+            .iter()
+            .filter(move |allowance| match &allowance.subject {
+                AllowanceSubject::Stack(pattern) => pattern.matches(stack),
+                AllowanceSubject::Threads | AllowanceSubject::Descriptors => false,
+            })
+    }
+
+    /// The allowance of exactly this subject.
+    pub fn get(&self, subject: &AllowanceSubject) -> Option<&Allowance> {
+        self.allowances
+            .iter()
+            .find(|allowance| allowance.subject == *subject)
+    }
+}
+
+/// One allowance to a subject: rates add up, the first law stays, the first of
+/// the words that there are, and the earliest date.
+fn merged(allowances: Vec<Allowance>) -> Vec<Allowance> {
+    let mut by_subject: BTreeMap<AllowanceSubject, usize> = BTreeMap::new();
+    let mut merged: Vec<Allowance> = Vec::new();
+    for allowance in allowances {
+        let index = *by_subject
+            .entry(allowance.subject.clone())
+            .or_insert(merged.len());
+        match merged.get_mut(index) {
+            None => merged.push(allowance),
+            Some(first) => absorb(first, allowance),
+        }
+    }
+    merged
+}
+
+fn absorb(first: &mut Allowance, other: Allowance) {
+    first.rate = first.rate + other.rate;
+    first.reason = first.reason.take().or(other.reason);
+    first.issue = first.issue.take().or(other.issue);
+    first.expires = match (first.expires, other.expires) {
+        (Some(one), Some(two)) => Some(one.min(two)),
+        (one, two) => one.or(two),
+    };
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,405 @@
+//! From a file's bytes to what stands in it, allowance by allowance.
+
+use std::ops::Range;
+
+use toml_edit::{Array, Document, Item, Table, TableLike, Value};
+
+use super::error::{nearest, quoted};
+use super::{
+    Allowance, AllowanceSubject, BaselineError, BaselineErrorKind, Date, FORMAT, MAX_ALLOWANCES,
+    MAX_BYTES, MAX_FRAME_BYTES, MAX_FRAMES, MAX_RATE, MeasuredWith, PatternFrame, StackPattern,
+};
+use crate::fold::normalize_frame;
+use crate::{Law, Rate};
+
+const ROOT: &str = "the file";
+const MEASURED: &str = "[measured]";
+const ALLOW: &str = "[[allow]]";
+
+const ROOT_KEYS: &[&str] = &["format", "measured", "allow"];
+const MEASURED_KEYS: &[&str] = &[
+    "target",
+    "profile",
+    "toolchain",
+    "jemalloc",
+    "sample-interval",
+    "iterations",
+];
+const ALLOW_KEYS: &[&str] = &[
+    "stack", "resource", "objects", "bytes", "law", "reason", "issue", "expires",
+];
+
+/// The most values in a file, so that no text of a few bytes each makes the
+/// parser take gigabytes: one for each 32 bytes that a file can have, as much
+/// as a frame with its indentation takes.
+const MAX_VALUES: usize = MAX_BYTES / 32;
+
+/// As it is written: one allowance for each `[[allow]]`, equal ones apart.
+pub(super) struct Written {
+    pub(super) measured: Option<MeasuredWith>,
+    pub(super) allowances: Vec<Allowance>,
+}
+
+pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
+    if bytes.len() > MAX_BYTES {
+        return Err(too_many(None, "bytes", MAX_BYTES, bytes.len()));
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(err) => {
+            let line = line_at(bytes, err.valid_up_to());
+            return Err(BaselineError::new(Some(line), BaselineErrorKind::NotUtf8));
+        }
+    };
+    // Each value, table and part of a dotted key takes one of these, and then a
+    // few hundred bytes of memory.
+    let values = bytes
+        .iter()
+        .filter(|byte| matches!(byte, b',' | b'=' | b'[' | b'.'))
+        .count();
+    if values > MAX_VALUES {
+        return Err(too_many(None, "values", MAX_VALUES, values));
+    }
+    let document = Document::parse(text).map_err(|err| {
+        let line = err.span().map(|span| line_at(bytes, span.start));
+        // Its message names what the file holds only in the parser's own words.
+        BaselineError::new(
+            line,
+            BaselineErrorKind::Syntax(quoted_message(err.message())),
+        )
+    })?;
+
+    let root = Reader {
+        text,
+        table: document.as_table(),
+        header: None,
+        name: ROOT,
+    };
+    // First: a newer format may have any other key.
+    root.check_format()?;
+    root.check_keys(ROOT_KEYS)?;
+    Ok(Written {
+        measured: root.measured()?,
+        allowances: root.allowances()?,
+    })
+}
+
+fn too_many(line: Option<usize>, of: &'static str, limit: usize, found: usize) -> BaselineError {
+    BaselineError::new(line, BaselineErrorKind::TooMany { of, limit, found })
+}
+
+fn line_at(text: &[u8], offset: usize) -> usize {
+    1 + text[..offset.min(text.len())]
+        .iter()
+        .filter(|byte| **byte == b'\n')
+        .count()
+}
+
+fn quoted_message(message: &str) -> String {
+    // Longer than what is quoted of a file: the parser lists what it expected.
+    message
+        .chars()
+        .filter(|char| !char.is_control())
+        .take(200)
+        .collect()
+}
+
+/// One table of the document, and where it stands.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    text: &'a str,
+    table: &'a dyn TableLike,
+    /// The line of the table's header.
+    header: Option<usize>,
+    name: &'static str,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&self, span: Option<Range<usize>>) -> Option<usize> {
+        span.map(|span| line_at(self.text.as_bytes(), span.start))
+    }
+
+    /// Where a key is written; the table's header where that is not known.
+    fn line_of(&self, key: &str, item: &Item) -> Option<usize> {
+        let written = self.table.key(key).and_then(toml_edit::Key::span);
+        self.line(written.or_else(|| item.span())).or(self.header)
+    }
+
+    fn get(&self, key: &str) -> Option<&'a Item> {
+        self.table.get(key)
+    }
+
+    fn required(&self, key: &'static str) -> Result<&'a Item, BaselineError> {
+        self.get(key).ok_or_else(|| self.missing(key))
+    }
+
+    fn missing(&self, key: &'static str) -> BaselineError {
+        let kind = BaselineErrorKind::MissingKey {
+            key,
+            table: self.name,
+        };
+        BaselineError::new(self.header, kind)
+    }
+
+    fn unexpected(&self, key: &str, item: &Item, expected: &str) -> BaselineError {
+        self.unexpected_at(self.line_of(key, item), key, expected, found(item))
+    }
+
+    fn unexpected_at(
+        &self,
+        line: Option<usize>,
+        key: &str,
+        expected: &str,
+        found: String,
+    ) -> BaselineError {
+        let (key, expected) = (quoted(key), expected.to_owned());
+        BaselineError::new(
+            line,
+            BaselineErrorKind::Unexpected {
+                key,
+                expected,
+                found,
+            },
+        )
+    }
+
+    fn check_keys(&self, known: &'static [&'static str]) -> Result<(), BaselineError> {
+        for (key, item) in self.table.iter() {
+            if !known.contains(&key) {
+                let nearest = nearest(key, known);
+                let kind = BaselineErrorKind::UnknownKey {
+                    found: quoted(key),
+                    nearest,
+                    known,
+                };
+                return Err(BaselineError::new(self.line_of(key, item), kind));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_format(&self) -> Result<(), BaselineError> {
+        let item = self.required("format")?;
+        match item.as_integer() {
+            Some(format) if format > FORMAT => {
+                let line = self.line_of("format", item);
+                Err(BaselineError::new(
+                    line,
+                    BaselineErrorKind::NewerFormat { found: format },
+                ))
+            }
+            Some(FORMAT) => Ok(()),
+            _ => Err(self.unexpected("format", item, &format!("a format from 1 to {FORMAT}"))),
+        }
+    }
+
+    fn measured(&self) -> Result<Option<MeasuredWith>, BaselineError> {
+        let Some(item) = self.get("measured") else {
+            return Ok(None);
+        };
+        let table = item
+            .as_table_like()
+            .ok_or_else(|| self.unexpected("measured", item, "a table `[measured]`"))?;
+        let header = self.line_of("measured", item);
+        let measured = Reader {
+            text: self.text,
+            table,
+            header,
+            name: MEASURED,
+        };
+        measured.check_keys(MEASURED_KEYS)?;
+        Ok(Some(MeasuredWith {
+            target: measured.string("target")?,
+            profile: measured.string("profile")?,
+            toolchain: measured.string("toolchain")?,
+            jemalloc: measured.string("jemalloc")?,
+            sample_interval: measured.count("sample-interval")?,
+            iterations: measured.count("iterations")?,
+        }))
+    }
+
+    fn allowances(&self) -> Result<Vec<Allowance>, BaselineError> {
+        let Some(item) = self.get("allow") else {
+            return Ok(Vec::new());
+        };
+        // An inline array of tables would be as much TOML, but no diff could show
+        // a change to it frame by frame.
+        let tables = item
+            .as_array_of_tables()
+            .ok_or_else(|| self.unexpected("allow", item, "tables `[[allow]]`"))?;
+        if tables.len() > MAX_ALLOWANCES {
+            return Err(too_many(None, "allowances", MAX_ALLOWANCES, tables.len()));
+        }
+        tables.iter().map(|table| self.allowance(table)).collect()
+    }
+
+    fn allowance(&self, table: &'a Table) -> Result<Allowance, BaselineError> {
+        let header = self.line(table.span());
+        let allow = Reader {
+            text: self.text,
+            table,
+            header,
+            name: ALLOW,
+        };
+        allow.check_keys(ALLOW_KEYS)?;
+        let subject = allow.subject()?;
+        let objects = allow.rate("objects")?;
+        let bytes = match (&subject, allow.get("bytes")) {
+            (AllowanceSubject::Stack(_), _) => allow.rate("bytes")?,
+            (_, None) => 0.0,
+            (_, Some(item)) => {
+                return Err(allow.unexpected("bytes", item, "no bytes beside a `resource`"));
+            }
+        };
+        Ok(Allowance {
+            subject,
+            rate: Rate { objects, bytes },
+            law: allow.law()?,
+            reason: allow.optional_string("reason")?,
+            issue: allow.optional_string("issue")?,
+            expires: allow.expires()?,
+        })
+    }
+
+    fn subject(&self) -> Result<AllowanceSubject, BaselineError> {
+        match (self.get("stack"), self.get("resource")) {
+            (Some(stack), None) => Ok(AllowanceSubject::Stack(self.pattern(stack)?)),
+            (None, Some(resource)) => resource
+                .as_str()
+                .and_then(AllowanceSubject::from_resource)
+                .ok_or_else(|| self.unexpected("resource", resource, "`threads` or `descriptors`")),
+            (Some(_), Some(resource)) => {
+                Err(self.unexpected("resource", resource, "either `stack` or `resource`"))
+            }
+            (None, None) => Err(self.missing("stack")),
+        }
+    }
+
+    fn pattern(&self, item: &Item) -> Result<StackPattern, BaselineError> {
+        let array = item
+            .as_array()
+            .ok_or_else(|| self.unexpected("stack", item, "an array of frames"))?;
+        if array.len() > MAX_FRAMES {
+            let line = self.line_of("stack", item);
+            return Err(too_many(line, "frames", MAX_FRAMES, array.len()));
+        }
+        let pattern = self.frames(array).collect::<Result<Vec<_>, _>>()?;
+        let pattern = StackPattern::new(pattern);
+        if pattern.frames() == [PatternFrame::Any] {
+            return Err(self.unexpected_at(
+                self.line_of("stack", item),
+                "stack",
+                "a frame beside `\"...\"`",
+                "a pattern for everything".to_owned(),
+            ));
+        }
+        Ok(pattern)
+    }
+
+    fn frames(
+        &self,
+        array: &'a Array,
+    ) -> impl Iterator<Item = Result<PatternFrame, BaselineError>> {
+        array.iter().map(move |value| {
+            let line = self.line(value.span()).or(self.header);
+            match value.as_str() {
+                None => {
+                    Err(self.unexpected_at(line, "stack", "a frame's name", found_value(value)))
+                }
+                Some(name) if name.len() > MAX_FRAME_BYTES => Err(too_many(
+                    line,
+                    "bytes in a frame",
+                    MAX_FRAME_BYTES,
+                    name.len(),
+                )),
+                Some(PatternFrame::ANY) => Ok(PatternFrame::Any),
+                Some(name) => Ok(PatternFrame::Frame(normalize_frame(name))),
+            }
+        })
+    }
+
+    /// Not negative, not past [`MAX_RATE`] and thus neither NaN nor infinite.
+    fn rate(&self, key: &'static str) -> Result<f64, BaselineError> {
+        let item = self.required(key)?;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "MAX_RATE is below 2^53, where all are exact"
+        )]
+        let rate = item
+            .as_float()
+            .or_else(|| item.as_integer().map(|whole| whole as f64));
+        match rate {
+            Some(rate) if (0.0..=MAX_RATE).contains(&rate) => Ok(rate.abs()),
+            _ => Err(self.unexpected(key, item, &format!("a rate from 0 to {MAX_RATE:e}"))),
+        }
+    }
+
+    fn law(&self) -> Result<Law, BaselineError> {
+        let item = self.required("law")?;
+        item.as_str().and_then(Law::from_word).ok_or_else(|| {
+            self.unexpected(
+                "law",
+                item,
+                "`linear`, `stepped`, `filling` or `fluctuating`",
+            )
+        })
+    }
+
+    fn expires(&self) -> Result<Option<Date>, BaselineError> {
+        let Some(item) = self.get("expires") else {
+            return Ok(None);
+        };
+        let date = match (item.as_str(), item.as_datetime()) {
+            (Some(text), _) => text.parse().ok(),
+            (
+                _,
+                Some(toml_edit::Datetime {
+                    date: Some(date),
+                    time: None,
+                    offset: None,
+                }),
+            ) => Date::new(date.year, date.month, date.day),
+            _ => None,
+        };
+        let expected = "a day of the calendar as `YYYY-MM-DD`";
+        date.map(Some)
+            .ok_or_else(|| self.unexpected("expires", item, expected))
+    }
+
+    fn string(&self, key: &'static str) -> Result<String, BaselineError> {
+        let item = self.required(key)?;
+        let string = item.as_str().map(str::to_owned);
+        string.ok_or_else(|| self.unexpected(key, item, "a string"))
+    }
+
+    fn optional_string(&self, key: &'static str) -> Result<Option<String>, BaselineError> {
+        self.get(key).map(|_| self.string(key)).transpose()
+    }
+
+    fn count(&self, key: &'static str) -> Result<u64, BaselineError> {
+        let item = self.required(key)?;
+        let count = item
+            .as_integer()
+            .and_then(|count| u64::try_from(count).ok());
+        count.ok_or_else(|| self.unexpected(key, item, "a whole number, zero or more"))
+    }
+}
+
+fn found(item: &Item) -> String {
+    match item.as_value() {
+        Some(value) => found_value(value),
+        None => format!("a {}", item.type_name()),
+    }
+}
+
+fn found_value(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("`{}`", quoted(text.value())),
+        Value::Integer(number) => format!("`{}`", number.value()),
+        Value::Float(number) => format!("`{:?}`", number.value()),
+        Value::Boolean(truth) => format!("`{}`", truth.value()),
+        Value::Datetime(time) => format!("`{}`", time.value()),
+        Value::Array(_) => "an array".to_owned(),
+        Value::InlineTable(_) => "a table".to_owned(),
+    }
+}

@@ -1,0 +1,229 @@
+use std::fmt;
+
+use crate::FoldedStack;
+
+/// What stands in a baseline for one frame, or for many.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PatternFrame {
+    /// `"..."`: any run of frames, also none.
+    Any,
+    /// One frame of this name.
+    Frame(String),
+}
+
+impl PatternFrame {
+    /// How a file writes [`PatternFrame::Any`].
+    pub const ANY: &'static str = "...";
+
+    /// As a file writes it.
+    pub fn as_str(&self) -> &str {
+        match self {
+            PatternFrame::Any => Self::ANY,
+            PatternFrame::Frame(name) => name,
+        }
+    }
+}
+
+/// Which stacks an allowance is for: frames, root first, leaf last.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StackPattern(Vec<PatternFrame>);
+
+impl StackPattern {
+    /// From its frames, root first. Neighbouring runs are one run.
+    pub fn new(frames: impl IntoIterator<Item = PatternFrame>) -> Self {
+        let mut frames: Vec<PatternFrame> = frames.into_iter().collect();
+        frames.dedup_by(|one, two| *one == PatternFrame::Any && *two == PatternFrame::Any);
+        Self(frames)
+    }
+
+    /// That stack and no other.
+    pub fn exact(stack: &FoldedStack) -> Self {
+        Self(
+            stack
+                .frames()
+                .iter()
+                .cloned()
+                .map(PatternFrame::Frame)
+                .collect(),
+        )
+    }
+
+    /// Every stack with these leaf-most frames, whoever calls them.
+    pub fn ending_in(leaf: &FoldedStack) -> Self {
+        let frames = leaf.frames().iter().cloned().map(PatternFrame::Frame);
+        Self::new(std::iter::once(PatternFrame::Any).chain(frames))
+    }
+
+    /// Root first.
+    pub fn frames(&self) -> &[PatternFrame] {
+        &self.0
+    }
+
+    /// As a stack to be shown, with `...` for a run.
+    pub fn shown(&self) -> FoldedStack {
+        FoldedStack(
+            self.0
+                .iter()
+                .map(|frame| frame.as_str().to_owned())
+                .collect(),
+        )
+    }
+
+    /// Whether one stack at most can match.
+    pub fn is_exact(&self) -> bool {
+        !self.0.contains(&PatternFrame::Any)
+    }
+
+    /// Whether a stack is one of them.
+    ///
+    /// Where a later part does not fit, only the run before it is tried longer,
+    /// which is enough: what precedes that run matched as early as it could, and
+    /// leaves the most to choose from. So the time is at most frames of the
+    /// pattern times frames of the stack, however many runs there are.
+    pub fn matches(&self, stack: &FoldedStack) -> bool {
+        let (pattern, frames) = (self.0.as_slice(), stack.frames());
+        let (mut at, mut frame) = (0, 0);
+        // After the last run: where the pattern goes on, and how far it reached.
+        let mut retry: Option<(usize, usize)> = None;
+        while frame < frames.len() {
+            match pattern.get(at) {
+                Some(PatternFrame::Any) => {
+                    at += 1;
+                    retry = Some((at, frame));
+                }
+                Some(PatternFrame::Frame(name)) if *name == frames[frame] => {
+                    at += 1;
+                    frame += 1;
+                }
+                _ => match retry {
+                    None => return false,
+                    Some((after, reached)) => {
+                        (at, frame) = (after, reached + 1);
+                        retry = Some((after, reached + 1));
+                    }
+                },
+            }
+        }
+        pattern[at..].iter().all(|rest| *rest == PatternFrame::Any)
+    }
+}
+
+/// Joined by `;`, as a folded stack is.
+impl fmt::Display for StackPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, frame) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str(";")?;
+            }
+            f.write_str(frame.as_str())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pattern(text: &str) -> StackPattern {
+        StackPattern::new(text.split_whitespace().map(|word| match word {
+            PatternFrame::ANY => PatternFrame::Any,
+            name => PatternFrame::Frame(name.to_owned()),
+        }))
+    }
+
+    fn stack(text: &str) -> FoldedStack {
+        FoldedStack(text.split_whitespace().map(str::to_owned).collect())
+    }
+
+    #[track_caller]
+    fn check(text: &str, fits: &[&str], does_not: &[&str]) {
+        for frames in fits {
+            assert!(
+                pattern(text).matches(&stack(frames)),
+                "`{text}` should match `{frames}`"
+            );
+        }
+        for frames in does_not {
+            assert!(
+                !pattern(text).matches(&stack(frames)),
+                "`{text}` should not match `{frames}`"
+            );
+        }
+    }
+
+    #[test]
+    fn exact() {
+        check(
+            "a b c",
+            &["a b c"],
+            &["", "a b", "b c", "a b c d", "x a b c", "a c b"],
+        );
+        check("", &[""], &["a"]);
+        assert!(pattern("a b").is_exact());
+        assert!(StackPattern::exact(&stack("a b")).matches(&stack("a b")));
+    }
+
+    #[test]
+    fn any_run_of_frames() {
+        check(
+            "... b c",
+            &["b c", "a b c", "b c b c", "x b x b c"],
+            &["", "c", "b", "b c d"],
+        );
+        check("a ...", &["a", "a b", "a b c"], &["", "b a"]);
+        check(
+            "a ... c",
+            &["a c", "a b c", "a c c", "a b a c"],
+            &["a", "c", "a b", "b c"],
+        );
+        check(
+            "... b ... d ...",
+            &["b d", "a b c d e", "d b d"],
+            &["d b", "b", "a c"],
+        );
+        check("...", &["", "a", "a b"], &[]);
+        assert!(!pattern("a ... b").is_exact());
+    }
+
+    #[test]
+    fn neighbouring_runs_are_one() {
+        assert_eq!(pattern("a ... ... b"), pattern("a ... b"));
+        assert_ne!(pattern("a a"), pattern("a"));
+    }
+
+    #[test]
+    fn many_runs_against_a_stack_that_nearly_fits() {
+        let many = "... a ".repeat(250) + "b";
+        assert!(!pattern(&many).matches(&stack(&"a ".repeat(1_000))));
+        assert!(pattern(&many).matches(&stack(&("a ".repeat(1_000) + "b"))));
+    }
+
+    /// The obvious definition, exponential where runs are many.
+    fn matches_by_definition(pattern: &[PatternFrame], frames: &[String]) -> bool {
+        match pattern.split_first() {
+            None => frames.is_empty(),
+            Some((PatternFrame::Any, rest)) => {
+                (0..=frames.len()).any(|skip| matches_by_definition(rest, &frames[skip..]))
+            }
+            Some((PatternFrame::Frame(name), rest)) => {
+                frames.split_first().is_some_and(|(first, others)| {
+                    first == name && matches_by_definition(rest, others)
+                })
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn as_defined(words in "((a|b|\\.\\.\\.) ){0,7}", frames in "([ab] ){0,9}") {
+            let (pattern, stack) = (pattern(&words), stack(&frames));
+            prop_assert_eq!(
+                pattern.matches(&stack),
+                matches_by_definition(pattern.frames(), stack.frames())
+            );
+        }
+    }
+}

@@ -1,0 +1,121 @@
+use super::MAX_RATE;
+
+/// A rate as a file states it: rounded up to three significant decimals, at
+/// most nine decimals in all; a decimal is significant from the first that is
+/// not zero, so 30.7213 gives 30.722 and 0.00123456 gives 0.00124.
+///
+/// Up, so that what was measured is within what is allowed, and by no more than
+/// a file needs to be read by people: one allocation of 24 bytes in 7
+/// iterations is agreed to as 3.429. What is a whole number stays one. Nine
+/// decimals are one object in a billion iterations, beyond any ladder.
+///
+/// `None` where it is no rate: negative, not a number, past [`MAX_RATE`].
+pub fn round_up(rate: f64) -> Option<f64> {
+    if !(0.0..=MAX_RATE).contains(&rate) {
+        return None;
+    }
+    let whole = rate.floor();
+    // Nothing to round; above this nothing has three decimals to round to.
+    if whole >= rate || rate >= 1e12 {
+        return Some(rate.abs());
+    }
+    let scale = if whole >= 1.0 {
+        1e3
+    } else {
+        scale_below_one(rate)
+    };
+    // The least multiple of the last decimal that is not below the rate, as the
+    // numbers are, not as they would be without binary fractions: 0.1 stays 0.1.
+    let mut steps = (rate * scale).floor() - 1.0;
+    while steps / scale < rate {
+        steps += 1.0;
+    }
+    Some(steps / scale)
+}
+
+/// A power of ten with three significant decimals for a rate in (0, 1).
+fn scale_below_one(rate: f64) -> f64 {
+    let mut scale = 1e3;
+    let mut first = 0.1;
+    while rate < first && scale < 1e9 {
+        scale *= 10.0;
+        first /= 10.0;
+    }
+    scale
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(rate: f64, expected: &str) {
+        assert_eq!(format!("{:?}", round_up(rate)), expected, "{rate:?}");
+    }
+
+    #[test]
+    fn whole_and_short_numbers_stay() {
+        check(0.0, "Some(0.0)");
+        check(-0.0, "Some(0.0)");
+        check(1.0, "Some(1.0)");
+        check(48.0, "Some(48.0)");
+        check(0.1, "Some(0.1)");
+        check(0.3, "Some(0.3)");
+        check(2.675, "Some(2.675)");
+        check(1_234_567.5, "Some(1234567.5)");
+        check(1e15, "Some(1000000000000000.0)");
+    }
+
+    #[test]
+    fn others_go_up() {
+        check(30.7213, "Some(30.722)");
+        check(24.0 / 7.0, "Some(3.429)");
+        check(0.9999, "Some(1.0)");
+        check(0.123_401, "Some(0.124)");
+        check(0.001_234_56, "Some(0.00124)");
+        check(0.099_999, "Some(0.1)");
+        check(1e-12, "Some(1e-9)");
+        check(f64::MIN_POSITIVE, "Some(1e-9)");
+    }
+
+    #[test]
+    fn what_is_no_rate() {
+        for rate in [
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            -1.0,
+            -1e-300,
+            1.1e15,
+        ] {
+            check(rate, "None");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_below_and_never_far(mantissa in 0.0..10.0_f64, exponent in -12..15_i32) {
+            let rate = mantissa * 10_f64.powi(exponent);
+            if let Some(rounded) = round_up(rate) {
+                prop_assert!(rounded >= rate, "{rounded} < {rate}");
+                prop_assert!(rounded - rate <= (rate / 100.0).clamp(1.001e-9, 1.001e-3));
+            }
+        }
+
+        #[test]
+        fn twice_is_once(rate in 0.0..1e6_f64, small in 0.0..1.0_f64) {
+            for rate in [rate, small, small / 1e5] {
+                let once = round_up(rate);
+                prop_assert_eq!(once.and_then(round_up), once);
+            }
+        }
+
+        #[test]
+        fn keeps_order(one in 0.0..2.0_f64, two in 0.0..2.0_f64) {
+            let (less, more) = if one <= two { (one, two) } else { (two, one) };
+            prop_assert!(round_up(less) <= round_up(more));
+        }
+    }
+}

@@ -1,0 +1,634 @@
+use insta::assert_snapshot;
+use proptest::prelude::*;
+
+use super::*;
+use crate::fold::normalize_frame;
+
+/// What is read, one line for each thing, or the error.
+#[track_caller]
+fn parsed(text: &str) -> String {
+    match Baseline::parse(text.as_bytes()) {
+        Ok(baseline) => shown(&baseline),
+        Err(err) => format!("error: {err}"),
+    }
+}
+
+fn shown(baseline: &Baseline) -> String {
+    let mut lines = Vec::new();
+    if let Some(measured) = &baseline.measured {
+        lines.push(format!("{measured:?}"));
+    }
+    for Allowance {
+        subject,
+        rate,
+        law,
+        reason,
+        issue,
+        expires,
+    } in &baseline.allowances
+    {
+        let words = [
+            reason.as_ref().map(|reason| format!(" reason={reason}")),
+            issue.as_ref().map(|issue| format!(" issue={issue}")),
+            expires.map(|date| format!(" expires={date}")),
+        ];
+        let words: String = words.into_iter().flatten().collect();
+        lines.push(format!(
+            "{subject} {:?} {:?} {law}{words}",
+            rate.objects, rate.bytes
+        ));
+    }
+    lines.join("\n")
+}
+
+/// A file with one allowance, whose lines are given after `[[allow]]`.
+fn allow(lines: &str) -> String {
+    parsed(&format!("format = 1\n[[allow]]\n{lines}\n"))
+}
+
+const FULL: &str = r#"
+# Agreed on in May.
+format = 1 # the first
+
+[measured]
+target = "x86_64-unknown-linux-gnu"
+profile = "debug"
+toolchain = "rustc 1.95.0"
+jemalloc = "5.3.0"
+sample-interval = 1
+iterations = 65536
+
+# The index.
+[[allow]]
+stack = [
+    "...",
+    "lru_churn::fill", # ours
+    "lru::LruCache::put",
+]
+objects = 1
+bytes = 48.5
+law = "linear"
+reason = "never pruned"
+issue = "https://example.org/7"
+expires = 2027-01-31
+
+[[allow]]
+resource = "threads"
+objects = 0.5
+law = "stepped"
+expires = "2027-02-28"
+
+# The end.
+"#;
+
+#[test]
+fn everything() {
+    assert_snapshot!(parsed(FULL), @r#"
+    MeasuredWith { target: "x86_64-unknown-linux-gnu", profile: "debug", toolchain: "rustc 1.95.0", jemalloc: "5.3.0", sample_interval: 1, iterations: 65536 }
+    ...;lru_churn::fill;lru::LruCache::put 1.0 48.5 linear reason=never pruned issue=https://example.org/7 expires=2027-01-31
+    threads 0.5 0.0 stepped expires=2027-02-28
+    "#);
+}
+
+#[test]
+fn nothing_allowed() {
+    assert_eq!(Baseline::parse(b"format = 1"), Ok(Baseline::default()));
+}
+
+#[test]
+fn equal_allowances_add_up() {
+    let text = "format = 1\n\
+        [[allow]]\nstack = ['a']\nobjects = 1\nbytes = 8\nlaw = 'linear'\nexpires = 2027-02-01\n\
+        [[allow]]\nstack = ['b']\nobjects = 1\nbytes = 8\nlaw = 'linear'\n\
+        [[allow]]\nstack = ['a']\nobjects = 0.5\nbytes = 4\nlaw = 'stepped'\n\
+        reason = 'two'\nexpires = 2027-01-01\n\
+        [[allow]]\nstack = ['a']\nobjects = 0\nbytes = 4\nlaw = 'stepped'\nreason = 'three'\n";
+    assert_snapshot!(parsed(text), @r"
+    a 1.5 16.0 linear reason=two expires=2027-01-01
+    b 1.0 8.0 linear
+    ");
+}
+
+#[test]
+fn formats() {
+    assert_snapshot!(parsed(""), @"error: `format` is missing: expected it in the file, found none");
+    assert_snapshot!(parsed("format = 0"), @"error: line 1: unexpected `format`: expected a format from 1 to 1, found `0`");
+    assert_snapshot!(parsed("format = '1'"), @"error: line 1: unexpected `format`: expected a format from 1 to 1, found `1`");
+    assert_snapshot!(parsed("\nnew = true\nformat = 3"), @"error: line 3: written by a newer plimsoll: expected format 1 or older, found 3");
+}
+
+#[test]
+fn not_toml() {
+    assert_snapshot!(parsed("format = 1\n[[allow]\n"), @"error: line 2: not TOML: unclosed array table, expected `]`");
+    assert_snapshot!(parsed("format = 1\nformat = 1\n"), @"error: line 2: not TOML: duplicate key");
+    assert_snapshot!(parsed("format = \"\u{202e}\n"), @r#"error: line 1: not TOML: invalid basic string, expected `"`"#);
+    let bytes = Baseline::parse(b"format = 1\n# \xff\n");
+    assert_snapshot!(bytes.unwrap_err(), @"line 2: not a text file: expected UTF-8, found other bytes");
+}
+
+#[test]
+fn unknown_keys() {
+    assert_snapshot!(parsed("format = 1\nalow = []"), @"error: line 2: unknown key `alow`: expected one of `format`, `measured`, `allow`");
+    assert_snapshot!(parsed("format = 1\n\n[measured]\nsample_interval = 1"), @"error: line 4: unknown key `sample_interval`: expected one of `target`, `profile`, `toolchain`, `jemalloc`, `sample-interval`, `iterations`");
+    assert_snapshot!(allow("stack = []\nbyte = 1"), @"error: line 4: unknown key `byte`: expected one of `stack`, `resource`, `objects`, `bytes`, `law`, `reason`, `issue`, `expires`");
+    assert_snapshot!(allow("\"#\\u001b[31m\u{202e}\" = 1"), @r#"error: line 3: unknown key `#\u{1b}[31m\u{202e}`: expected one of `stack`, `resource`, `objects`, `bytes`, `law`, `reason`, `issue`, `expires`"#);
+}
+
+#[test]
+fn missing_keys() {
+    assert_snapshot!(allow(""), @"error: line 2: `stack` is missing: expected it in [[allow]], found none");
+    assert_snapshot!(allow("stack = ['a']"), @"error: line 2: `objects` is missing: expected it in [[allow]], found none");
+    assert_snapshot!(allow("stack = ['a']\nobjects = 1"), @"error: line 2: `bytes` is missing: expected it in [[allow]], found none");
+    assert_snapshot!(allow("resource = 'threads'\nobjects = 1"), @"error: line 2: `law` is missing: expected it in [[allow]], found none");
+    assert_snapshot!(parsed("format = 1\n[measured]\ntarget = 'x'"), @"error: line 2: `profile` is missing: expected it in [measured], found none");
+}
+
+#[test]
+fn subjects() {
+    assert_snapshot!(allow("resource = 'descriptors'\nobjects = 1\nlaw = 'linear'"), @"descriptors 1.0 0.0 linear");
+    assert_snapshot!(allow("resource = 'files'"), @"error: line 3: unexpected `resource`: expected `threads` or `descriptors`, found `files`");
+    assert_snapshot!(allow("resource = 'threads'\nstack = []"), @"error: line 3: unexpected `resource`: expected either `stack` or `resource`, found `threads`");
+    assert_snapshot!(allow("resource = 'threads'\nobjects = 1\nbytes = 1"), @"error: line 5: unexpected `bytes`: expected no bytes beside a `resource`, found `1`");
+    assert_snapshot!(allow("stack = 'a'"), @"error: line 3: unexpected `stack`: expected an array of frames, found `a`");
+    assert_snapshot!(allow("stack = [\n  'a',\n  1,\n]"), @"error: line 5: unexpected `stack`: expected a frame's name, found `1`");
+    assert_snapshot!(allow("stack = ['...', '...']"), @r#"error: line 3: unexpected `stack`: expected a frame beside `"..."`, found a pattern for everything"#);
+    assert_snapshot!(parsed("format = 1\nallow = [{ stack = ['a'] }]"), @"error: line 2: unexpected `allow`: expected tables `[[allow]]`, found an array");
+}
+
+#[test]
+fn rates() {
+    let rate = |rate: &str| {
+        allow(&format!(
+            "resource = 'threads'\nlaw = 'linear'\nobjects = {rate}"
+        ))
+    };
+    assert_snapshot!(rate("1_000"), @"threads 1000.0 0.0 linear");
+    assert_snapshot!(rate("1e-3"), @"threads 0.001 0.0 linear");
+    assert_snapshot!(rate("-0.0"), @"threads 0.0 0.0 linear");
+    assert_snapshot!(rate("nan"), @"error: line 5: unexpected `objects`: expected a rate from 0 to 1e15, found `NaN`");
+    assert_snapshot!(rate("inf"), @"error: line 5: unexpected `objects`: expected a rate from 0 to 1e15, found `inf`");
+    assert_snapshot!(rate("-0.5"), @"error: line 5: unexpected `objects`: expected a rate from 0 to 1e15, found `-0.5`");
+    assert_snapshot!(rate("9_000_000_000_000_000"), @"error: line 5: unexpected `objects`: expected a rate from 0 to 1e15, found `9000000000000000`");
+    assert_snapshot!(rate("'1'"), @"error: line 5: unexpected `objects`: expected a rate from 0 to 1e15, found `1`");
+}
+
+#[test]
+fn laws_and_dates() {
+    let with = |line: &str| allow(&format!("resource = 'threads'\nobjects = 1\n{line}"));
+    assert_snapshot!(with("law = 'quadratic'"), @"error: line 5: unexpected `law`: expected `linear`, `stepped`, `filling` or `fluctuating`, found `quadratic`");
+    assert_snapshot!(with("law = 'linear'\nexpires = 2027-02-30"), @"error: line 6: not TOML: invalid date, expected day between 01 and 28");
+    assert_snapshot!(with("law = 'linear'\nexpires = '2027-02-30'"), @"error: line 6: unexpected `expires`: expected a day of the calendar as `YYYY-MM-DD`, found `2027-02-30`");
+    assert_snapshot!(with("law = 'linear'\nexpires = 2027-02-03T12:00:00Z"), @"error: line 6: unexpected `expires`: expected a day of the calendar as `YYYY-MM-DD`, found `2027-02-03T12:00:00Z`");
+    assert_snapshot!(with("law = 'linear'\nreason = 7"), @"error: line 6: unexpected `reason`: expected a string, found `7`");
+}
+
+#[test]
+fn limits() {
+    let large = vec![b'#'; MAX_BYTES + 1];
+    assert_snapshot!(Baseline::parse(&large).unwrap_err(), @"too many bytes: expected at most 8388608, found 8388609");
+    assert_snapshot!(parsed(&"[[allow]]\n".repeat(MAX_ALLOWANCES + 1).replacen("", "format = 1\n", 1)), @"error: too many allowances: expected at most 10000, found 10001");
+    assert_snapshot!(parsed(&format!("a = [{}]", "1,".repeat(1_000_000))), @"error: too many values: expected at most 262144, found 1000002");
+    assert_snapshot!(allow(&format!("stack = [{}]", "'a',".repeat(MAX_FRAMES + 1))), @"error: line 3: too many frames: expected at most 1000, found 1001");
+    assert_snapshot!(allow(&format!("stack = ['{}']", "a".repeat(MAX_FRAME_BYTES + 1))), @"error: line 3: too many bytes in a frame: expected at most 4096, found 4097");
+    assert_snapshot!(parsed(&format!("a = {}", "[".repeat(100_000))), @"error: line 1: not TOML: cannot recurse further; max recursion depth met");
+}
+
+#[test]
+fn explained() {
+    let explain = |text: &str| {
+        let err = Baseline::parse(text.as_bytes()).unwrap_err();
+        err.explain("baselines/lru_churn.toml", "lru_churn")
+    };
+    assert_snapshot!(explain("format = 3"), @"
+    baselines/lru_churn.toml:1: written by a newer plimsoll
+      expected format 1 or older, found 3
+      hint: upgrade, or remove the file and re-record with `plimsoll accept lru_churn`
+    ");
+    assert_snapshot!(explain("format = 1\nmeasurd = 1"), @"
+    baselines/lru_churn.toml:2: unknown key `measurd`
+      expected one of `format`, `measured`, `allow`
+      hint: did you mean `measured`?
+    ");
+}
+
+/// A file's text after an allowance was accepted.
+#[track_caller]
+fn updated(existing: Option<&str>, allowances: Vec<Accepted>) -> String {
+    let acceptance = Acceptance {
+        measured: None,
+        allowances,
+    };
+    let text = match update(existing, &acceptance) {
+        Ok(text) => text,
+        Err(err) => return format!("error: {err}"),
+    };
+    assert_eq!(
+        update(Some(&text), &acceptance).as_ref(),
+        Ok(&text),
+        "accepted twice"
+    );
+    text
+}
+
+/// One accepted stack, its frames in one word each.
+fn accept(frames: &str, objects: f64, bytes: f64) -> Accepted {
+    let stack = FoldedStack(frames.split_whitespace().map(str::to_owned).collect());
+    let allowance = Allowance {
+        subject: AllowanceSubject::Stack(StackPattern::exact(&stack)),
+        rate: Rate { objects, bytes },
+        law: Law::Linear,
+        reason: None,
+        issue: None,
+        expires: None,
+    };
+    Accepted {
+        allowance,
+        expired: false,
+    }
+}
+
+fn measured() -> MeasuredWith {
+    MeasuredWith {
+        target: "aarch64-unknown-linux-gnu".to_owned(),
+        profile: "release".to_owned(),
+        toolchain: "rustc 1.96.0".to_owned(),
+        jemalloc: "5.3.1".to_owned(),
+        sample_interval: 1,
+        iterations: 1024,
+    }
+}
+
+#[test]
+fn a_new_file() {
+    let mut site = accept("b::c", 0.0, 0.25);
+    site.allowance.subject = AllowanceSubject::Stack(StackPattern::ending_in(&FoldedStack(vec![
+        "b::c".to_owned(),
+    ])));
+    let mut threads = accept("", 1.0, 0.0);
+    threads.allowance.subject = AllowanceSubject::Threads;
+    threads.allowance.reason = Some("a pool that is \"never\" joined\nas it should be".to_owned());
+    threads.allowance.issue = Some("https://example.org/7".to_owned());
+    threads.allowance.expires = Date::new(2027, 1, 31);
+    let acceptance = Acceptance {
+        measured: Some(measured()),
+        allowances: vec![
+            threads,
+            accept("main a <dyn b>::\"c\"", 30.7213, 48.0),
+            site,
+        ],
+    };
+    assert_snapshot!(update(None, &acceptance).unwrap(), @r#"
+    # What this scenario may grow per iteration, as agreed with `plimsoll accept`.
+    format = 1
+
+    [measured]
+    target = "aarch64-unknown-linux-gnu"
+    profile = "release"
+    toolchain = "rustc 1.96.0"
+    jemalloc = "5.3.1"
+    sample-interval = 1
+    iterations = 1024
+
+    [[allow]]
+    stack = [
+        "...",
+        "b::c",
+    ]
+    objects = 0.0
+    bytes = 0.25
+    law = "linear"
+
+    [[allow]]
+    stack = [
+        "main",
+        "a",
+        "<dyn",
+        'b>::"c"',
+    ]
+    objects = 30.722
+    bytes = 48.0
+    law = "linear"
+
+    [[allow]]
+    resource = "threads"
+    objects = 1.0
+    law = "linear"
+    reason = """
+    a pool that is "never" joined
+    as it should be"""
+    issue = "https://example.org/7"
+    expires = 2027-01-31
+    "#);
+}
+
+#[test]
+fn an_edited_file() {
+    let mut leak = accept("lru_churn::fill lru::LruCache::put", 2.0, 96.0);
+    leak.allowance.subject = match leak.allowance.subject {
+        AllowanceSubject::Stack(pattern) => AllowanceSubject::Stack(StackPattern::new(
+            [PatternFrame::Any]
+                .into_iter()
+                .chain(pattern.frames().iter().cloned()),
+        )),
+        other => other,
+    };
+    leak.allowance.law = Law::Stepped;
+    leak.allowance.issue = Some("https://example.org/8".to_owned());
+    let acceptance = Acceptance {
+        measured: Some(measured()),
+        allowances: vec![leak, accept("z a", 1.0, 8.0)],
+    };
+    let text = update(Some(FULL), &acceptance).unwrap();
+    assert_eq!(update(Some(&text), &acceptance).as_ref(), Ok(&text));
+    assert_snapshot!(text, @r#"
+
+    # Agreed on in May.
+    format = 1 # the first
+
+    [measured]
+    target = "aarch64-unknown-linux-gnu"
+    profile = "release"
+    toolchain = "rustc 1.96.0"
+    jemalloc = "5.3.1"
+    sample-interval = 1
+    iterations = 1024
+
+    # The index.
+    [[allow]]
+    stack = [
+        "...",
+        "lru_churn::fill", # ours
+        "lru::LruCache::put",
+    ]
+    objects = 2.0
+    bytes = 96.0
+    law = "stepped"
+    reason = "never pruned"
+    issue = "https://example.org/8"
+    expires = 2027-01-31
+
+    [[allow]]
+    resource = "threads"
+    objects = 0.5
+    law = "stepped"
+    expires = "2027-02-28"
+
+    # The end.
+
+    [[allow]]
+    stack = [
+        "z",
+        "a",
+    ]
+    objects = 1.0
+    bytes = 8.0
+    law = "linear"
+    "#);
+}
+
+#[test]
+fn what_is_as_agreed_stays_as_it_is_written() {
+    let text = "format=1\n[[allow]]   # odd\nlaw='linear'\nstack=['a','b']\n  bytes = 4_8\nobjects=1.000\n";
+    assert_eq!(updated(Some(text), vec![accept("a b", 1.0, 48.0)]), text);
+    assert_eq!(updated(Some(text), vec![]), text);
+}
+
+#[test]
+fn measured_goes_before_what_it_measured() {
+    let text = "# ours\nformat = 1\n\n# why\n[[allow]]\nresource = 'threads'\nobjects = 1\nlaw = 'linear'\n";
+    let acceptance = Acceptance {
+        measured: Some(measured()),
+        allowances: vec![],
+    };
+    assert_snapshot!(update(Some(text), &acceptance).unwrap(), @r#"
+    # ours
+    format = 1
+
+    [measured]
+    target = "aarch64-unknown-linux-gnu"
+    profile = "release"
+    toolchain = "rustc 1.96.0"
+    jemalloc = "5.3.1"
+    sample-interval = 1
+    iterations = 1024
+
+    # why
+    [[allow]]
+    resource = 'threads'
+    objects = 1
+    law = 'linear'
+    "#);
+}
+
+#[test]
+fn equal_allowances_become_one() {
+    let text = "format = 1\n\
+        # one\n[[allow]]\nstack = ['a']\nobjects = 1\nbytes = 8\nlaw = 'linear'\n\
+        # other\n[[allow]]\nstack = ['b']\nobjects = 1\nbytes = 8\nlaw = 'linear'\n\
+        # two\n[[allow]] # three\nstack = ['a', # four\n]\nobjects = 1 # five\nbytes = 8\n\
+        law = 'linear'\nreason = 'no #6'\n";
+    assert_snapshot!(updated(Some(text), vec![accept("a", 3.0, 8.0)]), @r#"
+    format = 1
+    # one
+    # two
+    # three
+    # four
+    # five
+    [[allow]]
+    stack = ['a']
+    objects = 3.0
+    bytes = 8
+    law = 'linear'
+    reason = "no #6"
+    # other
+    [[allow]]
+    stack = ['b']
+    objects = 1
+    bytes = 8
+    law = 'linear'
+    "#);
+}
+
+#[test]
+fn expired() {
+    let text = "format = 1\n[[allow]]\nstack = ['a']\nobjects = 1.0\nbytes = 8.0\nlaw = 'linear'\nexpires = '2026-01-01' # spring\n";
+    let with = |expired, date: Option<Date>| {
+        let mut accepted = accept("a", 1.0, 8.0);
+        accepted.expired = expired;
+        accepted.allowance.expires = date;
+        let text = updated(Some(text), vec![accepted]);
+        text.lines().last().unwrap_or_default().to_owned()
+    };
+    assert_snapshot!(with(false, None), @"expires = '2026-01-01' # spring");
+    assert_snapshot!(with(true, None), @"law = 'linear'");
+    assert_snapshot!(with(true, Date::new(2027, 1, 1)), @r#"expires = "2027-01-01" # spring"#);
+}
+
+#[test]
+fn what_is_not_written() {
+    assert_snapshot!(updated(Some("format = 2"), vec![]), @"error: line 1: written by a newer plimsoll: expected format 1 or older, found 2");
+    assert_snapshot!(updated(Some("format = 1\nx = 1"), vec![]), @"error: line 2: unknown key `x`: expected one of `format`, `measured`, `allow`");
+    assert_snapshot!(updated(None, vec![accept("a", f64::NAN, 1.0)]), @"error: unexpected `objects`: expected a rate from 0 to 1e15, found `NaN`");
+    assert_snapshot!(updated(None, vec![accept("a", 1.0, -1.0)]), @"error: unexpected `bytes`: expected a rate from 0 to 1e15, found `-1.0`");
+    assert_snapshot!(updated(None, vec![accept("a ... b", 1.0, 1.0)]), @"error: unexpected `stack`: expected a frame's name, found `...`");
+    assert_snapshot!(updated(None, vec![accept(&"a ".repeat(MAX_FRAMES + 1), 1.0, 1.0)]), @"error: line 5: too many frames: expected at most 1000, found 1001");
+}
+
+#[test]
+fn line_ends_stay() {
+    let text = "format = 1\r\n# ours\r\n";
+    let text = updated(Some(text), vec![accept("a", 1.0, 8.0)]);
+    assert!(text.contains("# ours\r\n"));
+    assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z:<>]{0,6}",
+        Just("...x".to_owned()),
+        "[\"'\\\\#\\[\\]=\n\t\u{0}-\u{1f}\u{7f}\u{202e}é]{0,6}",
+    ]
+}
+
+fn any_subject() -> impl Strategy<Value = AllowanceSubject> {
+    let frame = prop_oneof![
+        1 => Just(PatternFrame::Any),
+        4 => any_text().prop_map(|name| PatternFrame::Frame(normalize_frame(&name))),
+    ];
+    let pattern = prop::collection::vec(frame, 0..5)
+        .prop_map(StackPattern::new)
+        .prop_filter("everything", |pattern| {
+            pattern.frames() != [PatternFrame::Any]
+        });
+    prop_oneof![
+        6 => pattern.prop_map(AllowanceSubject::Stack),
+        1 => Just(AllowanceSubject::Threads),
+        1 => Just(AllowanceSubject::Descriptors),
+    ]
+}
+
+prop_compose! {
+    fn any_accepted()(
+        subject in any_subject(),
+        objects in 0..5_000_u32,
+        bytes in 0..5_000_000_u32,
+        law in prop::sample::select(vec![Law::Linear, Law::Stepped, Law::Fluctuating]),
+        reason in prop::option::of(any_text()),
+        issue in prop::option::of(any_text()),
+        expires in prop::option::of((1..=9999_u16, 1..=12_u8, 1..=28_u8)),
+    ) -> Accepted {
+        let bytes = if subject.resource().is_some() { 0.0 } else { f64::from(bytes) / 1e3 };
+        let rate = Rate { objects: f64::from(objects) / 1e3, bytes };
+        let expires = expires.and_then(|(year, month, day)| Date::new(year, month, day));
+        Accepted {
+            allowance: Allowance { subject, rate, law, reason, issue, expires },
+            expired: false,
+        }
+    }
+}
+
+fn any_acceptance() -> impl Strategy<Value = Acceptance> {
+    let measured = prop::option::of(any_text().prop_map(|target| MeasuredWith {
+        target,
+        ..measured()
+    }));
+    (measured, prop::collection::vec(any_accepted(), 0..6)).prop_map(|(measured, allowances)| {
+        Acceptance {
+            measured,
+            allowances,
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(accepted in any_acceptance()) {
+        let text = update(None, &accepted).unwrap();
+        let read = Baseline::parse(text.as_bytes()).unwrap();
+        let mut expected = merged(accepted.allowances.iter().map(|one| one.allowance.clone()).collect());
+        for allowance in &mut expected {
+            let Rate { objects, bytes } = allowance.rate;
+            allowance.rate = Rate {
+                objects: round_up(objects).unwrap(),
+                bytes: round_up(bytes).unwrap(),
+            };
+        }
+        expected.sort_by(|one, two| one.subject.cmp(&two.subject));
+        prop_assert_eq!(read, Baseline { measured: accepted.measured, allowances: expected });
+    }
+
+    #[test]
+    fn accepting_twice_changes_nothing(first in any_acceptance(), second in any_acceptance()) {
+        let once = update(None, &first).unwrap();
+        prop_assert_eq!(&update(Some(&once), &first).unwrap(), &once);
+        let then = update(Some(&once), &second).unwrap();
+        prop_assert_eq!(&update(Some(&then), &second).unwrap(), &then);
+    }
+
+    #[test]
+    fn order_does_not_matter(accepted in any_acceptance()) {
+        let subjects: std::collections::BTreeSet<_> =
+            accepted.allowances.iter().map(|one| one.allowance.subject.clone()).collect();
+        prop_assume!(subjects.len() == accepted.allowances.len());
+        let mut turned = accepted.clone();
+        turned.allowances.reverse();
+        prop_assert_eq!(update(None, &turned), update(None, &accepted));
+    }
+
+    #[test]
+    fn hand_edits_survive(
+        first in any_acceptance(),
+        second in any_acceptance(),
+        comments in prop::collection::vec("# [a-z #'\"=]{0,9}", 20),
+    ) {
+        // A comment above every line that is not within a string over many lines.
+        let text = update(None, &first).unwrap();
+        let mut edited = String::new();
+        let mut written = Vec::new();
+        for (line, comment) in text.lines().zip(comments.iter().cycle()) {
+            if line.starts_with('[') || line.contains(" = ") && !line.starts_with(' ') {
+                let comment = format!("{comment} {}", written.len());
+                edited.extend([comment.as_str(), "\n"]);
+                written.push(comment);
+            }
+            edited.extend([line, "\n"]);
+        }
+        prop_assume!(Baseline::parse(edited.as_bytes()) == Baseline::parse(text.as_bytes()));
+        let updated = update(Some(&edited), &second).unwrap();
+        let mut lines = updated.lines();
+        for comment in written {
+            prop_assert!(lines.any(|line| line == comment), "`{comment}` went from\n{updated}");
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Baseline::parse(&bytes);
+    }
+
+    #[test]
+    fn any_toml_is_refused_or_read(text in "(format = 1\n)?((\\[\\[allow\\]\\]|stack = \\[|'a',|\\]|objects = 1|law = 'linear'|bytes|=|1|\"|#|\n| ){0,30})") {
+        if let Ok(baseline) = Baseline::parse(text.as_bytes()) {
+            let updated = update(Some(&text), &Acceptance::default());
+            prop_assert_eq!(updated.map(|text| Baseline::parse(text.as_bytes())), Ok(Ok(baseline)));
+        }
+    }
+}
+
+#[test]
+fn frames_are_normalised_as_they_are_read() {
+    let text = "format = 1\n\
+        [[allow]]\nstack = ['a::b::h0123456789abcdef']\nobjects = 1\nbytes = 8\nlaw = 'linear'\n\
+        [[allow]]\nstack = ['a::b']\nobjects = 0.5\nbytes = 8\nlaw = 'linear'\n";
+    assert_snapshot!(parsed(text), @"a::b 1.5 16.0 linear");
+    // And written as they are named today.
+    let accepted = accept("a::b::h00112233aabbccdd", 1.0, 8.0);
+    assert_snapshot!(updated(Some(text), vec![accepted]), @"
+    format = 1
+    [[allow]]
+    stack = ['a::b::h0123456789abcdef']
+    objects = 1
+    bytes = 8
+    law = 'linear'
+    ");
+}

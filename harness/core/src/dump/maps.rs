@@ -1,0 +1,190 @@
+use std::fmt;
+
+use super::parse::{decimal, hexadecimal};
+
+/// The mappings of the process, as `/proc/self/maps` listed them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Maps {
+    /// In the order of the file, which is that of the addresses.
+    pub mappings: Vec<Mapping>,
+    /// Lines that are none, verbatim: kept, because a mapping that cannot be read
+    /// costs names and never counts, and counted in the report.
+    pub unreadable: Vec<String>,
+}
+
+/// One mapping of the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The first address.
+    pub start: u64,
+    /// The first address behind it.
+    pub end: u64,
+    /// What may be done with it.
+    pub permissions: Permissions,
+    /// Where in the file it begins, in bytes.
+    pub offset: u64,
+    /// Major and minor number of the file's device.
+    pub device: (u32, u32),
+    /// The file's inode; 0 where there is no file.
+    pub inode: u64,
+    /// As printed: a path, with ` (deleted)` where the file is gone and `\012` for
+    /// a line feed; a name in brackets; or nothing. Bytes that are not UTF-8 are
+    /// replaced, so such a file is not found again.
+    pub path: String,
+}
+
+/// What may be done with a mapping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Permissions {
+    /// It may be read.
+    pub read: bool,
+    /// It may be written.
+    pub write: bool,
+    /// It may be run.
+    pub execute: bool,
+    /// Other processes see what is written.
+    pub shared: bool,
+}
+
+const DELETED: &str = " (deleted)";
+
+impl Maps {
+    /// The mapping of an address. A linear search: build an index where there are
+    /// many addresses.
+    pub fn find(&self, address: u64) -> Option<&Mapping> {
+        self.mappings
+            .iter()
+            .find(|mapping| (mapping.start..mapping.end).contains(&address))
+    }
+
+    pub(super) fn push(&mut self, line: &[u8]) {
+        match Mapping::parse(line) {
+            Some(mapping) => self.mappings.push(mapping),
+            None => self
+                .unreadable
+                .push(String::from_utf8_lossy(line).into_owned()),
+        }
+    }
+}
+
+impl Mapping {
+    /// The mapped file's path, without the note that it was deleted; `None` for
+    /// anonymous memory and for `[heap]`, `[stack]`, `[vdso]` and the like.
+    pub fn file(&self) -> Option<&str> {
+        let path = self.path.strip_suffix(DELETED).unwrap_or(&self.path);
+        path.starts_with('/').then_some(path)
+    }
+
+    /// Whether the mapped file was gone, or replaced, when the dump was written.
+    pub fn is_deleted(&self) -> bool {
+        self.path.starts_with('/') && self.path.ends_with(DELETED)
+    }
+
+    /// Reads `7f00-8f00 r-xp 00001000 fe:00 1234    /usr/lib/libc.so.6`.
+    fn parse(line: &[u8]) -> Option<Mapping> {
+        let (range, rest) = word(line)?;
+        let (permissions, rest) = word(rest)?;
+        let (offset, rest) = word(rest)?;
+        let (device, rest) = word(rest)?;
+        let (inode, rest) = word(rest)?;
+        let (start, end) = split(range, b'-')?;
+        let (major, minor) = split(device, b':')?;
+        let (start, end) = (hexadecimal(start)?, hexadecimal(end)?);
+        (start < end).then_some(Mapping {
+            start,
+            end,
+            permissions: Permissions::parse(permissions)?,
+            offset: hexadecimal(offset)?,
+            device: (
+                u32::try_from(hexadecimal(major)?).ok()?,
+                u32::try_from(hexadecimal(minor)?).ok()?,
+            ),
+            inode: decimal(inode)?,
+            path: String::from_utf8_lossy(spaces_cut(rest)).into_owned(),
+        })
+    }
+}
+
+impl Permissions {
+    fn parse(word: &[u8]) -> Option<Self> {
+        let flag = |byte: u8, set: u8| match byte {
+            b'-' => Some(false),
+            byte if byte == set => Some(true),
+            _ => None,
+        };
+        let [read, write, execute, kind] = *word else {
+            return None;
+        };
+        Some(Permissions {
+            read: flag(read, b'r')?,
+            write: flag(write, b'w')?,
+            execute: flag(execute, b'x')?,
+            shared: match kind {
+                b'p' => false,
+                b's' => true,
+                _ => return None,
+            },
+        })
+    }
+}
+
+/// The first word of a line, and what follows it.
+fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let line = spaces_cut(line);
+    let end = line
+        .iter()
+        .position(|byte| *byte == b' ')
+        .unwrap_or(line.len());
+    (end > 0).then(|| line.split_at(end))
+}
+
+fn spaces_cut(line: &[u8]) -> &[u8] {
+    let start = line
+        .iter()
+        .position(|byte| *byte != b' ')
+        .unwrap_or(line.len());
+    &line[start..]
+}
+
+fn split(word: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+    let middle = word.iter().position(|byte| *byte == at)?;
+    Some((&word[..middle], &word[middle + 1..]))
+}
+
+impl fmt::Display for Maps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for mapping in &self.mappings {
+            writeln!(f, "{mapping}")?;
+        }
+        for line in &self.unreadable {
+            writeln!(f, "{line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// As the kernel prints it: the path stands in column 74.
+impl fmt::Display for Mapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (major, minor) = self.device;
+        let numbers = format!(
+            "{:08x}-{:08x} {} {:08x} {major:02x}:{minor:02x} {}",
+            self.start, self.end, self.permissions, self.offset, self.inode
+        );
+        if self.path.is_empty() {
+            f.write_str(&numbers)
+        } else {
+            write!(f, "{numbers:<72} {}", self.path)
+        }
+    }
+}
+
+impl fmt::Display for Permissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flag = |set: bool, letter: &'static str| if set { letter } else { "-" };
+        f.write_str(flag(self.read, "r"))?;
+        f.write_str(flag(self.write, "w"))?;
+        f.write_str(flag(self.execute, "x"))?;
+        f.write_str(if self.shared { "s" } else { "p" })
+    }
+}

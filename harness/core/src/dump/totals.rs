@@ -1,0 +1,139 @@
+//! Whether the process's line of a dump and its stacks belong together.
+
+use super::Stack;
+use super::interval::{Estimate, SampleInterval, count};
+use crate::{Counts, Tally};
+
+/// Checks the process's counts against the stacks'; the module's page says what
+/// jemalloc guarantees.
+///
+/// # Errors
+///
+/// What the stacks add up to, in the part that does not agree.
+pub(super) fn check(
+    interval: SampleInterval,
+    totals: Counts,
+    stacks: &[Stack],
+) -> Result<(), Tally> {
+    check_part(
+        interval,
+        totals.inuse,
+        stacks.iter().map(|stack| stack.counts.inuse),
+    )?;
+    check_part(
+        interval,
+        totals.alloc,
+        stacks.iter().map(|stack| stack.counts.alloc),
+    )
+}
+
+fn check_part(
+    interval: SampleInterval,
+    total: Tally,
+    stacks: impl Iterator<Item = Tally> + Clone,
+) -> Result<(), Tally> {
+    let sum = stacks.clone().fold(Tally::default(), Tally::saturating_add);
+    if sum == total {
+        return Ok(());
+    }
+    let mut range = Range::default();
+    for stack in stacks {
+        range.add(Range::of(interval, stack));
+    }
+    if range.meets(Range::of(interval, total)) {
+        Ok(())
+    } else {
+        Err(sum)
+    }
+}
+
+/// What jemalloc may have meant by two integers that it printed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Range {
+    low: Estimate,
+    high: Estimate,
+}
+
+/// From where on 1 − exp(−Z/R) is 1 for every count that there can be: what is
+/// printed is then what was counted.
+const CERTAIN: f64 = 50.0;
+
+impl Range {
+    /// Each integer is rounded, so off by up to a half. The estimate of the bytes
+    /// rises with both; that of the objects rises with the objects and falls with
+    /// the bytes.
+    fn of(interval: SampleInterval, printed: Tally) -> Range {
+        let (objects, bytes) = (count(printed.objects), count(printed.bytes));
+        if printed.objects == 0 && printed.bytes == 0 {
+            return Range::default();
+        }
+        if interval.is_exact() {
+            return Range::of_exact(objects, bytes);
+        }
+        let bytes_at = |by: f64| interval.estimate(objects + by, bytes + by).bytes;
+        let objects_at = |by: f64| interval.estimate(objects + by, bytes - by).objects;
+        Range {
+            low: Estimate {
+                objects: objects_at(-0.5),
+                bytes: bytes_at(-0.5),
+            },
+            high: Estimate {
+                objects: objects_at(0.5),
+                bytes: bytes_at(0.5),
+            },
+        }
+    }
+
+    /// At an interval of 1 jemalloc's sums are whole numbers, so that no rounding
+    /// is lost on them but where 1 − exp(−Z) shows: for objects of 8 bytes.
+    fn of_exact(objects: f64, bytes: f64) -> Range {
+        let mean = if objects > 0.0 {
+            bytes / objects
+        } else {
+            bytes
+        };
+        let missing = bytes * (-mean).exp();
+        if mean >= CERTAIN || missing < 0.25 {
+            let exact = Estimate { objects, bytes };
+            return Range {
+                low: exact,
+                high: exact,
+            };
+        }
+        let scale = 1.0 / (1.0 - (-mean).exp());
+        // A half for what was printed, and a little for the mean that the scale
+        // is taken from.
+        let at = |by: f64| Estimate {
+            objects: objects * scale + by,
+            bytes: bytes * scale + by,
+        };
+        Range {
+            low: at(-0.6),
+            high: at(0.6),
+        }
+    }
+
+    fn add(&mut self, other: Range) {
+        self.low += other.low;
+        self.high += other.high;
+    }
+
+    fn meets(self, other: Range) -> bool {
+        let meet = |low: f64, high: f64, other_low: f64, other_high: f64| {
+            // For the sums themselves, which are of doubles.
+            let slack = 1e-9 * high.max(other_high);
+            low <= other_high + slack && other_low <= high + slack
+        };
+        meet(
+            self.low.objects,
+            self.high.objects,
+            other.low.objects,
+            other.high.objects,
+        ) && meet(
+            self.low.bytes,
+            self.high.bytes,
+            other.low.bytes,
+            other.high.bytes,
+        )
+    }
+}

@@ -1,0 +1,212 @@
+//! Which frames are nobody's fault.
+
+use super::normalize_frame;
+use super::qualify::{Crates, crate_of, is_std_file};
+use super::scan::{closing_angle, find_outside};
+use crate::SourceFrame;
+
+/// What a frame is, for the cutting of stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The function that calls the workload: nothing of ours is below it.
+    Marker,
+    /// Ours.
+    Harness,
+    /// An allocator's, a profiler's, or what leads there.
+    Allocator,
+    /// `alloc`, `core`, `std`.
+    Std,
+    /// Hashbrown, and no file says whether it is std's.
+    Hashbrown,
+    /// Calls a closure, and does nothing else.
+    Shim,
+    /// Begins a thread or the process.
+    Start,
+    /// Somebody's.
+    Other,
+}
+
+/// A frame's stable name, and its kind.
+pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
+    let file = source.file.as_deref();
+    let in_std = file.is_some_and(is_std_file);
+    let plain = normalize_frame(&source.function);
+    let mut name = crates.qualify(plain, file);
+    if in_std {
+        name = without_implementor(name);
+    }
+    let krate = crate_of(&name);
+    let std = in_std || krate.is_some_and(|krate| STD.contains(&krate));
+    // A Rust function may be called `prof_start` too.
+    let is_c = krate.is_none() && !file.is_some_and(|file| file.ends_with(".rs"));
+    let allocates =
+        is_allocator(&name) || is_c && is_c_allocator(&name) || file.is_some_and(is_allocator_file);
+    let kind = if allocates {
+        Kind::Allocator
+    } else if MARKERS.contains(&name.as_str()) {
+        Kind::Marker
+    } else if krate == Some("plimsoll") {
+        Kind::Harness
+    } else if is_shim(&name, std) {
+        Kind::Shim
+    } else if std {
+        Kind::Std
+    } else if is_c && STARTS.contains(&name.as_str()) {
+        Kind::Start
+    } else if krate == Some("hashbrown") && file.is_none() {
+        Kind::Hashbrown
+    } else {
+        Kind::Other
+    };
+    (name, kind)
+}
+
+/// The functions from which the subject calls setting up and one iteration.
+const MARKERS: [&str; 2] = [
+    "plimsoll::subject::workload_setup",
+    "plimsoll::subject::workload_iteration",
+];
+
+/// Crates of the standard library.
+const STD: [&str; 7] = [
+    "alloc",
+    "core",
+    "std",
+    "__rustc",
+    "compiler_builtins",
+    "panic_unwind",
+    "proc_macro",
+];
+
+/// What stands between the kernel and Rust; and glibc, of whose start of a thread
+/// Debian strips the name.
+const STARTS: [&str; 18] = [
+    "__clone",
+    "__clone3",
+    "__libc_start_call_main",
+    "__libc_start_main",
+    "__libc_start_main_impl",
+    "__rust_begin_short_backtrace",
+    "__rust_try",
+    "_start",
+    "clone",
+    "clone3",
+    "ld-linux-aarch64.so.1",
+    "ld-linux-x86-64.so.2",
+    "libc.so.6",
+    "libpthread.so.0",
+    "main",
+    "rust_thread_start",
+    "start_thread",
+    "thread_start",
+];
+
+/// C functions that allocate for whoever calls them, without leading underscores.
+const ALLOCATORS: [&str; 22] = [
+    "GI___libc_malloc",
+    "GI___strdup",
+    "GI___strndup",
+    "aligned_alloc",
+    "calloc",
+    "libc_calloc",
+    "libc_malloc",
+    "libc_memalign",
+    "libc_realloc",
+    "mallocx",
+    "malloc",
+    "memalign",
+    "posix_memalign",
+    "prof_backtrace",
+    "pvalloc",
+    "rallocx",
+    "realloc",
+    "reallocarray",
+    "strdup",
+    "strndup",
+    "valloc",
+    "xallocx",
+];
+
+/// jemalloc's own, where it is built with symbols and without debug information;
+/// and C++'s.
+const C_PREFIXES: [&str; 18] = [
+    "_rjem_",
+    "je_",
+    "prof_",
+    "arena_",
+    "tcache_",
+    "te_event",
+    "imalloc",
+    "iallocz",
+    "ialloc_",
+    "iralloc",
+    "do_rallocx",
+    "large_palloc",
+    "large_ralloc",
+    "malloc_default",
+    "fallback_alloc",
+    "operator new",
+    "_Znwm",
+    "_Znam",
+];
+
+/// What the compiler puts between `alloc` and the global allocator.
+const RUST_PREFIXES: [&str; 11] = [
+    "__rust_alloc",
+    "__rust_realloc",
+    "__rdl_alloc",
+    "__rdl_realloc",
+    "__rg_alloc",
+    "__rg_realloc",
+    "alloc::alloc::",
+    "core::alloc::",
+    "jemallocator::",
+    "tikv_jemalloc_sys::",
+    "tikv_jemallocator::",
+];
+
+fn is_c_allocator(name: &str) -> bool {
+    ALLOCATORS.contains(&name.trim_start_matches('_'))
+        || C_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn is_allocator(name: &str) -> bool {
+    if let Some(path) = name.strip_prefix('<') {
+        return path.contains(" as core::alloc::global::GlobalAlloc>")
+            || path.contains(" as core::alloc::Allocator>")
+            || path.starts_with("alloc::alloc::Global as ");
+    }
+    let name = name.strip_prefix("__rustc::").unwrap_or(name);
+    RUST_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn is_allocator_file(file: &str) -> bool {
+    file.contains("/jemalloc/src/")
+        || file.contains("/jemalloc/include/")
+        || file.contains("/tikv-jemallocator-")
+}
+
+/// `core::ops::function::FnOnce::call_once`, `<F as core::ops::function::FnMut>::call_mut`,
+/// `alloc::boxed::Box::call`: whether one is there depends on what was inlined.
+fn is_shim(name: &str, std: bool) -> bool {
+    let last = name.rsplit("::").next().unwrap_or(name);
+    let calls = matches!(last, "call" | "call_mut" | "call_once");
+    name.starts_with("core::ops::function::")
+        || calls && (std || name.contains(" as core::ops::function::Fn"))
+}
+
+/// `<a::B as core::c::D>::f` of the standard library as `core::c::D::f`.
+///
+/// For a method that the trait provides, legacy mangling has only the trait and v0
+/// the type too; in the standard library's own files the type says little, so it
+/// goes where it stands.
+fn without_implementor(name: String) -> String {
+    let method = closing_angle(&name, 0).filter(|_| name.starts_with('<'));
+    let Some((inner, method)) = method.map(|close| (&name[1..close], &name[close + 1..])) else {
+        return name;
+    };
+    match find_outside(inner, " as ") {
+        Some(at) => format!("{}{method}", &inner[at + 4..]),
+        None => name,
+    }
+}

@@ -1,0 +1,413 @@
+//! Names that survive a rebuild, a new compiler and another mangling.
+
+use super::UNKNOWN;
+use super::scan::{closing_angle, find_outside, outside};
+
+/// One step from a name to its stable form.
+type Rule = fn(&str) -> String;
+
+/// Applied in order, to what was measured and to a baseline as it is read, so
+/// that a new rule never turns an old baseline red.
+const RULES: &[Rule] = &[
+    strip_compiler_suffixes, // foo.llvm.123, foo.part.0, foo.cold, foo@@GLIBC_2.2.5 → foo
+    strip_module_offset,     // libfoo.so.6+0x1234 → libfoo.so.6
+    strip_hash,              // foo::bar::h0123456789abcdef → foo::bar
+    strip_disambiguators,    // foo[1a2b3c]::bar → foo::bar
+    collapse_braces,         // {closure#3}, {async_fn_env#0}, closure$0 → {{closure}}
+    simplify_path, // <a::B<T> as c::D<U>>::f::<V>, x::<impl c::D for a::B>::f → <a::B as c::D>::f
+    escape_separators, // `;` and control characters
+                   // New rules go here, at the end, with the symbol that made them necessary.
+];
+
+/// The most rounds in which the rules must settle. One does for every name that
+/// a compiler writes.
+const ROUNDS: usize = 4;
+
+/// A function's name without what changes from build to build.
+///
+/// Rust names lose hash, crate disambiguators, generic arguments and the numbers
+/// of closures; of the type that a trait is implemented for, the path is kept, and
+/// of a tuple, slice, array, pointer or reference its shape, because legacy mangling
+/// has `(A,B)` where v0 has `(u8, u16)`. Names in C and C++ only lose the suffixes
+/// that compilers and linkers add. Of an address that was not resolved the
+/// module is left.
+///
+/// Two things are not made equal, because nothing in a name tells them: a
+/// method that a trait provides, `a::Trait::f` in legacy mangling and
+/// `<a::B as a::Trait>::f` in v0; and an implementation for a type parameter,
+/// `<T as a::Trait>::f` and `<a::B as a::Trait>::f`.
+///
+/// Normalising twice is normalising once. A text on which the rules do not settle
+/// is no name, and stays as it is.
+///
+/// ```
+/// # use plimsoll_core::fold::normalize_frame;
+/// assert_eq!(normalize_frame("<alloc::vec::Vec<u8>>::push"), "alloc::vec::Vec::push");
+/// assert_eq!(normalize_frame("alloc::vec::Vec<T,A>::push"), "alloc::vec::Vec::push");
+/// ```
+pub fn normalize_frame(name: &str) -> String {
+    let mut settled = name.to_owned();
+    for _ in 0..ROUNDS {
+        let next = RULES.iter().fold(settled.clone(), |name, rule| rule(&name));
+        if next == settled {
+            return settled;
+        }
+        settled = next;
+    }
+    name.to_owned()
+}
+
+/// Whether a name follows C++'s grammar: there, arguments are part of the name.
+fn is_cpp(name: &str) -> bool {
+    let operator = name.match_indices("operator").any(|(at, word)| {
+        let before = name[..at].chars().next_back();
+        let after = name[at + word.len()..].chars().next();
+        !before.is_some_and(is_word) && after.is_some_and(|char| !is_word(char) && char != ':')
+    });
+    operator || outside(name).any(|(_, byte)| byte == b'(')
+}
+
+fn is_word(char: char) -> bool {
+    char.is_alphanumeric() || char == '_' || char == '$'
+}
+
+/// What compilers append to a function's name when they split or copy it. Each
+/// may be followed by a number.
+const SUFFIXES: [&str; 8] = [
+    "part",
+    "isra",
+    "constprop",
+    "cold",
+    "llvm",
+    "lto_priv",
+    "localalias",
+    "warm",
+];
+
+fn strip_compiler_suffixes(name: &str) -> String {
+    let mut name = name.trim();
+    // `GLIBC_2.2.5` has dots of its own, so the version goes first.
+    if let Some((function, version)) = name.split_once('@') {
+        let version = version.trim_start_matches('@');
+        let is_version = version.bytes().all(is_version_byte);
+        if is_version && !function.is_empty() && !version.is_empty() {
+            name = function;
+        }
+    }
+    while let Some(shorter) = without_suffix(name) {
+        name = shorter;
+    }
+    name.to_owned()
+}
+
+fn is_version_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.'
+}
+
+/// `foo.part.0` or `foo.cold` without its end.
+fn without_suffix(name: &str) -> Option<&str> {
+    let (rest, last) = name.rsplit_once('.')?;
+    if SUFFIXES.contains(&last) {
+        return Some(rest).filter(|rest| !rest.is_empty());
+    }
+    let (rest, word) = rest.rsplit_once('.')?;
+    let numbered = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    (numbered && SUFFIXES.contains(&word) && !rest.is_empty()).then_some(rest)
+}
+
+fn strip_module_offset(name: &str) -> String {
+    let is_hex =
+        |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if name.strip_prefix("0x").is_some_and(is_hex) {
+        return UNKNOWN.to_owned();
+    }
+    match name.rsplit_once("+0x") {
+        Some((module, offset)) if is_hex(offset) && !module.is_empty() => module.to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+fn strip_hash(name: &str) -> String {
+    match name.rsplit_once("::h") {
+        Some((path, hash))
+            if hash.len() == 16
+                && !path.is_empty()
+                && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
+        {
+            path.to_owned()
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// A bracket that follows a name directly; `[u8]` follows a space or a bracket.
+fn strip_disambiguators(name: &str) -> String {
+    let mut stripped = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(open) = rest.find('[') {
+        let (before, bracket) = rest.split_at(open);
+        stripped.push_str(before);
+        let after_name = stripped.chars().next_back().is_some_and(is_word);
+        // A crate's disambiguator has 64 bits.
+        let length = bracket[1..]
+            .bytes()
+            .take(17)
+            .take_while(u8::is_ascii_hexdigit)
+            .count();
+        let closed = bracket[1 + length..].starts_with(']');
+        if after_name && closed && (1..=16).contains(&length) {
+            rest = &bracket[length + 2..];
+        } else {
+            stripped.push('[');
+            rest = &bracket[1..];
+        }
+    }
+    stripped + rest
+}
+
+/// Compilers' words for a function without a name, and ours.
+const ANONYMOUS: [(&str, &str); 14] = [
+    ("async_block", "closure"),
+    ("async_block_env", "closure"),
+    ("async_closure", "closure"),
+    ("async_closure_env", "closure"),
+    ("async_fn", "closure"),
+    ("async_fn_env", "closure"),
+    ("async_gen_fn_env", "closure"),
+    ("closure", "closure"),
+    ("closure_env", "closure"),
+    ("coroutine", "closure"),
+    ("coroutine_env", "closure"),
+    ("gen_block_env", "closure"),
+    ("gen_fn_env", "closure"),
+    ("impl", "impl"),
+];
+
+fn collapse_braces(name: &str) -> String {
+    if is_cpp(name) {
+        return name.to_owned();
+    }
+    let mut collapsed = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(open) = rest.find(['{', '$']) {
+        let (before, special) = rest.split_at(open);
+        collapsed.push_str(before);
+        rest = match special.strip_prefix('$') {
+            Some(number) => collapse_dollar(&mut collapsed, number),
+            None => collapse_brace(&mut collapsed, special),
+        };
+    }
+    collapsed + rest
+}
+
+/// `{closure#0}`, `{{closure}}`, `{shim:vtable#0}` or `{{vtable.shim}}`, at the start
+/// of a text; returns what follows.
+fn collapse_brace<'a>(collapsed: &mut String, text: &'a str) -> &'a str {
+    let inner = text.trim_start_matches('{');
+    let braces = text.len() - inner.len();
+    let end = inner
+        .find(|char| !is_word(char) && !"#:.".contains(char))
+        .unwrap_or(inner.len());
+    let (word, after) = inner.split_at(end);
+    let closes = "}}".get(..braces).filter(|close| after.starts_with(close));
+    let (Some(close), false) = (closes, word.is_empty()) else {
+        collapsed.push_str(&text[..braces]);
+        return inner;
+    };
+    let mut after = &after[close.len()..];
+    if word.starts_with("shim:") || word == "vtable.shim" {
+        let length = collapsed.trim_end_matches("::").len();
+        collapsed.truncate(length);
+        return after;
+    }
+    let kind = word.split_once('#').map_or(word, |(kind, _)| kind);
+    let kind = ANONYMOUS
+        .iter()
+        .find(|(theirs, _)| *theirs == kind)
+        .map_or(kind, |(_, ours)| ours);
+    collapsed.push_str("{{");
+    collapsed.push_str(kind);
+    collapsed.push_str("}}");
+    if let Some(number) = after.strip_prefix('#') {
+        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        after = if digits == 0 {
+            after
+        } else {
+            &number[digits..]
+        };
+    }
+    after
+}
+
+/// `closure_env$0`, as for Windows' debuggers, of which the word is already
+/// written; returns what follows.
+fn collapse_dollar<'a>(collapsed: &mut String, number: &'a str) -> &'a str {
+    let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+    let word = ANONYMOUS.iter().find_map(|(theirs, ours)| {
+        let before = collapsed.strip_suffix(theirs)?;
+        (!before.ends_with(is_word)).then_some((before.len(), ours))
+    });
+    let (Some((start, ours)), 1..) = (word, digits) else {
+        collapsed.push('$');
+        return number;
+    };
+    collapsed.truncate(start);
+    collapsed.push_str("{{");
+    collapsed.push_str(ours);
+    collapsed.push_str("}}");
+    &number[digits..]
+}
+
+/// How deep types may stand in each other: `<<<a::B as c::D>::E as f::G>::…`. What
+/// lies deeper is `_`.
+const MAX_DEPTH: usize = 16;
+
+fn simplify_path(name: &str) -> String {
+    if is_cpp(name) {
+        name.to_owned()
+    } else {
+        path(name, MAX_DEPTH)
+    }
+}
+
+/// Generic arguments cut, and both manglings' spelling of an impl made one.
+fn path(text: &str, depth: usize) -> String {
+    let mut simple = String::with_capacity(text.len());
+    let mut position = 0;
+    while let Some(offset) = text[position..].find('<') {
+        let open = position + offset;
+        let Some(close) = closing_angle(text, open) else {
+            break;
+        };
+        simple.push_str(&text[position..open]);
+        let inner = &text[open + 1..close];
+        let turbofish = simple.ends_with("::");
+        if simple.is_empty() {
+            simple = qualified(inner, depth);
+        } else if let (true, Some(implementation)) = (turbofish, inner.strip_prefix("impl ")) {
+            simple = match find_outside(implementation, " for ") {
+                Some(at) => qualified_as(&implementation[at + 5..], &implementation[..at], depth),
+                None => inherent(implementation, depth),
+            };
+        } else if turbofish {
+            simple.truncate(simple.len() - 2);
+        }
+        position = close + 1;
+    }
+    simple + &text[position..]
+}
+
+/// What stands between the brackets of `<X as T>::f` or `<X>::f`.
+fn qualified(inner: &str, depth: usize) -> String {
+    match find_outside(inner, " as ") {
+        Some(at) => qualified_as(&inner[..at], &inner[at + 4..], depth),
+        None => inherent(inner, depth),
+    }
+}
+
+fn qualified_as(implementor: &str, implemented: &str, depth: usize) -> String {
+    let Some(depth) = depth.checked_sub(1) else {
+        return "_".to_owned();
+    };
+    format!(
+        "<{} as {}>",
+        type_of(implementor, depth),
+        path(implemented.trim(), depth)
+    )
+}
+
+/// `a::B`, but `<[_]>`: a type without a path keeps its brackets.
+fn inherent(implementor: &str, depth: usize) -> String {
+    let Some(depth) = depth.checked_sub(1) else {
+        return "_".to_owned();
+    };
+    let simple = type_of(implementor, depth);
+    if simple.starts_with(|char: char| is_word(char) || char == '{') && !simple.contains(' ') {
+        simple
+    } else {
+        format!("<{simple}>")
+    }
+}
+
+/// A type by its path, or by its shape where it has none.
+fn type_of(text: &str, depth: usize) -> String {
+    let text = text.trim();
+    if let Some(target) = text.strip_prefix('&') {
+        let target = match target.strip_prefix('\'') {
+            Some(lifetime) => lifetime.trim_start_matches(is_word).trim_start(),
+            None => target,
+        };
+        let mutable = target.starts_with("mut ");
+        return if mutable { "&mut _" } else { "&_" }.to_owned();
+    }
+    for pointer in ["*const ", "*mut "] {
+        if text.starts_with(pointer) {
+            return format!("{pointer}_");
+        }
+    }
+    if text.starts_with('[') {
+        return "[_]".to_owned();
+    }
+    if let Some(elements) = text
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'))
+    {
+        return tuple(elements, depth);
+    }
+    let unbound = without_binder(text);
+    if unbound.starts_with("fn(")
+        || unbound.starts_with("unsafe fn(")
+        || unbound.starts_with("extern ")
+        || unbound.starts_with("unsafe extern ")
+    {
+        return "fn".to_owned();
+    }
+    if let Some(bounds) = unbound.strip_prefix("dyn ") {
+        let bounds = without_binder(bounds);
+        let principal = find_outside(bounds, "+").map_or(bounds, |plus| &bounds[..plus]);
+        return format!("dyn {}", path(principal.trim(), depth));
+    }
+    path(text, depth)
+}
+
+/// A type without its `for<'a>`.
+fn without_binder(text: &str) -> &str {
+    let binder = text
+        .strip_prefix("for")
+        .filter(|rest| rest.starts_with('<'));
+    match binder.and_then(|rest| Some((rest, closing_angle(rest, 0)?))) {
+        Some((rest, close)) => rest[close + 1..].trim_start(),
+        None => text,
+    }
+}
+
+fn tuple(elements: &str, depth: usize) -> String {
+    let elements = elements.trim();
+    if elements.is_empty() {
+        return "()".to_owned();
+    }
+    let commas = outside(elements).filter(|(_, byte)| *byte == b',').count();
+    match (commas, elements.ends_with(',')) {
+        // Brackets around one type: `(dyn a::B + c::D)`.
+        (0, _) => match depth.checked_sub(1) {
+            Some(depth) => type_of(elements, depth),
+            None => "_".to_owned(),
+        },
+        (1, true) => "(_,)".to_owned(),
+        (commas, trailing) => {
+            let more = if trailing { commas - 1 } else { commas };
+            format!("(_{})", ", _".repeat(more))
+        }
+    }
+}
+
+/// A `;` would end the frame in a folded stack, a line feed the stack.
+fn escape_separators(name: &str) -> String {
+    name.chars()
+        .map(|char| match char {
+            ';' => ':',
+            char if char.is_control() => char::REPLACEMENT_CHARACTER,
+            char => char,
+        })
+        .collect()
+}

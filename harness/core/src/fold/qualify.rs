@@ -1,0 +1,241 @@
+//! What a file says of the functions in it.
+//!
+//! With `debug = "line-tables-only"` an inlined function has a name without a
+//! path, and only its file tells whose it is:
+//!
+//! ```text
+//! from_owner   …/registry/src/index…/bytes-1.10.0/src/bytes.rs    bytes::bytes::from_owner
+//! push         /rustc/0123…/library/alloc/src/vec/mod.rs          alloc::vec::push
+//! fill         src/cache.rs                                       case::cache::fill
+//! ```
+//!
+//! A path below `src/` does not name a local crate; other functions in that folder do, whose
+//! names are complete.
+
+use std::collections::BTreeMap;
+
+use super::normalize_frame;
+use crate::SymbolTable;
+
+/// The crate that the sources in a folder belong to.
+#[derive(Debug, Default)]
+pub(super) struct Crates(BTreeMap<String, String>);
+
+impl Crates {
+    /// By the complete names that most often stand in each folder.
+    pub(super) fn of(table: &SymbolTable) -> Crates {
+        let mut votes: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
+        for source in table.iter().flat_map(|(_, sources)| sources) {
+            let Some(place) = source.file.as_deref().and_then(Place::of) else {
+                continue;
+            };
+            if place.known_crate().is_some() {
+                continue;
+            }
+            let name = normalize_frame(&source.function);
+            if is_pathless(&name) {
+                continue;
+            }
+            if let Some(krate) = crate_of(&name) {
+                *votes
+                    .entry(place.folder)
+                    .or_default()
+                    .entry(krate.to_owned())
+                    .or_default() += 1;
+            }
+        }
+        let most = |crates: BTreeMap<String, usize>| {
+            // The first of equals, by name.
+            crates
+                .into_iter()
+                .rev()
+                .max_by_key(|(_, votes)| *votes)
+                .map(|(krate, _)| krate)
+        };
+        let decided = |(folder, crates): (&str, _)| Some((folder.to_owned(), most(crates)?));
+        Crates(votes.into_iter().filter_map(decided).collect())
+    }
+
+    /// A name with the path that its file gives it, if it has none of its own.
+    pub(super) fn qualify(&self, name: String, file: Option<&str>) -> String {
+        let Some(place) = file.and_then(Place::of).filter(|_| is_pathless(&name)) else {
+            return name;
+        };
+        let known = place
+            .known_crate()
+            .or_else(|| self.0.get(place.folder).cloned());
+        let Some(krate) = known else { return name };
+        let mut path = krate.clone();
+        for (index, module) in place.modules().enumerate() {
+            // `tests/leaks.rs` is the crate `leaks` itself; `src/leaks.rs` is a module.
+            if index > 0 || module != krate || place.folder.ends_with("src") {
+                path.push_str("::");
+                path.push_str(&module);
+            }
+        }
+        path + "::" + &name
+    }
+}
+
+/// Whether a name does not say which crate it is from.
+fn is_pathless(name: &str) -> bool {
+    name.starts_with("{{") || !(name.contains("::") || name.starts_with(['<', '[']))
+}
+
+/// The crate of a normalised name. For `<a::B as c::D>::f` it is that of the type,
+/// or that of the trait where the type has no path.
+pub(super) fn crate_of(name: &str) -> Option<&str> {
+    let first = |path: &str| -> Option<usize> { path.find("::").filter(|end| *end > 0) };
+    let Some(inner) = name.strip_prefix('<') else {
+        return first(name)
+            .map(|end| &name[..end])
+            .filter(|krate| is_identifier(krate));
+    };
+    let (implementor, implemented) = match inner.split_once(" as ") {
+        Some((implementor, rest)) => (implementor, Some(rest)),
+        None => (inner.split('>').next()?, None),
+    };
+    let implementor = implementor.strip_prefix("dyn ").unwrap_or(implementor);
+    if implementor.starts_with('<') {
+        return crate_of(implementor);
+    }
+    [Some(implementor), implemented]
+        .into_iter()
+        .flatten()
+        .filter_map(|path| first(path).map(|end| &path[..end]))
+        .find(|krate| is_identifier(krate))
+}
+
+fn is_identifier(word: &str) -> bool {
+    !word.is_empty()
+        && word
+            .chars()
+            .all(|char| char.is_alphanumeric() || char == '_')
+}
+
+/// Where a Rust source file stands.
+struct Place<'a> {
+    /// The folder that its crate's modules are in, with what leads to it.
+    folder: &'a str,
+    /// The path from there.
+    inside: &'a str,
+}
+
+/// Folders that a crate's root file stands in.
+const ROOTS: [&str; 4] = ["src", "tests", "benches", "examples"];
+
+impl<'a> Place<'a> {
+    fn of(file: &'a str) -> Option<Place<'a>> {
+        let path = file.strip_suffix(".rs")?;
+        let mut end = 0;
+        let mut folder = None;
+        for component in path.split('/') {
+            if ROOTS.contains(&component) && end + component.len() < path.len() {
+                folder = Some(end + component.len());
+                // Nothing that stands deeper is a crate's root: `src/tests/…`.
+                if component == "src" && !is_sources_of_sources(&path[..end]) {
+                    break;
+                }
+            }
+            end += component.len() + 1;
+        }
+        let folder = folder?;
+        Some(Place {
+            folder: &path[..folder],
+            inside: &path[folder + 1..],
+        })
+    }
+
+    /// What the folder's own name says: `bytes-1.10.0/src`, `library/alloc/src`.
+    fn known_crate(&self) -> Option<String> {
+        let mut components = self.folder.rsplit('/').skip(1);
+        let package = components.next()?;
+        let name = match unversioned(package) {
+            Some(name) => name,
+            None if components.next() == Some("library") => package,
+            None => return None,
+        };
+        Some(name.replace('-', "_"))
+    }
+
+    fn modules(&self) -> impl Iterator<Item = String> {
+        let mut modules: Vec<&str> = self.inside.split('/').collect();
+        if let Some("mod") | Some("lib") | Some("main") = modules.last().copied() {
+            modules.pop();
+        }
+        modules.into_iter().map(|module| module.replace('-', "_"))
+    }
+}
+
+/// Whether a folder leads on to packages, as `registry/src/index…/` and `/usr/src/`
+/// do, so that a `src` in it is not a crate's.
+fn is_sources_of_sources(before: &str) -> bool {
+    before.ends_with("registry/") || before == "/usr/" || before == "/usr/local/" || before == "/"
+}
+
+/// `foo-bar-1.2.3-rc.1` without its version.
+fn unversioned(package: &str) -> Option<&str> {
+    package
+        .match_indices('-')
+        .map(|(at, _)| package.split_at(at))
+        .find_map(|(name, version)| {
+            let mut numbers = version[1..].splitn(3, '.');
+            let is_number = |number: &str| {
+                !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+            };
+            let version = is_number(numbers.next()?)
+                && is_number(numbers.next()?)
+                && numbers
+                    .next()?
+                    .starts_with(|char: char| char.is_ascii_digit());
+            (version && !name.is_empty()).then_some(name)
+        })
+}
+
+/// Whether a file belongs to the standard library, its own hashbrown included.
+pub(super) fn is_std_file(file: &str) -> bool {
+    let library = file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/");
+    library && file.contains("/library/") || file.starts_with("/rust/deps/")
+}
+
+/// A path for people to read.
+pub(super) fn shortened(file: &str, workspace_root: Option<&str>) -> String {
+    let short = package_path(file).or_else(|| {
+        let root = workspace_root?.trim_end_matches('/');
+        file.strip_prefix(root)
+            .filter(|_| !root.is_empty())?
+            .strip_prefix('/')
+            .map(str::to_owned)
+    });
+    short.unwrap_or_else(|| {
+        let last = || {
+            file.rmatch_indices('/')
+                .nth(3)
+                .map(|(at, _)| &file[at + 1..])
+        };
+        let short = if file.starts_with('/') { last() } else { None };
+        short.unwrap_or(file).to_owned()
+    })
+}
+
+/// `lru-0.18.1/src/lib.rs` of a file in cargo's or the compiler's folders.
+fn package_path(file: &str) -> Option<String> {
+    if let Some((_, rest)) = file.split_once("/registry/src/") {
+        return rest.split_once('/').map(|(_, path)| path.to_owned());
+    }
+    if let Some((_, rest)) = file.split_once("/git/checkouts/") {
+        // The repository's folder has a hash at its end.
+        let (repository, path) = rest.split_once('/')?;
+        let name = repository
+            .rsplit_once('-')
+            .map_or(repository, |(name, _)| name);
+        return Some(format!("{name}/{path}"));
+    }
+    if let Some(rest) = file.strip_prefix("/rustc/") {
+        return rest.split_once('/').map(|(_, path)| path.to_owned());
+    }
+    if let Some((_, rest)) = file.split_once("/lib/rustlib/src/rust/") {
+        return Some(rest.to_owned());
+    }
+    file.strip_prefix("/rust/deps/").map(str::to_owned)
+}

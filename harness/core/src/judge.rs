@@ -1,0 +1,787 @@
+//! From growth and a baseline to a verdict. Pure, and it formats nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date, StackPattern};
+use crate::growth::{Growth, Quantity};
+use crate::report::{Finding, Standing, Subject, Threshold};
+use crate::{FoldedStack, Rate, Series, Tally, fold};
+
+/// Ordered by how much each needs a person, so a run's verdict is the `max` of
+/// its scenarios'. A run of no scenarios has none: `max` gives `None`, not
+/// `Within`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// No stack grows past its allowance.
+    Within,
+    /// A stack with an allowance no longer grows.
+    Improved,
+    /// The budget was spent before the noise was beaten.
+    Inconclusive,
+    /// Something grows past its allowance, or an allowance has expired.
+    Regressed,
+    /// The workload itself failed.
+    Failed,
+    /// The measurement cannot be trusted.
+    Broken,
+}
+
+impl Verdict {
+    /// Every verdict, in order.
+    pub const ALL: [Verdict; 6] = [
+        Verdict::Within,
+        Verdict::Improved,
+        Verdict::Inconclusive,
+        Verdict::Regressed,
+        Verdict::Failed,
+        Verdict::Broken,
+    ];
+
+    /// The word that files and messages use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Within => "within",
+            Verdict::Improved => "improved",
+            Verdict::Inconclusive => "inconclusive",
+            Verdict::Regressed => "regressed",
+            Verdict::Failed => "failed",
+            Verdict::Broken => "broken",
+        }
+    }
+
+    /// The verdict of that word.
+    pub fn from_word(word: &str) -> Option<Verdict> {
+        Self::ALL
+            .into_iter()
+            .find(|verdict| verdict.as_str() == word)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What was measured: levels over the rungs of one ladder, by what they are of.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// Iterations done at each rung, in order.
+    pub iterations: Vec<u64>,
+    /// Every stack that moved. Stacks that are absent did not.
+    pub stacks: BTreeMap<FoldedStack, Series>,
+    /// Threads of the process, as objects.
+    pub threads: Series,
+    /// Open file descriptors of the process, as objects.
+    pub descriptors: Series,
+}
+
+/// What a judgement goes by, beside the baseline.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// The growth to find: one object, or 8 bytes, in so many iterations.
+    /// Absent: 1,000, or fewer where the ladder is too short for that.
+    pub threshold: Option<u64>,
+    /// Whether time, iterations or memory are spent. Only then is *regressed*
+    /// pronounced: until it is full, a cache looks exactly like a leak.
+    pub at_top: bool,
+    /// For allowances that expire; absent, none does.
+    pub today: Option<Date>,
+}
+
+/// A verdict with its reasons.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assessment {
+    /// The greatest of the findings', or *within*.
+    pub verdict: Verdict,
+    /// What was found, without the source lines of its frames.
+    pub findings: Vec<Finding>,
+    /// The growth that was looked for in the end.
+    pub threshold: Threshold,
+    /// The smallest growth that would have been seen; absent where the ladder
+    /// was too short to say.
+    pub visible: Option<Rate>,
+}
+
+/// Iterations per object of the default threshold, and what it may coarsen to.
+const THRESHOLDS: [u64; 3] = [1_000, 100, 10];
+
+/// A threshold is only looked for where it would have shown as so many objects
+/// by the last rung.
+const OBJECTS_AT_TOP: u64 = 16;
+
+/// Bytes that weigh as much as one object.
+const BYTES_PER_OBJECT: f64 = 8.0;
+
+/// Leaf-most frames that must be equal for a stack to count as moved.
+const MOVED_FRAMES: usize = 3;
+
+/// Whether a threshold can be looked for in so many iterations.
+fn supports(iterations: u64, threshold: u64) -> bool {
+    iterations >= threshold.saturating_mul(OBJECTS_AT_TOP)
+}
+
+/// Iterations that a ladder must reach before it may end early.
+pub fn iterations_to_settle(threshold: Option<u64>) -> u64 {
+    threshold
+        .unwrap_or(THRESHOLDS[0])
+        .saturating_mul(OBJECTS_AT_TOP)
+}
+
+/// Judges what was measured by what the project has agreed to carry.
+///
+/// Every stack, and every allocation site over its stacks, is held against its
+/// allowance plus half the threshold. *Within* is said where every rate with
+/// its error stays under that for two octaves; *regressed* only at the top,
+/// where a rate with its error is above it and rose for three octaves.
+pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Assessment {
+    let last = observed.iterations.last().copied().unwrap_or(0);
+    let wanted = policy.threshold.unwrap_or(THRESHOLDS[0]);
+    let looked_for: Vec<u64> = match policy.threshold {
+        Some(set) => vec![set],
+        None if policy.at_top => THRESHOLDS.to_vec(),
+        None => vec![wanted],
+    };
+    let subjects = subjects(observed, baseline);
+    // The finest threshold that the ladder was long enough for.
+    let supported: Vec<u64> = looked_for
+        .iter()
+        .copied()
+        .filter(|threshold| supports(last, *threshold))
+        .collect();
+    let coarsest = looked_for[looked_for.len() - 1];
+    let finest = supported.first().copied().unwrap_or(coarsest);
+    let regressed =
+        |subject: &Measured<'_>| policy.at_top && subject.growth.exceeds(subject.allowed(), finest);
+    let settled = |threshold: u64| {
+        subjects.iter().all(|subject| {
+            regressed(subject) || subject.growth.stays_within(subject.allowed(), threshold)
+        })
+    };
+    let conclusive = supported
+        .iter()
+        .copied()
+        .find(|threshold| settled(*threshold));
+    let threshold = conclusive.unwrap_or(coarsest);
+
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut noisy_sites: Vec<FoldedStack> = Vec::new();
+    for subject in &subjects {
+        let within =
+            conclusive.is_some() || subject.growth.stays_within(subject.allowed(), coarsest);
+        let verdict = match (regressed(subject), within) {
+            (true, _) => Verdict::Regressed,
+            (false, true) => Verdict::Within,
+            (false, false) => Verdict::Inconclusive,
+        };
+        match &subject.of {
+            Of::Stack(stack) if verdict > Verdict::Within => noisy_sites.push(fold::site(stack)),
+            Of::Site { site, .. } if noisy_sites.contains(site) => continue,
+            _ => {}
+        }
+        findings.extend(subject.finding(verdict, threshold, policy.today));
+    }
+    let idle = idle_allowances(baseline, &subjects, threshold);
+    let taken = excuse_moved(&mut findings, baseline, &idle, finest);
+    for index in idle {
+        let allowance = &baseline.allowances[index];
+        let expired = is_expired(allowance, policy.today);
+        if !taken.contains(&index) && (expired || conclusive.is_some()) {
+            findings.push(unused(allowance, expired));
+        }
+    }
+    findings.sort_by(|a, b| {
+        let grown = |finding: &Finding| {
+            let change = |of: fn(&Tally) -> u64| {
+                let first = finding.levels.first().map_or(0, of);
+                let last = finding.levels.last().map_or(0, of);
+                i128::from(last) - i128::from(first)
+            };
+            (change(|level| level.bytes), change(|level| level.objects))
+        };
+        (b.verdict, grown(b))
+            .cmp(&(a.verdict, grown(a)))
+            .then_with(|| a.subject.cmp(&b.subject))
+    });
+    let mut verdict = findings
+        .iter()
+        .map(|finding| finding.verdict)
+        .max()
+        .unwrap_or(Verdict::Within);
+    if conclusive.is_none() {
+        verdict = verdict.max(Verdict::Inconclusive);
+    }
+    let per_iteration = 1.0 / to_f64(threshold);
+    Assessment {
+        verdict,
+        findings,
+        threshold: Threshold {
+            iterations: threshold,
+            coarsened: threshold < wanted,
+        },
+        visible: conclusive.map(|_| Rate {
+            objects: per_iteration,
+            bytes: BYTES_PER_OBJECT * per_iteration,
+        }),
+    }
+}
+
+impl Growth {
+    /// The rate above which growth is past what was agreed to.
+    fn cut(allowed: Rate, threshold: u64) -> Rate {
+        let half = 0.5 / to_f64(threshold);
+        allowed
+            + Rate {
+                objects: half,
+                bytes: BYTES_PER_OBJECT * half,
+            }
+    }
+
+    /// Whether it rises, beyond its error, past the cut.
+    fn exceeds(&self, allowed: Rate, threshold: u64) -> bool {
+        let cut = Self::cut(allowed, threshold);
+        let exceeds = |q: &Quantity, cut: f64| q.rising && q.rate - q.error > cut;
+        exceeds(&self.objects, cut.objects) || exceeds(&self.bytes, cut.bytes)
+    }
+
+    /// Whether every window of the last two octaves stays under the cut.
+    ///
+    /// Where no object is larger than one was before, bytes grow only with
+    /// objects, and need not be bounded on their own.
+    fn stays_within(&self, allowed: Rate, threshold: u64) -> bool {
+        let cut = Self::cut(allowed, threshold);
+        let stays = |q: &Quantity, cut: f64| q.greatest_rate + q.error < cut;
+        stays(&self.objects, cut.objects)
+            && (stays(&self.bytes, cut.bytes) || !self.objects_swell && !self.bytes.rising)
+    }
+}
+
+/// One thing that is judged.
+struct Measured<'a> {
+    of: Of<'a>,
+    series: Series,
+    growth: Growth,
+    allowance: Option<(usize, &'a Allowance)>,
+}
+
+enum Of<'a> {
+    Stack(&'a FoldedStack),
+    /// All stacks that fall under one allowance.
+    Allowed(Vec<&'a FoldedStack>),
+    Site {
+        site: FoldedStack,
+        stacks: usize,
+    },
+    Threads,
+    Descriptors,
+}
+
+impl Measured<'_> {
+    fn allowed(&self) -> Rate {
+        self.allowance
+            .map_or(Rate::default(), |(_, allowance)| allowance.rate)
+    }
+
+    /// What to say of it: nothing, where nothing was agreed and nothing grows.
+    fn finding(&self, verdict: Verdict, threshold: u64, today: Option<Date>) -> Option<Finding> {
+        let expired = self
+            .allowance
+            .is_some_and(|(_, allowance)| is_expired(allowance, today));
+        let grows = !self.growth.stays_within(Rate::default(), threshold);
+        let (verdict, standing) = match (self.allowance, verdict) {
+            (Some(_), _) if expired && grows => (Verdict::Regressed, Standing::Expired),
+            (Some(_), Verdict::Within) if grows => (Verdict::Within, Standing::Allowed),
+            (_, Verdict::Within) => return None,
+            (Some(_), verdict) => (verdict, Standing::Exceeded),
+            (None, verdict) => (verdict, Standing::New),
+        };
+        let subject = match &self.of {
+            Of::Stack(stack) => Subject::Stack((*stack).clone()),
+            Of::Allowed(stacks) => match stacks.as_slice() {
+                [stack] => Subject::Stack((*stack).clone()),
+                several => Subject::Site {
+                    frames: fold::site(several.first()?),
+                    stacks: several.len(),
+                },
+            },
+            Of::Site { site, stacks } => Subject::Site {
+                frames: site.clone(),
+                stacks: *stacks,
+            },
+            Of::Threads => Subject::Threads,
+            Of::Descriptors => Subject::Descriptors,
+        };
+        Some(Finding {
+            verdict,
+            subject,
+            frames: Vec::new(),
+            rate: self.growth.rate(),
+            error: self.growth.error(),
+            law: self.growth.law(),
+            allowed: self.allowed(),
+            standing,
+            reason: self
+                .allowance
+                .and_then(|(_, allowance)| allowance.reason.clone()),
+            levels: self.series.levels().to_vec(),
+        })
+    }
+}
+
+fn is_expired(allowance: &Allowance, today: Option<Date>) -> bool {
+    matches!((allowance.expires, today), (Some(expires), Some(today)) if expires < today)
+}
+
+/// Everything that is judged: what falls under each allowance, every stack that
+/// has none, their sites, and the resources.
+fn subjects<'a>(observed: &'a Observed, baseline: &'a Baseline) -> Vec<Measured<'a>> {
+    let mut under: BTreeMap<usize, (Series, Vec<&FoldedStack>)> = BTreeMap::new();
+    let mut sites: BTreeMap<FoldedStack, (Series, usize)> = BTreeMap::new();
+    let mut subjects = Vec::new();
+    let measured = |of, series: Series, allowance: Option<usize>| Measured {
+        of,
+        growth: Growth::of(&observed.iterations, &series),
+        series,
+        allowance: allowance.map(|index| (index, &baseline.allowances[index])),
+    };
+    for (stack, series) in &observed.stacks {
+        if let Some(index) = allowance_of(stack, baseline) {
+            let (sum, stacks) = under.entry(index).or_default();
+            sum.merge(series);
+            stacks.push(stack);
+        } else {
+            let (sum, stacks) = sites.entry(fold::site(stack)).or_default();
+            sum.merge(series);
+            *stacks += 1;
+            subjects.push(measured(Of::Stack(stack), series.clone(), None));
+        }
+    }
+    for (index, (series, stacks)) in under {
+        subjects.push(measured(Of::Allowed(stacks), series, Some(index)));
+    }
+    for (site, (series, stacks)) in sites {
+        if stacks > 1 {
+            subjects.push(measured(Of::Site { site, stacks }, series, None));
+        }
+    }
+    for (of, series, subject) in [
+        (Of::Threads, &observed.threads, AllowanceSubject::Threads),
+        (
+            Of::Descriptors,
+            &observed.descriptors,
+            AllowanceSubject::Descriptors,
+        ),
+    ] {
+        let allowance = baseline
+            .allowances
+            .iter()
+            .position(|allow| allow.subject == subject);
+        subjects.push(measured(of, series.clone(), allowance));
+    }
+    subjects
+}
+
+/// The allowance that a stack falls under: its own before a pattern's.
+fn allowance_of(stack: &FoldedStack, baseline: &Baseline) -> Option<usize> {
+    let matching = |exact: bool| {
+        baseline
+            .allowances
+            .iter()
+            .position(|allowance| match &allowance.subject {
+                AllowanceSubject::Stack(pattern) => {
+                    pattern.is_exact() == exact && pattern.matches(stack)
+                }
+                AllowanceSubject::Threads | AllowanceSubject::Descriptors => false,
+            })
+    };
+    matching(true).or_else(|| matching(false))
+}
+
+/// The allowances whose stack, or resource, does not grow in this run.
+fn idle_allowances(
+    baseline: &Baseline,
+    subjects: &[Measured<'_>],
+    threshold: u64,
+) -> BTreeSet<usize> {
+    let grows = |index: usize| {
+        subjects.iter().any(|subject| {
+            subject.allowance.is_some_and(|(used, _)| used == index)
+                && !subject.growth.stays_within(Rate::default(), threshold)
+        })
+    };
+    (0..baseline.allowances.len())
+        .filter(|index| !grows(*index))
+        .collect()
+}
+
+/// Lets a stack that has only another caller now use the allowance that its old
+/// stack has no more use for, one stack to one allowance, in stack order; says
+/// which allowances were taken.
+fn excuse_moved(
+    findings: &mut [Finding],
+    baseline: &Baseline,
+    idle: &BTreeSet<usize>,
+    threshold: u64,
+) -> BTreeSet<usize> {
+    let mut taken = BTreeSet::new();
+    for finding in findings.iter_mut() {
+        let Subject::Stack(stack) = &finding.subject else {
+            continue;
+        };
+        if finding.standing != Standing::New {
+            continue;
+        }
+        let home = idle.iter().copied().find(|index| {
+            let allowance = &baseline.allowances[*index];
+            let AllowanceSubject::Stack(old) = &allowance.subject else {
+                return false;
+            };
+            let cut = Growth::cut(allowance.rate, threshold);
+            !taken.contains(index)
+                && same_leaf(old, stack)
+                && finding.rate.objects < cut.objects
+                && finding.rate.bytes < cut.bytes
+        });
+        if let Some(index) = home {
+            taken.insert(index);
+            let allowance = &baseline.allowances[index];
+            finding.verdict = Verdict::Within;
+            finding.standing = Standing::Moved;
+            finding.allowed = allowance.rate;
+            finding.reason.clone_from(&allowance.reason);
+        }
+    }
+    taken
+}
+
+/// Whether a stack ends in the frames of an exact allowance: in three of them,
+/// or in all where the shorter of the two has fewer.
+fn same_leaf(old: &StackPattern, new: &FoldedStack) -> bool {
+    if !old.is_exact() {
+        return false;
+    }
+    let (old, new) = (old.frames(), new.frames());
+    let equal = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take_while(|(a, b)| a.as_str() == *b)
+        .count();
+    equal > 0 && equal >= MOVED_FRAMES.min(old.len()).min(new.len())
+}
+
+/// An allowance that nothing uses any more.
+fn unused(allowance: &Allowance, expired: bool) -> Finding {
+    Finding {
+        verdict: if expired {
+            Verdict::Regressed
+        } else {
+            Verdict::Improved
+        },
+        subject: match &allowance.subject {
+            AllowanceSubject::Stack(pattern) => Subject::Stack(pattern.shown()),
+            AllowanceSubject::Threads => Subject::Threads,
+            AllowanceSubject::Descriptors => Subject::Descriptors,
+        },
+        frames: Vec::new(),
+        rate: Rate::default(),
+        error: Rate::default(),
+        law: allowance.law,
+        allowed: allowance.rate,
+        standing: if expired {
+            Standing::Expired
+        } else {
+            Standing::Stale
+        },
+        reason: allowance.reason.clone(),
+        levels: Vec::new(),
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "iteration counts stay far below 2^53"
+)]
+fn to_f64(value: u64) -> f64 {
+    value as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ladder::rung;
+    use insta::assert_snapshot;
+
+    type Level = fn(u64) -> (u64, u64);
+
+    /// Judges stacks given by functions from iterations to objects and bytes.
+    struct Case<'a> {
+        rungs: usize,
+        stacks: &'a [(&'a str, Level)],
+        threads: Level,
+        baseline: &'a str,
+        policy: Policy,
+    }
+
+    const FLAT: Level = |_| (3, 0);
+
+    fn at_top(rungs: usize, stacks: &[(&'static str, Level)]) -> String {
+        checked(Case {
+            rungs,
+            stacks,
+            threads: FLAT,
+            baseline: "format = 1\n",
+            policy: TOP,
+        })
+    }
+
+    const TOP: Policy = Policy {
+        threshold: None,
+        at_top: true,
+        today: None,
+    };
+
+    fn checked(case: Case<'_>) -> String {
+        let iterations: Vec<u64> = (0..case.rungs).map(rung).collect();
+        let series = |level: Level| {
+            let levels = iterations.iter().map(|n| level(*n));
+            Series::new(
+                levels
+                    .map(|(objects, bytes)| Tally { objects, bytes })
+                    .collect(),
+            )
+        };
+        let observed = Observed {
+            stacks: case
+                .stacks
+                .iter()
+                .map(|(stack, level)| (folded(stack), series(*level)))
+                .collect(),
+            threads: series(case.threads),
+            descriptors: series(FLAT),
+            iterations: iterations.clone(),
+        };
+        let baseline = Baseline::parse(case.baseline.as_bytes()).unwrap();
+        shown(&judge(&observed, &baseline, &case.policy))
+    }
+
+    fn folded(stack: &str) -> FoldedStack {
+        FoldedStack(stack.split(';').map(str::to_owned).collect())
+    }
+
+    fn shown(assessment: &Assessment) -> String {
+        let Assessment {
+            verdict,
+            findings,
+            threshold,
+            ..
+        } = assessment;
+        let mut text = format!("{verdict}, 1 per {}", threshold.iterations);
+        if threshold.coarsened {
+            text += " (coarsened)";
+        }
+        for finding in findings {
+            let subject = match &finding.subject {
+                Subject::Stack(stack) => stack.to_string(),
+                Subject::Site { frames, stacks } => format!("{stacks} stacks at {frames}"),
+                Subject::Threads => "threads".to_owned(),
+                Subject::Descriptors => "descriptors".to_owned(),
+            };
+            text += &format!(
+                "\n{} {:?}: {subject} {:.2} objects {:.2} B {}",
+                finding.verdict,
+                finding.standing,
+                finding.rate.objects,
+                finding.rate.bytes,
+                finding.law
+            );
+        }
+        text
+    }
+
+    #[test]
+    fn nothing_grows() {
+        assert_snapshot!(at_top(41, &[]), @"within, 1 per 1000");
+    }
+
+    #[test]
+    fn a_leak_is_named_at_the_top_and_left_open_before() {
+        let leak: &[(&str, Level)] = &[("main;leak", |n| (n, 32 * n))];
+        assert_snapshot!(at_top(41, leak), @r"
+        regressed, 1 per 1000
+        regressed New: main;leak 1.00 objects 32.00 B linear
+        ");
+        let before = Case {
+            rungs: 41,
+            stacks: leak,
+            threads: FLAT,
+            baseline: "format = 1\n",
+            policy: Policy {
+                at_top: false,
+                ..TOP
+            },
+        };
+        assert_snapshot!(checked(before), @r"
+        inconclusive, 1 per 1000
+        inconclusive New: main;leak 1.00 objects 32.00 B linear
+        ");
+    }
+
+    #[test]
+    fn a_cache_that_is_full_is_within() {
+        assert_snapshot!(
+            at_top(41, &[("main;fill", |n| (n.min(1_000), 48 * n.min(1_000)))]),
+            @"within, 1 per 1000"
+        );
+    }
+
+    #[test]
+    fn a_short_ladder_coarsens_and_a_shorter_one_cannot_say() {
+        assert_snapshot!(at_top(30, &[]), @"within, 1 per 100 (coarsened)");
+        assert_snapshot!(at_top(16, &[]), @"within, 1 per 10 (coarsened)");
+        assert_snapshot!(at_top(13, &[]), @"inconclusive, 1 per 10 (coarsened)");
+    }
+
+    #[test]
+    fn a_threshold_that_was_set_never_coarsens() {
+        let case = Case {
+            rungs: 30,
+            stacks: &[],
+            threads: FLAT,
+            baseline: "format = 1\n",
+            policy: Policy {
+                threshold: Some(1_000),
+                ..TOP
+            },
+        };
+        assert_snapshot!(checked(case), @"inconclusive, 1 per 1000");
+    }
+
+    #[test]
+    fn batches_are_told_apart_as_soon_as_the_ladder_is_long_enough() {
+        let batches: &[(&str, Level)] = &[("main;push", |n| (n % 1_300, n % 1_300 * 16))];
+        assert_snapshot!(at_top(68, batches), @"within, 1 per 100 (coarsened)");
+        assert_snapshot!(at_top(54, batches), @"within, 1 per 10 (coarsened)");
+    }
+
+    #[test]
+    fn many_thin_stacks_are_found_by_their_site() {
+        // Each of them grows in one iteration of 3,200, too seldom to be told.
+        let stacks: &[(&str, Level)] = &[
+            ("a;leak", |n| (n / 3_200, n / 3_200 * 64)),
+            ("b;leak", |n| ((n + 800) / 3_200, (n + 800) / 3_200 * 64)),
+            ("c;leak", |n| {
+                ((n + 1_600) / 3_200, (n + 1_600) / 3_200 * 64)
+            }),
+            ("d;leak", |n| {
+                ((n + 2_400) / 3_200, (n + 2_400) / 3_200 * 64)
+            }),
+        ];
+        let text = at_top(49, stacks);
+        assert!(text.starts_with("regressed"), "{text}");
+    }
+
+    #[test]
+    fn a_thread_in_every_iteration_is_a_finding() {
+        let case = Case {
+            rungs: 29,
+            stacks: &[],
+            threads: |n| (n + 1, 0),
+            baseline: "format = 1\n",
+            policy: TOP,
+        };
+        assert_snapshot!(checked(case), @r"
+        regressed, 1 per 100 (coarsened)
+        regressed New: threads 1.00 objects 0.00 B linear
+        ");
+    }
+
+    const ALLOWED: &str = "format = 1\n\n[[allow]]\nstack = [\"main\", \"a\", \"b\", \"leak\"]\nobjects = 1.0\nbytes = 32.0\nlaw = \"linear\"\nreason = \"known\"\n";
+
+    fn against_allowance(stacks: &[(&str, Level)], today: Option<&str>, extra: &str) -> String {
+        checked(Case {
+            rungs: 41,
+            stacks,
+            threads: FLAT,
+            baseline: &format!("{ALLOWED}{extra}"),
+            policy: Policy {
+                today: today.map(|date| date.parse().unwrap()),
+                ..TOP
+            },
+        })
+    }
+
+    #[test]
+    fn an_allowance_covers_what_it_says_and_no_more() {
+        assert_snapshot!(against_allowance(&[("main;a;b;leak", |n| (n, 32 * n))], None, ""), @r"
+        within, 1 per 1000
+        within Allowed: main;a;b;leak 1.00 objects 32.00 B linear
+        ");
+        assert_snapshot!(against_allowance(&[("main;a;b;leak", |n| (n, 48 * n))], None, ""), @r"
+        regressed, 1 per 1000
+        regressed Exceeded: main;a;b;leak 1.00 objects 48.00 B linear
+        ");
+    }
+
+    #[test]
+    fn an_allowance_without_growth_is_stale() {
+        assert_snapshot!(against_allowance(&[], None, ""), @r"
+        improved, 1 per 1000
+        improved Stale: main;a;b;leak 0.00 objects 0.00 B linear
+        ");
+    }
+
+    #[test]
+    fn another_caller_is_a_move_and_only_one_stack_may_use_it() {
+        let moved: Level = |n| (n, 32 * n);
+        assert_snapshot!(against_allowance(&[("main;new;a;b;leak", moved)], None, ""), @r"
+        within, 1 per 1000
+        within Moved: main;new;a;b;leak 1.00 objects 32.00 B linear
+        ");
+        assert_snapshot!(
+            against_allowance(&[("main;n;a;b;leak", moved), ("main;o;a;b;leak", moved)], None, ""),
+            @r"
+        regressed, 1 per 1000
+        regressed New: main;o;a;b;leak 1.00 objects 32.00 B linear
+        within Moved: main;n;a;b;leak 1.00 objects 32.00 B linear
+        "
+        );
+    }
+
+    #[test]
+    fn an_expired_allowance_fails_whether_it_is_used_or_not() {
+        let extra = "expires = 2026-01-31\n";
+        let leak: &[(&str, Level)] = &[("main;a;b;leak", |n| (n, 32 * n))];
+        assert_snapshot!(against_allowance(leak, Some("2026-01-31"), extra), @r"
+        within, 1 per 1000
+        within Allowed: main;a;b;leak 1.00 objects 32.00 B linear
+        ");
+        assert_snapshot!(against_allowance(leak, Some("2026-02-01"), extra), @r"
+        regressed, 1 per 1000
+        regressed Expired: main;a;b;leak 1.00 objects 32.00 B linear
+        ");
+        assert_snapshot!(against_allowance(&[], Some("2026-02-01"), extra), @r"
+        regressed, 1 per 1000
+        regressed Expired: main;a;b;leak 0.00 objects 0.00 B linear
+        ");
+    }
+
+    #[test]
+    fn more_growth_never_improves_a_verdict() {
+        let levels: [Level; 5] = [
+            |n| (n / 4_000, n / 4_000 * 8),
+            |n| (n / 1_000, n / 1_000 * 8),
+            |n| (n / 100, n / 100 * 8),
+            |n| (n, n * 8),
+            |n| (n, n * 64),
+        ];
+        for rungs in [17, 29, 41, 49] {
+            let verdicts = levels.map(|level| at_top(rungs, &[("main;leak", level)]));
+            let rank = |text: &String| {
+                Verdict::from_word(text.split(',').next().unwrap_or_default()).unwrap()
+            };
+            assert!(verdicts.iter().map(rank).is_sorted(), "{verdicts:#?}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Where the files are: one rule for those who write them and those who read.
+//!
+//! ```text
+//! <target directory>/plimsoll/<package>/<test target>/<scenario>/
+//!   report.json         what was found
+//!   before.heap         the first rung that the verdict used, as jemalloc wrote it
+//!   after.heap          the last
+//!   growth.folded       per stack, for flame graph tools
+//!   growth.svg          the same as a flame graph
+//!   baseline.toml.new   the baseline, were all that was found accepted; where needed
+//!   output.txt          what the subject printed
+//!   rungs/<n>.heap      after n iterations; where every rung is kept
+//!
+//! <baselines folder>/<scenario>.toml
+//! ```
+//!
+//! Paths in, paths out: whether something exists is the caller's to find out.
+
+use std::path::{Path, PathBuf};
+
+/// What was found.
+pub const REPORT: &str = "report.json";
+/// The dump of the first rung that the verdict used.
+pub const BEFORE: &str = "before.heap";
+/// The dump of the last.
+pub const AFTER: &str = "after.heap";
+/// Growth per stack, for flame graph tools.
+pub const GROWTH_FOLDED: &str = "growth.folded";
+/// Growth as a flame graph.
+pub const GROWTH_SVG: &str = "growth.svg";
+/// The baseline as it would be, were all that was found accepted.
+pub const NEW_BASELINE: &str = "baseline.toml.new";
+/// What the subject printed.
+pub const OUTPUT: &str = "output.txt";
+/// The folder of every rung's dump, where they are kept.
+pub const RUNGS: &str = "rungs";
+
+/// The folder for plimsoll's files, in the target directory.
+pub const REPORTS: &str = "plimsoll";
+/// The folder for baselines, in the workspace.
+pub const BASELINES: &str = "baselines";
+/// The settings file, which marks the folder that has the baselines.
+pub const SETTINGS: &str = "plimsoll.toml";
+
+/// The longest name of a scenario, in bytes.
+pub const MAX_SCENARIO_NAME: usize = 100;
+
+/// Whether a scenario can have that name: letters and digits of ASCII, `_`,
+/// `-`, `.` and `:` (for `http::parse`), at most [`MAX_SCENARIO_NAME`] of them,
+/// and at first neither a dot, which would hide its files, nor a dash, which a
+/// command line takes for a flag.
+pub fn valid_scenario_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
+    (1..=MAX_SCENARIO_NAME).contains(&name.len())
+        && name.bytes().all(allowed)
+        && !name.starts_with(['.', '-'])
+}
+
+/// The name of a scenario's folder, and of its baseline but for `.toml`.
+///
+/// A colon cannot be in the name of a file that a CI is to upload, nor on some
+/// file systems, and becomes `+`, which no scenario's name has: different names
+/// have different files. `http::parse` is in `http++parse`.
+pub fn scenario_file_name(scenario: &str) -> String {
+    scenario.replace(':', "+")
+}
+
+/// The folder that holds the files of every run in a target directory.
+pub fn reports_dir(target_dir: &Path) -> PathBuf {
+    target_dir.join(REPORTS)
+}
+
+/// The folder of one scenario's files, in that of [`reports_dir`].
+///
+/// `package` and `target` are cargo's names, which have no separators in them.
+pub fn scenario_dir(reports_dir: &Path, package: &str, target: &str, scenario: &str) -> PathBuf {
+    reports_dir
+        .join(package)
+        .join(target)
+        .join(scenario_file_name(scenario))
+}
+
+/// The dump of one rung, in a scenario's folder.
+pub fn rung_file(scenario_dir: &Path, iterations: u64) -> PathBuf {
+    scenario_dir.join(RUNGS).join(format!("{iterations}.heap"))
+}
+
+/// A scenario's baseline, in the folder of [`baselines_dir`].
+pub fn baseline_file(baselines_dir: &Path, scenario: &str) -> PathBuf {
+    baselines_dir.join(format!("{}.toml", scenario_file_name(scenario)))
+}
+
+/// The folder for a package's baselines: `baselines`, in
+///
+/// 1. the nearest folder, from the package's own upwards, that has a
+///    `plimsoll.toml` or has `baselines` already, or else
+/// 2. the nearest that has a `Cargo.lock`, the workspace's root, or else
+/// 3. the package's own.
+///
+/// A folder `baselines` above the outermost `Cargo.lock` is not taken: other
+/// tools have such folders too. A `plimsoll.toml` is nobody else's and counts
+/// wherever it is.
+pub fn baselines_dir(manifest_dir: &Path, exists: impl Fn(&Path) -> bool) -> PathBuf {
+    let upwards: Vec<&Path> = manifest_dir.ancestors().collect();
+    let has = |dir: &Path, name: &str| exists(&dir.join(name));
+    let outermost = upwards
+        .iter()
+        .rposition(|dir| has(dir, "Cargo.lock"))
+        .unwrap_or(0);
+    let marked = upwards
+        .iter()
+        .enumerate()
+        .find(|(height, dir)| has(dir, SETTINGS) || (*height <= outermost && has(dir, BASELINES)));
+    let root = marked
+        .map(|(_, dir)| dir)
+        .or_else(|| upwards.iter().find(|dir| has(dir, "Cargo.lock")))
+        .copied();
+    root.unwrap_or(manifest_dir).join(BASELINES)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn scenario_names() {
+        for name in [
+            "a",
+            "lru_churn",
+            "http::parse",
+            "v1.2-beta",
+            "_x",
+            ":",
+            &"x".repeat(100),
+        ] {
+            assert!(valid_scenario_name(name), "{name}");
+        }
+        for name in [
+            "",
+            ".",
+            "..",
+            ".hidden",
+            "-flag",
+            "a/b",
+            "a b",
+            "ä",
+            "a+b",
+            "a\n",
+            &"x".repeat(101),
+        ] {
+            assert!(!valid_scenario_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn files() {
+        let reports = reports_dir(Path::new("target"));
+        let dir = scenario_dir(&reports, "my-crate", "leaks", "http::parse");
+        assert_eq!(dir, Path::new("target/plimsoll/my-crate/leaks/http++parse"));
+        assert_eq!(rung_file(&dir, 1024), dir.join("rungs/1024.heap"));
+        let file = baseline_file(Path::new("baselines"), "http::parse");
+        assert_eq!(file, Path::new("baselines/http++parse.toml"));
+    }
+
+    proptest! {
+        #[test]
+        fn different_names_have_different_files(
+            one in "[a:][a:.]{0,3}",
+            two in "[a:][a:.]{0,3}",
+        ) {
+            prop_assume!(one != two);
+            prop_assert!(valid_scenario_name(&one) && valid_scenario_name(&two));
+            prop_assert_ne!(scenario_file_name(&one), scenario_file_name(&two));
+        }
+    }
+
+    #[track_caller]
+    fn check(manifest_dir: &str, existing: &[&str], expected: &str) {
+        let found = baselines_dir(Path::new(manifest_dir), |path| {
+            existing.iter().any(|there| Path::new(there) == path)
+        });
+        assert_eq!(
+            found,
+            Path::new(expected),
+            "{manifest_dir} with {existing:?}"
+        );
+    }
+
+    #[test]
+    fn baselines_at_the_root_of_the_workspace() {
+        check("/w/crates/a", &["/w/Cargo.lock"], "/w/baselines");
+        check(
+            "/w/crates/a",
+            &["/w/Cargo.lock", "/w/baselines"],
+            "/w/baselines",
+        );
+        check("/w", &["/w/Cargo.lock"], "/w/baselines");
+    }
+
+    #[test]
+    fn baselines_nearer_to_the_package() {
+        check(
+            "/w/a",
+            &["/w/Cargo.lock", "/w/baselines", "/w/a/baselines"],
+            "/w/a/baselines",
+        );
+        check(
+            "/w/a/b",
+            &["/w/Cargo.lock", "/w/a/plimsoll.toml"],
+            "/w/a/baselines",
+        );
+    }
+
+    #[test]
+    fn baselines_where_nothing_marks_a_root() {
+        check("/w/a", &[], "/w/a/baselines");
+        check("a", &[], "a/baselines");
+        check("/w/a", &["/w/a/baselines"], "/w/a/baselines");
+    }
+
+    #[test]
+    fn baselines_beside_a_stale_lock_file() {
+        // A package that moved into a workspace with the lock file it had.
+        check(
+            "/w/a",
+            &["/w/a/Cargo.lock", "/w/Cargo.lock", "/w/baselines"],
+            "/w/baselines",
+        );
+        check(
+            "/w/a",
+            &["/w/a/Cargo.lock", "/w/Cargo.lock"],
+            "/w/a/baselines",
+        );
+    }
+
+    #[test]
+    fn baselines_of_somebody_else() {
+        check(
+            "/repo/w/a",
+            &["/repo/w/Cargo.lock", "/repo/baselines"],
+            "/repo/w/baselines",
+        );
+        check("/repo/a", &["/repo/baselines"], "/repo/a/baselines");
+        check(
+            "/repo/w",
+            &["/repo/w/Cargo.lock", "/repo/plimsoll.toml"],
+            "/repo/baselines",
+        );
+    }
+}

@@ -1,0 +1,34 @@
+//! Heap profiles, their growth, and what to think of it.
+//!
+//! Values in, values out: nothing here reads a file, a clock, the environment
+//! or a thread, and the same input gives the same bytes.
+//!
+//! ```text
+//! dump text ── HeapDump::parse ──► HeapDump        records and mappings, as printed
+//! HeapDump  ── one per rung ─────► Series          levels of one stack over the ladder
+//! Series    ── fold ─────────────► FoldedStack     names that survive a rebuild
+//! Series    ── growth ───────────► Growth          rate, law, error
+//! Growth    ── judge ────────────► Assessment      verdict and findings
+//! Assessment ─────────────────────► Report ──► text, json, folded, flame graph
+//! ```
+#![forbid(unsafe_code)]
+
+mod address;
+pub mod baseline;
+pub mod dump;
+pub mod fold;
+mod frame;
+pub mod growth;
+pub mod judge;
+pub mod ladder;
+pub mod layout;
+mod rate;
+pub mod report;
+mod series;
+mod tally;
+
+pub use address::Avma;
+pub use frame::{FoldedStack, Frame, SourceFrame, SymbolTable, SymbolTableBuilder};
+pub use rate::{Law, Rate};
+pub use series::Series;
+pub use tally::{Counts, Tally};

@@ -1,0 +1,76 @@
+//! `growth.folded`: what grew between *before* and *after*, for every tool that
+//! draws folded stacks.
+//!
+//! ```text
+//! lru_churn::fill;lru::LruCache::put 6291456
+//! flush_batch;alloc_buffer -4096
+//! ```
+//!
+//! Root first, then a space and the bytes gained; a stack that shrank has a
+//! minus, which flame graph tools skip. The format has no escapes, so what it
+//! cannot say in a name is replaced.
+
+use std::collections::BTreeMap;
+
+use super::{Report, escape};
+
+/// One line for each stack, in the order of their names.
+pub fn render(report: &Report) -> String {
+    let mut lines: BTreeMap<Vec<String>, i128> = BTreeMap::new();
+    for growth in &report.growth {
+        let names = growth
+            .stack
+            .frames()
+            .iter()
+            .map(|name| frame(name))
+            .collect();
+        let bytes = i128::from(growth.after.bytes) - i128::from(growth.before.bytes);
+        // Names that differ only in what was replaced become one stack.
+        *lines.entry(names).or_default() += bytes;
+    }
+    let mut out = String::new();
+    for (names, bytes) in lines {
+        if bytes != 0 && !names.is_empty() {
+            out.push_str(&format!("{} {bytes}\n", names.join(";")));
+        }
+    }
+    out
+}
+
+/// A name that no reader of folded stacks takes for anything else: no `;`, no
+/// line break, and no number at its end that would pass for a count.
+fn frame(name: &str) -> String {
+    // `:` is what the collapsers of flame graphs put there, too.
+    let name = escape::terminal(name).replace(';', ":");
+    let name = name.trim();
+    let count = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
+    let stem = name.trim_end_matches(count);
+    match stem.strip_suffix(' ') {
+        // `# ` starts a comment.
+        _ if name.starts_with("# ") => format!("#_{}", &name[2..]),
+        Some(stem) if name.len() > stem.len() + 1 => {
+            format!("{}_{}", stem.trim_end(), &name[stem.len() + 1..])
+        }
+        _ if name.is_empty() => "[unknown]".to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::frame;
+
+    #[test]
+    fn names_cannot_pass_for_counts_or_stacks() {
+        assert_eq!(frame("a::b"), "a::b");
+        assert_eq!(frame("[u8; 8]"), "[u8: 8]");
+        assert_eq!(frame("a\nb"), r"a\nb");
+        assert_eq!(frame("a 12"), "a_12");
+        assert_eq!(frame("a  1.5"), "a_1.5");
+        assert_eq!(frame("a 1 2"), "a 1_2");
+        assert_eq!(frame("  a "), "a");
+        assert_eq!(frame("# a"), "#_a");
+        assert_eq!(frame("v2"), "v2");
+        assert_eq!(frame(" "), "[unknown]");
+    }
+}

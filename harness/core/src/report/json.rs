@@ -1,0 +1,187 @@
+//! A report as a file: `report.json`, format 1.
+//!
+//! The format is a promise, written down in `schema/report-v1.schema.json`.
+//! Every key is always there, `null` where there is nothing to say; unknown
+//! keys are errors. Integers are integers, rates are floats.
+//!
+//! A report may come with a pull request, so [`parse`] refuses what no run
+//! writes: too much, too deep, too long. [`to_string`] keeps to the same
+//! limits, by leaving out the smallest growth first, and says so in the notes.
+
+mod limits;
+mod v1;
+
+use std::fmt;
+
+use self::limits::Limits;
+use super::Report;
+use super::escape;
+
+/// The format that [`to_string`] writes.
+pub const VERSION: u64 = 1;
+/// The longest file that [`parse`] reads, in bytes.
+pub const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// How deep objects and arrays may be nested; format 1 needs five levels.
+pub const MAX_DEPTH: usize = 32;
+
+/// Writes a report: two spaces to a level, a newline at the end, and the same
+/// report always as the same bytes.
+///
+/// What is beyond the limits of [`parse`] is cut. A rate that is not a number
+/// is written as zero, an infinite one as the largest there is.
+pub fn to_string(report: &Report) -> String {
+    let mut limits = Limits::FORMAT;
+    loop {
+        let cut = limits.cut(report);
+        // Each may be within its own limit where all together are not. Where
+        // the names alone are too long, nothing is gained by writing them out.
+        let text = (limits::string_bytes(&cut) <= MAX_BYTES)
+            .then(|| v1::write(&cut) + "\n")
+            .filter(|text| text.len() <= MAX_BYTES);
+        match (text, limits.halved()) {
+            (Some(text), _) => return text,
+            (None, Some(tighter)) => limits = tighter,
+            (None, None) => return v1::write(&cut) + "\n",
+        }
+    }
+}
+
+/// Reads a report.
+///
+/// # Errors
+///
+/// On anything that [`to_string`] would not have written.
+pub fn parse(bytes: &[u8]) -> Result<Report, ReportError> {
+    if bytes.len() > MAX_BYTES {
+        return Err(ReportError::TooLong {
+            limit: MAX_BYTES,
+            found: bytes.len(),
+        });
+    }
+    limits::check_depth(bytes)?;
+    match v1::version(bytes)? {
+        VERSION => {}
+        found if found > VERSION => {
+            return Err(ReportError::Newer {
+                expected: VERSION,
+                found,
+            });
+        }
+        found => {
+            return Err(ReportError::Value {
+                at: "version",
+                expected: "1".to_owned(),
+                found: found.to_string(),
+            });
+        }
+    }
+    let report = v1::read(bytes)?;
+    Limits::FORMAT.check(&report)?;
+    Ok(report)
+}
+
+/// Why a report cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReportError {
+    /// The file has more bytes than a report may have.
+    TooLong {
+        /// The most there may be.
+        limit: usize,
+        /// As many there are.
+        found: usize,
+    },
+    /// Objects and arrays are nested too deep.
+    TooDeep {
+        /// The deepest there may be.
+        limit: usize,
+        /// The line, from 1, that goes deeper.
+        line: usize,
+    },
+    /// A newer plimsoll wrote it.
+    Newer {
+        /// The newest format that this one reads.
+        expected: u64,
+        /// The format it is in.
+        found: u64,
+    },
+    /// It is not JSON, or not a report.
+    Syntax {
+        /// From 1.
+        line: usize,
+        /// From 1, in bytes.
+        column: usize,
+        /// What was expected, and what was found.
+        message: String,
+    },
+    /// Every key is there, but what one holds makes no sense.
+    Value {
+        /// The key.
+        at: &'static str,
+        /// What it may hold.
+        expected: String,
+        /// What it does hold.
+        found: String,
+    },
+    /// There is more of something than there may be.
+    TooMany {
+        /// Of what: `scenarios`, `frames`, `bytes in a string`.
+        what: &'static str,
+        /// The most there may be.
+        limit: usize,
+        /// As many there are, or the first count past the limit.
+        found: usize,
+    },
+}
+
+impl ReportError {
+    fn syntax(error: &serde_json::Error) -> Self {
+        let mut message = error.to_string();
+        // serde_json puts the place at the end; we have it as numbers.
+        if let Some(place) = message.rfind(" at line ") {
+            message.truncate(place);
+        }
+        // It quotes keys and words of the file, of any length.
+        let message = escape::cut_middle(&escape::terminal(&message), 200);
+        ReportError::Syntax {
+            line: error.line(),
+            column: error.column(),
+            message,
+        }
+    }
+}
+
+impl fmt::Display for ReportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReportError::TooLong { limit, found } => {
+                write!(f, "expected at most {limit} bytes, found {found}")
+            }
+            ReportError::TooDeep { limit, line } => {
+                write!(f, "line {line}: nested more than {limit} levels deep")
+            }
+            ReportError::Newer { expected, found } => write!(
+                f,
+                "written by a newer plimsoll: expected format {expected} or older, found {found}"
+            ),
+            ReportError::Syntax {
+                line,
+                column,
+                message,
+            } => {
+                write!(f, "line {line}, column {column}: {message}")
+            }
+            ReportError::Value {
+                at,
+                expected,
+                found,
+            } => {
+                write!(f, "`{at}`: expected {expected}, found {found}")
+            }
+            ReportError::TooMany { what, limit, found } => {
+                write!(f, "expected at most {limit} {what}, found {found}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReportError {}

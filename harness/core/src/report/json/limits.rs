@@ -1,0 +1,325 @@
+//! How much a report may hold: cut to when writing, checked when reading.
+
+use super::{MAX_DEPTH, ReportError};
+use crate::report::{Finding, Report, Subject};
+use crate::{FoldedStack, Rate};
+
+/// The most that a report holds of each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    scenarios: usize,
+    /// Bytes of every string but the output.
+    string: usize,
+    /// Bytes of the failure's output.
+    output: usize,
+    /// Rungs, and levels of a finding.
+    rungs: usize,
+    findings: usize,
+    checks: usize,
+    notes: usize,
+    /// Frames of all findings together.
+    finding_frames: usize,
+    /// Frames of all stacks of `growth` together.
+    growth_frames: usize,
+}
+
+impl Limits {
+    /// What format 1 promises. A ladder of 64 octaves has 256 rungs.
+    pub(super) const FORMAT: Limits = Limits {
+        scenarios: 1_000,
+        string: 4_096,
+        output: 64 * 1024,
+        rungs: 512,
+        findings: 1_000,
+        checks: 100,
+        notes: 1_000,
+        finding_frames: 10_000,
+        growth_frames: 50_000,
+    };
+
+    /// Half of what can be done without; nothing where it is all gone.
+    pub(super) fn halved(self) -> Option<Limits> {
+        (self.string > 64).then_some(Limits {
+            string: self.string / 2,
+            output: self.output / 2,
+            findings: self.findings / 2,
+            checks: self.checks / 2,
+            notes: self.notes / 2,
+            finding_frames: self.finding_frames / 2,
+            growth_frames: self.growth_frames / 2,
+            ..self
+        })
+    }
+
+    /// The report without what is beyond the limits.
+    ///
+    /// The list of scenarios stays as it is: a reader that misses one must be
+    /// able to say so, and a list that is too long is refused aloud.
+    pub(super) fn cut(&self, report: &Report) -> Report {
+        let mut cut = report.clone();
+        let mut left_out = Vec::new();
+
+        if cut.rungs.len() > self.rungs {
+            cut.rungs.truncate(self.rungs);
+            left_out.push("rungs");
+        }
+        let before = cut.findings.len();
+        cut.findings.truncate(self.findings);
+        let mut frames = 0_usize;
+        cut.findings.retain(|finding| {
+            frames = frames.saturating_add(frames_of(finding));
+            frames <= self.finding_frames
+        });
+        if cut.findings.len() < before {
+            left_out.push("findings");
+        }
+        for finding in &mut cut.findings {
+            finding.levels.truncate(self.rungs);
+        }
+        if cut.checks.len() > self.checks {
+            cut.checks.truncate(self.checks);
+            left_out.push("checks");
+        }
+        if self.cut_growth(&mut cut) {
+            left_out.push("small growth");
+        }
+        each_rate(&mut cut, |rate| {
+            rate.objects = finite(rate.objects);
+            rate.bytes = finite(rate.bytes);
+        });
+        each_string(&mut cut, |what, text| {
+            let limit = if what == OUTPUT {
+                self.output
+            } else {
+                self.string
+            };
+            truncate(text, limit, what == OUTPUT);
+        });
+        // One of the notes is needed to say what is missing.
+        let too_many = cut.notes.len() > self.notes;
+        if too_many {
+            left_out.push("notes");
+        }
+        if !left_out.is_empty() {
+            cut.notes.truncate(self.notes.saturating_sub(1));
+            cut.notes.push(format!(
+                "too long for a report, left out: {}",
+                left_out.join(", ")
+            ));
+        }
+        cut
+    }
+
+    /// Keeps the stacks that changed most, in their order.
+    fn cut_growth(&self, report: &mut Report) -> bool {
+        let frames: usize = report
+            .growth
+            .iter()
+            .map(|growth| growth.stack.0.len())
+            .sum();
+        if frames <= self.growth_frames {
+            return false;
+        }
+        let mut order: Vec<usize> = (0..report.growth.len()).collect();
+        order.sort_by_key(|&index| {
+            let growth = &report.growth[index];
+            (
+                std::cmp::Reverse(growth.after.bytes.abs_diff(growth.before.bytes)),
+                index,
+            )
+        });
+        let mut keep = vec![false; report.growth.len()];
+        let mut frames = 0;
+        for index in order {
+            frames += report.growth[index].stack.0.len();
+            if frames > self.growth_frames {
+                break;
+            }
+            keep[index] = true;
+        }
+        let mut keep = keep.into_iter();
+        report.growth.retain(|_| keep.next().unwrap_or(false));
+        true
+    }
+
+    /// Refuses a report that holds too much.
+    pub(super) fn check(&self, report: &Report) -> Result<(), ReportError> {
+        let at_most = |what, limit, found| match found > limit {
+            true => Err(ReportError::TooMany { what, limit, found }),
+            false => Ok(()),
+        };
+        at_most("scenarios", self.scenarios, report.run.scenarios.len())?;
+        at_most("rungs", self.rungs, report.rungs.len())?;
+        at_most("findings", self.findings, report.findings.len())?;
+        at_most("checks", self.checks, report.checks.len())?;
+        at_most("notes", self.notes, report.notes.len())?;
+        let frames = report.findings.iter().map(frames_of).sum();
+        at_most("frames in findings", self.finding_frames, frames)?;
+        let frames = report
+            .growth
+            .iter()
+            .map(|growth| growth.stack.0.len())
+            .sum();
+        at_most("frames in growth", self.growth_frames, frames)?;
+        for finding in &report.findings {
+            at_most("levels", self.rungs, finding.levels.len())?;
+        }
+        let mut checked = Ok(());
+        // `each_string` changes what it visits; a copy of a report that is at
+        // most 8 MiB long is cheaper than a second list of every string.
+        each_string(&mut report.clone(), |what, text| {
+            let (of, limit) = match what == OUTPUT {
+                true => ("bytes of output", self.output),
+                false => ("bytes in a string", self.string),
+            };
+            if checked.is_ok() {
+                checked = at_most(of, limit, text.len());
+            }
+        });
+        checked
+    }
+}
+
+fn frames_of(finding: &Finding) -> usize {
+    let subject = match &finding.subject {
+        Subject::Stack(stack) => stack.0.len(),
+        Subject::Site { frames, .. } => frames.0.len(),
+        Subject::Threads | Subject::Descriptors => 0,
+    };
+    subject.saturating_add(finding.frames.len())
+}
+
+/// JSON has neither infinities nor NaN.
+fn finite(value: f64) -> f64 {
+    if value.is_nan() {
+        0.0
+    } else {
+        value.clamp(f64::MIN, f64::MAX)
+    }
+}
+
+/// Cuts at a character's boundary; of output the end is kept.
+fn truncate(text: &mut String, limit: usize, keep_end: bool) {
+    if text.len() <= limit {
+        return;
+    }
+    if keep_end {
+        let start = text.len() - limit;
+        let start = (start..=text.len()).find(|&at| text.is_char_boundary(at));
+        text.drain(..start.unwrap_or(0));
+    } else {
+        let end = (0..=limit).rev().find(|&at| text.is_char_boundary(at));
+        text.truncate(end.unwrap_or(0));
+    }
+}
+
+/// What [`each_string`] calls the one string that may be long.
+const OUTPUT: &str = "output";
+
+/// Visits every string of a report.
+fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut String)) {
+    let stack = |visit: &mut dyn FnMut(&'static str, &mut String), stack: &mut FoldedStack| {
+        for name in &mut stack.0 {
+            visit("function", name);
+        }
+    };
+    let run = &mut report.run;
+    visit("id", &mut run.id);
+    if let Some(commit) = &mut run.commit {
+        visit("commit", commit);
+    }
+    visit("package", &mut run.package);
+    visit("target", &mut run.target);
+    for scenario in &mut run.scenarios {
+        visit("scenarios", scenario);
+    }
+    visit("plimsoll", &mut run.plimsoll);
+    visit("files", &mut run.files);
+    visit("baseline", &mut run.baseline);
+    visit("scenario", &mut report.scenario);
+    if let Some(measured) = &mut report.measured {
+        visit("target", &mut measured.target);
+        visit("profile", &mut measured.profile);
+        visit("toolchain", &mut measured.toolchain);
+        visit("jemalloc", &mut measured.jemalloc);
+        visit("unwinder", &mut measured.unwinder);
+    }
+    for finding in &mut report.findings {
+        match &mut finding.subject {
+            Subject::Stack(frames) | Subject::Site { frames, .. } => stack(&mut visit, frames),
+            Subject::Threads | Subject::Descriptors => {}
+        }
+        for frame in &mut finding.frames {
+            visit("function", &mut frame.function);
+            if let Some(file) = &mut frame.file {
+                visit("file", file);
+            }
+        }
+        if let Some(reason) = &mut finding.reason {
+            visit("reason", reason);
+        }
+    }
+    for check in &mut report.checks {
+        visit("name", &mut check.name);
+        visit("detail", &mut check.detail);
+    }
+    if let Some(failure) = &mut report.failure {
+        visit("what", &mut failure.what);
+        visit(OUTPUT, &mut failure.output);
+    }
+    for note in &mut report.notes {
+        visit("notes", note);
+    }
+    for growth in &mut report.growth {
+        stack(&mut visit, &mut growth.stack);
+    }
+}
+
+/// Bytes of all strings together, before they are escaped.
+pub(super) fn string_bytes(report: &Report) -> usize {
+    let mut sum = 0_usize;
+    each_string(&mut report.clone(), |_, text| {
+        sum = sum.saturating_add(text.len())
+    });
+    sum
+}
+
+fn each_rate(report: &mut Report, mut visit: impl FnMut(&mut Rate)) {
+    report.visible.iter_mut().for_each(&mut visit);
+    for finding in &mut report.findings {
+        visit(&mut finding.rate);
+        visit(&mut finding.error);
+        visit(&mut finding.allowed);
+    }
+    for growth in &mut report.growth {
+        visit(&mut growth.rate);
+    }
+}
+
+/// Refuses what is nested too deep, before a recursive parser sees it.
+pub(super) fn check_depth(bytes: &[u8]) -> Result<(), ReportError> {
+    let mut depth = 0_usize;
+    let mut line = 1;
+    let mut in_string = false;
+    let mut escaped = false;
+    for byte in bytes {
+        match byte {
+            b'\n' => line += 1,
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return Err(ReportError::TooDeep {
+                        limit: MAX_DEPTH,
+                        line,
+                    });
+                }
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,268 @@
+//! What one scenario's run found: the one value that every output is made from.
+//!
+//! Renderers take a finished [`Report`] and decide nothing.
+
+mod escape;
+pub mod flamegraph;
+pub mod folded;
+pub mod json;
+pub mod text;
+pub mod units;
+
+use crate::{FoldedStack, Frame, Law, Rate, Tally, judge::Verdict};
+
+/// The outcome of one scenario in one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The run that this report belongs to.
+    pub run: Run,
+    /// The scenario's name.
+    pub scenario: String,
+    /// What to think of it.
+    pub verdict: Verdict,
+    /// What it was measured with; absent where the subject never got that far.
+    pub measured: Option<Measured>,
+    /// Every rung that was reached, in order.
+    pub rungs: Vec<Rung>,
+    /// Why the ladder ended.
+    pub end: LadderEnd,
+    /// The growth that the verdict was to find.
+    pub threshold: Threshold,
+    /// The smallest growth that this run would have seen; absent where too few
+    /// rungs were reached to say.
+    pub visible: Option<Rate>,
+    /// What was found, the one that needs a person most first.
+    pub findings: Vec<Finding>,
+    /// The checks that guard the measurement itself.
+    pub checks: Vec<Check>,
+    /// How complete the dumps and their names were.
+    pub completeness: Completeness,
+    /// How the workload or the measurement failed, if it did.
+    pub failure: Option<Failure>,
+    /// For people, a sentence fragment each: what was left out, what fell back.
+    pub notes: Vec<String>,
+    /// Between which rungs `growth` was taken; absent where there were too few.
+    pub compared: Option<Compared>,
+    /// Everything that grew or shrank between the first and the last rung of
+    /// the verdict's octaves, allowed or not, by stack: what the flame graph and
+    /// `growth.folded` show.
+    pub growth: Vec<StackGrowth>,
+}
+
+/// What joins the reports of one `cargo test`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// `NEXTEST_RUN_ID`, or the front's own.
+    pub id: String,
+    /// The commit of the working tree, where there is one.
+    pub commit: Option<String>,
+    /// Cargo's name of the package.
+    pub package: String,
+    /// Cargo's name of the test target.
+    pub target: String,
+    /// Every scenario of the target, run or not, in the order of `main!`.
+    pub scenarios: Vec<String>,
+    /// The version of plimsoll that wrote this.
+    pub plimsoll: String,
+    /// Where the target directory's `plimsoll` folder keeps this scenario's
+    /// files, relative to the workspace root where it lies below it.
+    pub files: String,
+    /// The scenario's baseline, relative to the workspace root.
+    pub baseline: String,
+}
+
+/// What a scenario was measured with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// The target triple.
+    pub target: String,
+    /// Cargo's profile, as far as the program knows it: `debug` or `release`.
+    pub profile: String,
+    /// `rustc`'s version.
+    pub toolchain: String,
+    /// jemalloc's version.
+    pub jemalloc: String,
+    /// Mean bytes between samples; 1 is exact.
+    pub sample_interval: u64,
+    /// What walked the stacks.
+    pub unwinder: String,
+}
+
+/// One rung of the ladder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rung {
+    /// Iterations done.
+    pub iterations: u64,
+    /// Live in the profile, without the canary.
+    pub live: Tally,
+    /// jemalloc's own `stats.allocated`, in bytes.
+    pub allocated: Option<u64>,
+    /// Threads of the subject.
+    pub threads: u64,
+    /// Open file descriptors of the subject, without the harness's own.
+    pub descriptors: u64,
+    /// Resident set, in bytes. Never judged: exact profiling inflates it.
+    pub resident: u64,
+}
+
+/// Why a ladder ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LadderEnd {
+    /// Nothing grows, and enough was seen to say so.
+    Settled,
+    /// The next rung would overrun the time budget.
+    Budget,
+    /// `max_iterations` was reached.
+    Iterations,
+    /// The memory limit was reached.
+    Memory,
+    /// As many threads as the subject may have.
+    Threads,
+    /// As many open files as the subject may have.
+    Descriptors,
+    /// The workload failed, or the measurement did.
+    Failure,
+}
+
+/// The growth that a scenario wants found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threshold {
+    /// One object, or 8 bytes, in this many iterations.
+    pub iterations: u64,
+    /// Whether the run had to settle for less than it was asked for; never so
+    /// where a scenario set its own.
+    pub coarsened: bool,
+}
+
+/// Something that a person should know of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// How much it needs a person.
+    pub verdict: Verdict,
+    /// What grows.
+    pub subject: Subject,
+    /// Leaf first, with the frame to blame first; empty for a resource.
+    pub frames: Vec<Frame>,
+    /// How fast.
+    pub rate: Rate,
+    /// How far the rate may be off. Zero where it is exact.
+    pub error: Rate,
+    /// In which way.
+    pub law: Law,
+    /// What the baseline allows.
+    pub allowed: Rate,
+    /// How it stands to the baseline.
+    pub standing: Standing,
+    /// What the baseline says of it, for people.
+    pub reason: Option<String>,
+    /// The level at every rung.
+    pub levels: Vec<Tally>,
+}
+
+/// What a finding is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// One call stack.
+    Stack(FoldedStack),
+    /// All stacks of one allocation site, each too thin to be found alone.
+    Site {
+        /// The leaf-most frames that are not the allocator's, leaf last.
+        frames: FoldedStack,
+        /// How many stacks stand on it.
+        stacks: usize,
+    },
+    /// Threads of the process.
+    Threads,
+    /// Open file descriptors of the process.
+    Descriptors,
+}
+
+/// How a finding stands to the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// The baseline has nothing of it.
+    New,
+    /// It has an allowance, and grows within it.
+    Allowed,
+    /// It has an allowance, and grows past it.
+    Exceeded,
+    /// It has an allowance under another caller, and grows within it.
+    Moved,
+    /// Its allowance has expired.
+    Expired,
+    /// It has an allowance, and no longer grows.
+    Stale,
+}
+
+/// One check of the measurement itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// `canary`, `coverage`, `unwinder`, …
+    pub name: String,
+    /// How it went.
+    pub outcome: CheckOutcome,
+    /// What was expected and what was found.
+    pub detail: String,
+}
+
+/// How a check went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CheckOutcome {
+    /// As expected.
+    Passed,
+    /// Could not be made; the detail says why.
+    Unavailable,
+    /// The measurement cannot be trusted.
+    Failed,
+}
+
+/// What the dumps and the names left open, summed over the last dump.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Completeness {
+    /// Stacks with a record.
+    pub stacks: usize,
+    /// Stacks without a live object.
+    pub zero_object_stacks: usize,
+    /// Stacks that were cut at jemalloc's `prof_bt_max`.
+    pub truncated_stacks: usize,
+    /// Distinct addresses of growing stacks.
+    pub addresses: usize,
+    /// Of them, those that only a symbol table named.
+    pub without_debug_info: usize,
+    /// Of them, those without a name.
+    pub unresolved: usize,
+}
+
+/// How a run failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// One line: "panicked: …", "killed by signal 11 (SIGSEGV)", "hung: …".
+    pub what: String,
+    /// The iteration it had reached; absent where it failed setting up.
+    pub iteration: Option<u64>,
+    /// The tail of what the subject printed.
+    pub output: String,
+}
+
+/// The two rungs that are *before* and *after*: the first and the last of the
+/// octaves that the verdict uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// Iterations done at *before*.
+    pub before: u64,
+    /// Iterations done at *after*.
+    pub after: u64,
+}
+
+/// How one stack changed between *before* and *after*.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StackGrowth {
+    /// By its names.
+    pub stack: FoldedStack,
+    /// Live at the first rung of the verdict's octaves.
+    pub before: Tally,
+    /// Live at the last.
+    pub after: Tally,
+    /// Per iteration between the two; negative where it shrank.
+    pub rate: Rate,
+}

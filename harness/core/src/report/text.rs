@@ -1,0 +1,569 @@
+//! What a failing test prints, and the line that a passing one does.
+//!
+//! Three things, within the width: what grows, how much, and what to do next.
+//!
+//! ```text
+//! lru_churn: 1 stack keeps growing (65,536 iterations, exact)
+//!
+//!   +96 B  +1.00 objects per iteration, linear     allowed 0 B     new
+//!     lru_churn::fill                               scenarios/src/lru_churn.rs:14
+//!     └ lru::LruCache::put                          lru/src/lib.rs:212
+//!
+//!   at 1,000 iterations a second: 1 GiB in 3.1 h
+//!   files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
+//!   if this is meant: cargo plimsoll accept lru_churn
+//! ```
+
+mod findings;
+mod page;
+
+use self::page::{Page, Paint};
+use super::escape::{columns, cut_middle, shell_word, terminal};
+use super::units::{count, duration, objects, plural, visible};
+use super::{CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject};
+use crate::judge::Verdict;
+
+/// Of a subject's output, the end is what tells; all of it is in the report.
+const MAX_OUTPUT_LINES: usize = 30;
+const MAX_NOTES: usize = 10;
+
+/// How to print.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether the reader is a terminal that understands ANSI colours.
+    pub color: bool,
+    /// Columns that no line exceeds; under 40 counts as 40.
+    pub width: usize,
+    /// The command that runs this scenario again, alone and under a debugger.
+    pub reproduce: Option<String>,
+}
+
+impl Style {
+    /// 80 columns, no colour.
+    pub fn plain() -> Self {
+        Style {
+            color: false,
+            width: 80,
+            reproduce: None,
+        }
+    }
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self::plain()
+    }
+}
+
+/// The whole text for one scenario, with a newline at its end.
+pub fn render(report: &Report, style: &Style) -> String {
+    let mut page = Page::new(style);
+    let name = cut_middle(&terminal(&report.scenario), page.width / 2);
+    headline(&mut page, &name, report);
+    match report.verdict {
+        Verdict::Within => {}
+        Verdict::Improved => improved(&mut page, report),
+        Verdict::Inconclusive => inconclusive(&mut page, report),
+        Verdict::Regressed => regressed(&mut page, report),
+        Verdict::Failed => failed(&mut page, report),
+        Verdict::Broken => broken(&mut page, report),
+    }
+    others(&mut page, report);
+    remarks(&mut page, report);
+    if report.verdict != Verdict::Within {
+        page.blank();
+        next(&mut page, report, style);
+    }
+    page.finish()
+}
+
+/// The outcome in one line, however long: what a passing test says on request.
+pub fn one_line(report: &Report) -> String {
+    terminal(&format!("{}: {}", report.scenario, outcome(report)))
+}
+
+fn headline(page: &mut Page, name: &str, report: &Report) {
+    let text = format!("{name}: {}", outcome(report));
+    let paint = match report.verdict {
+        Verdict::Within | Verdict::Improved => Paint::Green,
+        Verdict::Inconclusive => Paint::Yellow,
+        Verdict::Regressed | Verdict::Failed | Verdict::Broken => Paint::Red,
+    };
+    page.wrap(0, 2, paint, &text);
+}
+
+fn outcome(report: &Report) -> String {
+    let under = format!(" {}", conditions(report));
+    let under = under.trim_end();
+    match report.verdict {
+        Verdict::Within => {
+            let allowed = of(report, |finding| finding.standing != Standing::Stale);
+            let iterations = plural(iterations(report), "iteration", "iterations");
+            let grows = match (allowed.as_slice(), allowance_words(&allowed)) {
+                ([], _) => "nothing grows".to_owned(),
+                (_, words) => words,
+            };
+            let seen = report.visible.and_then(visible);
+            let seen = seen
+                .map(|seen| format!("; would have seen {seen}"))
+                .unwrap_or_default();
+            format!("{iterations}, {grows}{seen}")
+        }
+        Verdict::Improved => {
+            let stale = of(report, |finding| finding.standing == Standing::Stale);
+            let n = stale.len().max(1) as u64;
+            let verb = if n == 1 { "is" } else { "are" };
+            format!(
+                "{} {verb} no longer needed{under}",
+                plural(n, "allowance", "allowances")
+            )
+        }
+        Verdict::Inconclusive => {
+            let unsure = of(report, |finding| finding.verdict == Verdict::Inconclusive);
+            match unsure.as_slice() {
+                [] => format!("too little was measured to tell{under}"),
+                unsure => format!("{}{under}", unsure_words(unsure)),
+            }
+        }
+        Verdict::Regressed => {
+            let growing = growing(report);
+            let (expired, growing): (Vec<&Finding>, Vec<&Finding>) = growing
+                .into_iter()
+                .partition(|finding| finding.standing == Standing::Expired);
+            let mut parts = Vec::new();
+            if !growing.is_empty() {
+                let verb = if findings::is_one(&growing) {
+                    "keeps"
+                } else {
+                    "keep"
+                };
+                parts.push(format!(
+                    "{} {verb} growing",
+                    findings::counted(&growing, "")
+                ));
+            }
+            if !expired.is_empty() {
+                let n = expired.len() as u64;
+                let verb = if n == 1 { "has" } else { "have" };
+                parts.push(format!(
+                    "{} {verb} expired",
+                    plural(n, "allowance", "allowances")
+                ));
+            }
+            if parts.is_empty() {
+                parts.push("regressed".to_owned());
+            }
+            format!("{}{under}", parts.join(", "))
+        }
+        Verdict::Failed => match &report.failure {
+            Some(Failure {
+                what,
+                iteration: Some(iteration),
+                ..
+            }) => {
+                format!("failed in iteration {}: {what}", count(*iteration))
+            }
+            Some(Failure {
+                what,
+                iteration: None,
+                ..
+            }) => format!("failed setting up: {what}"),
+            None => format!("failed{under}"),
+        },
+        Verdict::Broken => format!("the measurement cannot be trusted{under}"),
+    }
+}
+
+/// `(65,536 iterations, exact)`, or nothing where nothing was measured.
+fn conditions(report: &Report) -> String {
+    let mut parts = Vec::new();
+    if let n @ 1.. = iterations(report) {
+        parts.push(plural(n, "iteration", "iterations"));
+    }
+    match report
+        .measured
+        .as_ref()
+        .map(|measured| measured.sample_interval)
+    {
+        Some(0 | 1) => parts.push("exact".to_owned()),
+        Some(interval) => {
+            parts.push(format!(
+                "sampled every {}",
+                super::units::bytes(interval as f64)
+            ));
+        }
+        None => {}
+    }
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("({})", parts.join(", ")),
+    }
+}
+
+fn iterations(report: &Report) -> u64 {
+    report.rungs.last().map_or(0, |rung| rung.iterations)
+}
+
+fn of(report: &Report, wanted: impl Fn(&Finding) -> bool) -> Vec<&Finding> {
+    report
+        .findings
+        .iter()
+        .filter(|finding| wanted(finding))
+        .collect()
+}
+
+fn growing(report: &Report) -> Vec<&Finding> {
+    of(report, |finding| finding.verdict >= Verdict::Regressed)
+}
+
+fn allowance_words(findings: &[&Finding]) -> String {
+    match findings::is_one(findings) {
+        true => format!(
+            "{} grows within its allowance",
+            findings::counted(findings, "")
+        ),
+        false => format!(
+            "{} grow within their allowances",
+            findings::counted(findings, "")
+        ),
+    }
+}
+
+fn unsure_words(findings: &[&Finding]) -> String {
+    let their = if findings::is_one(findings) {
+        "its"
+    } else {
+        "their"
+    };
+    format!(
+        "{} cannot be told from {their} own fluctuation",
+        findings::counted(findings, "")
+    )
+}
+
+fn regressed(page: &mut Page, report: &Report) {
+    let growing = growing(report);
+    findings::blocks(page, &growing);
+    page.blank();
+    service(page, &growing);
+    if let Some(end) = cut_short(report.end) {
+        page.wrap(
+            2,
+            2,
+            Paint::Plain,
+            &format!("the ladder ended early: {end}"),
+        );
+    }
+    if findings::may_be_filling(&growing) {
+        page.wrap(
+            2,
+            2,
+            Paint::Plain,
+            "a cache larger than the ladder reached looks like this too: make it smaller \
+             in the scenario, or raise the budget",
+        );
+    }
+}
+
+/// What the growth means for a service that lives long.
+fn service(page: &mut Page, growing: &[&Finding]) {
+    const PER_SECOND: f64 = 1_000.0;
+    const GIB: f64 = 1_073_741_824.0;
+    let mut parts = Vec::new();
+    let rate = findings::total(growing);
+    if rate.bytes > 0.0 {
+        parts.push(format!(
+            "1 GiB in {}",
+            duration(GIB / (rate.bytes * PER_SECOND))
+        ));
+    }
+    for finding in growing {
+        // What a process may usually have open; a thousand threads are a lot.
+        let (n, what) = match finding.subject {
+            Subject::Threads => (1_000.0, "threads"),
+            Subject::Descriptors => (1_024.0, "file descriptors"),
+            _ => continue,
+        };
+        if finding.rate.objects > 0.0 {
+            let time = duration(n / (finding.rate.objects * PER_SECOND));
+            parts.push(format!(
+                "{} {what} in {time}",
+                objects(n).trim_end_matches(".00")
+            ));
+        }
+    }
+    if !parts.is_empty() {
+        let text = format!("at 1,000 iterations a second: {}", parts.join(", "));
+        page.wrap(2, 4, Paint::Bold, &text);
+    }
+}
+
+fn cut_short(end: LadderEnd) -> Option<&'static str> {
+    match end {
+        LadderEnd::Memory => Some("the memory limit was reached"),
+        LadderEnd::Threads => Some("as many threads as the subject may have"),
+        LadderEnd::Descriptors => Some("as many open files as the subject may have"),
+        _ => None,
+    }
+}
+
+fn improved(page: &mut Page, report: &Report) {
+    let stale = of(report, |finding| finding.standing == Standing::Stale);
+    findings::blocks(page, &stale);
+}
+
+fn inconclusive(page: &mut Page, report: &Report) {
+    let unsure = of(report, |finding| finding.verdict == Verdict::Inconclusive);
+    findings::blocks(page, &unsure);
+    page.blank();
+    let threshold = count(report.threshold.iterations);
+    page.wrap(
+        2,
+        4,
+        Paint::Plain,
+        &format!("to be found: 1 object or 8 B per {threshold} iterations"),
+    );
+    if let Some(seen) = report.visible.and_then(visible) {
+        page.wrap(2, 4, Paint::Plain, &format!("would have been seen: {seen}"));
+    }
+    let advice = match report.end {
+        LadderEnd::Budget => {
+            "the time budget was spent first: raise it, or make an iteration cheaper"
+        }
+        LadderEnd::Iterations => "`max_iterations` was reached first: raise it",
+        LadderEnd::Memory => {
+            "the memory limit was reached first: raise it, or keep less alive in the scenario"
+        }
+        LadderEnd::Threads => "as many threads as the subject may have: do they ever end?",
+        LadderEnd::Descriptors => "as many open files as the subject may have: are they closed?",
+        LadderEnd::Settled | LadderEnd::Failure => "raise the budget",
+    };
+    page.wrap(2, 4, Paint::Plain, advice);
+    page.wrap(
+        2,
+        4,
+        Paint::Plain,
+        "a steadier workload needs fewer iterations, and so does a coarser threshold",
+    );
+}
+
+fn failed(page: &mut Page, report: &Report) {
+    if let Some(failure) = &report.failure {
+        output(page, &failure.output);
+    }
+    let growing = growing(report);
+    if !growing.is_empty() {
+        page.blank();
+        let verb = if findings::is_one(&growing) {
+            "was"
+        } else {
+            "were"
+        };
+        let text = format!(
+            "until then {} {verb} growing:",
+            findings::counted(&growing, "")
+        );
+        page.wrap(2, 4, Paint::Plain, &text);
+        findings::blocks(page, &growing);
+        page.blank();
+        service(page, &growing);
+    }
+}
+
+fn output(page: &mut Page, output: &str) {
+    let lines: Vec<&str> = output.trim_end().lines().collect();
+    page.blank();
+    if lines.is_empty() {
+        page.wrap(2, 4, Paint::Dim, "it printed nothing");
+        return;
+    }
+    page.wrap(2, 4, Paint::Plain, "the end of what it printed:");
+    let skipped = lines.len().saturating_sub(MAX_OUTPUT_LINES);
+    if skipped > 0 {
+        let text = format!(
+            "… {}",
+            plural(skipped as u64, "line before", "lines before")
+        );
+        page.wrap(2, 4, Paint::Dim, &text);
+    }
+    page.quote(&lines[skipped..].join("\n"));
+}
+
+fn broken(page: &mut Page, report: &Report) {
+    for check in report
+        .checks
+        .iter()
+        .filter(|check| check.outcome == CheckOutcome::Failed)
+    {
+        page.blank();
+        page.wrap(
+            2,
+            4,
+            Paint::Bold,
+            &format!("{}: {}", check.name, check.detail),
+        );
+        if let Some(hint) = hint(&check.name) {
+            page.wrap(4, 4, Paint::Plain, hint);
+        }
+    }
+    if let Some(failure) = &report.failure {
+        page.blank();
+        page.wrap(2, 4, Paint::Bold, &failure.what);
+        if !failure.output.is_empty() {
+            output(page, &failure.output);
+        }
+    }
+}
+
+/// What to do when a check of the measurement fails.
+fn hint(check: &str) -> Option<&'static str> {
+    Some(match check {
+        "profiling" => {
+            "look for `prof:false` in PLIMSOLL_MALLOC_CONF, and for a jemalloc that was built \
+             without its `profiling` feature"
+        }
+        "canary" => {
+            "allocations do not all reach the profile: is another allocator installed, or does \
+             the workload turn `prof.active` off?"
+        }
+        "coverage" => {
+            "memory grows that no stack accounts for: another arena, another copy of jemalloc, \
+             or threads that jemalloc was told not to profile"
+        }
+        "unwinder" => "stacks cannot be walked; the notes say which unwinder was tried",
+        "dump" | "dumps" => {
+            "a dump could not be read: is the disk full, or was the subject killed?"
+        }
+        _ => return None,
+    })
+}
+
+/// What stands beside what the verdict is about, counted.
+fn others(page: &mut Page, report: &Report) {
+    let verdict = report.verdict;
+    let mut lines = Vec::new();
+    let allowed = of(report, |finding| {
+        finding.verdict == Verdict::Within && finding.standing == Standing::Allowed
+    });
+    if !allowed.is_empty() && verdict > Verdict::Within {
+        lines.push(allowance_words(&allowed));
+    }
+    let moved = of(report, |finding| finding.standing == Standing::Moved);
+    if !moved.is_empty() {
+        let n = moved.len() as u64;
+        let verb = if n == 1 { "stands" } else { "stand" };
+        lines.push(format!(
+            "{} now {verb} under another caller: cargo plimsoll accept {}",
+            plural(n, "allowance", "allowances"),
+            shell_word(&report.scenario),
+        ));
+    }
+    let stale = of(report, |finding| finding.standing == Standing::Stale);
+    if !stale.is_empty() && verdict != Verdict::Improved {
+        let n = stale.len() as u64;
+        let verb = if n == 1 { "is" } else { "are" };
+        lines.push(format!(
+            "{} {verb} no longer needed",
+            plural(n, "allowance", "allowances")
+        ));
+    }
+    let unsure = of(report, |finding| finding.verdict == Verdict::Inconclusive);
+    if !unsure.is_empty() && verdict != Verdict::Inconclusive {
+        lines.push(unsure_words(&unsure));
+    }
+    if !lines.is_empty() && verdict != Verdict::Within {
+        page.blank();
+    }
+    for line in lines {
+        page.wrap(2, 4, Paint::Plain, &line);
+    }
+}
+
+/// How complete the measurement was, where there is something to say.
+fn remarks(page: &mut Page, report: &Report) {
+    let mut lines = Vec::new();
+    if report.threshold.coarsened {
+        let threshold = count(report.threshold.iterations);
+        lines.push(format!(
+            "iterations are slow: the threshold was coarsened to 1 object in {threshold}"
+        ));
+    }
+    for check in &report.checks {
+        if check.outcome == CheckOutcome::Unavailable {
+            lines.push(format!("{} unavailable: {}", check.name, check.detail));
+        }
+    }
+    let complete = &report.completeness;
+    let of_addresses = plural(complete.addresses as u64, "address", "addresses");
+    if complete.unresolved > 0 {
+        lines.push(format!(
+            "{} of {of_addresses} had no name",
+            count(complete.unresolved as u64)
+        ));
+    }
+    if complete.without_debug_info > 0 {
+        let n = complete.without_debug_info as u64;
+        let verb = if n == 1 { "was" } else { "were" };
+        lines.push(format!(
+            "{} of {of_addresses} {verb} named by a symbol table alone",
+            count(n)
+        ));
+    }
+    if complete.truncated_stacks > 0 {
+        let n = complete.truncated_stacks as u64;
+        let verb = if n == 1 { "was" } else { "were" };
+        lines.push(format!(
+            "{} of {} {verb} cut at jemalloc's limit of frames",
+            count(n),
+            plural(complete.stacks as u64, "stack", "stacks"),
+        ));
+    }
+    lines.extend(report.notes.iter().cloned());
+    if lines.is_empty() {
+        return;
+    }
+    if report.verdict != Verdict::Within {
+        page.blank();
+    }
+    for line in lines.iter().take(MAX_NOTES) {
+        page.wrap(2, 4, Paint::Dim, &format!("note: {line}"));
+    }
+    if let more @ 1.. = lines.len().saturating_sub(MAX_NOTES) {
+        let text = format!(
+            "… {} in report.json",
+            plural(more as u64, "more note", "more notes")
+        );
+        page.wrap(2, 4, Paint::Dim, &text);
+    }
+}
+
+/// Where the files are and what to type.
+fn next(page: &mut Page, report: &Report, style: &Style) {
+    let files = terminal(&report.run.files);
+    if !files.is_empty() {
+        let files = format!("{}/", files.trim_end_matches('/'));
+        if columns(&files) + 9 <= page.width {
+            page.line(&[(Paint::Plain, "  files: "), (Paint::Plain, &files)]);
+        } else {
+            page.line(&[(Paint::Plain, "  files:")]);
+            page.line(&[(Paint::Plain, "    "), (Paint::Plain, &files)]);
+        }
+    }
+    let accept = format!("cargo plimsoll accept {}", shell_word(&report.scenario));
+    match report.verdict {
+        Verdict::Regressed => page.command("if this is meant:", &accept),
+        Verdict::Improved => {
+            page.command("to remove what is stale:", &accept);
+            let baseline = &report.run.baseline;
+            if !baseline.is_empty() {
+                page.wrap(2, 4, Paint::Plain, &format!("it stands in: {baseline}"));
+            }
+        }
+        _ => {}
+    }
+    if let Some(command) = &style.reproduce
+        && report.verdict != Verdict::Improved
+    {
+        page.command("reproduce:", command);
+    }
+}

@@ -1,0 +1,161 @@
+//! Lines that keep to a width, whatever is put into them.
+
+use super::Style;
+use crate::report::escape::{columns, cut_middle, start_of, terminal};
+
+/// Narrower than this, nothing that is printed would help.
+const MIN_WIDTH: usize = 40;
+
+/// How a piece of a line looks where colour is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Paint {
+    Plain,
+    Bold,
+    Dim,
+    Red,
+    Green,
+    Yellow,
+}
+
+impl Paint {
+    fn code(self) -> Option<&'static str> {
+        match self {
+            Paint::Plain => None,
+            Paint::Bold => Some("1"),
+            Paint::Dim => Some("2"),
+            Paint::Red => Some("1;31"),
+            Paint::Green => Some("32"),
+            Paint::Yellow => Some("33"),
+        }
+    }
+}
+
+/// Collects lines. Everything that is printed goes through [`Page::line`], and
+/// there through [`terminal`].
+pub(super) struct Page {
+    out: String,
+    color: bool,
+    pub(super) width: usize,
+}
+
+impl Page {
+    pub(super) fn new(style: &Style) -> Self {
+        Page {
+            out: String::new(),
+            color: style.color,
+            width: style.width.max(MIN_WIDTH),
+        }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.out
+    }
+
+    /// An empty line, unless the page is empty or already has one.
+    pub(super) fn blank(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+    }
+
+    /// One line; what goes past the width is cut.
+    pub(super) fn line(&mut self, parts: &[(Paint, &str)]) {
+        let mut room = self.width;
+        let mut cut: Vec<(Paint, String)> = Vec::with_capacity(parts.len());
+        for (paint, text) in parts {
+            let text = cut_middle(&terminal(text), room);
+            room -= columns(&text);
+            cut.push((*paint, text));
+        }
+        // No spaces at the end, whichever part they came with.
+        while let Some((_, text)) = cut.last_mut() {
+            text.truncate(text.trim_end().len());
+            if !text.is_empty() {
+                break;
+            }
+            cut.pop();
+        }
+        for (paint, text) in cut {
+            match paint.code() {
+                Some(code) if self.color && !text.trim().is_empty() => {
+                    self.out.push_str(&format!("\u{1b}[{code}m{text}\u{1b}[0m"));
+                }
+                _ => self.out.push_str(&text),
+            }
+        }
+        self.out.push('\n');
+    }
+
+    /// Prose: broken between words, the lines after the first indented by
+    /// `hanging`. A word that is longer than a line is broken where it must.
+    pub(super) fn wrap(&mut self, indent: usize, hanging: usize, paint: Paint, text: &str) {
+        for line in self.broken(indent, hanging, 0, text) {
+            self.line(&[(paint, &line)]);
+        }
+    }
+
+    /// A shell command after a label, continued with a backslash.
+    pub(super) fn command(&mut self, label: &str, command: &str) {
+        let text = format!("{label} {command}");
+        // Two columns are kept for ` \`.
+        let lines = match columns(&terminal(&text)) + 2 > self.width {
+            true => self.broken(2, 4, 2, &text),
+            false => vec![format!("  {text}")],
+        };
+        let last = lines.len().saturating_sub(1);
+        for (index, line) in lines.iter().enumerate() {
+            let more = if index < last { " \\" } else { "" };
+            self.line(&[(Paint::Plain, line), (Paint::Plain, more)]);
+        }
+    }
+
+    /// Somebody else's output, line by line behind a bar, broken where it is
+    /// too long and otherwise as it was.
+    pub(super) fn quote(&mut self, text: &str) {
+        const BAR: &str = "  │ ";
+        let room = self.width - columns(BAR);
+        for line in text.lines() {
+            let line = terminal(line.trim_end());
+            let mut rest = line.as_str();
+            loop {
+                let piece = start_of(rest, room);
+                self.line(&[(Paint::Dim, BAR), (Paint::Plain, piece)]);
+                rest = &rest[piece.len()..];
+                if rest.is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn broken(&self, indent: usize, hanging: usize, keep: usize, text: &str) -> Vec<String> {
+        let text = terminal(text);
+        let width = self.width - keep;
+        let mut lines = Vec::new();
+        let mut line = " ".repeat(indent);
+        let mut empty = true;
+        for word in text.split(' ').filter(|word| !word.is_empty()) {
+            let mut word = word;
+            let space = usize::from(!empty);
+            if !empty && columns(&line) + space + columns(word) > width {
+                lines.push(std::mem::replace(&mut line, " ".repeat(hanging)));
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            while columns(&line) + columns(word) > width {
+                let piece = start_of(word, width - columns(&line));
+                line.push_str(piece);
+                word = &word[piece.len()..];
+                lines.push(std::mem::replace(&mut line, " ".repeat(hanging)));
+            }
+            line.push_str(word);
+            empty = false;
+        }
+        if !empty {
+            lines.push(line);
+        }
+        lines
+    }
+}

@@ -1,0 +1,268 @@
+//! Numbers for people: bytes, objects, counts, durations, and one place for
+//! plurals.
+//!
+//! Three digits say enough; nothing that is not zero reads as zero.
+
+use crate::Rate;
+
+const BYTE_UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+/// `96 B`, `0.03 B`, `1.5 KiB`, `-12 B`.
+pub fn bytes(bytes: f64) -> String {
+    if !bytes.is_finite() {
+        return "? B".to_owned();
+    }
+    let mut value = bytes;
+    let mut unit = 0;
+    // 1023.5 and not 1024, which would round to `1024 B`.
+    while value.abs() >= 1023.5 && unit + 1 < BYTE_UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", short(value), BYTE_UNITS[unit])
+}
+
+/// As [`bytes`], with a sign: `+96 B`, `-12 B`, `0 B`.
+pub fn signed_bytes(value: f64) -> String {
+    if value > 0.0 {
+        format!("+{}", bytes(value))
+    } else {
+        bytes(value)
+    }
+}
+
+/// Objects per iteration: `1.00`, `0.03`, `0.0012`, `1,234.00`.
+pub fn objects(value: f64) -> String {
+    if !value.is_finite() {
+        return "?".to_owned();
+    }
+    group(&format!("{value:.*}", decimals_of_small(value)))
+}
+
+/// As [`objects`], with a sign.
+pub fn signed_objects(value: f64) -> String {
+    if value > 0.0 {
+        format!("+{}", objects(value))
+    } else {
+        objects(value)
+    }
+}
+
+/// With thousands separators: `65,536`.
+pub fn count(value: u64) -> String {
+    group(&value.to_string())
+}
+
+/// `1 stack`, `2 stacks`, `1,024 addresses`.
+pub fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
+/// `1.0 s`, `45 min`, `3.1 h`, `12 d`, `4.2 years`.
+pub fn duration(seconds: f64) -> String {
+    const MINUTE: f64 = 60.0;
+    const HOUR: f64 = 60.0 * MINUTE;
+    const DAY: f64 = 24.0 * HOUR;
+    const YEAR: f64 = 365.25 * DAY;
+    if seconds.is_nan() || seconds >= 1_000.0 * YEAR {
+        return "more than 1,000 years".to_owned();
+    }
+    let (value, unit) = if seconds < 0.1 {
+        return "less than 0.1 s".to_owned();
+    } else if seconds < 2.0 * MINUTE {
+        (seconds, "s")
+    } else if seconds < 2.0 * HOUR {
+        (seconds / MINUTE, "min")
+    } else if seconds < 2.0 * DAY {
+        (seconds / HOUR, "h")
+    } else if seconds < 2.0 * YEAR {
+        (seconds / DAY, "d")
+    } else {
+        (seconds / YEAR, "years")
+    };
+    if value < 9.95 {
+        format!("{value:.1} {unit}")
+    } else {
+        format!("{value:.0} {unit}")
+    }
+}
+
+/// The smallest growth that a run would have seen: `1 object per 1,000
+/// iterations`, or in bytes where those would have been seen sooner than one
+/// object of 8 bytes.
+pub fn visible(rate: Rate) -> Option<String> {
+    let by_bytes =
+        rate.bytes > 0.0 && (rate.objects <= 0.0 || rate.bytes / 8.0 < rate.objects * 0.999);
+    if by_bytes {
+        return Some(if rate.bytes >= 8.0 {
+            format!("{} per iteration", bytes(rate.bytes))
+        } else {
+            format!("8 B per {}", iterations(8.0 / rate.bytes)?)
+        });
+    }
+    if rate.objects >= 1.0 {
+        return Some(if rate.objects < 1.005 {
+            "1 object per iteration".to_owned()
+        } else {
+            format!("{} objects per iteration", objects(rate.objects))
+        });
+    }
+    (rate.objects > 0.0).then_some(())?;
+    Some(format!("1 object per {}", iterations(1.0 / rate.objects)?))
+}
+
+/// Rounded down: a run may have seen more than it says, never less.
+fn iterations(value: f64) -> Option<String> {
+    // A quotient that is whole but for rounding counts as whole.
+    let value = (value * (1.0 + 1e-9)).floor();
+    if !(1.0..1e18).contains(&value) {
+        return None;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the range was checked above"
+    )]
+    #[expect(clippy::cast_sign_loss, reason = "the range was checked above")]
+    let whole = value as u64;
+    Some(if whole == 1 {
+        "iteration".to_owned()
+    } else {
+        plural(whole, "iteration", "iterations")
+    })
+}
+
+/// Three digits, without trailing zeros.
+fn short(value: f64) -> String {
+    let magnitude = value.abs();
+    let decimals = match magnitude {
+        m if m >= 99.95 => 0,
+        m if m >= 9.995 => 1,
+        m => decimals_of_small(m),
+    };
+    let text = group(&format!("{value:.decimals$}"));
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    if text == "-0" {
+        "0".to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Two decimals, or as many as two digits need.
+fn decimals_of_small(value: f64) -> usize {
+    let mut magnitude = value.abs();
+    let mut decimals = 2;
+    // 12 decimals are beyond any rate that a run could see.
+    while magnitude > 0.0 && magnitude < 0.0995 && decimals < 12 {
+        magnitude *= 10.0;
+        decimals += 1;
+    }
+    decimals
+}
+
+/// Puts separators into the whole part of a decimal number.
+fn group(number: &str) -> String {
+    let (sign, digits) = match number.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", number),
+    };
+    let (whole, fraction) = match digits.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (digits, None),
+    };
+    let mut out = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_take_three_digits() {
+        let all = [
+            0.0, 0.008, 0.03, 0.5, 1.0, 9.333, 10.0, 96.0, 96.04, 100.4, 1023.0, 1023.9,
+        ]
+        .map(bytes)
+        .join(" | ");
+        assert_eq!(
+            all,
+            "0 B | 0.008 B | 0.03 B | 0.5 B | 1 B | 9.33 B | 10 B | 96 B | 96 B | 100 B | 1,023 B | 1 KiB"
+        );
+        let all = [1536.0, -12.0, 1e9, 1e30, f64::NAN].map(bytes).join(" | ");
+        assert_eq!(all, "1.5 KiB | -12 B | 954 MiB | 867,361,737,988 EiB | ? B");
+        assert_eq!(signed_bytes(96.0), "+96 B");
+        assert_eq!(signed_bytes(-96.0), "-96 B");
+        assert_eq!(signed_bytes(0.0), "0 B");
+    }
+
+    #[test]
+    fn objects_keep_two_decimals() {
+        let all = [0.0, 1.0, 1234.0, 0.1, 0.031, 0.001, -2.5]
+            .map(objects)
+            .join(" | ");
+        assert_eq!(
+            all,
+            "0.00 | 1.00 | 1,234.00 | 0.10 | 0.031 | 0.0010 | -2.50"
+        );
+    }
+
+    #[test]
+    fn durations_change_unit_at_two() {
+        let all = [
+            0.01,
+            1.0,
+            119.0,
+            300.0,
+            11_185.0,
+            400_000.0,
+            1e8,
+            1e12,
+            f64::INFINITY,
+        ]
+        .map(duration)
+        .join(" | ");
+        assert_eq!(
+            all,
+            "less than 0.1 s | 1.0 s | 119 s | 5.0 min | 3.1 h | 4.6 d | 3.2 years | \
+             more than 1,000 years | more than 1,000 years"
+        );
+    }
+
+    #[test]
+    fn plurals() {
+        let all = [0, 1, 2, 1024]
+            .map(|n| plural(n, "address", "addresses"))
+            .join(" | ");
+        assert_eq!(
+            all,
+            "0 addresses | 1 address | 2 addresses | 1,024 addresses"
+        );
+    }
+
+    #[test]
+    fn visible_growth_is_rounded_down() {
+        let said = |objects, bytes| visible(Rate { objects, bytes }).unwrap_or_default();
+        assert_eq!(said(0.001, 0.008), "1 object per 1,000 iterations");
+        assert_eq!(said(1.0 / 3000.0, 1.0), "1 object per 3,000 iterations");
+        assert_eq!(said(0.0015, 0.1), "1 object per 666 iterations");
+        assert_eq!(said(1.0, 8.0), "1 object per iteration");
+        assert_eq!(said(2.5, 80.0), "2.50 objects per iteration");
+        assert_eq!(said(0.01, 0.008), "8 B per 1,000 iterations");
+        assert_eq!(said(0.0, 64.0), "64 B per iteration");
+        assert_eq!(said(0.0, 0.0), "");
+    }
+}

@@ -1,0 +1,38 @@
+use std::ops::AddAssign;
+
+/// Allocations attributed to one stack, or to many.
+///
+/// jemalloc prints the live ones as `curobjs` and `curbytes`; pprof calls them
+/// `inuse_objects` and `inuse_space`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tally {
+    /// How many.
+    pub objects: u64,
+    /// Bytes after rounding up to the size class, as jemalloc counts them.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// The sum, or the largest value there is where the sum does not fit.
+    pub fn saturating_add(self, other: Tally) -> Tally {
+        Tally {
+            objects: self.objects.saturating_add(other.objects),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Tally) {
+        *self = self.saturating_add(other);
+    }
+}
+
+/// The two tallies that a dump prints in one line: `3: 2048 [9: 4096]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// What is live at the dump (`inuse`).
+    pub inuse: Tally,
+    /// Everything since profiling began (`alloc`); zero unless `prof_accum` is on.
+    pub alloc: Tally,
+}

@@ -1,0 +1,451 @@
+//! Parsing dumps, and what they estimate.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use insta::assert_snapshot;
+use plimsoll_core::dump::{HeapDump, MAX_FRAMES, SampleInterval};
+use plimsoll_core::{Avma, Counts, Tally};
+use proptest::prelude::*;
+
+fn parsed(dump: &str) -> String {
+    match HeapDump::parse(dump.as_bytes()) {
+        Ok(dump) => dump.to_string(),
+        Err(err) => format!("error: {err}"),
+    }
+}
+
+const SMALL: &str = "\
+heap_v2/1
+  t*: 3: 80 [4: 144]
+  t0: 3: 80 [4: 144] main thread
+  t7: 0: 0 [0: 0]
+@ 0x10 0x20
+  t*: 1: 64 [2: 128]
+  t0: 1: 64 [2: 128]
+@ 0x30
+  t*: 2: 16 [2: 16]
+  t0: 2: 16 [2: 16]
+
+MAPPED_LIBRARIES:
+00400000-00452000 r-xp 00001000 fe:00 173521                             /usr/bin/a program (deleted)
+00e03000-00e24000 rw-p 00000000 00:00 0                                  [heap]
+7f0000000000-7f0000001000 ---p 00000000 00:00 0
+";
+
+#[test]
+fn printed_back() {
+    assert_snapshot!(parsed(SMALL), @"
+    heap_v2/1
+      t*: 3: 80 [4: 144]
+    @ 0x10 0x20
+      t*: 1: 64 [2: 128]
+    @ 0x30
+      t*: 2: 16 [2: 16]
+
+    MAPPED_LIBRARIES:
+    00400000-00452000 r-xp 00001000 fe:00 173521                             /usr/bin/a program (deleted)
+    00e03000-00e24000 rw-p 00000000 00:00 0                                  [heap]
+    7f0000000000-7f0000001000 ---p 00000000 00:00 0
+    ");
+}
+
+#[test]
+fn carriage_returns() {
+    assert_eq!(parsed(&SMALL.replace('\n', "\r\n")), parsed(SMALL));
+}
+
+#[test]
+fn mappings() {
+    let dump = HeapDump::parse(SMALL.as_bytes()).unwrap();
+    let maps = dump.maps().unwrap();
+    let seen: Vec<_> = maps
+        .mappings
+        .iter()
+        .map(|mapping| {
+            (
+                mapping.file(),
+                mapping.is_deleted(),
+                mapping.permissions.execute,
+            )
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (Some("/usr/bin/a program"), true, true),
+            (None, false, false),
+            (None, false, false)
+        ]
+    );
+    let program = maps.find(0x451fff).unwrap();
+    assert_eq!(
+        (program.offset, program.device, program.inode),
+        (0x1000, (0xfe, 0), 173_521)
+    );
+    assert_eq!(maps.find(0x452000), None);
+}
+
+#[test]
+fn map_lines_that_are_none_are_kept() {
+    let dump = HeapDump::parse(
+        b"heap_v2/1\n  t*: 0: 0 [0: 0]\n\nMAPPED_LIBRARIES:\nbuild=/x\n2-1 r-xp 0 0:0 0 /x\n\n\
+          1-2 r-xp 0 0:0 0 /x\n1-2 rwzp 0 0:0 0 /x\n0000000100000000-0000000100010000: /usr/lib/dyld\n",
+    )
+    .unwrap();
+    assert_eq!(
+        dump.maps().unwrap().unreadable,
+        [
+            "build=/x",
+            "2-1 r-xp 0 0:0 0 /x",
+            "1-2 rwzp 0 0:0 0 /x",
+            "0000000100000000-0000000100010000: /usr/lib/dyld"
+        ]
+    );
+    assert_eq!(dump.maps().unwrap().mappings.len(), 1);
+}
+
+#[test]
+fn without_mappings() {
+    let dump = HeapDump::parse(b"heap_v2/1\n@ 0x1\n  t*: 1: 8 [0: 0]\n").unwrap();
+    assert_eq!((dump.maps(), dump.totals()), (None, None));
+    let dump = HeapDump::parse(b"heap_v2/1\n@\n  t*: 1: 8 [0: 0]\nMAPPED_LIBRARIES:\n").unwrap();
+    assert!(dump.maps().unwrap().mappings.is_empty());
+    assert_eq!(dump.records().next().unwrap().stack, []);
+}
+
+#[test]
+fn stack_without_counts() {
+    assert_snapshot!(parsed("heap_v2/1\n@ 0x1\n@ 0x2\n"),
+        @"error: line 3: expected counts for the stack on line 2, found `@ 0x2`");
+}
+
+#[test]
+fn other_formats() {
+    let header = |text| parsed(text);
+    assert_snapshot!(header(""),
+        @"error: line 1: expected `heap_v2/` and a sample interval, found the end of the dump");
+    assert_snapshot!(header("\n"),
+        @"error: line 1: expected `heap_v2/` and a sample interval, found an empty line");
+    assert_snapshot!(header("heap_v1/524288\n"),
+        @"error: line 1: expected `heap_v2/` and a sample interval, found `heap_v1/524288`");
+    assert_snapshot!(header("heap profile:   1:  8 [ 1: 8] @ heap_v2/524288\n"),
+        @"error: line 1: expected `heap_v2/` and a sample interval, found `heap profile:   1:  8 [ 1: 8] @ heap_v2/524288`");
+    assert_snapshot!(header("heap_v2/0\n"),
+        @"error: line 1: expected `heap_v2/` and a sample interval, found `heap_v2/0`");
+    assert_snapshot!(header("524288\n"),
+        @"error: line 1: expected `heap_v2/` and a sample interval, found `524288`");
+    assert_snapshot!(header("heap_v2/1x\n"),
+        @"error: line 1: expected the end of the line, found `heap_v2/1x`");
+    assert_snapshot!(header("\u{1f}\u{8b}\u{8}\u{0}\n"),
+        @r"error: line 1: expected `heap_v2/` and a sample interval, found `\u{1f}\u{8b}\u{8}\u{0}`");
+}
+
+#[test]
+fn cut_short() {
+    let cut = |text| parsed(text);
+    assert_snapshot!(cut("heap_v2/1\n"),
+        @"error: line 2: expected the counts of the process, or a stack, found the end of the dump");
+    assert_snapshot!(cut("heap_v2/1\n  t*: 1: 8 [0: 0]\n"),
+        @"error: line 2: expected totals that agree with the stacks, which add up to `0: 0`, found `t*: 1: 8 [0: 0]`");
+    assert_snapshot!(cut("heap_v2/1\n  t*: 1: 8 [0: 0]\n@ 0x1\n"),
+        @"error: line 4: expected counts for the stack on line 3, found the end of the dump");
+    assert_snapshot!(cut("heap_v2/1\n  t*: 1: 8 [0: 0]\n@ 0x1\n  t*: 1: 8 [0: 0]"),
+        @"error: line 4: expected the end of the line, found the end of the dump");
+    assert_snapshot!(cut("heap_v2/1\n  t*: 1: 8 [0: 0]\n@ 0x1\n  t*: 1: 8 [0"),
+        @"error: line 4: expected counts such as `t*: 1: 8 [0: 0]`, found `t*: 1: 8 [0`");
+    assert_snapshot!(cut("heap_v2/1\n  t*: 1: 8 [0: 0]\n@ 0x1"),
+        @"error: line 3: expected an address such as `0x1f` of at most 64 bits, found `@ 0x1`");
+}
+
+#[test]
+fn unreadable_lines() {
+    let after = |line: &str| parsed(&format!("heap_v2/1\n@ 0x1\n  t*: 1: 8 [0: 0]\n{line}"));
+    assert_snapshot!(after("  t*: 1: 8 [0: 0]\n"),
+        @"error: line 4: expected a stack, counts of a thread, or `MAPPED_LIBRARIES:`, found `t*: 1: 8 [0: 0]`");
+    assert_snapshot!(after("  t0: 1: 8 [0: 0] name\n"),
+        @"error: line 4: expected the end of the line, found `t0: 1: 8 [0: 0] name`");
+    assert_snapshot!(after("\n@ 0x1\n"),
+        @"error: line 5: expected `MAPPED_LIBRARIES:` after an empty line, found `@ 0x1`");
+    assert_snapshot!(after("@ 1234\n"),
+        @"error: line 4: expected an address such as `0x1f` of at most 64 bits, found `@ 1234`");
+    assert_snapshot!(after("@ 0x\n"),
+        @"error: line 4: expected an address such as `0x1f` of at most 64 bits, found `@ 0x`");
+    assert_snapshot!(after("@ 0x12345678123456780\n"),
+        @"error: line 4: expected an address such as `0x1f` of at most 64 bits, found `@ 0x12345678123456780`");
+    assert_snapshot!(after("@ 0x1\n  t*: 18446744073709551616: 8 [0: 0]\n"),
+        @"error: line 5: expected a number of at most 64 bits, found `t*: 18446744073709551616: 8 [0: 0]`");
+    assert_snapshot!(after("@ 0x1\n  t*: -1: 8 [0: 0]\n"),
+        @"error: line 5: expected counts such as `t*: 1: 8 [0: 0]`, found `t*: -1: 8 [0: 0]`");
+    assert_snapshot!(after("\nMAPPED_LIBRARIES:\n\0\0\0\n"),
+        @r"error: line 6: expected a mapping, found `\u{0}\u{0}\u{0}`");
+    assert_snapshot!(after("MAPPED\u{1b}[31m\n"),
+        @r"error: line 4: expected a stack, counts of a thread, or `MAPPED_LIBRARIES:`, found `MAPPED\u{1b}[31m`");
+}
+
+#[test]
+fn too_many_frames() {
+    let dump = |frames| format!("heap_v2/1\n@{}\n  t*: 1: 8 [0: 0]\n", " 0x1".repeat(frames));
+    assert!(HeapDump::parse(dump(MAX_FRAMES).as_bytes()).is_ok());
+    assert_snapshot!(parsed(&dump(MAX_FRAMES + 1)),
+        @"error: line 2: expected at most 65536 addresses, found `@ 0x1 0x1 0x1 0x1 0x1 0x1 0x1 0x1 0x1 0x1 0x1 0x1 0x1 0x1 0x…`");
+}
+
+/// What jemalloc 5.3 prints with `prof_unbias` for 10,000 objects of 8 bytes on one
+/// stack and 10,000 of 16 on another: the integers of the process are not the
+/// sums of the stacks'.
+#[test]
+fn totals_of_estimates() {
+    let dump = |totals, second| {
+        parsed(&format!(
+            "heap_v2/1\n  t*: {totals} [0: 0]\n@ 0x1\n  t*: 9997: 79973 [0: 0]\n@ 0x2\n  t*: {second} [0: 0]\n"
+        ))
+    };
+    assert!(dump("20000: 239999", "10000: 160000").starts_with("heap_v2"));
+    assert!(dump("19997: 239973", "10000: 160000").starts_with("heap_v2"));
+    assert_snapshot!(dump("20000: 239999", "9997: 159952"),
+        @"error: line 2: expected totals that agree with the stacks, which add up to `19994: 239925`, found `t*: 20000: 239999 [0: 0]`");
+}
+
+#[test]
+fn counted_for_the_report() {
+    let dump = HeapDump::parse(
+        b"heap_v2/1\n@ 0x1 0x2\n  t*: 0: 0 [1: 8]\n@ 0x1\n  t*: 1: 8 [1: 8]\n@ 0x1\n  t*: 2: 24 [2: 24]\n",
+    )
+    .unwrap();
+    assert_eq!(dump.zero_object_stacks(), 1);
+    assert_eq!((dump.stacks_cut_at(2), dump.stacks_cut_at(3)), (1, 0));
+    assert_eq!(
+        dump.inuse(),
+        Tally {
+            objects: 3,
+            bytes: 32
+        }
+    );
+    assert_eq!(
+        dump.by_stack()[&[Avma(1)][..]].alloc,
+        Tally {
+            objects: 3,
+            bytes: 32
+        }
+    );
+}
+
+#[test]
+fn unbiased_as_jeprof_does() {
+    let interval = SampleInterval::new(524_288).unwrap();
+    let bytes = |objects, bytes| interval.unbias(Tally { objects, bytes }).truncated().bytes;
+    assert_eq!(bytes(2, 32), 1_048_592);
+    assert_eq!(bytes(1, 1024), 524_800);
+    assert_eq!(bytes(1, 524_288), 829_411);
+    assert_eq!(bytes(0, 0), 0);
+    assert!(!interval.is_exact());
+    assert_eq!(SampleInterval::new(0), None);
+
+    let exact = SampleInterval::new(1).unwrap();
+    assert!(exact.is_exact());
+    let eight = exact.unbias(Tally {
+        objects: 1,
+        bytes: 8,
+    });
+    assert!((eight.objects - 1.000_335_575).abs() < 1e-9);
+}
+
+#[test]
+fn estimates_are_never_nan() {
+    for interval in [1, 524_288, u64::MAX] {
+        let interval = SampleInterval::new(interval).unwrap();
+        for objects in [0, 1, u64::MAX] {
+            for bytes in [0, 1, u64::MAX] {
+                let estimate = interval.unbias(Tally { objects, bytes });
+                assert!(estimate.objects.is_finite() && estimate.bytes.is_finite());
+            }
+        }
+    }
+}
+
+fn recorded() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumps");
+    let mut dumps: Vec<PathBuf> = std::fs::read_dir(root)
+        .unwrap()
+        .map(|case| case.unwrap().path())
+        .filter(|case| case.is_dir())
+        .flat_map(|case| {
+            std::fs::read_dir(case)
+                .unwrap()
+                .map(|file| file.unwrap().path())
+        })
+        .filter(|file| {
+            file.extension()
+                .is_some_and(|extension| extension == "heap")
+        })
+        .collect();
+    dumps.sort();
+    assert!(!dumps.is_empty());
+    dumps
+}
+
+/// The estimates of every stack as jeprof's formula gives them in Perl's and
+/// Python's doubles, printed to six places.
+#[test]
+fn recorded_dumps_agree_with_their_values() {
+    for path in recorded() {
+        let dump = HeapDump::parse(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!(
+            dump.maps().unwrap().unreadable,
+            [""; 0],
+            "{}",
+            path.display()
+        );
+        let interval = dump.sample_interval();
+        let mut ours: Vec<String> = dump
+            .by_stack()
+            .iter()
+            .map(|(stack, counts)| {
+                let sampled = counts.inuse;
+                let estimate = interval.unbias(sampled);
+                let stack: Vec<String> = stack.iter().map(Avma::to_string).collect();
+                let stack = stack.join(" ");
+                let Tally { objects, bytes } = sampled;
+                format!(
+                    "{objects}\t{bytes}\t{:.6}\t{:.6}\t{stack}",
+                    estimate.objects, estimate.bytes
+                )
+            })
+            .collect();
+        ours.sort();
+        let values = std::fs::read_to_string(path.with_extension("tsv")).unwrap();
+        let mut theirs: Vec<&str> = values
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .collect();
+        theirs.sort_unstable();
+        assert_eq!(ours, theirs, "{}", path.display());
+    }
+}
+
+#[test]
+fn recorded_dumps_print_back() {
+    for path in recorded() {
+        let dump = HeapDump::parse(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!(
+            HeapDump::parse(dump.to_string().as_bytes()).as_ref(),
+            Ok(&dump)
+        );
+    }
+}
+
+/// At an interval of 1 a stack that is missing is always seen; at a larger one it
+/// may hide in the rounding of the others, if it is small.
+#[test]
+fn recorded_dumps_without_one_stack() {
+    let mut seen = String::new();
+    for path in recorded() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let maps = text.find("\nMAPPED_LIBRARIES").unwrap();
+        let starts: Vec<usize> = text.match_indices("\n@").map(|(at, _)| at + 1).collect();
+        let cuts = (0..starts.len())
+            .filter(|stack| {
+                let end = starts.get(stack + 1).map_or(maps, |end| *end);
+                let without = format!("{}{}", &text[..starts[*stack]], &text[end..]);
+                HeapDump::parse(without.as_bytes()).is_err()
+            })
+            .count();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        seen += &format!("{name}: {cuts} of {}\n", starts.len());
+    }
+    assert_snapshot!(seen, @"
+    s0.12924.0.f: 16 of 16
+    s19.12956.0.f: 1 of 1
+    s19.12957.0.f: 2 of 5
+    s12.25400.1.f: 21 of 79
+    s9.12810.4.i4: 7 of 62
+    s9.12810.5.f: 6 of 7
+    ");
+}
+
+/// Cut at any byte, a dump is an error, or has all of its stacks: what may be
+/// missing then are mappings, and that they are all missing is seen.
+#[test]
+fn truncated_at_every_byte() {
+    let git = std::fs::read(&recorded()[0]).unwrap();
+    for whole in [SMALL.as_bytes(), &git] {
+        let expected = HeapDump::parse(whole).unwrap();
+        for length in 0..whole.len() {
+            if let Ok(cut) = HeapDump::parse(&whole[..length]) {
+                assert!(cut.records().eq(expected.records()), "cut at byte {length}");
+                assert_eq!(cut.totals(), expected.totals());
+                assert!(cut != expected || whole[length..].iter().all(u8::is_ascii_whitespace));
+            }
+        }
+    }
+}
+
+fn tally() -> impl Strategy<Value = Tally> {
+    (0..1_000_u64, 0..1_000_000_u64).prop_map(|(objects, bytes)| Tally { objects, bytes })
+}
+
+fn records() -> impl Strategy<Value = Vec<(Vec<u64>, Counts)>> {
+    let counts = (tally(), tally()).prop_map(|(inuse, alloc)| Counts { inuse, alloc });
+    prop::collection::vec((prop::collection::vec(any::<u64>(), 0..8), counts), 0..20)
+}
+
+fn written(interval: u64, records: &[(Vec<u64>, Counts)], tail: &str) -> String {
+    let line = |counts: &Counts| {
+        let Counts { inuse, alloc } = counts;
+        format!(
+            "  t*: {}: {} [{}: {}]\n",
+            inuse.objects, inuse.bytes, alloc.objects, alloc.bytes
+        )
+    };
+    let mut totals = Counts::default();
+    let mut stacks = String::new();
+    for (stack, counts) in records {
+        totals.inuse += counts.inuse;
+        totals.alloc += counts.alloc;
+        stacks.push('@');
+        stack
+            .iter()
+            .for_each(|address| stacks += &format!(" {address:#x}"));
+        stacks += &format!("\n{}", line(counts));
+    }
+    format!("heap_v2/{interval}\n{}{stacks}{tail}", line(&totals))
+}
+
+proptest! {
+    #[test]
+    fn printing_is_parsed_back(
+        interval in 1..u64::MAX,
+        records in records(),
+        maps in prop::option::of("[ -~\u{e9}\r]{0,20}(\n[0-9a-f]{1,9}-[0-9a-f]{9,12} r-xp 0 0:0 1 [ -~]{0,30})?"),
+    ) {
+        let tail = maps.map_or(String::new(), |lines| format!("\nMAPPED_LIBRARIES:\n{lines}\n"));
+        let dump = HeapDump::parse(written(interval, &records, &tail).as_bytes()).unwrap();
+        prop_assert_eq!(HeapDump::parse(dump.to_string().as_bytes()), Ok(dump));
+    }
+
+    #[test]
+    fn the_order_of_records_changes_nothing(
+        (records, shuffled) in records().prop_flat_map(|records| {
+            (Just(records.clone()), Just(records).prop_shuffle())
+        }),
+    ) {
+        let (one, other) = (written(1, &records, ""), written(1, &shuffled, ""));
+        let one = HeapDump::parse(one.as_bytes()).unwrap();
+        let other = HeapDump::parse(other.as_bytes()).unwrap();
+        let stacks = |dump: &HeapDump| -> BTreeMap<Vec<Avma>, Counts> {
+            dump.by_stack().into_iter().map(|(stack, counts)| (stack.to_vec(), counts)).collect()
+        };
+        prop_assert_eq!(stacks(&one), stacks(&other));
+    }
+
+    #[test]
+    fn bytes_that_are_no_dump(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0..SMALL.len()) {
+        let _ = HeapDump::parse(&bytes);
+        let mut damaged = SMALL.as_bytes().to_vec();
+        damaged.splice(at..(at + bytes.len()).min(SMALL.len()), bytes);
+        if let Ok(dump) = HeapDump::parse(&damaged) {
+            prop_assert_eq!(HeapDump::parse(dump.to_string().as_bytes()), Ok(dump));
+        }
+    }
+}

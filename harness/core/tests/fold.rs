@@ -1,0 +1,405 @@
+//! Names that survive a rebuild, and stacks without what is nobody's fault.
+
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+use plimsoll_core::fold::{Folder, Normalization, fold, normalize_frame, site};
+use plimsoll_core::{Avma, FoldedStack, SourceFrame, SymbolTable, SymbolTableBuilder};
+use proptest::prelude::*;
+
+/// Every name of a real program, in both manglings.
+#[test]
+fn both_manglings() {
+    let names = include_str!("symbols/rustc-1.95.txt");
+    let mut stable = "";
+    for line in names.lines().filter(|line| !line.starts_with('#')) {
+        match line
+            .strip_prefix("legacy ")
+            .or_else(|| line.strip_prefix("v0     "))
+        {
+            Some(name) => assert_eq!(normalize_frame(name), stable, "of {name}"),
+            None => {
+                stable = line;
+                assert_eq!(normalize_frame(stable), stable);
+            }
+        }
+    }
+}
+
+/// `name → stable name`, for what that program does not have.
+#[test]
+fn other_names() {
+    let table = include_str!("symbols/names.txt");
+    for line in table
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
+        let (name, stable) = line.split_once(" → ").expect("a line has an arrow");
+        assert_eq!(normalize_frame(name), stable, "of {name}");
+        assert_eq!(normalize_frame(stable), stable);
+    }
+}
+
+const ROOT: &str = "/home/me/project";
+
+/// One address per line of a table, leaf first, with its inlined frames joined
+/// by ` < `; each frame is `function` or `function @ file`.
+fn table(stack: &str) -> (SymbolTable, Vec<Avma>) {
+    let mut builder = SymbolTableBuilder::new();
+    let mut addresses = Vec::new();
+    for (index, line) in stack
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .enumerate()
+    {
+        let frames = line.split(" < ").map(|frame| {
+            let (function, file) = match frame.split_once(" @ ") {
+                Some((function, file)) => (function, Some(file.to_owned())),
+                None => (frame, None),
+            };
+            SourceFrame {
+                function: function.to_owned(),
+                line: file.as_ref().map(|_| 7),
+                file,
+            }
+        });
+        let address = Avma(index as u64);
+        builder.insert(address, frames.collect());
+        addresses.push(address);
+    }
+    (builder.build(), addresses)
+}
+
+#[track_caller]
+fn folded(stack: &str) -> String {
+    let (table, addresses) = table(stack);
+    let root = Normalization {
+        workspace_root: Some(ROOT.to_owned()),
+    };
+    let folded = fold(&table, &addresses, &root);
+    let names: Vec<&str> = folded
+        .frames
+        .iter()
+        .rev()
+        .map(|frame| frame.function.as_str())
+        .collect();
+    assert_eq!(names, folded.stack.frames());
+    let line = |frame: &plimsoll_core::Frame| match &frame.file {
+        Some(file) => format!("{} @ {file}", frame.function),
+        None => frame.function.clone(),
+    };
+    folded
+        .frames
+        .iter()
+        .map(line)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// A release build with `debug = "line-tables-only"`: what is inlined has no path.
+#[test]
+fn release_stack() {
+    assert_snapshot!(folded("
+        prof_backtrace_impl
+        _rjem_je_prof_tctx_create
+        _rjem_malloc
+        alloc @ /rustc/5980/library/alloc/src/alloc.rs < alloc_impl @ /rustc/5980/library/alloc/src/alloc.rs < {impl#0}::allocate @ /rustc/5980/library/alloc/src/alloc.rs < new<bytes::bytes::Owned<case::Frame>> @ /rustc/5980/library/alloc/src/boxed.rs < from_owner<case::Frame> @ /home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/bytes-1.10.0/src/bytes.rs < fill @ /home/me/project/src/cache.rs < case::iteration @ /home/me/project/src/lib.rs
+        call_mut<(u64), case::f::{closure_env#0}> @ /rustc/5980/library/core/src/ops/function.rs < {closure#0}<u64> @ /home/me/project/harness/measure/src/scenario.rs < plimsoll::subject::workload_iteration @ /home/me/project/harness/measure/src/subject.rs
+        plimsoll::subject::run @ /home/me/project/harness/measure/src/subject.rs
+        leaks::main @ tests/leaks.rs
+        std::sys::backtrace::__rust_begin_short_backtrace
+        std::rt::lang_start::{{closure}}
+        main
+        __libc_start_call_main
+        __libc_start_main
+        _start
+    "), @"
+    bytes::bytes::from_owner @ bytes-1.10.0/src/bytes.rs
+    case::cache::fill @ src/cache.rs
+    case::iteration @ src/lib.rs
+    ");
+}
+
+#[test]
+fn registration_set() {
+    assert_snapshot!(folded("
+        malloc
+        new<tokio::runtime::io::scheduled_io::ScheduledIo> @ /rustc/5980/library/alloc/src/sync.rs < allocate @ /c/registry/src/index/tokio-1.36.0/src/runtime/io/registration_set.rs < tokio::runtime::io::driver::Handle::add_source @ /c/registry/src/index/tokio-1.36.0/src/runtime/io/driver.rs
+        case::iteration @ src/lib.rs
+    "), @"
+    tokio::runtime::io::registration_set::allocate @ tokio-1.36.0/src/runtime/io/registration_set.rs
+    tokio::runtime::io::driver::Handle::add_source @ tokio-1.36.0/src/runtime/io/driver.rs
+    case::iteration @ src/lib.rs
+    ");
+}
+
+/// Legacy mangling, symbol tables only.
+#[test]
+fn debug_stack_without_files() {
+    assert_snapshot!(folded("
+        <tikv_jemallocator::Jemalloc as core::alloc::global::GlobalAlloc>::alloc
+        __rust_alloc
+        alloc::alloc::Global::alloc_impl
+        <alloc::alloc::Global as core::alloc::Allocator>::allocate
+        hashbrown::raw::RawTable<T,A>::reserve_rehash
+        hashbrown::map::HashMap<K,V,S,A>::insert
+        std::collections::hash::map::HashMap<K,V,S>::insert
+        lru::LruCache<K,V,S>::capturing_put::h0123456789abcdef
+        lru::LruCache<K,V,S>::put
+        core::ops::function::FnOnce::call_once{{vtable.shim}}
+        case::fill::{{closure}}
+        case::fill
+        case::fill
+        core::iter::traits::iterator::Iterator::for_each
+        case::main
+        core::ops::function::FnOnce::call_once
+        std::sys::backtrace::__rust_begin_short_backtrace
+        <alloc::boxed::Box<F,A> as core::ops::function::FnOnce<Args>>::call_once
+        std::sys::thread::unix::Thread::new::thread_start
+        libc.so.6+0x94ac2
+        libc.so.6+0x12684f
+    "), @"
+    lru::LruCache::capturing_put
+    lru::LruCache::put
+    case::fill::{{closure}}
+    case::fill
+    core::iter::traits::iterator::Iterator::for_each
+    case::main
+    ");
+}
+
+/// The same stack as v0 has it.
+#[test]
+fn a_stack_in_either_mangling() {
+    let in_legacy = "
+        malloc
+        alloc::vec::Vec<T,A>::push @ /rustc/5980/library/alloc/src/vec/mod.rs
+        case::Cache<T>::fill::{{closure}} @ src/lib.rs
+        core::iter::traits::iterator::Iterator::for_each @ /rustc/5980/library/core/src/iter/traits/iterator.rs
+        <case::Cache<T> as case::Fill<U>>::fill::h0123456789abcdef @ src/lib.rs";
+    let in_v0 = "
+        malloc
+        <alloc::vec::Vec<u8>>::push @ /rustc/1970/library/alloc/src/vec/mod.rs
+        <case[1f2e3d]::Cache<u8>>::fill::{closure#3} @ src/lib.rs
+        <core::slice::iter::Iter<u8> as core::iter::traits::iterator::Iterator>::for_each::<<case::Cache<u8>>::fill::{closure#3}> @ /rustc/1970/library/core/src/iter/traits/iterator.rs
+        <case::Cache<u8> as case::Fill<u16>>::fill @ src/lib.rs";
+    assert_eq!(folded(in_legacy), folded(in_v0));
+}
+
+#[test]
+fn hashbrown_of_std_and_of_ones_own() {
+    assert_snapshot!(folded("
+        malloc
+        reserve_rehash<u64> @ /rust/deps/hashbrown-0.15.2/src/raw/mod.rs < case::grow @ src/lib.rs
+    "), @"case::grow @ src/lib.rs");
+    assert_snapshot!(folded("
+        malloc
+        reserve_rehash<u64> @ /c/registry/src/i/hashbrown-0.15.2/src/raw/mod.rs < case::grow @ src/lib.rs
+    "), @"
+    hashbrown::raw::reserve_rehash @ hashbrown-0.15.2/src/raw/mod.rs
+    case::grow @ src/lib.rs
+    ");
+    assert_snapshot!(folded("
+        malloc
+        hashbrown::raw::RawTable<T,A>::reserve_rehash
+        case::grow
+    "), @"
+    hashbrown::raw::RawTable::reserve_rehash
+    case::grow
+    ");
+}
+
+/// C libraries, stripped or not, and Rust functions with names like C's.
+#[test]
+fn other_languages() {
+    assert_snapshot!(folded("
+        calloc
+        sqlite3MemMalloc.part.0
+        libfoo.so.6+0x1234
+        libfoo.so.6+0x5678
+        std::vector<int, std::allocator<int> >::push_back(int const&)
+        prof_start @ src/lib.rs < case::main @ src/lib.rs
+        main
+        libc.so.6+0x2724a
+    "), @"
+    sqlite3MemMalloc
+    libfoo.so.6
+    std::vector<int, std::allocator<int> >::push_back(int const&)
+    case::prof_start @ src/lib.rs
+    case::main @ src/lib.rs
+    ");
+}
+
+#[test]
+fn recursion_of_any_depth() {
+    assert_eq!(
+        folded("malloc\na::f\na::g"),
+        folded("malloc\na::f\na::f\na::f\na::g")
+    );
+}
+
+#[test]
+fn something_is_always_left() {
+    assert_snapshot!(folded(""), @"[empty]");
+    assert_snapshot!(folded("malloc\nje_malloc"), @"[allocator]");
+    assert_snapshot!(folded("malloc\nalloc::vec::Vec<T>::push\nstart_thread\nclone3"), @"alloc::vec::Vec::push");
+    assert_snapshot!(folded("malloc\nalloc::vec::Vec<T>::push\nplimsoll::canary::leak\nplimsoll::subject::run"),
+        @"plimsoll::canary::leak");
+    let unresolved = Folder::new(&SymbolTable::default(), &Normalization::default());
+    assert_eq!(
+        unresolved.fold(&[Avma(1), Avma(2)]).stack.to_string(),
+        "[unknown]"
+    );
+}
+
+#[test]
+fn files_for_people() {
+    let file = |path: &str| {
+        folded(&format!("a::f @ {path}"))
+            .split_once(" @ ")
+            .unwrap()
+            .1
+            .to_owned()
+    };
+    assert_eq!(
+        file("/c/registry/src/index.crates.io-1949/lru-0.18.1/src/lib.rs"),
+        "lru-0.18.1/src/lib.rs"
+    );
+    assert_eq!(
+        file("/c/git/checkouts/lru-rs-0a1b2c/1f2e3d4/src/lib.rs"),
+        "lru-rs/1f2e3d4/src/lib.rs"
+    );
+    assert_eq!(file("/home/me/project/src/main.rs"), "src/main.rs");
+    assert_eq!(file("/home/me/projects/x/y/src/main.rs"), "x/y/src/main.rs");
+    assert_eq!(file("src/main.rs"), "src/main.rs");
+    assert_eq!(
+        folded("std::f @ /rustc/5980/library/std/src/rt.rs"),
+        "std::f @ library/std/src/rt.rs"
+    );
+}
+
+#[test]
+fn crates_by_their_folders() {
+    let name = |frame: &str| {
+        let folded = folded(frame);
+        folded
+            .lines()
+            .next()
+            .unwrap()
+            .split_once(" @ ")
+            .unwrap()
+            .0
+            .to_owned()
+    };
+    assert_eq!(
+        name("f<T> @ /r/foo-bar-1.2.3-rc.1/src/a/mod.rs"),
+        "foo_bar::a::f"
+    );
+    assert_eq!(
+        name("{closure_env#0} @ /r/foo-2-1.2.3+b/src/a/b.rs"),
+        "foo_2::a::b::{{closure}}"
+    );
+    assert_eq!(
+        name("f @ src/a.rs < case::main @ src/main.rs"),
+        "case::a::f"
+    );
+    assert_eq!(
+        name("f @ tests/leaks.rs < leaks::main @ tests/leaks.rs"),
+        "leaks::f"
+    );
+    assert_eq!(name("f @ src/a.rs"), "f");
+    assert_eq!(name("f @ /r/foo-1.2.3/src/a.c"), "f");
+    assert_eq!(name("f @ /r/foo-1.2.3/src/a.h"), "f");
+}
+
+#[test]
+fn sites() {
+    let stack = |frames: &[&str]| FoldedStack(frames.iter().map(ToString::to_string).collect());
+    assert_eq!(site(&stack(&["main", "a::f"])), stack(&["a::f"]));
+    assert_eq!(site(&stack(&[])), stack(&[]));
+}
+
+#[test]
+fn hostile_names_take_linear_time() {
+    let length = 300_000;
+    for unit in [
+        "<",
+        ">",
+        "<a as ",
+        "<(",
+        "<dyn ",
+        "a<b>::",
+        "::<impl ",
+        "{",
+        "{{closure}}",
+        "[a]",
+        "$1",
+        "a$a",
+        "&'a ",
+        "'<",
+        "operator",
+        ".cold",
+        "::h",
+        "é<",
+        "<_ as b>::",
+    ] {
+        let name = unit.repeat(length / unit.len());
+        let start = Instant::now();
+        let stable = normalize_frame(&name);
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "{unit} took {:?}",
+            start.elapsed()
+        );
+        assert_eq!(normalize_frame(&stable).len(), stable.len(), "{unit}");
+    }
+    let nested = format!("{}a{}::f", "<a::B<".repeat(50_000), ">>".repeat(50_000));
+    normalize_frame(&nested);
+    normalize_frame(&format!(
+        "{}a::b{}::f",
+        "<".repeat(400_000),
+        " as c>".repeat(400_000)
+    ));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
+
+    /// Soups of what names are made of.
+    #[test]
+    fn normalizing_twice_is_normalizing_once(
+        name in prop::collection::vec(prop::sample::select(vec![
+            "<", ">", "::", "a", "B", " as ", " for ", "impl ", "dyn ", "fn(", "&", "&mut ", "'a ", "*const ",
+            "(", ")", "[", "]", ", ", " -> ", ".> ", "{", "}", "{{closure}}", "{closure#3}", "#0", "{shim:vtable#0}",
+            "closure$0", "impl$3", "$", "[1f2e]", "::h0123456789abcdef", ".llvm.12", ".cold", "@@V_1.0", "+0x1f", "'<'",
+            ";", "\n", " ", "é", "operator", "for<'a> ", "+", "<<", "_",
+        ]), 0..24),
+    ) {
+        let stable = normalize_frame(&name.concat());
+        prop_assert_eq!(normalize_frame(&stable), stable);
+    }
+
+    #[test]
+    fn any_text_is_a_name(name in any::<String>()) {
+        let stable = normalize_frame(&name);
+        prop_assert_eq!(normalize_frame(&stable), stable);
+    }
+
+    /// Reading a folded stack back applies the same rules, and changes nothing.
+    #[test]
+    fn folding_twice_is_folding_once(
+        frames in prop::collection::vec(prop::sample::select(vec![
+            "malloc", "alloc::vec::Vec<T>::push", "case::f::{closure#0}", "case::f", "f @ src/a.rs", "hashbrown::x",
+            "core::ops::function::FnOnce::call_once", "plimsoll::subject::workload_iteration", "plimsoll::x", "main",
+            "libx.so.1+0x10", "<case::A as std::io::Read>::read @ /rustc/1/library/std/src/io/mod.rs",
+        ]), 0..12),
+    ) {
+        let (table, addresses) = table(&frames.join("\n"));
+        let folded = fold(&table, &addresses, &Normalization::default());
+        prop_assert!(!folded.stack.frames().is_empty());
+        for frame in folded.stack.frames() {
+            prop_assert_eq!(&normalize_frame(frame), frame);
+        }
+    }
+}

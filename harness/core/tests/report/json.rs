@@ -1,0 +1,175 @@
+//! `report.json`, written and read.
+
+use insta::assert_snapshot;
+use plimsoll_core::Rate;
+use plimsoll_core::report::json::{MAX_BYTES, ReportError, parse, to_string};
+use proptest::prelude::*;
+
+use crate::samples::{any_report, failed, finding, growth, regressed, within};
+
+/// What reading a changed report says; the change must be one.
+#[track_caller]
+fn refused(from: &str, to: &str) -> String {
+    let text = to_string(&regressed());
+    let changed = text.replacen(from, to, 1);
+    assert_ne!(text, changed, "nothing was replaced");
+    match parse(changed.as_bytes()) {
+        Ok(_) => "read".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn as_written() {
+    let text = to_string(&regressed());
+    assert!(text.starts_with("{\n  \"version\": 1,\n  \"run\": {\n    \"id\": \"2f0c\","));
+    assert!(text.ends_with("}\n"));
+    assert_snapshot!(text);
+}
+
+#[test]
+fn samples_come_back() {
+    for report in [within(), regressed(), failed()] {
+        assert_eq!(parse(to_string(&report).as_bytes()), Ok(report));
+    }
+}
+
+#[test]
+fn other_versions() {
+    let newer = to_string(&within()).replacen("\"version\": 1", "\"version\": 2", 1);
+    let newer = newer.replacen("\"verdict\"", "\"outcome\"", 1);
+    assert_eq!(
+        parse(newer.as_bytes()),
+        Err(ReportError::Newer {
+            expected: 1,
+            found: 2
+        })
+    );
+    assert_snapshot!(
+        refused("\"version\": 1", "\"version\": 2"),
+        @"written by a newer plimsoll: expected format 1 or older, found 2"
+    );
+    assert_snapshot!(refused("\"version\": 1", "\"version\": 0"), @"`version`: expected 1, found 0");
+    assert_snapshot!(
+        refused("\"version\": 1", "\"version\": \"1\""),
+        @r#"line 2, column 16: invalid type: string "1", expected u64"#
+    );
+    assert_snapshot!(refused("\"version\"", "\"versions\""), @"line 206, column 1: missing field `version`");
+}
+
+#[test]
+fn keys_and_words_that_are_not_in_the_format() {
+    assert_snapshot!(refused("\"commit\"", "\"comit\""), @"line 5, column 11: unknown field `comit`, expected one of `id`, `commit`, `package`, `target`, `scenarios`, `plimsoll`, `files`, `baseline`");
+    assert_snapshot!(refused("\"allocated\": 100096,", ""), @"line 37, column 5: missing field `allocated`");
+    assert_snapshot!(refused("\"verdict\": \"regressed\"", "\"verdict\": \"fine\\u001b\""), @r"line 17, column 25: unknown variant `fine\u{1b}`, expected one of `within`, `improved`, `inconclusive`, `regressed`, `failed`, `broken`");
+    assert_snapshot!(refused("\"bytes\": 96.0", "\"bytes\": null"), @"line 101, column 21: invalid type: null, expected f64");
+    assert_snapshot!(refused("\"bytes\": 96.0", "\"bytes\": 1e999"), @"line 101, column 22: number out of range");
+    assert_snapshot!(refused("\"iterations\": 4096", "\"iterations\": -1"), @"line 28, column 22: invalid value: integer `-1`, expected u64");
+    assert_snapshot!(refused("\"kind\": \"stack\"", "\"kind\": \"site\""), @"`subject`: expected a stack and the number of stacks, found something in `stack` and null in `stacks`");
+    assert_snapshot!(refused("\"kind\": \"stack\"", "\"kind\": \"threads\""), @"`subject`: expected null for both keys, found something in `stack` and null in `stacks`");
+    assert_snapshot!(refused("\"notes\": [],", "\"notes\": [], \"notes\": [],"), @"line 142, column 22: duplicate field `notes`");
+    assert_snapshot!(refused("\n}\n", "\n}\nmore\n"), @"line 207, column 1: trailing characters");
+    let long = format!("\"{}\"", "x".repeat(1_000_000));
+    assert!(refused("\"commit\"", &long).len() < 300);
+}
+
+#[test]
+fn too_much() {
+    let error = parse(&vec![b' '; MAX_BYTES + 1]);
+    assert_eq!(
+        error,
+        Err(ReportError::TooLong {
+            limit: MAX_BYTES,
+            found: MAX_BYTES + 1
+        })
+    );
+
+    let deep = format!("\n{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
+    assert_eq!(
+        parse(deep.as_bytes()),
+        Err(ReportError::TooDeep { limit: 32, line: 2 })
+    );
+    // Brackets in a string are text.
+    let mut brackets = within();
+    brackets.notes.push("[{\"\\".repeat(40));
+    assert_eq!(parse(to_string(&brackets).as_bytes()), Ok(brackets));
+
+    let list = format!("\"scenarios\": [{}\"\",", "\"\",".repeat(1_000));
+    assert_snapshot!(refused("\"scenarios\": [", &list), @"expected at most 1000 scenarios, found 1003");
+    let frames = format!("\"stack\": [{}", "\"\",".repeat(10_000));
+    assert_snapshot!(refused("\"stack\": [", &frames), @"expected at most 10000 frames in findings, found 10006");
+    let text = format!("\"scenario\": \"{}", "x".repeat(4_096));
+    assert_snapshot!(refused("\"scenario\": \"", &text), @"expected at most 4096 bytes in a string, found 4105");
+    assert!(parse(b"").is_err());
+    assert!(parse(b"\xff\xfe").is_err());
+}
+
+/// Whatever a run finds, the reader takes it.
+#[test]
+fn what_is_written_is_cut_to_what_can_be_read() {
+    let mut report = failed();
+    report.scenario = "ż".repeat(5_000);
+    report.visible = Some(Rate {
+        objects: f64::NAN,
+        bytes: f64::INFINITY,
+    });
+    report.notes = vec!["a note".to_owned(); 2_000];
+    report.findings = vec![finding(); 5_000];
+    let failure = report
+        .failure
+        .as_mut()
+        .expect("a failed report has a failure");
+    failure.output = format!("{}the end", "ż".repeat(100_000));
+    let deep: Vec<String> = (0..50)
+        .map(|n| format!("{}{n}", "frame\u{1}".repeat(300)))
+        .collect();
+    let deep: Vec<&str> = deep.iter().map(String::as_str).collect();
+    report.growth = (1..3_000).map(|n| growth(&deep, 0, n, 1.0)).collect();
+
+    let text = to_string(&report);
+    assert!(text.len() <= MAX_BYTES);
+    let read = parse(text.as_bytes()).expect("what was written can be read");
+    assert_eq!(
+        read.visible,
+        Some(Rate {
+            objects: 0.0,
+            bytes: f64::MAX
+        })
+    );
+    let output = &read.failure.expect("it is still a failure").output;
+    assert!(output.ends_with("the end"));
+    // The greatest are kept.
+    assert_eq!(
+        read.growth.last().map(|growth| growth.after.bytes),
+        Some(2_999)
+    );
+    assert!(!read.findings.is_empty());
+    assert_snapshot!(
+        read.notes.last().map_or("", String::as_str),
+        @"too long for a report, left out: findings, small growth, notes"
+    );
+    // What was cut once stays as it is.
+    assert_eq!(to_string(&parse(text.as_bytes()).expect("as above")), text);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn reading_gives_what_was_written(report in any_report()) {
+        prop_assert_eq!(parse(to_string(&report).as_bytes()), Ok(report));
+    }
+
+    #[test]
+    fn damage_is_refused_and_never_panics(
+        report in any_report(),
+        at in any::<prop::sample::Index>(),
+        with in any::<u8>(),
+    ) {
+        let mut bytes = to_string(&report).into_bytes();
+        let at = at.index(bytes.len());
+        bytes[at] = with;
+        let _ = parse(&bytes);
+        let _ = parse(&bytes[..at]);
+    }
+}

@@ -1,0 +1,256 @@
+//! `growth.folded` and `growth.svg`.
+
+use std::collections::BTreeMap;
+
+use insta::assert_snapshot;
+use plimsoll_core::report::{Report, flamegraph, folded};
+use plimsoll_core::{FoldedStack, Tally};
+use proptest::prelude::*;
+use quick_xml::Reader;
+use quick_xml::events::Event;
+
+use crate::samples::{any_report, growth, regressed, within};
+
+/// Parses the whole document, and gives every frame's title with its colour.
+#[track_caller]
+fn frames(svg: &str) -> Vec<(String, String)> {
+    let mut reader = Reader::from_str(svg);
+    let mut titles = Vec::new();
+    let mut title: Option<String> = None;
+    let mut depth = 0;
+    loop {
+        match reader.read_event().expect("the picture is well-formed XML") {
+            Event::Start(start) => {
+                depth += 1;
+                title = (start.name().as_ref() == b"title").then(String::new);
+            }
+            Event::Text(text) => {
+                if let Some(title) = &mut title {
+                    title.push_str(&text.decode().expect("the picture is UTF-8"));
+                }
+            }
+            Event::GeneralRef(reference) => {
+                if let Some(title) = &mut title {
+                    title.push_str(&format!("&{};", reference.decode().expect("UTF-8")));
+                }
+            }
+            Event::End(_) => {
+                depth -= 1;
+                if let Some(title) = title.take() {
+                    titles.push((title, String::new()));
+                }
+            }
+            Event::Empty(empty) => {
+                for attribute in empty.attributes() {
+                    let attribute = attribute.expect("attributes are well-formed");
+                    if attribute.key.as_ref() == b"fill"
+                        && let Some((_, fill @ "")) =
+                            titles.last_mut().map(|(t, f)| (t, f.as_str()))
+                        && fill.is_empty()
+                    {
+                        let value = String::from_utf8_lossy(&attribute.value).into_owned();
+                        titles.last_mut().expect("there is one").1 = value;
+                    }
+                }
+            }
+            Event::Eof => break,
+            _ => {}
+        }
+    }
+    assert_eq!(depth, 0, "elements that are not closed");
+    assert!(
+        !svg.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r')),
+        "a character that XML cannot hold"
+    );
+    titles
+}
+
+fn picture(report: &Report) -> String {
+    flamegraph::render(report).expect("every report can be drawn")
+}
+
+#[test]
+fn folded_stacks() {
+    assert_snapshot!(folded::render(&regressed()), @r"
+    lru_churn;lru_churn::fill;lru::LruCache::put 5898240
+    lru_churn;lru_churn::fill;lru::LruCache::resize 126976
+    lru_churn;lru_churn::flush;bytes::BytesMut::reserve -61440
+    ");
+    assert_snapshot!(folded::render(&within()), @"");
+
+    let mut report = within();
+    report.growth = vec![
+        growth(&["b", "[u8; 8]"], 0, 10, 1.0),
+        growth(&["a 12", "x\ny 7"], 0, 30, 1.0),
+        growth(&["b", "[u8: 8]"], 5, 0, 1.0),
+        growth(&["c"], 7, 7, 1.0),
+        growth(&["d"], 0, u64::MAX, 1.0),
+    ];
+    assert_snapshot!(folded::render(&report), @r"
+    a_12;x\ny_7 30
+    b;[u8: 8] 5
+    d 18446744073709551615
+    ");
+}
+
+#[test]
+fn grew_and_shrank_are_two_towers() {
+    let svg = picture(&regressed());
+    assert_eq!(svg, picture(&regressed()), "drawn twice, it differs");
+    let frames = frames(&svg);
+    let titles: Vec<&str> = frames.iter().map(|(title, _)| title.as_str()).collect();
+    assert_snapshot!(titles.join("\n"));
+    assert!(svg.contains("lru_churn: growth per iteration"));
+    assert!(svg.contains("from 4,096 to 65,536 iterations: grew +98 B, shrank -1 B per iteration"));
+
+    // The same name is red in one tower and blue in the other.
+    let fills: BTreeMap<&str, &str> = frames
+        .iter()
+        .map(|(title, fill)| (title.as_str(), fill.as_str()))
+        .collect();
+    let reddish = |fill: &str| {
+        let parts: Vec<u8> = fill
+            .trim_start_matches("rgb(")
+            .trim_end_matches(')')
+            .split(',')
+            .map(|part| part.parse().expect("a colour"))
+            .collect();
+        parts[0] > parts[2]
+    };
+    assert!(reddish(
+        fills["grew (98,000 bytes per 1,000 iterations, 98.99%)"]
+    ));
+    assert!(reddish(
+        fills["lru_churn (98,000 bytes per 1,000 iterations, 98.99%)"]
+    ));
+    assert!(!reddish(
+        fills["lru_churn (1,000 bytes per 1,000 iterations, 1.01%)"]
+    ));
+    assert!(!reddish(
+        fills["shrank (1,000 bytes per 1,000 iterations, 1.01%)"]
+    ));
+}
+
+#[test]
+fn nothing_to_draw_is_drawn_as_such() {
+    let mut report = within();
+    report.scenario = "<script>&\"".to_owned();
+    let svg = picture(&report);
+    frames(&svg);
+    assert!(svg.contains("from 4,096 to 16,384 iterations: nothing grew and nothing shrank"));
+    assert!(svg.contains("&lt;script&gt;&amp;&quot;: growth per iteration"));
+}
+
+#[test]
+fn rates_of_every_size_survive() {
+    for (rate, expected) in [
+        (1e-4, "100,000 bytes per 1,000,000,000 iterations"),
+        (0.03, "30,000 bytes per 1,000,000 iterations"),
+        (96.0, "96,000 bytes per 1,000 iterations"),
+        (1_000_000.0, "1,000,000 bytes per iteration"),
+    ] {
+        let mut report = within();
+        report.growth = vec![growth(&["a"], 0, 1, rate)];
+        let svg = picture(&report);
+        assert!(
+            svg.contains(&format!("grew ({expected}, 100.00%)")),
+            "{rate}"
+        );
+    }
+    let mut report = within();
+    report.growth = [
+        f64::NAN,
+        f64::INFINITY,
+        f64::MAX,
+        f64::MIN,
+        f64::MIN_POSITIVE,
+    ]
+    .map(|rate| growth(&["a"], 0, 1, rate))
+    .to_vec();
+    frames(&picture(&report));
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let long = "x".repeat(10_000);
+    let names = [
+        "</title></svg><script>alert(1)</script>",
+        "]]>",
+        "<!-- -->",
+        "a;b",
+        "trailing 12",
+        "_[k]",
+        "\u{0}\u{1b}[31m\u{ffff}\u{202e}",
+        "",
+        " ",
+        "&amp;",
+        &long,
+    ];
+    let mut report = regressed();
+    report.scenario = "</text><script>alert(1)</script>]]>\u{0}".to_owned();
+    report.growth = names
+        .iter()
+        .enumerate()
+        .flat_map(|(index, name)| {
+            let weight = 100.0 + f64::from(u8::try_from(index).expect("a few names"));
+            [
+                growth(&["root", name], 0, 1, weight),
+                growth(&[name], 0, 1, -weight),
+            ]
+        })
+        .collect();
+    let svg = picture(&report);
+    let titles: Vec<String> = frames(&svg)
+        .into_iter()
+        .map(|(title, _)| title.split(" bytes").next().unwrap_or_default().to_owned())
+        .filter(|title| !title.starts_with("xxx"))
+        .collect();
+    assert!(!svg.contains("<script>"));
+    assert_eq!(svg.matches("<script").count(), 1, "inferno's own");
+    assert_snapshot!(titles.join("\n"));
+}
+
+#[test]
+fn many_stacks_are_merged_and_deep_ones_cut() {
+    let mut report = within();
+    report.growth = (0..30_000_u32)
+        .map(|n| growth(&["root", &format!("leaf {n}")], 0, 1, f64::from(n)))
+        .collect();
+    let svg = picture(&report);
+    // The 10,000 smallest, of which the first does not grow at all.
+    assert!(svg.contains("[other] (49,995,000 bytes per iteration, 11.11%)"));
+
+    let deep: Vec<String> = (0..5_000).map(|n| format!("f{n}")).collect();
+    report.growth = vec![growth(&[], 0, 1, 1.0), growth(&[], 0, 1, 1.0)];
+    report.growth[0].stack = FoldedStack(deep);
+    report.growth[0].after = Tally {
+        objects: 1,
+        bytes: 1,
+    };
+    let titles = frames(&picture(&report));
+    assert_eq!(titles.len(), 503, "all, grew, 500 frames and the gap");
+    assert!(titles.iter().any(|(title, _)| title.starts_with("f4999 ")));
+    assert!(titles.iter().any(|(title, _)| title.starts_with("f0 ")));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_report_can_be_drawn(report in any_report()) {
+        let svg = picture(&report);
+        frames(&svg);
+        prop_assert_eq!(svg, picture(&report));
+    }
+
+    #[test]
+    fn every_line_has_frames_and_one_number(report in any_report()) {
+        for line in folded::render(&report).lines() {
+            let (stack, bytes) = line.rsplit_once(' ').expect("a space before the number");
+            prop_assert!(bytes.parse::<i128>().is_ok_and(|bytes| bytes != 0), "{line:?}");
+            let last = stack.rsplit(' ').next().unwrap_or_default();
+            prop_assert!(!stack.contains(' ') || last.parse::<f64>().is_err() || !last.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-'), "{line:?}");
+            prop_assert!(stack.split(';').all(|name| !name.is_empty()), "{line:?}");
+        }
+    }
+}

