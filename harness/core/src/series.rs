@@ -30,11 +30,22 @@ impl Series {
         self.levels[rung] = level;
     }
 
+    /// Adds to the level at a rung; rungs that are skipped are at zero.
+    pub fn add(&mut self, rung: usize, more: Tally) {
+        let level = self.levels.get(rung).copied().unwrap_or_default();
+        self.set(rung, level.saturating_add(more));
+    }
+
+    /// Puts rungs that are missing at zero, so that there are so many.
+    pub fn extend_to(&mut self, rungs: usize) {
+        if self.levels.len() < rungs {
+            self.levels.resize(rungs, Tally::default());
+        }
+    }
+
     /// Adds another series, rung by rung.
     pub fn merge(&mut self, other: &Series) {
-        if self.levels.len() < other.levels.len() {
-            self.levels.resize(other.levels.len(), Tally::default());
-        }
+        self.extend_to(other.levels.len());
         for (level, more) in self.levels.iter_mut().zip(&other.levels) {
             *level += *more;
         }

@@ -1,1 +1,107 @@
-//! (being written)
+//! Leak-regression tests for Rust.
+//!
+//! A scenario runs a workload under jemalloc's heap profiler, dumps the heap at
+//! a ladder of iteration counts, and fails when a call stack keeps growing that
+//! the project has not agreed to carry.
+//!
+//! ```no_run
+//! // tests/leaks.rs, with `harness = false`
+//! use plimsoll::Scenario;
+//!
+//! fn recent_churn() -> Scenario {
+//!     // The outer closure sets up, in the subject, what lives for the whole
+//!     // run; the inner one is one iteration, given its number.
+//!     Scenario::new("recent_churn", || {
+//!         let mut recent = std::collections::VecDeque::new();
+//!         move |_i: u64| {
+//!             recent.push_back(vec![0_u8; 64]);
+//!             if recent.len() > 1_000 {
+//!                 recent.pop_front();
+//!             }
+//!         }
+//!     })
+//! }
+//!
+//! plimsoll::main!(recent_churn());
+//! ```
+//!
+//! `cargo test --test leaks` starts the *front*. For every scenario the front
+//! starts this same program again, as the *subject*, which runs that one
+//! workload and dumps its heap when told to. Parsing, comparing and deciding
+//! happen in the front, so that between two dumps the subject runs the workload
+//! and nothing of ours, and a crash or a hang fails one test.
+//!
+//! It measures on Linux, on x86_64 and aarch64. Elsewhere it compiles, and every
+//! scenario is reported ignored.
+
+mod entry;
+#[cfg(plimsoll_supported)]
+mod front;
+#[cfg(plimsoll_supported)]
+mod jemalloc;
+mod scenario;
+mod subject;
+#[cfg(plimsoll_supported)]
+mod sys;
+
+pub use scenario::{Inconclusive, Iteration, Scenario};
+
+/// Which test target of which package this is: what [`main!`] knows and a
+/// library cannot.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Target {
+    pub package: &'static str,
+    pub name: &'static str,
+    pub manifest_dir: &'static str,
+}
+
+/// What the macro expands to; not for use by hand.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::Target;
+    pub use crate::entry::main;
+    pub use std::process::ExitCode;
+    #[cfg(not(plimsoll_supported))]
+    pub use std::alloc::System as Allocator;
+    #[cfg(plimsoll_supported)]
+    pub use tikv_jemallocator::Jemalloc as Allocator;
+}
+
+/// The `main` of a test target with `harness = false`: takes the scenarios, in
+/// the order of the report.
+///
+/// It declares jemalloc as the program's allocator. A project that declares one
+/// itself says so: `plimsoll::main!(allocator = existing; a(), b());`. A run then
+/// is *broken*, never green, unless that one is jemalloc with profiling.
+///
+/// ```
+/// # use plimsoll::Scenario;
+/// fn nothing() -> Scenario {
+///     Scenario::new("nothing", || |_i: u64| {})
+/// }
+/// # mod target { use super::nothing;
+/// plimsoll::main!(nothing());
+/// # }
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! main {
+    (allocator = existing; $($scenario:expr),* $(,)?) => {
+        fn main() -> $crate::__private::ExitCode {
+            $crate::__private::main(
+                &$crate::__private::Target {
+                    package: ::std::env!("CARGO_PKG_NAME"),
+                    name: ::std::env!("CARGO_CRATE_NAME"),
+                    manifest_dir: ::std::env!("CARGO_MANIFEST_DIR"),
+                },
+                || ::std::vec![$($scenario),*],
+            )
+        }
+    };
+    ($($scenario:expr),* $(,)?) => {
+        #[global_allocator]
+        static PLIMSOLL_ALLOCATOR: $crate::__private::Allocator = $crate::__private::Allocator;
+        $crate::main!(allocator = existing; $($scenario),*);
+    };
+}

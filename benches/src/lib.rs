@@ -1,0 +1,233 @@
+//! Inputs for the benchmarks, made and not recorded: any size, and the same
+//! bytes on every machine.
+//!
+//! ```text
+//! dump_text    stacks ──► heap_v2 text           parse
+//! symbols      ──► SymbolTable of those stacks   fold
+//! observed     ──► Series per folded stack       judge
+//! ```
+//!
+//! What is made has the proportions of a dump of a real server: stacks of 12 to
+//! 40 frames that share their roots, over a few thousand distinct addresses.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use plimsoll_core::baseline::Baseline;
+use plimsoll_core::judge::Observed;
+use plimsoll_core::ladder::rung;
+use plimsoll_core::{
+    Avma, FoldedStack, Series, SourceFrame, SymbolTable, SymbolTableBuilder, Tally,
+};
+
+/// Stacks in a dump of a 200 MB server, and in one that is large.
+pub const SIZES: [usize; 2] = [1_100, 100_000];
+
+/// Where the made program's code begins and how far apart its calls are.
+const TEXT: u64 = 0x5555_5555_0000;
+const CALL_BYTES: u64 = 16;
+/// Distinct return addresses: many more stacks than addresses, as in life.
+const ADDRESSES: u64 = 4_096;
+
+/// A sequence without a period that matters (splitmix64), so that the same
+/// input is made everywhere without a dependency for it.
+#[derive(Clone, Debug)]
+struct Sequence(u64);
+
+impl Sequence {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+}
+
+/// So many stacks of return addresses, leaf first.
+pub fn stacks(count: usize) -> Vec<Vec<Avma>> {
+    let mut sequence = Sequence(1);
+    let address = |call: u64| Avma(TEXT + CALL_BYTES * call);
+    (0..count)
+        .map(|_| {
+            let depth = 12 + sequence.below(29);
+            // The nearer the root, the fewer functions there are to be in.
+            (0..depth)
+                .map(|frame| address(sequence.below((ADDRESSES >> (frame / 4)).max(1))))
+                .collect()
+        })
+        .collect()
+}
+
+/// A dump with these stacks as jemalloc writes it at interval 1, its mappings
+/// included.
+pub fn dump_text(stacks: &[Vec<Avma>]) -> String {
+    let mut sequence = Sequence(2);
+    let counts: Vec<(u64, u64)> = stacks
+        .iter()
+        .map(|_| {
+            let objects = 1 + sequence.below(1_000);
+            (objects, objects * 16 * (1 + sequence.below(64)))
+        })
+        .collect();
+    let objects: u64 = counts.iter().map(|(objects, _)| objects).sum();
+    let bytes: u64 = counts.iter().map(|(_, bytes)| bytes).sum();
+    let mut text =
+        format!("heap_v2/1\n  t*: {objects}: {bytes} [0: 0]\n  t0: {objects}: {bytes} [0: 0]\n");
+    for (stack, (objects, bytes)) in stacks.iter().zip(counts) {
+        text.push('@');
+        for address in stack {
+            let _ = write!(text, " {address}");
+        }
+        let _ = write!(
+            text,
+            "\n  t*: {objects}: {bytes} [0: 0]\n  t0: {objects}: {bytes} [0: 0]\n"
+        );
+    }
+    let _ = write!(
+        text,
+        "\nMAPPED_LIBRARIES:\n{TEXT:012x}-{:012x} r-xp 00001000 08:01 77 /usr/bin/server\n",
+        TEXT + CALL_BYTES * ADDRESSES
+    );
+    text
+}
+
+/// What the addresses of [`stacks`] resolve to: names as a compiler writes
+/// them, every fourth address with an inlined caller.
+pub fn symbols() -> SymbolTable {
+    let mut table = SymbolTableBuilder::new();
+    for call in 0..ADDRESSES {
+        let frame = |function: String| SourceFrame {
+            function,
+            file: Some(format!("/src/server-1.2.3/src/module_{}.rs", call % 97)),
+            line: u32::try_from(call % 900 + 1).ok(),
+        };
+        let name = match call % 6 {
+            0 => "<alloc::raw_vec::RawVec<u8, alloc::alloc::Global>>::grow_one".to_owned(),
+            1 => "<hashbrown::raw::RawTable<(u64, alloc::string::String)>>::reserve_rehash"
+                .to_owned(),
+            2 => format!(
+                "server::module_{}::handle::{{closure#{}}}",
+                call % 97,
+                call % 3
+            ),
+            3 => format!(
+                "<server::Layer{} as tower_service::Service<http::Request<Body>>>::call",
+                call % 31
+            ),
+            4 => format!(
+                "server::module_{}::Cache<u64, [u8; {}]>::put",
+                call % 97,
+                call % 64
+            ),
+            _ => format!("tokio::runtime::task_{}::poll::h{call:016x}", call % 53),
+        };
+        let mut frames = vec![frame(name)];
+        if call % 4 == 0 {
+            frames.push(frame(format!("server::module_{}::outer", call % 89)));
+        }
+        table.insert(Avma(TEXT + CALL_BYTES * call), frames);
+    }
+    table.build()
+}
+
+/// So many moving stacks over a ladder up to 16,384 iterations: of a hundred,
+/// one leaks, nine fill a cache, and the rest fluctuate.
+pub fn observed(stacks: usize) -> Observed {
+    let iterations: Vec<u64> = (0..=40).map(rung).collect();
+    let mut sequence = Sequence(3);
+    let mut series = |stack: usize| {
+        let levels = iterations.iter().map(|n| {
+            let objects = match stack % 100 {
+                0 => *n,
+                1..10 => (*n).min(500),
+                _ => 100 + sequence.below(16),
+            };
+            Tally {
+                objects,
+                bytes: objects * 48,
+            }
+        });
+        Series::new(levels.collect())
+    };
+    let stacks: BTreeMap<FoldedStack, Series> = (0..stacks)
+        .map(|stack| {
+            let name = |frame: usize| format!("server::module_{}::f{frame}", stack % (1 << frame));
+            let mut frames: Vec<String> = (0..16).map(name).collect();
+            frames.push(format!("server::site_{stack}"));
+            (FoldedStack(frames), series(stack))
+        })
+        .collect();
+    let steady = |objects| Series::new(vec![Tally { objects, bytes: 0 }; iterations.len()]);
+    Observed {
+        threads: steady(4),
+        descriptors: steady(12),
+        iterations,
+        stacks,
+    }
+}
+
+/// Twenty allowances, every second of them a pattern.
+///
+/// # Panics
+///
+/// Never: the text is made here, and a test reads it.
+pub fn baseline() -> Baseline {
+    let mut text = "format = 1\n".to_owned();
+    for site in (0..2_000).step_by(100) {
+        let stack = match site % 200 {
+            0 => format!("[\"...\", \"server::site_{site}\"]"),
+            _ => format!("[\"server\", \"...\", \"server::site_{site}\"]"),
+        };
+        let _ = write!(
+            text,
+            "\n[[allow]]\nstack = {stack}\nobjects = 1.0\nbytes = 48.0\nlaw = \"linear\"\n"
+        );
+    }
+    Baseline::parse(text.as_bytes()).expect("a baseline of format 1")
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::dump::HeapDump;
+    use plimsoll_core::fold::{Folder, Normalization};
+    use plimsoll_core::judge::{Policy, Verdict, judge};
+
+    use super::*;
+
+    #[test]
+    fn what_is_made_is_a_dump() {
+        let stacks = stacks(1_100);
+        let dump = HeapDump::parse(dump_text(&stacks).as_bytes()).expect("a dump");
+        assert_eq!(dump.records().len(), 1_100);
+        assert_eq!(dump.totals().map(|totals| totals.inuse), Some(dump.inuse()));
+        assert_eq!(dump.maps().map(|maps| maps.mappings.len()), Some(1));
+    }
+
+    #[test]
+    fn every_address_has_a_name() {
+        let table = symbols();
+        let folder = Folder::new(&table, &Normalization::default());
+        for stack in stacks(1_100) {
+            assert!(stack.iter().all(|address| !table.get(*address).is_empty()));
+            assert!(!folder.fold(&stack).stack.frames().is_empty());
+        }
+    }
+
+    #[test]
+    fn leaks_without_an_allowance_are_found() {
+        let policy = Policy {
+            threshold: Some(1_000),
+            at_top: true,
+            today: None,
+        };
+        let assessment = judge(&observed(1_100), &baseline(), &policy);
+        assert_eq!(assessment.verdict, Verdict::Regressed);
+        let grown = assessment
+            .findings
+            .iter()
+            .filter(|f| f.verdict == Verdict::Regressed);
+        // Of 11 that leak, those allowed as `... site` are not among them.
+        assert_eq!(grown.count(), 5);
+    }
+}

@@ -1,0 +1,23 @@
+//! Says in one place where plimsoll measures: `cfg(plimsoll_supported)`.
+
+fn main() {
+    println!("cargo::rustc-check-cfg=cfg(plimsoll_supported)");
+    println!("cargo::rerun-if-changed=build.rs");
+    let is = |name: &str, values: &[&str]| {
+        std::env::var(name).is_ok_and(|value| values.contains(&value.as_str()))
+    };
+    if is("CARGO_CFG_TARGET_OS", &["linux"])
+        && is("CARGO_CFG_TARGET_ARCH", &["x86_64", "aarch64"])
+    {
+        println!("cargo::rustc-cfg=plimsoll_supported");
+    }
+    for (name, variable) in [("PLIMSOLL_TARGET", "TARGET")] {
+        let value = std::env::var(variable).unwrap_or_else(|_| "unknown".to_owned());
+        println!("cargo::rustc-env={name}={value}");
+    }
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let version = std::process::Command::new(rustc).arg("--version").output().ok();
+    let version = version.and_then(|output| String::from_utf8(output.stdout).ok());
+    let version = version.as_deref().map_or("unknown", str::trim);
+    println!("cargo::rustc-env=PLIMSOLL_TOOLCHAIN={version}");
+}

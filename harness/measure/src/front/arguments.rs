@@ -1,0 +1,301 @@
+//! libtest's command line.
+//!
+//! libtest-mimic runs the tests, but takes one filter where libtest takes many,
+//! and knows no `--no-capture`, `--shuffle`, `--fail-fast` or
+//! `RUST_TEST_THREADS`. So the command line is read here, and what libtest-mimic
+//! has no word for is turned into what it has.
+
+use libtest_mimic::{ColorSetting, FormatSetting};
+
+/// What the command line asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Arguments {
+    pub(crate) filters: Vec<String>,
+    pub(crate) skip: Vec<String>,
+    pub(crate) exact: bool,
+    pub(crate) list: bool,
+    pub(crate) ignored: bool,
+    pub(crate) include_ignored: bool,
+    pub(crate) bench: bool,
+    pub(crate) nocapture: bool,
+    pub(crate) show_output: bool,
+    pub(crate) quiet: bool,
+    pub(crate) fail_fast: bool,
+    /// The seed; chosen by the caller where there is none in it.
+    pub(crate) shuffle: Option<Option<u64>>,
+    pub(crate) test_threads: Option<usize>,
+    pub(crate) color: Option<ColorSetting>,
+    pub(crate) format: Option<FormatSetting>,
+    pub(crate) logfile: Option<String>,
+    pub(crate) help: bool,
+}
+
+pub(crate) const HELP: &str = "\
+Usage: [OPTIONS] [FILTERS...]
+
+Options:
+        --include-ignored
+                        Run ignored and not ignored tests
+        --ignored       Run only ignored tests
+        --test          Run tests and not benchmarks
+        --bench         Run benchmarks instead of tests: there are none
+        --list          List all tests
+    -h, --help          Display this message
+        --logfile PATH  Write logs to the specified file
+        --no-capture    don't capture what scenarios print, and say of each
+                        passing one what it could have seen (also --nocapture)
+        --test-threads n_threads
+                        Number of scenarios run side by side (default: one for
+                        every core; also RUST_TEST_THREADS)
+        --skip FILTER   Skip tests whose names contain FILTER (this flag can
+                        be used multiple times)
+    -q, --quiet         Display one character per test instead of one line
+        --exact         Exactly match filters rather than by substring
+        --color auto|always|never
+                        Configure coloring of output
+        --format pretty|terse|json
+                        Configure formatting of output
+        --show-output   Show what passing scenarios printed
+        --shuffle       Run tests in random order (also RUST_TEST_SHUFFLE)
+        --shuffle-seed SEED
+                        Run tests in a random order that SEED decides
+        --fail-fast     Do not start another test after one has failed
+    -Z unstable-options Accepted, and needed for nothing
+
+The FILTER strings are tested against the names of all tests, and only those
+tests whose names contain one of them are run.
+
+Variables: PLIMSOLL_BUDGET=10s, PLIMSOLL_MAX_ITERATIONS, PLIMSOLL_THRESHOLD,
+PLIMSOLL_SETTLE, PLIMSOLL_TIMEOUT, PLIMSOLL_MEMORY_LIMIT=2GiB,
+PLIMSOLL_INCONCLUSIVE=warn, PLIMSOLL_STALE=deny, PLIMSOLL_KEEP_RUNGS=1,
+PLIMSOLL_VERBOSE=1, PLIMSOLL_MALLOC_CONF, PLIMSOLL_ISOLATION=off (one scenario
+in this process, for a debugger, measuring nothing).
+";
+
+impl Arguments {
+    /// Reads what follows the program's name, and the variables that libtest
+    /// reads.
+    ///
+    /// # Errors
+    ///
+    /// A message in libtest's manner: an option that it does not have, a value
+    /// that is missing or not of its kind.
+    pub(crate) fn parse(
+        words: impl IntoIterator<Item = String>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Arguments, String> {
+        let mut arguments = Arguments::default();
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                arguments.filters.extend(words);
+                break;
+            }
+            let (option, attached) = match word.split_once('=') {
+                Some((option, value)) if option.starts_with("--") => {
+                    (option.to_owned(), Some(value.to_owned()))
+                }
+                _ => (word.clone(), None),
+            };
+            let takes_value = arguments.flag(&option).is_none();
+            if !takes_value && attached.is_some() {
+                let name = option.trim_start_matches('-');
+                return Err(format!("Option '{name}' does not take an argument"));
+            }
+            if !takes_value {
+                continue;
+            }
+            if !option.starts_with('-') || option == "-" {
+                arguments.filters.push(word);
+                continue;
+            }
+            let name = option.trim_start_matches('-').to_owned();
+            if !VALUED.contains(&option.as_str()) {
+                return match option.strip_prefix("-Z") {
+                    Some("unstable-options") => {
+                        arguments.flag("--test");
+                        continue;
+                    }
+                    _ => Err(format!("Unrecognized option: '{name}'")),
+                };
+            }
+            let value = attached
+                .or_else(|| words.next())
+                .ok_or_else(|| format!("Argument to option '{name}' missing"))?;
+            arguments.valued(&option, value)?;
+        }
+        if arguments.test_threads.is_none() {
+            if let Some(value) = variable("RUST_TEST_THREADS") {
+                arguments.test_threads = Some(threads("RUST_TEST_THREADS", &value)?);
+            }
+        }
+        let is_on = |name: &str| variable(name).is_some_and(|value| value != "0");
+        arguments.nocapture |= is_on("RUST_TEST_NOCAPTURE");
+        if arguments.shuffle.is_none() {
+            if let Some(seed) = variable("RUST_TEST_SHUFFLE_SEED") {
+                arguments.shuffle = Some(Some(number("RUST_TEST_SHUFFLE_SEED", &seed)?));
+            } else if is_on("RUST_TEST_SHUFFLE") {
+                arguments.shuffle = Some(None);
+            }
+        }
+        if arguments.quiet && arguments.format.is_some() {
+            return Err("argument --format cannot be used with --quiet".to_owned());
+        }
+        Ok(arguments)
+    }
+
+    /// Takes an option that has no value; none where it is not one.
+    fn flag(&mut self, option: &str) -> Option<()> {
+        match option {
+            "--include-ignored" => self.include_ignored = true,
+            "--ignored" => self.ignored = true,
+            "--bench" => self.bench = true,
+            "--list" => self.list = true,
+            "-h" | "--help" => self.help = true,
+            "--nocapture" | "--no-capture" => self.nocapture = true,
+            "--show-output" => self.show_output = true,
+            "-q" | "--quiet" => self.quiet = true,
+            "--exact" => self.exact = true,
+            "--shuffle" => self.shuffle = self.shuffle.or(Some(None)),
+            "--fail-fast" => self.fail_fast = true,
+            // True of every run, or without meaning for a scenario.
+            "--test" | "--exclude-should-panic" | "--force-run-in-process" | "--report-time"
+            | "--ensure-time" => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn valued(&mut self, option: &str, value: String) -> Result<(), String> {
+        match option {
+            "--skip" => self.skip.push(value),
+            "--logfile" => self.logfile = Some(value),
+            "--test-threads" => self.test_threads = Some(threads("--test-threads", &value)?),
+            "--shuffle-seed" => self.shuffle = Some(Some(number("--shuffle-seed", &value)?)),
+            "--color" => {
+                self.color = Some(match value.as_str() {
+                    "auto" => ColorSetting::Auto,
+                    "always" => ColorSetting::Always,
+                    "never" => ColorSetting::Never,
+                    _ => {
+                        return Err(format!(
+                            "argument for --color must be auto, always, or never (was {value})"
+                        ));
+                    }
+                });
+            }
+            "--format" => {
+                self.format = Some(match value.as_str() {
+                    "pretty" => FormatSetting::Pretty,
+                    "terse" => FormatSetting::Terse,
+                    "json" => FormatSetting::Json,
+                    _ => {
+                        return Err(format!(
+                            "argument for --format must be pretty, terse, or json (was {value})"
+                        ));
+                    }
+                });
+            }
+            _ if value == "unstable-options" => {}
+            _ => return Err(format!("Unrecognized option to `-Z`: {value}")),
+        }
+        Ok(())
+    }
+
+    /// Whether a test of that name is to be run or listed.
+    pub(crate) fn selects(&self, name: &str) -> bool {
+        let matches = |filter: &String| {
+            if self.exact { filter == name } else { name.contains(filter.as_str()) }
+        };
+        (self.filters.is_empty() || self.filters.iter().any(matches))
+            && !self.skip.iter().any(matches)
+    }
+}
+
+/// Options that take a value.
+const VALUED: [&str; 7] =
+    ["--skip", "--logfile", "--test-threads", "--shuffle-seed", "--color", "--format", "-Z"];
+
+fn threads(name: &str, value: &str) -> Result<usize, String> {
+    match value.parse::<usize>() {
+        Ok(0) => Err(format!("argument for {name} must not be 0")),
+        Ok(threads) => Ok(threads),
+        Err(error) => {
+            Err(format!("argument for {name} must be a number > 0 (error: {error})"))
+        }
+    }
+}
+
+fn number(name: &str, value: &str) -> Result<u64, String> {
+    value.parse().map_err(|error| format!("argument for {name} must be a number (error: {error})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Arguments, String> {
+        Arguments::parse(line.split_whitespace().map(str::to_owned), |_| None)
+    }
+
+    fn selected(line: &str) -> Vec<&'static str> {
+        let arguments = parsed(line).unwrap();
+        ["http", "http_echo", "lru"].into_iter().filter(|name| arguments.selects(name)).collect()
+    }
+
+    #[test]
+    fn filters_add_up_and_skips_take_away() {
+        assert_eq!(selected(""), ["http", "http_echo", "lru"]);
+        assert_eq!(selected("http"), ["http", "http_echo"]);
+        assert_eq!(selected("echo lru"), ["http_echo", "lru"]);
+        assert_eq!(selected("http --exact"), ["http"]);
+        assert_eq!(selected("--exact http lru"), ["http", "lru"]);
+        assert_eq!(selected("--skip echo"), ["http", "lru"]);
+        assert_eq!(selected("--skip http --exact"), ["http_echo", "lru"]);
+        assert_eq!(selected("-- --odd"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn both_spellings_and_attached_values() {
+        assert!(parsed("--nocapture").unwrap().nocapture);
+        assert!(parsed("--no-capture").unwrap().nocapture);
+        assert_eq!(parsed("--test-threads=3").unwrap().test_threads, Some(3));
+        assert_eq!(parsed("--test-threads 3").unwrap().test_threads, Some(3));
+        assert_eq!(parsed("--shuffle").unwrap().shuffle, Some(None));
+        assert_eq!(parsed("--shuffle-seed 7 --shuffle").unwrap().shuffle, Some(Some(7)));
+        assert!(parsed("-Z unstable-options --format json").is_ok());
+        assert!(parsed("-Zunstable-options --format=json").is_ok());
+    }
+
+    #[test]
+    fn what_libtest_refuses_is_refused_in_its_words() {
+        let refused = |line: &str| parsed(line).unwrap_err();
+        assert_eq!(refused("--nonsense"), "Unrecognized option: 'nonsense'");
+        assert_eq!(refused("-x"), "Unrecognized option: 'x'");
+        assert_eq!(refused("--skip"), "Argument to option 'skip' missing");
+        assert_eq!(refused("--exact=yes"), "Option 'exact' does not take an argument");
+        assert_eq!(refused("--test-threads 0"), "argument for --test-threads must not be 0");
+        assert_eq!(
+            refused("--test-threads x"),
+            "argument for --test-threads must be a number > 0 (error: invalid digit found in string)"
+        );
+        assert_eq!(
+            refused("--format yaml"),
+            "argument for --format must be pretty, terse, or json (was yaml)"
+        );
+    }
+
+    #[test]
+    fn variables_count_where_the_line_says_nothing() {
+        let variables = |name: &str| match name {
+            "RUST_TEST_THREADS" => Some("2".to_owned()),
+            "RUST_TEST_NOCAPTURE" => Some("1".to_owned()),
+            _ => None,
+        };
+        let arguments = Arguments::parse([], variables).unwrap();
+        assert_eq!((arguments.test_threads, arguments.nocapture), (Some(2), true));
+        let words = ["--test-threads=1".to_owned()];
+        assert_eq!(Arguments::parse(words, variables).unwrap().test_threads, Some(1));
+        assert!(Arguments::parse([], |_| Some("none".to_owned())).is_err());
+    }
+}

@@ -1,0 +1,43 @@
+//! One scenario in this very process, for a debugger.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use super::arguments::Arguments;
+use super::settings::Effective;
+use super::{FAILED, complain, say};
+use crate::scenario::Scenario;
+
+/// Runs the one scenario that was chosen until its budget or its iterations are
+/// spent, and measures nothing.
+pub(crate) fn run(
+    arguments: &Arguments,
+    scenarios: Vec<Scenario>,
+    effective: &BTreeMap<&'static str, Effective>,
+) -> ExitCode {
+    let mut chosen: Vec<Scenario> =
+        scenarios.into_iter().filter(|scenario| arguments.selects(scenario.name)).collect();
+    let (Some(scenario), true) = (chosen.pop(), chosen.is_empty()) else {
+        complain(
+            "error: PLIMSOLL_ISOLATION=off runs one scenario in this process\n  \
+             expected a filter that chooses one, found none or several\n  \
+             hint: add `-- --exact NAME`",
+        );
+        return ExitCode::from(FAILED);
+    };
+    let settings = &effective[scenario.name];
+    complain(&format!("{}: in this process, nothing is measured", scenario.name));
+    let mut workload = (scenario.setup)();
+    let started = Instant::now();
+    let mut done = 0;
+    while done < settings.max_iterations && started.elapsed() < settings.budget {
+        if let Err(message) = workload(done) {
+            complain(&format!("{}: iteration {done} failed: {message}", scenario.name));
+            return ExitCode::from(FAILED);
+        }
+        done += 1;
+    }
+    say(&format!("{}: {done} iterations ran, and nothing was measured", scenario.name));
+    ExitCode::SUCCESS
+}

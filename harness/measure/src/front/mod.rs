@@ -1,0 +1,293 @@
+//! The process that thinks: it starts a subject for every scenario, and judges
+//! what that dumps.
+
+mod arguments;
+mod climb;
+pub(crate) mod guardian;
+mod isolation;
+mod observe;
+mod outcome;
+mod place;
+mod process;
+mod profile;
+mod settings;
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use libtest_mimic::{Completion, Failed, Trial};
+use plimsoll_core::baseline::{Baseline, Date};
+use plimsoll_core::fold::Normalization;
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::layout;
+use plimsoll_core::report::{Report, text};
+
+use self::arguments::Arguments;
+use self::climb::{Route, climb};
+use self::guardian::Guardian;
+use self::place::Place;
+use self::process::Subject;
+use self::settings::{Effective, Settings, Stale};
+use crate::scenario::{Inconclusive, Scenario};
+use crate::{Target, entry};
+
+/// libtest's status for a failed run, and for a command line that it refuses.
+const FAILED: u8 = 101;
+
+/// Runs the tests as the command line asks.
+pub(crate) fn run(target: &Target, scenarios: Vec<Scenario>) -> ExitCode {
+    match Front::prepare(target, &scenarios) {
+        Ok(Prepared::Run(front)) => front.run(scenarios),
+        Ok(Prepared::Help) => {
+            say(arguments::HELP);
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            complain(&format!("error: {message}"));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// The two doors to the terminal that are not libtest-mimic's.
+fn say(text: &str) {
+    // Who closed our output does not want to know.
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+enum Prepared {
+    Run(Box<Front>),
+    Help,
+}
+
+struct Front {
+    arguments: Arguments,
+    shared: Arc<Shared>,
+    effective: BTreeMap<&'static str, Effective>,
+    isolated: bool,
+}
+
+/// What the trials share.
+struct Shared {
+    place: Place,
+    scenarios: Vec<String>,
+    normalization: Normalization,
+    guardian: OnceLock<Guardian>,
+    nocapture: bool,
+    show_output: bool,
+    color: bool,
+    fail_fast: bool,
+    failed: AtomicBool,
+    /// What passing scenarios have to say, by name.
+    said: Mutex<BTreeMap<String, String>>,
+}
+
+impl Front {
+    fn prepare(target: &Target, scenarios: &[Scenario]) -> Result<Prepared, String> {
+        let variable = |name: &str| std::env::var(name).ok();
+        let arguments = Arguments::parse(std::env::args().skip(1), variable)?;
+        if arguments.help {
+            return Ok(Prepared::Help);
+        }
+        entry::check_names(scenarios)?;
+        let place = Place::find(target);
+        let file = settings::read_file(&place.settings)?;
+        let environment = Settings::from_environment(variable)?;
+        let side_by_side = arguments
+            .test_threads
+            .or_else(|| std::thread::available_parallelism().ok().map(Into::into))
+            .unwrap_or(1);
+        let memory = observe::memory_limit(side_by_side);
+        let mut effective = BTreeMap::new();
+        for scenario in scenarios {
+            let settings = Settings::effective(&file, &environment, &scenario.options, memory)
+                .map_err(|message| format!("{}: {message}", scenario.name))?;
+            effective.insert(scenario.name, settings);
+        }
+        let is_on = |name: &str| variable(name).is_some_and(|value| !["", "0"].contains(&&*value));
+        let isolated = match variable("PLIMSOLL_ISOLATION").as_deref() {
+            None | Some("" | "on" | "process") => false,
+            Some("off") => true,
+            Some(other) => {
+                return Err(format!("PLIMSOLL_ISOLATION: expected `off` or `on`, found `{other}`"));
+            }
+        };
+        let color = match arguments.color {
+            Some(libtest_mimic::ColorSetting::Always) => true,
+            Some(libtest_mimic::ColorSetting::Never) => false,
+            _ => std::io::stdout().is_terminal() && !is_on("NO_COLOR"),
+        };
+        let shared = Shared {
+            scenarios: scenarios.iter().map(|scenario| scenario.name.to_owned()).collect(),
+            normalization: Normalization {
+                workspace_root: Some(place.workspace.display().to_string()),
+            },
+            place,
+            guardian: OnceLock::new(),
+            nocapture: arguments.nocapture,
+            show_output: arguments.show_output || is_on("PLIMSOLL_VERBOSE"),
+            color,
+            fail_fast: arguments.fail_fast,
+            failed: AtomicBool::new(false),
+            said: Mutex::default(),
+        };
+        let front = Front { arguments, shared: Arc::new(shared), effective, isolated };
+        Ok(Prepared::Run(Box::new(front)))
+    }
+
+    fn run(self, scenarios: Vec<Scenario>) -> ExitCode {
+        let format = self.arguments.format;
+        if self.isolated && !self.arguments.list {
+            return isolation::run(&self.arguments, scenarios, &self.effective);
+        }
+        let mut trials: Vec<Trial> =
+            scenarios.into_iter().map(|scenario| self.trial(&scenario)).collect();
+        let mut mimic = libtest_mimic::Arguments {
+            ignored: self.arguments.ignored,
+            include_ignored: self.arguments.include_ignored,
+            list: self.arguments.list,
+            bench: self.arguments.bench,
+            quiet: self.arguments.quiet,
+            test_threads: self.arguments.test_threads,
+            color: self.arguments.color,
+            format,
+            logfile: self.arguments.logfile.clone(),
+            ..libtest_mimic::Arguments::default()
+        };
+        // libtest-mimic takes one filter. What many leave out, it can skip by
+        // name; then its count of what was filtered out is right as well.
+        let left_out = |trial: &&Trial| !self.arguments.selects(trial.name());
+        mimic.skip = trials.iter().filter(left_out).map(|trial| trial.name().to_owned()).collect();
+        mimic.exact = !mimic.skip.is_empty();
+        if let Some(seed) = self.arguments.shuffle {
+            let seed = seed.unwrap_or_else(entry::clock_seed);
+            if !self.arguments.list && format != Some(libtest_mimic::FormatSetting::Json) {
+                say(&format!("note: shuffled, as `--shuffle-seed {seed}` does again"));
+            }
+            entry::shuffle(&mut trials, seed);
+        }
+        let conclusion = libtest_mimic::run(&mimic, trials);
+        // Not in the middle of libtest-mimic's lines, and in the list's order.
+        if let Ok(said) = self.shared.said.lock() {
+            for line in self.shared.scenarios.iter().filter_map(|name| said.get(name)) {
+                complain(line);
+            }
+        }
+        conclusion.exit_code()
+    }
+
+    fn trial(&self, scenario: &Scenario) -> Trial {
+        let name = scenario.name;
+        let shared = Arc::clone(&self.shared);
+        let settings = self.effective[name].clone();
+        let ignored = scenario.options.ignored;
+        Trial::ignorable_test(name, move || {
+            if shared.fail_fast && shared.failed.load(Ordering::Relaxed) {
+                return Ok(Completion::ignored_with("not started: another test has failed"));
+            }
+            let outcome = shared.measure(name, &settings);
+            if outcome.is_err() {
+                shared.failed.store(true, Ordering::Relaxed);
+            }
+            outcome.map(|()| Completion::Completed)
+        })
+        .with_ignored_flag(ignored.is_some())
+    }
+}
+
+impl Shared {
+    /// Runs one scenario, writes its report, and says whether the test passed.
+    fn measure(&self, name: &'static str, settings: &Effective) -> Result<(), Failed> {
+        let folder = self.place.scenario(name);
+        let problem = |what: String| Failed::from(format!("{name}: plimsoll: {what}"));
+        outcome::clear(&folder)
+            .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
+        let baseline_file = layout::baseline_file(&self.place.baselines, name);
+        let baseline_text = match std::fs::read_to_string(&baseline_file) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => {
+                return Err(problem(format!("{}: {error}", baseline_file.display())));
+            }
+        };
+        let shown_file = self.place.relative(&baseline_file);
+        let baseline = match &baseline_text {
+            None => Baseline::default(),
+            Some(text) => Baseline::parse(text.as_bytes())
+                .map_err(|error| Failed::from(error.explain(&shown_file, name)))?,
+        };
+        let route = Route {
+            folder: &folder,
+            settings,
+            baseline: &baseline,
+            normalization: &self.normalization,
+            today: Date::from_unix_seconds(entry::seconds_now()),
+        };
+        let mut subject = Subject::start(name, &folder, !self.nocapture, self.guardian()?)
+            .map_err(|error| problem(format!("the subject cannot be started: {error}")))?;
+        let climb = climb(&mut subject, &route);
+        subject.end();
+        let output = subject.output_tail();
+        drop(subject);
+        outcome::keep_dumps(&climb, &route)
+            .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
+        let run = self.place.run(name, &self.scenarios);
+        let report = outcome::report(climb, &route, run, name);
+        outcome::write(&report, &folder, baseline_text.as_deref()).map_err(problem)?;
+        self.conclude(&report, settings, &output)
+    }
+
+    fn guardian(&self) -> Result<&Guardian, Failed> {
+        if let Some(guardian) = self.guardian.get() {
+            return Ok(guardian);
+        }
+        let guardian = Guardian::start()
+            .map_err(|error| Failed::from(format!("plimsoll: no guardian: {error}")))?;
+        // Two trials may come here at once: the loser's guardian ends at once.
+        Ok(self.guardian.get_or_init(|| guardian))
+    }
+
+    fn conclude(
+        &self,
+        report: &Report,
+        settings: &Effective,
+        output: &str,
+    ) -> Result<(), Failed> {
+        let passes = match report.verdict {
+            Verdict::Within => true,
+            Verdict::Improved => settings.stale == Stale::Warn,
+            Verdict::Inconclusive => settings.inconclusive == Inconclusive::Warn,
+            Verdict::Regressed | Verdict::Failed | Verdict::Broken => false,
+        };
+        let style = text::Style {
+            color: self.color,
+            reproduce: Some(self.place.command(&report.scenario)),
+            ..text::Style::plain()
+        };
+        if !passes {
+            return Err(Failed::from(format!("\n{}", text::render(report, &style).trim_end())));
+        }
+        let quiet = report.verdict == Verdict::Within;
+        let mut said = String::new();
+        if !quiet {
+            // What passes with a remark says it without being asked.
+            said = text::render(report, &style).trim_end().to_owned();
+        } else if self.nocapture || self.show_output {
+            said = text::one_line(report).trim_end().to_owned();
+        }
+        if self.show_output && !output.is_empty() {
+            said = format!("{said}\n---- {} printed ----\n{output}", report.scenario);
+        }
+        if let (false, Ok(mut all)) = (said.is_empty(), self.said.lock()) {
+            all.insert(report.scenario.clone(), said);
+        }
+        Ok(())
+    }
+}

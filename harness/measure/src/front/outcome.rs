@@ -1,0 +1,204 @@
+//! From a climb to its report, and to the files beside it.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use plimsoll_core::baseline::{self, Acceptance};
+use plimsoll_core::fold;
+use plimsoll_core::judge::{Assessment, Policy, Verdict, judge};
+use plimsoll_core::report::{
+    Check, CheckOutcome, Compared, Finding, LadderEnd, Measured, Report, Run, StackGrowth, Subject,
+    Threshold, flamegraph, folded, json,
+};
+use plimsoll_core::{FoldedStack, Frame, Rate, Series, layout};
+
+use super::climb::{Climb, Route, before_and_after};
+use super::profile::{Greeting, Sources};
+
+/// Judges a climb.
+pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &str) -> Report {
+    let (observed, sources) = climb.profile.observe(route.normalization);
+    let policy = Policy {
+        threshold: route.settings.threshold,
+        at_top: climb.end != LadderEnd::Settled,
+        today: route.today,
+    };
+    let Assessment { mut verdict, mut findings, threshold, visible } =
+        judge(&observed, route.baseline, &policy);
+    for finding in &mut findings {
+        finding.frames = frames(finding, &sources);
+    }
+    let checks = checks(&climb);
+    if climb.failure.is_some() {
+        verdict = Verdict::Failed;
+    }
+    if checks.iter().any(|check| check.outcome == CheckOutcome::Failed) {
+        verdict = Verdict::Broken;
+    }
+    let before = climb.profile.before().unwrap_or(0);
+    let trusted = matches!(verdict, Verdict::Within | Verdict::Improved | Verdict::Regressed);
+    Report {
+        run,
+        scenario: scenario.to_owned(),
+        verdict,
+        measured: measured(&climb.greeting),
+        compared: climb.profile.rungs.last().map(|last| Compared {
+            before: climb.profile.rungs[before].iterations,
+            after: last.iterations,
+        }),
+        end: climb.end,
+        threshold: if climb.profile.rungs.is_empty() {
+            Threshold { coarsened: false, ..threshold }
+        } else {
+            threshold
+        },
+        visible: visible.filter(|_| trusted),
+        findings,
+        checks,
+        completeness: climb.profile.completeness,
+        failure: climb.failure,
+        notes: sources.notes,
+        growth: growth(&climb.profile.iterations(), &observed.stacks, before),
+        rungs: climb.profile.rungs,
+    }
+}
+
+fn measured(greeting: &Greeting) -> Option<Measured> {
+    let jemalloc = greeting.get("version");
+    (!jemalloc.is_empty()).then(|| Measured {
+        target: env!("PLIMSOLL_TARGET").to_owned(),
+        profile: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+        toolchain: env!("PLIMSOLL_TOOLCHAIN").to_owned(),
+        // Behind it stands a commit that is of no interest.
+        jemalloc: jemalloc.split('-').next().unwrap_or(jemalloc).to_owned(),
+        sample_interval: 1,
+        unwinder: "libgcc".to_owned(),
+    })
+}
+
+fn checks(climb: &Climb) -> Vec<Check> {
+    let rungs = climb.profile.rungs.len();
+    let mut checks = Vec::new();
+    if rungs > 0 {
+        checks.push(Check {
+            name: "canary".to_owned(),
+            outcome: CheckOutcome::Passed,
+            detail: format!("{rungs} of {rungs} objects found on their stack"),
+        });
+        checks.push(climb.profile.coverage());
+    }
+    if let Some(failed) = &climb.broken {
+        checks.retain(|check| check.name != failed.name);
+        checks.push(failed.clone());
+    }
+    checks
+}
+
+/// The source lines of a finding: its stack's, or for a site those of its
+/// leaf-most frames.
+fn frames(finding: &Finding, sources: &Sources) -> Vec<Frame> {
+    match &finding.subject {
+        Subject::Stack(stack) => sources.frames.get(stack).cloned().unwrap_or_default(),
+        Subject::Site { frames: site, .. } => {
+            let on_site = |stack: &FoldedStack| fold::site(stack) == *site;
+            let found = sources.frames.iter().find(|(stack, _)| on_site(stack));
+            found
+                .map(|(_, frames)| frames.iter().take(site.frames().len()).cloned().collect())
+                .unwrap_or_default()
+        }
+        Subject::Threads | Subject::Descriptors => Vec::new(),
+    }
+}
+
+fn growth(
+    iterations: &[u64],
+    stacks: &std::collections::BTreeMap<FoldedStack, Series>,
+    before: usize,
+) -> Vec<StackGrowth> {
+    let (Some(first), Some(last)) = (iterations.get(before), iterations.last()) else {
+        return Vec::new();
+    };
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let per_iteration = |before: u64, after: u64| {
+        (after as f64 - before as f64) / (last - first).max(1) as f64
+    };
+    let change = |(stack, series): (&FoldedStack, &Series)| {
+        let before = series.levels().get(before).copied().unwrap_or_default();
+        let after = series.levels().last().copied().unwrap_or_default();
+        (before != after).then(|| StackGrowth {
+            stack: stack.clone(),
+            before,
+            after,
+            rate: Rate {
+                objects: per_iteration(before.objects, after.objects),
+                bytes: per_iteration(before.bytes, after.bytes),
+            },
+        })
+    };
+    stacks.iter().filter_map(change).collect()
+}
+
+/// Removes what an earlier run left, so that it is never taken for this one's.
+pub(crate) fn clear(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for name in [
+        layout::REPORT,
+        layout::BEFORE,
+        layout::AFTER,
+        layout::GROWTH_FOLDED,
+        layout::GROWTH_SVG,
+        layout::NEW_BASELINE,
+        layout::OUTPUT,
+    ] {
+        absent_is_fine(fs::remove_file(folder.join(name)))?;
+    }
+    let rungs = folder.join(layout::RUNGS);
+    absent_is_fine(fs::remove_dir_all(&rungs))?;
+    fs::create_dir_all(rungs)
+}
+
+fn absent_is_fine(outcome: io::Result<()>) -> io::Result<()> {
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Keeps the dumps of the verdict's first and last rung.
+pub(crate) fn keep_dumps(climb: &Climb, route: &Route<'_>) -> io::Result<()> {
+    if let Some((before, after)) = before_and_after(route.folder, &climb.profile) {
+        fs::copy(before, route.folder.join(layout::BEFORE))?;
+        fs::copy(after, route.folder.join(layout::AFTER))?;
+    }
+    if route.settings.keep_rungs {
+        return Ok(());
+    }
+    absent_is_fine(fs::remove_dir_all(route.folder.join(layout::RUNGS)))
+}
+
+/// Writes a report and what is made from it; `report.json` last and at once, so
+/// that who finds it finds the rest.
+pub(crate) fn write(
+    report: &Report,
+    folder: &Path,
+    baseline: Option<&str>,
+) -> Result<(), String> {
+    let write = |name: &str, text: &str| {
+        fs::write(folder.join(name), text)
+            .map_err(|error| format!("{}: {error}", folder.join(name).display()))
+    };
+    write(layout::GROWTH_FOLDED, &folded::render(report))?;
+    let picture = flamegraph::render(report).map_err(|error| error.to_string())?;
+    write(layout::GROWTH_SVG, &picture)?;
+    let acceptance = Acceptance::of(report);
+    let trusted = matches!(report.verdict, Verdict::Regressed);
+    if trusted && !acceptance.is_empty() {
+        let text = baseline::update(baseline, &acceptance).map_err(|error| error.to_string())?;
+        write(layout::NEW_BASELINE, &text)?;
+    }
+    let pending = format!("{}.part", layout::REPORT);
+    write(&pending, &json::to_string(report))?;
+    fs::rename(folder.join(&pending), folder.join(layout::REPORT))
+        .map_err(|error| format!("{}: {error}", folder.join(layout::REPORT).display()))
+}

@@ -1,0 +1,109 @@
+//! Where a run's files are: the rule of `plimsoll_core::layout`, applied.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use plimsoll_core::layout;
+use plimsoll_core::report::Run;
+
+use crate::Target;
+
+/// The places and names of one run.
+#[derive(Debug)]
+pub(crate) struct Place {
+    package: String,
+    target: String,
+    reports: PathBuf,
+    pub(crate) baselines: PathBuf,
+    pub(crate) settings: PathBuf,
+    pub(crate) workspace: PathBuf,
+    run: String,
+    commit: Option<String>,
+}
+
+impl Place {
+    pub(crate) fn find(target: &Target) -> Place {
+        // Cargo and nextest say where the package is now; where it was built
+        // may be another machine.
+        let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| PathBuf::from(target.manifest_dir), PathBuf::from);
+        let baselines = layout::baselines_dir(&manifest, Path::exists);
+        let workspace = manifest
+            .ancestors()
+            .filter(|folder| folder.join("Cargo.lock").exists())
+            .last()
+            .unwrap_or(&manifest)
+            .to_owned();
+        let settings = baselines.parent().unwrap_or(&manifest).join(layout::SETTINGS);
+        let target_dir = target_dir().unwrap_or_else(|| workspace.join("target"));
+        Place {
+            package: target.package.to_owned(),
+            target: target.name.to_owned(),
+            reports: layout::reports_dir(&target_dir),
+            settings,
+            run: std::env::var("NEXTEST_RUN_ID").unwrap_or_else(|_| own_run_id()),
+            commit: commit(&workspace),
+            baselines,
+            workspace,
+        }
+    }
+
+    /// The folder of a scenario's files.
+    pub(crate) fn scenario(&self, name: &str) -> PathBuf {
+        layout::scenario_dir(&self.reports, &self.package, &self.target, name)
+    }
+
+    /// A path as people see it: from the workspace root, where it is below it.
+    pub(crate) fn relative(&self, path: &Path) -> String {
+        path.strip_prefix(&self.workspace).unwrap_or(path).display().to_string()
+    }
+
+    /// The command that runs one scenario where a debugger can be.
+    pub(crate) fn command(&self, scenario: &str) -> String {
+        format!(
+            "PLIMSOLL_ISOLATION=off cargo test -p {} --test {} -- --exact {scenario}",
+            self.package, self.target
+        )
+    }
+
+    pub(crate) fn run(&self, scenario: &str, scenarios: &[String]) -> Run {
+        let baseline = layout::baseline_file(&self.baselines, scenario);
+        Run {
+            id: self.run.clone(),
+            commit: self.commit.clone(),
+            package: self.package.clone(),
+            target: self.target.clone(),
+            scenarios: scenarios.to_vec(),
+            plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+            files: self.relative(&self.scenario(scenario)),
+            baseline: self.relative(&baseline),
+        }
+    }
+}
+
+/// The target directory that this program was built into: cargo marks it.
+fn target_dir() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let marked = |folder: &&Path| folder.join("CACHEDIR.TAG").exists();
+    program.ancestors().skip(1).find(marked).map(Path::to_owned)
+}
+
+/// Of the time and the process: two runs that differ in neither are one.
+fn own_run_id() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    format!("{now:x}-{:x}", std::process::id())
+}
+
+/// The commit that is checked out, where there is a repository and a git.
+fn commit(workspace: &Path) -> Option<String> {
+    let output = Command::new("git")
+        .args(["rev-parse", "--verify", "HEAD"])
+        .current_dir(workspace)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let commit = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    (output.status.success() && commit.len() >= 40).then_some(commit)
+}

@@ -1,0 +1,300 @@
+//! Starts a subject, speaks with it, and sees to it that nothing of it is left.
+
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Process, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use plimsoll_core::layout;
+
+use super::guardian::Guardian;
+use super::observe;
+use crate::subject::channel::{Command, MAX_LINE};
+use crate::subject::{Arguments, CONFIGURATION};
+use crate::sys::{self, Progress};
+
+/// How often a subject is looked at while it works.
+const TICK: Duration = Duration::from_millis(10);
+
+/// The most that a subject's output may take on disk, in bytes.
+const OUTPUT_LIMIT: u64 = 4 << 20;
+
+/// How much of it is kept when it is cut, and shown when a test fails.
+const OUTPUT_TAIL: u64 = 8 << 10;
+
+/// How long a workload may take to be dropped.
+const DROP_LIMIT: Duration = Duration::from_secs(2);
+
+/// How jemalloc is set up in a subject. The interval in force when a thread
+/// starts sets its first countdown, so it is set before there is one.
+/// `prof_unbias` would print estimates, and sampling everything needs none.
+const PROFILING: &str = "prof:true,prof_active:true,prof_thread_active_init:true,\
+lg_prof_sample:0,prof_unbias:false,prof_accum:false,prof_gdump:false,prof_final:false,\
+prof_leak:false,lg_prof_interval:-1";
+
+/// A process that runs one scenario's workload.
+pub(crate) struct Subject<'a> {
+    child: Child,
+    guardian: &'a Guardian,
+    stream: UnixStream,
+    answer: Vec<u8>,
+    output: PathBuf,
+    captured: bool,
+    progress: File,
+    started: Instant,
+    reaped: bool,
+}
+
+/// What became of a command.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// The subject's line.
+    Line(String),
+    /// It is gone.
+    Exited(ExitStatus),
+    /// It did not answer in time.
+    TimedOut,
+    /// It has more memory than it may have.
+    OutOfMemory,
+}
+
+impl<'a> Subject<'a> {
+    /// Starts a subject for a scenario, with its files in a folder.
+    pub(crate) fn start(
+        scenario: &str,
+        folder: &Path,
+        capture: bool,
+        guardian: &'a Guardian,
+    ) -> io::Result<Subject<'a>> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_read_timeout(Some(TICK))?;
+        let progress_path = folder.join(".progress");
+        let progress = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&progress_path)?;
+        progress.set_len(Progress::BYTES)?;
+        let output = folder.join(layout::OUTPUT);
+        // Appending, so that it can be cut while it is written to.
+        fs::write(&output, "")?;
+        let appended = || OpenOptions::new().append(true).open(&output);
+        let mut configuration = PROFILING.to_owned();
+        if let Some(more) = std::env::var_os("PLIMSOLL_MALLOC_CONF") {
+            configuration.push(',');
+            configuration.push_str(&more.to_string_lossy());
+        }
+        let mut process = Process::new("/proc/self/exe");
+        process
+            .args([Arguments::FLAG, scenario, &std::process::id().to_string()])
+            .arg(&progress_path)
+            .envs(CONFIGURATION.map(|variable| (variable, &configuration)))
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .process_group(0);
+        if let Some(name) = std::env::args_os().next() {
+            process.arg0(name);
+        }
+        if capture {
+            process.stdout(appended()?).stderr(appended()?);
+        }
+        let child = process.spawn()?;
+        guardian.watch(child.id());
+        Ok(Subject {
+            child,
+            guardian,
+            stream: ours,
+            answer: Vec::new(),
+            output,
+            captured: capture,
+            progress,
+            started: Instant::now(),
+            reaped: false,
+        })
+    }
+
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Since it was started.
+    pub(crate) fn age(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Iterations that it has done.
+    pub(crate) fn iterations(&self) -> u64 {
+        let mut bytes = [0; 8];
+        match self.progress.read_exact_at(&mut bytes, 0) {
+            Ok(()) => u64::from_ne_bytes(bytes),
+            Err(_) => 0,
+        }
+    }
+
+    /// Has it do something, and waits for the answer, until it is so old or has
+    /// so many bytes resident.
+    pub(crate) fn ask(&mut self, command: &Command, timeout: Duration, memory: u64) -> Answer {
+        let line = format!("{command}\n");
+        if self.stream.write_all(line.as_bytes()).is_err() {
+            return self.gone();
+        }
+        self.wait(timeout, memory)
+    }
+
+    /// Waits for a line.
+    pub(crate) fn wait(&mut self, timeout: Duration, memory: u64) -> Answer {
+        self.answer.clear();
+        let mut buffer = [0; MAX_LINE];
+        let mut looked = Instant::now();
+        loop {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return self.gone(),
+                Ok(read) => {
+                    self.answer.extend_from_slice(&buffer[..read]);
+                    if self.answer.len() > 2 * MAX_LINE {
+                        return self.gone();
+                    }
+                    if self.answer.last() == Some(&b'\n') {
+                        self.answer.pop();
+                        return Answer::Line(String::from_utf8_lossy(&self.answer).into_owned());
+                    }
+                }
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock
+                            | io::ErrorKind::TimedOut
+                            | io::ErrorKind::Interrupted
+                    ) => {}
+                Err(_) => return self.gone(),
+            }
+            if looked.elapsed() >= TICK {
+                looked = Instant::now();
+                self.cut_output();
+                if observe::resident(self.process()) > memory {
+                    return Answer::OutOfMemory;
+                }
+                if self.age() > timeout {
+                    return Answer::TimedOut;
+                }
+            }
+        }
+    }
+
+    /// The channel is closed: the process has ended, or soon has.
+    fn gone(&mut self) -> Answer {
+        let end = Instant::now() + DROP_LIMIT;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => {
+                    self.reap();
+                    return Answer::Exited(status);
+                }
+                Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(1)),
+                // It closed the channel and lives on.
+                _ => {
+                    self.reap();
+                    return Answer::TimedOut;
+                }
+            }
+        }
+    }
+
+    /// Lets it drop its workload, and ends it.
+    pub(crate) fn end(&mut self) {
+        if self.reaped || self.stream.write_all(format!("{}\n", Command::End).as_bytes()).is_err() {
+            return;
+        }
+        let end = Instant::now() + DROP_LIMIT;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.reap();
+    }
+
+    /// Kills what is left of it and of what its workload started.
+    fn reap(&mut self) {
+        if self.reaped {
+            return;
+        }
+        self.reaped = true;
+        sys::kill_group(self.child.id());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.guardian.forget(self.child.id());
+        if let Some(folder) = self.output.parent() {
+            let _ = fs::remove_file(folder.join(".progress"));
+        }
+    }
+
+    /// The last that it printed; empty where it was not captured.
+    pub(crate) fn output_tail(&self) -> String {
+        if !self.captured {
+            return String::new();
+        }
+        let tail = File::open(&self.output).and_then(|file| read_tail(file, OUTPUT_TAIL));
+        tail.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned()).unwrap_or_default()
+    }
+
+    fn cut_output(&self) {
+        let long = fs::metadata(&self.output).is_ok_and(|file| file.len() > OUTPUT_LIMIT);
+        if !self.captured || !long {
+            return;
+        }
+        let Ok(tail) = File::open(&self.output).and_then(|file| read_tail(file, OUTPUT_TAIL))
+        else {
+            return;
+        };
+        if let Ok(mut file) = OpenOptions::new().append(true).open(&self.output) {
+            let _ = file.set_len(0);
+            let _ = file.write_all(b"[plimsoll: output over 4 MiB was cut here]\n");
+            let _ = file.write_all(&tail);
+        }
+    }
+}
+
+impl Drop for Subject<'_> {
+    fn drop(&mut self) {
+        self.reap();
+    }
+}
+
+fn read_tail(mut file: File, bytes: u64) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
+    let mut tail = Vec::new();
+    file.take(bytes).read_to_end(&mut tail)?;
+    Ok(tail)
+}
+
+/// How a process ended, for people.
+pub(crate) fn ending(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(libc::SIGKILL), _) => {
+            "killed by signal 9 (SIGKILL), as the kernel does when memory runs out".to_owned()
+        }
+        (Some(signal), _) => format!("killed by signal {signal} ({})", sys::signal_name(signal)),
+        (None, Some(code)) => format!("exited early, with status {code}"),
+        (None, None) => "ended in an unknown way".to_owned(),
+    }
+}
+
+/// A path as a command's argument.
+pub(crate) fn dump_command(path: &Path) -> io::Result<Command> {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = path.as_os_str().as_bytes();
+    // Lines end at newlines, and the channel is text.
+    if bytes.len() > MAX_LINE / 2 || bytes.contains(&b'\n') || std::str::from_utf8(bytes).is_err() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidFilename,
+            "the path is too long, or has a newline or bytes that are not UTF-8 in it",
+        ));
+    }
+    Ok(Command::Dump(CString::new(bytes)?))
+}

@@ -1,0 +1,334 @@
+//! The dumps of one ladder, as levels by stack.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+use plimsoll_core::dump::{HeapDump, Maps};
+use plimsoll_core::fold::{Folder, Normalization};
+use plimsoll_core::growth::Growth;
+use plimsoll_core::judge::Observed;
+use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
+use plimsoll_core::report::{Check, CheckOutcome, Completeness, Rung};
+use plimsoll_core::{Avma, FoldedStack, Frame, Series, SymbolTable, Tally};
+use plimsoll_symbols::MappedFile;
+
+use crate::subject::canary;
+
+/// Rungs that a verdict looks at: three octaves in four phases.
+const RECENT_RUNGS: usize = 4 * RUNGS_PER_OCTAVE;
+
+/// Memory that may grow outside the profile, in bytes, before the profile counts
+/// as incomplete: what the caches of a process and of each of its threads hold.
+const CACHES: u64 = 1 << 20;
+
+/// Everything that the dumps of a ladder say.
+#[derive(Debug)]
+pub(crate) struct Profile {
+    canary: Canary,
+    /// What a sampled small object adds to `stats.allocated`; absent, coverage
+    /// cannot be checked.
+    sampled_object: Option<u64>,
+    bt_max: usize,
+    pub(crate) rungs: Vec<Rung>,
+    stacks: HashMap<Vec<Avma>, Series>,
+    maps: Maps,
+    pub(crate) completeness: Completeness,
+    symbols: SymbolTable,
+    looked_up: BTreeSet<Avma>,
+}
+
+#[derive(Debug)]
+struct Canary {
+    /// Of its functions, leaf first.
+    functions: [u64; 3],
+}
+
+/// What a subject says of itself before it starts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Greeting {
+    fields: BTreeMap<String, String>,
+}
+
+impl Greeting {
+    /// From `ready`, tabs, and `key=value`.
+    pub(crate) fn parse(line: &str) -> Option<Greeting> {
+        // The channel turns tabs into spaces, as every control character.
+        let mut words = line.split(['\t', ' ']);
+        (words.next()? == "ready").then_some(())?;
+        let fields = words.filter_map(|word| word.split_once('='));
+        Some(Greeting {
+            fields: fields.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        })
+    }
+
+    pub(crate) fn get(&self, key: &str) -> &str {
+        self.fields.get(key).map_or("", String::as_str)
+    }
+
+    /// Why its profile would be none, and what to do.
+    pub(crate) fn profiling_problem(&self) -> Option<&'static str> {
+        if self.get("prof") != "true" {
+            return Some(
+                "profiling is off: expected jemalloc with `profiling` as the global allocator, \
+                 and `prof:true`",
+            );
+        }
+        if self.get("active") != "true" {
+            return Some("profiling is not active: expected `prof_active:true`");
+        }
+        if self.get("lg_sample") != "0" {
+            return Some(
+                "not every allocation is sampled: expected `lg_prof_sample:0`, which this version \
+                 needs",
+            );
+        }
+        None
+    }
+}
+
+impl Profile {
+    pub(crate) fn new(greeting: &Greeting) -> Profile {
+        let mut functions = [0; 3];
+        for (address, text) in functions.iter_mut().zip(greeting.get("canary").split(',')) {
+            *address = text.parse().unwrap_or(0);
+        }
+        Profile {
+            canary: Canary { functions },
+            sampled_object: greeting.get("sampled").parse().ok(),
+            bt_max: greeting.get("bt_max").parse().unwrap_or(128),
+            rungs: Vec::new(),
+            stacks: HashMap::new(),
+            maps: Maps::default(),
+            completeness: Completeness::default(),
+            symbols: SymbolTable::default(),
+            looked_up: BTreeSet::new(),
+        }
+    }
+
+    /// Takes the dump of the next rung.
+    ///
+    /// # Errors
+    ///
+    /// The check that failed: the dump cannot be read, or lacks the canary.
+    pub(crate) fn add(&mut self, dump: &[u8], mut rung: Rung) -> Result<(), Check> {
+        let failed = |name: &str, detail: String| Check {
+            name: name.to_owned(),
+            outcome: CheckOutcome::Failed,
+            detail,
+        };
+        let parsed = HeapDump::parse(dump).map_err(|error| {
+            failed("dump", format!("at {} iterations: {error}", rung.iterations))
+        })?;
+        let Some(maps) = parsed.maps() else {
+            return Err(failed(
+                "dump",
+                format!(
+                    "at {} iterations: expected the mapped libraries at the end, found none: it \
+                     was cut short",
+                    rung.iterations
+                ),
+            ));
+        };
+        self.maps = maps.clone();
+        let index = self.rungs.len();
+        let mut canaries = Tally::default();
+        for record in parsed.records() {
+            if self.canary.is_on(record.stack) {
+                canaries += record.counts.inuse;
+                continue;
+            }
+            rung.live += record.counts.inuse;
+            match self.stacks.get_mut(record.stack) {
+                Some(series) => series.add(index, record.counts.inuse),
+                None => {
+                    let mut series = Series::default();
+                    series.set(index, record.counts.inuse);
+                    self.stacks.insert(record.stack.to_vec(), series);
+                }
+            }
+        }
+        // A stack that is gone from the dump is at zero.
+        for series in self.stacks.values_mut() {
+            series.extend_to(index + 1);
+        }
+        self.completeness.stacks = parsed.records().len();
+        self.completeness.zero_object_stacks = parsed.zero_object_stacks();
+        self.completeness.truncated_stacks = parsed.stacks_cut_at(self.bt_max);
+        let expected = Tally {
+            objects: index as u64 + 1,
+            bytes: (index as u64 + 1) * canary::BYTES as u64,
+        };
+        if canaries != expected {
+            return Err(failed(
+                "canary",
+                format!(
+                    "at {} iterations: expected {} objects of {} bytes on the canary's stack, found \
+                     {} of {}",
+                    rung.iterations,
+                    expected.objects,
+                    expected.bytes,
+                    canaries.objects,
+                    canaries.bytes
+                ),
+            ));
+        }
+        self.rungs.push(rung);
+        Ok(())
+    }
+
+    /// Iterations at each rung.
+    pub(crate) fn iterations(&self) -> Vec<u64> {
+        self.rungs.iter().map(|rung| rung.iterations).collect()
+    }
+
+    /// The rung from which growth is told, the first of the verdict's octaves.
+    pub(crate) fn before(&self) -> Option<usize> {
+        let last = self.rungs.len().checked_sub(1)?;
+        Some(last.saturating_sub(3 * RUNGS_PER_OCTAVE))
+    }
+
+    /// Folds every stack that moved in the last rungs, and finds the names that
+    /// it needs for that.
+    pub(crate) fn observe(&mut self, normalization: &Normalization) -> (Observed, Sources) {
+        let from = self.rungs.len().saturating_sub(RECENT_RUNGS);
+        let moved: Vec<(&Vec<Avma>, &Series)> = self
+            .stacks
+            .iter()
+            .filter(|(_, series)| series.levels()[from..].windows(2).any(|two| two[0] != two[1]))
+            .collect();
+        let addresses: BTreeSet<Avma> =
+            moved.iter().flat_map(|(stack, _)| stack.iter().copied()).collect();
+        if !addresses.is_subset(&self.looked_up) {
+            self.looked_up.extend(addresses);
+            let files = mapped_files(&self.maps);
+            let options = plimsoll_symbols::Options::default();
+            self.symbols = plimsoll_symbols::symbolize(&files, &self.looked_up, &options);
+        }
+        self.completeness.addresses = self.looked_up.len();
+        self.completeness.without_debug_info = self.symbols.without_debug_info;
+        self.completeness.unresolved = self.symbols.unresolved;
+
+        let folder = Folder::new(&self.symbols, normalization);
+        let mut stacks: BTreeMap<FoldedStack, Series> = BTreeMap::new();
+        let mut sources: BTreeMap<FoldedStack, Vec<Frame>> = BTreeMap::new();
+        for (stack, series) in moved {
+            let folded = folder.fold(stack);
+            // Of several places with one name, the least: any would do, but the
+            // same one every time.
+            sources
+                .entry(folded.stack.clone())
+                .and_modify(|frames| {
+                    if folded.frames < *frames {
+                        frames.clone_from(&folded.frames);
+                    }
+                })
+                .or_insert(folded.frames);
+            stacks.entry(folded.stack).or_default().merge(series);
+        }
+        let resource = |count: fn(&Rung) -> u64| {
+            let levels = self.rungs.iter().map(|rung| Tally { objects: count(rung), bytes: 0 });
+            Series::new(levels.collect())
+        };
+        let observed = Observed {
+            iterations: self.iterations(),
+            stacks,
+            threads: resource(|rung| rung.threads),
+            descriptors: resource(|rung| rung.descriptors),
+        };
+        (observed, Sources { frames: sources, notes: self.symbols.notes.clone() })
+    }
+
+    /// Holds jemalloc's own count against the profile.
+    pub(crate) fn coverage(&self) -> Check {
+        let check = |outcome, detail: String| Check { name: "coverage".to_owned(), outcome, detail };
+        let Some(sampled_object) = self.sampled_object else {
+            return check(
+                CheckOutcome::Unavailable,
+                "coverage unavailable: `stats.allocated` cannot be read".to_owned(),
+            );
+        };
+        // What the profile explains, at most: every byte of it, as if it were
+        // large, and what jemalloc adds for a small object that is sampled.
+        let outside: Vec<i128> = self
+            .rungs
+            .iter()
+            .map(|rung| {
+                let explained = i128::from(rung.live.bytes)
+                    + i128::from(sampled_object) * i128::from(rung.live.objects);
+                i128::from(rung.allocated.unwrap_or(0)) - explained
+            })
+            .collect();
+        let least = outside.iter().copied().min().unwrap_or(0);
+        let levels = outside.iter().map(|level| Tally {
+            objects: 0,
+            bytes: u64::try_from(level - least).unwrap_or(u64::MAX),
+        });
+        let series = Series::new(levels.collect());
+        let growth = Growth::of(&self.iterations(), &series);
+        let threads = self.rungs.last().map_or(1, |rung| rung.threads);
+        let before = self.before().unwrap_or(0);
+        let gained = series
+            .levels()
+            .last()
+            .zip(series.levels().get(before))
+            .map_or(0, |(last, first)| last.bytes.saturating_sub(first.bytes));
+        if growth.bytes.rising && gained > CACHES * threads {
+            return check(
+                CheckOutcome::Failed,
+                format!(
+                    "memory grows outside the profile by {:.2} bytes an iteration: jemalloc counts \
+                     {gained} bytes more than the stacks do",
+                    growth.bytes.rate
+                ),
+            );
+        }
+        check(
+            CheckOutcome::Passed,
+            format!("{gained} bytes of growth outside the profile, within what caches hold"),
+        )
+    }
+}
+
+/// The subject's mappings. Its program is read through the front, which is the
+/// same one, so that a build in the meantime changes nothing.
+fn mapped_files(maps: &Maps) -> Vec<MappedFile> {
+    let program = std::env::current_exe().ok();
+    let file = |mapping| {
+        let mut file = MappedFile::from(mapping);
+        if program.as_ref().is_some_and(|program| is_same(program, &file)) {
+            file.open = Some("/proc/self/exe".into());
+        }
+        file
+    };
+    maps.mappings.iter().map(file).collect()
+}
+
+fn is_same(program: &Path, file: &MappedFile) -> bool {
+    program == file.path
+        || file.deleted && program.to_string_lossy().strip_suffix(" (deleted)").is_some_and(
+            |program| Path::new(program) == file.path,
+        )
+}
+
+/// Where the frames of folded stacks stand in this build.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    pub(crate) frames: BTreeMap<FoldedStack, Vec<Frame>>,
+    /// How names were found, where that is worth a word.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Canary {
+    /// Whether a stack goes through the three functions, one calling the other.
+    fn is_on(&self, stack: &[Avma]) -> bool {
+        let mut wanted = self.functions.iter().peekable();
+        for address in stack {
+            let Some(function) = wanted.peek() else { return true };
+            if **function != 0 && address.0 > **function && address.0 - **function < canary::EXTENT
+            {
+                wanted.next();
+            }
+        }
+        wanted.peek().is_none()
+    }
+}

@@ -1,0 +1,61 @@
+//! jemalloc's control interface, for the subject.
+//!
+//! Names and types are those of jemalloc(3), section "MALLCTL NAMESPACE".
+
+use std::ffi::CStr;
+
+use tikv_jemalloc_ctl::raw;
+
+/// What `mallctl` answered instead.
+pub(crate) type Error = tikv_jemalloc_ctl::Error;
+
+macro_rules! readable {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $key:literal;)*) => {$(
+        $(#[$doc])*
+        pub(crate) fn $name() -> Result<$type, Error> {
+            // SAFETY: jemalloc(3) lists this name as readable, with this type.
+            unsafe { raw::read(concat!($key, "\0").as_bytes()) }
+        }
+    )*};
+}
+
+readable! {
+    /// Whether profiling was built in.
+    config_prof: bool = "config.prof";
+    /// Whether profiling was switched on at start.
+    opt_prof: bool = "opt.prof";
+    /// Whether allocations are sampled at present.
+    prof_active: bool = "prof.active";
+    /// The logarithm to base 2 of the mean bytes between samples.
+    lg_sample: usize = "prof.lg_sample";
+    /// The most frames of a stack that are kept; newer than 5.3.0.
+    prof_bt_max: u32 = "opt.prof_bt_max";
+}
+
+/// The version, such as `5.3.1-0-g81034ce…`.
+pub(crate) fn version() -> Result<&'static str, Error> {
+    // SAFETY: jemalloc(3) lists `version` as a readable C string that lives as
+    // long as the program.
+    let bytes = unsafe { raw::read_str(b"version\0") }?;
+    Ok(CStr::from_bytes_until_nul(bytes)
+        .ok()
+        .and_then(|text| text.to_str().ok())
+        .or_else(|| std::str::from_utf8(bytes).ok())
+        .unwrap_or("unknown"))
+}
+
+/// Bytes that jemalloc counts as allocated by the program, at present.
+pub(crate) fn stats_allocated() -> Result<usize, Error> {
+    // SAFETY: jemalloc(3) lists `epoch` as writable, of type `uint64_t`.
+    unsafe { raw::write(b"epoch\0", 1_u64) }?;
+    // SAFETY: jemalloc(3) lists `stats.allocated` as readable, of type `size_t`;
+    // `usize` has the size and alignment of `size_t` on every supported target.
+    unsafe { raw::read(b"stats.allocated\0") }
+}
+
+/// Writes a heap profile to a file.
+pub(crate) fn dump(path: &CStr) -> Result<(), Error> {
+    // SAFETY: jemalloc(3) lists `prof.dump` as writable, of type `const char *`;
+    // the string outlives the call, and is not kept.
+    unsafe { raw::write(b"prof.dump\0", path.as_ptr()) }
+}

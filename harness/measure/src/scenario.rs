@@ -1,0 +1,176 @@
+use std::fmt::Debug;
+use std::time::Duration;
+
+use crate::subject::{workload_iteration, workload_setup};
+
+/// One iteration of a workload, given its number; an error fails the test.
+pub(crate) type Workload = Box<dyn FnMut(u64) -> Result<(), String>>;
+
+/// A workload that is run again and again, and watched for what it keeps.
+///
+/// ```
+/// use plimsoll::Scenario;
+///
+/// fn lru_churn() -> Scenario {
+///     // The outer closure sets up what lives for the whole run; the inner one
+///     // is one iteration, given its number.
+///     Scenario::new("lru_churn", || {
+///         let mut recent = std::collections::VecDeque::new();
+///         move |i: u64| {
+///             recent.push_back(vec![0_u8; 64]);
+///             if i >= 1_000 {
+///                 recent.pop_front();
+///             }
+///         }
+///     })
+/// }
+/// # let _ = lru_churn();
+/// ```
+///
+/// An async workload owns its runtime in the outer closure and blocks on it in
+/// the inner one. What is not set here comes from `plimsoll.toml`; `PLIMSOLL_*`
+/// variables override both.
+pub struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) setup: Box<dyn FnOnce() -> Workload>,
+    pub(crate) options: Options,
+}
+
+/// What a scenario set itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) budget: Option<Duration>,
+    pub(crate) max_iterations: Option<u64>,
+    pub(crate) threshold: Option<u64>,
+    pub(crate) sample_interval: Option<u64>,
+    pub(crate) settle: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) inconclusive: Option<Inconclusive>,
+    pub(crate) ignored: Option<&'static str>,
+}
+
+/// What an inconclusive verdict does to a test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inconclusive {
+    /// It fails.
+    #[default]
+    Deny,
+    /// It passes, and its report says so.
+    Warn,
+}
+
+impl Scenario {
+    /// A scenario of that name, from a closure that sets up and returns the
+    /// closure that is one iteration.
+    ///
+    /// The name is that of the test, of its baseline and of its folder: up to
+    /// 100 of `A-Z a-z 0-9 _ . : -`, not beginning with a dot or a dash. Another
+    /// one is refused when the tests start.
+    pub fn new<S, W, R>(name: &'static str, setup: S) -> Scenario
+    where
+        S: FnOnce() -> W + 'static,
+        W: FnMut(u64) -> R + 'static,
+        R: Iteration,
+    {
+        let setup = move || {
+            let mut workload = workload_setup(setup);
+            Box::new(move |i| workload_iteration(&mut workload, i)) as Workload
+        };
+        Scenario { name, setup: Box::new(setup), options: Options::default() }
+    }
+
+    /// Time for the ladder; setting up is outside it. 10 s unless set.
+    pub fn budget(mut self, budget: Duration) -> Scenario {
+        self.options.budget = Some(budget);
+        self
+    }
+
+    /// The most iterations that are run. As many as the budget allows unless set.
+    pub fn max_iterations(mut self, iterations: u64) -> Scenario {
+        self.options.max_iterations = Some(iterations);
+        self
+    }
+
+    /// The growth to find: one object, or 8 bytes, in so many iterations.
+    ///
+    /// 1,000 unless set, and then fewer where iterations are so slow that the
+    /// budget is spent before. What is set here is never made coarser: a run
+    /// that cannot find it is inconclusive.
+    ///
+    /// # Panics
+    ///
+    /// Where it is zero.
+    pub fn threshold(mut self, iterations: u64) -> Scenario {
+        assert!(iterations > 0, "a threshold is one object in at least one iteration");
+        self.options.threshold = Some(iterations);
+        self
+    }
+
+    /// Mean bytes between samples. 1, which is every allocation, is the only
+    /// interval that this version measures at; another one is refused.
+    pub fn sample_interval(mut self, bytes: u64) -> Scenario {
+        self.options.sample_interval = Some(bytes);
+        self
+    }
+
+    /// The longest that background threads get to come to rest before a dump.
+    /// 100 ms unless set; no time is lost where they rest already.
+    pub fn settle(mut self, settle: Duration) -> Scenario {
+        self.options.settle = Some(settle);
+        self
+    }
+
+    /// The longest that the whole scenario may take, setting up included, before
+    /// it counts as hung. One minute and three budgets unless set.
+    pub fn timeout(mut self, timeout: Duration) -> Scenario {
+        self.options.timeout = Some(timeout);
+        self
+    }
+
+    /// What an inconclusive verdict does to the test. It fails unless set.
+    pub fn inconclusive(mut self, inconclusive: Inconclusive) -> Scenario {
+        self.options.inconclusive = Some(inconclusive);
+        self
+    }
+
+    /// Leaves the scenario out unless `--ignored` or `--include-ignored` ask for
+    /// it, and says why.
+    pub fn ignore(mut self, reason: &'static str) -> Scenario {
+        self.options.ignored = Some(reason);
+        self
+    }
+}
+
+impl std::fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scenario")
+            .field("name", &self.name)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for () {}
+    impl<E: std::fmt::Debug> Sealed for Result<(), E> {}
+}
+
+/// What one iteration may return: `()`, or a `Result<(), E>` whose error fails
+/// the test with its `Debug` text, as an error returned from `main` does.
+pub trait Iteration: sealed::Sealed {
+    #[doc(hidden)]
+    fn outcome(self) -> Result<(), String>;
+}
+
+impl Iteration for () {
+    fn outcome(self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl<E: Debug> Iteration for Result<(), E> {
+    fn outcome(self) -> Result<(), String> {
+        self.map_err(|error| format!("{error:?}"))
+    }
+}

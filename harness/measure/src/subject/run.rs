@@ -1,0 +1,177 @@
+use std::fs::OpenOptions;
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use super::canary;
+use super::channel::{Channel, Command};
+use crate::jemalloc;
+use crate::scenario::{Scenario, Workload};
+use crate::sys::{self, Progress};
+
+/// The variables that configure jemalloc, with and without its prefix.
+pub(crate) const CONFIGURATION: [&str; 2] = ["MALLOC_CONF", "_RJEM_MALLOC_CONF"];
+
+/// What the front tells a subject on its command line.
+#[derive(Debug)]
+pub(crate) struct Arguments {
+    /// The scenario to run.
+    pub(crate) scenario: String,
+    /// The front's process.
+    pub(crate) front: u32,
+    /// The file that holds the iterations done.
+    pub(crate) progress: String,
+}
+
+impl Arguments {
+    /// The first argument of a subject. Not a variable: a workload may start
+    /// processes, which would inherit it.
+    pub(crate) const FLAG: &'static str = "--plimsoll-subject";
+
+    /// Those of a subject; none where the program was started as the front.
+    pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
+        (arguments.next()? == Self::FLAG).then_some(())?;
+        Some(Arguments {
+            scenario: arguments.next()?,
+            front: arguments.next()?.parse().ok()?,
+            progress: arguments.next()?,
+        })
+    }
+}
+
+/// Where the workload's panic was; the message comes with the panic itself.
+static PANIC_LOCATION: Mutex<Option<String>> = Mutex::new(None);
+
+/// Runs as the subject until the front has no more commands.
+pub(crate) fn run(arguments: &Arguments, scenarios: Vec<Scenario>) -> ExitCode {
+    for variable in CONFIGURATION {
+        sys::remove_variable_before_threads(variable);
+    }
+    // The front may have died before the kernel was asked to tell.
+    if sys::die_with_parent().is_err() || sys::parent_id() != arguments.front {
+        return ExitCode::FAILURE;
+    }
+    sys::raise_descriptor_limit();
+    let Ok(socket) = sys::take_descriptor(0) else { return ExitCode::FAILURE };
+    let mut channel = Channel::new(UnixStream::from(socket));
+    let scenario = scenarios.into_iter().find(|scenario| scenario.name == arguments.scenario);
+    let (Some(scenario), Some(progress)) = (scenario, map_progress(&arguments.progress)) else {
+        return ExitCode::FAILURE;
+    };
+    let previous = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if let (Ok(mut location), Some(found)) = (PANIC_LOCATION.try_lock(), panic.location()) {
+            *location = Some(found.to_string());
+        }
+        previous(panic);
+    }));
+    match serve(&mut channel, scenario, &progress) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn map_progress(path: &str) -> Option<Progress> {
+    let file = OpenOptions::new().read(true).write(true).open(Path::new(path)).ok()?;
+    Progress::map(&file).ok()
+}
+
+fn serve(channel: &mut Channel, scenario: Scenario, progress: &Progress) -> std::io::Result<()> {
+    let [leaf, middle, root] = canary::addresses();
+    channel.answer(format_args!(
+        "ready\tprof={}\tactive={}\tlg_sample={}\tversion={}\tbt_max={}\tsampled={}\tcanary={leaf},{middle},{root}",
+        jemalloc::config_prof().unwrap_or(false) && jemalloc::opt_prof().unwrap_or(false),
+        jemalloc::prof_active().unwrap_or(false),
+        jemalloc::lg_sample().unwrap_or(usize::MAX),
+        jemalloc::version().unwrap_or("none"),
+        jemalloc::prof_bt_max().unwrap_or(128),
+        calibrate().map_or(-1, |bytes| bytes),
+    ))?;
+    let mut setup = Some(scenario.setup);
+    let mut workload: Option<Workload> = None;
+    let mut done = 0;
+    while let Some(command) = channel.command() {
+        match (command, &mut workload) {
+            (Command::SetUp, _) => {
+                let Some(setup) = setup.take() else { break };
+                match catch_unwind(AssertUnwindSafe(setup)) {
+                    Ok(made) => {
+                        workload = Some(made);
+                        channel.answer(format_args!("done 0"))?;
+                    }
+                    Err(panic) => {
+                        channel.answer(format_args!("failed {}", panic_message(&*panic)))?;
+                    }
+                }
+            }
+            (Command::Run(until), Some(workload)) => {
+                match iterate(workload, &mut done, until, progress) {
+                    Ok(()) => channel.answer(format_args!("done {done}"))?,
+                    Err(message) => channel.answer(format_args!("failed {message}"))?,
+                }
+            }
+            (Command::Dump(path), _) => {
+                canary::root();
+                let allocated = jemalloc::stats_allocated().unwrap_or(0);
+                match jemalloc::dump(&path) {
+                    Ok(()) => channel.answer(format_args!("dumped {allocated}"))?,
+                    Err(error) => channel.answer(format_args!("undumped {error}"))?,
+                }
+            }
+            (Command::Run(_) | Command::End, _) => break,
+        }
+    }
+    // What a workload holds may have files to remove.
+    drop(workload);
+    sys::exit_now(0)
+}
+
+/// Runs the workload up to that many iterations.
+fn iterate(
+    workload: &mut Workload,
+    done: &mut u64,
+    until: u64,
+    progress: &Progress,
+) -> Result<(), String> {
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        while *done < until {
+            workload(*done)?;
+            *done += 1;
+            progress.set(*done);
+        }
+        Ok(())
+    }));
+    match ran {
+        Ok(outcome) => outcome.map_err(|message: String| format!("returned an error: {message}")),
+        Err(panic) => Err(panic_message(&*panic)),
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a value that is no text");
+    match PANIC_LOCATION.lock().ok().and_then(|mut location| location.take()) {
+        Some(location) => format!("panicked at {location}: {text}"),
+        None => format!("panicked: {text}"),
+    }
+}
+
+/// What one sampled small object adds to `stats.allocated`, in bytes: nothing in
+/// jemalloc 5.3.1, a page-aligned 16 KiB in 5.3.0.
+fn calibrate() -> Option<i64> {
+    const OBJECTS: usize = 64;
+    let mut objects: [Option<Box<[u8; canary::BYTES]>>; OBJECTS] = [const { None }; OBJECTS];
+    let before = jemalloc::stats_allocated().ok()?;
+    for object in &mut objects {
+        *object = Some(std::hint::black_box(Box::new([0; canary::BYTES])));
+    }
+    let after = jemalloc::stats_allocated().ok()?;
+    std::hint::black_box(&objects);
+    let grown = i64::try_from(after).ok()? - i64::try_from(before).ok()?;
+    Some(grown.max(0) / i64::try_from(OBJECTS).ok()?)
+}

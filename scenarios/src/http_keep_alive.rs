@@ -1,0 +1,84 @@
+//! An HTTP server (`axum`) and a client (`hyper`) that talk over one connection.
+//!
+//! What could leak: per request, the body that is read only in part, the headers
+//! in the connection's buffer, the response that waits in a pipeline; per
+//! connection, buffers that grow to the largest message and keep that size.
+//!
+//! Healthy: one connection, bodies of at most 256 bytes, and the whole answer is
+//! read before the next request.
+
+use anyhow::{Context, ensure};
+use axum::Router;
+use axum::routing::post;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::SendRequest;
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use plimsoll::Scenario;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
+
+use crate::random::{every, random};
+
+/// A request to the echo route, and every eighth time one that finds no route.
+pub fn http_keep_alive() -> Scenario {
+    Scenario::new("http_keep_alive", || {
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .expect("a tokio runtime with a poller starts");
+        let mut client = runtime
+            .block_on(connected())
+            .expect("a server on a loopback port is reached");
+        move |i: u64| runtime.block_on(exchange(&mut client, i))
+    })
+}
+
+/// Starts the server, and a connection to it.
+async fn connected() -> anyhow::Result<SendRequest<Full<Bytes>>> {
+    let listener = TcpListener::bind("127.0.0.1:0")
+        .await
+        .context("no loopback port")?;
+    let address = listener.local_addr()?;
+    let routes = Router::new().route("/echo", post(async |body: Bytes| body));
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    let stream = TcpStream::connect(address)
+        .await
+        .context("the server is not there")?;
+    let (client, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+async fn exchange(client: &mut SendRequest<Full<Bytes>>, i: u64) -> anyhow::Result<()> {
+    static BODY: [u8; 256] = [b'x'; 256];
+    let [length, ..] = random(i).to_le_bytes();
+    let sent = Bytes::from_static(&BODY[..usize::from(length)]);
+    let (path, expected) = if every(8, i) {
+        ("/none", StatusCode::NOT_FOUND)
+    } else {
+        ("/echo", StatusCode::OK)
+    };
+    let request = Request::post(path)
+        .header("host", "localhost")
+        .body(Full::new(sent.clone()))?;
+    client.ready().await.context("the connection was closed")?;
+    let response = client.send_request(request).await.context("no response")?;
+    ensure!(
+        response.status() == expected,
+        "{path} answered {}",
+        response.status()
+    );
+    let received = response
+        .into_body()
+        .collect()
+        .await
+        .context("a response cut short")?
+        .to_bytes();
+    ensure!(
+        expected != StatusCode::OK || received == sent,
+        "the echo differs"
+    );
+    Ok(())
+}

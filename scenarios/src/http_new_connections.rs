@@ -1,0 +1,81 @@
+//! An HTTP server and a client (`hyper`) with a new connection for every request.
+//!
+//! What could leak: everything that belongs to a connection: its socket, its
+//! task on either side, its read buffer, its half-closed state. A server that
+//! keeps a list of its connections has to strike them out.
+//!
+//! Healthy: both tasks of a connection have ended in its iteration. At some
+//! thousand connections a second loopback ports are used again after a second
+//! (`tcp_tw_reuse`), long before they run out.
+
+use anyhow::{Context, ensure};
+use http_body_util::{BodyExt, Empty, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use plimsoll::Scenario;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
+
+/// Connects, accepts, asks, answers, and closes on both sides.
+pub fn http_new_connections() -> Scenario {
+    Scenario::new("http_new_connections", || {
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .expect("a tokio runtime with a poller starts");
+        let listener = runtime
+            .block_on(TcpListener::bind("127.0.0.1:0"))
+            .expect("there is a loopback port to listen on");
+        move |_: u64| runtime.block_on(connection(&listener))
+    })
+}
+
+async fn connection(listener: &TcpListener) -> anyhow::Result<()> {
+    let address = listener.local_addr()?;
+    let client = TcpStream::connect(address)
+        .await
+        .context("the server is not there")?;
+    let (server, _) = listener
+        .accept()
+        .await
+        .context("the connection did not arrive")?;
+    let server = tokio::spawn(
+        hyper::server::conn::http1::Builder::new()
+            .serve_connection(TokioIo::new(server), service_fn(answer)),
+    );
+    let (mut requests, client) =
+        hyper::client::conn::http1::handshake(TokioIo::new(client)).await?;
+    let client = tokio::spawn(client);
+
+    let request = Request::get("/")
+        .header("host", "localhost")
+        .header("connection", "close")
+        .body(Empty::<Bytes>::new())?;
+    let response = requests
+        .send_request(request)
+        .await
+        .context("no response")?;
+    ensure!(
+        response.status() == StatusCode::OK,
+        "the server answered {}",
+        response.status()
+    );
+    let body = response
+        .into_body()
+        .collect()
+        .await
+        .context("a response cut short")?;
+    ensure!(body.to_bytes() == "hello", "a wrong answer");
+
+    drop(requests);
+    client
+        .await?
+        .context("the client's side of the connection")?;
+    server.await?.context("the server's side of the connection")
+}
+
+async fn answer(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+    Ok(Response::new(Full::from("hello")))
+}

@@ -1,0 +1,36 @@
+//! An interner (`lasso`) that is fed the path of every request.
+//!
+//! **Known to grow.** An interner gives out small numbers for strings, and a
+//! number has to mean its string for as long as the interner lives: nothing can
+//! be taken out of it. The text of new strings goes into an arena, whose blocks
+//! double; the table of strings and the map from string to number double as
+//! well. None of this is seen as one object an iteration: it grows in steps.
+//!
+//! Paths that hold an order's number are new ones each time. Agreed to, with the
+//! reason, in `baselines/lasso_paths.toml`.
+
+use anyhow::{Context, ensure};
+use lasso::Rodeo;
+use plimsoll::Scenario;
+
+/// Interns a path that is new, and one that is not.
+pub fn lasso_paths() -> Scenario {
+    Scenario::new("lasso_paths", || {
+        let mut paths = Rodeo::default();
+        move |i: u64| -> anyhow::Result<()> {
+            let path = format!("/orders/{i:08}");
+            let key = paths
+                .try_get_or_intern(&path)
+                .context("the interner is full")?;
+            ensure!(paths.resolve(&key) == path, "the key means another path");
+            let known = paths
+                .try_get_or_intern("/login")
+                .context("the interner is full")?;
+            ensure!(
+                paths.resolve(&known) == "/login",
+                "the key means another path"
+            );
+            Ok(())
+        }
+    })
+}

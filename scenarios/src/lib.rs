@@ -1,0 +1,52 @@
+//! Workloads on real crates that plimsoll measures: one file each.
+//!
+//! Every file says what the workload is, what could leak in it, and why it is
+//! healthy, or what is known to grow. `tests/leaks.rs` lists them all; what is
+//! agreed to grow stands in `baselines/`.
+//!
+//! What an iteration does depends on its number alone, it allocates some twenty
+//! times at most, and whatever it starts has ended with it where a user's
+//! program could wait for that. Caches are full long before 4,000 iterations:
+//! one that still fills looks like a leak.
+
+mod random;
+
+mod connection_pool;
+mod dashmap_sessions;
+mod hashbrown_occupancy;
+mod http_keep_alive;
+mod http_new_connections;
+mod json_round_trip;
+mod lasso_paths;
+mod lru_churn;
+mod metrics_recorder;
+mod moka_churn;
+mod plimsoll_dump;
+mod prometheus_customers;
+mod rayon_sort;
+mod regex_threads;
+mod rusqlite_statements;
+mod thread_locals;
+mod tokio_pipeline;
+mod tokio_tasks;
+mod tracing_spans;
+
+pub use connection_pool::connection_pool;
+pub use dashmap_sessions::dashmap_sessions;
+pub use hashbrown_occupancy::hashbrown_occupancy;
+pub use http_keep_alive::http_keep_alive;
+pub use http_new_connections::http_new_connections;
+pub use json_round_trip::json_round_trip;
+pub use lasso_paths::lasso_paths;
+pub use lru_churn::lru_churn;
+pub use metrics_recorder::metrics_recorder;
+pub use moka_churn::moka_churn;
+pub use plimsoll_dump::plimsoll_dump;
+pub use prometheus_customers::prometheus_customers;
+pub use rayon_sort::rayon_sort;
+pub use regex_threads::regex_threads;
+pub use rusqlite_statements::rusqlite_statements;
+pub use thread_locals::thread_locals;
+pub use tokio_pipeline::tokio_pipeline;
+pub use tokio_tasks::tokio_tasks;
+pub use tracing_spans::tracing_spans;

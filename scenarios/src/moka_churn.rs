@@ -1,0 +1,34 @@
+//! A concurrent cache (`moka`) of sessions, far smaller than the number of users.
+//!
+//! What could leak: `moka` decides late. Reads and writes are logged, the log is
+//! applied by whichever thread comes by, and evicted entries wait for
+//! `crossbeam-epoch` before they are freed. An entry that is lost between the
+//! map, the log, and the queues stays for ever.
+//!
+//! Healthy, but not flat: at most 256 entries plus what the log and the epochs
+//! hold, which goes up and down from iteration to iteration. The crate is asked
+//! for nothing a service would not ask for, so `run_pending_tasks` is not called.
+
+use std::sync::Arc;
+
+use moka::sync::Cache;
+use plimsoll::Scenario;
+
+use crate::random::{every, random};
+
+/// Lookups of popular and unpopular users, each loading what is not there.
+pub fn moka_churn() -> Scenario {
+    Scenario::new("moka_churn", || {
+        let sessions: Cache<u64, Arc<[u8]>> = Cache::new(256);
+        move |i: u64| {
+            // Half of the lookups go to 128 users, the others to 100,000.
+            let popular = random(i).is_multiple_of(2);
+            let user = random(i ^ 0x5e55) % if popular { 128 } else { 100_000 };
+            let session = sessions.get_with(user, || Arc::from([0_u8; 120].as_slice()));
+            debug_assert_eq!(session.len(), 120);
+            if every(16, i) {
+                sessions.invalidate(&user);
+            }
+        }
+    })
+}

@@ -1,0 +1,80 @@
+//! plimsoll itself (`plimsoll-core`): two heap dumps parsed, compared and folded.
+//!
+//! What could leak: nothing should. The values of `plimsoll-core` own what they
+//! hold, and a service that watches its own heap with them parses dump after
+//! dump. An error path is taken as well: a dump that is cut short is refused.
+//!
+//! Healthy: nothing lives longer than its iteration.
+
+use anyhow::ensure;
+use plimsoll::Scenario;
+use plimsoll_core::dump::HeapDump;
+use plimsoll_core::fold::{Folder, Normalization};
+use plimsoll_core::growth::Growth;
+use plimsoll_core::{
+    Avma, Law, Series, SourceFrame, SymbolTable, SymbolTableBuilder, Tally, ladder,
+};
+
+/// Parses a rung's dump, folds its stacks, and judges a series of levels.
+pub fn plimsoll_dump() -> Scenario {
+    Scenario::new("plimsoll_dump", || {
+        let folder = Folder::new(&symbols(), &Normalization::default());
+        let iterations: Vec<u64> = (0..24).map(ladder::rung).collect();
+        move |i: u64| -> anyhow::Result<()> {
+            let objects = i % 1_000 + 1;
+            let text = dump(objects);
+            let dump = HeapDump::parse(text.as_bytes())?;
+            ensure!(
+                dump.inuse().objects == objects,
+                "{} objects live",
+                dump.inuse().objects
+            );
+            for record in dump.records() {
+                ensure!(
+                    !folder.fold(record.stack).stack.frames().is_empty(),
+                    "an empty stack"
+                );
+            }
+            let cut = &text.as_bytes()[..text.len() / 2];
+            ensure!(HeapDump::parse(cut).is_err(), "half a dump was read");
+
+            let levels = iterations.iter().map(|&n| at(objects * n)).collect();
+            let law = Growth::of(&iterations, &Series::new(levels)).law();
+            ensure!(
+                law == Law::Linear,
+                "a leak of one object an iteration is {law:?}"
+            );
+            Ok(())
+        }
+    })
+}
+
+/// What 0x1000 and above resolve to.
+fn symbols() -> SymbolTable {
+    let mut table = SymbolTableBuilder::new();
+    for (address, function) in [(0x1000, "alloc::vec::Vec<u8>::push"), (0x2000, "app::fill")] {
+        let frame = SourceFrame {
+            function: function.to_owned(),
+            file: None,
+            line: None,
+        };
+        table.insert(Avma(address), vec![frame]);
+    }
+    table.build()
+}
+
+/// A dump with so many live objects on the first of its two stacks.
+fn dump(objects: u64) -> String {
+    let counts = format!("{objects}: {} [{objects}: {}]", 32 * objects, 32 * objects);
+    format!(
+        "heap_v2/1\n  t*: {counts}\n@ 0x1000 0x2000\n  t*: {counts}\n\
+         @ 0x1004 0x3000\n  t*: 0: 0 [0: 0]\n\nMAPPED_LIBRARIES:\n"
+    )
+}
+
+fn at(objects: u64) -> Tally {
+    Tally {
+        objects,
+        bytes: 32 * objects,
+    }
+}

@@ -1,0 +1,44 @@
+//! Parallel iterators (`rayon`) on a pool of two threads.
+//!
+//! What could leak: jobs are on the caller's stack and in a deque whose buffer
+//! grows to the deepest recursion; what comes from outside goes through a queue
+//! of linked blocks; old buffers wait for `crossbeam-epoch`. A result that is
+//! collected in pieces has to free the pieces when one of them fails.
+//!
+//! Healthy: the same small input sizes again and again.
+
+use anyhow::ensure;
+use plimsoll::Scenario;
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
+
+use crate::random::{every, random};
+
+/// Maps and sorts 64 numbers; every eighth time the map fails in the middle.
+pub fn rayon_sort() -> Scenario {
+    Scenario::new("rayon_sort", || {
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(2)
+            .build()
+            .expect("a pool of two threads starts");
+        move |i: u64| pool.install(|| map_and_sort(i))
+    })
+}
+
+fn map_and_sort(i: u64) -> anyhow::Result<()> {
+    let mut numbers: Vec<u64> = (0..64)
+        .into_par_iter()
+        .with_min_len(16)
+        .map(|k| random(64 * i + k))
+        .collect();
+    numbers.par_sort_unstable();
+    ensure!(numbers.is_sorted(), "not sorted");
+    if every(8, i) {
+        let odd: Result<Vec<Box<u64>>, u64> = (0..8)
+            .into_par_iter()
+            .map(|k| if k == 5 { Err(k) } else { Ok(Box::new(k)) })
+            .collect();
+        ensure!(odd == Err(5), "the failure was lost");
+    }
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! Tasks (`tokio`) spawned for one piece of work: fan out, fan in, and abort.
+//!
+//! What could leak: a task is one allocation that the runtime, its handle and
+//! its wakers share; it is freed when the last of them lets go, also when it is
+//! aborted while it waits, and when its handle is dropped unread. An unbounded
+//! channel whose receiver goes first still owns what is in it.
+//!
+//! Healthy: every task has ended, and is seen to have ended, in its iteration.
+
+use anyhow::{Context, ensure};
+use plimsoll::Scenario;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+
+use crate::random::every;
+
+/// Two producers into one unbounded channel, and every fourth time a task that
+/// waits for ever and is aborted.
+pub fn tokio_tasks() -> Scenario {
+    Scenario::new("tokio_tasks", || {
+        let runtime: Runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .build()
+            .expect("a tokio runtime with two workers starts");
+        move |i: u64| runtime.block_on(fan(i))
+    })
+}
+
+async fn fan(i: u64) -> anyhow::Result<()> {
+    let (results, mut collected) = mpsc::unbounded_channel();
+    let producers = [0, 1].map(|part| {
+        let results = results.clone();
+        tokio::spawn(async move { results.send(vec![i; 4 + part]).is_ok() })
+    });
+    drop(results);
+    let mut numbers = 0;
+    while let Some(part) = collected.recv().await {
+        numbers += part.len();
+    }
+    ensure!(numbers == 9, "the producers sent {numbers} numbers, not 9");
+    for producer in producers {
+        ensure!(
+            producer.await.context("a producer panicked")?,
+            "the collector was gone"
+        );
+    }
+    if every(4, i) {
+        let waiting = tokio::spawn(std::future::pending::<()>());
+        waiting.abort();
+        let end = waiting.await;
+        ensure!(
+            end.is_err_and(|end| end.is_cancelled()),
+            "an aborted task ran to its end"
+        );
+    }
+    Ok(())
+}

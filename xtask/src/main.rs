@@ -1,0 +1,51 @@
+//! Chores of this repository: `cargo xtask …`.
+#![forbid(unsafe_code)]
+
+mod zoo;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Chores of this repository.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Zoo(zoo::Args),
+}
+
+/// What cannot be meant as it stands: a flag, a folder, a manifest.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let Command::Zoo(args) = Cli::parse().command;
+    match zoo::run(&args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(err) => {
+            // Not `eprintln!`, which panics where standard error is closed.
+            let _ = writeln!(std::io::stderr(), "error: {err:#}");
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

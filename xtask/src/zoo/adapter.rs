@@ -1,0 +1,290 @@
+//! Writes the package that runs one case under plimsoll.
+//!
+//! ```text
+//! <work>/<id>-<variant>/
+//!   Cargo.toml        depends on the case and on plimsoll, by path
+//!   Cargo.lock        the case's `adapter.lock`, to which cargo adds what is ours
+//!   plimsoll.toml     empty: neither this repository's settings …
+//!   baselines/        … nor its allowances are for the zoo
+//!   tests/leaks.rs    the case's workload as a scenario
+//! ```
+//!
+//! Nothing is written to the zoo. A file is written only where it changes, so
+//! that cargo builds again only what did.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use plimsoll_core::layout;
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
+
+use super::manifest::{Case, Variant};
+
+/// Where things are.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    /// The zoo, absolute.
+    pub(super) zoo: PathBuf,
+    /// The crate `plimsoll` of this repository.
+    pub(super) plimsoll: PathBuf,
+    /// For the adapters.
+    pub(super) work: PathBuf,
+}
+
+/// A package that runs one variant of a case.
+#[derive(Clone, Debug)]
+pub(super) struct Adapter {
+    pub(super) dir: PathBuf,
+    pub(super) package: String,
+    pub(super) scenario: String,
+}
+
+/// The name of the test target in every adapter.
+pub(super) const TEST: &str = "leaks";
+
+/// Writes the adapter of one variant.
+pub(super) fn write(places: &Places, case: &Case, variant: Variant) -> anyhow::Result<Adapter> {
+    let name = format!("{}-{}", case.id, variant.as_str());
+    let source = places.zoo.join(&case.dir).join(variant.as_str());
+    let adapter = Adapter {
+        dir: places.work.join(&name),
+        package: format!("zoo-{name}"),
+        scenario: scenario_name(&case.id),
+    };
+    let depends_on = package_name(&source.join("Cargo.toml"))?;
+
+    fs::create_dir_all(adapter.dir.join("tests"))
+        .and_then(|()| fs::create_dir_all(adapter.dir.join(layout::BASELINES)))
+        .with_context(|| adapter.dir.display().to_string())?;
+    let manifest = manifest(&adapter, &depends_on, &source, &places.plimsoll)?;
+    update(&adapter.dir.join("Cargo.toml"), &manifest)?;
+    update(&adapter.dir.join(layout::SETTINGS), "")?;
+    update(
+        &adapter.dir.join("tests/leaks.rs"),
+        &test(&adapter.scenario),
+    )?;
+    lock(&source.join("adapter.lock"), &adapter.dir)?;
+    Ok(adapter)
+}
+
+/// A case's id as a scenario may be called.
+fn scenario_name(id: &str) -> String {
+    // An id has nothing that a scenario's name may not have, but for its start.
+    match id.strip_prefix('-') {
+        Some(rest) => format!("_{rest}"),
+        None => id.to_owned(),
+    }
+}
+
+fn package_name(manifest: &Path) -> anyhow::Result<String> {
+    let at = || manifest.display().to_string();
+    let text = fs::read_to_string(manifest).with_context(at)?;
+    let document: DocumentMut = text.parse().with_context(at)?;
+    let name = document
+        .get("package")
+        .and_then(|package| package.get("name"))
+        .and_then(Item::as_str);
+    Ok(name
+        .with_context(|| format!("{}: expected `package.name`, found none", at()))?
+        .to_owned())
+}
+
+fn manifest(
+    adapter: &Adapter,
+    depends_on: &str,
+    case: &Path,
+    plimsoll: &Path,
+) -> anyhow::Result<String> {
+    let mut package = Table::new();
+    package["name"] = value(&adapter.package);
+    package["version"] = value("0.0.0");
+    package["edition"] = value("2024");
+    package["publish"] = value(false);
+
+    let mut test = Table::new();
+    test["name"] = value(TEST);
+    test["harness"] = value(false);
+    let mut tests = toml_edit::ArrayOfTables::new();
+    tests.push(test);
+
+    let mut dependencies = Table::new();
+    let mut dependency = InlineTable::new();
+    dependency.insert("package", depends_on.into());
+    dependency.insert("path", text(case)?.into());
+    dependencies["case"] = value(dependency);
+    let mut dependency = InlineTable::new();
+    dependency.insert("path", text(plimsoll)?.into());
+    dependencies["plimsoll"] = value(dependency);
+
+    let mut lines_only = Table::new();
+    lines_only["debug"] = value("line-tables-only");
+    let mut profile = Table::new();
+    profile.set_implicit(true);
+    profile["release"] = Item::Table(lines_only);
+
+    // Of its own, although it lies below that of this repository.
+    let mut workspace = Table::new();
+    workspace["members"] = value(Array::from_iter(["."]));
+    workspace["resolver"] = value("3");
+
+    let mut document = DocumentMut::new();
+    document["package"] = Item::Table(package);
+    document["test"] = Item::ArrayOfTables(tests);
+    document["dependencies"] = Item::Table(dependencies);
+    document["profile"] = Item::Table(profile);
+    document["workspace"] = Item::Table(workspace);
+    Ok(document.to_string())
+}
+
+fn text(path: &Path) -> anyhow::Result<&str> {
+    path.to_str()
+        .with_context(|| format!("{}: a manifest needs UTF-8", path.display()))
+}
+
+fn test(scenario: &str) -> String {
+    format!(
+        "\
+use plimsoll::Scenario;
+
+fn scenario() -> Scenario {{
+    Scenario::new({scenario:?}, || {{
+        case::setup();
+        |i: u64| case::iteration(i)
+    }})
+}}
+
+plimsoll::main!(scenario());
+"
+    )
+}
+
+/// Puts the case's lock file in place, unless what is there was made from it.
+fn lock(measured: &Path, dir: &Path) -> anyhow::Result<()> {
+    let (ours, made_from) = (dir.join("Cargo.lock"), dir.join("adapter.lock"));
+    let text = match fs::read_to_string(measured) {
+        Ok(text) => text,
+        Err(err) if err.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(err) => bail!("{}: {err}", measured.display()),
+    };
+    let same = fs::read_to_string(&made_from).is_ok_and(|before| before == text);
+    if !(same && ours.exists()) {
+        update(&ours, &text)?;
+        update(&made_from, &text)?;
+    }
+    Ok(())
+}
+
+fn update(path: &Path, text: &str) -> anyhow::Result<()> {
+    if fs::read(path).is_ok_and(|before| before == text.as_bytes()) {
+        return Ok(());
+    }
+    fs::write(path, text).with_context(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::super::manifest::Expected;
+    use super::*;
+
+    fn zoo() -> (tempfile::TempDir, Places, Case) {
+        let dir = tempfile::tempdir().unwrap();
+        let places = Places {
+            zoo: dir.path().join("zoo"),
+            plimsoll: "/repository/harness/measure".into(),
+            work: dir.path().join("work"),
+        };
+        let case = Case {
+            id: "a-b".to_owned(),
+            dir: "cases/a-b".into(),
+            culprit: Some("a::b".to_owned()),
+            variants: vec![(Variant::Leaky, Expected::Flag)],
+        };
+        let source = places.zoo.join("cases/a-b/leaky");
+        fs::create_dir_all(&source).unwrap();
+        fs::write(
+            source.join("Cargo.toml"),
+            "[package]\nname = \"a-b-leaky\"\n",
+        )
+        .unwrap();
+        fs::write(source.join("adapter.lock"), "version = 4\n").unwrap();
+        (dir, places, case)
+    }
+
+    #[test]
+    fn a_package_of_its_own() {
+        let (dir, places, case) = zoo();
+        let adapter = write(&places, &case, Variant::Leaky).unwrap();
+        let read = |name: &str| fs::read_to_string(adapter.dir.join(name)).unwrap();
+        let root = dir.path().to_str().unwrap();
+        assert_snapshot!(read("Cargo.toml").replace(root, ""), @r#"
+        [package]
+        name = "zoo-a-b-leaky"
+        version = "0.0.0"
+        edition = "2024"
+        publish = false
+
+        [[test]]
+        name = "leaks"
+        harness = false
+
+        [dependencies]
+        case = { package = "a-b-leaky", path = "/zoo/cases/a-b/leaky" }
+        plimsoll = { path = "/repository/harness/measure" }
+
+        [profile.release]
+        debug = "line-tables-only"
+
+        [workspace]
+        members = ["."]
+        resolver = "3"
+        "#);
+        assert_snapshot!(read("tests/leaks.rs"), @r#"
+        use plimsoll::Scenario;
+
+        fn scenario() -> Scenario {
+            Scenario::new("a-b", || {
+                case::setup();
+                |i: u64| case::iteration(i)
+            })
+        }
+
+        plimsoll::main!(scenario());
+        "#);
+        assert_eq!(read("Cargo.lock"), "version = 4\n");
+    }
+
+    #[test]
+    fn what_cargo_added_to_the_lock_stays_until_the_case_has_another() {
+        let (_dir, places, case) = zoo();
+        let adapter = write(&places, &case, Variant::Leaky).unwrap();
+        let ours = adapter.dir.join("Cargo.lock");
+        fs::write(&ours, "version = 4\n# and ours\n").unwrap();
+        write(&places, &case, Variant::Leaky).unwrap();
+        assert_eq!(
+            fs::read_to_string(&ours).unwrap(),
+            "version = 4\n# and ours\n"
+        );
+
+        let measured = places.zoo.join("cases/a-b/leaky/adapter.lock");
+        fs::write(measured, "version = 4\n# newer\n").unwrap();
+        write(&places, &case, Variant::Leaky).unwrap();
+        assert_eq!(fs::read_to_string(&ours).unwrap(), "version = 4\n# newer\n");
+    }
+
+    #[test]
+    fn every_id_gives_a_legal_scenario() {
+        for id in ["a", "-a", "_a", "A-1_b", &"x".repeat(80)] {
+            assert!(layout::valid_scenario_name(&scenario_name(id)), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_case_that_is_not_there() {
+        let (_dir, places, case) = zoo();
+        assert!(write(&places, &case, Variant::Fixed).is_err());
+    }
+}

@@ -1,0 +1,187 @@
+//! Builds an adapter with cargo, all of them in one target directory, so that
+//! plimsoll and jemalloc are built once.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::adapter::{Adapter, TEST};
+
+/// Lines of cargo's that a row keeps of a build that failed.
+const MAX_ERROR_LINES: usize = 40;
+
+/// A test that can be run.
+#[derive(Clone, Debug)]
+pub(super) struct Built {
+    pub(super) executable: PathBuf,
+    /// Folders with shared libraries, as `cargo test` would set them.
+    pub(super) libraries: Vec<PathBuf>,
+    pub(super) took: Duration,
+    /// What a reader of the table should know.
+    pub(super) note: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Profile {
+    Debug,
+    Release,
+}
+
+impl Profile {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Profile::Debug => "debug",
+            Profile::Release => "release",
+        }
+    }
+}
+
+pub(super) fn cargo() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// Builds the test; the error is the end of what cargo said.
+pub(super) fn build(
+    adapter: &Adapter,
+    target_dir: &Path,
+    profile: Profile,
+) -> Result<Built, String> {
+    let started = Instant::now();
+    let mut note = None;
+    let mut messages = test_no_run(adapter, target_dir, profile);
+    if let Err(said) = &messages
+        && said.contains("failed to select a version")
+    {
+        // One of our dependencies needs a newer one than the case has locked.
+        // The crate that is tested stays, because its version is exact.
+        match std::fs::remove_file(adapter.dir.join("Cargo.lock")) {
+            Ok(()) => {
+                note = Some("its lock file was left out: ours does not go with it".to_owned());
+                messages = test_no_run(adapter, target_dir, profile);
+            }
+            Err(err) => return Err(format!("Cargo.lock: {err}\n{said}")),
+        }
+    }
+    let (executable, mut libraries) = read(&messages?)?;
+    // Folders outside are for the linker alone, as cargo has it.
+    libraries.retain(|library| library.starts_with(target_dir));
+    if let Some(dir) = executable.parent() {
+        libraries.push(dir.to_owned());
+    }
+    Ok(Built {
+        executable,
+        libraries,
+        took: started.elapsed(),
+        note,
+    })
+}
+
+fn test_no_run(adapter: &Adapter, target_dir: &Path, profile: Profile) -> Result<Vec<u8>, String> {
+    let mut command = Command::new(cargo());
+    command
+        .args(["test", "--no-run", "--test", TEST])
+        .args(["--message-format", "json-render-diagnostics"])
+        .current_dir(&adapter.dir)
+        .env("CARGO_TARGET_DIR", target_dir)
+        .env("CARGO_TERM_COLOR", "never")
+        .env("CARGO_TERM_PROGRESS_WHEN", "never")
+        .stdin(Stdio::null());
+    if profile == Profile::Release {
+        command.arg("--release");
+    }
+    let output = command
+        .output()
+        .map_err(|err| format!("cargo did not start: {err}"))?;
+    if !output.status.success() {
+        return Err(tail(&String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(output.stdout)
+}
+
+/// The test's executable, and the folders in which build scripts put libraries.
+fn read(messages: &[u8]) -> Result<(PathBuf, Vec<PathBuf>), String> {
+    let mut executable = None;
+    let mut libraries = Vec::new();
+    for message in messages
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        let Ok(message) = serde_json::from_slice::<Value>(message) else {
+            continue;
+        };
+        match message["reason"].as_str() {
+            Some("compiler-artifact") if message["target"]["name"] == TEST => {
+                executable = message["executable"]
+                    .as_str()
+                    .map(PathBuf::from)
+                    .or(executable);
+            }
+            Some("build-script-executed") => {
+                let paths = message["linked_paths"].as_array().into_iter().flatten();
+                for path in paths.filter_map(Value::as_str) {
+                    // `native=/folder`, or the folder alone.
+                    let dir = path.split_once('=').map_or(path, |(_, dir)| dir);
+                    libraries.push(PathBuf::from(dir));
+                }
+            }
+            _ => {}
+        }
+    }
+    match executable {
+        Some(executable) => Ok((executable, libraries)),
+        None => Err("cargo built no test".to_owned()),
+    }
+}
+
+/// From the first error on, as far as a reader will go.
+fn tail(said: &str) -> String {
+    let lines: Vec<&str> = said.trim_end().lines().collect();
+    let from = lines
+        .iter()
+        .position(|line| line.starts_with("error"))
+        .unwrap_or(0);
+    let mut kept = lines[from..].to_vec();
+    if kept.len() > MAX_ERROR_LINES {
+        kept.truncate(MAX_ERROR_LINES);
+        kept.push("…");
+    }
+    kept.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    #[test]
+    fn messages_of_cargo() {
+        let messages = br#"
+{"reason":"compiler-artifact","target":{"name":"case"},"executable":null}
+{"reason":"build-script-executed","linked_paths":["native=/t/out","/t/other"]}
+not json
+{"reason":"compiler-artifact","target":{"name":"leaks"},"executable":"/t/leaks-1"}
+{"reason":"build-finished","success":true}
+"#;
+        let (executable, libraries) = read(messages).unwrap();
+        assert_eq!(executable, Path::new("/t/leaks-1"));
+        assert_eq!(libraries, [Path::new("/t/out"), Path::new("/t/other")]);
+        assert!(read(b"").is_err());
+    }
+
+    #[test]
+    fn the_error_begins_at_the_first() {
+        assert_snapshot!(tail("   Compiling a\nerror[E0425]: no `x`\n --> a.rs\n\nerror: 1\n"), @r"
+        error[E0425]: no `x`
+         --> a.rs
+
+        error: 1
+        ");
+        let long = tail(&"error\n".repeat(100));
+        assert_eq!(long.lines().count(), MAX_ERROR_LINES + 1);
+    }
+}

@@ -1,0 +1,414 @@
+//! Runs a zoo: published leaks that have to be flagged with their culprit named,
+//! fixed versions and controls that have to pass.
+//!
+//! ```text
+//! DIR/cases.toml ── manifest ──► Case          what there is and what is expected
+//! Case           ── adapter ───► a package     in the target directory, under zoo/
+//! package        ── build ─────► Built         one after another: cargo uses all cores
+//! Built          ── run ───────► Run           side by side, through the real front
+//! Run            ── outcome ───► right or not
+//! Outcome        ── table ─────► text, JSON
+//! ```
+//!
+//! Everything is built before the first test is run, because a compiler beside
+//! a test would take from its time budget.
+
+mod adapter;
+mod build;
+mod glob;
+mod manifest;
+mod outcome;
+mod run;
+mod table;
+
+use std::collections::VecDeque;
+use std::env;
+use std::fs;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use serde_json::Value;
+
+use adapter::{Adapter, Places};
+use build::{Built, Profile};
+use manifest::{Case, Expected, Variant};
+use outcome::Outcome;
+use run::Run;
+
+const STATUSES: &str = "\
+Exit status:
+  0  every row is right
+  1  one is not: another verdict than expected, the culprit not named, not built
+  2  the command line, or the zoo, cannot be meant as it stands";
+
+/// Runs a zoo of published leaks, and says which verdicts are wrong
+///
+/// DIR has a cases.toml, and a package for each variant of each case; it is only
+/// read. Each is built into a test that runs it as a scenario. A leaky variant
+/// has to be regressed, with its culprit in the first three frames of one of the
+/// five findings that a failing test shows; any other has to be within.
+#[derive(Debug, clap::Args)]
+#[command(after_help = STATUSES)]
+pub(crate) struct Args {
+    /// The folder with the zoo's cases.toml
+    dir: PathBuf,
+
+    /// Only these cases, by id; `*` and `?` as in a shell
+    #[arg(long = "case", value_name = "ID")]
+    cases: Vec<String>,
+
+    /// Only these variants
+    #[arg(long = "variant", value_name = "VARIANT", value_enum)]
+    variants: Vec<Variant>,
+
+    /// Builds without optimisation, in place of the release profile
+    #[arg(long)]
+    debug: bool,
+
+    /// Tests that run side by side: as many as there are cores, unless set
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+
+    /// Time for each ladder, as `10s` or `500ms`, in place of the harness's own
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    budget: Option<Duration>,
+
+    /// Runs each so often, and demands the right verdict every time
+    #[arg(long, value_name = "N", default_value = "1")]
+    repeat: NonZeroUsize,
+
+    /// How to print it: `text` for people, `json` for programs
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// Copies what each run leaves (report, dumps, output) to a folder in this one
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let expected = || format!("expected a time such as `10s` or `500ms`, found `{text}`");
+    let unit = text
+        .find(|char: char| !char.is_ascii_digit())
+        .ok_or_else(expected)?;
+    let (number, unit) = text.split_at(unit);
+    let number: u64 = number.parse().map_err(|_| expected())?;
+    let milliseconds = match unit {
+        "ms" => Some(number),
+        "s" => number.checked_mul(1_000),
+        "m" | "min" => number.checked_mul(60_000),
+        _ => None,
+    };
+    // A day: what is longer is a slip of the finger, and does not overflow.
+    match milliseconds {
+        Some(milliseconds @ 1..=86_400_000) => Ok(Duration::from_millis(milliseconds)),
+        _ => Err(expected()),
+    }
+}
+
+/// One variant of a case, to be run.
+#[derive(Clone, Debug)]
+struct Job {
+    case: Case,
+    variant: Variant,
+    expected: Expected,
+}
+
+/// Whether every row is right.
+pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
+    let started = Instant::now();
+    let zoo = fs::canonicalize(&args.dir).with_context(|| args.dir.display().to_string())?;
+    let jobs = selected(&read_manifest(&zoo)?, args)?;
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let workspace = workspace.context("xtask is in no workspace")?;
+    let work = target_directory(workspace)?.join("zoo");
+    let places = Places {
+        zoo,
+        plimsoll: workspace.join("harness/measure"),
+        work,
+    };
+    let profile = if args.debug {
+        Profile::Debug
+    } else {
+        Profile::Release
+    };
+
+    let mut out = Out::new(args.format);
+    out.print(table::HEAD)?;
+    let (ready, mut outcomes) = build_all(&jobs, &places, profile, &mut out)?;
+    outcomes.extend(run_all(ready, args, &places, &mut out)?);
+    outcomes.sort_by_key(|(index, _)| *index);
+    let outcomes: Vec<Outcome> = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
+
+    out.print(&table::details(&outcomes))?;
+    out.print(&table::summary(
+        &outcomes,
+        profile,
+        started.elapsed().as_secs_f64(),
+    ))?;
+    if args.format == Format::Json {
+        write_out(&table::json(&outcomes, profile)?)?;
+    }
+    Ok(outcomes.iter().all(|outcome| outcome.wrong().is_none()))
+}
+
+fn read_manifest(zoo: &Path) -> anyhow::Result<Vec<Case>> {
+    let path = zoo.join("cases.toml");
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    manifest::parse(&text).with_context(|| path.display().to_string())
+}
+
+fn selected(cases: &[Case], args: &Args) -> anyhow::Result<Vec<Job>> {
+    for pattern in &args.cases {
+        if !cases.iter().any(|case| glob::matches(pattern, &case.id)) {
+            bail!("no case has an id like `{pattern}`");
+        }
+    }
+    let asked = |case: &&Case| {
+        let like = |pattern: &String| glob::matches(pattern, &case.id);
+        args.cases.is_empty() || args.cases.iter().any(like)
+    };
+    let mut jobs = Vec::new();
+    for case in cases.iter().filter(asked) {
+        for (variant, expected) in &case.variants {
+            if args.variants.is_empty() || args.variants.contains(variant) {
+                jobs.push(Job {
+                    case: case.clone(),
+                    variant: *variant,
+                    expected: *expected,
+                });
+            }
+        }
+    }
+    if jobs.is_empty() {
+        bail!("no case has a variant that was asked for");
+    }
+    Ok(jobs)
+}
+
+fn target_directory(workspace: &Path) -> anyhow::Result<PathBuf> {
+    let output = Command::new(build::cargo())
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(workspace)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cargo did not start")?;
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("`cargo metadata`")?;
+    let target = metadata["target_directory"].as_str();
+    Ok(target
+        .context("`cargo metadata` names no target directory")?
+        .into())
+}
+
+type Ready = (usize, Job, Adapter, Built);
+
+/// Builds one after another; what does not build is an outcome already.
+fn build_all(
+    jobs: &[Job],
+    places: &Places,
+    profile: Profile,
+    out: &mut Out,
+) -> anyhow::Result<(VecDeque<Ready>, Vec<(usize, Outcome)>)> {
+    let mut ready = VecDeque::new();
+    let mut failed = Vec::new();
+    for (index, job) in jobs.iter().enumerate() {
+        let (id, variant) = (&job.case.id, job.variant.as_str());
+        out.progress(&format!(
+            "building {} of {}: {id} {variant}",
+            index + 1,
+            jobs.len()
+        ));
+        let started = Instant::now();
+        let built = adapter::write(places, &job.case, job.variant)
+            .map_err(|err| format!("{err:#}"))
+            .and_then(|adapter| {
+                let built = build::build(&adapter, &shared_target(places), profile)?;
+                Ok((adapter, built))
+            });
+        match built {
+            Ok((adapter, built)) => ready.push_back((index, job.clone(), adapter, built)),
+            Err(said) => {
+                let outcome = job.clone().outcome(Err(said), started.elapsed(), None);
+                out.print(&table::row(&outcome))?;
+                failed.push((index, outcome));
+            }
+        }
+    }
+    Ok((ready, failed))
+}
+
+fn shared_target(places: &Places) -> PathBuf {
+    places.work.join("target")
+}
+
+/// Runs side by side, and prints each row as it is known.
+fn run_all(
+    ready: VecDeque<Ready>,
+    args: &Args,
+    places: &Places,
+    out: &mut Out,
+) -> anyhow::Result<Vec<(usize, Outcome)>> {
+    let all = ready.len();
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let workers = args.jobs.map_or(cores, NonZeroUsize::get).min(all);
+    let queue = Mutex::new(ready);
+    let (send, receive) = mpsc::channel();
+    let mut outcomes = Vec::new();
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            let (queue, send) = (&queue, send.clone());
+            scope.spawn(move || {
+                let next = || queue.lock().ok()?.pop_front();
+                while let Some((index, job, adapter, built)) = next() {
+                    let runs = repeat(&job, &adapter, &built, args, &shared_target(places));
+                    // Where nobody receives, a row could not be printed.
+                    if send.send((index, job, built, runs)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(send);
+        out.progress(&format!("running {all}, {workers} at a time"));
+        for (index, job, built, runs) in receive {
+            let outcome = job.outcome(Ok(runs?), built.took, built.note);
+            out.print(&table::row(&outcome))?;
+            outcomes.push((index, outcome));
+            out.progress(&format!(
+                "ran {} of {all}, {workers} at a time",
+                outcomes.len()
+            ));
+        }
+        anyhow::Ok(())
+    })?;
+    out.progress("");
+    Ok(outcomes)
+}
+
+/// One after another: they share the folder of their reports.
+fn repeat(
+    job: &Job,
+    adapter: &Adapter,
+    built: &Built,
+    args: &Args,
+    target_dir: &Path,
+) -> anyhow::Result<Vec<Run>> {
+    let mut runs = Vec::new();
+    for nth in 1..=args.repeat.get() {
+        let run = run::run(adapter, built, target_dir, args.budget);
+        if let Some(keep) = &args.keep {
+            let mut to = keep.join(format!("{}-{}", job.case.id, job.variant.as_str()));
+            if args.repeat.get() > 1 {
+                to.push(nth.to_string());
+            }
+            run::keep(adapter, &run, target_dir, &to).with_context(|| to.display().to_string())?;
+        }
+        runs.push(run);
+    }
+    Ok(runs)
+}
+
+impl Job {
+    fn outcome(
+        self,
+        runs: Result<Vec<Run>, String>,
+        build: Duration,
+        note: Option<String>,
+    ) -> Outcome {
+        let Job {
+            case,
+            variant,
+            expected,
+        } = self;
+        Outcome {
+            case,
+            variant,
+            expected,
+            runs,
+            build,
+            note,
+        }
+    }
+}
+
+/// The table on standard output, and on a terminal what is under way.
+struct Out {
+    format: Format,
+    progress: bool,
+}
+
+impl Out {
+    fn new(format: Format) -> Out {
+        Out {
+            format,
+            progress: io::stderr().is_terminal(),
+        }
+    }
+
+    /// Of the table; programs get theirs at the end.
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        if self.format == Format::Json {
+            return Ok(());
+        }
+        self.progress("");
+        write_out(text)
+    }
+
+    fn progress(&mut self, text: &str) {
+        if self.progress {
+            // Nothing is lost where it cannot be shown.
+            let _ = write!(io::stderr(), "\r\x1b[K{text}");
+        }
+    }
+}
+
+fn write_out(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        // A reader that has seen enough.
+        Err(err) if err.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        for (text, milliseconds) in [("10s", 10_000), ("500ms", 500), ("2m", 120_000)] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(milliseconds)));
+        }
+        for text in [
+            "",
+            "10",
+            "s",
+            "1h",
+            "0s",
+            "-1s",
+            "1.5s",
+            "99999999999999999999s",
+            "9999999m",
+        ] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! What a row of the table says, and whether it is right. Pure.
+
+use std::time::Duration;
+
+use plimsoll_core::Rate;
+use plimsoll_core::fold::normalize_frame;
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{Finding, Report, Subject};
+
+use super::manifest::{Case, Expected, Variant};
+use super::run::Run;
+
+/// As many findings a failing test shows.
+const SHOWN_FINDINGS: usize = 5;
+/// The culprit has to be among so many frames of one of them.
+const SHOWN_FRAMES: usize = 3;
+
+/// One variant of a case, after all of its runs.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    pub(super) case: Case,
+    pub(super) variant: Variant,
+    pub(super) expected: Expected,
+    /// Or cargo's errors, where it does not build.
+    pub(super) runs: Result<Vec<Run>, String>,
+    /// Of the build.
+    pub(super) build: Duration,
+    /// For people.
+    pub(super) note: Option<String>,
+}
+
+/// What a run blames.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Blamed {
+    /// The first frame shown, or the resource.
+    pub(super) what: String,
+    pub(super) rate: Rate,
+    /// Findings shown beside it, and not shown.
+    pub(super) others: usize,
+}
+
+impl Outcome {
+    /// Why this is not what the manifest expects; absent where it is.
+    pub(super) fn wrong(&self) -> Option<String> {
+        let runs = match &self.runs {
+            Ok(runs) => runs,
+            Err(_) => return Some("it does not build".to_owned()),
+        };
+        let why = |run| wrong(self.expected, self.case.culprit.as_deref(), run);
+        let wrong: Vec<String> = runs.iter().filter_map(why).collect();
+        match (wrong.first(), runs.len()) {
+            (None, 0) => Some("it was not run".to_owned()),
+            (None, _) => None,
+            (Some(first), 1) => Some(first.clone()),
+            (Some(first), all) => Some(format!("{} of {all} runs: {first}", wrong.len())),
+        }
+    }
+
+    /// The first run that is wrong, or the first.
+    pub(super) fn telling(&self) -> Option<&Run> {
+        let runs = self.runs.as_deref().ok()?;
+        let culprit = self.case.culprit.as_deref();
+        runs.iter()
+            .find(|run| wrong(self.expected, culprit, run).is_some())
+            .or(runs.first())
+    }
+
+    /// The verdict, or what there is in its place.
+    pub(super) fn verdict(&self) -> &'static str {
+        match (&self.runs, self.telling()) {
+            (Err(_), _) => "not built",
+            (Ok(_), None) => "not run",
+            (Ok(_), Some(run)) => match &run.report {
+                Ok(report) => report.verdict.as_str(),
+                Err(_) => "no report",
+            },
+        }
+    }
+
+    /// Of the longest run.
+    pub(super) fn took(&self) -> Duration {
+        let runs = self.runs.as_deref().unwrap_or_default();
+        runs.iter().map(|run| run.took).max().unwrap_or_default()
+    }
+}
+
+/// Why a run is not what is expected of it.
+fn wrong(expected: Expected, culprit: Option<&str>, run: &Run) -> Option<String> {
+    let report = match &run.report {
+        Ok(report) => report,
+        Err(why) => return Some(why.clone()),
+    };
+    if report.verdict != expected.verdict() {
+        return Some(format!(
+            "expected {}, found {}",
+            expected.verdict(),
+            report.verdict
+        ));
+    }
+    if run.passed != (report.verdict == Verdict::Within) {
+        let did = if run.passed { "passed" } else { "failed" };
+        return Some(format!("it is {}, but the test {did}", report.verdict));
+    }
+    let culprit = culprit.filter(|_| expected == Expected::Flag)?;
+    let named = shown(report)
+        .take(SHOWN_FINDINGS)
+        .any(|finding| names(finding, culprit));
+    (!named).then(|| {
+        format!("`{culprit}` is in none of the first {SHOWN_FRAMES} frames of what is shown")
+    })
+}
+
+/// What a failing test shows, in its order.
+fn shown(report: &Report) -> impl Iterator<Item = &Finding> {
+    report
+        .findings
+        .iter()
+        .filter(|finding| finding.verdict >= Verdict::Regressed)
+}
+
+fn names(finding: &Finding, culprit: &str) -> bool {
+    // Generic arguments, for one, are not shown.
+    let folded = normalize_frame(culprit);
+    finding.frames.iter().take(SHOWN_FRAMES).any(|frame| {
+        frame.function.contains(culprit) || (!folded.is_empty() && frame.function.contains(&folded))
+    })
+}
+
+/// What a report blames first; of one that blames nothing for certain, what it
+/// has doubts about.
+pub(super) fn blamed(report: &Report) -> Option<Blamed> {
+    let unsure = |finding: &&Finding| finding.verdict == Verdict::Inconclusive;
+    let first = shown(report)
+        .next()
+        .or_else(|| report.findings.iter().find(unsure))?;
+    let what = match (&first.subject, first.frames.first()) {
+        (Subject::Threads, _) => "threads".to_owned(),
+        (Subject::Descriptors, _) => "file descriptors".to_owned(),
+        (_, Some(frame)) => frame.function.clone(),
+        (_, None) => "no frame".to_owned(),
+    };
+    let alike = report
+        .findings
+        .iter()
+        .filter(|finding| finding.verdict == first.verdict);
+    Some(Blamed {
+        what,
+        rate: first.rate,
+        others: alike.count() - 1,
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use plimsoll_core::report::{Completeness, LadderEnd, Run as Identity, Standing, Threshold};
+    use plimsoll_core::{FoldedStack, Frame, Law};
+
+    use super::*;
+
+    fn report(verdict: Verdict, stacks: &[&[&str]]) -> Report {
+        let finding = |frames: &&[&str]| Finding {
+            verdict,
+            subject: Subject::Stack(FoldedStack(
+                frames.iter().rev().map(|&name| name.to_owned()).collect(),
+            )),
+            frames: frames
+                .iter()
+                .map(|&name| Frame {
+                    function: name.to_owned(),
+                    file: None,
+                    line: None,
+                })
+                .collect(),
+            rate: Rate {
+                objects: 1.0,
+                bytes: 304.0,
+            },
+            error: Rate::default(),
+            law: Law::Linear,
+            allowed: Rate::default(),
+            standing: Standing::New,
+            reason: None,
+            levels: Vec::new(),
+        };
+        Report {
+            run: Identity {
+                id: "1".to_owned(),
+                commit: None,
+                package: "zoo-a-leaky".to_owned(),
+                target: "leaks".to_owned(),
+                scenarios: vec!["a".to_owned()],
+                plimsoll: "0.1.0".to_owned(),
+                files: "target/plimsoll/zoo-a-leaky/leaks/a".to_owned(),
+                baseline: "baselines/a.toml".to_owned(),
+            },
+            scenario: "a".to_owned(),
+            verdict,
+            measured: None,
+            rungs: Vec::new(),
+            end: LadderEnd::Budget,
+            threshold: Threshold {
+                iterations: 1000,
+                coarsened: false,
+            },
+            visible: None,
+            findings: stacks.iter().map(finding).collect(),
+            checks: Vec::new(),
+            completeness: Completeness::default(),
+            failure: None,
+            notes: Vec::new(),
+            compared: None,
+            growth: Vec::new(),
+        }
+    }
+
+    pub(in super::super) fn ran(verdict: Verdict, stacks: &[&[&str]]) -> Run {
+        Run {
+            took: Duration::from_millis(10_240),
+            report: Ok(report(verdict, stacks)),
+            passed: verdict == Verdict::Within,
+            output: "output.txt".into(),
+        }
+    }
+
+    pub(in super::super) fn outcome(
+        expected: Expected,
+        culprit: &str,
+        runs: Result<Vec<Run>, String>,
+    ) -> Outcome {
+        let variant = match expected {
+            Expected::Flag => Variant::Leaky,
+            Expected::Pass => Variant::Fixed,
+        };
+        Outcome {
+            case: Case {
+                id: "bytes-owned-to-vec".to_owned(),
+                dir: "cases/a".into(),
+                culprit: Some(culprit.to_owned()),
+                variants: vec![(variant, expected)],
+            },
+            variant,
+            expected,
+            runs,
+            build: Duration::from_secs(5),
+            note: None,
+        }
+    }
+
+    #[track_caller]
+    fn wrong(expected: Expected, culprit: &str, runs: Vec<Run>) -> String {
+        outcome(expected, culprit, Ok(runs))
+            .wrong()
+            .unwrap_or_else(|| "right".to_owned())
+    }
+
+    #[test]
+    fn the_verdict_has_to_be_the_expected_one() {
+        use Verdict::{Improved, Inconclusive, Regressed, Within};
+        assert_eq!(wrong(Expected::Pass, "c", vec![ran(Within, &[])]), "right");
+        for verdict in [Improved, Inconclusive, Regressed] {
+            assert_eq!(
+                wrong(Expected::Pass, "c", vec![ran(verdict, &[])]),
+                format!("expected within, found {verdict}")
+            );
+        }
+        assert_eq!(
+            wrong(Expected::Flag, "c", vec![ran(Inconclusive, &[&["c"]])]),
+            "expected regressed, found inconclusive"
+        );
+    }
+
+    #[test]
+    fn the_culprit_has_to_be_named_where_people_look() {
+        let flagged = |culprit: &str, stacks: &[&[&str]]| {
+            wrong(
+                Expected::Flag,
+                culprit,
+                vec![ran(Verdict::Regressed, stacks)],
+            )
+        };
+        let nowhere = "`x::leak` is in none of the first 3 frames of what is shown";
+        assert_eq!(
+            flagged("x::leak", &[&["a", "b", "x::leaky::c", "d"]]),
+            "right"
+        );
+        assert_eq!(flagged("x::leak", &[&["a", "b", "c", "x::leak"]]), nowhere);
+        assert_eq!(flagged("x::leak", &[]), nowhere);
+        let other: &[&str] = &["other"];
+        assert_eq!(flagged("x::leak", &[other, &["x::leak"]]), "right");
+        let sixth = [other, other, other, other, other, &["x::leak"]];
+        assert_eq!(flagged("x::leak", &sixth), nowhere);
+        assert_eq!(flagged("<x::Map<K, V>>::put", &[&["x::Map::put"]]), "right");
+    }
+
+    #[test]
+    fn every_run_has_to_be_right() {
+        let good = ran(Verdict::Within, &[]);
+        let bad = ran(Verdict::Regressed, &[&["a"]]);
+        assert_eq!(
+            wrong(Expected::Pass, "c", vec![good.clone(), good.clone()]),
+            "right"
+        );
+        assert_eq!(
+            wrong(Expected::Pass, "c", vec![good.clone(), bad, good.clone()]),
+            "1 of 3 runs: expected within, found regressed"
+        );
+        let silent = Run {
+            report: Err("the test left no report".to_owned()),
+            ..good.clone()
+        };
+        assert_eq!(
+            wrong(Expected::Pass, "c", vec![silent]),
+            "the test left no report"
+        );
+        let lies = Run {
+            passed: false,
+            ..good
+        };
+        assert_eq!(
+            wrong(Expected::Pass, "c", vec![lies]),
+            "it is within, but the test failed"
+        );
+        assert_eq!(wrong(Expected::Pass, "c", vec![]), "it was not run");
+    }
+}

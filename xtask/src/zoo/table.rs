@@ -1,0 +1,300 @@
+//! The table for people, within 80 columns, and the same for programs.
+//!
+//! ```text
+//!       case                             variant  expected  verdict        time
+//! ok    bytes-owned-to-vec               leaky    regressed regressed    10.2 s
+//!         +304 B  +1.00 objects  bytes::Bytes::from_owner
+//! WRONG bytes-owned-to-vec               fixed    within    inconclusive 10.1 s
+//! ```
+
+use plimsoll_core::report::text::{self, Style};
+use plimsoll_core::report::units::{plural, signed_bytes, signed_objects};
+use serde::Serialize;
+
+use super::build::Profile;
+use super::outcome::{Blamed, Outcome, blamed};
+
+const WIDTH: usize = 80;
+/// Of a front's output, where there is no report to show.
+const MAX_OUTPUT_LINES: usize = 20;
+
+pub(super) const HEAD: &str =
+    "      case                             variant  expected  verdict         time\n";
+
+/// One variant, with what it blames below it.
+pub(super) fn row(outcome: &Outcome) -> String {
+    let mark = if outcome.wrong().is_none() {
+        "ok"
+    } else {
+        "WRONG"
+    };
+    let took = match &outcome.runs {
+        Ok(_) => outcome.took(),
+        Err(_) => outcome.build,
+    };
+    let mut row = format!(
+        "{mark:<5} {:<32} {:<8} {:<9} {:<12} {:>5.1} s\n",
+        end(&outcome.case.id, 32),
+        outcome.variant.as_str(),
+        outcome.expected.verdict().as_str(),
+        outcome.verdict(),
+        took.as_secs_f64(),
+    );
+    let report = outcome.telling().and_then(|run| run.report.as_ref().ok());
+    if let Some(blamed) = report.and_then(blamed) {
+        row += &blame(&blamed);
+    }
+    if let Some(note) = &outcome.note {
+        row += &format!("        note: {}\n", start(note, WIDTH - 14));
+    }
+    row
+}
+
+fn blame(blamed: &Blamed) -> String {
+    let Blamed { what, rate, others } = blamed;
+    let bytes = if rate.bytes == 0.0 {
+        String::new()
+    } else {
+        format!("{}  ", signed_bytes(rate.bytes))
+    };
+    let rate = format!("        {bytes}{} objects  ", signed_objects(rate.objects));
+    let others = match others {
+        0 => String::new(),
+        n => format!(" (+ {n})"),
+    };
+    let room = WIDTH.saturating_sub(rate.chars().count() + others.chars().count());
+    format!("{rate}{}{others}\n", end(what, room))
+}
+
+/// Why each wrong row is wrong, with all that its test had to say.
+pub(super) fn details(outcomes: &[Outcome]) -> String {
+    let mut out = String::new();
+    for outcome in outcomes {
+        let Some(why) = outcome.wrong() else {
+            continue;
+        };
+        let (id, variant) = (&outcome.case.id, outcome.variant.as_str());
+        out += &format!("\nWRONG {id} {variant}: {why}\n");
+        match (&outcome.runs, outcome.telling()) {
+            (Err(said), _) => out += &indented(said),
+            (Ok(_), Some(run)) => {
+                out += &match &run.report {
+                    Ok(report) => indented(&text::render(report, &Style::plain())),
+                    Err(_) => {
+                        let said = std::fs::read(&run.output).unwrap_or_default();
+                        indented(&last_lines(&String::from_utf8_lossy(&said)))
+                    }
+                };
+                out += &format!("  output: {}\n", run.output.display());
+            }
+            (Ok(_), None) => {}
+        }
+    }
+    out
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(MAX_OUTPUT_LINES)..].join("\n")
+}
+
+/// The last line: how many of how many are right.
+pub(super) fn summary(outcomes: &[Outcome], profile: Profile, seconds: f64) -> String {
+    let n = outcomes.len() as u64;
+    let wrong = outcomes
+        .iter()
+        .filter(|outcome| outcome.wrong().is_some())
+        .count();
+    let right = match wrong {
+        0 => "all right".to_owned(),
+        wrong => format!("{wrong} WRONG"),
+    };
+    let variants = plural(n, "variant", "variants");
+    format!(
+        "\n{variants}, {right} ({}, {seconds:.0} s)\n",
+        profile.as_str()
+    )
+}
+
+fn indented(text: &str) -> String {
+    text.lines()
+        .map(|line| {
+            if line.is_empty() {
+                "\n".to_owned()
+            } else {
+                format!("  {line}\n")
+            }
+        })
+        .collect()
+}
+
+/// The end of a text is what tells names apart.
+fn end(text: &str, room: usize) -> String {
+    let chars = text.chars().count();
+    if chars <= room {
+        return text.to_owned();
+    }
+    let kept = text.chars().skip(chars + 1 - room.max(1));
+    format!("…{}", kept.collect::<String>())
+}
+
+fn start(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let kept = text.chars().take(room.saturating_sub(1));
+    format!("{}…", kept.collect::<String>())
+}
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    version: u32,
+    profile: &'static str,
+    rows: Vec<Row<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    case: &'a str,
+    variant: &'static str,
+    expected: &'static str,
+    verdict: &'static str,
+    right: bool,
+    /// Why it is not.
+    why: Option<String>,
+    culprit: Option<&'a str>,
+    note: Option<&'a str>,
+    build_seconds: f64,
+    build_error: Option<&'a str>,
+    runs: Vec<OneRun<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct OneRun<'a> {
+    /// Absent without a report.
+    verdict: Option<&'static str>,
+    error: Option<&'a str>,
+    test_passed: bool,
+    seconds: f64,
+    iterations: Option<u64>,
+    bytes_per_iteration: Option<f64>,
+    objects_per_iteration: Option<f64>,
+    blamed: Option<String>,
+    /// Of the first finding, leaf first.
+    frames: Vec<&'a str>,
+}
+
+/// Everything, in the manifest's order.
+pub(super) fn json(outcomes: &[Outcome], profile: Profile) -> serde_json::Result<String> {
+    let rows = outcomes.iter().map(json_row).collect();
+    let document = Document {
+        version: 1,
+        profile: profile.as_str(),
+        rows,
+    };
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+fn json_row(outcome: &Outcome) -> Row<'_> {
+    let why = outcome.wrong();
+    let runs = outcome
+        .runs
+        .as_deref()
+        .unwrap_or_default()
+        .iter()
+        .map(|run| {
+            let report = run.report.as_ref().ok();
+            let blamed = report.and_then(blamed);
+            let frames = report.and_then(|report| report.findings.first());
+            OneRun {
+                verdict: report.map(|report| report.verdict.as_str()),
+                error: run.report.as_ref().err().map(String::as_str),
+                test_passed: run.passed,
+                seconds: run.took.as_secs_f64(),
+                iterations: report
+                    .and_then(|report| report.rungs.last())
+                    .map(|rung| rung.iterations),
+                bytes_per_iteration: blamed.as_ref().map(|blamed| blamed.rate.bytes),
+                objects_per_iteration: blamed.as_ref().map(|blamed| blamed.rate.objects),
+                blamed: blamed.map(|blamed| blamed.what),
+                frames: frames
+                    .map(|finding| finding.frames.iter().map(|f| f.function.as_str()).collect())
+                    .unwrap_or_default(),
+            }
+        });
+    Row {
+        case: &outcome.case.id,
+        variant: outcome.variant.as_str(),
+        expected: outcome.expected.verdict().as_str(),
+        verdict: outcome.verdict(),
+        right: why.is_none(),
+        why,
+        culprit: outcome.case.culprit.as_deref(),
+        note: outcome.note.as_deref(),
+        build_seconds: outcome.build.as_secs_f64(),
+        build_error: outcome.runs.as_ref().err().map(String::as_str),
+        runs: runs.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use plimsoll_core::judge::Verdict;
+
+    use super::super::manifest::Expected;
+    use super::super::outcome::tests::{outcome, ran};
+    use super::*;
+
+    fn zoo() -> [Outcome; 4] {
+        let stacks: &[&[&str]] = &[&["bytes::Bytes::from_owner", "a"], &["b"]];
+        let leaky = ran(Verdict::Regressed, stacks);
+        let long = "tokio::runtime::io::registration_set::RegistrationSet::allocate::inner";
+        let mut noted = outcome(
+            Expected::Flag,
+            "c",
+            Ok(vec![ran(Verdict::Inconclusive, &[&[long]])]),
+        );
+        noted.note = Some("its lock file was left out: ours does not go with it".to_owned());
+        [
+            outcome(Expected::Flag, "from_owner", Ok(vec![leaky])),
+            outcome(Expected::Pass, "c", Ok(vec![ran(Verdict::Within, &[])])),
+            outcome(Expected::Pass, "c", Err("error: no such crate".to_owned())),
+            noted,
+        ]
+    }
+
+    #[test]
+    fn rows_and_summary() {
+        let zoo = zoo();
+        let rows: String = zoo.iter().map(row).collect();
+        let text = format!("{HEAD}{rows}{}", summary(&zoo, Profile::Release, 61.4));
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        assert_snapshot!(text, @"");
+    }
+
+    #[test]
+    fn details_of_what_is_wrong() {
+        assert_snapshot!(details(&zoo()[2..3]), @"");
+        let details = details(&zoo());
+        assert!(!details.contains("from_owner"), "{details}");
+        assert!(details.contains("WRONG bytes-owned-to-vec leaky: expected regressed"));
+    }
+
+    #[test]
+    fn for_programs() {
+        let text = json(&zoo(), Profile::Debug).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["version"], 1);
+        assert_eq!(value["rows"][0]["right"], true);
+        assert_eq!(
+            value["rows"][0]["runs"][0]["frames"][0],
+            "bytes::Bytes::from_owner"
+        );
+        assert_eq!(value["rows"][2]["build_error"], "error: no such crate");
+        assert_eq!(
+            value["rows"][3]["why"],
+            "expected regressed, found inconclusive"
+        );
+    }
+}
