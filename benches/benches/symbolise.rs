@@ -33,7 +33,7 @@ fn symbolise(criterion: &mut Criterion) {
     }
     group.finish();
 
-    let here = BTreeSet::from([return_address(own_mappings as usize)]);
+    let here = BTreeSet::from([Avma(own_address() + 1)]);
     let table = symbolize(&mappings, &here, &Options::default());
     let names: Vec<&str> = table
         .iter()
@@ -46,9 +46,10 @@ fn symbolise(criterion: &mut Criterion) {
     );
 }
 
-/// What a call at the start of a function would return to.
-fn return_address(function: usize) -> Avma {
-    Avma(function as u64 + 1)
+/// Where this program's code has the function that is looked up: what a call at
+/// its start would return to is one byte behind.
+fn own_address() -> u64 {
+    own_mappings as *const () as u64
 }
 
 /// Where this process's files lie, and the mapping that holds its own code.
@@ -60,7 +61,7 @@ fn own_mappings() -> Option<(Vec<MappedFile>, MappedFile)> {
     let text = format!("heap_v2/1\n  t*: 0: 0 [0: 0]\n\nMAPPED_LIBRARIES:\n{maps}");
     let dump = HeapDump::parse(text.as_bytes()).expect("a dump without stacks");
     let mappings: Vec<MappedFile> = dump.maps()?.mappings.iter().map(MappedFile::from).collect();
-    let here = own_mappings as usize as u64;
+    let here = own_address();
     let code = mappings
         .iter()
         .find(|mapping| (mapping.start..mapping.end).contains(&here))?;

@@ -6,8 +6,7 @@ fn main() {
     let is = |name: &str, values: &[&str]| {
         std::env::var(name).is_ok_and(|value| values.contains(&value.as_str()))
     };
-    if is("CARGO_CFG_TARGET_OS", &["linux"])
-        && is("CARGO_CFG_TARGET_ARCH", &["x86_64", "aarch64"])
+    if is("CARGO_CFG_TARGET_OS", &["linux"]) && is("CARGO_CFG_TARGET_ARCH", &["x86_64", "aarch64"])
     {
         println!("cargo::rustc-cfg=plimsoll_supported");
     }
@@ -16,7 +15,10 @@ fn main() {
         println!("cargo::rustc-env={name}={value}");
     }
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let version = std::process::Command::new(rustc).arg("--version").output().ok();
+    let version = std::process::Command::new(rustc)
+        .arg("--version")
+        .output()
+        .ok();
     let version = version.and_then(|output| String::from_utf8(output.stdout).ok());
     let version = version.as_deref().map_or("unknown", str::trim);
     println!("cargo::rustc-env=PLIMSOLL_TOOLCHAIN={version}");

@@ -26,10 +26,10 @@ pub fn rayon_sort() -> Scenario {
 }
 
 fn map_and_sort(i: u64) -> anyhow::Result<()> {
-    let mut numbers: Vec<u64> = (0..64)
+    let mut numbers: Vec<u64> = (0..64_u32)
         .into_par_iter()
         .with_min_len(16)
-        .map(|k| random(64 * i + k))
+        .map(|k| random(64 * i + u64::from(k)))
         .collect();
     numbers.par_sort_unstable();
     ensure!(numbers.is_sorted(), "not sorted");

@@ -14,14 +14,15 @@ use rusqlite::{Connection, params};
 
 use crate::random::{every, random};
 
-const ROWS: u64 = 256;
+/// A key is a byte.
+const ROWS: i64 = 256;
 
 /// Writes a row and reads it, inside a transaction that is sometimes undone.
 pub fn rusqlite_statements() -> Scenario {
     Scenario::new("rusqlite_statements", || {
         let mut database = opened().expect("a database in memory opens");
         move |i: u64| -> anyhow::Result<()> {
-            let key = i64::try_from(random(i) % ROWS)?;
+            let [key, ..] = random(i).to_le_bytes().map(i64::from);
             let note = format!("note {i:06}");
             let write = database.transaction().context("no transaction")?;
             write
@@ -45,7 +46,7 @@ pub fn rusqlite_statements() -> Scenario {
             if every(32, i) {
                 // Not from the cache: prepared and finalised here.
                 let mut count = database.prepare("SELECT count(*) FROM notes")?;
-                let rows: u64 = count.query_row([], |row| row.get(0))?;
+                let rows: i64 = count.query_row([], |row| row.get(0))?;
                 ensure!(rows <= ROWS, "{rows} rows");
             }
             Ok(())

@@ -193,7 +193,7 @@ fn rises(levels: &[f64]) -> bool {
         .filter(|phase| phase_rises(&gains(levels, *phase)))
         .count();
     // A ladder too short for every phase must rise in those that it has.
-    rising >= phases.min(RUNGS_PER_OCTAVE - 1).max(1) && is_net_growth(levels)
+    rising >= phases.clamp(1, RUNGS_PER_OCTAVE - 1) && is_net_growth(levels)
 }
 
 /// The gains of the last octaves, the last one first, in the phase that ends

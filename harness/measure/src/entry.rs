@@ -72,7 +72,9 @@ pub(crate) fn seconds_now() -> u64 {
 /// A seed that differs from run to run.
 pub(crate) fn clock_seed() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(1, |since| u64::from(since.subsec_nanos()) ^ since.as_secs().rotate_left(32))
+    now.map_or(1, |since| {
+        u64::from(since.subsec_nanos()) ^ since.as_secs().rotate_left(32)
+    })
 }
 
 /// Puts things in an order that a seed decides (Fisher and Yates, with the

@@ -61,9 +61,9 @@ pub struct Target {
 pub mod __private {
     pub use crate::Target;
     pub use crate::entry::main;
-    pub use std::process::ExitCode;
     #[cfg(not(plimsoll_supported))]
     pub use std::alloc::System as Allocator;
+    pub use std::process::ExitCode;
     #[cfg(plimsoll_supported)]
     pub use tikv_jemallocator::Jemalloc as Allocator;
 }

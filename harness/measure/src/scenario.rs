@@ -76,7 +76,11 @@ impl Scenario {
             let mut workload = workload_setup(setup);
             Box::new(move |i| workload_iteration(&mut workload, i)) as Workload
         };
-        Scenario { name, setup: Box::new(setup), options: Options::default() }
+        Scenario {
+            name,
+            setup: Box::new(setup),
+            options: Options::default(),
+        }
     }
 
     /// Time for the ladder; setting up is outside it. 10 s unless set.
@@ -101,7 +105,10 @@ impl Scenario {
     ///
     /// Where it is zero.
     pub fn threshold(mut self, iterations: u64) -> Scenario {
-        assert!(iterations > 0, "a threshold is one object in at least one iteration");
+        assert!(
+            iterations > 0,
+            "a threshold is one object in at least one iteration"
+        );
         self.options.threshold = Some(iterations);
         self
     }

@@ -11,7 +11,11 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
     // SAFETY: prctl(2): PR_SET_PDEATHSIG takes a signal number and touches no
     // memory of ours.
     let answer = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if answer == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// The process that started this one.
@@ -44,12 +48,18 @@ pub(crate) fn take_descriptor(descriptor: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: dup2(2) closes `descriptor` and makes it a copy of `null`; both
     // are open, and the caller gives `descriptor` up.
     let answer = unsafe { libc::dup2(null.as_raw_fd(), descriptor) };
-    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(copy) }
+    if answer < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(copy)
+    }
 }
 
 /// Kills every process of a group.
 pub(crate) fn kill_group(group: u32) {
-    let Ok(group) = libc::pid_t::try_from(group) else { return };
+    let Ok(group) = libc::pid_t::try_from(group) else {
+        return;
+    };
     if group > 1 {
         // SAFETY: kill(2) takes two numbers; a group that is gone is an error
         // that changes nothing.
@@ -59,7 +69,10 @@ pub(crate) fn kill_group(group: u32) {
 
 /// Raises the number of files that this process may open as far as it may.
 pub(crate) fn raise_descriptor_limit() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
     // SAFETY: getrlimit(2) fills the structure that it is given.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
         return;

@@ -278,7 +278,8 @@ expect = { innocent = \"pass\" }
     #[test]
     fn what_is_needed_is_read_strictly() {
         assert_snapshot!(parsed(""), @"error: line 1: expected a list of `[[case]]`, found none");
-        assert_snapshot!(parsed("a = \n[[case]]\n"), @"");
+        assert_snapshot!(parsed("a = \n[[case]]\n"),
+            @"error: line 1: string values must be quoted, expected literal string");
         assert_snapshot!(parsed(&LEAK.replace("a-b\"\ndir", "a/b\"\ndir")),
             @"error: line 2: expected an id of 1 to 80 of `A-Z a-z 0-9 - _`, found `a/b`");
         assert_snapshot!(parsed(&LEAK.replace("cases/a-b", "../a-b")),

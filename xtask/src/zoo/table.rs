@@ -1,10 +1,10 @@
 //! The table for people, within 80 columns, and the same for programs.
 //!
 //! ```text
-//!       case                             variant  expected  verdict        time
-//! ok    bytes-owned-to-vec               leaky    regressed regressed    10.2 s
+//!       case                             variant  expected  verdict         time
+//! ok    bytes-owned-to-vec               leaky    regressed regressed     10.2 s
 //!         +304 B  +1.00 objects  bytes::Bytes::from_owner
-//! WRONG bytes-owned-to-vec               fixed    within    inconclusive 10.1 s
+//! WRONG bytes-owned-to-vec               fixed    within    inconclusive  10.1 s
 //! ```
 
 use plimsoll_core::report::text::{self, Style};
@@ -270,12 +270,27 @@ mod tests {
         let rows: String = zoo.iter().map(row).collect();
         let text = format!("{HEAD}{rows}{}", summary(&zoo, Profile::Release, 61.4));
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
-        assert_snapshot!(text, @"");
+        assert_snapshot!(text, @r"
+              case                             variant  expected  verdict         time
+        ok    bytes-owned-to-vec               leaky    regressed regressed     10.2 s
+                +304 B  +1.00 objects  bytes::Bytes::from_owner (+ 1)
+        ok    bytes-owned-to-vec               fixed    within    within        10.2 s
+        WRONG bytes-owned-to-vec               fixed    within    not built      5.0 s
+        WRONG bytes-owned-to-vec               leaky    regressed inconclusive  10.2 s
+                +304 B  +1.00 objects  …gistration_set::RegistrationSet::allocate::inner
+                note: its lock file was left out: ours does not go with it
+
+        4 variants, 2 WRONG (release, 61 s)
+        ");
     }
 
     #[test]
     fn details_of_what_is_wrong() {
-        assert_snapshot!(details(&zoo()[2..3]), @"");
+        assert_snapshot!(details(&zoo()[2..3]), @r"
+
+        WRONG bytes-owned-to-vec fixed: it does not build
+          error: no such crate
+        ");
         let details = details(&zoo());
         assert!(!details.contains("from_owner"), "{details}");
         assert!(details.contains("WRONG bytes-owned-to-vec leaky: expected regressed"));

@@ -485,7 +485,8 @@ fn remarks(page: &mut Page, report: &Report) {
     if report.threshold.coarsened {
         let threshold = count(report.threshold.iterations);
         lines.push(format!(
-            "iterations are slow: the threshold was coarsened to 1 object in {threshold}"
+            "the threshold was coarsened to 1 object in {threshold}: a longer budget would \
+             see less"
         ));
     }
     for check in &report.checks {
@@ -495,13 +496,18 @@ fn remarks(page: &mut Page, report: &Report) {
     }
     let complete = &report.completeness;
     let of_addresses = plural(complete.addresses as u64, "address", "addresses");
-    if complete.unresolved > 0 {
+    // The C library below every thread needs no names; a finding does.
+    let names_matter = report
+        .findings
+        .iter()
+        .any(|finding| finding.frames.iter().any(|frame| frame.file.is_none()));
+    if names_matter && complete.unresolved > 0 {
         lines.push(format!(
             "{} of {of_addresses} had no name",
             count(complete.unresolved as u64)
         ));
     }
-    if complete.without_debug_info > 0 {
+    if names_matter && complete.without_debug_info > 0 {
         let n = complete.without_debug_info as u64;
         let verb = if n == 1 { "was" } else { "were" };
         lines.push(format!(

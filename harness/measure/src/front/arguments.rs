@@ -159,7 +159,10 @@ impl Arguments {
             "--shuffle" => self.shuffle = self.shuffle.or(Some(None)),
             "--fail-fast" => self.fail_fast = true,
             // True of every run, or without meaning for a scenario.
-            "--test" | "--exclude-should-panic" | "--force-run-in-process" | "--report-time"
+            "--test"
+            | "--exclude-should-panic"
+            | "--force-run-in-process"
+            | "--report-time"
             | "--ensure-time" => {}
             _ => return None,
         }
@@ -205,7 +208,11 @@ impl Arguments {
     /// Whether a test of that name is to be run or listed.
     pub(crate) fn selects(&self, name: &str) -> bool {
         let matches = |filter: &String| {
-            if self.exact { filter == name } else { name.contains(filter.as_str()) }
+            if self.exact {
+                filter == name
+            } else {
+                name.contains(filter.as_str())
+            }
         };
         (self.filters.is_empty() || self.filters.iter().any(matches))
             && !self.skip.iter().any(matches)
@@ -213,21 +220,30 @@ impl Arguments {
 }
 
 /// Options that take a value.
-const VALUED: [&str; 7] =
-    ["--skip", "--logfile", "--test-threads", "--shuffle-seed", "--color", "--format", "-Z"];
+const VALUED: [&str; 7] = [
+    "--skip",
+    "--logfile",
+    "--test-threads",
+    "--shuffle-seed",
+    "--color",
+    "--format",
+    "-Z",
+];
 
 fn threads(name: &str, value: &str) -> Result<usize, String> {
     match value.parse::<usize>() {
         Ok(0) => Err(format!("argument for {name} must not be 0")),
         Ok(threads) => Ok(threads),
-        Err(error) => {
-            Err(format!("argument for {name} must be a number > 0 (error: {error})"))
-        }
+        Err(error) => Err(format!(
+            "argument for {name} must be a number > 0 (error: {error})"
+        )),
     }
 }
 
 fn number(name: &str, value: &str) -> Result<u64, String> {
-    value.parse().map_err(|error| format!("argument for {name} must be a number (error: {error})"))
+    value
+        .parse()
+        .map_err(|error| format!("argument for {name} must be a number (error: {error})"))
 }
 
 #[cfg(test)]
@@ -240,7 +256,10 @@ mod tests {
 
     fn selected(line: &str) -> Vec<&'static str> {
         let arguments = parsed(line).unwrap();
-        ["http", "http_echo", "lru"].into_iter().filter(|name| arguments.selects(name)).collect()
+        ["http", "http_echo", "lru"]
+            .into_iter()
+            .filter(|name| arguments.selects(name))
+            .collect()
     }
 
     #[test]
@@ -262,7 +281,10 @@ mod tests {
         assert_eq!(parsed("--test-threads=3").unwrap().test_threads, Some(3));
         assert_eq!(parsed("--test-threads 3").unwrap().test_threads, Some(3));
         assert_eq!(parsed("--shuffle").unwrap().shuffle, Some(None));
-        assert_eq!(parsed("--shuffle-seed 7 --shuffle").unwrap().shuffle, Some(Some(7)));
+        assert_eq!(
+            parsed("--shuffle-seed 7 --shuffle").unwrap().shuffle,
+            Some(Some(7))
+        );
         assert!(parsed("-Z unstable-options --format json").is_ok());
         assert!(parsed("-Zunstable-options --format=json").is_ok());
     }
@@ -273,8 +295,14 @@ mod tests {
         assert_eq!(refused("--nonsense"), "Unrecognized option: 'nonsense'");
         assert_eq!(refused("-x"), "Unrecognized option: 'x'");
         assert_eq!(refused("--skip"), "Argument to option 'skip' missing");
-        assert_eq!(refused("--exact=yes"), "Option 'exact' does not take an argument");
-        assert_eq!(refused("--test-threads 0"), "argument for --test-threads must not be 0");
+        assert_eq!(
+            refused("--exact=yes"),
+            "Option 'exact' does not take an argument"
+        );
+        assert_eq!(
+            refused("--test-threads 0"),
+            "argument for --test-threads must not be 0"
+        );
         assert_eq!(
             refused("--test-threads x"),
             "argument for --test-threads must be a number > 0 (error: invalid digit found in string)"
@@ -293,9 +321,15 @@ mod tests {
             _ => None,
         };
         let arguments = Arguments::parse([], variables).unwrap();
-        assert_eq!((arguments.test_threads, arguments.nocapture), (Some(2), true));
+        assert_eq!(
+            (arguments.test_threads, arguments.nocapture),
+            (Some(2), true)
+        );
         let words = ["--test-threads=1".to_owned()];
-        assert_eq!(Arguments::parse(words, variables).unwrap().test_threads, Some(1));
+        assert_eq!(
+            Arguments::parse(words, variables).unwrap().test_threads,
+            Some(1)
+        );
         assert!(Arguments::parse([], |_| Some("none".to_owned())).is_err());
     }
 }

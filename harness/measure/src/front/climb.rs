@@ -81,7 +81,11 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Climb {
 }
 
 fn broken(name: &str, detail: String) -> Check {
-    Check { name: name.to_owned(), outcome: CheckOutcome::Failed, detail }
+    Check {
+        name: name.to_owned(),
+        outcome: CheckOutcome::Failed,
+        detail,
+    }
 }
 
 fn ascend(
@@ -92,7 +96,14 @@ fn ascend(
     let settings = route.settings;
     match subject.ask(&Command::SetUp, settings.timeout, settings.memory_limit) {
         Answer::Line(line) if line.starts_with("done") => {}
-        other => return Err(Stop::Failed(failure(subject, route, other, Phase::SettingUp))),
+        other => {
+            return Err(Stop::Failed(failure(
+                subject,
+                route,
+                other,
+                Phase::SettingUp,
+            )));
+        }
     }
     let descriptor_limit = observe::descriptor_limit(subject.process());
     let thread_limit = observe::thread_limit();
@@ -151,9 +162,14 @@ fn take_dump(
         descriptors: observe::descriptors(process),
         resident: observe::resident(process),
     };
-    let path = layout::rung_file(route.folder, iterations);
+    // Always the same path: the subject holds it, and must not grow by it.
+    let path = route.folder.join(".dump");
+    let kept = layout::rung_file(route.folder, iterations);
     let unwritable = |error: std::io::Error| {
-        broken("dump", format!("{} cannot be written or read: {error}", path.display()))
+        broken(
+            "dump",
+            format!("{} cannot be written or read: {error}", path.display()),
+        )
     };
     let command = dump_command(&path).map_err(|error| Stop::Broken(unwritable(error)))?;
     match subject.ask(&command, route.settings.timeout, u64::MAX) {
@@ -172,7 +188,9 @@ fn take_dump(
         },
         other => return Err(Stop::Failed(failure(subject, route, other, Phase::Dumping))),
     }
-    let dump = fs::read(&path).map_err(|error| Stop::Broken(unwritable(error)))?;
+    let dump = fs::rename(&path, &kept)
+        .and_then(|()| fs::read(&kept))
+        .map_err(|error| Stop::Broken(unwritable(error)))?;
     profile.add(&dump, rung).map_err(Stop::Broken)?;
     if !route.settings.keep_rungs {
         forget_rung(route.folder, profile);
@@ -191,8 +209,11 @@ fn forget_rung(folder: &Path, profile: &Profile) {
 /// Whether nothing grows, so that there is no need to go on.
 fn settled(profile: &mut Profile, route: &Route<'_>) -> bool {
     let (observed, _) = profile.observe(route.normalization);
-    let policy =
-        Policy { threshold: route.settings.threshold, at_top: false, today: route.today };
+    let policy = Policy {
+        threshold: route.settings.threshold,
+        at_top: false,
+        today: route.today,
+    };
     judge(&observed, route.baseline, &policy).verdict <= Verdict::Improved
 }
 
@@ -224,7 +245,11 @@ fn failure(subject: &Subject<'_>, route: &Route<'_>, answer: Answer, phase: Phas
         Phase::Running => (what, Some(subject.iterations())),
         Phase::Dumping => (format!("{what}, during a dump"), Some(subject.iterations())),
     };
-    Failure { what, iteration, output: subject.output_tail() }
+    Failure {
+        what,
+        iteration,
+        output: subject.output_tail(),
+    }
 }
 
 /// How long iterations and what is between them take.
@@ -250,12 +275,17 @@ impl Pace {
         let slowest = self.recent.iter().copied().fold(0.0, f64::max);
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let seconds = slowest * iterations as f64;
-        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).saturating_add(self.between)
+        Duration::try_from_secs_f64(seconds)
+            .unwrap_or(Duration::MAX)
+            .saturating_add(self.between)
     }
 }
 
 /// The dumps of the first and the last rung that the verdict uses.
 pub(crate) fn before_and_after(folder: &Path, profile: &Profile) -> Option<(PathBuf, PathBuf)> {
     let file = |rung: &Rung| layout::rung_file(folder, rung.iterations);
-    Some((file(&profile.rungs[profile.before()?]), file(profile.rungs.last()?)))
+    Some((
+        file(&profile.rungs[profile.before()?]),
+        file(profile.rungs.last()?),
+    ))
 }

@@ -33,7 +33,10 @@ impl Guardian {
             // What kills the front's group spares the guardian.
             .process_group(0)
             .spawn()?;
-        Ok(Guardian { pipe: Mutex::new(child.stdin.take()), child: Mutex::new(child) })
+        Ok(Guardian {
+            pipe: Mutex::new(child.stdin.take()),
+            child: Mutex::new(child),
+        })
     }
 
     /// A group that must not outlive the front.
@@ -47,7 +50,9 @@ impl Guardian {
     }
 
     fn say(&self, line: std::fmt::Arguments<'_>) {
-        let Ok(mut pipe) = self.pipe.lock() else { return };
+        let Ok(mut pipe) = self.pipe.lock() else {
+            return;
+        };
         if let Some(pipe) = pipe.as_mut() {
             // A guardian that was killed guards nothing; the run goes on.
             let _ = pipe.write_all(line.to_string().as_bytes());

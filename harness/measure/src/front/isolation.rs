@@ -16,8 +16,10 @@ pub(crate) fn run(
     scenarios: Vec<Scenario>,
     effective: &BTreeMap<&'static str, Effective>,
 ) -> ExitCode {
-    let mut chosen: Vec<Scenario> =
-        scenarios.into_iter().filter(|scenario| arguments.selects(scenario.name)).collect();
+    let mut chosen: Vec<Scenario> = scenarios
+        .into_iter()
+        .filter(|scenario| arguments.selects(scenario.name))
+        .collect();
     let (Some(scenario), true) = (chosen.pop(), chosen.is_empty()) else {
         complain(
             "error: PLIMSOLL_ISOLATION=off runs one scenario in this process\n  \
@@ -27,17 +29,26 @@ pub(crate) fn run(
         return ExitCode::from(FAILED);
     };
     let settings = &effective[scenario.name];
-    complain(&format!("{}: in this process, nothing is measured", scenario.name));
+    complain(&format!(
+        "{}: in this process, nothing is measured",
+        scenario.name
+    ));
     let mut workload = (scenario.setup)();
     let started = Instant::now();
     let mut done = 0;
     while done < settings.max_iterations && started.elapsed() < settings.budget {
         if let Err(message) = workload(done) {
-            complain(&format!("{}: iteration {done} failed: {message}", scenario.name));
+            complain(&format!(
+                "{}: iteration {done} failed: {message}",
+                scenario.name
+            ));
             return ExitCode::from(FAILED);
         }
         done += 1;
     }
-    say(&format!("{}: {done} iterations ran, and nothing was measured", scenario.name));
+    say(&format!(
+        "{}: {done} iterations ran, and nothing was measured",
+        scenario.name
+    ));
     ExitCode::SUCCESS
 }

@@ -116,7 +116,9 @@ impl Front {
             None | Some("" | "on" | "process") => false,
             Some("off") => true,
             Some(other) => {
-                return Err(format!("PLIMSOLL_ISOLATION: expected `off` or `on`, found `{other}`"));
+                return Err(format!(
+                    "PLIMSOLL_ISOLATION: expected `off` or `on`, found `{other}`"
+                ));
             }
         };
         let color = match arguments.color {
@@ -125,7 +127,10 @@ impl Front {
             _ => std::io::stdout().is_terminal() && !is_on("NO_COLOR"),
         };
         let shared = Shared {
-            scenarios: scenarios.iter().map(|scenario| scenario.name.to_owned()).collect(),
+            scenarios: scenarios
+                .iter()
+                .map(|scenario| scenario.name.to_owned())
+                .collect(),
             normalization: Normalization {
                 workspace_root: Some(place.workspace.display().to_string()),
             },
@@ -138,7 +143,12 @@ impl Front {
             failed: AtomicBool::new(false),
             said: Mutex::default(),
         };
-        let front = Front { arguments, shared: Arc::new(shared), effective, isolated };
+        let front = Front {
+            arguments,
+            shared: Arc::new(shared),
+            effective,
+            isolated,
+        };
         Ok(Prepared::Run(Box::new(front)))
     }
 
@@ -147,8 +157,10 @@ impl Front {
         if self.isolated && !self.arguments.list {
             return isolation::run(&self.arguments, scenarios, &self.effective);
         }
-        let mut trials: Vec<Trial> =
-            scenarios.into_iter().map(|scenario| self.trial(&scenario)).collect();
+        let mut trials: Vec<Trial> = scenarios
+            .into_iter()
+            .map(|scenario| self.trial(&scenario))
+            .collect();
         let mut mimic = libtest_mimic::Arguments {
             ignored: self.arguments.ignored,
             include_ignored: self.arguments.include_ignored,
@@ -164,19 +176,30 @@ impl Front {
         // libtest-mimic takes one filter. What many leave out, it can skip by
         // name; then its count of what was filtered out is right as well.
         let left_out = |trial: &&Trial| !self.arguments.selects(trial.name());
-        mimic.skip = trials.iter().filter(left_out).map(|trial| trial.name().to_owned()).collect();
+        mimic.skip = trials
+            .iter()
+            .filter(left_out)
+            .map(|trial| trial.name().to_owned())
+            .collect();
         mimic.exact = !mimic.skip.is_empty();
         if let Some(seed) = self.arguments.shuffle {
             let seed = seed.unwrap_or_else(entry::clock_seed);
             if !self.arguments.list && format != Some(libtest_mimic::FormatSetting::Json) {
-                say(&format!("note: shuffled, as `--shuffle-seed {seed}` does again"));
+                say(&format!(
+                    "note: shuffled, as `--shuffle-seed {seed}` does again"
+                ));
             }
             entry::shuffle(&mut trials, seed);
         }
         let conclusion = libtest_mimic::run(&mimic, trials);
         // Not in the middle of libtest-mimic's lines, and in the list's order.
         if let Ok(said) = self.shared.said.lock() {
-            for line in self.shared.scenarios.iter().filter_map(|name| said.get(name)) {
+            for line in self
+                .shared
+                .scenarios
+                .iter()
+                .filter_map(|name| said.get(name))
+            {
                 complain(line);
             }
         }
@@ -190,7 +213,9 @@ impl Front {
         let ignored = scenario.options.ignored;
         Trial::ignorable_test(name, move || {
             if shared.fail_fast && shared.failed.load(Ordering::Relaxed) {
-                return Ok(Completion::ignored_with("not started: another test has failed"));
+                return Ok(Completion::ignored_with(
+                    "not started: another test has failed",
+                ));
             }
             let outcome = shared.measure(name, &settings);
             if outcome.is_err() {
@@ -254,12 +279,7 @@ impl Shared {
         Ok(self.guardian.get_or_init(|| guardian))
     }
 
-    fn conclude(
-        &self,
-        report: &Report,
-        settings: &Effective,
-        output: &str,
-    ) -> Result<(), Failed> {
+    fn conclude(&self, report: &Report, settings: &Effective, output: &str) -> Result<(), Failed> {
         let passes = match report.verdict {
             Verdict::Within => true,
             Verdict::Improved => settings.stale == Stale::Warn,
@@ -272,7 +292,10 @@ impl Shared {
             ..text::Style::plain()
         };
         if !passes {
-            return Err(Failed::from(format!("\n{}", text::render(report, &style).trim_end())));
+            return Err(Failed::from(format!(
+                "\n{}",
+                text::render(report, &style).trim_end()
+            )));
         }
         let quiet = report.verdict == Verdict::Within;
         let mut said = String::new();

@@ -48,7 +48,9 @@ pub(crate) fn settle(process: u32, limit: Duration) {
 
 /// By thread, the nanoseconds it has run.
 fn run_times(process: u32) -> BTreeMap<String, String> {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return BTreeMap::new() };
+    let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
+        return BTreeMap::new();
+    };
     tasks
         .flatten()
         .map(|task| {
@@ -67,18 +69,33 @@ fn run_times(process: u32) -> BTreeMap<String, String> {
 pub(crate) fn memory_limit(side_by_side: usize) -> u64 {
     const MOST: u64 = 2 << 30;
     let share = |free: u64| free / 2 / (side_by_side.max(1) as u64);
-    [available(), cgroup_limit()].into_iter().flatten().map(share).fold(MOST, u64::min)
+    [available(), cgroup_limit()]
+        .into_iter()
+        .flatten()
+        .map(share)
+        .fold(MOST, u64::min)
 }
 
 fn available() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1_024)
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim()
+        .strip_suffix("kB")?
+        .trim()
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1_024)
 }
 
 /// Of a container (cgroup v2, as the process itself sees it).
 fn cgroup_limit() -> Option<u64> {
-    fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse().ok()
+    fs::read_to_string("/sys/fs/cgroup/memory.max")
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// The most threads that the machine lets one user or process have, as far as
@@ -95,7 +112,9 @@ pub(crate) fn descriptor_limit(process: u32) -> u64 {
     fs::read_to_string(format!("/proc/{process}/limits"))
         .ok()
         .and_then(|text| {
-            let line = text.lines().find(|line| line.starts_with("Max open files"))?;
+            let line = text
+                .lines()
+                .find(|line| line.starts_with("Max open files"))?;
             line.split_whitespace().nth(3)?.parse().ok()
         })
         .unwrap_or(1_024)

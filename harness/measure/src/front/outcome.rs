@@ -24,8 +24,12 @@ pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &s
         at_top: climb.end != LadderEnd::Settled,
         today: route.today,
     };
-    let Assessment { mut verdict, mut findings, threshold, visible } =
-        judge(&observed, route.baseline, &policy);
+    let Assessment {
+        mut verdict,
+        mut findings,
+        threshold,
+        visible,
+    } = judge(&observed, route.baseline, &policy);
     for finding in &mut findings {
         finding.frames = frames(finding, &sources);
     }
@@ -33,11 +37,17 @@ pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &s
     if climb.failure.is_some() {
         verdict = Verdict::Failed;
     }
-    if checks.iter().any(|check| check.outcome == CheckOutcome::Failed) {
+    if checks
+        .iter()
+        .any(|check| check.outcome == CheckOutcome::Failed)
+    {
         verdict = Verdict::Broken;
     }
     let before = climb.profile.before().unwrap_or(0);
-    let trusted = matches!(verdict, Verdict::Within | Verdict::Improved | Verdict::Regressed);
+    let trusted = matches!(
+        verdict,
+        Verdict::Within | Verdict::Improved | Verdict::Regressed
+    );
     Report {
         run,
         scenario: scenario.to_owned(),
@@ -49,18 +59,32 @@ pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &s
         }),
         end: climb.end,
         threshold: if climb.profile.rungs.is_empty() {
-            Threshold { coarsened: false, ..threshold }
+            Threshold {
+                coarsened: false,
+                ..threshold
+            }
         } else {
             threshold
         },
         visible: visible.filter(|_| trusted),
-        findings,
         checks,
         completeness: climb.profile.completeness,
         failure: climb.failure,
-        notes: sources.notes,
+        notes: notes(&findings, sources.notes),
+        findings,
         growth: growth(&climb.profile.iterations(), &observed.stacks, before),
         rungs: climb.profile.rungs,
+    }
+}
+
+/// How names were found is worth a word where a frame that is shown has no
+/// source line, and not for the C library below every thread.
+fn notes(findings: &[Finding], how_names_were_found: Vec<String>) -> Vec<String> {
+    let lacks_source = |finding: &Finding| finding.frames.iter().any(|frame| frame.file.is_none());
+    if findings.iter().any(lacks_source) {
+        how_names_were_found
+    } else {
+        Vec::new()
     }
 }
 
@@ -68,7 +92,12 @@ fn measured(greeting: &Greeting) -> Option<Measured> {
     let jemalloc = greeting.get("version");
     (!jemalloc.is_empty()).then(|| Measured {
         target: env!("PLIMSOLL_TARGET").to_owned(),
-        profile: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+        profile: if cfg!(debug_assertions) {
+            "debug"
+        } else {
+            "release"
+        }
+        .to_owned(),
         toolchain: env!("PLIMSOLL_TOOLCHAIN").to_owned(),
         // Behind it stands a commit that is of no interest.
         jemalloc: jemalloc.split('-').next().unwrap_or(jemalloc).to_owned(),
@@ -120,9 +149,8 @@ fn growth(
         return Vec::new();
     };
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    let per_iteration = |before: u64, after: u64| {
-        (after as f64 - before as f64) / (last - first).max(1) as f64
-    };
+    let per_iteration =
+        |before: u64, after: u64| (after as f64 - before as f64) / (last - first).max(1) as f64;
     let change = |(stack, series): (&FoldedStack, &Series)| {
         let before = series.levels().get(before).copied().unwrap_or_default();
         let after = series.levels().last().copied().unwrap_or_default();
@@ -179,11 +207,7 @@ pub(crate) fn keep_dumps(climb: &Climb, route: &Route<'_>) -> io::Result<()> {
 
 /// Writes a report and what is made from it; `report.json` last and at once, so
 /// that who finds it finds the rest.
-pub(crate) fn write(
-    report: &Report,
-    folder: &Path,
-    baseline: Option<&str>,
-) -> Result<(), String> {
+pub(crate) fn write(report: &Report, folder: &Path, baseline: Option<&str>) -> Result<(), String> {
     let write = |name: &str, text: &str| {
         fs::write(folder.join(name), text)
             .map_err(|error| format!("{}: {error}", folder.join(name).display()))

@@ -35,7 +35,10 @@ impl Place {
             .last()
             .unwrap_or(&manifest)
             .to_owned();
-        let settings = baselines.parent().unwrap_or(&manifest).join(layout::SETTINGS);
+        let settings = baselines
+            .parent()
+            .unwrap_or(&manifest)
+            .join(layout::SETTINGS);
         let target_dir = target_dir().unwrap_or_else(|| workspace.join("target"));
         Place {
             package: target.package.to_owned(),
@@ -56,7 +59,10 @@ impl Place {
 
     /// A path as people see it: from the workspace root, where it is below it.
     pub(crate) fn relative(&self, path: &Path) -> String {
-        path.strip_prefix(&self.workspace).unwrap_or(path).display().to_string()
+        path.strip_prefix(&self.workspace)
+            .unwrap_or(path)
+            .display()
+            .to_string()
     }
 
     /// The command that runs one scenario where a debugger can be.
@@ -91,7 +97,9 @@ fn target_dir() -> Option<PathBuf> {
 
 /// Of the time and the process: two runs that differ in neither are one.
 fn own_run_id() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis());
     format!("{now:x}-{:x}", std::process::id())
 }
 

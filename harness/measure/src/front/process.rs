@@ -208,7 +208,12 @@ impl<'a> Subject<'a> {
 
     /// Lets it drop its workload, and ends it.
     pub(crate) fn end(&mut self) {
-        if self.reaped || self.stream.write_all(format!("{}\n", Command::End).as_bytes()).is_err() {
+        if self.reaped
+            || self
+                .stream
+                .write_all(format!("{}\n", Command::End).as_bytes())
+                .is_err()
+        {
             return;
         }
         let end = Instant::now() + DROP_LIMIT;
@@ -239,7 +244,8 @@ impl<'a> Subject<'a> {
             return String::new();
         }
         let tail = File::open(&self.output).and_then(|file| read_tail(file, OUTPUT_TAIL));
-        tail.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned()).unwrap_or_default()
+        tail.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned())
+            .unwrap_or_default()
     }
 
     fn cut_output(&self) {

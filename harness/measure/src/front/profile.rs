@@ -57,7 +57,9 @@ impl Greeting {
         (words.next()? == "ready").then_some(())?;
         let fields = words.filter_map(|word| word.split_once('='));
         Some(Greeting {
-            fields: fields.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+            fields: fields
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .collect(),
         })
     }
 
@@ -117,7 +119,10 @@ impl Profile {
             detail,
         };
         let parsed = HeapDump::parse(dump).map_err(|error| {
-            failed("dump", format!("at {} iterations: {error}", rung.iterations))
+            failed(
+                "dump",
+                format!("at {} iterations: {error}", rung.iterations),
+            )
         })?;
         let Some(maps) = parsed.maps() else {
             return Err(failed(
@@ -194,10 +199,16 @@ impl Profile {
         let moved: Vec<(&Vec<Avma>, &Series)> = self
             .stacks
             .iter()
-            .filter(|(_, series)| series.levels()[from..].windows(2).any(|two| two[0] != two[1]))
+            .filter(|(_, series)| {
+                series.levels()[from..]
+                    .windows(2)
+                    .any(|two| two[0] != two[1])
+            })
             .collect();
-        let addresses: BTreeSet<Avma> =
-            moved.iter().flat_map(|(stack, _)| stack.iter().copied()).collect();
+        let addresses: BTreeSet<Avma> = moved
+            .iter()
+            .flat_map(|(stack, _)| stack.iter().copied())
+            .collect();
         if !addresses.is_subset(&self.looked_up) {
             self.looked_up.extend(addresses);
             let files = mapped_files(&self.maps);
@@ -226,7 +237,10 @@ impl Profile {
             stacks.entry(folded.stack).or_default().merge(series);
         }
         let resource = |count: fn(&Rung) -> u64| {
-            let levels = self.rungs.iter().map(|rung| Tally { objects: count(rung), bytes: 0 });
+            let levels = self.rungs.iter().map(|rung| Tally {
+                objects: count(rung),
+                bytes: 0,
+            });
             Series::new(levels.collect())
         };
         let observed = Observed {
@@ -235,12 +249,22 @@ impl Profile {
             threads: resource(|rung| rung.threads),
             descriptors: resource(|rung| rung.descriptors),
         };
-        (observed, Sources { frames: sources, notes: self.symbols.notes.clone() })
+        (
+            observed,
+            Sources {
+                frames: sources,
+                notes: self.symbols.notes.clone(),
+            },
+        )
     }
 
     /// Holds jemalloc's own count against the profile.
     pub(crate) fn coverage(&self) -> Check {
-        let check = |outcome, detail: String| Check { name: "coverage".to_owned(), outcome, detail };
+        let check = |outcome, detail: String| Check {
+            name: "coverage".to_owned(),
+            outcome,
+            detail,
+        };
         let Some(sampled_object) = self.sampled_object else {
             return check(
                 CheckOutcome::Unavailable,
@@ -295,7 +319,10 @@ fn mapped_files(maps: &Maps) -> Vec<MappedFile> {
     let program = std::env::current_exe().ok();
     let file = |mapping| {
         let mut file = MappedFile::from(mapping);
-        if program.as_ref().is_some_and(|program| is_same(program, &file)) {
+        if program
+            .as_ref()
+            .is_some_and(|program| is_same(program, &file))
+        {
             file.open = Some("/proc/self/exe".into());
         }
         file
@@ -305,9 +332,11 @@ fn mapped_files(maps: &Maps) -> Vec<MappedFile> {
 
 fn is_same(program: &Path, file: &MappedFile) -> bool {
     program == file.path
-        || file.deleted && program.to_string_lossy().strip_suffix(" (deleted)").is_some_and(
-            |program| Path::new(program) == file.path,
-        )
+        || file.deleted
+            && program
+                .to_string_lossy()
+                .strip_suffix(" (deleted)")
+                .is_some_and(|program| Path::new(program) == file.path)
 }
 
 /// Where the frames of folded stacks stand in this build.
@@ -323,7 +352,9 @@ impl Canary {
     fn is_on(&self, stack: &[Avma]) -> bool {
         let mut wanted = self.functions.iter().peekable();
         for address in stack {
-            let Some(function) = wanted.peek() else { return true };
+            let Some(function) = wanted.peek() else {
+                return true;
+            };
             if **function != 0 && address.0 > **function && address.0 - **function < canary::EXTENT
             {
                 wanted.next();

@@ -66,8 +66,9 @@ impl Settings {
     /// A message that names the key: one that is not known, or whose value is
     /// not of its kind.
     pub(crate) fn parse(text: &str) -> Result<Settings, String> {
-        let document: toml_edit::DocumentMut =
-            text.parse().map_err(|error: toml_edit::TomlError| error.to_string().trim_end().to_owned())?;
+        let document: toml_edit::DocumentMut = text
+            .parse()
+            .map_err(|error: toml_edit::TomlError| error.to_string().trim_end().to_owned())?;
         let mut settings = Settings::default();
         for (key, item) in document.iter() {
             let Some(value) = item.as_value() else {
@@ -79,7 +80,9 @@ impl Settings {
                 toml_edit::Value::Boolean(flag) => flag.value().to_string(),
                 _ => return Err(format!("`{key}`: expected a string, a number or a boolean")),
             };
-            settings.set(key, &text).map_err(|message| format!("`{key}`: {message}"))?;
+            settings
+                .set(key, &text)
+                .map_err(|message| format!("`{key}`: {message}"))?;
         }
         Ok(settings)
     }
@@ -96,7 +99,9 @@ impl Settings {
         for key in KEYS {
             let name = format!("PLIMSOLL_{}", key.replace('-', "_").to_uppercase());
             if let Some(value) = variable(&name).filter(|value| !value.is_empty()) {
-                settings.set(key, &value).map_err(|message| format!("{name}: {message}"))?;
+                settings
+                    .set(key, &value)
+                    .map_err(|message| format!("{name}: {message}"))?;
             }
         }
         Ok(settings)
@@ -167,7 +172,10 @@ impl Settings {
             settle: first!(settle).unwrap_or(Duration::from_millis(100)),
             timeout: first!(timeout).unwrap_or(Duration::from_secs(60) + budget.saturating_mul(3)),
             inconclusive: first!(inconclusive).unwrap_or_default(),
-            memory_limit: environment.memory_limit.or(file.memory_limit).unwrap_or(machine_memory),
+            memory_limit: environment
+                .memory_limit
+                .or(file.memory_limit)
+                .unwrap_or(machine_memory),
             stale: environment.stale.or(file.stale).unwrap_or_default(),
             keep_rungs: environment.keep_rungs.or(file.keep_rungs).unwrap_or(false),
         })
@@ -186,10 +194,15 @@ pub(crate) fn read_file(path: &Path) -> Result<Settings, String> {
 }
 
 fn unknown(key: &str) -> String {
-    let nearest = KEYS.iter().min_by_key(|known| (distance(key, known), **known));
+    let nearest = KEYS
+        .iter()
+        .min_by_key(|known| (distance(key, known), **known));
     match nearest.filter(|known| distance(key, known) <= 3) {
         Some(known) => format!("there is no such setting\n  hint: `{known}`?"),
-        None => format!("there is no such setting\n  hint: one of {}", KEYS.join(", ")),
+        None => format!(
+            "there is no such setting\n  hint: one of {}",
+            KEYS.join(", ")
+        ),
     }
 }
 
@@ -211,16 +224,24 @@ fn distance(from: &str, to: &str) -> usize {
 fn positive(value: &str) -> Result<u64, String> {
     match value.replace('_', "").parse::<u64>() {
         Ok(number) if number > 0 => Ok(number),
-        _ => Err(format!("expected a whole number above zero, found `{value}`")),
+        _ => Err(format!(
+            "expected a whole number above zero, found `{value}`"
+        )),
     }
 }
 
 /// A number with its unit.
 fn quantity<'a>(value: &'a str, what: &str) -> Result<(f64, &'a str), String> {
     let expected = || format!("expected {what}, found `{value}`");
-    let split = value.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(expected)?;
+    let split = value
+        .find(|c: char| c.is_ascii_alphabetic())
+        .ok_or_else(expected)?;
     let number: f64 = value[..split].trim().parse().map_err(|_| expected())?;
-    if number.is_finite() && number > 0.0 { Ok((number, &value[split..])) } else { Err(expected()) }
+    if number.is_finite() && number > 0.0 {
+        Ok((number, &value[split..]))
+    } else {
+        Err(expected())
+    }
 }
 
 fn duration(value: &str) -> Result<Duration, String> {
@@ -287,7 +308,10 @@ mod tests {
             refused("threshold = 0"),
             "`threshold`: expected a whole number above zero, found `0`"
         );
-        assert_eq!(refused("stale = \"no\""), "`stale`: expected `deny` or `warn`, found `no`");
+        assert_eq!(
+            refused("stale = \"no\""),
+            "`stale`: expected `deny` or `warn`, found `no`"
+        );
         assert!(refused("[budget]").contains("hint"));
     }
 
@@ -296,22 +320,41 @@ mod tests {
         let seconds = |n| Some(Duration::from_secs(n));
         let with = |variable: Option<&str>, scenario: Option<Duration>, file: &str| {
             let environment = Settings::from_environment(|name| {
-                variable.filter(|_| name == "PLIMSOLL_BUDGET").map(str::to_owned)
+                variable
+                    .filter(|_| name == "PLIMSOLL_BUDGET")
+                    .map(str::to_owned)
             });
-            let options = Options { budget: scenario, ..Options::default() };
-            Settings::effective(&Settings::parse(file).unwrap(), &environment.unwrap(), &options, 1)
-                .unwrap()
-                .budget
+            let options = Options {
+                budget: scenario,
+                ..Options::default()
+            };
+            Settings::effective(
+                &Settings::parse(file).unwrap(),
+                &environment.unwrap(),
+                &options,
+                1,
+            )
+            .unwrap()
+            .budget
         };
-        assert_eq!(with(Some("3s"), seconds(2), "budget = \"1s\""), Duration::from_secs(3));
-        assert_eq!(with(None, seconds(2), "budget = \"1s\""), Duration::from_secs(2));
+        assert_eq!(
+            with(Some("3s"), seconds(2), "budget = \"1s\""),
+            Duration::from_secs(3)
+        );
+        assert_eq!(
+            with(None, seconds(2), "budget = \"1s\""),
+            Duration::from_secs(2)
+        );
         assert_eq!(with(None, None, "budget = \"1s\""), Duration::from_secs(1));
         assert_eq!(with(None, None, ""), Duration::from_secs(10));
     }
 
     #[test]
     fn another_sample_interval_is_refused() {
-        let options = Options { sample_interval: Some(512), ..Options::default() };
+        let options = Options {
+            sample_interval: Some(512),
+            ..Options::default()
+        };
         let settings = Settings::default();
         assert!(Settings::effective(&settings, &settings, &options, 1).is_err());
     }

@@ -15,7 +15,11 @@ pub(crate) const EXTENT: u64 = 256;
 
 /// Where the functions begin, leaf first.
 pub(crate) fn addresses() -> [usize; 3] {
-    [leaf as fn() as usize, middle as fn() as usize, root as fn() as usize]
+    [
+        leaf as fn() as usize,
+        middle as fn() as usize,
+        root as fn() as usize,
+    ]
 }
 
 /// Leaks one canary.

@@ -54,7 +54,10 @@ pub(crate) struct Channel {
 
 impl Channel {
     pub(crate) fn new(stream: UnixStream) -> Channel {
-        Channel { stream, line: [0; MAX_LINE] }
+        Channel {
+            stream,
+            line: [0; MAX_LINE],
+        }
     }
 
     /// The next command; none where the front is gone or speaks otherwise.
@@ -76,7 +79,10 @@ impl Channel {
     /// Answers with one line; control characters become spaces, and what is too
     /// long is cut.
     pub(crate) fn answer(&mut self, answer: fmt::Arguments<'_>) -> io::Result<()> {
-        let mut line = Line { bytes: [0; MAX_LINE], length: 0 };
+        let mut line = Line {
+            bytes: [0; MAX_LINE],
+            length: 0,
+        };
         // A line that is full is cut, which is no failure.
         let _ = line.write_fmt(answer);
         line.bytes[line.length] = b'\n';
@@ -92,7 +98,11 @@ struct Line {
 impl fmt::Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for character in text.chars() {
-            let character = if character.is_control() { ' ' } else { character };
+            let character = if character.is_control() {
+                ' '
+            } else {
+                character
+            };
             let end = self.length + character.len_utf8();
             if end >= MAX_LINE {
                 return Err(fmt::Error);

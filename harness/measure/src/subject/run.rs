@@ -54,9 +54,13 @@ pub(crate) fn run(arguments: &Arguments, scenarios: Vec<Scenario>) -> ExitCode {
         return ExitCode::FAILURE;
     }
     sys::raise_descriptor_limit();
-    let Ok(socket) = sys::take_descriptor(0) else { return ExitCode::FAILURE };
+    let Ok(socket) = sys::take_descriptor(0) else {
+        return ExitCode::FAILURE;
+    };
     let mut channel = Channel::new(UnixStream::from(socket));
-    let scenario = scenarios.into_iter().find(|scenario| scenario.name == arguments.scenario);
+    let scenario = scenarios
+        .into_iter()
+        .find(|scenario| scenario.name == arguments.scenario);
     let (Some(scenario), Some(progress)) = (scenario, map_progress(&arguments.progress)) else {
         return ExitCode::FAILURE;
     };
@@ -74,7 +78,11 @@ pub(crate) fn run(arguments: &Arguments, scenarios: Vec<Scenario>) -> ExitCode {
 }
 
 fn map_progress(path: &str) -> Option<Progress> {
-    let file = OpenOptions::new().read(true).write(true).open(Path::new(path)).ok()?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(Path::new(path))
+        .ok()?;
     Progress::map(&file).ok()
 }
 
@@ -155,7 +163,11 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("a value that is no text");
-    match PANIC_LOCATION.lock().ok().and_then(|mut location| location.take()) {
+    match PANIC_LOCATION
+        .lock()
+        .ok()
+        .and_then(|mut location| location.take())
+    {
         Some(location) => format!("panicked at {location}: {text}"),
         None => format!("panicked: {text}"),
     }
