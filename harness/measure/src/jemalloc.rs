@@ -59,3 +59,9 @@ pub(crate) fn dump(path: &CStr) -> Result<(), Error> {
     // the string outlives the call, and is not kept.
     unsafe { raw::write(b"prof.dump\0", path.as_ptr()) }
 }
+
+/// Switches the profiler on or off for what this thread allocates.
+pub(crate) fn set_thread_profiled(profiled: bool) -> Result<(), Error> {
+    // SAFETY: jemalloc(3) lists `thread.prof.active` as writable, of type `bool`.
+    unsafe { raw::write(b"thread.prof.active\0", profiled) }
+}

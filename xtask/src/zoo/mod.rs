@@ -215,6 +215,8 @@ fn target_directory(workspace: &Path) -> anyhow::Result<PathBuf> {
 }
 
 type Ready = (usize, Job, Adapter, Built);
+/// With its place in the table.
+type Placed = (usize, Outcome);
 
 /// Builds one after another; what does not build is an outcome already.
 fn build_all(
@@ -222,7 +224,7 @@ fn build_all(
     places: &Places,
     profile: Profile,
     out: &mut Out,
-) -> anyhow::Result<(VecDeque<Ready>, Vec<(usize, Outcome)>)> {
+) -> anyhow::Result<(VecDeque<Ready>, Vec<Placed>)> {
     let mut ready = VecDeque::new();
     let mut failed = Vec::new();
     for (index, job) in jobs.iter().enumerate() {
@@ -261,7 +263,7 @@ fn run_all(
     args: &Args,
     places: &Places,
     out: &mut Out,
-) -> anyhow::Result<Vec<(usize, Outcome)>> {
+) -> anyhow::Result<Vec<Placed>> {
     let all = ready.len();
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let workers = args.jobs.map_or(cores, NonZeroUsize::get).min(all);

@@ -482,7 +482,8 @@ fn others(page: &mut Page, report: &Report) {
 /// How complete the measurement was, where there is something to say.
 fn remarks(page: &mut Page, report: &Report) {
     let mut lines = Vec::new();
-    if report.threshold.coarsened {
+    let was_measured = !matches!(report.verdict, Verdict::Failed | Verdict::Broken);
+    if report.threshold.coarsened && was_measured {
         let threshold = count(report.threshold.iterations);
         lines.push(format!(
             "the threshold was coarsened to 1 object in {threshold}: a longer budget would \

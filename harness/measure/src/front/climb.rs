@@ -241,7 +241,7 @@ fn failure(subject: &Subject<'_>, route: &Route<'_>, answer: Answer, phase: Phas
     };
     let (what, iteration) = match phase {
         Phase::Starting => (format!("{what}, before the workload was set up"), None),
-        Phase::SettingUp => (format!("{what}, while the workload was set up"), None),
+        Phase::SettingUp => (what, None),
         Phase::Running => (what, Some(subject.iterations())),
         Phase::Dumping => (format!("{what}, during a dump"), Some(subject.iterations())),
     };

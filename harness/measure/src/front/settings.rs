@@ -160,8 +160,8 @@ impl Settings {
         }
         if let Some(interval) = first!(sample_interval).filter(|interval| *interval != 1) {
             return Err(format!(
-                "a sample interval of {interval} bytes was asked for, and this version measures \
-                 every allocation\n  hint: remove `sample_interval`, or set it to 1"
+                "a sample interval that cannot be measured at\n  expected 1 byte, which is \
+                 every allocation; found {interval}\n  hint: remove `sample_interval`"
             ));
         }
         let budget = first!(budget).unwrap_or(Duration::from_secs(10));
@@ -232,7 +232,7 @@ fn positive(value: &str) -> Result<u64, String> {
 
 /// A number with its unit.
 fn quantity<'a>(value: &'a str, what: &str) -> Result<(f64, &'a str), String> {
-    let expected = || format!("expected {what}, found `{value}`");
+    let expected = || format!("expected {what}\n  found `{value}`");
     let split = value
         .find(|c: char| c.is_ascii_alphabetic())
         .ok_or_else(expected)?;
@@ -252,7 +252,7 @@ fn duration(value: &str) -> Result<Duration, String> {
         "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3_600.0,
-        _ => return Err(format!("expected {WHAT}, found `{value}`")),
+        _ => return Err(format!("expected {WHAT}\n  found `{value}`")),
     };
     Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
 }
@@ -272,7 +272,7 @@ fn size(value: &str) -> Result<u64, String> {
         "kB" => 1e3,
         "MB" => 1e6,
         "GB" => 1e9,
-        _ => return Err(format!("expected {WHAT}, found `{value}`")),
+        _ => return Err(format!("expected {WHAT}\n  found `{value}`")),
     };
     Ok((number * bytes) as u64)
 }
@@ -302,7 +302,7 @@ mod tests {
         );
         assert_eq!(
             refused("budget = 10"),
-            "`budget`: expected a time such as `500ms`, `10s` or `2m`, found `10`"
+            "`budget`: expected a time such as `500ms`, `10s` or `2m`\n  found `10`"
         );
         assert_eq!(
             refused("threshold = 0"),

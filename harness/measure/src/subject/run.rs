@@ -69,7 +69,12 @@ pub(crate) fn run(arguments: &Arguments, scenarios: Vec<Scenario>) -> ExitCode {
         if let (Ok(mut location), Some(found)) = (PANIC_LOCATION.try_lock(), panic.location()) {
             *location = Some(found.to_string());
         }
+        // A backtrace allocates so much that it takes seconds under the profiler.
+        let profiled = jemalloc::set_thread_profiled(false);
         previous(panic);
+        if profiled.is_ok() {
+            let _ = jemalloc::set_thread_profiled(true);
+        }
     }));
     match serve(&mut channel, scenario, &progress) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,33 @@
+//! The front and its subjects, as a user sees them: this program runs itself as
+//! a leak test and looks at what comes of it.
+
+mod program;
+
+#[path = "cases.rs"]
+mod cases;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+
+/// Makes this program the leak test.
+const PROGRAM: &str = "PLIMSOLL_TEST_PROGRAM";
+
+fn main() -> ExitCode {
+    let is_subject = std::env::args()
+        .nth(1)
+        .is_some_and(|word| word.starts_with("--plimsoll-"));
+    if is_subject || std::env::var_os(PROGRAM).is_some() {
+        return program::run();
+    }
+    let trials = cases::ALL
+        .iter()
+        .map(|(name, case)| {
+            Trial::test(*name, move || {
+                case();
+                Ok(())
+            })
+        })
+        .collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}

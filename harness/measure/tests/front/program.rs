@@ -1,0 +1,303 @@
+//! A leak test of well-behaved and of misbehaving scenarios: what the tests run.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::hint::black_box;
+use std::time::Duration;
+
+use plimsoll::Scenario;
+
+/// Keeps one object of 40 bytes in every iteration.
+fn leak() -> Scenario {
+    Scenario::new("leak", || {
+        |_i: u64| std::mem::forget(black_box(vec![1_u8; 40]))
+    })
+}
+
+fn bounded() -> Scenario {
+    Scenario::new("bounded", || {
+        let mut recent = VecDeque::new();
+        move |_i: u64| {
+            recent.push_back(vec![0_u8; 64]);
+            if recent.len() > 1_000 {
+                recent.pop_front();
+            }
+        }
+    })
+}
+
+/// One object in 1,000 iterations, under a churn of a hundred times as much.
+fn slow_leak() -> Scenario {
+    Scenario::new("slow_leak", || {
+        |i: u64| {
+            drop(black_box(vec![1_u8; 64]));
+            if i % 1_000 == 999 {
+                std::mem::forget(black_box(vec![1_u8; 32]));
+            }
+        }
+    })
+}
+
+/// No object is ever added: one block doubles.
+fn pushed() -> Scenario {
+    Scenario::new("pushed", || {
+        let mut all: Vec<u64> = Vec::new();
+        move |i: u64| all.push(i)
+    })
+}
+
+/// In C's allocator, which no global allocator of Rust's sees.
+fn c_leak() -> Scenario {
+    Scenario::new("c_leak", || {
+        |_i: u64| {
+            // SAFETY: malloc(3) takes a size; what it answers is not touched.
+            black_box(unsafe { libc::malloc(24) });
+        }
+    })
+}
+
+/// On another thread than the one that runs the iterations.
+fn thread_side_leak() -> Scenario {
+    Scenario::new("thread_side_leak", || {
+        let (jobs, todo) = std::sync::mpsc::sync_channel::<u64>(1);
+        let (answers, done) = std::sync::mpsc::sync_channel::<()>(1);
+        std::thread::spawn(move || {
+            for _ in todo {
+                std::mem::forget(black_box(vec![1_u8; 100]));
+                if answers.send(()).is_err() {
+                    return;
+                }
+            }
+        });
+        move |i: u64| {
+            jobs.send(i).expect("the thread is there");
+            done.recv().expect("the thread answers");
+        }
+    })
+}
+
+fn thread_leak() -> Scenario {
+    Scenario::new("thread_leak", || {
+        |_i: u64| {
+            std::thread::spawn(|| std::thread::sleep(Duration::from_secs(3_600)));
+        }
+    })
+}
+
+fn descriptor_leak() -> Scenario {
+    Scenario::new("descriptor_leak", || {
+        |_i: u64| std::fs::File::open("/dev/null").map(std::mem::forget)
+    })
+}
+
+fn panics() -> Scenario {
+    Scenario::new("panics", || {
+        |i: u64| {
+            println!("iteration {i}");
+            assert!(i < 700, "too many: {i}");
+        }
+    })
+}
+
+fn errs() -> Scenario {
+    Scenario::new("errs", || {
+        |i: u64| if i < 50 { Ok(()) } else { Err("no more") }
+    })
+}
+
+fn panics_in_setup() -> Scenario {
+    Scenario::new("panics_in_setup", || {
+        if black_box(true) {
+            panic!("no server to be found");
+        }
+        |_i: u64| {}
+    })
+}
+
+fn aborts() -> Scenario {
+    Scenario::new("aborts", || {
+        |i: u64| {
+            if i == 100 {
+                std::process::abort();
+            }
+        }
+    })
+}
+
+fn segfaults() -> Scenario {
+    Scenario::new("segfaults", || {
+        |i: u64| {
+            if i == 100 {
+                // SAFETY: none; the kernel ends the process here, which is what
+                // the test is about.
+                unsafe { black_box(std::ptr::without_provenance_mut::<u8>(8)).write_volatile(1) }
+            }
+        }
+    })
+}
+
+fn killed() -> Scenario {
+    Scenario::new("killed", || {
+        |i: u64| {
+            if i == 100 {
+                // SAFETY: raise(3) takes a number.
+                unsafe { libc::raise(libc::SIGKILL) };
+            }
+        }
+    })
+}
+
+fn exits() -> Scenario {
+    Scenario::new("exits", || {
+        |i: u64| {
+            if i == 100 {
+                std::process::exit(3);
+            }
+        }
+    })
+}
+
+fn hangs() -> Scenario {
+    Scenario::new("hangs", || {
+        |i: u64| {
+            if i == 100 {
+                std::thread::sleep(Duration::from_secs(3_600));
+            }
+        }
+    })
+    .timeout(Duration::from_secs(1))
+}
+
+/// Leaves a process behind that holds the output open.
+fn grandchild() -> Scenario {
+    Scenario::new("grandchild", || {
+        let child = std::process::Command::new("sleep")
+            .arg("3600")
+            .spawn()
+            .expect("sleep");
+        println!("grandchild {}", child.id());
+        let mut child = Some(child);
+        move |i: u64| {
+            if i == 1_000 {
+                std::mem::forget(child.take());
+            }
+        }
+    })
+}
+
+/// Prints more than a pipe or a disk should have to hold.
+fn floods() -> Scenario {
+    Scenario::new("floods", || {
+        let line = "x".repeat(4_000);
+        move |i: u64| {
+            println!("{line}");
+            if i == 10_000 {
+                println!("the last line");
+                panic!("enough");
+            }
+        }
+    })
+}
+
+/// An unwinder that finds no frame.
+fn blind() -> Scenario {
+    extern "C" fn nothing(_: *mut *mut c_void, frames: *mut u32, _: u32) {
+        // SAFETY: jemalloc passes a pointer to the number of frames it has.
+        unsafe { *frames = 0 };
+    }
+    type Hook = extern "C" fn(*mut *mut c_void, *mut u32, u32);
+    Scenario::new("blind", || {
+        // SAFETY: jemalloc documents this name as a writable pointer to a
+        // function of this type.
+        unsafe {
+            tikv_jemalloc_ctl::raw::write(b"experimental.hooks.prof_backtrace\0", nothing as Hook)
+        }
+        .expect("jemalloc has the hook");
+        |_i: u64| {}
+    })
+}
+
+/// Allocates where the profiler is switched off.
+fn outside() -> Scenario {
+    Scenario::new("outside", || {
+        let set = |active: bool| {
+            // SAFETY: jemalloc(3) lists this name as writable, of type bool.
+            unsafe { tikv_jemalloc_ctl::raw::write(b"thread.prof.active\0", active) }
+                .expect("profiling is built in");
+        };
+        move |_i: u64| {
+            set(false);
+            std::mem::forget(black_box(vec![1_u8; 4_000]));
+            set(true);
+        }
+    })
+}
+
+/// Lets no file grow beyond what the first dumps need.
+fn cuts_dumps() -> Scenario {
+    Scenario::new("cuts_dumps", || {
+        |i: u64| {
+            if i == 100 {
+                let limit = libc::rlimit {
+                    rlim_cur: 4_096,
+                    rlim_max: 4_096,
+                };
+                // SAFETY: signal(2) and setrlimit(2) with valid arguments.
+                unsafe {
+                    libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+                    libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
+                }
+            }
+        }
+    })
+}
+
+thread_local! {
+    static LOCAL: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Threads that come and go, each with something of its own.
+fn joins() -> Scenario {
+    Scenario::new("joins", || {
+        |_i: u64| {
+            let thread = std::thread::spawn(|| LOCAL.with(|local| local.borrow_mut().push(1)));
+            thread.join().map_err(|_| "the thread panicked")
+        }
+    })
+}
+
+fn left_out() -> Scenario {
+    Scenario::new("left_out", || |_i: u64| {}).ignore("takes a day")
+}
+
+plimsoll::main!(
+    leak(),
+    bounded(),
+    slow_leak(),
+    pushed(),
+    c_leak(),
+    thread_side_leak(),
+    thread_leak(),
+    descriptor_leak(),
+    panics(),
+    errs(),
+    panics_in_setup(),
+    aborts(),
+    segfaults(),
+    killed(),
+    exits(),
+    hangs(),
+    grandchild(),
+    floods(),
+    blind(),
+    outside(),
+    cuts_dumps(),
+    joins(),
+    left_out(),
+);
+
+/// Runs the leak test.
+pub(crate) fn run() -> std::process::ExitCode {
+    main()
+}
