@@ -10,10 +10,8 @@ fn main() {
     {
         println!("cargo::rustc-cfg=plimsoll_supported");
     }
-    for (name, variable) in [("PLIMSOLL_TARGET", "TARGET")] {
-        let value = std::env::var(variable).unwrap_or_else(|_| "unknown".to_owned());
-        println!("cargo::rustc-env={name}={value}");
-    }
+    let target = std::env::var("TARGET").unwrap_or_else(|_| "unknown".to_owned());
+    println!("cargo::rustc-env=PLIMSOLL_TARGET={target}");
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let version = std::process::Command::new(rustc)
         .arg("--version")

@@ -124,10 +124,10 @@ impl Arguments {
                 .ok_or_else(|| format!("Argument to option '{name}' missing"))?;
             arguments.valued(&option, value)?;
         }
-        if arguments.test_threads.is_none() {
-            if let Some(value) = variable("RUST_TEST_THREADS") {
-                arguments.test_threads = Some(threads("RUST_TEST_THREADS", &value)?);
-            }
+        if arguments.test_threads.is_none()
+            && let Some(value) = variable("RUST_TEST_THREADS")
+        {
+            arguments.test_threads = Some(threads("RUST_TEST_THREADS", &value)?);
         }
         let is_on = |name: &str| variable(name).is_some_and(|value| value != "0");
         arguments.nocapture |= is_on("RUST_TEST_NOCAPTURE");
