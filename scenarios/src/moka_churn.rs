@@ -31,4 +31,6 @@ pub fn moka_churn() -> Scenario {
             }
         }
     })
+    // What goes up and down hides smaller growth for longer than a pull request waits.
+    .threshold(10)
 }

@@ -18,6 +18,10 @@ pub const RISING_OCTAVES: usize = 3;
 /// that *within* is asked of every rung of two octaves does the rest.
 const DEVIATIONS: f64 = 2.5;
 
+/// The same for the slope of a straight line through nine rungs: Student's t
+/// with seven degrees of freedom is below 3 in 99 % of cases.
+const SLOPE_DEVIATIONS: f64 = 3.0;
+
 /// The least share of a stack's ups and downs that must be net growth.
 ///
 /// A leak's is 1, a leak under heavy churn comes down to about 0.7, and a level
@@ -30,6 +34,11 @@ const NET_SHARE: f64 = 0.6;
 /// 45 leaks and 60 healthy variants.
 const RISE: f64 = 1.3;
 
+/// How much larger objects must become to count as larger. Bytes that grow
+/// without objects make them four times as large in two octaves; a buffer that
+/// is sometimes longer than it ever was makes them a little larger.
+const SWELLING: f64 = 1.25;
+
 /// How far from a straight line a linear law may stray, as a share of the
 /// growth of two octaves. A `Vec` that doubles strays by 0.17 at least.
 const STRAIGHT: f64 = 0.08;
@@ -40,8 +49,9 @@ pub struct Quantity {
     /// Per iteration, over the last octave; for stepped growth the greatest
     /// level per iteration in it.
     pub rate: f64,
-    /// The greatest rate of any window that ends in the last octave.
-    pub greatest_rate: f64,
+    /// The greatest rate that the last two octaves leave possible: what is
+    /// under a limit here is under it, for all that can be told.
+    pub bound: f64,
     /// How far a rate may be off for the workload's own fluctuation.
     pub error: f64,
     /// The shape.
@@ -54,7 +64,7 @@ impl Quantity {
     /// That of a level which never moved.
     const FLAT: Quantity = Quantity {
         rate: 0.0,
-        greatest_rate: 0.0,
+        bound: 0.0,
         error: 0.0,
         law: Law::Filling,
         rising: false,
@@ -68,8 +78,9 @@ pub struct Growth {
     pub objects: Quantity,
     /// Bytes.
     pub bytes: Quantity,
-    /// Whether the mean size of an object reached in the last two octaves what
-    /// it never was before. Where it did not, bytes can only grow with objects.
+    /// Whether objects became larger, on average, in the last two octaves than
+    /// they ever were before, by a quarter. Where they did not, bytes that do
+    /// not rise can only grow with objects.
     pub objects_swell: bool,
 }
 
@@ -162,19 +173,25 @@ fn quantity(iterations: &[f64], levels: &[f64]) -> Quantity {
         let rate = (last - RUNGS_PER_OCTAVE..=last)
             .map(|rung| (levels[rung] - base) / iterations[rung])
             .fold(f64::NEG_INFINITY, f64::max);
+        let bound = greatest_rate.max(rate);
         return Quantity {
             rate,
-            greatest_rate: greatest_rate.max(rate),
+            bound,
             error: 0.0,
             law,
             rising,
         };
     }
     let window = iterations[last] - iterations[last - RUNGS_PER_OCTAVE];
+    let error = DEVIATIONS * std::f64::consts::SQRT_2 * straight.deviation / window;
+    // Each of the two holds. A line uses every rung, and is told sooner of what
+    // only fluctuates; windows see best what has stopped.
+    let by_window = greatest_rate + error;
+    let by_line = straight.slope + SLOPE_DEVIATIONS * straight.slope_deviation;
     Quantity {
         rate: window_rate(last),
-        greatest_rate,
-        error: DEVIATIONS * std::f64::consts::SQRT_2 * straight.deviation / window,
+        bound: by_window.min(by_line),
+        error,
         law,
         rising,
     }
@@ -237,11 +254,15 @@ fn objects_swell(levels: &[Tally]) -> bool {
         return true;
     }
     let greatest = |levels: &[Tally]| levels.iter().map(mean).fold(0.0, f64::max);
-    greatest(&levels[recent..]) > greatest(&levels[..recent])
+    greatest(&levels[recent..]) > SWELLING * greatest(&levels[..recent])
 }
 
 /// The straight line through the last two octaves, by least squares.
 struct Line {
+    /// Per iteration.
+    slope: f64,
+    /// The standard deviation of the slope.
+    slope_deviation: f64,
     /// The standard deviation of the levels about it.
     deviation: f64,
     /// Whether they follow it.
@@ -274,12 +295,15 @@ impl Line {
         let deviation = (squares / (count - 2.0)).sqrt();
         let rounding = 1e-9 * mean_level.abs();
         let gain = levels[levels.len() - 1] - levels[0];
+        let deviation = if deviation <= rounding {
+            0.0
+        } else {
+            deviation
+        };
         Line {
-            deviation: if deviation <= rounding {
-                0.0
-            } else {
-                deviation
-            },
+            slope,
+            slope_deviation: deviation / variance.sqrt(),
+            deviation,
             fits: greatest <= (STRAIGHT * gain).max(1.0),
         }
     }

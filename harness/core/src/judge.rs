@@ -251,7 +251,7 @@ impl Growth {
     /// objects, and need not be bounded on their own.
     fn stays_within(&self, allowed: Rate, threshold: u64) -> bool {
         let cut = Self::cut(allowed, threshold);
-        let stays = |q: &Quantity, cut: f64| q.greatest_rate + q.error < cut;
+        let stays = |q: &Quantity, cut: f64| q.bound < cut;
         stays(&self.objects, cut.objects)
             && (stays(&self.bytes, cut.bytes) || !self.objects_swell && !self.bytes.rising)
     }
