@@ -1,6 +1,10 @@
 //! The front and its subjects, as a user sees them: this program runs itself as
 //! a leak test and looks at what comes of it.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "workloads print, to be captured")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "workloads print, to be captured"
+)]
 
 mod program;
 
