@@ -53,7 +53,7 @@ pub fn dashmap_sessions() -> Scenario {
         }
     })
     // What goes up and down hides smaller growth for longer than a pull request waits.
-    .threshold(10)
+    .threshold(100)
 }
 
 /// Serves what one iteration asks of the second thread, until the first hangs up.

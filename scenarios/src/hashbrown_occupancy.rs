@@ -38,5 +38,5 @@ pub fn hashbrown_occupancy() -> Scenario {
         }
     })
     // What goes up and down hides smaller growth for longer than a pull request waits.
-    .threshold(10)
+    .threshold(100)
 }

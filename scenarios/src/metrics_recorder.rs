@@ -41,5 +41,5 @@ pub fn metrics_recorder() -> Scenario {
         }
     })
     // What goes up and down hides smaller growth for longer than a pull request waits.
-    .threshold(10)
+    .threshold(100)
 }

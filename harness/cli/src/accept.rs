@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, bail};
-use plimsoll_core::baseline::{self, Acceptance, Date};
+use plimsoll_core::FoldedStack;
+use plimsoll_core::baseline::{self, Acceptance, AllowanceSubject, Baseline, Date, Moved};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
 use plimsoll_core::report::{Report, Standing};
@@ -27,6 +28,8 @@ struct Change {
     existing: Option<String>,
     updated: String,
     allowances: usize,
+    moved: Vec<Moved>,
+    removed: Vec<AllowanceSubject>,
 }
 
 pub(crate) fn run(args: &AcceptArgs, name: &str, out: &mut Out) -> anyhow::Result<()> {
@@ -234,7 +237,7 @@ fn acceptance(report: &Report, args: &AcceptArgs) -> anyhow::Result<Acceptance> 
     let lapsed = report
         .findings
         .iter()
-        .find(|finding| finding.standing == Standing::Expired);
+        .find(|finding| finding.standing == Standing::Expired && !finding.is_unused());
     if let (Some(finding), None) = (lapsed, args.expires) {
         let reason = finding
             .reason
@@ -266,23 +269,44 @@ fn change(report: &Report, acceptance: &Acceptance, project: &Project) -> anyhow
     let path = layout::baseline_file(&dir, scenario);
     let explain =
         |err: baseline::BaselineError| anyhow::anyhow!("{}", err.explain(&shown(&path), scenario));
-    let existing = match read(&path)? {
-        None => None,
+    let (before, existing) = match read(&path)? {
+        None => (Baseline::default(), None),
         // Checked first, and not as text, for the sake of the error.
         Some(bytes) => {
-            baseline::Baseline::parse(&bytes).map_err(explain)?;
-            Some(String::from_utf8(bytes)?)
+            let before = Baseline::parse(&bytes).map_err(explain)?;
+            (before, Some(String::from_utf8(bytes)?))
         }
     };
-    let updated = baseline::update(existing.as_deref(), acceptance).map_err(explain)?;
-    let allowances = acceptance.allowances.len();
+    let updated = if existing.is_none() && acceptance.allowances.is_empty() {
+        // No file for what no longer is in any.
+        String::new()
+    } else {
+        baseline::update(existing.as_deref(), acceptance).map_err(explain)?
+    };
+    let after = match updated.as_str() {
+        "" => Baseline::default(),
+        text => Baseline::parse(text.as_bytes()).map_err(explain)?,
+    };
+    // The file may have changed since the run, so not all need be in it.
+    let went =
+        |subject: &AllowanceSubject| before.get(subject).is_some() && after.get(subject).is_none();
+    let mut moved = acceptance.moved.clone();
+    moved.retain(|moved| went(&exact(&moved.from)) && after.get(&exact(&moved.to)).is_some());
+    let mut removed = acceptance.removed.clone();
+    removed.retain(went);
     Ok(Change {
         scenario: scenario.clone(),
         path,
         existing,
         updated,
-        allowances,
+        allowances: acceptance.allowances.len(),
+        moved,
+        removed,
     })
+}
+
+fn exact(stack: &FoldedStack) -> AllowanceSubject {
+    AllowanceSubject::Stack(baseline::StackPattern::exact(stack))
 }
 
 fn read(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
@@ -306,11 +330,15 @@ fn make(change: &Change, dry_run: bool, out: &mut Out) -> anyhow::Result<()> {
         path,
         existing,
         updated,
-        allowances,
+        ..
     } = change;
     let path_shown = shown(path);
-    if existing.as_ref() == Some(updated) {
-        out.print(&format!("{path_shown}: has it all, nothing changes\n"))?;
+    if existing.as_deref().unwrap_or_default() == updated {
+        let has = match change.allowances {
+            0 => "has none of it any more",
+            _ => "has it all",
+        };
+        out.print(&format!("{path_shown}: {has}, nothing changes\n"))?;
         return Ok(());
     }
     let new = if existing.is_none() { " (new)" } else { "" };
@@ -319,13 +347,64 @@ fn make(change: &Change, dry_run: bool, out: &mut Out) -> anyhow::Result<()> {
     if !dry_run {
         atomic::write(path, updated)?;
     }
-    let s = if *allowances == 1 { "" } else { "s" };
-    let done = if dry_run { "would accept" } else { "accepted" };
     let then = if dry_run { "" } else { "; commit the file" };
-    let end = format!(
-        "{}: {done} {allowances} allowance{s}{then}\n",
-        safe(scenario)
-    );
-    out.print(&format!("{head}\n{lines}{end}"))?;
+    let end = format!("{}: {}{then}\n", safe(scenario), done(change, dry_run));
+    let told = told(change, dry_run);
+    out.print(&format!("{head}\n{lines}{told}{end}"))?;
     Ok(())
+}
+
+/// What becomes of allowances that there were, a line each.
+fn told(change: &Change, dry_run: bool) -> String {
+    let name = safe(&change.scenario);
+    let (moved, removed) = match dry_run {
+        true => ("would move", "would remove"),
+        false => ("moved", "removed"),
+    };
+    let mut told = String::new();
+    for Moved { from, to } in &change.moved {
+        let none = "no caller";
+        let line = format!(
+            "{moved} {} from {} to {}",
+            leaf(to),
+            from.caller_apart_from(to).unwrap_or(none),
+            to.caller_apart_from(from).unwrap_or(none)
+        );
+        told += &format!("{name}: {}\n", safe_line(&line));
+    }
+    for subject in &change.removed {
+        let what = match subject {
+            AllowanceSubject::Stack(pattern) => leaf(&pattern.shown()).to_owned(),
+            AllowanceSubject::Threads | AllowanceSubject::Descriptors => subject.to_string(),
+        };
+        let line = format!("{removed} {what}, which no longer grows");
+        told += &format!("{name}: {}\n", safe_line(&line));
+    }
+    told
+}
+
+/// The frames are in the diff; by the last of them a reader finds it there.
+fn leaf(stack: &FoldedStack) -> &str {
+    stack.frames().last().map_or("", String::as_str)
+}
+
+/// `accepted 1 allowance, moved 2, removed 1`
+fn done(change: &Change, dry_run: bool) -> String {
+    let words = match dry_run {
+        true => ["accept", "move", "remove"],
+        false => ["accepted", "moved", "removed"],
+    };
+    let counts = [change.allowances, change.moved.len(), change.removed.len()];
+    let mut parts: Vec<String> = Vec::new();
+    for (word, count) in words.into_iter().zip(counts) {
+        let noun = match (parts.is_empty(), count) {
+            (_, 0) => continue,
+            (false, _) => "",
+            (true, 1) => " allowance",
+            (true, _) => " allowances",
+        };
+        parts.push(format!("{word} {count}{noun}"));
+    }
+    let would = if dry_run { "would " } else { "" };
+    format!("{would}{}", parts.join(", "))
 }

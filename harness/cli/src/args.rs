@@ -78,8 +78,9 @@ pub(crate) enum Format {
 /// Agrees to what the last run found to grow, in baselines/SCENARIO.toml
 ///
 /// Writes an allowance for everything that grew past what was allowed, at the
-/// rate that was measured, and prints what changes in the file. Reasons,
-/// comments and order in it stay. The file is data for the next `cargo test`,
+/// rate that was measured; gives allowances that stand under another caller
+/// their new stack, and takes out those that nothing uses any more. Prints what
+/// changes in the file. Reasons, comments and order in it stay. The file is data for the next `cargo test`,
 /// to be reviewed and committed like code; say why with --reason.
 ///
 /// Under CI it refuses: a baseline is agreed to by a person.
@@ -104,8 +105,8 @@ pub(crate) struct AcceptArgs {
 
     /// The last day on which it may grow, as YYYY-MM-DD, or `never`
     ///
-    /// From the next day the test fails again. Where an allowance has expired,
-    /// this has to be given.
+    /// From the next day the test fails again. Where an allowance has expired
+    /// that is still used, this has to be given.
     #[arg(long, value_name = "DATE")]
     pub(crate) expires: Option<Expiry>,
 

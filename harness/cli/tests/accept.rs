@@ -380,6 +380,156 @@ fn expired() {
     assert!(!project.read("baselines/lru_churn.toml").contains("expires"));
 }
 
+const AGREED: &str = "\
+format = 1
+
+# the old caller
+[[allow]]
+stack = [
+    'main',
+    'old', # calls it
+    'lru::fill',
+    'lru::put',
+]
+objects = 1.0
+bytes = 96.0
+law = 'linear'
+reason = 'because'
+
+# caches
+
+# gone
+[[allow]]
+stack = ['...', 'cache::grow']
+objects = 1.0
+bytes = 96.0
+law = 'linear'
+
+[[allow]]
+resource = 'threads'
+objects = 1.0
+law = 'linear'
+expires = 2001-01-01
+";
+
+/// A stack that has another caller, and two allowances that nothing uses.
+fn settled(verdict: Verdict) -> plimsoll_core::report::Report {
+    let unused = |subject, standing| Finding {
+        verdict: Verdict::Improved,
+        subject,
+        frames: Vec::new(),
+        rate: Rate::default(),
+        standing,
+        levels: Vec::new(),
+        ..finding("", RATE)
+    };
+    let stack = |names: &str| FoldedStack(names.split(' ').map(str::to_owned).collect());
+    let mut report = report("r1", "lru_churn", verdict);
+    report.findings = vec![
+        Finding {
+            verdict: Verdict::Within,
+            standing: Standing::Moved,
+            moved_from: Some(stack("main old lru::fill lru::put")),
+            ..finding("main new lru::fill lru::put", RATE)
+        },
+        unused(Subject::Stack(stack("... cache::grow")), Standing::Stale),
+        unused(Subject::Threads, Standing::Expired),
+    ];
+    report
+}
+
+#[test]
+fn moved_and_removed() {
+    let project = Project::new();
+    project.write("baselines/lru_churn.toml", AGREED);
+    project.leave(&settled(Verdict::Improved), 0);
+    let dry = project.plimsoll(&["accept", "lru_churn", "--dry-run"]);
+    assert_eq!(project.read("baselines/lru_churn.toml"), AGREED);
+    assert_snapshot!(dry.stdout.split_once("lru_churn: ").unwrap().1, @"
+    would move lru::put from old to new
+    lru_churn: would remove cache::grow, which no longer grows
+    lru_churn: would remove threads, which no longer grows
+    lru_churn: would move 1 allowance, remove 2
+    ");
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @r#"
+    baselines/lru_churn.toml
+        stack = [
+            'main',
+      -     'old', # calls it
+      +     "new", # calls it
+            'lru::fill',
+            'lru::put',
+      …
+
+        # caches
+      -
+      - # gone
+      - [[allow]]
+      - stack = ['...', 'cache::grow']
+      - objects = 1.0
+      - bytes = 96.0
+      - law = 'linear'
+      -
+      - [[allow]]
+      - resource = 'threads'
+      - objects = 1.0
+      - law = 'linear'
+      - expires = 2001-01-01
+    lru_churn: moved lru::put from old to new
+    lru_churn: removed cache::grow, which no longer grows
+    lru_churn: removed threads, which no longer grows
+    lru_churn: moved 1 allowance, removed 2; commit the file
+    --- 0
+    "#);
+    let written = project.read("baselines/lru_churn.toml");
+    assert_snapshot!(written, @r#"
+    format = 1
+
+    # the old caller
+    [[allow]]
+    stack = [
+        'main',
+        "new", # calls it
+        'lru::fill',
+        'lru::put',
+    ]
+    objects = 1.0
+    bytes = 96.0
+    law = 'linear'
+    reason = 'because'
+
+    # caches
+    "#);
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    baselines/lru_churn.toml: has none of it any more, nothing changes
+    --- 0
+    ");
+    assert_eq!(project.read("baselines/lru_churn.toml"), written);
+}
+
+#[test]
+fn beside_growth() {
+    let project = Project::new();
+    project.write("baselines/lru_churn.toml", AGREED);
+    let mut report = settled(Verdict::Regressed);
+    report.findings.push(finding("main other", RATE));
+    project.leave(&report, 0);
+    let ran = project.plimsoll(&["accept", "lru_churn"]);
+    let last = ran.stdout.lines().last().unwrap();
+    assert_snapshot!(last, @"lru_churn: accepted 1 allowance, moved 1, removed 2; commit the file");
+}
+
+#[test]
+fn nothing_to_remove_from() {
+    let project = Project::new();
+    project.leave(&settled(Verdict::Improved), 0);
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    baselines/lru_churn.toml: has none of it any more, nothing changes
+    --- 0
+    ");
+    assert!(!project.exists("baselines"));
+}
+
 #[test]
 fn a_baseline_that_cannot_be_read() {
     let project = leaky();

@@ -113,6 +113,14 @@ impl FoldedStack {
     pub fn frames(&self) -> &[String] {
         &self.0
     }
+
+    /// The frame that calls what two stacks have in common at their leaf;
+    /// absent where all of this one is common.
+    pub fn caller_apart_from(&self, other: &FoldedStack) -> Option<&str> {
+        let (ours, theirs) = (self.0.iter().rev(), other.0.iter().rev());
+        let common = ours.zip(theirs).take_while(|(a, b)| a == b).count();
+        self.0.iter().rev().nth(common).map(String::as_str)
+    }
 }
 
 /// Joined by `;`, as flame graph tools read it.

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date, StackPattern};
 use crate::growth::{Growth, Quantity};
 use crate::report::{Finding, Standing, Subject, Threshold};
-use crate::{FoldedStack, Rate, Series, Tally, fold};
+use crate::{FoldedStack, Law, Rate, Series, Tally, fold};
 
 /// Ordered by how much each needs a person, so a run's verdict is the `max` of
 /// its scenarios'. A run of no scenarios has none: `max` gives `None`, not
@@ -104,8 +104,11 @@ pub struct Assessment {
     pub visible: Option<Rate>,
 }
 
+/// Where none is set, one object in so many iterations is to be found.
+pub const DEFAULT_THRESHOLD: u64 = 1_000;
+
 /// Iterations per object of the default threshold, and what it may coarsen to.
-const THRESHOLDS: [u64; 3] = [1_000, 100, 10];
+const THRESHOLDS: [u64; 3] = [DEFAULT_THRESHOLD, 100, 10];
 
 /// A threshold is only looked for where it would have shown as so many objects
 /// by the last rung.
@@ -153,10 +156,10 @@ pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Asses
     let coarsest = looked_for[looked_for.len() - 1];
     let finest = supported.first().copied().unwrap_or(coarsest);
     let regressed =
-        |subject: &Measured<'_>| policy.at_top && subject.growth.exceeds(subject.allowed(), finest);
+        |subject: &Measured<'_>| policy.at_top && subject.growth.exceeds(subject.carried(), finest);
     let settled = |threshold: u64| {
         subjects.iter().all(|subject| {
-            regressed(subject) || subject.growth.stays_within(subject.allowed(), threshold)
+            regressed(subject) || subject.growth.stays_within(subject.carried(), threshold)
         })
     };
     let conclusive = supported
@@ -169,7 +172,7 @@ pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Asses
     let mut noisy_sites: Vec<FoldedStack> = Vec::new();
     for subject in &subjects {
         let within =
-            conclusive.is_some() || subject.growth.stays_within(subject.allowed(), coarsest);
+            conclusive.is_some() || subject.growth.stays_within(subject.carried(), coarsest);
         let verdict = match (regressed(subject), within) {
             (true, _) => Verdict::Regressed,
             (false, true) => Verdict::Within,
@@ -183,7 +186,7 @@ pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Asses
         findings.extend(subject.finding(verdict, threshold, policy.today));
     }
     let idle = idle_allowances(baseline, &subjects, threshold);
-    let taken = excuse_moved(&mut findings, baseline, &idle, finest);
+    let taken = excuse_moved(&mut findings, baseline, &idle, finest, policy.today);
     for index in idle {
         let allowance = &baseline.allowances[index];
         let expired = is_expired(allowance, policy.today);
@@ -283,6 +286,12 @@ impl Measured<'_> {
             .map_or(Rate::default(), |(_, allowance)| allowance.rate)
     }
 
+    /// What is held against the growth.
+    fn carried(&self) -> Rate {
+        self.allowance
+            .map_or(Rate::default(), |(_, allowance)| carried(allowance))
+    }
+
     /// What to say of it: nothing, where nothing was agreed and nothing grows.
     fn finding(&self, verdict: Verdict, threshold: u64, today: Option<Date>) -> Option<Finding> {
         let expired = self
@@ -321,11 +330,28 @@ impl Measured<'_> {
             law: self.growth.law(),
             allowed: self.allowed(),
             standing,
+            moved_from: None,
             reason: self
                 .allowance
                 .and_then(|(_, allowance)| allowance.reason.clone()),
             levels: self.series.levels().to_vec(),
         })
+    }
+}
+
+/// What an allowance carries.
+///
+/// That is its rate, but for stepped growth: a step that fell just behind a rung
+/// in the one run may fall just before it in the next, or the ladder may end
+/// elsewhere, and the next rung is a quarter of an octave further.
+fn carried(allowance: &Allowance) -> Rate {
+    let quarter = 2_f64.sqrt().sqrt();
+    match allowance.law {
+        Law::Stepped => Rate {
+            objects: quarter * allowance.rate.objects,
+            bytes: quarter * allowance.rate.bytes,
+        },
+        Law::Linear | Law::Filling | Law::Fluctuating => allowance.rate,
     }
 }
 
@@ -417,12 +443,13 @@ fn idle_allowances(
 
 /// Lets a stack that has only another caller now use the allowance that its old
 /// stack has no more use for, one stack to one allowance, in stack order; says
-/// which allowances were taken.
+/// which allowances were taken. One that has expired excuses nothing.
 fn excuse_moved(
     findings: &mut [Finding],
     baseline: &Baseline,
     idle: &BTreeSet<usize>,
     threshold: u64,
+    today: Option<Date>,
 ) -> BTreeSet<usize> {
     let mut taken = BTreeSet::new();
     for finding in findings.iter_mut() {
@@ -437,8 +464,9 @@ fn excuse_moved(
             let AllowanceSubject::Stack(old) = &allowance.subject else {
                 return false;
             };
-            let cut = Growth::cut(allowance.rate, threshold);
+            let cut = Growth::cut(carried(allowance), threshold);
             !taken.contains(index)
+                && !is_expired(allowance, today)
                 && same_leaf(old, stack)
                 && finding.rate.objects < cut.objects
                 && finding.rate.bytes < cut.bytes
@@ -448,6 +476,10 @@ fn excuse_moved(
             let allowance = &baseline.allowances[index];
             finding.verdict = Verdict::Within;
             finding.standing = Standing::Moved;
+            finding.moved_from = match &allowance.subject {
+                AllowanceSubject::Stack(old) => Some(old.shown()),
+                AllowanceSubject::Threads | AllowanceSubject::Descriptors => None,
+            };
             finding.allowed = allowance.rate;
             finding.reason.clone_from(&allowance.reason);
         }
@@ -494,6 +526,7 @@ fn unused(allowance: &Allowance, expired: bool) -> Finding {
         } else {
             Standing::Stale
         },
+        moved_from: None,
         reason: allowance.reason.clone(),
         levels: Vec::new(),
     }
@@ -596,6 +629,9 @@ mod tests {
                 finding.rate.bytes,
                 finding.law
             );
+            if let Some(from) = &finding.moved_from {
+                text += &format!(", from {from}");
+            }
         }
         text
     }
@@ -725,6 +761,41 @@ mod tests {
     }
 
     #[test]
+    fn a_stepped_allowance_holds_wherever_the_ladder_ends() {
+        let pushed: &[(&str, Level)] =
+            &[("main;push", |n| (1, (n + n / 50).next_power_of_two() * 8))];
+        let rates = [30, 37, 44, 52, 61].map(|rungs| {
+            let text = at_top(rungs, pushed);
+            text.split(' ')
+                .rev()
+                .nth(2)
+                .unwrap()
+                .parse::<f64>()
+                .unwrap()
+        });
+        for (rate, rungs) in rates
+            .iter()
+            .flat_map(|rate| (30..64).map(move |to| (rate, to)))
+        {
+            let baseline = format!(
+                "format = 1\n\n[[allow]]\nstack = [\"main\", \"push\"]\nobjects = 0.0\n\
+                 bytes = {rate}\nlaw = \"stepped\"\n"
+            );
+            let text = checked(Case {
+                rungs,
+                stacks: pushed,
+                threads: FLAT,
+                baseline: &baseline,
+                policy: TOP,
+            });
+            assert!(
+                text.starts_with("within"),
+                "{rate} B, {rungs} rungs: {text}"
+            );
+        }
+    }
+
+    #[test]
     fn an_allowance_without_growth_is_stale() {
         assert_snapshot!(against_allowance(&[], None, ""), @r"
         improved, 1 per 1000
@@ -737,14 +808,14 @@ mod tests {
         let moved: Level = |n| (n, 32 * n);
         assert_snapshot!(against_allowance(&[("main;new;a;b;leak", moved)], None, ""), @r"
         within, 1 per 1000
-        within Moved: main;new;a;b;leak 1.00 objects 32.00 B linear
+        within Moved: main;new;a;b;leak 1.00 objects 32.00 B linear, from main;a;b;leak
         ");
         assert_snapshot!(
             against_allowance(&[("main;n;a;b;leak", moved), ("main;o;a;b;leak", moved)], None, ""),
             @r"
         regressed, 1 per 1000
         regressed New: main;o;a;b;leak 1.00 objects 32.00 B linear
-        within Moved: main;n;a;b;leak 1.00 objects 32.00 B linear
+        within Moved: main;n;a;b;leak 1.00 objects 32.00 B linear, from main;a;b;leak
         "
         );
     }
@@ -763,6 +834,17 @@ mod tests {
         ");
         assert_snapshot!(against_allowance(&[], Some("2026-02-01"), extra), @r"
         regressed, 1 per 1000
+        regressed Expired: main;a;b;leak 0.00 objects 0.00 B linear
+        ");
+    }
+
+    #[test]
+    fn an_expired_allowance_excuses_no_move() {
+        let moved: &[(&str, Level)] = &[("main;new;a;b;leak", |n| (n, 32 * n))];
+        let extra = "expires = 2026-01-31\n";
+        assert_snapshot!(against_allowance(moved, Some("2026-02-01"), extra), @r"
+        regressed, 1 per 1000
+        regressed New: main;new;a;b;leak 1.00 objects 32.00 B linear
         regressed Expired: main;a;b;leak 0.00 objects 0.00 B linear
         ");
     }

@@ -195,17 +195,20 @@ fn hashbrown_of_std_and_of_ones_own() {
     "), @"case::grow @ src/lib.rs");
     assert_snapshot!(folded("
         malloc
-        reserve_rehash<u64> @ /c/registry/src/i/hashbrown-0.15.2/src/raw/mod.rs < case::grow @ src/lib.rs
+        reserve_rehash<u64> @ /c/registry/src/i/hashbrown-0.15.2/src/raw/mod.rs < insert<u64> @ /c/registry/src/i/hashbrown-0.15.2/src/map.rs < case::grow @ src/lib.rs
     "), @"
-    hashbrown::raw::reserve_rehash @ hashbrown-0.15.2/src/raw/mod.rs
+    hashbrown::map::insert @ hashbrown-0.15.2/src/map.rs
     case::grow @ src/lib.rs
     ");
     assert_snapshot!(folded("
         malloc
+        <allocator_api2::stable::alloc::global::Global as allocator_api2::stable::alloc::Allocator>::allocate
+        hashbrown::raw::RawTableInner::new_uninitialized
         hashbrown::raw::RawTable<T,A>::reserve_rehash
+        hashbrown::map::HashMap<K,V,S,A>::insert
         case::grow
     "), @"
-    hashbrown::raw::RawTable::reserve_rehash
+    hashbrown::map::HashMap::insert
     case::grow
     ");
 }

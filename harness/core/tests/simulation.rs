@@ -102,7 +102,6 @@ fn healthy_workloads_are_never_regressed() {
         table += &format!("{name}: {counts:?}\n");
         assert_eq!(counts.get(&Verdict::Regressed), None, "{table}");
     }
-    println!("{table}");
 }
 
 #[test]
@@ -126,5 +125,4 @@ fn leaks_are_found_under_the_same_churn() {
         assert_eq!(counts.get(&Verdict::Within), None, "{table}");
         assert!(counts[&Verdict::Regressed] >= 1_900, "{table}");
     }
-    println!("{table}");
 }

@@ -25,18 +25,25 @@ pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitC
 /// Reports every scenario ignored, with the reason.
 #[cfg(not(plimsoll_supported))]
 pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitCode {
+    const WHY: &str = "plimsoll measures on Linux, on x86_64 and aarch64";
     let _ = (target, seconds_now(), clock_seed());
-    let mut trials: Vec<libtest_mimic::Trial> = scenarios()
-        .into_iter()
-        .map(|scenario| {
-            libtest_mimic::Trial::ignorable_test(scenario.name, || {
-                Ok(libtest_mimic::Completion::ignored_with(
-                    "plimsoll measures on Linux, on x86_64 and aarch64",
-                ))
-            })
+    let scenarios = scenarios();
+    if let Err(message) = check_names(&scenarios) {
+        return libtest_mimic::run(
+            &libtest_mimic::Arguments::from_args(),
+            vec![libtest_mimic::Trial::test("scenarios", move || {
+                Err(message.into())
+            })],
+        )
+        .exit_code();
+    }
+    let ignored = |scenario: Scenario| {
+        drop(scenario.setup);
+        let ignored = || Ok(libtest_mimic::Completion::ignored_with(WHY));
+        libtest_mimic::Trial::ignorable_test(scenario.name, ignored)
             .with_ignored_flag(scenario.options.ignored.is_some())
-        })
-        .collect();
+    };
+    let mut trials: Vec<libtest_mimic::Trial> = scenarios.into_iter().map(ignored).collect();
     shuffle(&mut trials, 0);
     libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
 }

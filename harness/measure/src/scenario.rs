@@ -54,7 +54,7 @@ pub(crate) struct Options {
 pub enum Inconclusive {
     /// It fails.
     #[default]
-    Deny,
+    Fail,
     /// It passes, and its report says so.
     Warn,
 }

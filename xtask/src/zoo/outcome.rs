@@ -179,6 +179,7 @@ pub(super) mod tests {
             law: Law::Linear,
             allowed: Rate::default(),
             standing: Standing::New,
+            moved_from: None,
             reason: None,
             levels: Vec::new(),
         };

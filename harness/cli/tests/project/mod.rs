@@ -211,6 +211,7 @@ pub(crate) fn finding(stack: &str, rate: Rate) -> Finding {
         law: Law::Linear,
         allowed: Rate::default(),
         standing: Standing::New,
+        moved_from: None,
         reason: None,
         levels: vec![Tally::default(); 2],
     }

@@ -1,15 +1,20 @@
 use super::{Allowance, AllowanceSubject, MeasuredWith, StackPattern};
+use crate::FoldedStack;
 use crate::judge::Verdict;
 use crate::report::{Finding, Report, Standing, Subject};
 
-/// What somebody agrees to: the measurement that showed it, and what from then
-/// on is allowed.
+/// What somebody agrees to: the measurement that showed it, what from then on
+/// is allowed, and what becomes of allowances that there are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Acceptance {
     /// What it was measured with.
     pub measured: Option<MeasuredWith>,
     /// In any order.
     pub allowances: Vec<Accepted>,
+    /// Allowances that are another stack's from then on. In any order.
+    pub moved: Vec<Moved>,
+    /// What needs no allowance any more. In any order.
+    pub removed: Vec<AllowanceSubject>,
 }
 
 /// One thing that is agreed to.
@@ -23,53 +28,92 @@ pub struct Accepted {
     pub expired: bool,
 }
 
+/// An allowance whose stack has another caller now: it keeps its rate, and what
+/// people wrote of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The stack that a file has.
+    pub from: FoldedStack,
+    /// The stack that grows now.
+    pub to: FoldedStack,
+}
+
 impl Acceptance {
-    /// All that a report found to be too much. Where nothing was, it is empty.
+    /// All that a report found to be too much, to have moved, or not to be used
+    /// any more. Where nothing was, it is empty.
     ///
     /// Growth that a run could not make exact is allowed with its error, so that
     /// the next run is not red for the noise alone; nothing else is added.
     pub fn of(report: &Report) -> Acceptance {
-        let iterations = report.rungs.last().map_or(0, |rung| rung.iterations);
-        let measured = report.measured.as_ref().map(|measured| MeasuredWith {
-            target: measured.target.clone(),
-            profile: measured.profile.clone(),
-            toolchain: measured.toolchain.clone(),
-            jemalloc: measured.jemalloc.clone(),
-            sample_interval: measured.sample_interval,
-            iterations,
-        });
-        let allowances = report
-            .findings
-            .iter()
+        let findings = || report.findings.iter();
+        let allowances: Vec<Accepted> = findings()
             .filter(|finding| is_too_much(finding))
-            .map(accepted);
+            .map(accepted)
+            .collect();
         Acceptance {
-            measured,
-            allowances: allowances.collect(),
+            // Of the figures; where none is new, what a file says of them stays.
+            measured: measured(report).filter(|_| !allowances.is_empty()),
+            allowances,
+            moved: findings().filter_map(moved).collect(),
+            removed: findings()
+                .filter(|finding| finding.is_unused())
+                .map(subject)
+                .collect(),
         }
     }
 
     /// Whether there is nothing to agree to.
     pub fn is_empty(&self) -> bool {
-        self.allowances.is_empty()
+        self.allowances.is_empty() && self.moved.is_empty() && self.removed.is_empty()
     }
+}
+
+fn measured(report: &Report) -> Option<MeasuredWith> {
+    let iterations = report.rungs.last().map_or(0, |rung| rung.iterations);
+    report.measured.as_ref().map(|measured| MeasuredWith {
+        target: measured.target.clone(),
+        profile: measured.profile.clone(),
+        toolchain: measured.toolchain.clone(),
+        jemalloc: measured.jemalloc.clone(),
+        sample_interval: measured.sample_interval,
+        iterations,
+    })
 }
 
 fn is_too_much(finding: &Finding) -> bool {
     finding.verdict == Verdict::Regressed
+        && !finding.is_unused()
         && match finding.standing {
-            Standing::New | Standing::Exceeded | Standing::Moved | Standing::Expired => true,
-            Standing::Allowed | Standing::Stale => false,
+            Standing::New | Standing::Exceeded | Standing::Expired => true,
+            Standing::Allowed | Standing::Moved | Standing::Stale => false,
         }
 }
 
-fn accepted(finding: &Finding) -> Accepted {
-    let subject = match &finding.subject {
+fn moved(finding: &Finding) -> Option<Moved> {
+    match (&finding.subject, &finding.moved_from, finding.standing) {
+        (Subject::Stack(to), Some(from), Standing::Moved) => Some(Moved {
+            from: from.clone(),
+            to: to.clone(),
+        }),
+        _ => None,
+    }
+}
+
+/// What an allowance for it is, or was, for.
+fn subject(finding: &Finding) -> AllowanceSubject {
+    match &finding.subject {
+        Subject::Stack(stack) if finding.is_unused() => {
+            AllowanceSubject::Stack(StackPattern::from_shown(stack))
+        }
         Subject::Stack(stack) => AllowanceSubject::Stack(StackPattern::exact(stack)),
         Subject::Site { frames, .. } => AllowanceSubject::Stack(StackPattern::ending_in(frames)),
         Subject::Threads => AllowanceSubject::Threads,
         Subject::Descriptors => AllowanceSubject::Descriptors,
-    };
+    }
+}
+
+fn accepted(finding: &Finding) -> Accepted {
+    let subject = subject(finding);
     let mut rate = finding.rate + finding.error;
     if subject.resource().is_some() {
         rate.bytes = 0.0;

@@ -40,6 +40,7 @@
 mod acceptance;
 mod date;
 mod error;
+mod frames;
 mod parse;
 mod pattern;
 mod rounding;
@@ -48,7 +49,7 @@ mod write;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub use acceptance::{Acceptance, Accepted};
+pub use acceptance::{Acceptance, Accepted, Moved};
 pub use date::Date;
 pub use error::{BaselineError, BaselineErrorKind};
 pub use pattern::{PatternFrame, StackPattern};

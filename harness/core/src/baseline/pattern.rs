@@ -54,6 +54,14 @@ impl StackPattern {
         Self::new(std::iter::once(PatternFrame::Any).chain(frames))
     }
 
+    /// What [`StackPattern::shown`] shows: `...` is a run of frames.
+    pub fn from_shown(stack: &FoldedStack) -> Self {
+        Self::new(stack.frames().iter().map(|name| match name.as_str() {
+            PatternFrame::ANY => PatternFrame::Any,
+            name => PatternFrame::Frame(name.to_owned()),
+        }))
+    }
+
     /// Root first.
     pub fn frames(&self) -> &[PatternFrame] {
         &self.0
@@ -192,6 +200,16 @@ mod tests {
     fn neighbouring_runs_are_one() {
         assert_eq!(pattern("a ... ... b"), pattern("a ... b"));
         assert_ne!(pattern("a a"), pattern("a"));
+    }
+
+    #[test]
+    fn what_is_shown_is_the_pattern() {
+        for text in ["a b", "... a ... b", ""] {
+            assert_eq!(
+                StackPattern::from_shown(&pattern(text).shown()),
+                pattern(text)
+            );
+        }
     }
 
     #[test]

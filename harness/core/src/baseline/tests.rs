@@ -214,25 +214,38 @@ fn explained() {
 /// A file's text after an allowance was accepted.
 #[track_caller]
 fn updated(existing: Option<&str>, allowances: Vec<Accepted>) -> String {
-    let acceptance = Acceptance {
-        measured: None,
+    settled(existing, &with(allowances))
+}
+
+fn with(allowances: Vec<Accepted>) -> Acceptance {
+    Acceptance {
         allowances,
-    };
-    let text = match update(existing, &acceptance) {
+        ..Acceptance::default()
+    }
+}
+
+/// A file's text after all of it was accepted.
+#[track_caller]
+fn settled(existing: Option<&str>, acceptance: &Acceptance) -> String {
+    let text = match update(existing, acceptance) {
         Ok(text) => text,
         Err(err) => return format!("error: {err}"),
     };
     assert_eq!(
-        update(Some(&text), &acceptance).as_ref(),
+        update(Some(&text), acceptance).as_ref(),
         Ok(&text),
         "accepted twice"
     );
     text
 }
 
+fn folded(frames: &str) -> FoldedStack {
+    FoldedStack(frames.split_whitespace().map(str::to_owned).collect())
+}
+
 /// One accepted stack, its frames in one word each.
 fn accept(frames: &str, objects: f64, bytes: f64) -> Accepted {
-    let stack = FoldedStack(frames.split_whitespace().map(str::to_owned).collect());
+    let stack = folded(frames);
     let allowance = Allowance {
         subject: AllowanceSubject::Stack(StackPattern::exact(&stack)),
         rate: Rate { objects, bytes },
@@ -276,6 +289,7 @@ fn a_new_file() {
             accept("main a <dyn b>::\"c\"", 30.7213, 48.0),
             site,
         ],
+        ..Acceptance::default()
     };
     assert_snapshot!(update(None, &acceptance).unwrap(), @r#"
     # What this scenario may grow per iteration, as agreed with `plimsoll accept`.
@@ -337,6 +351,7 @@ fn an_edited_file() {
     let acceptance = Acceptance {
         measured: Some(measured()),
         allowances: vec![leak, accept("z a", 1.0, 8.0)],
+        ..Acceptance::default()
     };
     let text = update(Some(FULL), &acceptance).unwrap();
     assert_eq!(update(Some(&text), &acceptance).as_ref(), Ok(&text));
@@ -398,7 +413,7 @@ fn measured_goes_before_what_it_measured() {
     let text = "# ours\nformat = 1\n\n# why\n[[allow]]\nresource = 'threads'\nobjects = 1\nlaw = 'linear'\n";
     let acceptance = Acceptance {
         measured: Some(measured()),
-        allowances: vec![],
+        ..Acceptance::default()
     };
     assert_snapshot!(update(Some(text), &acceptance).unwrap(), @r#"
     # ours
@@ -482,6 +497,289 @@ fn line_ends_stay() {
     assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
 }
 
+/// A file's text after what it has for one stack became another one's.
+#[track_caller]
+fn moved(existing: &str, from: &str, to: &str) -> String {
+    let moved = Moved {
+        from: folded(from),
+        to: folded(to),
+    };
+    let acceptance = Acceptance {
+        moved: vec![moved],
+        ..Acceptance::default()
+    };
+    settled(Some(existing), &acceptance)
+}
+
+/// A file's text without what it has for these, as they are shown.
+#[track_caller]
+fn removed(existing: &str, shown: &[&str]) -> String {
+    let subject = |shown: &&str| {
+        AllowanceSubject::from_resource(shown)
+            .unwrap_or_else(|| AllowanceSubject::Stack(StackPattern::from_shown(&folded(shown))))
+    };
+    let acceptance = Acceptance {
+        removed: shown.iter().map(subject).collect(),
+        ..Acceptance::default()
+    };
+    settled(Some(existing), &acceptance)
+}
+
+const CALLERS: &str = r#"format = 1
+
+# The index.
+[[allow]]
+stack = [
+    "main", # ours
+    "old", # the caller
+    "a",
+    "b", # the leaf
+]
+objects = 1 # as measured
+bytes = 48
+law = "linear"
+reason = "never pruned"
+expires = 2027-01-31
+
+[[allow]]
+stack = ['x', 'a']
+objects = 2
+bytes = 8
+law = "linear"
+"#;
+
+#[test]
+fn a_moved_allowance_keeps_all_but_its_caller() {
+    assert_snapshot!(moved(CALLERS, "main old a b", "main new a b"), @r#"
+    format = 1
+
+    # The index.
+    [[allow]]
+    stack = [
+        "main", # ours
+        "new", # the caller
+        "a",
+        "b", # the leaf
+    ]
+    objects = 1 # as measured
+    bytes = 48
+    law = "linear"
+    reason = "never pruned"
+    expires = 2027-01-31
+
+    [[allow]]
+    stack = ['x', 'a']
+    objects = 2
+    bytes = 8
+    law = "linear"
+    "#);
+    let stack = |to: &str| {
+        let text = moved(CALLERS, "main old a b", to);
+        let end = text.find("objects").unwrap();
+        text[text.find("stack").unwrap()..end].to_owned()
+    };
+    assert_snapshot!(stack("main one two a b"), @r#"
+    stack = [
+        "main", # ours
+        "one", # the caller
+        "two",
+        "a",
+        "b", # the leaf
+    ]
+    "#);
+    assert_snapshot!(stack("main a b"), @r#"
+    stack = [
+        "main", # ours
+        # the caller
+        "a",
+        "b", # the leaf
+    ]
+    "#);
+    assert_snapshot!(stack("a b"), @r#"
+    stack = [
+        # ours
+        # the caller
+        "a",
+        "b", # the leaf
+    ]
+    "#);
+    assert_snapshot!(stack("x main old a b"), @r#"
+    stack = [
+        "x",
+        "main", # ours
+        "old", # the caller
+        "a",
+        "b", # the leaf
+    ]
+    "#);
+    assert_snapshot!(stack("main old"), @r#"
+    stack = [
+        "main", # ours
+        "old", # the caller
+        # the leaf
+    ]
+    "#);
+    assert_snapshot!(stack("p q"), @r#"
+    stack = [
+        "p", # ours
+        "q", # the caller
+        # the leaf
+    ]
+    "#);
+    let line = |to: &str| {
+        let text = moved(CALLERS, "x a", to);
+        text.lines()
+            .find(|line| line.contains('[') && line.contains("'a'"))
+            .unwrap()
+            .to_owned()
+    };
+    assert_snapshot!(line("y a"), @r#"stack = ["y", 'a']"#);
+    assert_snapshot!(line("y z a"), @r#"stack = ["y", "z", 'a']"#);
+    assert_snapshot!(line("w x a"), @r#"stack = ["w", 'x', 'a']"#);
+    assert_snapshot!(line("a"), @"stack = ['a']");
+}
+
+#[test]
+fn what_does_not_move() {
+    // Nothing to move; as it is; or what somebody has written there since.
+    assert_eq!(moved(CALLERS, "main gone", "main new"), CALLERS);
+    assert_eq!(moved(CALLERS, "x a", "x a"), CALLERS);
+    assert_eq!(moved(CALLERS, "x a", "main old a b"), CALLERS);
+    assert_eq!(moved("format = 1\n", "a", "b"), "format = 1\n",);
+}
+
+#[test]
+fn what_adds_up_moves_together() {
+    let text = "format = 1\n\
+        [[allow]]\nstack = ['a']\nobjects = 1\nbytes = 8\nlaw = 'linear'\n\
+        [[allow]]\nstack = ['a']\nobjects = 2\nbytes = 8\nlaw = 'linear'\n";
+    assert_snapshot!(parsed(&moved(text, "a", "b a")), @"b;a 3.0 16.0 linear");
+}
+
+#[test]
+fn a_removed_allowance_takes_its_own_comment_along() {
+    let text = "\
+# ours
+format = 1
+
+# Caches.
+
+# the first
+[[allow]] # odd
+stack = [
+    '...',
+    'a', # leaf
+]
+objects = 1
+bytes = 8
+law = 'linear'
+# the second
+# in two lines
+[[allow]]
+resource = 'threads'
+objects = 1
+law = 'linear'
+
+# Pools.
+
+[[allow]]
+stack = ['b']
+objects = 1
+bytes = 8
+law = 'linear'
+
+# The end.
+";
+    assert_snapshot!(removed(text, &["... a"]), @"
+    # ours
+    format = 1
+
+    # Caches.
+
+    # the second
+    # in two lines
+    [[allow]]
+    resource = 'threads'
+    objects = 1
+    law = 'linear'
+
+    # Pools.
+
+    [[allow]]
+    stack = ['b']
+    objects = 1
+    bytes = 8
+    law = 'linear'
+
+    # The end.
+    ");
+    assert_snapshot!(removed(text, &["threads"]), @"
+    # ours
+    format = 1
+
+    # Caches.
+
+    # the first
+    [[allow]] # odd
+    stack = [
+        '...',
+        'a', # leaf
+    ]
+    objects = 1
+    bytes = 8
+    law = 'linear'
+
+    # Pools.
+
+    [[allow]]
+    stack = ['b']
+    objects = 1
+    bytes = 8
+    law = 'linear'
+
+    # The end.
+    ");
+    assert_snapshot!(removed(text, &["b", "threads", "... a"]), @"
+    # ours
+    format = 1
+
+    # Caches.
+
+    # Pools.
+
+    # The end.
+    ");
+    assert_eq!(removed(text, &["a", "descriptors", "... b"]), text);
+    let windows = text.replace('\n', "\r\n");
+    assert_eq!(
+        removed(&windows, &["threads"]),
+        removed(text, &["threads"]).replace('\n', "\r\n")
+    );
+}
+
+#[test]
+fn what_measured_them_stays_without_allowances() {
+    let text = settled(
+        None,
+        &Acceptance {
+            measured: Some(measured()),
+            ..with(vec![accept("a", 1.0, 8.0)])
+        },
+    );
+    assert_snapshot!(removed(&text, &["a"]), @r#"
+    # What this scenario may grow per iteration, as agreed with `plimsoll accept`.
+    format = 1
+
+    [measured]
+    target = "aarch64-unknown-linux-gnu"
+    profile = "release"
+    toolchain = "rustc 1.96.0"
+    jemalloc = "5.3.1"
+    sample-interval = 1
+    iterations = 1024
+    "#);
+}
+
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z:<>]{0,6}",
@@ -535,12 +833,67 @@ fn any_acceptance() -> impl Strategy<Value = Acceptance> {
     (measured, prop::collection::vec(any_accepted(), 0..6)).prop_map(|(measured, allowances)| {
         Acceptance {
             measured,
-            allowances,
+            ..with(allowances)
         }
     })
 }
 
+/// Of few names, so that moves, removals and a file meet in every way.
+fn any_few_names() -> impl Strategy<Value = Acceptance> {
+    let stack = || prop::sample::select(vec!["a", "b", "a b", "c a b", "b b", ""]).prop_map(folded);
+    let moved = (stack(), stack()).prop_map(|(from, to)| Moved { from, to });
+    let subject = |stack: FoldedStack| AllowanceSubject::Stack(StackPattern::exact(&stack));
+    let accepted = (stack(), 0..3_u32).prop_map(move |(stack, rate)| {
+        accept(&stack.frames().join(" "), f64::from(rate), f64::from(rate))
+    });
+    (
+        prop::collection::vec(accepted, 0..4),
+        prop::collection::vec(moved, 0..4),
+        prop::collection::vec(stack().prop_map(subject), 0..4),
+    )
+        .prop_map(|(allowances, moved, removed)| Acceptance {
+            moved,
+            removed,
+            ..with(allowances)
+        })
+}
+
 proptest! {
+    #[test]
+    fn moves_and_removals_settle(
+        first in any_few_names(),
+        second in any_few_names(),
+        comments in prop::collection::vec("(\n|# [a-z]\n){0,4}", 5),
+    ) {
+        // Twice the same text: several allowances add up to one.
+        let file = update(None, &with(first.allowances.clone())).unwrap();
+        let (head, tables) = file.split_once("[[allow]]").unwrap_or((&file, ""));
+        let mut text = head.to_owned();
+        if !tables.is_empty() {
+            let all = format!("{tables}\n[[allow]]{tables}");
+            for (table, comment) in all.split("[[allow]]").zip(comments.iter().cycle()) {
+                text += &format!("{comment}[[allow]]{table}");
+            }
+        }
+        let before = Baseline::parse(text.as_bytes()).unwrap();
+        let once = update(Some(&text), &second).unwrap();
+        prop_assert_eq!(&update(Some(&once), &second).unwrap(), &once);
+        let mut turned = second.clone();
+        turned.moved.reverse();
+        turned.removed.reverse();
+        prop_assert_eq!(&update(Some(&text), &turned).unwrap(), &once);
+        // Nothing but what was agreed to may grow faster than before.
+        let after = Baseline::parse(once.as_bytes()).unwrap();
+        let agreed = with(second.allowances);
+        let bytes = |baseline: &Baseline| -> f64 {
+            let others = baseline.allowances.iter().filter(|allowance| {
+                agreed.allowances.iter().all(|one| one.allowance.subject != allowance.subject)
+            });
+            others.map(|allowance| allowance.rate.bytes).sum()
+        };
+        prop_assert!(bytes(&after) <= bytes(&before));
+    }
+
     #[test]
     fn what_is_written_is_read(accepted in any_acceptance()) {
         let text = update(None, &accepted).unwrap();

@@ -1,15 +1,15 @@
 //! Edits a baseline's text, so that what people wrote in it stays.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, RawString, Table, TableLike, Value};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, RawString, Table, TableLike, Value};
 
 use super::error::quoted;
-use super::parse;
 use super::{
     Acceptance, Accepted, Allowance, AllowanceSubject, Baseline, BaselineError, BaselineErrorKind,
     Date, MAX_RATE, MeasuredWith, PatternFrame, StackPattern, absorb, round_up,
 };
+use super::{frames, parse};
 use crate::Rate;
 use crate::fold::normalize_frame;
 
@@ -22,9 +22,12 @@ format = 1
 ///
 /// `existing` is the file's text, if there is one. An allowance for exactly the
 /// same subject takes the new rate and law where it stands; new ones follow at
-/// the end, in the order of their subjects. Comments, order, reasons and the
-/// layout of whatever does not change stay as they are. Rates are rounded by
-/// [`round_up`]. The same again changes nothing.
+/// the end, in the order of their subjects. One that moved takes its new stack
+/// where it stands, unless the file has an allowance for that stack by now. One
+/// that is removed goes with the comment above it, and the file stays, also
+/// without any. Comments, order, reasons and the layout of whatever does not
+/// change stay as they are. Rates are rounded by [`round_up`]. The same again
+/// changes nothing.
 ///
 /// # Errors
 ///
@@ -45,8 +48,23 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
     for (index, allowance) in written.allowances.into_iter().enumerate() {
         at.entry(allowance.subject).or_default().push(index);
     }
+    let agreed = by_subject(&accepted.allowances)?;
+    let (moved, removed) = settled(accepted, &agreed, &at)?;
+    for (from, to) in &moved {
+        // Where several add up to it, all of them.
+        for index in at.get(from).into_iter().flatten() {
+            let table = tables(&mut document).get_mut(*index);
+            let stack = table.and_then(|table| table.get_mut("stack"));
+            if let Some(array) = stack.and_then(Item::as_array_mut) {
+                frames::rewrite(array, to);
+            }
+        }
+    }
+    let removed = removed.iter().filter_map(|subject| at.get(subject));
+    let mut gone: BTreeSet<usize> = removed.flatten().copied().collect();
+    hand_on_comments(&mut document, &gone);
     let mut doubled = Vec::new();
-    for accepted in by_subject(&accepted.allowances)?.into_values() {
+    for accepted in agreed.into_values() {
         match at.get(&accepted.allowance.subject).map(Vec::as_slice) {
             None | Some([]) => append(&mut document, &accepted.allowance),
             Some([first, others @ ..]) => {
@@ -58,7 +76,11 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
             }
         }
     }
-    remove_doubled(&mut document, doubled);
+    gone.extend(doubled.iter().map(|(index, _)| *index));
+    keep_words(&mut document, doubled);
+    for index in gone.into_iter().rev() {
+        drop(tables(&mut document).remove(index));
+    }
 
     let mut updated = document.to_string();
     if has_crlf_alone(text) {
@@ -94,6 +116,49 @@ fn by_subject(
         };
     }
     Ok(by_subject)
+}
+
+/// What moves and what goes. Neither of a move's ends may be agreed to on its
+/// own, nor be another move's end, nor may the file have the new one: allowances
+/// would add up to more than anybody agreed to.
+fn settled(
+    accepted: &Acceptance,
+    agreed: &BTreeMap<AllowanceSubject, Accepted>,
+    at: &BTreeMap<AllowanceSubject, Vec<usize>>,
+) -> Result<
+    (
+        BTreeMap<AllowanceSubject, StackPattern>,
+        BTreeSet<AllowanceSubject>,
+    ),
+    BaselineError,
+> {
+    let exact = |stack| writable(AllowanceSubject::Stack(StackPattern::exact(stack)));
+    let mut moves = BTreeSet::new();
+    for moved in &accepted.moved {
+        moves.insert((exact(&moved.from)?, exact(&moved.to)?));
+    }
+    let (old, new): (BTreeSet<_>, BTreeSet<_>) = moves.iter().cloned().unzip();
+    let mut taken = BTreeSet::new();
+    let mut settled = BTreeMap::new();
+    for (from, to) in moves {
+        let is_both = |end| old.contains(end) && new.contains(end);
+        let is_apart = |end| !(agreed.contains_key(end) || is_both(end));
+        let is_possible = at.contains_key(&from) && !at.contains_key(&to);
+        if !(is_possible && is_apart(&from) && is_apart(&to)) || settled.contains_key(&from) {
+            continue;
+        }
+        if let (true, AllowanceSubject::Stack(pattern)) = (taken.insert(to.clone()), to) {
+            settled.insert(from, pattern);
+        }
+    }
+    let mut removed = BTreeSet::new();
+    for subject in &accepted.removed {
+        let subject = writable(subject.clone())?;
+        if !agreed.contains_key(&subject) && !old.contains(&subject) && !new.contains(&subject) {
+            removed.insert(subject);
+        }
+    }
+    Ok((settled, removed))
 }
 
 fn writable(subject: AllowanceSubject) -> Result<AllowanceSubject, BaselineError> {
@@ -194,7 +259,9 @@ fn tables(document: &mut DocumentMut) -> &mut ArrayOfTables {
 fn append(document: &mut DocumentMut, allowance: &Allowance) {
     let mut table = Table::new();
     match &allowance.subject {
-        AllowanceSubject::Stack(pattern) => set(&mut table, "stack", stack(pattern).into()),
+        AllowanceSubject::Stack(pattern) => {
+            set(&mut table, "stack", frames::written(pattern).into())
+        }
         AllowanceSubject::Threads | AllowanceSubject::Descriptors => {
             let word = allowance.subject.resource().unwrap_or_default();
             set(&mut table, "resource", word.into());
@@ -219,19 +286,6 @@ fn append(document: &mut DocumentMut, allowance: &Allowance) {
         document.set_trailing("");
     }
     tables(document).push(table);
-}
-
-/// One frame on each line, so that a change is one line of a diff.
-fn stack(pattern: &StackPattern) -> Array {
-    let mut array = Array::new();
-    for frame in pattern.frames() {
-        array.push_formatted(Value::from(frame.as_str()).decorated("\n    ", ""));
-    }
-    if !array.is_empty() {
-        array.set_trailing("\n");
-        array.set_trailing_comma(true);
-    }
-    array
 }
 
 fn set_allowance(table: &mut Table, accepted: &Accepted) {
@@ -315,10 +369,10 @@ fn same(written: &Value, value: &Value) -> bool {
     }
 }
 
-/// Removes allowances that are in another one now, given as (index, index of
-/// that other one). Their comments go above it, their words into it where it
-/// has none.
-fn remove_doubled(document: &mut DocumentMut, mut doubled: Vec<(usize, usize)>) {
+/// Takes the rest from allowances that are in another one now, given as (index,
+/// index of that other one). Their comments go above it, their words into it
+/// where it has none.
+fn keep_words(document: &mut DocumentMut, mut doubled: Vec<(usize, usize)>) {
     doubled.sort_unstable();
     let mut moved: BTreeMap<usize, String> = BTreeMap::new();
     for (index, first) in &doubled {
@@ -348,9 +402,79 @@ fn remove_doubled(document: &mut DocumentMut, mut doubled: Vec<(usize, usize)>) 
             first.decor_mut().set_prefix(prefix);
         }
     }
-    for (index, _) in doubled.iter().rev() {
-        drop(tables(document).remove(*index));
+}
+
+/// What stands above an allowance that goes, but for the comment that is right
+/// above it and its own, goes to what follows it.
+fn hand_on_comments(document: &mut DocumentMut, gone: &BTreeSet<usize>) {
+    for index in gone.iter().rev() {
+        let Some(table) = tables(document).get(*index) else {
+            continue;
+        };
+        let position = table.position();
+        let Some(comments) = apart(prefix(table)) else {
+            continue;
+        };
+        let joined = |rest: &str| match rest.starts_with('\n') || rest.is_empty() {
+            true => format!("{comments}{rest}"),
+            // Or it would be taken for that one's own.
+            false => format!("{comments}\n{rest}"),
+        };
+        match following(document, position, gone) {
+            Some(next) => {
+                // A header comes next, even where nothing is above it.
+                let rest = Some(prefix(next)).filter(|rest| !rest.is_empty());
+                let prefix = joined(rest.unwrap_or("\n"));
+                next.decor_mut().set_prefix(prefix);
+            }
+            None => {
+                let trailing = joined(document.trailing().as_str().unwrap_or_default());
+                document.set_trailing(trailing);
+            }
+        }
     }
+}
+
+/// The first table after a position that stays.
+fn following<'a>(
+    document: &'a mut DocumentMut,
+    position: Option<isize>,
+    gone: &BTreeSet<usize>,
+) -> Option<&'a mut Table> {
+    let mut after = Vec::new();
+    for (key, item) in document.iter_mut() {
+        match item {
+            Item::Table(table) => after.push(table),
+            Item::ArrayOfTables(tables) if key == "allow" => {
+                let tables = tables.iter_mut().enumerate();
+                after.extend(
+                    tables.filter_map(|(index, table)| (!gone.contains(&index)).then_some(table)),
+                );
+            }
+            _ => {}
+        }
+    }
+    let after = after
+        .into_iter()
+        .filter(|table| table.position() > position);
+    after.min_by_key(|table| table.position())
+}
+
+/// The comments above a table that an empty line keeps apart from it.
+fn apart(prefix: &str) -> Option<String> {
+    // Behind the last line's end is what the header is indented by.
+    let lines: Vec<&str> = prefix[..prefix.rfind('\n')?].split('\n').collect();
+    let end = lines
+        .iter()
+        .rposition(|line| !line.trim_start().starts_with('#'))?;
+    let comments = lines[..end].join("\n");
+    let comments = comments.trim_end();
+    (!comments.trim_start().is_empty()).then(|| format!("{comments}\n"))
+}
+
+fn prefix(table: &Table) -> &str {
+    let prefix = table.decor().prefix();
+    prefix.and_then(RawString::as_str).unwrap_or_default()
 }
 
 /// Every comment of an allowance, on lines of their own.

@@ -151,7 +151,7 @@ const C_PREFIXES: [&str; 18] = [
 ];
 
 /// What the compiler puts between `alloc` and the global allocator.
-const RUST_PREFIXES: [&str; 11] = [
+const RUST_PREFIXES: [&str; 14] = [
     "__rust_alloc",
     "__rust_realloc",
     "__rdl_alloc",
@@ -159,7 +159,11 @@ const RUST_PREFIXES: [&str; 11] = [
     "__rg_alloc",
     "__rg_realloc",
     "alloc::alloc::",
+    "allocator_api2::",
     "core::alloc::",
+    // What is below a map, and says nothing of who filled it.
+    "hashbrown::alloc::",
+    "hashbrown::raw::",
     "jemallocator::",
     "tikv_jemalloc_sys::",
     "tikv_jemallocator::",
@@ -174,7 +178,9 @@ fn is_allocator(name: &str) -> bool {
     if let Some(path) = name.strip_prefix('<') {
         return path.contains(" as core::alloc::global::GlobalAlloc>")
             || path.contains(" as core::alloc::Allocator>")
-            || path.starts_with("alloc::alloc::Global as ");
+            || path.starts_with("alloc::alloc::Global as ")
+            || path.starts_with("allocator_api2::")
+            || path.starts_with("hashbrown::raw::");
     }
     let name = name.strip_prefix("__rustc::").unwrap_or(name);
     RUST_PREFIXES.iter().any(|prefix| name.starts_with(prefix))

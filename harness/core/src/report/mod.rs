@@ -153,10 +153,24 @@ pub struct Finding {
     pub allowed: Rate,
     /// How it stands to the baseline.
     pub standing: Standing,
+    /// The stack that the baseline has its allowance for, where that moved.
+    pub moved_from: Option<FoldedStack>,
     /// What the baseline says of it, for people.
     pub reason: Option<String>,
     /// The level at every rung.
     pub levels: Vec<Tally>,
+}
+
+impl Finding {
+    /// Whether it is of an allowance that nothing uses any more, expired or not.
+    pub fn is_unused(&self) -> bool {
+        match self.standing {
+            Standing::Stale => true,
+            // What still moves was measured, and has levels.
+            Standing::Expired => self.rate == Rate::default() && self.levels.is_empty(),
+            _ => false,
+        }
+    }
 }
 
 /// What a finding is about.
@@ -190,18 +204,21 @@ pub enum Standing {
     Moved,
     /// Its allowance has expired.
     Expired,
-    /// It has an allowance, and no longer grows.
+    /// It has an allowance that has not expired, and no longer grows.
     Stale,
 }
+
+/// The name of the check that the baseline can be read.
+pub const BASELINE: &str = "baseline";
 
 /// One check of the measurement itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// `canary`, `coverage`, `unwinder`, …
+    /// `canary`, `coverage`, [`BASELINE`], …
     pub name: String,
     /// How it went.
     pub outcome: CheckOutcome,
-    /// What was expected and what was found.
+    /// What was expected and what was found; a hint may follow, each on a line.
     pub detail: String,
 }
 

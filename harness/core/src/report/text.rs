@@ -20,12 +20,14 @@ mod page;
 use self::page::{Page, Paint};
 use super::escape::{columns, cut_middle, shell_word, terminal};
 use super::units::{count, duration, objects, plural, visible};
-use super::{CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject};
+use super::{BASELINE, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject};
 use crate::judge::Verdict;
 
 /// Of a subject's output, the end is what tells; all of it is in the report.
 const MAX_OUTPUT_LINES: usize = 30;
 const MAX_NOTES: usize = 10;
+/// Of a check's detail after its first line: what was expected, and a hint.
+const MAX_DETAIL_LINES: usize = 4;
 
 /// How to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,6 +172,7 @@ fn outcome(report: &Report) -> String {
             }) => format!("failed setting up: {what}"),
             None => format!("failed{under}"),
         },
+        Verdict::Broken if lacks_baseline(report) => "its baseline cannot be read".to_owned(),
         Verdict::Broken => format!("the measurement cannot be trusted{under}"),
     }
 }
@@ -396,12 +399,12 @@ fn broken(page: &mut Page, report: &Report) {
         .filter(|check| check.outcome == CheckOutcome::Failed)
     {
         page.blank();
-        page.wrap(
-            2,
-            4,
-            Paint::Bold,
-            &format!("{}: {}", check.name, check.detail),
-        );
+        let mut lines = check.detail.lines();
+        let first = lines.next().unwrap_or_default();
+        page.wrap(2, 4, Paint::Bold, &format!("{}: {first}", check.name));
+        for line in lines.take(MAX_DETAIL_LINES) {
+            page.wrap(4, 6, Paint::Plain, line);
+        }
         if let Some(hint) = hint(&check.name) {
             page.wrap(4, 4, Paint::Plain, hint);
         }
@@ -413,6 +416,14 @@ fn broken(page: &mut Page, report: &Report) {
             output(page, &failure.output);
         }
     }
+}
+
+/// Whether nothing was measured, because nobody knows what may grow.
+fn lacks_baseline(report: &Report) -> bool {
+    report
+        .checks
+        .iter()
+        .any(|check| check.name == BASELINE && check.outcome == CheckOutcome::Failed)
 }
 
 /// What to do when a check of the measurement fails.
@@ -431,6 +442,7 @@ fn hint(check: &str) -> Option<&'static str> {
              or threads that jemalloc was told not to profile"
         }
         "unwinder" => "stacks cannot be walked; the notes say which unwinder was tried",
+        BASELINE => "nothing was measured: mend the file, or take its last version back",
         "dump" | "dumps" => {
             "a dump could not be read: is the disk full, or was the subject killed?"
         }
@@ -477,6 +489,7 @@ fn others(page: &mut Page, report: &Report) {
     for line in lines {
         page.wrap(2, 4, Paint::Plain, &line);
     }
+    findings::moves(page, &moved);
 }
 
 /// How complete the measurement was, where there is something to say.
@@ -570,6 +583,7 @@ fn next(page: &mut Page, report: &Report, style: &Style) {
     }
     if let Some(command) = &style.reproduce
         && report.verdict != Verdict::Improved
+        && !lacks_baseline(report)
     {
         page.command("reproduce:", command);
     }

@@ -54,7 +54,7 @@ fn other_versions() {
         refused("\"version\": 1", "\"version\": \"1\""),
         @r#"line 2, column 16: invalid type: string "1", expected u64"#
     );
-    assert_snapshot!(refused("\"version\"", "\"versions\""), @"line 206, column 1: missing field `version`");
+    assert_snapshot!(refused("\"version\"", "\"versions\""), @"line 207, column 1: missing field `version`");
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn keys_and_words_that_are_not_in_the_format() {
     assert_snapshot!(refused("\"iterations\": 4096", "\"iterations\": -1"), @"line 28, column 22: invalid value: integer `-1`, expected u64");
     assert_snapshot!(refused("\"kind\": \"stack\"", "\"kind\": \"site\""), @"`subject`: expected a stack and the number of stacks, found something in `stack` and null in `stacks`");
     assert_snapshot!(refused("\"kind\": \"stack\"", "\"kind\": \"threads\""), @"`subject`: expected null for both keys, found something in `stack` and null in `stacks`");
-    assert_snapshot!(refused("\"notes\": [],", "\"notes\": [], \"notes\": [],"), @"line 142, column 22: duplicate field `notes`");
-    assert_snapshot!(refused("\n}\n", "\n}\nmore\n"), @"line 207, column 1: trailing characters");
+    assert_snapshot!(refused("\"notes\": [],", "\"notes\": [], \"notes\": [],"), @"line 143, column 22: duplicate field `notes`");
+    assert_snapshot!(refused("\n}\n", "\n}\nmore\n"), @"line 208, column 1: trailing characters");
     let long = format!("\"{}\"", "x".repeat(1_000_000));
     assert!(refused("\"commit\"", &long).len() < 300);
 }

@@ -110,6 +110,7 @@ pub(crate) fn finding() -> Finding {
         law: Law::Linear,
         allowed: Rate::default(),
         standing: Standing::New,
+        moved_from: None,
         reason: None,
         levels: vec![
             Tally {
@@ -266,13 +267,17 @@ fn any_finding() -> impl Strategy<Value = Finding> {
             vec(frame, 0..12),
         ),
         (rate(), rate(), law, rate(), standing),
-        (option::of(words()), vec(tally(), 0..4)),
+        (
+            option::of(folded()),
+            option::of(words()),
+            vec(tally(), 0..4),
+        ),
     )
         .prop_map(
             |(
                 (verdict, subject, frames),
                 (rate, error, law, allowed, standing),
-                (reason, levels),
+                (moved_from, reason, levels),
             )| {
                 Finding {
                     verdict,
@@ -283,6 +288,7 @@ fn any_finding() -> impl Strategy<Value = Finding> {
                     law,
                     allowed,
                     standing,
+                    moved_from,
                     reason,
                     levels,
                 }

@@ -49,6 +49,7 @@ fn growth_within_allowances() {
         @"lru_churn: 16,384 iterations, 1 stack grows within its allowance; would have seen 8 B per 8,000 iterations"
     );
     allowed.standing = Standing::Moved;
+    allowed.moved_from = Some(stack(&["main", "lru_churn::fill", "lru::LruCache::put"]));
     report.findings.push(allowed);
     report.threshold = Threshold {
         iterations: 100,
@@ -166,8 +167,45 @@ fn an_allowance_is_stale() {
         bytes: 96.0,
     };
     stale.reason = Some("lru keeps evicted keys".to_owned());
-    report.findings = vec![stale];
+    report.findings = vec![stale.clone()];
     assert_snapshot!(rendered(&report));
+
+    // As it is judged: nothing was measured there.
+    stale.subject = Subject::Stack(stack(&["...", "lru_churn::fill", "lru::LruCache::put"]));
+    stale.frames = Vec::new();
+    stale.levels = Vec::new();
+    report.findings = vec![stale.clone()];
+    assert_snapshot!(rendered(&report), @"
+    lru_churn: 1 allowance is no longer needed (16,384 iterations, exact)
+
+      no longer grows                              allowed 96 B, 1.00 objects  stale
+        lru::LruCache::put
+        └ lru_churn::fill
+          └ ...
+        agreed: lru keeps evicted keys
+
+      files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
+      to remove what is stale: cargo plimsoll accept lru_churn
+      it stands in: baselines/lru_churn.toml
+    ");
+    stale.standing = Standing::Expired;
+    stale.verdict = Verdict::Regressed;
+    report.verdict = Verdict::Regressed;
+    report.findings = vec![stale];
+    assert_snapshot!(rendered(&report), @r"
+    lru_churn: 1 allowance has expired (16,384 iterations, exact)
+
+      no longer grows                            allowed 96 B, 1.00 objects  expired
+        lru::LruCache::put
+        └ lru_churn::fill
+          └ ...
+        agreed: lru keeps evicted keys
+
+      files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
+      if this is meant: cargo plimsoll accept lru_churn
+      reproduce: PLIMSOLL_ISOLATION=off cargo test -p plimsoll-scenarios --test \
+        leaks -- --exact lru_churn
+    ");
 }
 
 #[test]
@@ -237,6 +275,35 @@ fn the_measurement_cannot_be_trusted() {
         },
     ];
     assert_snapshot!(rendered(&report));
+}
+
+#[test]
+fn the_baseline_cannot_be_read() {
+    let mut report = within();
+    report.verdict = Verdict::Broken;
+    report.end = LadderEnd::Failure;
+    report.measured = None;
+    report.rungs = Vec::new();
+    report.checks = vec![Check {
+        name: plimsoll_core::report::BASELINE.to_owned(),
+        outcome: CheckOutcome::Failed,
+        detail: "baselines/lru_churn.toml:1: written by a newer plimsoll\n  \
+                 expected format 1 or older, found 3\n  \
+                 hint: upgrade, or remove the file and re-record with \
+                 `plimsoll accept lru_churn`"
+            .to_owned(),
+    }];
+    assert_snapshot!(rendered(&report), @"
+    lru_churn: its baseline cannot be read
+
+      baseline: baselines/lru_churn.toml:1: written by a newer plimsoll
+        expected format 1 or older, found 3
+        hint: upgrade, or remove the file and re-record with `plimsoll accept
+          lru_churn`
+        nothing was measured: mend the file, or take its last version back
+
+      files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
+    ");
 }
 
 #[test]

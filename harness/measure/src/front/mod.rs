@@ -21,9 +21,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use libtest_mimic::{Completion, Failed, Trial};
 use plimsoll_core::baseline::{Baseline, Date};
 use plimsoll_core::fold::Normalization;
-use plimsoll_core::judge::Verdict;
+use plimsoll_core::judge::{self, Verdict};
 use plimsoll_core::layout;
-use plimsoll_core::report::{Report, text};
+use plimsoll_core::report::{Finding, Report, Standing, text};
 
 use self::arguments::Arguments;
 use self::climb::{Route, climb};
@@ -234,19 +234,15 @@ impl Shared {
         let problem = |what: String| Failed::from(format!("{name}: plimsoll: {what}"));
         outcome::clear(&folder)
             .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
-        let baseline_file = layout::baseline_file(&self.place.baselines, name);
-        let baseline_text = match std::fs::read_to_string(&baseline_file) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => {
-                return Err(problem(format!("{}: {error}", baseline_file.display())));
+        let run = self.place.run(name, &self.scenarios);
+        let (baseline, baseline_text) = match self.baseline(name) {
+            Ok(read) => read,
+            Err(detail) => {
+                let threshold = settings.threshold.unwrap_or(judge::DEFAULT_THRESHOLD);
+                let report = outcome::without_baseline(run, name, threshold, detail);
+                outcome::write(&report, &folder, None).map_err(problem)?;
+                return self.conclude(&report, settings, "");
             }
-        };
-        let shown_file = self.place.relative(&baseline_file);
-        let baseline = match &baseline_text {
-            None => Baseline::default(),
-            Some(text) => Baseline::parse(text.as_bytes())
-                .map_err(|error| Failed::from(error.explain(&shown_file, name)))?,
         };
         let route = Route {
             folder: &folder,
@@ -263,10 +259,26 @@ impl Shared {
         drop(subject);
         outcome::keep_dumps(&climb, &route)
             .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
-        let run = self.place.run(name, &self.scenarios);
         let report = outcome::report(climb, &route, run, name);
         outcome::write(&report, &folder, baseline_text.as_deref()).map_err(problem)?;
         self.conclude(&report, settings, &output)
+    }
+
+    /// What a scenario may grow, with the file's text, or why that cannot be
+    /// known.
+    fn baseline(&self, name: &str) -> Result<(Baseline, Option<String>), String> {
+        let file = layout::baseline_file(&self.place.baselines, name);
+        let shown = self.place.relative(&file);
+        let bytes = match std::fs::read(&file) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok((Baseline::default(), None));
+            }
+            Err(error) => return Err(format!("{shown}: {error}")),
+        };
+        let baseline = Baseline::parse(&bytes).map_err(|error| error.explain(&shown, name))?;
+        // It would have been refused, were it anything but text.
+        Ok((baseline, String::from_utf8(bytes).ok()))
     }
 
     fn guardian(&self) -> Result<&Guardian, Failed> {
@@ -297,7 +309,8 @@ impl Shared {
                 text::render(report, &style).trim_end()
             )));
         }
-        let quiet = report.verdict == Verdict::Within;
+        let has_moved = |finding: &Finding| finding.standing == Standing::Moved;
+        let quiet = report.verdict == Verdict::Within && !report.findings.iter().any(has_moved);
         let mut said = String::new();
         if !quiet {
             // What passes with a remark says it without being asked.

@@ -8,8 +8,8 @@ use plimsoll_core::baseline::{self, Acceptance};
 use plimsoll_core::fold;
 use plimsoll_core::judge::{Assessment, Policy, Verdict, judge};
 use plimsoll_core::report::{
-    Check, CheckOutcome, Compared, Finding, LadderEnd, Measured, Report, Run, StackGrowth, Subject,
-    Threshold, flamegraph, folded, json,
+    BASELINE, Check, CheckOutcome, Compared, Completeness, Finding, LadderEnd, Measured, Report,
+    Run, StackGrowth, Subject, Threshold, flamegraph, folded, json,
 };
 use plimsoll_core::{FoldedStack, Frame, Rate, Series, layout};
 
@@ -44,10 +44,6 @@ pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &s
         verdict = Verdict::Broken;
     }
     let before = climb.profile.before().unwrap_or(0);
-    let trusted = matches!(
-        verdict,
-        Verdict::Within | Verdict::Improved | Verdict::Regressed
-    );
     Report {
         run,
         scenario: scenario.to_owned(),
@@ -66,7 +62,7 @@ pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &s
         } else {
             threshold
         },
-        visible: visible.filter(|_| trusted),
+        visible: visible.filter(|_| is_trusted(verdict)),
         checks,
         completeness: climb.profile.completeness,
         failure: climb.failure,
@@ -74,6 +70,43 @@ pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &s
         findings,
         growth: growth(&climb.profile.iterations(), &observed.stacks, before),
         rungs: climb.profile.rungs,
+    }
+}
+
+/// Whether enough was measured to agree to what was found.
+fn is_trusted(verdict: Verdict) -> bool {
+    match verdict {
+        Verdict::Within | Verdict::Improved | Verdict::Regressed => true,
+        Verdict::Inconclusive | Verdict::Failed | Verdict::Broken => false,
+    }
+}
+
+/// The report of a scenario that was not run, because nobody can say what it
+/// may grow.
+pub(crate) fn without_baseline(run: Run, scenario: &str, threshold: u64, detail: String) -> Report {
+    Report {
+        run,
+        scenario: scenario.to_owned(),
+        verdict: Verdict::Broken,
+        measured: None,
+        rungs: Vec::new(),
+        end: LadderEnd::Failure,
+        threshold: Threshold {
+            iterations: threshold,
+            coarsened: false,
+        },
+        visible: None,
+        findings: Vec::new(),
+        checks: vec![Check {
+            name: BASELINE.to_owned(),
+            outcome: CheckOutcome::Failed,
+            detail,
+        }],
+        completeness: Completeness::default(),
+        failure: None,
+        notes: Vec::new(),
+        compared: None,
+        growth: Vec::new(),
     }
 }
 
@@ -216,10 +249,12 @@ pub(crate) fn write(report: &Report, folder: &Path, baseline: Option<&str>) -> R
     let picture = flamegraph::render(report).map_err(|error| error.to_string())?;
     write(layout::GROWTH_SVG, &picture)?;
     let acceptance = Acceptance::of(report);
-    let trusted = matches!(report.verdict, Verdict::Regressed);
-    if trusted && !acceptance.is_empty() {
-        let text = baseline::update(baseline, &acceptance).map_err(|error| error.to_string())?;
-        write(layout::NEW_BASELINE, &text)?;
+    if is_trusted(report.verdict) && !acceptance.is_empty() {
+        // What a file cannot have is `accept`'s to refuse; no report is lost by it.
+        let text = baseline::update(baseline, &acceptance).ok();
+        if let Some(text) = text.filter(|text| baseline != Some(text.as_str())) {
+            write(layout::NEW_BASELINE, &text)?;
+        }
     }
     let pending = format!("{}.part", layout::REPORT);
     write(&pending, &json::to_string(report))?;

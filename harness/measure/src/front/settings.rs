@@ -118,7 +118,7 @@ impl Settings {
             "memory-limit" => self.memory_limit = Some(size(value)?),
             "inconclusive" => {
                 self.inconclusive = Some(match value {
-                    "fail" => Inconclusive::Deny,
+                    "fail" => Inconclusive::Fail,
                     "warn" => Inconclusive::Warn,
                     _ => return Err(format!("expected `fail` or `warn`, found `{value}`")),
                 });

@@ -200,7 +200,8 @@ impl Run {
         }
         for line in self.text.lines() {
             // A path of this machine has no place to be broken at.
-            let is_ours = !line.contains("target/") && !line.starts_with("test result:");
+            let is_of_here = line.contains("target/") || line.contains(env!("CARGO_TARGET_TMPDIR"));
+            let is_ours = !is_of_here && !line.starts_with("test result:");
             assert!(
                 line.chars().count() <= 80 || !is_ours,
                 "over 80 columns: {line}"
@@ -534,6 +535,19 @@ fn an_allowance_is_agreed_to_and_then_missed() {
         (Verdict::Within, LadderEnd::Settled)
     );
 
+    assert!(!project.folder("leak").join("baseline.toml.new").exists());
+
+    let called = new.replacen("    \"", "    \"another_caller\",\n    \"", 1);
+    fs::write(baselines.join("leak.toml"), called).unwrap();
+    let run = project.run(&["--exact", "leak"]);
+    assert!(
+        run.passed && run.text.contains("now stands under another caller"),
+        "{}",
+        run.text
+    );
+    let moved = fs::read_to_string(project.folder("leak").join("baseline.toml.new")).unwrap();
+    assert_eq!(moved, new);
+
     fs::write(
         baselines.join("leak.toml"),
         new.replace("bytes = 48.0", "bytes = 47.0"),
@@ -546,6 +560,11 @@ fn an_allowance_is_agreed_to_and_then_missed() {
     fs::write(baselines.join("bounded.toml"), &new).unwrap();
     let run = project.run(&["--exact", "bounded"]);
     assert!(run.passed && run.text.contains("no longer"), "{}", run.text);
+    let removed = fs::read_to_string(project.folder("bounded").join("baseline.toml.new")).unwrap();
+    assert_eq!(
+        removed.trim_end(),
+        new.split("[[allow]]").next().unwrap().trim_end()
+    );
     let denied = project.run_with(&["--exact", "bounded"], &[("PLIMSOLL_STALE", "deny")]);
     denied.fails_with(&["no longer"]);
 
@@ -559,13 +578,51 @@ fn a_baseline_that_cannot_be_read_fails() {
     fs::create_dir_all(project.root.join("baselines")).unwrap();
     let file = project.root.join("baselines/bounded.toml");
     fs::write(&file, "format = 99\n").unwrap();
-    project
-        .run(&["--exact", "bounded"])
-        .fails_with(&["baselines/bounded.toml", "newer", "99"]);
+    // Every line as it is printed, so also within its width.
+    project.run(&["--exact", "bounded"]).fails_with(&[
+        "\nbounded: its baseline cannot be read\n",
+        "\n  baseline: baselines/bounded.toml:1: written by a newer plimsoll\n",
+        "\n    expected format 1 or older, found 99\n",
+        "\n    hint: upgrade, or remove the file",
+        "\n  files: target/plimsoll/plimsoll/front/bounded/\n",
+    ]);
     fs::write(&file, "format = 1\nallowance = 3\n").unwrap();
+    let run = project.run(&["--exact", "bounded"]);
+    run.fails_with(&[
+        "\n  baseline: baselines/bounded.toml:2: unknown key `allowance`\n",
+        "\n    expected one of `format`, `measured`, `allow`\n",
+        "\n    nothing was measured: mend the file",
+    ]);
+    assert!(!run.text.contains("reproduce"), "{}", run.text);
+    let report = project.report("bounded");
+    assert_eq!(
+        (report.verdict, report.end),
+        (Verdict::Broken, LadderEnd::Failure)
+    );
+    let [check] = report.checks.as_slice() else {
+        panic!("{:?}", report.checks)
+    };
+    assert_eq!(
+        (check.name.as_str(), check.outcome),
+        ("baseline", CheckOutcome::Failed)
+    );
+    assert!(
+        check.detail.starts_with("baselines/bounded.toml:2: "),
+        "{check:?}"
+    );
+    assert!(report.rungs.is_empty() && report.findings.is_empty());
+    assert!(!project.folder("bounded").join("baseline.toml.new").exists());
+
+    fs::write(&file, b"format = 1 # \xff\n").unwrap();
     project
         .run(&["--exact", "bounded"])
-        .fails_with(&["baselines/bounded.toml", "allow"]);
+        .fails_with(&["bounded.toml:1: not a text file"]);
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    project
+        .run(&["--exact", "bounded"])
+        .fails_with(&["baseline: baselines/bounded.toml: ", "directory"]);
+    assert_eq!(project.report("bounded").verdict, Verdict::Broken);
 }
 
 fn settings_are_read_and_refused() {

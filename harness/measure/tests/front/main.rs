@@ -1,23 +1,37 @@
 //! The front and its subjects, as a user sees them: this program runs itself as
 //! a leak test and looks at what comes of it.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "workloads print, to be captured"
+#![cfg_attr(
+    plimsoll_supported,
+    expect(
+        clippy::print_stdout,
+        clippy::print_stderr,
+        reason = "workloads print, to be captured"
+    )
 )]
 
-mod program;
-
-#[path = "cases.rs"]
+#[cfg(plimsoll_supported)]
 mod cases;
+#[cfg(plimsoll_supported)]
+mod program;
 
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 
 /// Makes this program the leak test.
+#[cfg(plimsoll_supported)]
 const PROGRAM: &str = "PLIMSOLL_TEST_PROGRAM";
 
+#[cfg(not(plimsoll_supported))]
+fn main() -> ExitCode {
+    let trial = Trial::ignorable_test("front", || {
+        let why = "plimsoll measures on Linux, on x86_64 and aarch64";
+        Ok(libtest_mimic::Completion::ignored_with(why))
+    });
+    libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
+}
+
+#[cfg(plimsoll_supported)]
 fn main() -> ExitCode {
     let is_subject = std::env::args()
         .nth(1)

@@ -186,7 +186,10 @@ fn frames_of(finding: &Finding) -> usize {
         Subject::Site { frames, .. } => frames.0.len(),
         Subject::Threads | Subject::Descriptors => 0,
     };
-    subject.saturating_add(finding.frames.len())
+    let moved_from = finding.moved_from.as_ref().map_or(0, |stack| stack.0.len());
+    subject
+        .saturating_add(moved_from)
+        .saturating_add(finding.frames.len())
 }
 
 /// JSON has neither infinities nor NaN.
@@ -254,6 +257,9 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
             if let Some(file) = &mut frame.file {
                 visit("file", file);
             }
+        }
+        if let Some(from) = &mut finding.moved_from {
+            stack(&mut visit, from);
         }
         if let Some(reason) = &mut finding.reason {
             visit("reason", reason);

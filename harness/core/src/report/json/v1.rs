@@ -139,6 +139,8 @@ struct FindingV1 {
     allowed: RateV1,
     standing: StandingV1,
     #[serde(deserialize_with = "nullable")]
+    moved_from: Option<Vec<String>>,
+    #[serde(deserialize_with = "nullable")]
     reason: Option<String>,
     levels: Vec<TallyV1>,
 }
@@ -495,6 +497,7 @@ impl FindingV1 {
             law,
             allowed,
             standing,
+            moved_from,
             reason,
             levels,
         } = finding;
@@ -507,6 +510,7 @@ impl FindingV1 {
             law: (*law).into(),
             allowed: (*allowed).into(),
             standing: (*standing).into(),
+            moved_from: moved_from.as_ref().map(|stack| stack.0.clone()),
             reason: reason.clone(),
             levels: levels.iter().copied().map(TallyV1::from).collect(),
         }
@@ -522,6 +526,7 @@ impl FindingV1 {
             law: self.law.into(),
             allowed: self.allowed.into(),
             standing: self.standing.into(),
+            moved_from: self.moved_from.map(FoldedStack),
             reason: self.reason,
             levels: self.levels.into_iter().map(Tally::from).collect(),
         })

@@ -84,21 +84,30 @@ fn block(page: &mut Page, finding: &Finding) {
             &format!("over {stacks} of this allocation site"),
         );
     }
-    frames(page, &finding.frames);
+    if finding.is_unused() && finding.frames.is_empty() {
+        // Nothing was measured there, so nobody has looked for its lines.
+        frames(page, &named(&finding.subject));
+    } else {
+        frames(page, &finding.frames);
+    }
     if let Some(reason) = &finding.reason {
         page.wrap(4, 6, Paint::Dim, &format!("agreed: {reason}"));
     }
 }
 
+/// The least error that is shown, as a share of its rate.
+const WORTH_SAYING: f64 = 0.005;
+
 fn growth(finding: &Finding) -> String {
-    if finding.standing == Standing::Stale {
+    if finding.is_unused() {
         return "no longer grows".to_owned();
     }
     let Finding {
         rate, error, law, ..
     } = finding;
-    let off = |error: f64, say: fn(f64) -> String| {
-        if error > 0.0 {
+    // An error that would not change the figure shown is none to speak of.
+    let off = |rate: f64, error: f64, say: fn(f64) -> String| {
+        if error > WORTH_SAYING * rate.abs() && say(error) != say(0.0) {
             format!(" ± {}", say(error))
         } else {
             String::new()
@@ -112,11 +121,15 @@ fn growth(finding: &Finding) -> String {
     let counted = format!(
         "{}{} {what}",
         signed_objects(rate.objects),
-        off(error.objects, objects)
+        off(rate.objects, error.objects, objects)
     );
     match finding.subject {
         Subject::Stack(_) | Subject::Site { .. } => {
-            let sized = format!("{}{}", signed_bytes(rate.bytes), off(error.bytes, bytes));
+            let sized = format!(
+                "{}{}",
+                signed_bytes(rate.bytes),
+                off(rate.bytes, error.bytes, bytes)
+            );
             format!("{sized}  {counted} per iteration, {law}")
         }
         Subject::Threads | Subject::Descriptors => format!("{counted} per iteration, {law}"),
@@ -184,6 +197,38 @@ fn frames(page: &mut Page, frames: &[Frame]) {
     if let more @ 1.. = frames.len().saturating_sub(MAX_FRAMES) {
         let more = format!("… {}", plural(more as u64, "more frame", "more frames"));
         page.line(&[(Paint::Plain, &branch(MAX_FRAMES)), (Paint::Dim, &more)]);
+    }
+}
+
+/// The names of a subject's stack, leaf first.
+fn named(subject: &Subject) -> Vec<Frame> {
+    let (Subject::Stack(stack) | Subject::Site { frames: stack, .. }) = subject else {
+        return Vec::new();
+    };
+    let names = stack.frames().iter().rev();
+    names
+        .map(|name| Frame {
+            function: name.clone(),
+            file: None,
+            line: None,
+        })
+        .collect()
+}
+
+/// `lru::LruCache::put moved from a caller to another`, for each that did.
+pub(super) fn moves(page: &mut Page, findings: &[&Finding]) {
+    for finding in findings.iter().take(MAX_FINDINGS) {
+        let (Subject::Stack(new), Some(old)) = (&finding.subject, &finding.moved_from) else {
+            continue;
+        };
+        let none = "no caller";
+        let text = format!(
+            "{} moved from {} to {}",
+            new.frames().last().map_or("", String::as_str),
+            old.caller_apart_from(new).unwrap_or(none),
+            new.caller_apart_from(old).unwrap_or(none),
+        );
+        page.wrap(4, 6, Paint::Dim, &text);
     }
 }
 
@@ -276,7 +321,8 @@ pub(super) fn is_one(findings: &[&Finding]) -> bool {
 /// Whether a cache that is still filling would look the same.
 pub(super) fn may_be_filling(findings: &[&Finding]) -> bool {
     findings.iter().any(|finding| {
-        matches!(finding.law, Law::Linear | Law::Stepped)
+        !finding.is_unused()
+            && matches!(finding.law, Law::Linear | Law::Stepped)
             && matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. })
     })
 }
