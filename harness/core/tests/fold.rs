@@ -164,7 +164,6 @@ fn debug_stack_without_files() {
     lru::LruCache::put
     case::fill::{{closure}}
     case::fill
-    core::iter::traits::iterator::Iterator::for_each
     case::main
     ");
 }
@@ -228,7 +227,6 @@ fn other_languages() {
     "), @"
     sqlite3MemMalloc
     libfoo.so.6
-    std::vector<int, std::allocator<int> >::push_back(int const&)
     case::prof_start @ src/lib.rs
     case::main @ src/lib.rs
     ");

@@ -11,8 +11,9 @@
 //! First each name is normalised, by [`normalize_frame`]. Then the stack loses,
 //! from the leaf, the allocator and what stands between it and the first frame of
 //! somebody's crate; from the root, the harness and the start of the thread; and
-//! everywhere the shims through which closures are called, because they come
-//! and go with inlining. Last, a run of one name becomes one frame, so that
+//! everywhere the standard library's frames and the shims through which closures
+//! are called, because they come and go with inlining and with the compiler's
+//! version. Last, a run of one name becomes one frame, so that
 //! neither the depth of a recursion nor the unresolved calls inside one library
 //! split a stack. A cycle of several functions is left as it is.
 
@@ -109,7 +110,7 @@ impl Folder {
             let repeated = frames
                 .last()
                 .is_some_and(|last| last.function == frame.function);
-            if *kind != Kind::Shim && !repeated {
+            if !matches!(kind, Kind::Shim | Kind::Std) && !repeated {
                 frames.push(frame.clone());
             }
         }

@@ -566,7 +566,7 @@ fn next(page: &mut Page, report: &Report, style: &Style) {
             page.line(&[(Paint::Plain, "  files: "), (Paint::Plain, &files)]);
         } else {
             page.line(&[(Paint::Plain, "  files:")]);
-            page.line(&[(Paint::Plain, "    "), (Paint::Plain, &files)]);
+            page.path(&files);
         }
     }
     let accept = format!("cargo plimsoll accept {}", shell_word(&report.scenario));

@@ -86,6 +86,14 @@ impl Page {
         self.out.push('\n');
     }
 
+    /// A path, indented, on a line of its own and whole: cut, it is good for
+    /// nothing.
+    pub(super) fn path(&mut self, path: &str) {
+        self.out.push_str("    ");
+        self.out.push_str(&terminal(path));
+        self.out.push('\n');
+    }
+
     /// Prose: broken between words, the lines after the first indented by
     /// `hanging`. A word that is longer than a line is broken where it must.
     pub(super) fn wrap(&mut self, indent: usize, hanging: usize, paint: Paint, text: &str) {
