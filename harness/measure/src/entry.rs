@@ -17,7 +17,7 @@ pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitC
         return front::guardian::run();
     }
     match subject::Arguments::parse(words()) {
-        Some(arguments) => subject::run(&arguments, scenarios()),
+        Some(arguments) => subject::run(&arguments, scenarios),
         None => front::run(target, scenarios()),
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn parent_id() -> u32 {
 
 /// Removes a variable from the environment.
 ///
-/// To be called before any thread is started.
+/// To be called before any code but the harness's has run in `main`.
 pub(crate) fn remove_variable_before_threads(name: &str) {
     // SAFETY: `remove_var` must not race with another thread that reads or
     // writes the environment; this is called first thing in `main`, when the
@@ -88,6 +88,15 @@ pub(crate) fn page_size() -> u64 {
     // SAFETY: sysconf(3) takes a number and answers one.
     let answer = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     u64::try_from(answer).unwrap_or(4_096)
+}
+
+/// Writes out what the program has printed, through Rust and through C.
+pub(crate) fn flush_output() {
+    use std::io::Write;
+    // Who does not take it is not told.
+    let _ = std::io::stdout().flush();
+    // SAFETY: fflush(3) of a null pointer flushes every stream, and locks each.
+    unsafe { libc::fflush(ptr::null_mut()) };
 }
 
 /// Ends the process at once, with nothing run on the way out.

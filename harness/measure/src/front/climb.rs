@@ -124,7 +124,11 @@ fn ascend(
                 return Ok(LadderEnd::Threads);
             }
         }
-        if started.elapsed() + pace.predict(next - done) > settings.budget {
+        // A timeout is for what hangs: a ladder that climbs ends before it.
+        let ahead = pace.predict(next - done);
+        if started.elapsed().saturating_add(ahead) > settings.budget
+            || subject.age().saturating_add(ahead.saturating_mul(2)) > settings.timeout
+        {
             return Ok(LadderEnd::Budget);
         }
         let run = Instant::now();
@@ -214,7 +218,9 @@ fn settled(profile: &mut Profile, route: &Route<'_>) -> bool {
         at_top: false,
         today: route.today,
     };
+    // What rises outside the profile may only be filling, as a stack may.
     judge(&observed, route.baseline, &policy).verdict <= Verdict::Improved
+        && profile.coverage().outcome != CheckOutcome::Failed
 }
 
 /// What a subject was doing when it failed.
@@ -235,6 +241,7 @@ fn failure(subject: &Subject<'_>, route: &Route<'_>, answer: Answer, phase: Phas
             "used more than its {} MiB of memory",
             route.settings.memory_limit >> 20
         ),
+        Answer::Closed => "closed the channel to the harness, and went on".to_owned(),
         Answer::TimedOut => {
             format!("hung: no answer {seconds:.1} s after it was started, which is its timeout")
         }

@@ -16,6 +16,13 @@ pub(crate) fn run(
     scenarios: Vec<Scenario>,
     effective: &BTreeMap<&'static str, Effective>,
 ) -> ExitCode {
+    if let Some(runner) = ["NEXTEST", "CI"].into_iter().find(|name| is_set(name)) {
+        complain(&format!(
+            "error: PLIMSOLL_ISOLATION=off measures nothing, and {runner} is set\n  \
+             hint: it is for a debugger; unset it where a verdict is wanted"
+        ));
+        return ExitCode::from(FAILED);
+    }
     let mut chosen: Vec<Scenario> = scenarios
         .into_iter()
         .filter(|scenario| arguments.selects(scenario.name))
@@ -51,4 +58,8 @@ pub(crate) fn run(
         scenario.name
     ));
     ExitCode::SUCCESS
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var(variable).is_ok_and(|value| !["", "0", "false"].contains(&&*value))
 }

@@ -81,6 +81,7 @@ struct Shared {
     normalization: Normalization,
     guardian: OnceLock<Guardian>,
     nocapture: bool,
+    captures: bool,
     show_output: bool,
     color: bool,
     fail_fast: bool,
@@ -100,11 +101,7 @@ impl Front {
         let place = Place::find(target);
         let file = settings::read_file(&place.settings)?;
         let environment = Settings::from_environment(variable)?;
-        let side_by_side = arguments
-            .test_threads
-            .or_else(|| std::thread::available_parallelism().ok().map(Into::into))
-            .unwrap_or(1);
-        let memory = observe::memory_limit(side_by_side);
+        let memory = observe::memory_limit();
         let mut effective = BTreeMap::new();
         for scenario in scenarios {
             let settings = Settings::effective(&file, &environment, &scenario.options, memory)
@@ -137,6 +134,9 @@ impl Front {
             place,
             guardian: OnceLock::new(),
             nocapture: arguments.nocapture,
+            // nextest asks every test for all that it prints; what is captured
+            // is in the report as well, and shown where a test fails.
+            captures: !arguments.nocapture || is_on("NEXTEST"),
             show_output: arguments.show_output || is_on("PLIMSOLL_VERBOSE"),
             color,
             fail_fast: arguments.fail_fast,
@@ -210,8 +210,14 @@ impl Front {
         let name = scenario.name;
         let shared = Arc::clone(&self.shared);
         let settings = self.effective[name].clone();
-        let ignored = scenario.options.ignored;
+        // libtest-mimic has no reason for a test that is ignored by its flag.
+        let is_asked_for = self.arguments.ignored || self.arguments.include_ignored;
+        let ignored = scenario.options.ignored.filter(|_| !is_asked_for);
+        let flagged = scenario.options.ignored.is_some() && (is_asked_for || self.arguments.list);
         Trial::ignorable_test(name, move || {
+            if let Some(reason) = ignored {
+                return Ok(Completion::ignored_with(reason));
+            }
             if shared.fail_fast && shared.failed.load(Ordering::Relaxed) {
                 return Ok(Completion::ignored_with(
                     "not started: another test has failed",
@@ -223,7 +229,7 @@ impl Front {
             }
             outcome.map(|()| Completion::Completed)
         })
-        .with_ignored_flag(ignored.is_some())
+        .with_ignored_flag(flagged)
     }
 }
 
@@ -232,7 +238,7 @@ impl Shared {
     fn measure(&self, name: &'static str, settings: &Effective) -> Result<(), Failed> {
         let folder = self.place.scenario(name);
         let problem = |what: String| Failed::from(format!("{name}: plimsoll: {what}"));
-        outcome::clear(&folder)
+        let _lock = outcome::clear(&folder)
             .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
         let run = self.place.run(name, &self.scenarios);
         let (baseline, baseline_text) = match self.baseline(name) {
@@ -251,10 +257,13 @@ impl Shared {
             normalization: &self.normalization,
             today: Date::from_unix_seconds(entry::seconds_now()),
         };
-        let mut subject = Subject::start(name, &folder, !self.nocapture, self.guardian()?)
+        let mut subject = Subject::start(name, &folder, self.captures, self.guardian()?)
             .map_err(|error| problem(format!("the subject cannot be started: {error}")))?;
-        let climb = climb(&mut subject, &route);
-        subject.end();
+        let mut climb = climb(&mut subject, &route);
+        let failed_at_the_end = subject.end();
+        if climb.failure.is_none() && climb.broken.is_none() {
+            climb.failure = failed_at_the_end;
+        }
         let output = subject.output_tail();
         drop(subject);
         outcome::keep_dumps(&climb, &route)

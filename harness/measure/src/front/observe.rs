@@ -31,19 +31,41 @@ fn entries(folder: &str) -> u64 {
     fs::read_dir(folder).map_or(0, |entries| entries.count() as u64)
 }
 
-/// Waits until no thread but the first one, which waits for us, has run for a
-/// millisecond, or until time is up.
+/// Waits until no thread but the first one, which waits for us, runs, wants to
+/// run or has run for two milliseconds, or until time is up.
 pub(crate) fn settle(process: u32, limit: Duration) {
-    let end = Instant::now() + limit;
+    let started = Instant::now();
     let mut before = run_times(process);
-    while before.len() > 1 && Instant::now() < end {
+    let mut quiet = 0;
+    while before.len() > 1 && quiet < 2 && started.elapsed() < limit {
         std::thread::sleep(Duration::from_millis(1));
         let now = run_times(process);
-        if now == before {
-            return;
-        }
+        quiet = if now == before && !is_busy(process) {
+            quiet + 1
+        } else {
+            0
+        };
         before = now;
     }
+}
+
+/// Whether a thread but the first runs, or waits for a core or for a disk. Its
+/// run time alone does not tell: that is brought up to date only now and then.
+fn is_busy(process: u32) -> bool {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
+        return false;
+    };
+    let first = process.to_string();
+    tasks
+        .flatten()
+        .filter(|task| task.file_name() != *first)
+        .filter_map(|task| fs::read_to_string(task.path().join("stat")).ok())
+        // "tid (name) state …": a name may hold brackets.
+        .filter_map(|stat| {
+            stat.rsplit_once(") ")
+                .map(|(_, rest)| rest.starts_with(['R', 'D']))
+        })
+        .any(|busy| busy)
 }
 
 /// By thread, the nanoseconds it has run.
@@ -65,22 +87,24 @@ fn run_times(process: u32) -> BTreeMap<String, String> {
 }
 
 /// The memory that a subject may have unless a setting says otherwise: 2 GiB, or
-/// its share of half of what is free where that is less.
-pub(crate) fn memory_limit(side_by_side: usize) -> u64 {
+/// a core's share of half of what the machine has where that is less. The same
+/// whatever else runs, so that a ladder ends where it ended before.
+pub(crate) fn memory_limit() -> u64 {
     const MOST: u64 = 2 << 30;
-    let share = |free: u64| free / 2 / (side_by_side.max(1) as u64);
-    [available(), cgroup_limit()]
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = |all: u64| all / 2 / (cores as u64);
+    [machine_memory(), cgroup_limit()]
         .into_iter()
         .flatten()
         .map(share)
         .fold(MOST, u64::min)
 }
 
-fn available() -> Option<u64> {
+fn machine_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
         .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.trim()
         .strip_suffix("kB")?
         .trim()

@@ -1,6 +1,6 @@
 //! From a climb to its report, and to the files beside it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
@@ -201,9 +201,17 @@ fn growth(
 }
 
 /// Removes what an earlier run left, so that it is never taken for this one's.
-pub(crate) fn clear(folder: &Path) -> io::Result<()> {
+///
+/// The folder is this run's until the answer is dropped: another one, of a
+/// second terminal or of another profile, waits.
+pub(crate) fn clear(folder: &Path) -> io::Result<File> {
     fs::create_dir_all(folder)?;
+    let lock = File::create(folder.join(".lock"))?;
+    lock.lock()?;
     for name in [
+        ".dump",
+        ".progress",
+        PENDING_REPORT,
         layout::REPORT,
         layout::BEFORE,
         layout::AFTER,
@@ -216,8 +224,12 @@ pub(crate) fn clear(folder: &Path) -> io::Result<()> {
     }
     let rungs = folder.join(layout::RUNGS);
     absent_is_fine(fs::remove_dir_all(&rungs))?;
-    fs::create_dir_all(rungs)
+    fs::create_dir_all(rungs)?;
+    Ok(lock)
 }
+
+/// A report that is being written.
+const PENDING_REPORT: &str = "report.json.part";
 
 fn absent_is_fine(outcome: io::Result<()>) -> io::Result<()> {
     match outcome {
@@ -256,8 +268,7 @@ pub(crate) fn write(report: &Report, folder: &Path, baseline: Option<&str>) -> R
             write(layout::NEW_BASELINE, &text)?;
         }
     }
-    let pending = format!("{}.part", layout::REPORT);
-    write(&pending, &json::to_string(report))?;
-    fs::rename(folder.join(&pending), folder.join(layout::REPORT))
+    write(PENDING_REPORT, &json::to_string(report))?;
+    fs::rename(folder.join(PENDING_REPORT), folder.join(layout::REPORT))
         .map_err(|error| format!("{}: {error}", folder.join(layout::REPORT).display()))
 }

@@ -67,9 +67,20 @@ impl Place {
 
     /// The command that runs one scenario where a debugger can be.
     pub(crate) fn command(&self, scenario: &str) -> String {
+        // The compiler has `_` where the target's name may have `-`, and cargo
+        // takes a pattern.
+        let target = match self.target.contains('_') {
+            true => format!("'{}'", self.target.replace('_', "?")),
+            false => self.target.clone(),
+        };
+        let release = if cfg!(debug_assertions) {
+            ""
+        } else {
+            " --release"
+        };
         format!(
-            "PLIMSOLL_ISOLATION=off cargo test -p {} --test {} -- --exact {scenario}",
-            self.package, self.target
+            "PLIMSOLL_ISOLATION=off cargo test{release} -p {} --test {target} -- --exact {scenario}",
+            self.package
         )
     }
 

@@ -12,6 +12,7 @@ use std::process::{Child, Command as Process, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::layout;
+use plimsoll_core::report::Failure;
 
 use super::guardian::Guardian;
 use super::observe;
@@ -60,6 +61,8 @@ pub(crate) enum Answer {
     Exited(ExitStatus),
     /// It did not answer in time.
     TimedOut,
+    /// It closed the channel, and is still there.
+    Closed,
     /// It has more memory than it may have.
     OutOfMemory,
 }
@@ -174,16 +177,28 @@ impl<'a> Subject<'a> {
                         io::ErrorKind::WouldBlock
                             | io::ErrorKind::TimedOut
                             | io::ErrorKind::Interrupted
-                    ) => {}
+                    ) =>
+                {
+                    // A process that the workload forked may hold the channel
+                    // open when the subject is gone.
+                    if let Ok(Some(status)) = self.child.try_wait() {
+                        self.reap();
+                        return Answer::Exited(status);
+                    }
+                }
                 Err(_) => return self.gone(),
             }
             if looked.elapsed() >= TICK {
                 looked = Instant::now();
                 self.cut_output();
+                // Whoever takes no commands now will take none; every moment
+                // that it goes on may be another gigabyte.
                 if observe::resident(self.process()) > memory {
+                    self.reap();
                     return Answer::OutOfMemory;
                 }
                 if self.age() > timeout {
+                    self.reap();
                     return Answer::TimedOut;
                 }
             }
@@ -203,27 +218,40 @@ impl<'a> Subject<'a> {
                 // It closed the channel and lives on.
                 _ => {
                     self.reap();
-                    return Answer::TimedOut;
+                    return Answer::Closed;
                 }
             }
         }
     }
 
-    /// Lets it drop its workload, and ends it.
-    pub(crate) fn end(&mut self) {
+    /// Lets it drop its workload, and ends it; says how that failed, if it did.
+    pub(crate) fn end(&mut self) -> Option<Failure> {
         if self.reaped
             || self
                 .stream
                 .write_all(format!("{}\n", Command::End).as_bytes())
                 .is_err()
         {
-            return;
+            return None;
         }
         let end = Instant::now() + DROP_LIMIT;
-        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let status = loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(1)),
+                // To take long over it is no failure: there may be much to free.
+                _ => {
+                    self.reap();
+                    return None;
+                }
+            }
+        };
         self.reap();
+        (!status.success()).then(|| Failure {
+            what: format!("{}, while the workload was dropped", ending(status)),
+            iteration: None,
+            output: self.output_tail(),
+        })
     }
 
     /// Kills what is left of it and of what its workload started.

@@ -170,7 +170,11 @@ impl Settings {
             max_iterations: first!(max_iterations).unwrap_or(u64::MAX),
             threshold: first!(threshold),
             settle: first!(settle).unwrap_or(Duration::from_millis(100)),
-            timeout: first!(timeout).unwrap_or(Duration::from_secs(60) + budget.saturating_mul(3)),
+            timeout: first!(timeout).unwrap_or(
+                budget
+                    .saturating_mul(3)
+                    .saturating_add(Duration::from_secs(60)),
+            ),
             inconclusive: first!(inconclusive).unwrap_or_default(),
             memory_limit: environment
                 .memory_limit

@@ -45,7 +45,7 @@ impl Arguments {
 static PANIC_LOCATION: Mutex<Option<String>> = Mutex::new(None);
 
 /// Runs as the subject until the front has no more commands.
-pub(crate) fn run(arguments: &Arguments, scenarios: Vec<Scenario>) -> ExitCode {
+pub(crate) fn run(arguments: &Arguments, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitCode {
     for variable in CONFIGURATION {
         sys::remove_variable_before_threads(variable);
     }
@@ -58,7 +58,9 @@ pub(crate) fn run(arguments: &Arguments, scenarios: Vec<Scenario>) -> ExitCode {
         return ExitCode::FAILURE;
     };
     let mut channel = Channel::new(UnixStream::from(socket));
-    let scenario = scenarios
+    // The first code that is not ours: before it, there is one thread, and none of
+    // what is the harness's can be inherited.
+    let scenario = scenarios()
         .into_iter()
         .find(|scenario| scenario.name == arguments.scenario);
     let (Some(scenario), Some(progress)) = (scenario, map_progress(&arguments.progress)) else {
@@ -115,6 +117,7 @@ fn serve(channel: &mut Channel, scenario: Scenario, progress: &Progress) -> std:
                         channel.answer(format_args!("done 0"))?;
                     }
                     Err(panic) => {
+                        sys::flush_output();
                         channel.answer(format_args!("failed {}", panic_message(&*panic)))?;
                     }
                 }
@@ -122,7 +125,10 @@ fn serve(channel: &mut Channel, scenario: Scenario, progress: &Progress) -> std:
             (Command::Run(until), Some(workload)) => {
                 match iterate(workload, &mut done, until, progress) {
                     Ok(()) => channel.answer(format_args!("done {done}"))?,
-                    Err(message) => channel.answer(format_args!("failed {message}"))?,
+                    Err(message) => {
+                        sys::flush_output();
+                        channel.answer(format_args!("failed {message}"))?;
+                    }
                 }
             }
             (Command::Dump(path), _) => {
@@ -138,6 +144,7 @@ fn serve(channel: &mut Channel, scenario: Scenario, progress: &Progress) -> std:
     }
     // What a workload holds may have files to remove.
     drop(workload);
+    sys::flush_output();
     sys::exit_now(0)
 }
 

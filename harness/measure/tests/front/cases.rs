@@ -136,6 +136,8 @@ impl Project {
             .env(PROGRAM, "1")
             .env("CARGO_MANIFEST_DIR", &self.root)
             .env("PLIMSOLL_BUDGET", "1s")
+            .env_remove("CI")
+            .env_remove("NEXTEST")
             .env_remove("NEXTEST_RUN_ID")
             .env_remove("RUST_TEST_THREADS")
             .env_remove("NO_COLOR")
@@ -363,6 +365,9 @@ fn a_workload_that_fails_says_how_and_where() {
     );
     assert!(failure.output.contains("iteration 700"), "{failure:?}");
     assert_eq!(project.report("errs").failure.unwrap().iteration, Some(50));
+    let run = project.run(&["drops_badly", "last_words"]);
+    run.fails_with(&["SIGABRT", "dropped", "the last words"]);
+    assert_eq!(project.report("drops_badly").verdict, Verdict::Failed);
     assert_eq!(
         project.report("panics_in_setup").failure.unwrap().iteration,
         None
@@ -685,8 +690,8 @@ fn the_command_line_is_libtests() {
     };
     let all = names(&["--list", "--format", "terse"]);
     assert_eq!(
-        (all.len(), all[0].as_str(), all[22].as_str()),
-        (23, "leak", "left_out")
+        (all.len(), all[0].as_str(), all[24].as_str()),
+        (25, "leak", "left_out")
     );
     assert_eq!(
         names(&["--list", "--format", "terse", "--ignored"]),
@@ -705,7 +710,7 @@ fn the_command_line_is_libtests() {
 
     let ignored = project.run(&["left_out"]);
     assert!(
-        ignored.passed && ignored.text.contains("1 ignored"),
+        ignored.passed && ignored.text.contains("1 ignored") && ignored.text.contains("a day"),
         "{}",
         ignored.text
     );
@@ -723,7 +728,7 @@ fn the_command_line_is_libtests() {
     );
     let filtered = project.run(&["--exact", "bounded", "joins", "--skip", "joins"]);
     assert!(
-        filtered.text.contains("22 filtered out"),
+        filtered.text.contains("24 filtered out"),
         "{}",
         filtered.text
     );
@@ -762,6 +767,10 @@ fn fail_fast_starts_nothing_more() {
 
 fn isolation_off_runs_in_this_process() {
     let project = Project::new("isolation");
+    let ci = [("PLIMSOLL_ISOLATION", "off"), ("CI", "true")];
+    project
+        .run_with(&["--exact", "bounded"], &ci)
+        .fails_with(&["measures nothing", "CI is set"]);
     let off = [
         ("PLIMSOLL_ISOLATION", "off"),
         ("PLIMSOLL_MAX_ITERATIONS", "50"),

@@ -267,6 +267,35 @@ fn joins() -> Scenario {
     })
 }
 
+/// Holds what cannot be dropped.
+fn drops_badly() -> Scenario {
+    struct Bad;
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            std::process::abort();
+        }
+    }
+    Scenario::new("drops_badly", || {
+        let bad = Bad;
+        move |_i: u64| {
+            black_box(&bad);
+        }
+    })
+}
+
+/// Says its last words without ending the line.
+fn last_words() -> Scenario {
+    Scenario::new("last_words", || {
+        |i: u64| {
+            if i < 20 {
+                return Ok(());
+            }
+            print!("the last words");
+            Err("no more")
+        }
+    })
+}
+
 fn left_out() -> Scenario {
     Scenario::new("left_out", || |_i: u64| {}).ignore("takes a day")
 }
@@ -294,6 +323,8 @@ plimsoll::main!(
     outside(),
     cuts_dumps(),
     joins(),
+    drops_badly(),
+    last_words(),
     left_out(),
 );
 
