@@ -104,7 +104,7 @@ fn release_stack() {
         prof_backtrace_impl
         _rjem_je_prof_tctx_create
         _rjem_malloc
-        alloc @ /rustc/5980/library/alloc/src/alloc.rs < alloc_impl @ /rustc/5980/library/alloc/src/alloc.rs < {impl#0}::allocate @ /rustc/5980/library/alloc/src/alloc.rs < new<bytes::bytes::Owned<case::Frame>> @ /rustc/5980/library/alloc/src/boxed.rs < from_owner<case::Frame> @ /home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/bytes-1.10.0/src/bytes.rs < fill @ /home/me/project/src/cache.rs < case::iteration @ /home/me/project/src/lib.rs
+        alloc @ /rustc/5980/library/alloc/src/alloc.rs < alloc_impl @ /rustc/5980/library/alloc/src/alloc.rs < {impl#0}::allocate @ /rustc/5980/library/alloc/src/alloc.rs < new<bytes::bytes::Owned<case::Frame>> @ /rustc/5980/library/alloc/src/boxed.rs < from_owner<case::Frame> @ /home/me/.cargo/registry/src/index-0123456789abcdef/bytes-1.10.0/src/bytes.rs < fill @ /home/me/project/src/cache.rs < case::iteration @ /home/me/project/src/lib.rs
         call_mut<(u64), case::f::{closure_env#0}> @ /rustc/5980/library/core/src/ops/function.rs < {closure#0}<u64> @ /home/me/project/harness/measure/src/scenario.rs < plimsoll::subject::workload_iteration @ /home/me/project/harness/measure/src/subject.rs
         plimsoll::subject::run @ /home/me/project/harness/measure/src/subject.rs
         leaks::main @ tests/leaks.rs
