@@ -264,7 +264,7 @@ fn files_for_people() {
             .to_owned()
     };
     assert_eq!(
-        file("/c/registry/src/index.crates.io-1949/lru-0.18.1/src/lib.rs"),
+        file("/c/registry/src/index-1949/lru-0.18.1/src/lib.rs"),
         "lru-0.18.1/src/lib.rs"
     );
     assert_eq!(
