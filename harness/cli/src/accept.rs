@@ -15,9 +15,10 @@ use plimsoll_core::layout;
 use plimsoll_core::report::{Report, Standing};
 
 use crate::args::{AcceptArgs, Expiry};
+use crate::joined::{Outcome, Scenario};
 use crate::out::{Out, Paint, safe, safe_line};
 use crate::project::{Project, shown};
-use crate::reports::{Outcome, Reports, Scenario};
+use crate::reports::Reports;
 use crate::status::{ExitStatus, Refused};
 use crate::{atomic, diff};
 

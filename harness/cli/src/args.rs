@@ -51,19 +51,26 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = STATUSES)]
 pub(crate) struct ReportArgs {
-    /// The folder to look for reports in, with those below it
+    /// The folder to look for reports in, with those below it; or one file: a
+    /// scenario's report.json, or what `--format json` wrote
     ///
-    /// By default that of the workspace around the current folder:
-    /// target/plimsoll, wherever cargo has the target directory.
-    pub(crate) dir: Option<PathBuf>,
+    /// By default the folder of the workspace around the current one:
+    /// target/plimsoll, wherever cargo has the target directory. Several are
+    /// shown as one: the jobs of a matrix, or shards.
+    #[arg(value_name = "DIR|FILE")]
+    pub(crate) reports: Vec<PathBuf>,
 
-    /// How to print it: `text` for people, `json` (versioned) for programs
+    /// What to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
 
-    /// The run to show, by its id, in place of the newest
+    /// The run to show, by its id, in place of the newest of each folder
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,
+
+    /// Writes to that file, in place of printing
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) project: ProjectArgs,
@@ -71,8 +78,20 @@ pub(crate) struct ReportArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
+    /// For people, as the failing tests print it
     Text,
+    /// For a comment on a pull request, at most 65,000 characters
+    Markdown,
+    /// For a job's summary page, at most 1 MiB
+    Summary,
+    /// For programs, and for the next job; versioned
     Json,
+    /// One page for the browser, with everything in it
+    Html,
+    /// For code scanning, SARIF 2.1.0
+    Sarif,
+    /// For whatever shows test results
+    Junit,
 }
 
 /// Agrees to what the last run found to grow, in baselines/SCENARIO.toml

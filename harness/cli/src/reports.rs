@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, bail};
-use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
 use plimsoll_core::report::{Report, json};
 
+use crate::joined::{Joined, Outcome, Scenario};
 use crate::out::safe_line;
 use crate::project::shown;
 
@@ -52,40 +52,10 @@ pub(crate) struct Reports {
 /// The reports of one run.
 #[derive(Debug)]
 pub(crate) struct Run {
-    pub(crate) id: String,
-    /// By package and target, in the order of each target's list.
-    pub(crate) scenarios: Vec<Scenario>,
+    pub(crate) joined: Joined,
     /// Reports of other runs beside them.
     pub(crate) left_out: usize,
 }
-
-/// One scenario of a run.
-#[derive(Debug)]
-pub(crate) struct Scenario {
-    pub(crate) package: String,
-    pub(crate) target: String,
-    pub(crate) name: String,
-    pub(crate) outcome: Outcome,
-}
-
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    Report(Box<Report>),
-    /// The run lists the scenario, but has no report of it; why, as far as known.
-    NoResult(String),
-}
-
-impl Scenario {
-    pub(crate) fn verdict(&self) -> Option<Verdict> {
-        match &self.outcome {
-            Outcome::Report(report) => Some(report.verdict),
-            Outcome::NoResult(_) => None,
-        }
-    }
-}
-
-/// What stands for a verdict where there is none.
-pub(crate) const NO_RESULT: &str = "no result";
 
 impl Reports {
     /// Reads every report in a folder and those below it.
@@ -179,7 +149,7 @@ impl Reports {
             None => self.newest(|_| true)?,
         };
         let run = self.join(newest);
-        if run.scenarios.is_empty() {
+        if run.joined.scenarios.is_empty() {
             let ids: BTreeSet<String> = self
                 .found
                 .iter()
@@ -207,7 +177,7 @@ impl Reports {
     /// own unless a runner says otherwise.
     pub(crate) fn run_of_each_target(&self, id: Option<&str>) -> anyhow::Result<Vec<Scenario>> {
         if let Some(id) = id {
-            return Ok(self.run(Some(id))?.scenarios);
+            return Ok(self.run(Some(id))?.joined.scenarios);
         }
         let mut scenarios = Vec::new();
         // Also says what to do where there is none at all.
@@ -219,7 +189,7 @@ impl Reports {
             let run = self.join(self.newest(of_target)?);
             let of_target =
                 |scenario: &Scenario| scenario.package == package && scenario.target == target;
-            scenarios.extend(run.scenarios.into_iter().filter(of_target));
+            scenarios.extend(run.joined.scenarios.into_iter().filter(of_target));
         }
         Ok(scenarios)
     }
@@ -335,16 +305,19 @@ impl Reports {
                     package,
                     target,
                     name: name.to_owned(),
+                    platform: None,
                     outcome,
                 });
             }
         }
         let left_out = self.found.len() - self.found.iter().filter(of_run).count();
-        Run {
-            id: id.to_owned(),
+        let mut joined = Joined {
+            runs: vec![id.to_owned()],
+            source: None,
             scenarios,
-            left_out,
-        }
+        };
+        joined.name_platforms();
+        Run { joined, left_out }
     }
 
     fn why_none(&self, package: &str, target: &str, scenario: &str) -> String {

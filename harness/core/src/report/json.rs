@@ -13,7 +13,7 @@ mod v1;
 
 use std::fmt;
 
-use self::limits::Limits;
+pub use self::limits::Limits;
 use super::Report;
 use super::escape;
 
@@ -46,19 +46,43 @@ pub fn to_string(report: &Report) -> String {
     }
 }
 
+/// As [`to_string`], cut to tighter limits, but not to [`MAX_BYTES`]: one of
+/// several reports that are to fit into one file.
+pub fn to_string_within(report: &Report, limits: &Limits) -> String {
+    v1::write(&limits.cut(report)) + "\n"
+}
+
 /// Reads a report.
 ///
 /// # Errors
 ///
 /// On anything that [`to_string`] would not have written.
 pub fn parse(bytes: &[u8]) -> Result<Report, ReportError> {
+    parse_within(bytes, &Limits::FORMAT)
+}
+
+/// Refuses a file that is too long, or nested too deep for a recursive parser.
+///
+/// # Errors
+///
+/// If it is.
+pub fn check_size(bytes: &[u8]) -> Result<(), ReportError> {
     if bytes.len() > MAX_BYTES {
         return Err(ReportError::TooLong {
             limit: MAX_BYTES,
             found: bytes.len(),
         });
     }
-    limits::check_depth(bytes)?;
+    limits::check_depth(bytes)
+}
+
+/// Reads a report under other limits than those of the format.
+///
+/// # Errors
+///
+/// On anything that [`to_string_within`] would not have written.
+pub fn parse_within(bytes: &[u8], limits: &Limits) -> Result<Report, ReportError> {
+    check_size(bytes)?;
     match v1::version(bytes)? {
         VERSION => {}
         found if found > VERSION => {
@@ -76,7 +100,7 @@ pub fn parse(bytes: &[u8]) -> Result<Report, ReportError> {
         }
     }
     let report = v1::read(bytes)?;
-    Limits::FORMAT.check(&report)?;
+    limits.check(&report)?;
     Ok(report)
 }
 
@@ -131,6 +155,8 @@ pub enum ReportError {
         /// As many there are, or the first count past the limit.
         found: usize,
     },
+    /// A rate is of a size that no program reaches.
+    OutOfRange,
 }
 
 impl ReportError {
@@ -180,6 +206,7 @@ impl fmt::Display for ReportError {
             ReportError::TooMany { what, limit, found } => {
                 write!(f, "expected at most {limit} {what}, found {found}")
             }
+            ReportError::OutOfRange => f.write_str("a rate is larger than any program can reach"),
         }
     }
 }

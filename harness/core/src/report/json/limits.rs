@@ -6,7 +6,7 @@ use crate::{FoldedStack, Rate};
 
 /// The most that a report holds of each.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub struct Limits {
     scenarios: usize,
     /// Bytes of every string but the output.
     string: usize,
@@ -21,11 +21,15 @@ pub(super) struct Limits {
     finding_frames: usize,
     /// Frames of all stacks of `growth` together.
     growth_frames: usize,
+    /// Frames of both.
+    frames: usize,
+    /// Of a rate, in either direction.
+    rate: f64,
 }
 
 impl Limits {
     /// What format 1 promises. A ladder of 64 octaves has 256 rungs.
-    pub(super) const FORMAT: Limits = Limits {
+    pub const FORMAT: Limits = Limits {
         scenarios: 1_000,
         string: 4_096,
         output: 64 * 1024,
@@ -35,10 +39,23 @@ impl Limits {
         notes: 1_000,
         finding_frames: 10_000,
         growth_frames: 50_000,
+        frames: 60_000,
+        rate: f64::MAX,
+    };
+
+    /// What is taken from a file that came with a pull request: less of
+    /// everything that somebody else is to read.
+    pub const UNTRUSTED: Limits = Limits {
+        string: 512,
+        notes: 100,
+        frames: 10_000,
+        // A hundred times what an address space of 48 bits holds.
+        rate: 1e16,
+        ..Limits::FORMAT
     };
 
     /// Half of what can be done without; nothing where it is all gone.
-    pub(super) fn halved(self) -> Option<Limits> {
+    pub fn halved(self) -> Option<Limits> {
         (self.string > 64).then_some(Limits {
             string: self.string / 2,
             output: self.output / 2,
@@ -47,6 +64,7 @@ impl Limits {
             notes: self.notes / 2,
             finding_frames: self.finding_frames / 2,
             growth_frames: self.growth_frames / 2,
+            frames: self.frames / 2,
             ..self
         })
     }
@@ -68,7 +86,7 @@ impl Limits {
         let mut frames = 0_usize;
         cut.findings.retain(|finding| {
             frames = frames.saturating_add(frames_of(finding));
-            frames <= self.finding_frames
+            frames <= self.finding_frames.min(self.frames)
         });
         if cut.findings.len() < before {
             left_out.push("findings");
@@ -80,12 +98,14 @@ impl Limits {
             cut.checks.truncate(self.checks);
             left_out.push("checks");
         }
-        if self.cut_growth(&mut cut) {
+        let of_findings = cut.findings.iter().map(frames_of).sum();
+        let room = self.frames.saturating_sub(of_findings);
+        if cut_growth(&mut cut, self.growth_frames.min(room)) {
             left_out.push("small growth");
         }
         each_rate(&mut cut, |rate| {
-            rate.objects = finite(rate.objects);
-            rate.bytes = finite(rate.bytes);
+            rate.objects = finite(rate.objects, self.rate);
+            rate.bytes = finite(rate.bytes, self.rate);
         });
         each_string(&mut cut, |what, text| {
             let limit = if what == OUTPUT {
@@ -110,38 +130,6 @@ impl Limits {
         cut
     }
 
-    /// Keeps the stacks that changed most, in their order.
-    fn cut_growth(&self, report: &mut Report) -> bool {
-        let frames: usize = report
-            .growth
-            .iter()
-            .map(|growth| growth.stack.0.len())
-            .sum();
-        if frames <= self.growth_frames {
-            return false;
-        }
-        let mut order: Vec<usize> = (0..report.growth.len()).collect();
-        order.sort_by_key(|&index| {
-            let growth = &report.growth[index];
-            (
-                std::cmp::Reverse(growth.after.bytes.abs_diff(growth.before.bytes)),
-                index,
-            )
-        });
-        let mut keep = vec![false; report.growth.len()];
-        let mut frames = 0;
-        for index in order {
-            frames += report.growth[index].stack.0.len();
-            if frames > self.growth_frames {
-                break;
-            }
-            keep[index] = true;
-        }
-        let mut keep = keep.into_iter();
-        report.growth.retain(|_| keep.next().unwrap_or(false));
-        true
-    }
-
     /// Refuses a report that holds too much.
     pub(super) fn check(&self, report: &Report) -> Result<(), ReportError> {
         let at_most = |what, limit, found| match found > limit {
@@ -153,14 +141,15 @@ impl Limits {
         at_most("findings", self.findings, report.findings.len())?;
         at_most("checks", self.checks, report.checks.len())?;
         at_most("notes", self.notes, report.notes.len())?;
-        let frames = report.findings.iter().map(frames_of).sum();
-        at_most("frames in findings", self.finding_frames, frames)?;
-        let frames = report
+        let in_findings: usize = report.findings.iter().map(frames_of).sum();
+        at_most("frames in findings", self.finding_frames, in_findings)?;
+        let in_growth: usize = report
             .growth
             .iter()
             .map(|growth| growth.stack.0.len())
             .sum();
-        at_most("frames in growth", self.growth_frames, frames)?;
+        at_most("frames in growth", self.growth_frames, in_growth)?;
+        at_most("frames", self.frames, in_findings + in_growth)?;
         for finding in &report.findings {
             at_most("levels", self.rungs, finding.levels.len())?;
         }
@@ -176,8 +165,48 @@ impl Limits {
                 checked = at_most(of, limit, text.len());
             }
         });
-        checked
+        checked?;
+        let mut in_range = true;
+        each_rate(&mut report.clone(), |rate| {
+            in_range &= rate.objects.abs() <= self.rate && rate.bytes.abs() <= self.rate;
+        });
+        match in_range {
+            true => Ok(()),
+            false => Err(ReportError::OutOfRange),
+        }
     }
+}
+
+/// Keeps the stacks that changed most, in their order.
+fn cut_growth(report: &mut Report, most_frames: usize) -> bool {
+    let frames: usize = report
+        .growth
+        .iter()
+        .map(|growth| growth.stack.0.len())
+        .sum();
+    if frames <= most_frames {
+        return false;
+    }
+    let mut order: Vec<usize> = (0..report.growth.len()).collect();
+    order.sort_by_key(|&index| {
+        let growth = &report.growth[index];
+        (
+            std::cmp::Reverse(growth.after.bytes.abs_diff(growth.before.bytes)),
+            index,
+        )
+    });
+    let mut keep = vec![false; report.growth.len()];
+    let mut frames = 0;
+    for index in order {
+        frames += report.growth[index].stack.0.len();
+        if frames > most_frames {
+            break;
+        }
+        keep[index] = true;
+    }
+    let mut keep = keep.into_iter();
+    report.growth.retain(|_| keep.next().unwrap_or(false));
+    true
 }
 
 fn frames_of(finding: &Finding) -> usize {
@@ -193,11 +222,11 @@ fn frames_of(finding: &Finding) -> usize {
 }
 
 /// JSON has neither infinities nor NaN.
-fn finite(value: f64) -> f64 {
+fn finite(value: f64, most: f64) -> f64 {
     if value.is_nan() {
         0.0
     } else {
-        value.clamp(f64::MIN, f64::MAX)
+        value.clamp(-most, most)
     }
 }
 

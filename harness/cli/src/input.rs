@@ -1,0 +1,151 @@
+//! Where reports come from: folders, files, several of both.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use plimsoll_core::report::Report;
+use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES};
+
+use crate::joined::json::JoinedError;
+use crate::joined::{self, Joined, Outcome, Scenario};
+use crate::out::Out;
+use crate::project::shown;
+use crate::reports::Reports;
+
+/// Whose files they are, and what they are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// A person, of their own files: a scenario's report is shown alone.
+    Desk,
+    /// The bot, of files made by the code under review: tighter limits, and what
+    /// a report lists and does not hold has no result.
+    Bot,
+}
+
+impl Reader {
+    fn limits(self) -> Limits {
+        match self {
+            Reader::Desk => Limits::FORMAT,
+            Reader::Bot => Limits::UNTRUSTED,
+        }
+    }
+}
+
+/// Reads folders and files, and joins what they hold.
+pub(crate) fn read(
+    paths: &[PathBuf],
+    run: Option<&str>,
+    reader: Reader,
+    out: &Out,
+) -> anyhow::Result<Joined> {
+    let mut parts = Vec::new();
+    for path in paths {
+        parts.push(read_one(path, run, reader, out)?);
+    }
+    Ok(match <[Joined; 1]>::try_from(parts) {
+        Ok([only]) => only,
+        Err(several) => Joined::merge(several),
+    })
+}
+
+fn read_one(path: &Path, run: Option<&str>, reader: Reader, out: &Out) -> anyhow::Result<Joined> {
+    if path.is_dir() {
+        return read_dir(path, run, out);
+    }
+    if !path.exists() {
+        bail!(
+            "no reports in {}: there is no such file or folder\n  \
+             hint: measure first, with `cargo test --test leaks`",
+            shown(path)
+        );
+    }
+    let bytes = read_capped(path)?;
+    parse(&bytes, reader).with_context(|| format!("{} cannot be read as a report", shown(path)))
+}
+
+fn read_dir(dir: &Path, run: Option<&str>, out: &Out) -> anyhow::Result<Joined> {
+    let reports = Reports::collect(dir)?;
+    let run = reports.run(run)?;
+    for problem in reports.problems() {
+        out.warning(&problem);
+    }
+    if run.left_out > 0 {
+        let (n, s) = (run.left_out, if run.left_out == 1 { "" } else { "s" });
+        out.note(&format!("{n} report{s} of other runs left out"));
+    }
+    Ok(run.joined)
+}
+
+/// Reads a regular file, and one byte more than a report may have.
+///
+/// A link is not followed: it was made by whoever made the report, and could
+/// lead to a file that only this process may read.
+pub(crate) fn read_capped(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let failed = || format!("cannot read {}", shown(path));
+    let kind = fs::symlink_metadata(path).with_context(failed)?.file_type();
+    if !kind.is_file() {
+        bail!("{} is not a regular file", shown(path));
+    }
+    let file = File::open(path).with_context(failed)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .with_context(failed)?;
+    Ok(bytes)
+}
+
+/// A joined report, or one scenario's, whichever it is.
+pub(crate) fn parse(bytes: &[u8], reader: Reader) -> Result<Joined, JoinedError> {
+    match joined::json::parse(bytes) {
+        Ok(joined) => Ok(joined),
+        Err(err) => match report::parse_within(bytes, &reader.limits()) {
+            Ok(report) => Ok(of_one(report, reader)),
+            Err(other) => Err(likelier(bytes, err, JoinedError::Report(other))),
+        },
+    }
+}
+
+/// The error of the format that the file seems to be in.
+fn likelier(bytes: &[u8], joined: JoinedError, report: JoinedError) -> JoinedError {
+    // No report has a key of that name, and every joined one begins with it.
+    let start = &bytes[..bytes.len().min(4096)];
+    let is_joined = start.windows(6).any(|window| window == b"\"runs\"");
+    if is_joined { joined } else { report }
+}
+
+/// What one scenario's report says of its run.
+fn of_one(report: Report, reader: Reader) -> Joined {
+    let run = report.run.clone();
+    let mut names = match reader {
+        Reader::Desk => Vec::new(),
+        Reader::Bot => run.scenarios.clone(),
+    };
+    if !names.contains(&report.scenario) {
+        names.push(report.scenario.clone());
+    }
+    let name = report.scenario.clone();
+    let mut report = Some(report);
+    let scenarios = names.into_iter().map(|listed| {
+        let own = if listed == name { report.take() } else { None };
+        let outcome = match own {
+            Some(report) => Outcome::Report(Box::new(report)),
+            None => Outcome::NoResult("its report was not given".to_owned()),
+        };
+        Scenario {
+            package: run.package.clone(),
+            target: run.target.clone(),
+            name: listed,
+            platform: None,
+            outcome,
+        }
+    });
+    let mut joined = Joined {
+        runs: vec![run.id.clone()],
+        source: None,
+        scenarios: scenarios.collect(),
+    };
+    joined.name_platforms();
+    joined
+}

@@ -1,0 +1,346 @@
+//! The joined report as a file, format 1: what one job hands to the next.
+//!
+//! The format is a promise, written down in `schema/joined-v1.schema.json`. Each
+//! `report` in it is a report's own format, but for the list of its target's
+//! scenarios, which the file has already and which is left empty.
+//!
+//! It may come with a pull request, so [`parse`] keeps to limits of its own,
+//! [`Limits::UNTRUSTED`], and [`to_string`] cuts to them: strings to 512 bytes,
+//! 10,000 frames to a scenario, 8 MiB in all, the smallest growth left out
+//! first.
+
+use std::fmt;
+
+use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES, ReportError};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Joined, Outcome, Scenario, Source, word};
+
+/// The format that [`to_string`] writes.
+const VERSION: u64 = 1;
+/// The most scenarios of all targets together.
+const MAX_SCENARIOS: usize = 1_000;
+/// The longest string, in bytes.
+const MAX_STRING: usize = 512;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JoinedV1 {
+    version: u64,
+    plimsoll: String,
+    runs: Vec<String>,
+    #[serde(deserialize_with = "nullable")]
+    source: Option<SourceV1>,
+    verdict: String,
+    scenarios: Vec<ScenarioV1>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SourceV1 {
+    repository: String,
+    event: String,
+    run: u64,
+    attempt: u64,
+    #[serde(deserialize_with = "nullable")]
+    pull_request: Option<u64>,
+    head: String,
+    #[serde(deserialize_with = "nullable")]
+    base: Option<String>,
+    prefix: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScenarioV1 {
+    package: String,
+    target: String,
+    scenario: String,
+    #[serde(deserialize_with = "nullable")]
+    platform: Option<String>,
+    verdict: String,
+    #[serde(deserialize_with = "nullable")]
+    problem: Option<String>,
+    #[serde(deserialize_with = "nullable")]
+    report: Option<Box<RawValue>>,
+}
+
+/// With this, serde misses an absent key instead of taking it for `null`.
+fn nullable<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::deserialize(deserializer)
+}
+
+/// Writes it, cut to the limits of [`parse`].
+pub(crate) fn to_string(joined: &Joined) -> String {
+    let mut limits = Limits::UNTRUSTED;
+    loop {
+        let text = write(joined, &limits);
+        match limits.halved() {
+            Some(tighter) if text.len() > MAX_BYTES => limits = tighter,
+            _ => return text,
+        }
+    }
+}
+
+fn write(joined: &Joined, limits: &Limits) -> String {
+    let scenarios = joined.scenarios.iter().take(MAX_SCENARIOS);
+    let file = JoinedV1 {
+        version: VERSION,
+        plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+        runs: joined.runs.iter().map(|run| cut(run)).collect(),
+        source: joined.source.as_ref().map(|source| SourceV1 {
+            repository: cut(&source.repository),
+            event: cut(&source.event),
+            run: source.run,
+            attempt: source.attempt,
+            pull_request: source.pull_request,
+            head: cut(&source.head),
+            base: source.base.as_deref().map(cut),
+            prefix: cut(&source.prefix),
+        }),
+        verdict: word(joined.verdict()).to_owned(),
+        scenarios: scenarios
+            .map(|scenario| scenario_v1(scenario, limits))
+            .collect(),
+    };
+    #[expect(
+        clippy::expect_used,
+        reason = "string keys and finite floats always serialise"
+    )]
+    let text = serde_json::to_string_pretty(&file).expect("plain data serialises");
+    text + "\n"
+}
+
+fn scenario_v1(scenario: &Scenario, limits: &Limits) -> ScenarioV1 {
+    let problem = match &scenario.outcome {
+        Outcome::NoResult(why) => Some(cut(why)),
+        Outcome::Report(_) => None,
+    };
+    let report = scenario.report().map(|report| {
+        let mut report = report.clone();
+        report.run.scenarios = Vec::new();
+        // Indented as where it stands; a line feed in a string is an escape.
+        let text = report::to_string_within(&report, limits);
+        let text = text.trim_end().replace('\n', "\n      ");
+        #[expect(clippy::expect_used, reason = "a report's own format is JSON")]
+        RawValue::from_string(text).expect("a report is JSON")
+    });
+    ScenarioV1 {
+        package: cut(&scenario.package),
+        target: cut(&scenario.target),
+        scenario: cut(&scenario.name),
+        platform: scenario.platform.as_deref().map(cut),
+        verdict: word(scenario.verdict()).to_owned(),
+        problem,
+        report,
+    }
+}
+
+fn cut(text: &str) -> String {
+    let end = (0..=MAX_STRING.min(text.len()))
+        .rev()
+        .find(|&at| text.is_char_boundary(at));
+    text[..end.unwrap_or(0)].to_owned()
+}
+
+/// Reads it.
+///
+/// # Errors
+///
+/// On anything that [`to_string`] would not have written.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Joined, JoinedError> {
+    report::check_size(bytes).map_err(JoinedError::Report)?;
+    #[derive(Deserialize)]
+    struct Head {
+        version: u64,
+    }
+    let head: Head = serde_json::from_slice(bytes).map_err(|err| JoinedError::syntax(&err))?;
+    if head.version > VERSION {
+        return Err(JoinedError::Report(ReportError::Newer {
+            expected: VERSION,
+            found: head.version,
+        }));
+    }
+    if head.version < VERSION {
+        return Err(JoinedError::value("version", "1", head.version));
+    }
+    let file: JoinedV1 = serde_json::from_slice(bytes).map_err(|err| JoinedError::syntax(&err))?;
+    at_most("scenarios", MAX_SCENARIOS, file.scenarios.len())?;
+    at_most("runs", MAX_SCENARIOS, file.runs.len())?;
+    for run in &file.runs {
+        check_string(run)?;
+    }
+    check_string(&file.plimsoll)?;
+    let joined = Joined {
+        source: file.source.map(source).transpose()?,
+        scenarios: file
+            .scenarios
+            .into_iter()
+            .map(scenario)
+            .collect::<Result<_, _>>()?,
+        runs: file.runs,
+    };
+    if file.verdict != word(joined.verdict()) {
+        return Err(JoinedError::value(
+            "verdict",
+            word(joined.verdict()),
+            "another",
+        ));
+    }
+    Ok(joined)
+}
+
+fn source(file: SourceV1) -> Result<Source, JoinedError> {
+    let strings = [&file.repository, &file.event, &file.head, &file.prefix];
+    for text in strings.into_iter().chain(&file.base) {
+        check_string(text)?;
+    }
+    Ok(Source {
+        repository: file.repository,
+        event: file.event,
+        run: file.run,
+        attempt: file.attempt,
+        pull_request: file.pull_request,
+        head: file.head,
+        base: file.base,
+        prefix: file.prefix,
+    })
+}
+
+fn scenario(file: ScenarioV1) -> Result<Scenario, JoinedError> {
+    let strings = [&file.package, &file.target, &file.scenario];
+    for text in strings
+        .into_iter()
+        .chain(&file.platform)
+        .chain(&file.problem)
+    {
+        check_string(text)?;
+    }
+    let outcome = match (file.report, file.problem) {
+        (Some(raw), None) => {
+            let report = report::parse_within(raw.get().as_bytes(), &Limits::UNTRUSTED)
+                .map_err(JoinedError::Report)?;
+            let of = [&report.run.package, &report.run.target, &report.scenario];
+            if of != [&file.package, &file.target, &file.scenario] {
+                let expected = "the package, target and scenario of its entry";
+                return Err(JoinedError::value("report", expected, "another's"));
+            }
+            if !report.run.scenarios.is_empty() {
+                return Err(JoinedError::value(
+                    "scenarios",
+                    "an empty list in a report",
+                    "names",
+                ));
+            }
+            Outcome::Report(Box::new(report))
+        }
+        (None, Some(why)) => Outcome::NoResult(why),
+        _ => {
+            return Err(JoinedError::value(
+                "problem",
+                "either it or a report",
+                "both or neither",
+            ));
+        }
+    };
+    let scenario = Scenario {
+        package: file.package,
+        target: file.target,
+        name: file.scenario,
+        platform: file.platform,
+        outcome,
+    };
+    if file.verdict != word(scenario.verdict()) {
+        let expected = word(scenario.verdict());
+        return Err(JoinedError::value("verdict", expected, "another"));
+    }
+    Ok(scenario)
+}
+
+fn at_most(what: &'static str, limit: usize, found: usize) -> Result<(), JoinedError> {
+    match found > limit {
+        true => Err(JoinedError::Report(ReportError::TooMany {
+            what,
+            limit,
+            found,
+        })),
+        false => Ok(()),
+    }
+}
+
+fn check_string(text: &str) -> Result<(), JoinedError> {
+    at_most("bytes in a string", MAX_STRING, text.len())
+}
+
+/// Why a joined report cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum JoinedError {
+    /// The whole, or a report in it, is none.
+    Report(ReportError),
+    /// It is not JSON, or not a joined report.
+    Syntax {
+        line: usize,
+        column: usize,
+        message: String,
+    },
+}
+
+impl JoinedError {
+    fn syntax(error: &serde_json::Error) -> Self {
+        let mut message = error.to_string();
+        if let Some(place) = message.rfind(" at line ") {
+            message.truncate(place);
+        }
+        JoinedError::Syntax {
+            line: error.line(),
+            column: error.column(),
+            // It quotes what it found.
+            message: crate::out::safe_line(&message),
+        }
+    }
+
+    fn value(at: &'static str, expected: &str, found: impl fmt::Display) -> Self {
+        JoinedError::Report(ReportError::Value {
+            at,
+            expected: expected.to_owned(),
+            found: found.to_string(),
+        })
+    }
+
+    /// One word for it, from a fixed list: what may be said in public of a file
+    /// whose every byte is somebody else's.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            JoinedError::Syntax { .. } => "not-a-report",
+            JoinedError::Report(err) => match err {
+                ReportError::TooLong { .. } => "too-long",
+                ReportError::TooDeep { .. } => "too-deep",
+                ReportError::Newer { .. } => "newer-format",
+                ReportError::Syntax { .. } => "not-a-report",
+                ReportError::Value { .. } => "not-consistent",
+                ReportError::TooMany { .. } => "too-much",
+                ReportError::OutOfRange => "out-of-range",
+            },
+        }
+    }
+}
+
+impl fmt::Display for JoinedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JoinedError::Report(err) => err.fmt(f),
+            JoinedError::Syntax {
+                line,
+                column,
+                message,
+            } => write!(f, "line {line}, column {column}: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for JoinedError {}

@@ -1,0 +1,69 @@
+//! Outputs made from a joined report. They decide nothing, and print nothing.
+//!
+//! All that is in a report was written by the code under review. It reaches each
+//! output through that output's one function in [`sink`].
+
+pub(crate) mod html;
+pub(crate) mod junit;
+pub(crate) mod markdown;
+pub(crate) mod sarif;
+pub(crate) mod sink;
+
+use std::collections::BTreeMap;
+
+/// What a page says beside the report, from those who may be believed: the
+/// event, the API, the command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Context {
+    /// What makes a comment ours; absent where there is nothing to recognise.
+    pub(crate) marker: Option<Marker>,
+    /// The commit that is judged, in hexadecimal.
+    pub(crate) head: Option<String>,
+    /// The commit that it is to be merged into, in hexadecimal.
+    pub(crate) base: Option<String>,
+    /// Where the measuring job can be seen.
+    pub(crate) job_url: Option<String>,
+    /// Where the interactive report can be seen.
+    pub(crate) report_url: Option<String>,
+    /// Whether the report came from a job that ran the pull request's code, and
+    /// is that code's word alone.
+    pub(crate) untrusted: bool,
+    /// What the pull request changes of its own measure, by path.
+    pub(crate) touched: Vec<Touched>,
+    /// Flame graphs that a browser can load, by the scenario's place.
+    pub(crate) images: BTreeMap<usize, Image>,
+}
+
+/// What makes a comment recognisable as ours, and tells a newer from an older.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Marker {
+    /// Tells several comments on one pull request apart: `A-Z a-z 0-9 _ - .`
+    pub(crate) key: String,
+    pub(crate) run: u64,
+    pub(crate) attempt: u64,
+    /// Of the commit that was judged, in hexadecimal.
+    pub(crate) sha: String,
+}
+
+/// A changed file by which a pull request can agree with itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Touched {
+    pub(crate) kind: TouchedKind,
+    /// As git has it: untrusted text.
+    pub(crate) path: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TouchedKind {
+    Baseline,
+    Test,
+    Settings,
+    Workflow,
+}
+
+/// A flame graph on a branch, by addresses that name its commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Image {
+    pub(crate) light: String,
+    pub(crate) dark: String,
+}
