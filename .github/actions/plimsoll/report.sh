@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Writes the joined report, or the fetched one, and renders its page. Reads
+# INPUT_COMMAND, INPUT_REPORT and INPUT_ARTIFACT_NAME. Sets the outputs `report` and,
+# where there is a page, `html`: both are paths made here.
+set -euo pipefail
+
+plimsoll=$RUNNER_TEMP/plimsoll/bin/plimsoll
+report=$RUNNER_TEMP/plimsoll/report.json
+# The name becomes a file's, and the file's the artifact's.
+if [[ ! $INPUT_ARTIFACT_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]]; then
+    echo "::error title=plimsoll::artifact-name: expected letters, digits and \`._-\`"
+    exit 1
+fi
+html=$RUNNER_TEMP/plimsoll/$INPUT_ARTIFACT_NAME-$GITHUB_RUN_ATTEMPT.html
+# One that an earlier step of the same job left would be taken for this one's.
+rm -f -- "$report" "$html"
+echo "report=$report" >>"$GITHUB_OUTPUT"
+
+case $INPUT_COMMAND in
+report | comment)
+    paths=()
+    while IFS= read -r path; do
+        [[ -z $path ]] || paths+=("$path")
+    done <<<"$INPUT_REPORT"
+    "$plimsoll" report --format json --output "$report" -- "${paths[@]}"
+    ;;
+fetch-and-comment)
+    # No artifact, no file: the comment says that there is no result.
+    "$plimsoll" fetch --artifact "$INPUT_ARTIFACT_NAME" --output "$report"
+    ;;
+*)
+    echo "::error title=plimsoll::command: expected report, comment, fetch-and-comment or prune-images"
+    exit 1
+    ;;
+esac
+
+if [[ -f $report ]]; then
+    "$plimsoll" report "$report" --format html --output "$html"
+    echo "html=$html" >>"$GITHUB_OUTPUT"
+fi
