@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Calls `plimsoll comment` with the inputs that were given; what was not has its
 # default there. The token is in GITHUB_TOKEN.
-set -euo pipefail
+set -feuo pipefail
 
 arguments=(comment "--report=$RUNNER_TEMP/plimsoll/report.json")
 # `--name=value`, so that no value is taken for an option.

@@ -6,7 +6,7 @@
 # not come with it: a digest from the workflow, or its attestation. Reads
 # INPUT_INSTALL, INPUT_VERSION, INPUT_SHA256, INPUT_RELEASES, INPUT_BINARY and
 # ACTION_REPOSITORY.
-set -euo pipefail
+set -feuo pipefail
 
 fail() {
     echo "::error title=plimsoll::$*"
