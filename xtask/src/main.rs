@@ -1,6 +1,7 @@
 //! Chores of this repository: `cargo xtask …`.
 #![forbid(unsafe_code)]
 
+mod openapi;
 mod zoo;
 
 use std::io::Write;
@@ -19,6 +20,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Openapi(openapi::Args),
     Zoo(zoo::Args),
 }
 
@@ -26,8 +28,11 @@ enum Command {
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let Command::Zoo(args) = Cli::parse().command;
-    match zoo::run(&args) {
+    let done = match Cli::parse().command {
+        Command::Openapi(args) => openapi::run(&args),
+        Command::Zoo(args) => zoo::run(&args),
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(err) => {
