@@ -1,0 +1,4 @@
+//! The pull request bot against a GitHub of our own.
+
+mod server;
+mod server_tests;
