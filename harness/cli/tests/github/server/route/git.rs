@@ -251,7 +251,10 @@ fn base64(text: &str) -> Option<Vec<u8>> {
         .position(|&byte| byte == b'=')
         .unwrap_or(digits.len());
     let (data, padding) = digits.split_at(data);
-    if digits.len() % 4 != 0 || padding.len() > 2 || padding.iter().any(|&byte| byte != b'=') {
+    if !digits.len().is_multiple_of(4)
+        || padding.len() > 2
+        || padding.iter().any(|&byte| byte != b'=')
+    {
         return None;
     }
     let mut bytes = Vec::new();
