@@ -1,0 +1,94 @@
+//! What the flame graph is drawn from: every stack that changed, its names
+//! numbered, because most stacks share most of theirs.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::report::units::{bytes, count, plural, signed_bytes};
+use plimsoll_core::report::{Report, StackGrowth};
+use serde::Serialize;
+
+use super::escape::{self, text};
+use super::plot::float;
+
+/// Of the list for who has no script, or does not see the picture.
+const MOST_LISTED: usize = 10;
+
+#[derive(Serialize)]
+struct Data {
+    names: Vec<String>,
+    stacks: Vec<Stack>,
+}
+
+/// Numbers of names from the root on; bytes before, after, and per iteration.
+#[derive(Serialize)]
+struct Stack(Vec<usize>, u64, u64, f64);
+
+pub(super) fn write(page: &mut String, report: &Report, slug: &str) {
+    if report.growth.is_empty() {
+        return;
+    }
+    let between = match report.compared {
+        Some(of) => format!(
+            "between iteration {} and {}",
+            count(of.before),
+            count(of.after)
+        ),
+        None => "between the two compared rungs".to_owned(),
+    };
+    page.push_str(&format!(
+        "<section class=\"flame\" aria-labelledby=\"{slug}~flame\">\n\
+         <h3 id=\"{slug}~flame\">What changed {between}</h3>\n\
+         <div class=\"graph\"><script type=\"application/json\">{}</script></div>\n",
+        escape::json(&data(report)),
+    ));
+    listed(page, report);
+    page.push_str("</section>\n");
+}
+
+fn data(report: &Report) -> Data {
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut names = Vec::new();
+    let mut stacks = Vec::with_capacity(report.growth.len());
+    for growth in &report.growth {
+        let frames = growth.stack.frames().iter().map(|name| {
+            *numbers.entry(name).or_insert_with(|| {
+                names.push(escape::string(name));
+                names.len() - 1
+            })
+        });
+        let rate = growth.rate.bytes;
+        let rate = if rate.is_finite() { rate } else { 0.0 };
+        let (before, after) = (growth.before.bytes, growth.after.bytes);
+        stacks.push(Stack(frames.collect(), before, after, rate));
+    }
+    Data { names, stacks }
+}
+
+/// The stacks that changed most, as words.
+fn listed(page: &mut String, report: &Report) {
+    let mut most: Vec<&StackGrowth> = report.growth.iter().collect();
+    let change = |growth: &StackGrowth| growth.after.bytes.abs_diff(growth.before.bytes);
+    most.sort_by(|a, b| (change(b), &a.stack).cmp(&(change(a), &b.stack)));
+    let all = plural(most.len() as u64, "stack", "stacks");
+    let summary = match most.len() {
+        0..=MOST_LISTED => format!("As a list: {all}"),
+        _ => format!("As a list: the {MOST_LISTED} that changed most, of {all}"),
+    };
+    page.push_str(&format!(
+        "<details class=\"listed\"><summary>{summary}</summary>\n<ol>\n"
+    ));
+    for growth in most.into_iter().take(MOST_LISTED) {
+        let names = growth.stack.frames().iter().rev();
+        let names: Vec<String> = names
+            .map(|name| format!("<code>{}</code>", text(name)))
+            .collect();
+        page.push_str(&format!(
+            "<li><b>{}</b> per iteration, {} → {}<br>{}</li>\n",
+            signed_bytes(growth.rate.bytes),
+            bytes(float(growth.before.bytes)),
+            bytes(float(growth.after.bytes)),
+            names.join(" ← "),
+        ));
+    }
+    page.push_str("</ol></details>\n");
+}

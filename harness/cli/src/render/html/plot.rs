@@ -1,0 +1,249 @@
+//! Levels over the rungs as SVG, drawn here so that they need no script.
+//!
+//! A picture is as wide as its place: places are given in percent, and the lines
+//! alone are stretched. Whatever is written keeps its size.
+
+use plimsoll_core::report::units::{bytes, count, plural};
+use plimsoll_core::report::{Compared, Rung};
+
+use super::escape::text;
+
+/// Where the lines are, in pixels from above.
+const TOP: f64 = 26.0;
+const BOTTOM: f64 = 166.0;
+const HEIGHT: f64 = 190.0;
+
+/// One picture.
+pub(super) struct Plot<'a> {
+    pub(super) title: &'a str,
+    /// Iterations done at each rung.
+    pub(super) iterations: &'a [u64],
+    pub(super) compared: Option<Compared>,
+    pub(super) unit: Unit,
+    pub(super) series: Vec<Series>,
+}
+
+pub(super) struct Series {
+    pub(super) name: &'static str,
+    /// At each rung; where there are fewer, the line ends.
+    pub(super) values: Vec<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Bytes,
+    Count,
+}
+
+impl Unit {
+    fn say(self, value: u64) -> String {
+        match self {
+            Unit::Bytes => bytes(float(value)),
+            Unit::Count => count(value),
+        }
+    }
+
+    /// Steps of the scale, four at most, that are round in its unit.
+    fn step(self, max: u64) -> u64 {
+        let least = max.div_ceil(4).max(1);
+        match self {
+            Unit::Bytes => least.checked_next_power_of_two().unwrap_or(1 << 63),
+            Unit::Count => {
+                let mut power = 1_u64;
+                loop {
+                    for factor in [1, 2, 5] {
+                        let step = power.saturating_mul(factor);
+                        if step >= least || step == u64::MAX {
+                            return step;
+                        }
+                    }
+                    power = power.saturating_mul(10);
+                }
+            }
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "places and three digits")]
+pub(super) fn float(value: u64) -> f64 {
+    value as f64
+}
+
+/// The scale from the first rung to the last: each doubling is as wide.
+struct Across {
+    first: f64,
+    octaves: f64,
+}
+
+impl Across {
+    fn new(iterations: &[u64]) -> Option<Across> {
+        let log = |n: &u64| float((*n).max(1)).log2();
+        let (min, max) = (iterations.iter().min()?, iterations.iter().max()?);
+        Some(Across {
+            first: log(min),
+            octaves: (log(max) - log(min)).max(f64::EPSILON),
+        })
+    }
+
+    /// From 0 to 1.
+    fn place(&self, iterations: u64) -> f64 {
+        let octave = float(iterations.max(1)).log2() - self.first;
+        (octave / self.octaves).clamp(0.0, 1.0)
+    }
+}
+
+/// A figure with its legend. Nothing, where there is no line to draw.
+pub(super) fn figure(page: &mut String, plot: &Plot<'_>) {
+    let Some(across) = Across::new(plot.iterations) else {
+        return;
+    };
+    if plot.iterations.len() < 2 {
+        return;
+    }
+    let values = plot.series.iter().flat_map(|series| &series.values);
+    let max = values.copied().max().unwrap_or(0);
+    let step = plot.unit.step(max);
+    let top = max.div_ceil(step).max(1).saturating_mul(step);
+    let y = |value: u64| BOTTOM - (BOTTOM - TOP) * (float(value) / float(top)).min(1.0);
+
+    page.push_str(&format!(
+        "<figure class=\"plot\">\n<figcaption><b>{}</b>",
+        text(plot.title)
+    ));
+    if plot.series.len() > 1 {
+        for (at, series) in plot.series.iter().enumerate() {
+            let name = series.name;
+            page.push_str(&format!(" <span class=\"key s{at}\">{name}</span>"));
+        }
+    }
+    page.push_str(&format!(
+        "</figcaption>\n<svg class=\"plot\" width=\"100%\" height=\"{HEIGHT}\" role=\"img\" \
+         aria-label=\"{}\">\n",
+        text(&spoken(plot))
+    ));
+    scale(page, plot, step, top, y);
+    if let Some(Compared { before, after }) = plot.compared {
+        marks(page, across.place(before), across.place(after));
+    }
+    let wide = 1_000.0;
+    let high = BOTTOM - TOP;
+    page.push_str(&format!(
+        "<svg x=\"0\" y=\"{TOP}\" width=\"100%\" height=\"{high}\" viewBox=\"0 0 {wide} {high}\" \
+         preserveAspectRatio=\"none\">"
+    ));
+    for (at, series) in plot.series.iter().enumerate() {
+        let points: Vec<String> = plot
+            .iterations
+            .iter()
+            .zip(&series.values)
+            .map(|(iterations, value)| {
+                let x = across.place(*iterations) * wide;
+                format!("{x:.1},{:.1}", y(*value) - TOP)
+            })
+            .collect();
+        page.push_str(&format!(
+            "<polyline class=\"line s{at}\" points=\"{}\"/>",
+            points.join(" ")
+        ));
+    }
+    page.push_str("</svg>\n");
+    for (at, series) in plot.series.iter().enumerate() {
+        for (iterations, value) in plot.iterations.iter().zip(&series.values) {
+            page.push_str(&format!(
+                "<circle class=\"dot s{at}\" cx=\"{:.2}%\" cy=\"{:.1}\" r=\"2.5\"><title>{} after \
+                 {}: {}</title></circle>",
+                across.place(*iterations) * 100.0,
+                y(*value),
+                series.name,
+                plural(*iterations, "iteration", "iterations"),
+                plot.unit.say(*value),
+            ));
+        }
+    }
+    page.push_str("\n</svg>\n</figure>\n");
+}
+
+fn scale(page: &mut String, plot: &Plot<'_>, step: u64, top: u64, y: impl Fn(u64) -> f64) {
+    let mut value = 0_u64;
+    loop {
+        let at = y(value);
+        page.push_str(&format!(
+            "<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
+             <text class=\"tick\" x=\"0\" y=\"{:.1}\">{}</text>",
+            at - 3.0,
+            plot.unit.say(value),
+        ));
+        match value.checked_add(step) {
+            Some(next) if next <= top => value = next,
+            _ => break,
+        }
+    }
+    let (first, last) = (
+        plot.iterations[0],
+        plot.iterations[plot.iterations.len() - 1],
+    );
+    let below = HEIGHT - 6.0;
+    page.push_str(&format!(
+        "<text class=\"tick\" x=\"0\" y=\"{below}\">{}</text>\
+         <text class=\"tick middle\" x=\"50%\" y=\"{below}\">each doubling as wide</text>\
+         <text class=\"tick end\" x=\"100%\" y=\"{below}\">{}</text>\n",
+        plural(first, "iteration", "iterations"),
+        count(last),
+    ));
+}
+
+/// Where *before* and *after* are.
+fn marks(page: &mut String, before: f64, after: f64) {
+    for (place, name) in [(before, "before"), (after, "after")] {
+        let x = place * 100.0;
+        let side = if place > 0.5 { "end" } else { "start" };
+        page.push_str(&format!(
+            "<line class=\"mark\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"4\" y2=\"{BOTTOM}\"/>\
+             <text class=\"mark {side}\" x=\"{x:.2}%\" dx=\"{}\" y=\"13\">{name}</text>\n",
+            if place > 0.5 { -4 } else { 4 },
+        ));
+    }
+}
+
+/// What who does not see it is told.
+fn spoken(plot: &Plot<'_>) -> String {
+    let mut parts = Vec::new();
+    for series in &plot.series {
+        let ends = series.values.first().zip(series.values.last());
+        let iterations = plot.iterations.first().zip(plot.iterations.last());
+        if let (Some((first, last)), Some((from, to))) = (ends, iterations) {
+            parts.push(format!(
+                "{} goes from {} after {} to {} after {}",
+                series.name,
+                plot.unit.say(*first),
+                plural(*from, "iteration", "iterations"),
+                plot.unit.say(*last),
+                plural(*to, "iteration", "iterations"),
+            ));
+        }
+    }
+    format!("{}: {}", plot.title, parts.join("; "))
+}
+
+/// The live heap in a table's cell.
+pub(super) fn spark(rungs: &[Rung]) -> String {
+    let iterations: Vec<u64> = rungs.iter().map(|rung| rung.iterations).collect();
+    let max = rungs.iter().map(|rung| rung.live.bytes).max().unwrap_or(0);
+    let Some(across) = Across::new(&iterations).filter(|_| rungs.len() > 1) else {
+        return String::new();
+    };
+    let points: Vec<String> = rungs
+        .iter()
+        .map(|rung| {
+            let x = across.place(rung.iterations) * 100.0;
+            let y = 22.0 - 20.0 * float(rung.live.bytes) / float(max.max(1));
+            format!("{x:.1},{y:.1}")
+        })
+        .collect();
+    // The numbers stand beside it.
+    format!(
+        "<svg class=\"spark\" width=\"100%\" height=\"24\" viewBox=\"0 0 100 24\" \
+         preserveAspectRatio=\"none\" aria-hidden=\"true\"><polyline points=\"{}\"/></svg>",
+        points.join(" ")
+    )
+}
