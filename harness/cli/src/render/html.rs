@@ -75,6 +75,13 @@ fn head(page: &mut String, joined: &Joined) {
     ));
 }
 
+/// Every verdict that occurs, the one that needs a person most first.
+fn counts(joined: &Joined) -> Vec<(Option<Verdict>, usize)> {
+    let mut counts = joined.counts();
+    counts.sort_by_key(|(verdict, _)| Reverse(rank(*verdict)));
+    counts
+}
+
 fn scenarios(count: usize) -> String {
     plural(count as u64, "scenario", "scenarios")
 }
@@ -112,10 +119,8 @@ fn headline(page: &mut String, joined: &Joined) {
             "have measurements that cannot be trusted",
         ),
     };
-    let counts: Vec<String> = joined
-        .counts()
+    let counts: Vec<String> = counts(joined)
         .into_iter()
-        .rev()
         .map(|(verdict, count)| {
             let class = class(verdict);
             let word = word(verdict);
@@ -204,7 +209,7 @@ fn list<'a>(all: impl Iterator<Item = &'a str>) -> Option<String> {
 /// What the script makes work; without it, there is nothing to see.
 fn tools(page: &mut String, joined: &Joined) {
     let mut filters = String::new();
-    for (verdict, count) in joined.counts().into_iter().rev() {
+    for (verdict, count) in counts(joined) {
         filters.push_str(&format!(
             "<button type=\"button\" class=\"filter {}\" aria-pressed=\"false\" \
              data-verdict=\"{}\">{} <span class=\"n\">{count}</span></button>",
@@ -229,15 +234,15 @@ fn table(page: &mut String, joined: &Joined) {
     let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
     order.sort_by_key(|&at| (Reverse(rank(joined.scenarios[at].verdict())), at));
     page.push_str(
-        "<table class=\"scenarios\">\n<caption class=\"quiet\">Every scenario of the run, the one \
+        "<table class=\"scenarios\" role=\"table\">\n<caption class=\"quiet\">Every scenario of the run, the one \
          that needs a person most first. Each has its details below its row.</caption>\n\
-         <thead><tr>\
-         <th scope=\"col\" class=\"c-verdict\" data-sort=\"verdict\" aria-sort=\"descending\">Verdict</th>\
-         <th scope=\"col\" class=\"c-name\" data-sort=\"name\">Scenario</th>\
-         <th scope=\"col\" class=\"c-rate\" data-sort=\"rate\">Grows by</th>\
-         <th scope=\"col\" class=\"c-allowed\">Allowed</th>\
-         <th scope=\"col\" class=\"c-live\" data-sort=\"live\">Live heap</th>\
-         <th scope=\"col\" class=\"c-trend\">Trend</th>\
+         <thead role=\"rowgroup\"><tr role=\"row\">\
+         <th scope=\"col\" role=\"columnheader\" class=\"c-verdict\" data-sort=\"verdict\" aria-sort=\"descending\">Verdict</th>\
+         <th scope=\"col\" role=\"columnheader\" class=\"c-name\" data-sort=\"name\">Scenario</th>\
+         <th scope=\"col\" role=\"columnheader\" class=\"c-rate\" data-sort=\"rate\">Grows by</th>\
+         <th scope=\"col\" role=\"columnheader\" class=\"c-allowed\">Allowed</th>\
+         <th scope=\"col\" role=\"columnheader\" class=\"c-live\" data-sort=\"live\">Live heap</th>\
+         <th scope=\"col\" role=\"columnheader\" class=\"c-trend\">Trend</th>\
          </tr></thead>\n",
     );
     let mut slugs = BTreeSet::new();
@@ -278,13 +283,13 @@ fn row(page: &mut String, scenario: &Scenario, title: &str, slug: &str) {
     let place = [&scenario.package, &scenario.target];
     let place = place.map(|name| text(name)).join(" / ");
     page.push_str(&format!(
-        "<tbody class=\"scenario {}\" id=\"{slug}\" data-verdict=\"{}\" data-rate=\"{}\" \
-         data-live=\"{last}\">\n<tr class=\"row\"><td class=\"c-verdict\">{}</td>\
-         <th scope=\"row\" class=\"c-name\"><a class=\"name\" href=\"#{slug}\">{}</a>\
+        "<tbody role=\"rowgroup\" class=\"scenario {}\" id=\"{slug}\" data-verdict=\"{}\" data-rate=\"{}\" \
+         data-live=\"{last}\">\n<tr class=\"row\" role=\"row\"><td role=\"cell\" class=\"c-verdict\">{}</td>\
+         <th scope=\"row\" role=\"rowheader\" class=\"c-name\"><a class=\"name\" href=\"#{slug}\">{}</a>\
          <span class=\"place\">{place}</span></th>\
-         <td class=\"c-rate\">{}</td><td class=\"c-allowed\">{}</td>\
-         <td class=\"c-live\">{live}</td><td class=\"c-trend\">{}</td></tr>\n\
-         <tr class=\"detail\" id=\"{slug}~detail\"><td colspan=\"6\">\n",
+         <td role=\"cell\" class=\"c-rate\">{}</td><td role=\"cell\" class=\"c-allowed\">{}</td>\
+         <td role=\"cell\" class=\"c-live\">{live}</td><td role=\"cell\" class=\"c-trend\">{}</td></tr>\n\
+         <tr class=\"detail\" role=\"row\" id=\"{slug}~detail\"><td role=\"cell\" colspan=\"6\">\n",
         class(verdict),
         rank(verdict),
         sums.weight(),

@@ -8,7 +8,7 @@ use plimsoll_core::{FoldedStack, Frame, Rate};
 use super::escape::text;
 
 /// Shown in full; the others fold behind a line that counts them.
-const MOST_FINDINGS: usize = 5;
+const MOST_FINDINGS: usize = 3;
 /// Twelve reach the caller's code; the others fold likewise.
 const MOST_FRAMES: usize = 12;
 
@@ -96,6 +96,7 @@ impl Sums {
 
     pub(super) fn allowed(&self) -> String {
         match self.findings {
+            _ if !self.measured => "<span class=\"quiet\">unknown</span>".to_owned(),
             0 => "<span class=\"quiet\">0 B</span>".to_owned(),
             _ => bytes(self.allowed.bytes),
         }
@@ -133,14 +134,12 @@ fn one(page: &mut String, finding: &Finding) {
     page.push_str(&format!(
         "<li class=\"finding {}\">\n<p class=\"rate\"><b>{}</b> {}</p>\n\
          <dl class=\"facts\"><div><dt>Allowed</dt><dd>{}</dd></div>\
-         <div><dt>Standing</dt><dd>{}</dd></div>\
-         <div><dt>Verdict</dt><dd>{}</dd></div>",
+         <div><dt>Standing</dt><dd>{}</dd></div>",
         super::class(Some(finding.verdict)),
         growth(finding),
         super::badge(Some(finding.verdict)),
         allowance(finding),
         standing(finding.standing),
-        meaning(finding.verdict),
     ));
     if let Subject::Site { stacks, .. } = finding.subject {
         page.push_str(&format!(

@@ -168,11 +168,16 @@ fn scale(page: &mut String, plot: &Plot<'_>, step: u64, top: u64, y: impl Fn(u64
     loop {
         let at = y(value);
         page.push_str(&format!(
-            "<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
-             <text class=\"tick\" x=\"0\" y=\"{:.1}\">{}</text>",
-            at - 3.0,
-            plot.unit.say(value),
+            "<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>",
         ));
+        // The lines begin where the zero would stand.
+        if value > 0 {
+            page.push_str(&format!(
+                "<text class=\"tick\" x=\"0\" y=\"{:.1}\">{}</text>",
+                at - 3.0,
+                plot.unit.say(value),
+            ));
+        }
         match value.checked_add(step) {
             Some(next) if next <= top => value = next,
             _ => break,
