@@ -1,0 +1,558 @@
+//! `plimsoll report --format html` as a person uses it: the real page in a real
+//! Chromium.
+
+mod browser;
+#[path = "../project/mod.rs"]
+mod project;
+
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{
+    Check, CheckOutcome, Compared, Failure, Report, Rung, StackGrowth, Subject,
+};
+use plimsoll_core::{FoldedStack, Rate, Tally};
+use serde_json::{Value, json};
+
+use browser::Browser;
+use project::{Project, Ran, finding, report};
+
+const NAMES: [&str; 5] = ["lru_churn", "http::echo", "alpha", "flaky", "never_ran"];
+
+fn growth(stack: &str, before: u64, after: u64) -> StackGrowth {
+    let tally = |bytes| Tally { objects: 1, bytes };
+    StackGrowth {
+        stack: FoldedStack(stack.split(' ').map(str::to_owned).collect()),
+        before: tally(before),
+        after: tally(after),
+        rate: Rate {
+            objects: 0.0,
+            #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+            bytes: (after as f64 - before as f64) / 512.0,
+        },
+    }
+}
+
+fn of_this(mut report: Report) -> Report {
+    report.run.scenarios = NAMES.iter().map(|name| (*name).to_owned()).collect();
+    report
+}
+
+/// One that grows, with a tower that shrinks beside it.
+fn echo() -> Report {
+    let mut report = of_this(report("r1", "http::echo", Verdict::Regressed));
+    report.compared = Some(Compared {
+        before: 512,
+        after: 1024,
+    });
+    report.rungs = (0..11_u32)
+        .map(|octave| Rung {
+            iterations: 1 << octave,
+            live: Tally {
+                objects: 1 << octave,
+                bytes: 96 << octave,
+            },
+            threads: u64::from(octave),
+            ..report.rungs[0].clone()
+        })
+        .collect();
+    let rate = |bytes| Rate {
+        objects: 1.0,
+        bytes,
+    };
+    let mut found = finding("main serve parse_headers", rate(96.0));
+    found.levels = report.rungs.iter().map(|rung| rung.live).collect();
+    report.findings.push(found);
+    let mut agreed = finding("main serve cache", rate(8.0));
+    agreed.verdict = Verdict::Within;
+    agreed.reason = Some("a cache that fills".to_owned());
+    report.findings.push(agreed);
+    report.growth = vec![
+        growth("main serve parse_headers", 1_024, 50_176),
+        growth("main serve cache", 512, 4_608),
+        growth("main log_buffer", 9_216, 1_024),
+    ];
+    report.checks.push(Check {
+        name: "canary".to_owned(),
+        outcome: CheckOutcome::Passed,
+        detail: "41 of 41 objects found on their stack".to_owned(),
+    });
+    report.notes.push("a note for people".to_owned());
+    report
+}
+
+fn broken_setup() -> Report {
+    let mut report = of_this(report("r1", "flaky", Verdict::Failed));
+    report.failure = Some(Failure {
+        what: "panicked: connection refused".to_owned(),
+        iteration: Some(3),
+        output: "first line\n\u{1b}[31mlast line\u{1b}[0m\n".to_owned(),
+    });
+    report
+}
+
+/// The page of the run, where it lies.
+fn written(project: &Project) -> String {
+    let page = project.path("page.html");
+    let args = [
+        "report",
+        "--format",
+        "html",
+        "--output",
+        page.to_str().unwrap(),
+    ];
+    let ran: Ran = project.plimsoll(&args);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    format!("file://{}", page.canonicalize().unwrap().display())
+}
+
+fn usual() -> Project {
+    let project = Project::new();
+    project.leave(&of_this(report("r1", "lru_churn", Verdict::Within)), 0);
+    project.leave(&of_this(report("r1", "alpha", Verdict::Inconclusive)), 1);
+    project.leave(&broken_setup(), 2);
+    project.leave(&echo(), 3);
+    project
+}
+
+/// The names of the rows that can be seen, from above.
+const SHOWN: &str = "[...document.querySelectorAll('tbody.scenario')]\
+    .filter(body => body.offsetHeight > 0).map(body => body.querySelector('.name').textContent)";
+/// By how much the page can be scrolled to the side.
+const BESIDE: &str = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+/// What is cut off there all the same.
+const BEYOND: &str = "[...document.querySelectorAll('body *')].filter(one => \
+    !one.closest('.scroll, svg, .c-trend, .c-allowed, .skip') \
+    && one.getBoundingClientRect().right > innerWidth + 0.5).map(one => one.outerHTML)";
+const FOCUSED: &str = "document.activeElement.getAttribute('aria-label') \
+    || document.activeElement.textContent || document.activeElement.id";
+
+#[track_caller]
+fn is_quiet(browser: &mut Browser, url: &str) {
+    let asked: Vec<String> = browser.requests();
+    assert_eq!(asked, [json!(url).to_string()]);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn the_same_report_is_the_same_page() {
+    let project = usual();
+    let first = written(&project);
+    let bytes = project.read("page.html");
+    assert_eq!(written(&project), first);
+    assert_eq!(project.read("page.html"), bytes);
+}
+
+#[test]
+fn search_filter_and_sort() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let project = usual();
+    let url = written(&project);
+    browser.go(&url);
+    // Who needs a person most, first.
+    let all = json!(["flaky", "http::echo", "alpha", "never_ran", "lru_churn"]);
+    assert_eq!(browser.eval(SHOWN), all);
+
+    browser.press("/");
+    assert_eq!(browser.text("document.activeElement.id"), "~search");
+    // By a function of its stacks.
+    browser.type_text("parse_head");
+    assert_eq!(browser.eval(SHOWN), json!(["http::echo"]));
+    let status = "document.querySelector('[role=status]').textContent";
+    assert_eq!(browser.text(status), "1 of 5 scenarios shown");
+    browser.type_text("zzz");
+    assert_eq!(browser.eval(SHOWN), json!([]));
+    let none = "document.getElementById('~none').checkVisibility()";
+    assert_eq!(browser.eval(none), json!(true));
+    browser.press("Escape");
+    assert_eq!(browser.eval(SHOWN), all);
+
+    let filter = "[...document.querySelectorAll('button.filter')]\
+        .find(button => button.textContent.startsWith('regressed'))";
+    browser.eval(&format!("{filter}.click()"));
+    assert_eq!(browser.eval(SHOWN), json!(["http::echo"]));
+    let pressed = format!("{filter}.getAttribute('aria-pressed')");
+    assert_eq!(browser.text(&pressed), "true");
+    browser.eval(&format!("{filter}.click()"));
+    assert_eq!(browser.eval(SHOWN), all);
+
+    let sorted = |browser: &mut Browser, key: &str| {
+        browser.eval(&format!(
+            "document.querySelector('th[data-sort={key}] button').click()"
+        ));
+        let sorts = "[...document.querySelectorAll('th[aria-sort]')]\
+            .map(head => [head.dataset.sort, head.getAttribute('aria-sort')])";
+        let sorts = browser.eval(sorts);
+        (sorts, browser.eval(SHOWN))
+    };
+    assert_eq!(
+        sorted(&mut browser, "name"),
+        (
+            json!([["name", "ascending"]]),
+            json!(["alpha", "flaky", "http::echo", "lru_churn", "never_ran"])
+        )
+    );
+    let (sorts, names) = sorted(&mut browser, "name");
+    assert_eq!(sorts, json!([["name", "descending"]]));
+    assert_eq!(names[0], "never_ran");
+    let (sorts, names) = sorted(&mut browser, "rate");
+    assert_eq!(sorts, json!([["rate", "descending"]]));
+    assert_eq!(names[0], "http::echo");
+    let (_, names) = sorted(&mut browser, "live");
+    assert_eq!(names[0], "http::echo");
+    let (_, names) = sorted(&mut browser, "verdict");
+    assert_eq!(names, all);
+    is_quiet(&mut browser, &url);
+}
+
+/// Presses Tab until what has the focus says so.
+#[track_caller]
+fn tab_to(browser: &mut Browser, wanted: &str) {
+    let mut seen = Vec::new();
+    for _ in 0..60 {
+        browser.press("Tab");
+        let focused = browser.text(FOCUSED);
+        if focused.starts_with(wanted) {
+            return;
+        }
+        seen.push(focused);
+    }
+    panic!("no Tab leads to {wanted:?}, only to {seen:?}");
+}
+
+#[test]
+fn a_walk_by_keyboard_alone() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let project = usual();
+    let url = written(&project);
+    browser.go(&url);
+    browser.press("Tab");
+    assert_eq!(browser.text(FOCUSED), "Skip to the scenarios");
+    tab_to(&mut browser, "http::echo");
+    let expanded = "document.activeElement.getAttribute('aria-expanded')";
+    assert_eq!(browser.text(expanded), "false");
+    browser.press("Enter");
+    assert_eq!(browser.text(expanded), "true");
+    assert_eq!(browser.text("location.hash"), "#http::echo");
+
+    // One tab stop for the whole picture; the root has it at first.
+    tab_to(&mut browser, "grew +104 B, shrank -16 B per iteration");
+    let outline = "getComputedStyle(document.activeElement).boxShadow";
+    assert_ne!(browser.text(outline), "none");
+    browser.press("ArrowDown");
+    assert_eq!(
+        browser.text(FOCUSED),
+        "grew: +104 B per iteration, 100.0 % of what grew"
+    );
+    browser.press("ArrowRight");
+    assert_eq!(
+        browser.text(FOCUSED),
+        "shrank: -16 B per iteration, 100.0 % of what shrank"
+    );
+    browser.press("ArrowLeft");
+    for _ in 0..3 {
+        browser.press("ArrowDown");
+    }
+    let leaf = "parse_headers: +96 B per iteration, 92.3 % of what grew";
+    assert_eq!(browser.text(FOCUSED), leaf);
+    let told = "document.querySelector('tbody.open .told').textContent";
+    assert_eq!(browser.text(told), leaf);
+
+    let width = "document.activeElement.getBoundingClientRect().width";
+    let cells = "document.querySelectorAll('tbody.open .cell').length";
+    let (narrow, many) = (browser.eval(width), browser.eval(cells));
+    browser.press("Enter");
+    assert_eq!(browser.text(FOCUSED), leaf);
+    let (wide, few) = (browser.eval(width), browser.eval(cells));
+    assert!(wide.as_f64() > narrow.as_f64(), "{narrow} {wide}");
+    // The way down to it, and itself.
+    assert_eq!((many, few), (json!(9), json!(5)));
+    browser.press("Escape");
+    assert_eq!(browser.eval(cells), json!(9));
+    assert!(browser.text(FOCUSED).starts_with("grew +104 B"));
+
+    // Search within the picture, from the picture.
+    browser.press("/");
+    browser.type_text("cache");
+    let found = "document.querySelector('tbody.open .found').textContent";
+    assert_eq!(
+        browser.text(found),
+        "1 frame matches: 6.7 % of what is shown"
+    );
+    let marked = "[...document.querySelectorAll('.cell.match')].map(cell => cell.ariaLabel)";
+    assert_eq!(
+        browser.eval(marked),
+        json!(["cache: +8 B per iteration, 7.7 % of what grew"])
+    );
+    is_quiet(&mut browser, &url);
+}
+
+#[test]
+fn before_after_and_growth() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let project = usual();
+    let url = written(&project);
+    // A link to the one scenario opens it.
+    browser.go(&format!("{url}#http::echo"));
+    let open = "[...document.querySelectorAll('tbody.open')].map(body => body.id)";
+    assert_eq!(browser.eval(open), json!(["http::echo"]));
+    let total = "document.querySelector('tbody.open .total').textContent";
+    assert_eq!(
+        browser.text(total),
+        "grew +104 B, shrank -16 B per iteration"
+    );
+    for (view, says) in [
+        ("before", "10.5 KiB live before in the stacks that changed"),
+        ("after", "54.5 KiB live after in the stacks that changed"),
+        ("growth", "grew +104 B, shrank -16 B per iteration"),
+    ] {
+        browser.eval(&format!(
+            "document.querySelector('tbody.open input[value={view}]').click()"
+        ));
+        assert_eq!(browser.text(total), says);
+    }
+    browser.eval("location.hash = '#alpha'");
+    browser.eval("new Promise(done => setTimeout(done, 50))");
+    assert_eq!(browser.eval(open), json!(["http::echo", "alpha"]));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn light_dark_and_narrow() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let project = usual();
+    let url = written(&project);
+    browser.go(&format!("{url}#http::echo"));
+    let ground = "getComputedStyle(document.body).backgroundColor";
+    assert_eq!(browser.text(ground), "rgb(255, 255, 255)");
+    browser.call(
+        "Emulation.setEmulatedMedia",
+        json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] }),
+    );
+    assert_eq!(browser.text(ground), "rgb(16, 19, 24)");
+    assert_eq!(browser.eval(LOW_CONTRAST), json!([]));
+    browser.eval("document.getElementById('~theme').click()");
+    assert_eq!(browser.text(ground), "rgb(255, 255, 255)");
+    assert_eq!(browser.eval(LOW_CONTRAST), json!([]));
+
+    for width in [360, 800] {
+        browser.size(width, 800);
+        assert_eq!(browser.eval(BESIDE), json!(0));
+        assert_eq!(browser.eval(BEYOND), json!([]));
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// All text that is not 4.5 times as light or as dark as what it stands on.
+const LOW_CONTRAST: &str = r"(() => {
+    const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+    const rgb = color => {
+        canvas.clearRect(0, 0, 1, 1);
+        canvas.fillStyle = color;
+        canvas.fillRect(0, 0, 1, 1);
+        return [...canvas.getImageData(0, 0, 1, 1).data];
+    };
+    const light = ([r, g, b]) => {
+        const [x, y, z] = [r, g, b].map(c => c / 255)
+            .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+    };
+    const ground = one => {
+        for (; one; one = one.parentElement) {
+            const color = rgb(getComputedStyle(one).backgroundColor);
+            if (color[3] > 0) return color;
+        }
+    };
+    const low = new Set();
+    for (const one of document.body.querySelectorAll('*')) {
+        const own = [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim());
+        if (!own || !one.checkVisibility() || one.closest('svg, script, :disabled')) continue;
+        const [a, b] = [light(rgb(getComputedStyle(one).color)), light(ground(one))];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5) low.add(`${one.className} ${ratio.toFixed(2)} ${one.textContent.slice(0, 40)}`);
+    }
+    return [...low];
+})()";
+
+#[test]
+fn all_that_matters_without_a_script() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let project = usual();
+    let url = written(&project);
+    browser.call(
+        "Emulation.setScriptExecutionDisabled",
+        json!({ "value": true }),
+    );
+    browser.go(&url);
+    let text = browser.text("document.body.innerText");
+    for wanted in [
+        "1 of 5 scenarios failed",
+        "1 regressed",
+        "1 no result",
+        "http::echo",
+        "1 stack keeps growing (1,024 iterations, exact).",
+        "+96 B, +1.00 objects per iteration, linear",
+        "new: the baseline has nothing of it",
+        "parse_headers src/lib.rs:7",
+        "a cache that fills",
+        "Growth over the iterations",
+        "held by what was found",
+        "Threads",
+        "It failed in iteration 3",
+        "first line\nlast line",
+        "41 of 41 objects found on their stack",
+        "a note for people",
+        "cargo test -p demo --test leaks -- --exact http::echo",
+        "cargo plimsoll accept http::echo",
+        "it left no report in this run",
+    ] {
+        assert!(text.contains(wanted), "{wanted:?} is not in:\n{text}");
+    }
+    let lines = "[...document.querySelectorAll('svg.plot polyline')]\
+        .filter(line => line.getBoundingClientRect().width > 100).length";
+    assert!(browser.eval(lines).as_u64() >= Some(3), "{lines}");
+    // What only a script can do does not stand around.
+    let tools = "[...document.querySelectorAll('.tools, .graph')]\
+        .filter(one => one.checkVisibility()).length";
+    assert_eq!(browser.eval(tools), json!(0));
+    is_quiet(&mut browser, &url);
+}
+
+#[test]
+fn a_hostile_report_does_nothing() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let evil = "</script><script>window.pwned=1</script><!--<img src=x onerror=\"window.pwned=1\">\
+                '\"><svg onload=window.pwned=1>\u{202e}txt\u{200b}\u{2028}javascript:alert(1)";
+    let project = Project::new();
+    let mut report = echo();
+    report.scenario = "attack".to_owned();
+    report.run.scenarios = vec![evil.to_owned(), "attack".to_owned(), "z".repeat(500)];
+    report.run.commit = Some(evil.to_owned());
+    report.run.plimsoll = evil.to_owned();
+    report.run.files = evil.to_owned();
+    report.run.baseline = evil.to_owned();
+    report.notes = vec![evil.to_owned(); 3];
+    report.checks[0].name = evil.to_owned();
+    report.checks[0].detail = evil.to_owned();
+    let measured = report.measured.as_mut().unwrap();
+    measured.toolchain = evil.to_owned();
+    measured.target = evil.to_owned();
+    report.failure = Some(Failure {
+        what: evil.to_owned(),
+        iteration: None,
+        output: evil.repeat(3),
+    });
+    report.findings[0].reason = Some(evil.to_owned());
+    let stack = FoldedStack(vec![
+        evil.to_owned(),
+        "__proto__".to_owned(),
+        "x".repeat(500),
+    ]);
+    report.findings[0].subject = Subject::Stack(stack.clone());
+    evil.clone_into(&mut report.findings[0].frames[0].function);
+    report.findings[0].frames[0].file = Some(evil.to_owned());
+    report.growth[0].stack = stack;
+    report.growth[1].stack = FoldedStack(vec!["deep".to_owned(); 3_000]);
+    project.leave(&report, 0);
+    let url = written(&project);
+    let page = project.read("page.html");
+    for hidden in ['\u{202e}', '\u{200b}', '\u{2028}'] {
+        assert!(!page.contains(hidden), "{hidden:?}");
+    }
+
+    browser.size(360, 800);
+    browser.go(&url);
+    browser.eval("for (const button of document.querySelectorAll('button.name')) button.click()");
+    let cells = "document.querySelectorAll('.cell').length";
+    assert!(browser.eval(cells).as_u64() > Some(500), "{cells}");
+    browser.eval("document.querySelector('.cell.grew').click()");
+    let shown = "[...document.querySelectorAll('button.name')].map(button => button.textContent)";
+    let shown = browser.eval(shown);
+    let named = |name: &Value| {
+        name.as_str()
+            .unwrap()
+            .contains(r"onload=window.pwned=1>\u{202e}txt")
+    };
+    assert!(shown.as_array().unwrap().iter().any(named), "{shown}");
+    assert_eq!(browser.text("typeof window.pwned"), "undefined");
+    let made = "document.querySelectorAll('img, script:not([type]), a[href]:not([href^=\"#\"]), \
+        iframe, [onload], [onerror]').length";
+    // Our own script, once.
+    assert_eq!(browser.eval(made), json!(1));
+    assert_eq!(browser.eval(BEYOND), json!([]));
+    assert_eq!(browser.eval(BESIDE), json!(0));
+    is_quiet(&mut browser, &url);
+
+    // Were there a hole, the policy would stop it.
+    browser.eval(
+        "(() => { const script = document.createElement('script'); \
+         try { script.text = 'window.pwned = 2'; } catch {} document.body.append(script); \
+         try { document.body.insertAdjacentHTML('beforeend', '<img src=x>'); } catch {} \
+         const image = document.createElement('img'); image.src = 'https://example.invalid/'; \
+         document.body.append(image); })()",
+    );
+    assert_eq!(browser.text("typeof window.pwned"), "undefined");
+    assert!(!browser.complaints().is_empty());
+    assert!(
+        browser
+            .requests()
+            .iter()
+            .all(|url| !url.contains("example.invalid"))
+    );
+}
+
+#[test]
+fn a_thousand_scenarios() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let project = Project::new();
+    let names: Vec<String> = (0..1_000).map(|n| format!("scenario_{n:04}")).collect();
+    for (n, name) in names.iter().enumerate() {
+        let mut report = match n % 100 {
+            7 => echo(),
+            _ => report("r1", name, Verdict::Within),
+        };
+        name.clone_into(&mut report.scenario);
+        report.run.scenarios = names.clone();
+        if n == 7 {
+            // About 10,000 frames.
+            report.growth = (0..1_000)
+                .map(|n| {
+                    let stack: Vec<String> = (0..10)
+                        .map(|depth| format!("f{}_{depth}", n % (depth * 100 + 1)))
+                        .collect();
+                    growth(&stack.join(" "), n, n * 7 + 512)
+                })
+                .collect();
+        }
+        project.leave(&report, 0);
+    }
+    let url = written(&project);
+    browser.go(&url);
+    assert_eq!(browser.eval(SHOWN).as_array().unwrap().len(), 1_000);
+    browser.press("/");
+    browser.type_text("_0107");
+    assert_eq!(browser.eval(SHOWN), json!(["scenario_0107"]));
+    browser.press("Escape");
+    browser.eval("document.querySelector('th[data-sort=name] button').click()");
+    assert_eq!(browser.eval(SHOWN)[999], "scenario_0999");
+    browser.eval("document.querySelector('#scenario_0007 button.name').click()");
+    let thin = "[...document.querySelectorAll('.open .cell')]\
+        .filter(cell => cell.getBoundingClientRect().width < 0.9).length";
+    let cells = "document.querySelectorAll('.open .cell').length";
+    assert_eq!(browser.eval(thin), json!(0));
+    let cells = browser.eval(cells).as_u64().unwrap();
+    assert!((100..9_000).contains(&cells), "{cells}");
+    is_quiet(&mut browser, &url);
+}
