@@ -250,6 +250,17 @@ impl Browser {
             .collect()
     }
 
+    /// Why requests were not made, of each that was not.
+    pub(crate) fn refused(&mut self) -> Vec<String> {
+        self.eval("0");
+        self.events
+            .iter()
+            .filter(|event| event["method"] == "Network.loadingFailed")
+            .map(|event| event["params"]["blockedReason"].as_str())
+            .map(|why| why.unwrap_or("not blocked").to_owned())
+            .collect()
+    }
+
     /// What the console would show since [`Browser::go`]: errors, warnings, what
     /// the policy refused.
     pub(crate) fn complaints(&mut self) -> Vec<String> {

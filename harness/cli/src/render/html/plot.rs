@@ -252,3 +252,49 @@ pub(super) fn spark(rungs: &[Rung]) -> String {
         points.join(" ")
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_round_and_four_at_most() {
+        let steps = |unit: Unit| [0, 1, 5, 100, 1_000, 5_000_000].map(|max| unit.step(max));
+        assert_eq!(steps(Unit::Bytes), [1, 1, 2, 32, 256, 2_097_152]);
+        assert_eq!(steps(Unit::Count), [1, 1, 2, 50, 500, 2_000_000]);
+        for unit in [Unit::Bytes, Unit::Count] {
+            let step = unit.step(u64::MAX);
+            assert!(u64::MAX.div_ceil(step) <= 4, "{step}");
+        }
+    }
+
+    /// Whatever levels somebody has made up: places are within the picture, and
+    /// numbers are numbers.
+    #[test]
+    fn every_ladder_can_be_drawn() {
+        let levels = [0, 1, u64::MAX];
+        for iterations in [vec![0, 0], vec![5, 5, 5], vec![u64::MAX, 0, 7], vec![1, 2]] {
+            let mut page = String::new();
+            let plot = Plot {
+                title: "Live heap",
+                iterations: &iterations,
+                compared: Some(Compared {
+                    before: 0,
+                    after: u64::MAX,
+                }),
+                unit: Unit::Bytes,
+                series: vec![Series {
+                    name: "live heap",
+                    values: levels.to_vec(),
+                }],
+            };
+            figure(&mut page, &plot);
+            assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
+            assert_eq!(page.matches("<circle").count(), iterations.len());
+            for part in page.split("cx=\"").skip(1) {
+                let place = part.split_once('%').map(|(place, _)| place.parse::<f64>());
+                assert!(matches!(place, Some(Ok(0.0..=100.0))), "{part}");
+            }
+        }
+    }
+}

@@ -1,1 +1,141 @@
+use plimsoll_core::report::json as report;
 
+use super::*;
+
+fn none(name: &str) -> Scenario {
+    Scenario {
+        package: "demo".to_owned(),
+        target: "leaks".to_owned(),
+        name: name.to_owned(),
+        platform: None,
+        outcome: Outcome::NoResult("it left no report in this run".to_owned()),
+    }
+}
+
+fn joined(scenarios: Vec<Scenario>) -> Joined {
+    Joined {
+        runs: vec!["r1".to_owned()],
+        source: None,
+        scenarios,
+    }
+}
+
+/// A report as a file has it: what is left out here, a test fills in.
+fn measured(name: &str, verdict: &str) -> Scenario {
+    let text = format!(
+        r#"{{"version": 1, "run": {{"id": "r1", "commit": null, "package": "demo",
+        "target": "leaks", "scenarios": ["{name}"], "plimsoll": "0.1.0", "files": "",
+        "baseline": ""}}, "scenario": "{name}", "verdict": "{verdict}", "measured": null,
+        "rungs": [], "end": "budget", "threshold": {{"iterations": 1000, "coarsened": false}},
+        "visible": null, "findings": [], "checks": [], "completeness": {{"stacks": 0,
+        "zero_object_stacks": 0, "truncated_stacks": 0, "addresses": 0,
+        "without_debug_info": 0, "unresolved": 0}}, "failure": null, "notes": [],
+        "compared": null, "growth": []}}"#
+    );
+    let report = report::parse(text.as_bytes()).unwrap();
+    Scenario {
+        outcome: Outcome::Report(Box::new(report)),
+        ..none(name)
+    }
+}
+
+fn between<'a>(page: &'a str, start: &str, end: &str) -> Vec<&'a str> {
+    let parts = page.split(start).skip(1);
+    parts
+        .filter_map(|part| Some(part.split_once(end)?.0))
+        .collect()
+}
+
+#[test]
+fn the_worst_stands_first_and_the_same_is_the_same() {
+    let scenarios = || {
+        vec![
+            measured("a", "within"),
+            none("b"),
+            measured("c", "broken"),
+            measured("d", "regressed"),
+            measured("e", "within"),
+            measured("f", "inconclusive"),
+        ]
+    };
+    let page = render(&joined(scenarios()));
+    let order = between(&page, "<a class=\"name\" href=\"#", "\"");
+    assert_eq!(order, ["c", "d", "f", "b", "a", "e"]);
+    assert_eq!(render(&joined(scenarios())), page);
+    let title = between(&page, "<title>", "</title>");
+    assert_eq!(title, ["broken: leak report of 6 scenarios"]);
+}
+
+#[test]
+fn a_run_without_scenarios_is_not_green() {
+    let page = render(&joined(Vec::new()));
+    assert!(page.contains("There are no scenarios"));
+    assert!(page.contains("<h1 class=\"v-none\">"));
+    let page = render(&joined(vec![measured("a", "within"), none("b")]));
+    assert!(page.contains("1 of 2 scenarios has no result"));
+}
+
+#[test]
+fn every_scenario_has_its_own_address() {
+    let page = render(&joined(vec![
+        none("a b"),
+        none("a-b"),
+        none("a<b"),
+        none("~~"),
+    ]));
+    let ids = between(
+        &page,
+        "<tbody role=\"rowgroup\" class=\"scenario v-none\" id=\"",
+        "\"",
+    );
+    assert_eq!(ids, ["a-b", "a-b-2", "a-b-3", "scenario"]);
+}
+
+#[test]
+fn nothing_but_our_style_and_script_can_do_anything() {
+    let mut scenario = measured("a", "within");
+    let evil = "</style></script><script>x</script><p onclick='x' style=\"x\">";
+    if let Outcome::Report(report) = &mut scenario.outcome {
+        report.notes.push(evil.to_owned());
+        report.growth.push(plimsoll_core::report::StackGrowth {
+            stack: plimsoll_core::FoldedStack(vec![evil.to_owned()]),
+            before: plimsoll_core::Tally::default(),
+            after: plimsoll_core::Tally::default(),
+            rate: plimsoll_core::Rate {
+                objects: f64::NAN,
+                bytes: f64::INFINITY,
+            },
+        });
+    }
+    let page = render(&joined(vec![scenario, none(evil)]));
+    let scripts = between(&page, "<script", ">");
+    assert_eq!(scripts, ["", " type=\"application/json\""]);
+    assert_eq!(page.matches("</script").count(), 2);
+    assert_eq!(page.matches("<style").count(), 1);
+    assert_eq!(page.matches("</style").count(), 1);
+    let body = page.split_once("<body>").unwrap().1;
+    for tag in between(body, "<", ">") {
+        assert!(!tag.contains(" on") && !tag.contains(" style"), "<{tag}>");
+    }
+    // What the policy names is what is there.
+    let policy = between(&page, "script-src 'sha256-", "'");
+    let script = page.split_once("<script>").unwrap().1;
+    let script = script.split_once("</script>").unwrap().0;
+    assert_eq!(sha256::source(script), format!("'sha256-{}'", policy[0]));
+    let data = between(&page, "<script type=\"application/json\">", "</script>");
+    let data: serde_json::Value = serde_json::from_str(data[0]).unwrap();
+    assert_eq!(data["names"][0], evil);
+    assert_eq!(data["stacks"][0], serde_json::json!([[0], 0, 0, 0.0]));
+}
+
+#[test]
+fn names_that_no_scenario_can_have_are_in_no_command() {
+    let mut scenario = measured("a", "regressed");
+    let page = render(&joined(vec![scenario.clone()]));
+    assert!(page.contains("cargo plimsoll accept a<"));
+    assert!(page.contains("cargo test -p demo --test leaks -- --exact a<"));
+    if let Outcome::Report(report) = &mut scenario.outcome {
+        "a; rm -rf ~".clone_into(&mut report.scenario);
+    }
+    assert!(!render(&joined(vec![scenario])).contains("cargo "));
+}
