@@ -115,14 +115,15 @@ fn plots(page: &mut String, report: &Report, slug: &str) {
         series,
     };
     figure(page, &plot("Live heap", Unit::Bytes, series));
-    let resources: [(&str, &'static str, fn(&Rung) -> u64); 2] = [
-        ("Threads", "threads", |rung| rung.threads),
-        ("File descriptors", "file descriptors", |rung| {
-            rung.descriptors
-        }),
+    let resources = [
+        ("Threads", "threads", of(|rung| rung.threads)),
+        (
+            "File descriptors",
+            "file descriptors",
+            of(|rung| rung.descriptors),
+        ),
     ];
-    for (title, name, value) in resources {
-        let values = of(value);
+    for (title, name, values) in resources {
         if values.first() < values.last() {
             let series = vec![Series { name, values }];
             figure(page, &plot(title, Unit::Count, series));

@@ -139,3 +139,32 @@ fn names_that_no_scenario_can_have_are_in_no_command() {
     }
     assert!(!render(&joined(vec![scenario])).contains("cargo "));
 }
+
+#[test]
+fn the_source_is_text_and_no_link() {
+    let mut joined = joined(vec![measured("a", "within")]);
+    joined.source = Some(Source {
+        repository: "o/<r>".to_owned(),
+        event: "pull_request".to_owned(),
+        run: 7,
+        attempt: 2,
+        pull_request: Some(41),
+        head: "2bc8970".to_owned(),
+        base: Some("9f31c02".to_owned()),
+        prefix: "crates\u{202e}".to_owned(),
+    });
+    let page = render(&joined);
+    for (name, value) in [
+        ("Repository", "<code>o/&lt;r&gt;</code>"),
+        ("Pull request", "#41"),
+        ("Head", "<code>2bc8970</code>"),
+        ("Base", "<code>9f31c02</code>"),
+        ("Workflow run", "7, attempt 2, on pull_request"),
+        ("Folder", r"<code>crates\u{202e}</code>"),
+        ("Run", "<code>r1</code>"),
+    ] {
+        let fact = format!("<dt>{name}</dt><dd>{value}</dd>");
+        assert!(page.contains(&fact), "{fact}");
+    }
+    assert!(!page.contains("http://") && !page.contains("https://"));
+}
