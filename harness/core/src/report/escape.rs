@@ -7,7 +7,7 @@
 /// Makes text safe to print within one line of a terminal: escape sequences of
 /// the CSI kind (colours) are dropped, every other control, bidirectional or
 /// invisible character is shown as an escape, `\n` and `\u{202e}`.
-pub(super) fn terminal(text: &str) -> String {
+pub fn terminal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -53,7 +53,7 @@ fn is_invisible(c: char) -> bool {
 
 /// Drops what XML 1.0 has no way to write, and what would reorder or hide the
 /// text around it.
-pub(super) fn xml(text: &str) -> String {
+pub fn xml(text: &str) -> String {
     text.chars()
         .filter(|&c| !is_control(c) && !is_invisible(c) && !matches!(c, '\u{fffe}' | '\u{ffff}'))
         .collect()
@@ -61,7 +61,7 @@ pub(super) fn xml(text: &str) -> String {
 
 /// Columns that text takes in a terminal. Roughly: an unsure character counts
 /// as wide, because a line that is too short harms nobody.
-pub(super) fn columns(text: &str) -> usize {
+pub fn columns(text: &str) -> usize {
     text.chars().map(char_columns).sum()
 }
 
@@ -80,7 +80,7 @@ fn char_columns(c: char) -> usize {
 
 /// Cuts the middle out of text that takes more than `room` columns. The end is
 /// kept longer than the start: a path's last names say more than its first.
-pub(super) fn cut_middle(text: &str, room: usize) -> String {
+pub fn cut_middle(text: &str, room: usize) -> String {
     if columns(text) <= room {
         return text.to_owned();
     }
@@ -126,7 +126,7 @@ fn end_of(text: &str, room: usize) -> &str {
 }
 
 /// A word of a command that can be pasted into a POSIX shell whatever it holds.
-pub(super) fn shell_word(word: &str) -> String {
+pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:+=@%,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

@@ -21,12 +21,21 @@ use super::units::{count, plural, signed_bytes};
 use super::{Report, escape};
 
 const WIDTH: usize = 1200;
+/// As wide as a comment on a page shows it: scaled down, letters are too small.
+const IMAGE_WIDTH: usize = 800;
 /// Of the width, in percent; what is thinner cannot be read or hit.
 const MIN_WIDTH: f64 = 0.1;
+/// The same in an image, which nobody can zoom into. A coarser one is tried
+/// where the image gets too large.
+const IMAGE_MIN_WIDTHS: [f64; 3] = [0.4, 1.5, 5.0];
+/// The longest image, in bytes.
+const MAX_IMAGE: usize = 1 << 20;
 /// More would be thinner than a pixel, and a file that no browser likes.
 const MAX_STACKS: usize = 20_000;
 /// jemalloc cuts at 128 addresses, each of a few inlined frames.
 const MAX_FRAMES: usize = 500;
+/// In an image: more rows than a screen has room for.
+const MAX_IMAGE_FRAMES: usize = 60;
 /// Characters of a name: a line across the whole picture has about 170.
 const MAX_NAME: usize = 300;
 
@@ -89,16 +98,106 @@ impl Tower {
     }
 }
 
+/// The page that a picture stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Theme {
+    /// Black on white.
+    Light,
+    /// White on nearly black.
+    Dark,
+}
+
+impl Theme {
+    fn background(self) -> Color {
+        match self {
+            Theme::Light => Color {
+                r: 255,
+                g: 255,
+                b: 255,
+            },
+            Theme::Dark => Color {
+                r: 13,
+                g: 17,
+                b: 23,
+            },
+        }
+    }
+
+    /// Of what stands on the background; the letters on frames are black.
+    fn text(self) -> Color {
+        match self {
+            Theme::Light => Color { r: 0, g: 0, b: 0 },
+            Theme::Dark => Color {
+                r: 230,
+                g: 237,
+                b: 243,
+            },
+        }
+    }
+}
+
+/// How to draw.
+struct Canvas {
+    width: usize,
+    min_width: f64,
+    frames: usize,
+    theme: Theme,
+    /// Whether nobody can search, zoom or read a tool tip in it.
+    image: bool,
+}
+
 /// Draws a report's growth as an SVG document.
 ///
 /// # Errors
 ///
 /// If inferno refuses, which no report is known to make it do.
 pub fn render(report: &Report) -> Result<String, FlamegraphError> {
-    let title = format!("{}: growth per iteration", shown(&report.scenario));
+    let canvas = Canvas {
+        width: WIDTH,
+        min_width: MIN_WIDTH,
+        frames: MAX_FRAMES,
+        theme: Theme::Light,
+        image: false,
+    };
+    draw(report, &canvas)
+}
+
+/// As [`render`], for an `<img>` on a page of that theme: narrow, without
+/// JavaScript, at most 1 MiB long. Absent where there is nothing to draw.
+///
+/// # Errors
+///
+/// If inferno refuses, or the image cannot be made small enough.
+pub fn render_image(report: &Report, theme: Theme) -> Result<Option<String>, FlamegraphError> {
+    if rates(report).next().is_none() {
+        return Ok(None);
+    }
+    for min_width in IMAGE_MIN_WIDTHS {
+        let canvas = Canvas {
+            width: IMAGE_WIDTH,
+            min_width,
+            frames: MAX_IMAGE_FRAMES,
+            theme,
+            image: true,
+        };
+        let svg = draw(report, &canvas)?;
+        if svg.len() <= MAX_IMAGE {
+            return Ok(Some(svg));
+        }
+    }
+    let message = format!("expected at most {MAX_IMAGE} bytes of image, found more");
+    Err(FlamegraphError(io::Error::other(message)))
+}
+
+fn draw(report: &Report, canvas: &Canvas) -> Result<String, FlamegraphError> {
+    // Without room for a subtitle in another colour than black.
+    let title = match canvas.image {
+        true => format!("{}: {}", shown(&report.scenario), sums(report)),
+        false => format!("{}: growth per iteration", shown(&report.scenario)),
+    };
     let total: f64 = rates(report).map(|(_, rate)| rate.abs()).sum();
     let per = iterations_per_unit(total);
-    let stacks = stacks(report, per);
+    let stacks = stacks(report, per, canvas.frames);
     if stacks.is_empty() {
         return Ok(nothing(&title, &between(report)));
     }
@@ -131,19 +230,17 @@ pub fn render(report: &Report) -> Result<String, FlamegraphError> {
 
     let mut options = Options::default();
     options.title = title;
-    options.subtitle = Some(subtitle(report));
+    options.subtitle = (!canvas.image).then(|| subtitle(report));
+    options.no_javascript = canvas.image;
     options.count_name = match per {
         1 => "bytes per iteration".to_owned(),
         per => format!("bytes per {} iterations", count(per)),
     };
-    options.image_width = Some(WIDTH);
-    options.min_width = MIN_WIDTH;
+    options.image_width = Some(canvas.width);
+    options.min_width = canvas.min_width;
     options.font_type = "monospace".to_owned();
-    options.bgcolors = Some(BackgroundColor::Flat(Color {
-        r: 255,
-        g: 255,
-        b: 255,
-    }));
+    options.bgcolors = Some(BackgroundColor::Flat(canvas.theme.background()));
+    options.uicolor = canvas.theme.text();
     options.palette_map = Some(&mut palette);
     // "Flame chart" only means that inferno keeps the order it is given,
     // reversed. Its own order is that of whole lines, where the space and the
@@ -183,7 +280,7 @@ fn approximate(n: u64) -> f64 {
 }
 
 /// What is drawn: tower, names and bytes, in the order of the first two.
-fn stacks(report: &Report, per: u64) -> Vec<(Tower, Vec<String>, u64)> {
+fn stacks(report: &Report, per: u64, most_frames: usize) -> Vec<(Tower, Vec<String>, u64)> {
     /// A sum of 20,000 of them is far from the end of `u64`, and exact in `f64`.
     const MAX_BYTES: f64 = 1e11 * 4.0;
 
@@ -198,7 +295,7 @@ fn stacks(report: &Report, per: u64) -> Vec<(Tower, Vec<String>, u64)> {
             #[expect(clippy::cast_possible_truncation, reason = "cut to the range above")]
             #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
             let bytes = bytes as u64;
-            (bytes > 0).then(|| (tower, names(growth.stack.frames()), bytes))
+            (bytes > 0).then(|| (tower, names(growth.stack.frames(), most_frames), bytes))
         })
         .collect();
     all.sort_by(|a, b| (Reverse(a.2), a.0, &a.1).cmp(&(Reverse(b.2), b.0, &b.1)));
@@ -221,17 +318,17 @@ fn stacks(report: &Report, per: u64) -> Vec<(Tower, Vec<String>, u64)> {
 }
 
 /// The names of one stack as inferno can take and the picture can show them.
-fn names(frames: &[String]) -> Vec<String> {
+fn names(frames: &[String], most: usize) -> Vec<String> {
     let name = |name: &String| match shown(name).trim() {
         "" => "[unknown]".to_owned(),
         // As the collapsers of flame graphs do.
         name => name.replace(';', ":"),
     };
-    match frames.len().checked_sub(MAX_FRAMES) {
+    match frames.len().checked_sub(most) {
         None | Some(0) => frames.iter().map(name).collect(),
         Some(too_many) => {
             // The ends say where a stack starts and what it allocates for.
-            let root = MAX_FRAMES / 5;
+            let root = most / 5;
             let mut names: Vec<String> = frames[..root].iter().map(name).collect();
             names.push("[…]".to_owned());
             names.extend(frames[root + too_many..].iter().map(name));
@@ -258,6 +355,11 @@ fn between(report: &Report) -> String {
 }
 
 fn subtitle(report: &Report) -> String {
+    format!("{}: {}", between(report), sums(report))
+}
+
+/// `grew +48 B, shrank -12 B per iteration`
+fn sums(report: &Report) -> String {
     let sum = |wanted: fn(f64) -> bool| -> f64 {
         rates(report)
             .map(|(_, rate)| rate)
@@ -272,7 +374,7 @@ fn subtitle(report: &Report) -> String {
     if shrank < 0.0 {
         parts.push(format!("shrank {}", signed_bytes(shrank)));
     }
-    format!("{}: {} per iteration", between(report), parts.join(", "))
+    format!("{} per iteration", parts.join(", "))
 }
 
 /// inferno refuses to draw nothing, but a link to the picture must lead to one.

@@ -2,7 +2,7 @@
 //!
 //! Renderers take a finished [`Report`] and decide nothing.
 
-mod escape;
+pub mod escape;
 pub mod flamegraph;
 pub mod folded;
 pub mod json;

@@ -17,6 +17,7 @@
 mod findings;
 mod page;
 
+pub use self::findings::{counted, is_one, total};
 use self::page::{Page, Paint};
 use super::escape::{columns, cut_middle, shell_word, terminal};
 use super::units::{count, duration, objects, plural, visible};
@@ -329,7 +330,19 @@ fn inconclusive(page: &mut Page, report: &Report) {
     if let Some(seen) = report.visible.and_then(visible) {
         page.wrap(2, 4, Paint::Plain, &format!("would have been seen: {seen}"));
     }
-    let advice = match report.end {
+    let advice = advice(report.end);
+    page.wrap(2, 4, Paint::Plain, advice);
+    page.wrap(
+        2,
+        4,
+        Paint::Plain,
+        "a steadier workload needs fewer iterations, and so does a coarser threshold",
+    );
+}
+
+/// What would settle an inconclusive run whose ladder ended so.
+pub fn advice(end: LadderEnd) -> &'static str {
+    match end {
         LadderEnd::Budget => {
             "the time budget was spent first: raise it, or make an iteration cheaper"
         }
@@ -340,14 +353,7 @@ fn inconclusive(page: &mut Page, report: &Report) {
         LadderEnd::Threads => "as many threads as the subject may have: do they ever end?",
         LadderEnd::Descriptors => "as many open files as the subject may have: are they closed?",
         LadderEnd::Settled | LadderEnd::Failure => "raise the budget",
-    };
-    page.wrap(2, 4, Paint::Plain, advice);
-    page.wrap(
-        2,
-        4,
-        Paint::Plain,
-        "a steadier workload needs fewer iterations, and so does a coarser threshold",
-    );
+    }
 }
 
 fn failed(page: &mut Page, report: &Report) {
@@ -427,7 +433,7 @@ fn lacks_baseline(report: &Report) -> bool {
 }
 
 /// What to do when a check of the measurement fails.
-fn hint(check: &str) -> Option<&'static str> {
+pub fn hint(check: &str) -> Option<&'static str> {
     Some(match check {
         "profiling" => {
             "look for `prof:false` in PLIMSOLL_MALLOC_CONF, and for a jemalloc that was built \

@@ -248,7 +248,7 @@ fn place(frame: &Frame) -> Option<String> {
 }
 
 /// What all of them gain per iteration, each stack once.
-pub(super) fn total(findings: &[&Finding]) -> Rate {
+pub fn total(findings: &[&Finding]) -> Rate {
     let sites = sites(findings);
     findings
         .iter()
@@ -276,7 +276,7 @@ fn on_site(finding: &Finding, sites: &[&FoldedStack]) -> bool {
 }
 
 /// `2 stacks and 1 allocation site`; `more` comes before each noun.
-pub(super) fn counted(findings: &[&Finding], more: &str) -> String {
+pub fn counted(findings: &[&Finding], more: &str) -> String {
     let mut stacks = 0;
     let mut sites = 0;
     let mut resources = Vec::new();
@@ -313,7 +313,7 @@ pub(super) fn counted(findings: &[&Finding], more: &str) -> String {
 }
 
 /// Whether a sentence about all of them takes a verb in the singular.
-pub(super) fn is_one(findings: &[&Finding]) -> bool {
+pub fn is_one(findings: &[&Finding]) -> bool {
     let [finding] = findings else { return false };
     matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. })
 }
