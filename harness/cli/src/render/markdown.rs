@@ -1,10 +1,438 @@
-use super::Context;
-use crate::joined::Joined;
+//! The comment on a pull request, and the page of a job: what grew, how much,
+//! where, and what to do, as GitHub's markdown.
+//!
+//! The verdict comes first, in words and with numbers; then a sentence on the
+//! worst scenario, a table with the worst first, a block for each scenario that
+//! is not green, and commands. Blocks are given their room by importance and
+//! stand in reading order; what finds no room is counted and named. No block is
+//! ever cut inside, so every fence and every `<details>` is closed.
 
-pub(crate) fn comment(_joined: &Joined, _context: &Context) -> String {
-    String::new()
+mod commands;
+mod details;
+mod headline;
+mod page;
+mod rows;
+mod words;
+
+use std::cmp::Reverse;
+
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::units::plural;
+
+use self::page::{Measure, Page};
+use super::sink::{code_span, html_text, url};
+use super::{Context, TouchedKind};
+use crate::joined::{Joined, Outcome, Scenario};
+
+/// GitHub refuses a comment of more than 65,536 characters.
+const COMMENT: Size = Size {
+    measure: Measure::Utf16,
+    limit: 65_000,
+    open_rows: 10,
+    details: 10,
+};
+/// GitHub drops a summary of more than 1 MiB, all of it.
+const SUMMARY: Size = Size {
+    measure: Measure::Bytes,
+    limit: (1 << 20) - 1_024,
+    open_rows: 200,
+    details: 50,
+};
+/// Columns of a scenario's name.
+const NAME: usize = 100;
+const MAX_TOUCHED: usize = 50;
+/// Where something is left out, the page says so: an address of ours, at most,
+/// and a line.
+const NOTE: usize = 3_000;
+const MAX_PLATFORMS: usize = 3;
+
+/// How much of everything.
+struct Size {
+    measure: Measure,
+    limit: usize,
+    /// Rows of the table that are not folded.
+    open_rows: usize,
+    /// Scenarios with a block of their own.
+    details: usize,
 }
 
-pub(crate) fn summary(_joined: &Joined, _context: &Context) -> String {
-    String::new()
+/// What all parts of a page look at.
+struct View<'a> {
+    joined: &'a Joined,
+    context: &'a Context,
+    titles: Vec<String>,
+    /// Every scenario's place, the one that needs a person most first.
+    order: Vec<usize>,
 }
+
+/// Why there is nothing to show. The texts are fixed: of a file whose every byte
+/// is somebody else's, nothing is quoted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NoResult {
+    Missing,
+    NotAReport,
+    TooLong,
+    TooDeep,
+    NewerFormat,
+    NotConsistent,
+    TooMuch,
+    OutOfRange,
+    NotAFile,
+    OtherRepository,
+    OtherPullRequest,
+    OtherHead,
+    OtherRun,
+    NoSource,
+    Expired,
+}
+
+impl NoResult {
+    pub(crate) const ALL: [NoResult; 15] = [
+        NoResult::Missing,
+        NoResult::NotAReport,
+        NoResult::TooLong,
+        NoResult::TooDeep,
+        NoResult::NewerFormat,
+        NoResult::NotConsistent,
+        NoResult::TooMuch,
+        NoResult::OutOfRange,
+        NoResult::NotAFile,
+        NoResult::OtherRepository,
+        NoResult::OtherPullRequest,
+        NoResult::OtherHead,
+        NoResult::OtherRun,
+        NoResult::NoSource,
+        NoResult::Expired,
+    ];
+
+    /// The reason of that code, as [`JoinedError::code`] has it.
+    ///
+    /// [`JoinedError::code`]: crate::joined::json::JoinedError::code
+    pub(crate) fn from_code(code: &str) -> Option<NoResult> {
+        Self::ALL.into_iter().find(|reason| reason.code() == code)
+    }
+
+    /// One word for it.
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            NoResult::Missing => "missing",
+            NoResult::NotAReport => "not-a-report",
+            NoResult::TooLong => "too-long",
+            NoResult::TooDeep => "too-deep",
+            NoResult::NewerFormat => "newer-format",
+            NoResult::NotConsistent => "not-consistent",
+            NoResult::TooMuch => "too-much",
+            NoResult::OutOfRange => "out-of-range",
+            NoResult::NotAFile => "not-a-file",
+            NoResult::OtherRepository => "other-repository",
+            NoResult::OtherPullRequest => "other-pull-request",
+            NoResult::OtherHead => "other-head",
+            NoResult::OtherRun => "other-run",
+            NoResult::NoSource => "no-source",
+            NoResult::Expired => "expired",
+        }
+    }
+
+    /// A sentence or two for it.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            NoResult::Missing => {
+                "The run left no report: it was cancelled, was killed, or failed before it \
+                 measured. Its log says which."
+            }
+            NoResult::NotAReport => "What the run left is not a report of plimsoll.",
+            NoResult::TooLong => "The run's report is longer than 8 MiB.",
+            NoResult::TooDeep => "The run's report is nested deeper than any that plimsoll writes.",
+            NoResult::NewerFormat => {
+                "The run's report was written by a newer plimsoll than the one that reads it. \
+                 Give both jobs the same version."
+            }
+            NoResult::NotConsistent => "The run's report contradicts itself.",
+            NoResult::TooMuch => "The run's report holds more than a report may.",
+            NoResult::OutOfRange => "The run's report holds numbers that no run can measure.",
+            NoResult::NotAFile => "What the run left as its report is not a regular file.",
+            NoResult::OtherRepository => "The run's report names another repository.",
+            NoResult::OtherPullRequest => "The run's report names another pull request.",
+            NoResult::OtherHead => {
+                "The run's report names another commit than the one that was to be measured."
+            }
+            NoResult::OtherRun => "The run's report names another run or another attempt of it.",
+            NoResult::NoSource => {
+                "The run's report does not say what it measured. Write it in the job that \
+                 measures, with `plimsoll report --format json`."
+            }
+            NoResult::Expired => "The run's report is no longer kept. Run the measuring job again.",
+        }
+    }
+}
+
+/// A comment on a pull request, at most 65,000 characters long.
+pub(crate) fn comment(joined: &Joined, context: &Context) -> String {
+    View::new(joined, context).render(&COMMENT, marker(context))
+}
+
+/// The page of a job, at most 1 MiB long.
+pub(crate) fn summary(joined: &Joined, context: &Context) -> String {
+    View::new(joined, context).render(&SUMMARY, None)
+}
+
+/// A comment for a run that has nothing to show. It never reads as a pass.
+pub(crate) fn no_result(context: &Context, reason: NoResult) -> String {
+    let mut page = Page::new(COMMENT.measure, COMMENT.limit);
+    page.add(marker(context));
+    page.add(Some("### ⚪ Leak check: no result".to_owned()));
+    let links = links(context);
+    let links = links.map_or(String::new(), |links| format!(" · {links}"));
+    page.add(Some(format!(
+        "{} Nothing is known of this change: this is not a pass. (`{}`){links}",
+        reason.text(),
+        reason.code()
+    )));
+    page.add(touched(context));
+    page.add(Some(footer(context, &[], None)));
+    page.finish()
+}
+
+/// The first two lines, which nobody sees.
+fn marker(context: &Context) -> Option<String> {
+    let marker = context.marker.as_ref()?;
+    debug_assert!(
+        is_key(&marker.key) && is_hex(&marker.sha),
+        "whoever makes a marker checks what is in it"
+    );
+    Some(format!(
+        "<!-- plimsoll:v1 key={} -->\n\
+         <!-- plimsoll:meta {{\"run\":{},\"attempt\":{},\"sha\":\"{}\"}} -->",
+        marker.key, marker.run, marker.attempt, marker.sha
+    ))
+}
+
+fn is_key(key: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    // Two dashes end a comment in some readers of HTML.
+    !key.is_empty() && key.bytes().all(allowed) && !key.contains("--")
+}
+
+fn is_hex(sha: &str) -> bool {
+    !sha.is_empty() && sha.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+impl<'a> View<'a> {
+    fn new(joined: &'a Joined, context: &'a Context) -> Self {
+        let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
+        order.sort_by_key(|&place| {
+            let scenario = &joined.scenarios[place];
+            let bytes = scenario.report().map_or(0, words::order_of_growth);
+            (Reverse((rank(scenario), bytes)), place)
+        });
+        View {
+            joined,
+            context,
+            titles: joined.titles(),
+            order,
+        }
+    }
+
+    /// A scenario's title, for a sentence.
+    fn title(&self, place: usize) -> String {
+        code_span(&self.titles[place], NAME)
+    }
+
+    /// Those that are not green, worst first.
+    fn open(&self) -> impl Iterator<Item = usize> {
+        let places = self.order.iter().copied();
+        places.filter(|&place| !is_green(&self.joined.scenarios[place]))
+    }
+
+    fn green(&self) -> impl Iterator<Item = usize> {
+        let places = self.order.iter().copied();
+        places.filter(|&place| is_green(&self.joined.scenarios[place]))
+    }
+
+    fn render(&self, size: &Size, marker: Option<String>) -> String {
+        let mut page = Page::new(size.measure, size.limit);
+        // In reading order; what is bounded and must be there, at once.
+        page.add(marker);
+        page.add(Some(headline::verdict(self)));
+        page.add(headline::sentence(self));
+        page.add(self.context.untrusted.then(|| {
+            "**Measured by this pull request's own code.** The numbers are that code's word: \
+             nobody else has checked them."
+                .to_owned()
+        }));
+        page.add(touched(self.context));
+        let open: Vec<usize> = self.open().collect();
+        page.add(rows::open(self, &open[..open.len().min(size.open_rows)]));
+        let with_details: Vec<usize> = open
+            .iter()
+            .copied()
+            .chain(
+                self.green()
+                    .filter(|&place| details::is_improved(self, place)),
+            )
+            .take(size.details)
+            .collect();
+        let places: Vec<_> = with_details.iter().map(|_| page.place()).collect();
+        let more = page.place();
+        let green = page.place();
+        page.add(commands::block(self));
+        let note = page.place();
+        page.add(Some(footer(
+            self.context,
+            &self.joined.scenarios,
+            self.joined.runs.first().map(String::as_str),
+        )));
+
+        let kept = page.keep(NOTE);
+        let mut left_out = Vec::new();
+        let mut without = open.len().saturating_sub(with_details.len());
+        for (number, (&scenario, place)) in with_details.iter().zip(places).enumerate() {
+            // Of several that grow, the worst is read first.
+            let is_open = number == 0 && !is_green(&self.joined.scenarios[scenario]);
+            if !page.fill(place, details::block(self, scenario, is_open)) {
+                without += 1;
+            }
+        }
+        if without > 0 {
+            left_out.push(format!(
+                "the details of {}",
+                plural(without as u64, "scenario", "scenarios")
+            ));
+        }
+        let folded = rows::more(self, &open[open.len().min(size.open_rows)..]);
+        let missing = page.fill_rows(more, folded);
+        let missing = missing + page.fill_rows(green, rows::green(self));
+        if missing > 0 {
+            left_out.push(format!(
+                "{} of the tables",
+                plural(missing as u64, "row", "rows")
+            ));
+        }
+        page.release(kept);
+        if !left_out.is_empty() {
+            page.fill(note, self.left_out(&left_out));
+        }
+        page.finish()
+    }
+
+    fn left_out(&self, what: &[String]) -> String {
+        let report = self.context.report_url.as_deref().and_then(url);
+        let place = match report {
+            Some(url) => format!("the [report]({url}) has all of it"),
+            None => "`plimsoll report` shows all of it".to_owned(),
+        };
+        format!("Left out for length: {}; {place}.", what.join(", "))
+    }
+}
+
+/// By how much each needs a person; no result before what may be believed.
+fn rank(scenario: &Scenario) -> u8 {
+    match scenario.verdict() {
+        Some(Verdict::Within) => 0,
+        Some(Verdict::Improved) => 1,
+        None => 2,
+        Some(Verdict::Inconclusive) => 3,
+        Some(Verdict::Regressed) => 4,
+        Some(Verdict::Failed) => 5,
+        Some(Verdict::Broken) => 6,
+    }
+}
+
+fn is_green(scenario: &Scenario) -> bool {
+    rank(scenario) < 2
+}
+
+/// The state, in colour and in words.
+fn state(scenario: &Scenario) -> String {
+    let icon = match scenario.verdict() {
+        Some(Verdict::Within | Verdict::Improved) => "🟢",
+        Some(Verdict::Inconclusive) => "🟡",
+        Some(Verdict::Regressed | Verdict::Failed | Verdict::Broken) => "🔴",
+        None => "⚪",
+    };
+    format!("{icon} {}", crate::joined::word(scenario.verdict()))
+}
+
+/// `[report](…) · [measuring job](…)`
+fn links(context: &Context) -> Option<String> {
+    let link = |text: &str, to: &Option<String>| {
+        let url = to.as_deref().and_then(url)?;
+        Some(format!("[{text}]({url})"))
+    };
+    let report = link("report", &context.report_url);
+    let job = link("measuring job", &context.job_url);
+    let links: Vec<String> = report.into_iter().chain(job).collect();
+    (!links.is_empty()).then(|| links.join(" · "))
+}
+
+/// What the pull request changes of its own measure.
+fn touched(context: &Context) -> Option<String> {
+    if context.touched.is_empty() {
+        return None;
+    }
+    let mut touched: Vec<_> = context.touched.iter().collect();
+    touched.sort();
+    let mut lines = vec![format!(
+        "**This pull request changes what it is measured by**, in {}:\n",
+        plural(touched.len() as u64, "file", "files")
+    )];
+    for file in touched.iter().take(MAX_TOUCHED) {
+        let kind = match file.kind {
+            TouchedKind::Baseline => "baseline, which says what may grow",
+            TouchedKind::Test => "leak test",
+            TouchedKind::Settings => "settings",
+            TouchedKind::Workflow => "workflow",
+        };
+        lines.push(format!("- {}: {kind}", code_span(&file.path, NAME)));
+    }
+    if let more @ 1.. = touched.len().saturating_sub(MAX_TOUCHED) {
+        lines.push(format!("- and {more} more"));
+    }
+    Some(lines.join("\n"))
+}
+
+/// What was measured, and with what.
+fn footer(context: &Context, scenarios: &[Scenario], run: Option<&str>) -> String {
+    let mut parts = vec![format!("plimsoll {}", env!("CARGO_PKG_VERSION"))];
+    for (word, sha) in [("base", &context.base), ("head", &context.head)] {
+        if let Some(sha) = sha.as_deref().filter(|sha| is_hex(sha)) {
+            parts.push(format!("{word} `{}`", &sha[..sha.len().min(7)]));
+        }
+    }
+    if context.head.is_none() {
+        let commits = scenarios
+            .iter()
+            .filter_map(|scenario| match &scenario.outcome {
+                Outcome::Report(report) => report.run.commit.as_deref(),
+                Outcome::NoResult(_) => None,
+            });
+        if let Some(commit) = commits.into_iter().find(|commit| is_hex(commit)) {
+            parts.push(format!("commit `{}`", &commit[..commit.len().min(7)]));
+        }
+    }
+    let platforms: std::collections::BTreeSet<&str> = scenarios
+        .iter()
+        .filter_map(|scenario| scenario.platform.as_deref())
+        .collect();
+    if platforms.len() > MAX_PLATFORMS {
+        parts.push(plural(platforms.len() as u64, "platform", "platforms"));
+    } else {
+        parts.extend(platforms.iter().map(|platform| code_span(platform, 60)));
+    }
+    match (&context.marker, run) {
+        (Some(marker), _) => {
+            parts.push(format!("run {}, attempt {}", marker.run, marker.attempt));
+        }
+        (None, Some(run)) => parts.push(format!("run {}", code_span(run, 60))),
+        (None, None) => {}
+    }
+    format!("<sub>{}</sub>", parts.join(" · "))
+}
+
+/// `<summary>` of words of ours.
+fn summary_line(text: &str) -> String {
+    format!("<summary>{}</summary>", html_text(text, 300))
+}
+
+#[cfg(test)]
+mod tests;

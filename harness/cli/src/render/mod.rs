@@ -3,11 +3,16 @@
 //! All that is in a report was written by the code under review. It reaches each
 //! output through that output's one function in [`sink`].
 
+#[cfg(test)]
+mod fixtures;
 pub(crate) mod html;
 pub(crate) mod junit;
 pub(crate) mod markdown;
+pub(crate) mod picture;
 pub(crate) mod sarif;
 pub(crate) mod sink;
+mod spark;
+mod tree;
 
 use std::collections::BTreeMap;
 

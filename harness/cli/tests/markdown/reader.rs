@@ -1,0 +1,217 @@
+//! Markdown as GitHub reads it, and what must not be in it.
+
+use comrak::nodes::{Node, NodeValue};
+use comrak::{Arena, Options, format_html, parse_document};
+
+/// The tags that pages are made of.
+const TAGS: &[&str] = &["details", "summary", "b", "code", "sub"];
+
+pub(crate) struct Page {
+    pub(crate) text: String,
+    /// Rows of each table, its head included.
+    pub(crate) tables: Vec<usize>,
+    headlines: Vec<String>,
+    links: Vec<String>,
+    images: usize,
+    /// Tags in HTML of any kind, `/` first where they close.
+    tags: Vec<String>,
+    /// Text that is neither code nor in `<code>`.
+    prose: Vec<String>,
+    /// Kinds of all blocks but paragraphs of a list, in order.
+    outline: Vec<String>,
+    comments: usize,
+    html: [String; 2],
+}
+
+fn options() -> Options<'static> {
+    let mut options = Options::default();
+    options.extension.table = true;
+    options.extension.strikethrough = true;
+    options.extension.autolink = true;
+    options.extension.tasklist = true;
+    options.extension.tagfilter = true;
+    options.extension.footnotes = true;
+    options.extension.alerts = true;
+    options
+}
+
+impl Page {
+    pub(crate) fn read(text: &str) -> Page {
+        let arena = Arena::new();
+        let mut options = options();
+        let root = parse_document(&arena, text, &options);
+        let mut page = Page {
+            text: text.to_owned(),
+            tables: Vec::new(),
+            headlines: Vec::new(),
+            links: Vec::new(),
+            images: 0,
+            tags: Vec::new(),
+            prose: Vec::new(),
+            outline: Vec::new(),
+            comments: 0,
+            html: [String::new(), String::new()],
+        };
+        page.walk(root);
+        for (html, raw) in page.html.iter_mut().zip([true, false]) {
+            options.render.r#unsafe = raw;
+            format_html(root, &options, html).unwrap();
+        }
+        page
+    }
+
+    fn walk(&mut self, root: Node<'_>) {
+        for node in root.descendants() {
+            let data = node.data();
+            let kind = match &data.value {
+                NodeValue::Table(_) => {
+                    self.tables.push(node.children().count());
+                    "table"
+                }
+                NodeValue::Heading(_) => {
+                    let mut text = String::new();
+                    for below in node.descendants() {
+                        if let NodeValue::Text(words) = &below.data().value {
+                            text.push_str(words);
+                        }
+                    }
+                    self.headlines.push(text);
+                    "heading"
+                }
+                NodeValue::Link(link) => {
+                    self.links.push(link.url.clone());
+                    "link"
+                }
+                NodeValue::Image(_) => {
+                    self.images += 1;
+                    "image"
+                }
+                NodeValue::HtmlBlock(block) => {
+                    let html = block.literal.clone();
+                    self.html_of(&html);
+                    "html"
+                }
+                NodeValue::HtmlInline(html) => {
+                    let html = html.clone();
+                    self.html_of(&html);
+                    ""
+                }
+                NodeValue::Text(text) => {
+                    self.prose.push(text.clone().into_owned());
+                    ""
+                }
+                NodeValue::CodeBlock(block) => {
+                    assert_eq!(block.info, "text", "{}", self.text);
+                    assert!(block.fenced && block.closed, "{}", self.text);
+                    "code block"
+                }
+                NodeValue::List(_) => "list",
+                NodeValue::Item(_) => "item",
+                NodeValue::Document
+                | NodeValue::Paragraph
+                | NodeValue::TableRow(_)
+                | NodeValue::TableCell
+                | NodeValue::Code(_)
+                | NodeValue::Strong
+                | NodeValue::SoftBreak => "",
+                other => panic!("{other:?} in\n{}", self.text),
+            };
+            if !kind.is_empty() {
+                self.outline.push(kind.to_owned());
+            }
+        }
+    }
+
+    /// Reads tags as a browser would: nothing of ours has a `<` in an attribute.
+    fn html_of(&mut self, html: &str) {
+        let mut rest = html;
+        let mut in_code = false;
+        while let Some(start) = rest.find('<') {
+            if !in_code {
+                self.prose.push(rest[..start].to_owned());
+            }
+            if let Some(after) = rest[start..].strip_prefix("<!--") {
+                self.comments += 1;
+                rest = &after[after.find("-->").unwrap() + 3..];
+                continue;
+            }
+            let end = start + rest[start..].find('>').unwrap();
+            let tag = &rest[start + 1..end];
+            let name = tag.split(' ').next().unwrap();
+            in_code = match name {
+                "code" => true,
+                "/code" => false,
+                _ => in_code,
+            };
+            let plain = tag == name || tag == "details open";
+            assert!(plain, "<{tag}> in\n{}", self.text);
+            self.tags.push(name.to_owned());
+            rest = &rest[end + 1..];
+        }
+        if !in_code {
+            self.prose.push(rest.to_owned());
+        }
+    }
+
+    pub(crate) fn headline(&self) -> &str {
+        &self.headlines[0]
+    }
+
+    /// Its parts, whatever they say.
+    pub(crate) fn outline(&self) -> (&[String], &[String], &[usize]) {
+        (&self.outline, &self.tags, &self.tables)
+    }
+
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        let text = &self.text;
+        assert_eq!(self.headlines.len(), 1, "{text}");
+        assert!(text.starts_with("### "), "{text}");
+        // At a desk there is nothing to link to.
+        assert!(self.links.is_empty(), "{:?} in\n{text}", self.links);
+        assert_eq!(self.images, 0, "{text}");
+        assert_eq!(self.comments, 0, "{text}");
+        for tag in &self.tags {
+            let name = tag.trim_start_matches('/');
+            assert!(TAGS.contains(&name), "<{tag}> in\n{text}");
+        }
+        let mut open: Vec<&str> = Vec::new();
+        for tag in &self.tags {
+            match tag.strip_prefix('/') {
+                Some(name) => assert_eq!(open.pop(), Some(name), "{text}"),
+                None => open.push(tag),
+            }
+        }
+        assert!(open.is_empty(), "{open:?} in\n{text}");
+        for prose in &self.prose {
+            // All of it is ours, and we write none of these.
+            for no in [
+                "@", "#", "GH-", "://", "www.", "[", "]", "evil", "someone", "\\",
+            ] {
+                assert!(!prose.contains(no), "{no} in {prose:?} in\n{text}");
+            }
+            let shortcode = prose
+                .split(' ')
+                .find(|word| word.len() > 2 && word.starts_with(':'));
+            assert_eq!(shortcode, None, "{text}");
+        }
+        for c in text.chars() {
+            assert!(c == '\n' || !c.is_control(), "{c:?} in\n{text}");
+            assert!(
+                !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}'),
+                "{c:?} in\n{text}"
+            );
+        }
+        let [raw, sanitised] = &self.html;
+        for html in [raw, sanitised] {
+            for no in ["<script", "<img", "<a ", "<h1", "onerror=alert(1)>"] {
+                assert!(!html.contains(no), "{no} in\n{html}");
+            }
+        }
+        assert_eq!(
+            raw.matches("<details").count(),
+            raw.matches("</details>").count()
+        );
+        assert!(!sanitised.contains("<details"), "{sanitised}");
+    }
+}
