@@ -29,7 +29,6 @@ fn options() -> Options<'static> {
     options.extension.strikethrough = true;
     options.extension.autolink = true;
     options.extension.tasklist = true;
-    options.extension.tagfilter = true;
     options.extension.footnotes = true;
     options.extension.alerts = true;
     options
