@@ -103,3 +103,13 @@ fn words_for_a_shell() {
         assert_eq!(command_word(no), None, "{no}");
     }
 }
+
+#[test]
+fn plain_lines() {
+    assert_eq!(plain_line("a\r\n<b>\u{202e}`c`", 40), "a  <b>`c`");
+    assert_eq!(plain_line("", 40), "(no name)");
+    // Accents take no room of their own, but not without end.
+    let heap = format!("a{}", "\u{301}".repeat(500));
+    assert_eq!(plain_line(&heap, 40), "a");
+    assert_eq!(plain_line("e\u{301}", 40), "e\u{301}");
+}
