@@ -6,11 +6,15 @@
 //!
 //! It may come with a pull request, so [`parse`] keeps to limits of its own,
 //! [`Limits::UNTRUSTED`], and [`to_string`] cuts to them: strings to 512 bytes,
-//! 10,000 frames to a scenario, 8 MiB in all, the smallest growth left out
-//! first.
+//! 10,000 frames to a scenario, 1,000 scenarios, 8 MiB in all, the smallest
+//! growth left out first.
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::fmt;
+use std::iter::successors;
 
+use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES, ReportError};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -21,8 +25,6 @@ use super::{Joined, Outcome, Scenario, Source, word};
 const VERSION: u64 = 1;
 /// The most scenarios of all targets together.
 const MAX_SCENARIOS: usize = 1_000;
-/// The longest string, in bytes.
-const MAX_STRING: usize = 512;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,19 +78,100 @@ where
 }
 
 /// Writes it, cut to the limits of [`parse`].
+///
+/// Where even that is too long, the indentation goes first, then ever more of
+/// each report, then whole reports: their scenarios then have no result.
 pub(crate) fn to_string(joined: &Joined) -> String {
-    let mut limits = Limits::UNTRUSTED;
+    let mut joined = with_few_scenarios(joined);
+    let text = write(&joined, &Limits::UNTRUSTED);
+    if text.len() <= MAX_BYTES {
+        return text;
+    }
+    let all: Vec<Limits> = successors(Some(Limits::UNTRUSTED), |limits| limits.halved()).collect();
+    // The tighter, the shorter: the loosest that fit are found in a few steps.
+    let fits = |limits: &Limits| compact(&write(&joined, limits)).len() <= MAX_BYTES;
+    let found = all.partition_point(|limits| !fits(limits));
+    let limits = all.get(found).unwrap_or(&all[all.len() - 1]);
     loop {
-        let text = write(joined, &limits);
-        match limits.halved() {
-            Some(tighter) if text.len() > MAX_BYTES => limits = tighter,
-            _ => return text,
+        let text = compact(&write(&joined, limits));
+        let too_long = text.len().saturating_sub(MAX_BYTES);
+        // Names alone always fit: a thousand scenarios of five short strings.
+        if too_long == 0 || !leave_reports_out(joined.to_mut(), too_long, text.len()) {
+            return text;
         }
     }
 }
 
+/// At most [`MAX_SCENARIOS`], the ones that need a person most, and one without
+/// a result in place of all others: a run that lost some is never green.
+fn with_few_scenarios(joined: &Joined) -> Cow<'_, Joined> {
+    let mut few = Cow::Borrowed(joined);
+    if joined.runs.len() > MAX_SCENARIOS {
+        few.to_mut().runs.truncate(MAX_SCENARIOS);
+    }
+    if joined.scenarios.len() <= MAX_SCENARIOS {
+        return few;
+    }
+    let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
+    order.sort_by_key(|&at| (Reverse(need(&joined.scenarios[at])), at));
+    let (kept, left_out) = order.split_at(MAX_SCENARIOS - 1);
+    let mut kept = kept.to_vec();
+    kept.sort_unstable();
+    let kept = kept.into_iter().map(|at| joined.scenarios[at].clone());
+    let mut scenarios: Vec<Scenario> = kept.collect();
+    if let Some(&first) = left_out.iter().min() {
+        scenarios.push(Scenario {
+            outcome: Outcome::NoResult(format!(
+                "it and {} more were left out: a joined report has at most {MAX_SCENARIOS} scenarios",
+                left_out.len() - 1
+            )),
+            ..joined.scenarios[first].clone()
+        });
+    }
+    few.to_mut().scenarios = scenarios;
+    few
+}
+
+/// How much a scenario needs a person; no result comes after all that is green.
+fn need(scenario: &Scenario) -> (bool, Option<Verdict>) {
+    let verdict = scenario.verdict();
+    let green = verdict.is_some_and(|verdict| verdict <= Verdict::Improved);
+    (!green, verdict)
+}
+
+/// Takes that share of the reports out, those that need a person least; whether
+/// there was one.
+fn leave_reports_out(joined: &mut Joined, share: usize, of: usize) -> bool {
+    let with_report = |at: &usize| joined.scenarios[*at].report().is_some();
+    let mut order: Vec<usize> = (0..joined.scenarios.len()).filter(with_report).collect();
+    order.sort_by_key(|&at| (need(&joined.scenarios[at]), Reverse(at)));
+    for &at in &order[..(order.len() * share).div_ceil(of)] {
+        let why = format!("its report found no room in the joined one, of {MAX_BYTES} bytes");
+        joined.scenarios[at].outcome = Outcome::NoResult(why);
+    }
+    !order.is_empty()
+}
+
+/// The same JSON without white space between its tokens.
+fn compact(text: &str) -> String {
+    let mut compact = String::with_capacity(text.len() / 2);
+    let (mut in_string, mut escaped) = (false, false);
+    for char in text.chars() {
+        if in_string {
+            in_string = escaped || char != '"';
+            escaped = !escaped && char == '\\';
+        } else if char.is_ascii_whitespace() {
+            continue;
+        } else {
+            in_string = char == '"';
+        }
+        compact.push(char);
+    }
+    compact + "\n"
+}
+
 fn write(joined: &Joined, limits: &Limits) -> String {
-    let scenarios = joined.scenarios.iter().take(MAX_SCENARIOS);
+    let cut = |text: &str| cut(text, limits);
     let file = JoinedV1 {
         version: VERSION,
         plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
@@ -104,7 +187,9 @@ fn write(joined: &Joined, limits: &Limits) -> String {
             prefix: cut(&source.prefix),
         }),
         verdict: word(joined.verdict()).to_owned(),
-        scenarios: scenarios
+        scenarios: joined
+            .scenarios
+            .iter()
             .map(|scenario| scenario_v1(scenario, limits))
             .collect(),
     };
@@ -117,6 +202,8 @@ fn write(joined: &Joined, limits: &Limits) -> String {
 }
 
 fn scenario_v1(scenario: &Scenario, limits: &Limits) -> ScenarioV1 {
+    // As long as in the report below, which must be of the same scenario.
+    let cut = |text: &str| cut(text, limits);
     let problem = match &scenario.outcome {
         Outcome::NoResult(why) => Some(cut(why)),
         Outcome::Report(_) => None,
@@ -141,8 +228,8 @@ fn scenario_v1(scenario: &Scenario, limits: &Limits) -> ScenarioV1 {
     }
 }
 
-fn cut(text: &str) -> String {
-    let end = (0..=MAX_STRING.min(text.len()))
+fn cut(text: &str, limits: &Limits) -> String {
+    let end = (0..=limits.string().min(text.len()))
         .rev()
         .find(|&at| text.is_char_boundary(at));
     text[..end.unwrap_or(0)].to_owned()
@@ -274,7 +361,7 @@ fn at_most(what: &'static str, limit: usize, found: usize) -> Result<(), JoinedE
 }
 
 fn check_string(text: &str) -> Result<(), JoinedError> {
-    at_most("bytes in a string", MAX_STRING, text.len())
+    at_most("bytes in a string", Limits::UNTRUSTED.string(), text.len())
 }
 
 /// Why a joined report cannot be read.
@@ -344,3 +431,6 @@ impl fmt::Display for JoinedError {
 }
 
 impl std::error::Error for JoinedError {}
+
+#[cfg(test)]
+mod tests;

@@ -54,10 +54,16 @@ impl Limits {
         ..Limits::FORMAT
     };
 
+    /// The longest string but a failure's output, in bytes.
+    pub fn string(&self) -> usize {
+        self.string
+    }
+
     /// Half of what can be done without; nothing where it is all gone.
+    /// Of strings, 64 bytes stay.
     pub fn halved(self) -> Option<Limits> {
-        (self.string > 64).then_some(Limits {
-            string: self.string / 2,
+        (self.string > 64 || self.frames > 0).then_some(Limits {
+            string: (self.string / 2).max(64),
             output: self.output / 2,
             findings: self.findings / 2,
             checks: self.checks / 2,
