@@ -9,6 +9,7 @@ pub(crate) mod html;
 pub(crate) mod junit;
 pub(crate) mod markdown;
 pub(crate) mod picture;
+mod plain;
 pub(crate) mod sarif;
 pub(crate) mod sink;
 mod spark;
