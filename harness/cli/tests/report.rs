@@ -97,20 +97,27 @@ fn json() {
     assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""));
     let joined: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     let one = std::fs::read(path).unwrap();
-    let one: serde_json::Value = serde_json::from_slice(&one).unwrap();
+    let mut one: serde_json::Value = serde_json::from_slice(&one).unwrap();
+    // The joined report has the list itself.
+    one["run"]["scenarios"] = serde_json::json!([]);
     assert_eq!(joined["scenarios"][0]["report"], one);
     let (head, rest) = ran.stdout.split_once("\"report\": {").unwrap();
     let (_, tail) = rest.split_once("\n      }\n    },").unwrap();
     assert_snapshot!(format!("{head}…{tail}"), @r#"
     {
       "version": 1,
-      "run": "r1",
+      "plimsoll": "0.1.0",
+      "runs": [
+        "r1"
+      ],
+      "source": null,
       "verdict": "regressed",
       "scenarios": [
         {
           "package": "demo",
           "target": "leaks",
           "scenario": "lru_churn",
+          "platform": "x86_64-unknown-linux-gnu",
           "verdict": "regressed",
           "problem": null,
           …
@@ -118,6 +125,7 @@ fn json() {
           "package": "demo",
           "target": "leaks",
           "scenario": "http::echo",
+          "platform": "x86_64-unknown-linux-gnu",
           "verdict": "no result",
           "problem": "it left no report in this run",
           "report": null
@@ -177,11 +185,185 @@ fn several_targets_in_a_stable_order() {
 }
 
 #[test]
+fn one_scenario_alone() {
+    let project = Project::new();
+    let path = project.leave(&regressed("r1", "lru_churn", "main echo", RATE), 0);
+    let ran = project.plimsoll(&["report", path.to_str().unwrap()]);
+    // A person who names one file asks for that scenario, and for no other.
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(
+        ran.stdout.starts_with("lru_churn: 1 stack keeps growing"),
+        "{ran}"
+    );
+    assert!(
+        ran.stdout.ends_with("\n1 scenario: 1 regressed (run r1)\n"),
+        "{ran}"
+    );
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn a_joined_report_is_as_good_as_its_folder() {
+    let project = Project::new();
+    project.leave(&regressed("r1", "lru_churn", "main echo", RATE), 0);
+    for format in ["text", "json", "sarif", "junit"] {
+        let all = project.plimsoll(&["report", "--format", format]);
+        assert_eq!(all.status, Some(0), "{all}");
+        let ran = project.plimsoll(&["report", "--format", "json", "--output", "joined.json"]);
+        assert_eq!(ran.to_string(), "--- 0\n");
+        let read = project.plimsoll(&["report", "joined.json", "--format", format]);
+        assert_eq!(read.to_string(), all.to_string(), "{format}");
+    }
+}
+
+#[test]
+fn the_output_takes_the_place_of_a_file() {
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    project.write("out.txt", &"long ".repeat(1_000));
+    let shown = project.plimsoll(&["report"]);
+    let ran = project.plimsoll(&["report", "-o", "out.txt"]);
+    assert_eq!(ran.to_string(), "--- 0\n");
+    assert_eq!(project.read("out.txt"), shown.stdout);
+    let ran = project.plimsoll(&["report", "-o", "new/out.txt"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert_eq!(project.read("new/out.txt"), shown.stdout);
+    let ran = project.plimsoll(&["report", "-o", "out.txt/out.txt"]);
+    assert_eq!(ran.status, Some(5), "{ran}");
+    assert!(ran.stderr.contains("out.txt"), "{ran}");
+    // What could not be read leaves nothing behind.
+    let ran = project.plimsoll(&["report", "missing", "-o", "new.txt"]);
+    assert_eq!(ran.status, Some(5), "{ran}");
+    assert!(!project.exists("new.txt"));
+}
+
+/// A joined report in a file, of one run of one scenario on one platform.
+fn shard(project: &Project, run: &str, platform: &str, scenario: &str, verdict: Verdict) -> String {
+    let elsewhere = Project::new();
+    let mut one = report(run, scenario, verdict);
+    one.measured.as_mut().unwrap().target = platform.to_owned();
+    elsewhere.leave(&one, 0);
+    let ran = elsewhere.plimsoll(&["report", "--format", "json"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    let file = format!("{run}.json");
+    project.write(&file, &ran.stdout);
+    file
+}
+
+#[test]
+fn shards_complete_each_other() {
+    let project = Project::new();
+    let one = shard(&project, "s1", "x86_64", "lru_churn", Verdict::Within);
+    let other = shard(&project, "s2", "x86_64", "http::echo", Verdict::Within);
+    let ran = project.plimsoll(&["report", &one, &other]);
+    assert_snapshot!(ran, @"
+    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
+    http::echo: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
+
+    2 scenarios: 2 within (run s1, s2)
+    --- 0
+    ");
+    // Their order does not matter.
+    assert_eq!(
+        project.plimsoll(&["report", &other, &one]).to_string(),
+        ran.to_string()
+    );
+}
+
+#[test]
+fn platforms_stand_beside_each_other() {
+    let project = Project::new();
+    let one = shard(&project, "p1", "x86_64", "lru_churn", Verdict::Within);
+    let other = shard(&project, "p2", "aarch64", "lru_churn", Verdict::Within);
+    let json = project.plimsoll(&["report", &one, &other, "--format", "json"]);
+    let joined: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    let word = |one: &serde_json::Value, key: &str| one[key].as_str().unwrap().to_owned();
+    let scenarios = joined["scenarios"].as_array().unwrap().iter();
+    let scenarios = scenarios.map(|one| {
+        ["scenario", "platform", "verdict"]
+            .map(|key| word(one, key))
+            .join(" ")
+    });
+    // What the one has measured is no result of the other.
+    assert_snapshot!(scenarios.collect::<Vec<_>>().join("\n"), @"
+    lru_churn x86_64 within
+    http::echo x86_64 no result
+    lru_churn aarch64 within
+    http::echo aarch64 no result
+    ");
+    assert_eq!(joined["verdict"], "no result");
+    assert_eq!(joined["runs"], serde_json::json!(["p1", "p2"]));
+}
+
+#[test]
+fn a_folder_and_a_file_together() {
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    let file = shard(
+        &project,
+        "r2",
+        "x86_64-unknown-linux-gnu",
+        "http::echo",
+        Verdict::Broken,
+    );
+    let ran = project.plimsoll(&["report", "target/plimsoll", &file]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    let last = ran.stdout.lines().last().unwrap();
+    assert_snapshot!(last, @"2 scenarios: 1 within, 1 broken (run r1, r2)");
+}
+
+#[test]
+fn a_file_that_is_no_report() {
+    let project = Project::new();
+    project.write("empty.json", "");
+    project.write("other.json", "{\"version\": 1}");
+    project.write("newer.json", "{\"version\": 2, \"runs\": []}");
+    project.write("cut.json", "{\"version\": 1, \"runs\": [\"r1\"");
+    assert_snapshot!(project.plimsoll(&["report", "empty.json"]), @"
+    --- 5
+    error: empty.json cannot be read as a report: line 1, column 0: EOF while parsing a value
+    ");
+    assert_snapshot!(project.plimsoll(&["report", "other.json"]), @"
+    --- 5
+    error: other.json cannot be read as a report: line 1, column 14: missing field `run`
+    ");
+    assert_snapshot!(project.plimsoll(&["report", "newer.json"]), @"
+    --- 5
+    error: newer.json cannot be read as a report: written by a newer plimsoll: expected format 1 or older, found 2
+    ");
+    assert_snapshot!(project.plimsoll(&["report", "cut.json"]), @"
+    --- 5
+    error: cut.json cannot be read as a report: line 1, column 28: EOF while parsing a list
+    ");
+    assert_snapshot!(project.plimsoll(&["report", "missing.json"]), @"
+    --- 5
+    error: no reports in missing.json: there is no such file or folder
+      hint: measure first, with `cargo test --test leaks`
+    ");
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    // One that cannot be read is not passed over for one that can.
+    let ran = project.plimsoll(&["report", "target/plimsoll", "empty.json"]);
+    assert_eq!((ran.status, ran.stdout.as_str()), (Some(5), ""), "{ran}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_not_followed() {
+    let project = Project::new();
+    let path = project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    std::os::unix::fs::symlink(path, project.path("link.json")).unwrap();
+    assert_snapshot!(project.plimsoll(&["report", "link.json"]), @"
+    --- 5
+    error: link.json is not a regular file
+    ");
+}
+
+#[test]
 fn without_reports() {
     let project = Project::new();
     assert_snapshot!(project.plimsoll(&["report"]), @"
     --- 5
-    error: no reports in target/plimsoll: there is no such folder
+    error: no reports in target/plimsoll: there is no such file or folder
       hint: measure first, with `cargo test --test leaks`
     ");
     std::fs::create_dir_all(project.path("target/plimsoll")).unwrap();
@@ -321,7 +503,7 @@ fn usage() {
     assert!(
         cargo
             .stdout
-            .contains("Usage: cargo plimsoll report [OPTIONS] [DIR]"),
+            .contains("Usage: cargo plimsoll report [OPTIONS] [DIR|FILE]..."),
         "{cargo}"
     );
 }

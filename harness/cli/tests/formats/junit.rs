@@ -1,0 +1,391 @@
+//! `--format junit`, read back, and held against what readers of it know.
+
+use std::collections::BTreeMap;
+
+use insta::assert_snapshot;
+use plimsoll_core::judge::Verdict;
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+
+use crate::project::{Project, report};
+use crate::{assert_clean, hostile, left, one_of_each};
+
+/// An element with all that is in it.
+#[derive(Debug, Default)]
+struct Element {
+    name: String,
+    attributes: BTreeMap<String, String>,
+    text: String,
+    children: Vec<Element>,
+}
+
+impl Element {
+    fn open(start: &BytesStart) -> Self {
+        let attribute = |attribute: quick_xml::events::attributes::Attribute| {
+            let key = String::from_utf8(attribute.key.as_ref().to_vec()).unwrap();
+            let value = std::str::from_utf8(&attribute.value).unwrap();
+            (
+                key,
+                quick_xml::escape::unescape(value).unwrap().into_owned(),
+            )
+        };
+        Element {
+            name: String::from_utf8(start.name().as_ref().to_vec()).unwrap(),
+            // Twice the same is an error here.
+            attributes: start
+                .attributes()
+                .map(|one| attribute(one.unwrap()))
+                .collect(),
+            ..Element::default()
+        }
+    }
+
+    fn parse(text: &str) -> Element {
+        let mut reader = Reader::from_str(text);
+        let mut open = vec![Element::default()];
+        loop {
+            let current = open.last_mut().unwrap();
+            match reader.read_event().expect("well-formed XML") {
+                Event::Decl(_) => assert!(text.starts_with("<?xml")),
+                Event::Start(start) => open.push(Element::open(&start)),
+                Event::Empty(start) => current.children.push(Element::open(&start)),
+                Event::Text(part) => current.text += &part.decode().unwrap(),
+                Event::GeneralRef(part) => {
+                    let name = part.decode().unwrap();
+                    let known = quick_xml::escape::resolve_predefined_entity(&name);
+                    current.text += known.expect("an entity that every reader knows");
+                }
+                Event::End(_) => {
+                    let done = open.pop().unwrap();
+                    open.last_mut().unwrap().children.push(done);
+                }
+                Event::Eof => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        let [root] = open.try_into().unwrap();
+        let [suites] = root.children.try_into().unwrap();
+        suites
+    }
+
+    fn attribute(&self, name: &str) -> &str {
+        let found = self.attributes.get(name).map(String::as_str);
+        found.unwrap_or_else(|| panic!("no {name}: {self:?}"))
+    }
+
+    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Element> {
+        self.children.iter().filter(move |child| child.name == name)
+    }
+
+    fn number(&self, name: &str) -> usize {
+        self.attribute(name).parse().unwrap()
+    }
+}
+
+/// What may stand in an element, as in `junit-10.xsd` of Jenkins' xUnit plugin:
+/// its children, the attributes that it needs, and those that it may have. Added
+/// are `file` and `line` of a test case, which GitLab and others read.
+fn known(
+    name: &str,
+) -> (
+    &'static [&'static str],
+    &'static [&'static str],
+    &'static [&'static str],
+) {
+    match name {
+        "testsuites" => (
+            &["testsuite"],
+            &[],
+            &["name", "time", "tests", "failures", "errors"],
+        ),
+        "testsuite" => (
+            &["properties", "testcase"],
+            &["name", "tests", "failures", "errors"],
+            &["time", "skipped"],
+        ),
+        "properties" => (&["property"], &[], &[]),
+        "property" => (&[], &["name", "value"], &[]),
+        "testcase" => (
+            &["error", "failure", "system-out"],
+            &["name", "classname"],
+            &["time", "file", "line"],
+        ),
+        "failure" | "error" => (&[], &["type", "message"], &[]),
+        "system-out" => (&[], &[], &[]),
+        other => panic!("no reader knows <{other}>"),
+    }
+}
+
+#[track_caller]
+fn check(element: &Element) {
+    let (children, needed, more) = known(&element.name);
+    for child in &element.children {
+        assert!(
+            children.contains(&child.name.as_str()),
+            "{child:?} in {element:?}"
+        );
+        check(child);
+    }
+    for name in needed {
+        element.attribute(name);
+    }
+    for name in element.attributes.keys().map(String::as_str) {
+        assert!(
+            needed.contains(&name) || more.contains(&name),
+            "{name} in {element:?}"
+        );
+    }
+    if !matches!(element.name.as_str(), "failure" | "error" | "system-out") {
+        assert_eq!(element.text.trim(), "", "text in {}", element.name);
+    }
+}
+
+/// What a project has, as the binary writes it and as it is read.
+#[track_caller]
+fn junit(project: &Project, args: &[&str]) -> (String, Element) {
+    let all = [&["report", "--format", "junit"], args].concat();
+    let ran = project.plimsoll(&all);
+    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!(
+        project.plimsoll(&all).stdout,
+        ran.stdout,
+        "not the same again"
+    );
+    assert_clean(&ran.stdout);
+    assert!(!ran.stdout.contains("<![CDATA["));
+    let suites = Element::parse(&ran.stdout);
+    assert_eq!(suites.name, "testsuites");
+    check(&suites);
+    let mut sums = [0; 3];
+    for suite in suites.all("testsuite") {
+        let with = |name| {
+            suite
+                .all("testcase")
+                .filter(|case| case.all(name).count() == 1)
+                .count()
+        };
+        let counted = [
+            suite.all("testcase").count(),
+            with("failure"),
+            with("error"),
+        ];
+        let said = ["tests", "failures", "errors"].map(|name| suite.number(name));
+        assert_eq!(said, counted);
+        assert_eq!(suite.number("skipped"), 0);
+        for (sum, count) in sums.iter_mut().zip(counted) {
+            *sum += count;
+        }
+    }
+    assert_eq!(
+        ["tests", "failures", "errors"].map(|name| suites.number(name)),
+        sums
+    );
+    (ran.stdout, suites)
+}
+
+#[test]
+fn one_of_each_verdict() {
+    let (text, _) = junit(&left(&one_of_each()), &[]);
+    assert_snapshot!(text, @r#"
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuites name="plimsoll" tests="8" failures="3" errors="3" time="0">
+      <testsuite name="demo/leaks" tests="8" failures="3" errors="3" time="0" skipped="0">
+        <properties>
+          <property name="run" value="r1"/>
+          <property name="platform" value="x86_64-unknown-linux-gnu"/>
+          <property name="profile" value="debug"/>
+          <property name="toolchain" value="rustc 1.95.0"/>
+          <property name="jemalloc" value="5.3.0"/>
+          <property name="within.iterations" value="1024"/>
+          <property name="growth.iterations" value="1024"/>
+          <property name="growth.1.grows" value="lru::LruCache::put"/>
+          <property name="growth.1.verdict" value="regressed"/>
+          <property name="growth.1.objects_per_iteration" value="1"/>
+          <property name="growth.1.bytes_per_iteration" value="96"/>
+          <property name="growth.1.allowed_objects_per_iteration" value="0"/>
+          <property name="growth.1.allowed_bytes_per_iteration" value="0"/>
+          <property name="growth.2.grows" value="lru::LruCache::put"/>
+          <property name="growth.2.verdict" value="regressed"/>
+          <property name="growth.2.objects_per_iteration" value="1"/>
+          <property name="growth.2.bytes_per_iteration" value="96"/>
+          <property name="growth.2.allowed_objects_per_iteration" value="0"/>
+          <property name="growth.2.allowed_bytes_per_iteration" value="0"/>
+          <property name="growth.3.grows" value="agreed"/>
+          <property name="growth.3.verdict" value="regressed"/>
+          <property name="growth.3.objects_per_iteration" value="1"/>
+          <property name="growth.3.bytes_per_iteration" value="96"/>
+          <property name="growth.3.allowed_objects_per_iteration" value="1"/>
+          <property name="growth.3.allowed_bytes_per_iteration" value="96"/>
+          <property name="growth.4.grows" value="unsure"/>
+          <property name="growth.4.verdict" value="inconclusive"/>
+          <property name="growth.4.objects_per_iteration" value="1"/>
+          <property name="growth.4.bytes_per_iteration" value="96"/>
+          <property name="growth.4.allowed_objects_per_iteration" value="0"/>
+          <property name="growth.4.allowed_bytes_per_iteration" value="0"/>
+          <property name="growth.5.grows" value="allowed"/>
+          <property name="growth.5.verdict" value="within"/>
+          <property name="growth.5.objects_per_iteration" value="1"/>
+          <property name="growth.5.bytes_per_iteration" value="96"/>
+          <property name="growth.5.allowed_objects_per_iteration" value="0"/>
+          <property name="growth.5.allowed_bytes_per_iteration" value="0"/>
+          <property name="resources.iterations" value="1024"/>
+          <property name="resources.1.grows" value="threads"/>
+          <property name="resources.1.verdict" value="regressed"/>
+          <property name="resources.1.objects_per_iteration" value="1"/>
+          <property name="resources.1.bytes_per_iteration" value="0"/>
+          <property name="resources.1.allowed_objects_per_iteration" value="0"/>
+          <property name="resources.1.allowed_bytes_per_iteration" value="0"/>
+          <property name="resources.2.grows" value="file descriptors"/>
+          <property name="resources.2.verdict" value="regressed"/>
+          <property name="resources.2.objects_per_iteration" value="1"/>
+          <property name="resources.2.bytes_per_iteration" value="0"/>
+          <property name="resources.2.allowed_objects_per_iteration" value="0"/>
+          <property name="resources.2.allowed_bytes_per_iteration" value="0"/>
+          <property name="improved.iterations" value="1024"/>
+          <property name="improved.1.grows" value="mended"/>
+          <property name="improved.1.verdict" value="improved"/>
+          <property name="improved.1.objects_per_iteration" value="0"/>
+          <property name="improved.1.bytes_per_iteration" value="0"/>
+          <property name="improved.1.allowed_objects_per_iteration" value="1"/>
+          <property name="improved.1.allowed_bytes_per_iteration" value="96"/>
+          <property name="inconclusive.iterations" value="1024"/>
+          <property name="failed.iterations" value="1024"/>
+          <property name="broken.iterations" value="1024"/>
+        </properties>
+        <testcase classname="demo.leaks" name="within" time="0">
+          <system-out>1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations</system-out>
+        </testcase>
+        <testcase classname="demo.leaks" name="growth" time="0" file="scenarios/src/lru churn.rs" line="14">
+          <failure message="1 stack and 1 allocation site keep growing, 1 allowance has expired (1,024 iterations, exact)" type="regressed">growth: 1 stack and 1 allocation site keep growing, 1 allowance has expired
+      (1,024 iterations, exact)
+
+      +96 B  +1.00 objects per iteration, linear     allowed 0 B     new
+        lru::LruCache::put                            lru-0.18.1/src/lib.rs:212
+        └ fill                                        scenarios/src/lru churn.rs:14
+          └ main                                      scenarios/src/main.rs:3
+
+      +96 B  +1.00 objects per iteration, linear     allowed 0 B     new
+        over 1,024 stacks of this allocation site
+        lru::LruCache::put                            lru-0.18.1/src/lib.rs:212
+
+      +96 B  +1.00 objects per iteration, linear
+        allowed 96 B, 1.00 objects  expired
+        agreed                                        src/lib.rs:7
+        └ main                                        src/lib.rs:7
+        agreed: [until](https://x) the rewrite
+
+      at 1,000 iterations a second: 1 GiB in 93 min
+      a cache larger than the ladder reached looks like this too: make it smaller in
+      the scenario, or raise the budget
+
+      1 stack grows within its allowance
+      1 stack cannot be told from its own fluctuation
+
+      files: target/plimsoll/demo/leaks/growth/
+      if this is meant: cargo plimsoll accept growth</failure>
+        </testcase>
+        <testcase classname="demo.leaks" name="resources" time="0">
+          <failure message="threads and file descriptors keep growing (1,024 iterations, exact)" type="regressed">resources: threads and file descriptors keep growing (1,024 iterations, exact)
+
+      +1.00 threads per iteration, linear            allowed 0       new
+
+      +1.00 descriptors per iteration, linear        allowed 0       new
+
+      at 1,000 iterations a second: 1,000 threads in 1.0 s, 1,024 file descriptors
+        in 1.0 s
+
+      files: target/plimsoll/demo/leaks/resources/
+      if this is meant: cargo plimsoll accept resources</failure>
+        </testcase>
+        <testcase classname="demo.leaks" name="improved" time="0">
+          <system-out>1 allowance is no longer needed (1,024 iterations, exact)</system-out>
+        </testcase>
+        <testcase classname="demo.leaks" name="inconclusive" time="0">
+          <failure message="too little was measured to tell (1,024 iterations, exact)" type="inconclusive">inconclusive: too little was measured to tell (1,024 iterations, exact)
+
+      to be found: 1 object or 8 B per 1,000 iterations
+      would have been seen: 1 object per 1,000 iterations
+      the time budget was spent first: raise it, or make an iteration cheaper
+      a steadier workload needs fewer iterations, and so does a coarser threshold
+
+      files: target/plimsoll/demo/leaks/inconclusive/</failure>
+        </testcase>
+        <testcase classname="demo.leaks" name="failed" time="0">
+          <error message="failed in iteration 4: panicked: &lt;no&gt; &quot;route&quot; &amp; [more]" type="failed">failed: failed in iteration 4: panicked: &lt;no&gt; "route" &amp; [more]
+
+      the end of what it printed:
+      │ thread panicked
+
+      files: target/plimsoll/demo/leaks/failed/</error>
+        </testcase>
+        <testcase classname="demo.leaks" name="broken" time="0">
+          <error message="the measurement cannot be trusted (1,024 iterations, exact)" type="broken">broken: the measurement cannot be trusted (1,024 iterations, exact)
+
+      canary: expected 64 objects, found 0
+        hint: profile
+        allocations do not all reach the profile: is another allocator installed, or
+        does the workload turn `prof.active` off?
+
+      files: target/plimsoll/demo/leaks/broken/</error>
+        </testcase>
+        <testcase classname="demo.leaks" name="lost" time="0">
+          <error message="no result, it left no report in this run" type="no result">it left no report in this run</error>
+        </testcase>
+      </testsuite>
+    </testsuites>
+    "#);
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let (_, suites) = junit(&left(&[hostile()]), &[]);
+    let suite = suites.all("testsuite").next().unwrap();
+    let case = suite.all("testcase").next().unwrap();
+    assert_eq!(
+        case.attribute("name"),
+        r#"a[31mb<x y='z'>"&amp;]]>`|\[c](https://x)  {0}ü"#
+    );
+    assert_eq!(case.attributes.get("file"), None);
+    let failure = case.all("failure").next().unwrap();
+    assert!(
+        failure.text.contains(r#"<x y='z'>"&amp;]]>"#),
+        "{}",
+        failure.text
+    );
+}
+
+#[test]
+fn a_suite_for_each_target_and_platform() {
+    let on = |target: &str, run: &str| {
+        let mut one = report(run, "lru_churn", Verdict::Within);
+        one.run.scenarios.truncate(1);
+        one.measured.as_mut().unwrap().target = target.to_owned();
+        let mut slow = one.clone();
+        slow.run.target = "slow".to_owned();
+        left(&[one, slow])
+    };
+    let names = |suites: &Element| {
+        let names = suites.all("testsuite").map(|suite| {
+            let case = suite.all("testcase").next().unwrap();
+            format!(
+                "{} {}",
+                suite.attribute("name"),
+                case.attribute("classname")
+            )
+        });
+        names.collect::<Vec<_>>().join("\n")
+    };
+    let arm = on("aarch64", "r1");
+    assert_snapshot!(names(&junit(&arm, &[]).1), @"
+    demo/leaks demo.leaks
+    demo/slow demo.slow
+    ");
+    let intel = on("x86_64", "r2");
+    let other = intel.path("target/plimsoll").display().to_string();
+    assert_snapshot!(names(&junit(&arm, &["target/plimsoll", &other]).1), @"
+    demo/leaks (aarch64) demo.leaks.aarch64
+    demo/slow (aarch64) demo.slow.aarch64
+    demo/leaks (x86_64) demo.leaks.x86_64
+    demo/slow (x86_64) demo.slow.x86_64
+    ");
+}

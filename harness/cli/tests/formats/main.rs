@@ -1,0 +1,145 @@
+//! What programs read, as the real binary writes it: the joined report, SARIF
+//! and JUnit XML.
+
+mod joined;
+mod junit;
+#[path = "../project/mod.rs"]
+mod project;
+mod sarif;
+
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{Check, CheckOutcome, Failure, Report, Standing, Subject};
+use plimsoll_core::{FoldedStack, Frame, Rate};
+
+use project::{Project, finding, report};
+
+const RATE: Rate = Rate {
+    objects: 1.0,
+    bytes: 96.0,
+};
+
+/// Function, file and line, leaf first.
+fn frames(frames: &[(&str, &str, u32)]) -> Vec<Frame> {
+    let frame = |&(function, file, line): &(&str, &str, u32)| Frame {
+        function: function.to_owned(),
+        file: Some(file.to_owned()),
+        line: Some(line),
+    };
+    frames.iter().map(frame).collect()
+}
+
+/// A scenario for each verdict and each kind of finding.
+fn one_of_each() -> Vec<Report> {
+    let within = report("r1", "within", Verdict::Within);
+
+    let mut growth = report("r1", "growth", Verdict::Regressed);
+    let mut stack = finding("main fill lru::LruCache::put", RATE);
+    stack.frames = frames(&[
+        ("lru::LruCache::put", "lru-0.18.1/src/lib.rs", 212),
+        ("fill", "scenarios/src/lru churn.rs", 14),
+        ("main", "scenarios/src/main.rs", 3),
+    ]);
+    let mut expired = finding("main agreed", RATE);
+    expired.standing = Standing::Expired;
+    expired.allowed = RATE;
+    expired.reason = Some("[until](https://x) the rewrite".to_owned());
+    let mut unsure = finding("main unsure", RATE);
+    unsure.verdict = Verdict::Inconclusive;
+    let mut allowed = finding("main allowed", RATE);
+    allowed.verdict = Verdict::Within;
+    allowed.standing = Standing::Allowed;
+    let mut site = finding("lru::LruCache::put", RATE);
+    site.subject = Subject::Site {
+        frames: FoldedStack(vec!["lru::LruCache::put".to_owned()]),
+        stacks: 1_024,
+    };
+    site.frames = frames(&[("lru::LruCache::put", "lru-0.18.1/src/lib.rs", 212)]);
+    growth.findings = vec![stack, site, expired, unsure, allowed];
+
+    let mut resources = report("r1", "resources", Verdict::Regressed);
+    for subject in [Subject::Threads, Subject::Descriptors] {
+        let mut one = finding("main", RATE);
+        one.subject = subject;
+        one.frames.clear();
+        one.rate.bytes = 0.0;
+        resources.findings.push(one);
+    }
+
+    let mut improved = report("r1", "improved", Verdict::Improved);
+    let mut stale = finding("main mended", Rate::default());
+    stale.verdict = Verdict::Improved;
+    stale.standing = Standing::Stale;
+    stale.allowed = RATE;
+    stale.frames.clear();
+    stale.levels.clear();
+    improved.findings.push(stale);
+
+    let inconclusive = report("r1", "inconclusive", Verdict::Inconclusive);
+
+    let mut failed = report("r1", "failed", Verdict::Failed);
+    failed.failure = Some(Failure {
+        what: "panicked: <no> \"route\" & [more]".to_owned(),
+        iteration: Some(4),
+        output: "thread panicked\n".to_owned(),
+    });
+
+    let mut broken = report("r1", "broken", Verdict::Broken);
+    broken.checks.push(Check {
+        name: "canary".to_owned(),
+        outcome: CheckOutcome::Failed,
+        detail: "expected 64 objects, found 0\nhint: profile".to_owned(),
+    });
+
+    let mut all = vec![
+        within,
+        growth,
+        resources,
+        improved,
+        inconclusive,
+        failed,
+        broken,
+    ];
+    let mut names: Vec<String> = all.iter().map(|one| one.scenario.clone()).collect();
+    names.push("lost".to_owned());
+    for one in &mut all {
+        one.run.scenarios.clone_from(&names);
+    }
+    all
+}
+
+fn left(reports: &[Report]) -> Project {
+    let project = Project::new();
+    for report in reports {
+        project.leave(report, 0);
+    }
+    project
+}
+
+/// Names and messages that try to leave their place in a file.
+const HOSTILE: &str =
+    "a\u{1b}[31m\u{202e}b\u{7}\u{fffe}<x y='z'>\"&amp;]]>`|\\[c](https://x)\u{200b}\r\n{0}ü";
+
+/// Everything that a report's author can write, hostile.
+fn hostile() -> Report {
+    let mut report = report("r1", HOSTILE, Verdict::Regressed);
+    report.run.scenarios = vec![HOSTILE.to_owned()];
+    report.run.package = "demo".to_owned();
+    report.run.baseline = format!("../../{HOSTILE}");
+    report.run.files = HOSTILE.to_owned();
+    report.notes = vec![HOSTILE.to_owned()];
+    let mut one = finding("main", RATE);
+    one.frames = frames(&[(HOSTILE, HOSTILE, 1), (HOSTILE, "../../../etc/passwd", 0)]);
+    one.subject = Subject::Stack(FoldedStack(vec![HOSTILE.to_owned()]));
+    one.reason = Some(HOSTILE.to_owned());
+    report.findings = vec![one];
+    report
+}
+
+/// Characters that must be nowhere in a file.
+#[track_caller]
+fn assert_clean(text: &str) {
+    let bad = |c: &char| {
+        c.is_control() && *c != '\n' || matches!(c, '\u{200b}' | '\u{202e}' | '\u{fffe}')
+    };
+    assert_eq!(text.chars().find(bad), None, "{text}");
+}
