@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_core::baseline::Date;
 use plimsoll_core::layout::valid_scenario_name;
+
+use crate::github::names::{Key, Repository, Sha};
 
 const STATUSES: &str = "\
 Exit status:
@@ -14,6 +17,23 @@ Exit status:
   5  plimsoll's own failure: no reports, a file that cannot be read
 
 The growth of a workload changes nothing in it: `cargo test` is what fails.";
+
+const COMMENT_HELP: &str = "\
+In the job that measures, in a workflow with `pull-requests: write` and `checks: write`:
+  plimsoll comment --report target/plimsoll
+
+For pull requests from forks, in a second workflow, started by `workflow_run`:
+  plimsoll fetch --output report.json
+  plimsoll comment --untrusted --report report.json
+
+The token is taken from GITHUB_TOKEN, and from nowhere else.
+
+Exit status:
+  0  done, or what could not be posted was warned of
+  2  the command line cannot be meant as it stands, or this is not GitHub
+  5  with --on-post-error fail: something could not be posted
+
+What the report says changes nothing in it: `cargo test` is what fails.";
 
 const ACCEPT_STATUSES: &str = "\
 Exit status:
@@ -28,7 +48,7 @@ Unless every scenario that was named can be accepted, no file is touched.";
 /// Says what keeps growing, and keeps what was agreed to.
 ///
 /// `cargo test --test leaks` measures and decides. This tool joins what it
-/// found, and takes growth that is meant into the baselines.
+/// found, takes growth that is meant into the baselines, and says it on GitHub.
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, arg_required_else_help = true)]
 #[command(disable_help_subcommand = true)]
@@ -41,6 +61,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Report(ReportArgs),
     Accept(AcceptArgs),
+    Comment(CommentArgs),
+    Fetch(FetchArgs),
+    PruneImages(PruneArgs),
 }
 
 /// Shows what one run of the leak tests found, all scenarios together
@@ -158,6 +181,207 @@ pub(crate) struct ProjectArgs {
     /// The Cargo.toml of the project, in place of that of the current folder
     #[arg(long, value_name = "PATH")]
     pub(crate) manifest_path: Option<PathBuf>,
+}
+
+/// Says what a run found where a pull request is read: one comment, a check run,
+/// notes at the lines to blame, the job's summary
+///
+/// The comment is made when something needs a person, and kept up to date from
+/// then on. A report that is missing or cannot be read is said to be so; it never
+/// counts as "no leaks".
+#[derive(Debug, Args)]
+#[command(after_help = COMMENT_HELP)]
+pub(crate) struct CommentArgs {
+    /// Folders or files with reports; several are shown as one
+    #[arg(long, value_name = "DIR|FILE", required = true, num_args = 1..)]
+    pub(crate) report: Vec<PathBuf>,
+
+    /// The run to show, by its id, in place of the newest of each folder
+    #[arg(long, value_name = "ID")]
+    pub(crate) run: Option<String>,
+
+    /// The report was made by code that is not trusted, in another workflow run,
+    /// whose end started this one; its word never makes a check green
+    #[arg(long)]
+    pub(crate) untrusted: bool,
+
+    /// Prints what would be posted, and posts nothing; needs no token
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Tells several comments on one pull request apart
+    #[arg(long, value_name = "KEY", default_value = "default")]
+    pub(crate) key: Key,
+
+    /// When to make a comment; one that is there is kept up to date but for `never`
+    #[arg(long, value_enum, default_value_t = When::OnGrowth)]
+    pub(crate) when: When,
+
+    /// The check run's name; by default `plimsoll`, with the key where one is given
+    #[arg(long, value_name = "NAME", value_parser = check_name)]
+    pub(crate) check_name: Option<String>,
+
+    /// Where flame graphs are kept for the comment to show them
+    #[arg(long, value_enum, default_value_t = ImageHost::None)]
+    pub(crate) image: ImageHost,
+
+    /// Where the interactive report can be seen, for the comment to lead there
+    #[arg(long, value_name = "URL")]
+    pub(crate) artifact_url: Option<Url>,
+
+    /// The account that the token writes as, by which our comment is known
+    #[arg(long, value_name = "LOGIN", default_value = "github-actions[bot]")]
+    pub(crate) bot_login: String,
+
+    /// What becomes of this command where something cannot be posted
+    #[arg(long, value_enum, default_value_t = OnPostError::Warn)]
+    pub(crate) on_post_error: OnPostError,
+
+    /// Leaves that out
+    #[arg(long, value_enum, value_name = "PART")]
+    pub(crate) skip: Vec<Part>,
+
+    #[command(flatten)]
+    pub(crate) github: GitHubArgs,
+}
+
+/// Takes the report from the run that has ended, for `comment --untrusted`
+///
+/// In a workflow that `workflow_run` starts. The artifact NAME-ATTEMPT of that
+/// run is read, and checked: it has to be of this repository, of the pull
+/// request that the run is of, of its head and of that run. Without one that is,
+/// no file is written, and `comment` will say so.
+#[derive(Debug, Args)]
+pub(crate) struct FetchArgs {
+    /// The file to write, for `report` and `comment`
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// The artifact's name, without the attempt at its end
+    #[arg(long, value_name = "NAME", default_value = "plimsoll-report")]
+    pub(crate) artifact: String,
+
+    #[command(flatten)]
+    pub(crate) github: GitHubArgs,
+}
+
+/// Deletes the flame graphs of pull requests that are closed
+///
+/// Those that `comment --image branch` keeps, each on a branch of its own:
+/// plimsoll-images/pr-NUMBER/KEY. Needs `contents: write`.
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// Prints what would be deleted, and deletes nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) github: GitHubArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GitHubArgs {
+    /// The repository, in place of that of the workflow
+    #[arg(long, value_name = "OWNER/NAME")]
+    pub(crate) repo: Option<Repository>,
+
+    /// The pull request, in place of that of the event
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) pr: Option<u64>,
+
+    /// The commit that was measured, in place of that of the event
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) sha: Option<Sha>,
+
+    /// The longest to wait for GitHub's limits, in all
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = duration)]
+    pub(crate) max_wait: Duration,
+
+    /// The longest to wait for one answer
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// Also where nothing needs a person
+    Always,
+    /// Where something grows, or there is no result
+    OnGrowth,
+    /// No comment is made or changed
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImageHost {
+    /// As text alone
+    None,
+    /// On a branch without history, which needs `contents: write`
+    Branch,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnPostError {
+    /// It warns, and exits with 0
+    Warn,
+    /// It exits with 5
+    Fail,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// The job's summary page
+    Summary,
+    /// Notes that the runner reads from the output
+    Annotations,
+    /// The check run
+    Check,
+    /// The comment, and the flame graphs in it
+    Comment,
+}
+
+/// An address that can stand in a link as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Url(pub(crate) String);
+
+impl FromStr for Url {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?#&=%+,;@".contains(&byte);
+        match text.starts_with("https://") && text.len() <= 2_000 && text.bytes().all(allowed) {
+            true => Ok(Url(text.to_owned())),
+            false => Err("expected an address that begins with `https://`".to_owned()),
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = text.split_at(text.trim_end_matches(|c: char| c.is_alphabetic()).len());
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" | "" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => f64::NAN,
+    };
+    let seconds = number
+        .trim()
+        .parse::<f64>()
+        .map_or(f64::NAN, |n| n * seconds);
+    // A day is more than GitHub gives a job.
+    match (0.0..=86_400.0).contains(&seconds) {
+        true => Ok(Duration::from_secs_f64(seconds)),
+        false => Err("expected a time such as `30s`, `2m` or `500ms`, at most a day".to_owned()),
+    }
+}
+
+fn check_name(text: &str) -> Result<String, String> {
+    let plain = |c: char| !c.is_control();
+    match (1..=100).contains(&text.chars().count()) && text.chars().all(plain) {
+        true => Ok(text.to_owned()),
+        false => Err("expected 1 to 100 characters on one line".to_owned()),
+    }
 }
 
 fn scenario(name: &str) -> Result<String, String> {

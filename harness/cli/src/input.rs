@@ -1,5 +1,6 @@
 //! Where reports come from: folders, files, several of both.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use anyhow::{Context, bail};
 use plimsoll_core::report::Report;
 use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES};
 
+use crate::github::artifact::{self, Held};
 use crate::joined::json::JoinedError;
 use crate::joined::{self, Joined, Outcome, Scenario};
 use crate::out::Out;
@@ -33,6 +35,31 @@ impl Reader {
     }
 }
 
+/// A file that is no report; its code may be said in public.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    code: &'static str,
+    message: String,
+}
+
+impl Unread {
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
+    fn error(code: &'static str, message: String) -> anyhow::Error {
+        anyhow::Error::new(Unread { code, message })
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Unread {}
+
 /// Reads folders and files, and joins what they hold.
 pub(crate) fn read(
     paths: &[PathBuf],
@@ -51,18 +78,26 @@ pub(crate) fn read(
 }
 
 fn read_one(path: &Path, run: Option<&str>, reader: Reader, out: &Out) -> anyhow::Result<Joined> {
-    if path.is_dir() {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink());
+    if path.is_dir() && !(is_link && reader == Reader::Bot) {
         return read_dir(path, run, out);
     }
-    if !path.exists() {
+    if fs::symlink_metadata(path).is_err() {
         bail!(
             "no reports in {}: there is no such file or folder\n  \
              hint: measure first, with `cargo test --test leaks`",
             shown(path)
         );
     }
-    let bytes = read_capped(path)?;
-    parse(&bytes, reader).with_context(|| format!("{} cannot be read as a report", shown(path)))
+    let cannot = |code, why: &str| {
+        let message = format!("{} cannot be read as a report: {why}", shown(path));
+        Unread::error(code, message)
+    };
+    let bytes = match artifact::open(read_capped(path)?) {
+        Held::Report(bytes) => bytes,
+        Held::Not(code) => return Err(cannot(code, "it is an archive without one")),
+    };
+    parse(&bytes, reader).map_err(|err| cannot(err.code(), &err.to_string()))
 }
 
 fn read_dir(dir: &Path, run: Option<&str>, out: &Out) -> anyhow::Result<Joined> {
@@ -86,7 +121,8 @@ pub(crate) fn read_capped(path: &Path) -> anyhow::Result<Vec<u8>> {
     let failed = || format!("cannot read {}", shown(path));
     let kind = fs::symlink_metadata(path).with_context(failed)?.file_type();
     if !kind.is_file() {
-        bail!("{} is not a regular file", shown(path));
+        let message = format!("{} is not a regular file", shown(path));
+        return Err(Unread::error("not-a-file", message));
     }
     let file = File::open(path).with_context(failed)?;
     let mut bytes = Vec::new();

@@ -1,18 +1,25 @@
-//! The tool for the desk and the CI: joins reports, takes baselines over.
+//! The tool for the desk and the CI: joins reports, takes baselines over, says
+//! on GitHub what was found.
 //!
 //! Not a library: what is public is for the two binaries, `plimsoll` and
-//! `cargo-plimsoll`. Arguments are read in `args`, files in `reports` and
-//! `project`; each command has a module, and `out` is the one that prints.
+//! `cargo-plimsoll`. Arguments are read in `args`, files in `input`, `reports`
+//! and `project`; each command has a module, `render` makes pages and knows of
+//! no network, `github` talks to one and knows of no pages, and `out` is the one
+//! that prints.
 #![forbid(unsafe_code)]
 
 mod accept;
 mod args;
 mod atomic;
+mod comment;
 mod diff;
+mod fetch;
+mod github;
 mod input;
 mod joined;
 mod out;
 mod project;
+mod prune;
 mod render;
 mod report;
 mod reports;
@@ -64,6 +71,9 @@ fn run(cli: Cli, name: &str) -> ExitStatus {
     let done = match cli.command {
         Command::Report(args) => report::run(&args, &mut out),
         Command::Accept(args) => accept::run(&args, name, &mut out),
+        Command::Comment(args) => comment::run(&args, &mut out),
+        Command::Fetch(args) => fetch::run(&args, &mut out),
+        Command::PruneImages(args) => prune::run(&args, &mut out),
     };
     match done {
         Ok(()) => ExitStatus::Passed,

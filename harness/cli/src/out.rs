@@ -1,5 +1,9 @@
+use std::collections::hash_map::RandomState;
 use std::env;
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use crate::render::sink;
 
 /// Standard output and standard error.
 ///
@@ -9,6 +13,8 @@ pub(crate) struct Out {
     color: bool,
     error_color: bool,
     closed: bool,
+    /// Whether a runner of GitHub Actions reads all that is printed for commands.
+    runner: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +31,36 @@ impl Out {
             color: wants_color(io::stdout().is_terminal()),
             error_color: wants_color(io::stderr().is_terminal()),
             closed: false,
+            runner: false,
         }
+    }
+
+    /// From here on, nothing but [`command`](Self::command) prints what a runner
+    /// would obey.
+    pub(crate) fn on_runner(&mut self, runner: bool) {
+        self.runner = runner;
+    }
+
+    /// Prints a command for the runner, as it is.
+    pub(crate) fn command(&mut self, line: &str) -> io::Result<()> {
+        self.write(&format!("{line}\n"))
+    }
+
+    /// Prints text of others, of which a runner is told to obey nothing.
+    pub(crate) fn quote(&mut self, text: &str) -> io::Result<()> {
+        if !self.runner {
+            return self.write(text);
+        }
+        // Whoever wrote the text cannot have known the word that ends it.
+        let word = format!(
+            "{:016x}{:016x}",
+            RandomState::new().build_hasher().finish(),
+            RandomState::new().build_hasher().finish()
+        );
+        self.write(&format!(
+            "::stop-commands::{word}\n{}\n::{word}::\n",
+            sink::log(text).trim_end()
+        ))
     }
 
     /// Whether standard output is to have colours.
@@ -39,6 +74,13 @@ impl Out {
     }
 
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
+        match self.runner {
+            true => self.write(&sink::log(text)),
+            false => self.write(text),
+        }
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
         if self.closed {
             return Ok(());
         }
@@ -68,6 +110,10 @@ impl Out {
     }
 
     fn message(&self, paint: Paint, word: &str, message: &str) {
+        let message = match self.runner {
+            true => &sink::log(message),
+            false => message,
+        };
         let word = painted(self.error_color, paint, &format!("{word}:"));
         // Not `eprintln!`, which panics where standard error is closed.
         let _ = writeln!(io::stderr(), "{word} {message}");

@@ -15,6 +15,7 @@ use crate::out::safe;
 #[derive(Debug)]
 pub(crate) struct Project {
     target_dir: PathBuf,
+    workspace_root: PathBuf,
     /// Of each package of the workspace, by its name.
     manifest_dirs: BTreeMap<String, PathBuf>,
 }
@@ -46,6 +47,9 @@ impl Project {
         let target_dir = metadata["target_directory"]
             .as_str()
             .context("no target directory")?;
+        let workspace_root = metadata["workspace_root"]
+            .as_str()
+            .context("no workspace root")?;
         let mut manifest_dirs = BTreeMap::new();
         for package in metadata["packages"].as_array().context("no packages")? {
             let name = package["name"]
@@ -61,6 +65,7 @@ impl Project {
         }
         Ok(Project {
             target_dir: target_dir.into(),
+            workspace_root: workspace_root.into(),
             manifest_dirs,
         })
     }
@@ -75,6 +80,27 @@ impl Project {
         let manifest_dir = self.manifest_dirs.get(package)?;
         Some(layout::baselines_dir(manifest_dir, |path| path.exists()))
     }
+}
+
+/// The folder of the workspace in its repository, with slashes: `""` where it is
+/// the repository's root, or where there is no repository.
+///
+/// Files in a report are relative to the one, a pull request's to the other.
+pub(crate) fn prefix_in_repository() -> String {
+    let args = ProjectArgs {
+        manifest_path: None,
+    };
+    let Ok(project) = Project::find(&args) else {
+        return String::new();
+    };
+    let root = &project.workspace_root;
+    let repository = root.ancestors().find(|dir| dir.join(".git").exists());
+    let prefix = repository.and_then(|repository| root.strip_prefix(repository).ok());
+    let names = prefix.into_iter().flat_map(Path::components);
+    let names: Vec<_> = names
+        .map(|name| name.as_os_str().to_string_lossy().into_owned())
+        .collect();
+    names.join("/")
 }
 
 /// A path for people: from here, where it is below.

@@ -7,10 +7,13 @@ use plimsoll_core::report::text;
 
 use crate::args::{Format, ReportArgs};
 use crate::atomic;
+use crate::github::environment::Environment;
+use crate::github::event;
+use crate::github::target::{self, Known, Named};
 use crate::input::{self, Reader};
-use crate::joined::{self, Joined, NO_RESULT, Outcome, word};
+use crate::joined::{self, Joined, NO_RESULT, Outcome, Source, word};
 use crate::out::{Out, Paint, safe_line};
-use crate::project::Project;
+use crate::project::{self, Project};
 use crate::render::{self, Context};
 
 pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
@@ -18,7 +21,10 @@ pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
         [] => vec![default_dir(args)?],
         named => named.to_vec(),
     };
-    let joined = input::read(&paths, args.run.as_deref(), Reader::Desk, out)?;
+    let mut joined = input::read(&paths, args.run.as_deref(), Reader::Desk, out)?;
+    if joined.source.is_none() {
+        joined.source = source();
+    }
     let text = match args.format {
         Format::Text => as_text(&joined, out),
         Format::Markdown => render::markdown::comment(&joined, &Context::default()),
@@ -31,6 +37,19 @@ pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
     match &args.output {
         Some(path) => atomic::write(path, &text),
         None => Ok(out.print(&text)?),
+    }
+}
+
+/// What is measured, where a workflow's event says so.
+fn source() -> Option<Source> {
+    let environment = Environment::of_this_process();
+    if !environment.actions {
+        return None;
+    }
+    let event = event::read(&environment).ok()??;
+    match target::known(&Named::default(), &environment, Some(&event)).ok()? {
+        Known::Target(target) => Some(target.source(project::prefix_in_repository())),
+        Known::PullRequest { .. } => None,
     }
 }
 

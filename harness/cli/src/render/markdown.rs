@@ -84,10 +84,12 @@ pub(crate) enum NoResult {
     OtherRun,
     NoSource,
     Expired,
+    NotAnArchive,
+    Cancelled,
 }
 
 impl NoResult {
-    pub(crate) const ALL: [NoResult; 15] = [
+    pub(crate) const ALL: [NoResult; 17] = [
         NoResult::Missing,
         NoResult::NotAReport,
         NoResult::TooLong,
@@ -103,13 +105,21 @@ impl NoResult {
         NoResult::OtherRun,
         NoResult::NoSource,
         NoResult::Expired,
+        NoResult::NotAnArchive,
+        NoResult::Cancelled,
     ];
 
     /// The reason of that code, as [`JoinedError::code`] has it.
     ///
     /// [`JoinedError::code`]: crate::joined::json::JoinedError::code
-    pub(crate) fn from_code(code: &str) -> Option<NoResult> {
-        Self::ALL.into_iter().find(|reason| reason.code() == code)
+    pub(crate) fn of(code: &str) -> NoResult {
+        let known = Self::ALL.into_iter().find(|reason| reason.code() == code);
+        known.unwrap_or(NoResult::NotAReport)
+    }
+
+    /// In a few words, without formatting.
+    pub(crate) fn headline(self) -> String {
+        format!("No result ({})", self.code())
     }
 
     /// One word for it.
@@ -130,6 +140,8 @@ impl NoResult {
             NoResult::OtherRun => "other-run",
             NoResult::NoSource => "no-source",
             NoResult::Expired => "expired",
+            NoResult::NotAnArchive => "not-an-archive",
+            NoResult::Cancelled => "cancelled",
         }
     }
 
@@ -162,6 +174,8 @@ impl NoResult {
                  measures, with `plimsoll report --format json`."
             }
             NoResult::Expired => "The run's report is no longer kept. Run the measuring job again.",
+            NoResult::NotAnArchive => "The archive with the run's report is damaged.",
+            NoResult::Cancelled => "The run was cancelled, or took too long, and left no report.",
         }
     }
 }
@@ -169,6 +183,11 @@ impl NoResult {
 /// A comment on a pull request, at most 65,000 characters long.
 pub(crate) fn comment(joined: &Joined, context: &Context) -> String {
     View::new(joined, context).render(&COMMENT, marker(context))
+}
+
+/// The verdict in one line, without formatting or colour.
+pub(crate) fn headline(joined: &Joined) -> String {
+    headline::plain(joined)
 }
 
 /// The page of a job, at most 1 MiB long.
@@ -200,11 +219,7 @@ fn marker(context: &Context) -> Option<String> {
         is_key(&marker.key) && is_hex(&marker.sha),
         "whoever makes a marker checks what is in it"
     );
-    Some(format!(
-        "<!-- plimsoll:v1 key={} -->\n\
-         <!-- plimsoll:meta {{\"run\":{},\"attempt\":{},\"sha\":\"{}\"}} -->",
-        marker.key, marker.run, marker.attempt, marker.sha
-    ))
+    Some(format!("{}\n{}", marker.first_line(), marker.second_line()))
 }
 
 fn is_key(key: &str) -> bool {

@@ -9,7 +9,7 @@ pub(crate) mod html;
 pub(crate) mod junit;
 pub(crate) mod markdown;
 pub(crate) mod picture;
-mod plain;
+pub(crate) mod plain;
 pub(crate) mod sarif;
 pub(crate) mod sink;
 mod spark;
@@ -72,4 +72,19 @@ pub(crate) enum TouchedKind {
 pub(crate) struct Image {
     pub(crate) light: String,
     pub(crate) dark: String,
+}
+
+impl Marker {
+    /// The first line of a comment of ours.
+    pub(crate) fn first_line(&self) -> String {
+        format!("<!-- plimsoll:v1 key={} -->", self.key)
+    }
+
+    /// The second.
+    pub(crate) fn second_line(&self) -> String {
+        format!(
+            "<!-- plimsoll:meta {{\"run\":{},\"attempt\":{},\"sha\":\"{}\"}} -->",
+            self.run, self.attempt, self.sha
+        )
+    }
 }

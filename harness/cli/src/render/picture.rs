@@ -7,10 +7,6 @@ pub(crate) use plimsoll_core::report::flamegraph::Theme;
 /// Draws a scenario's growth for a page of that theme: 800 pixels wide, at most
 /// 1 MiB, without scripts. Absent where nothing grew or shrank, or where the
 /// names in it are too long for a picture.
-#[cfg_attr(
-    not(test),
-    allow(dead_code, reason = "the bot puts it on a branch, and is not here yet")
-)]
 pub(crate) fn svg(report: &Report, theme: Theme) -> Option<String> {
     flamegraph::render_image(report, theme).ok().flatten()
 }

@@ -8,7 +8,7 @@
 //! | HTML in markdown | [`html_code`], [`html_text`], [`html_attribute`] |
 //! | an address in either | [`url`] |
 //! | a runner's command | [`workflow_command_data`], [`workflow_command_property`] |
-//! | a runner's log | [`log_line`] |
+//! | a runner's log | [`log`] |
 //! | a field of an API that shows plain text | [`plain_line`] |
 //!
 //! GitHub makes links of `@user`, `#1`, `GH-1`, `owner/name#1`, commits and
@@ -202,11 +202,11 @@ pub(crate) fn workflow_command_property(text: &str, room: usize) -> String {
         .replace(',', "%2C")
 }
 
-/// A line of a log that a runner reads for commands: neither `::` at its start
-/// nor `##[` anywhere survives.
-pub(crate) fn log_line(text: &str, room: usize) -> String {
-    let text = crate::out::safe(text).replace('\n', "\\n");
-    no_command(&cut(&text, room))
+/// A log that a runner reads for commands: neither `::` at the start of a line
+/// nor `##[` anywhere in one survives.
+pub(crate) fn log(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(no_command).collect();
+    lines.join("\n")
 }
 
 fn no_command(line: &str) -> String {
@@ -216,6 +216,11 @@ fn no_command(line: &str) -> String {
         true => format!("{}: {}", &line[..start], &line[start + 1..]),
         false => line,
     }
+}
+
+/// Lines, for a place that shows text as it is.
+pub(crate) fn plain_text(text: &str, room: usize) -> String {
+    lines(text, room).join("\n")
 }
 
 /// One line, for a place that shows text as it is.

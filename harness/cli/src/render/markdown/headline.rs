@@ -6,7 +6,7 @@ use plimsoll_core::report::{CheckOutcome, Report};
 
 use super::words::{self, Sum};
 use super::{View, links};
-use crate::joined::{Outcome, Scenario};
+use crate::joined::{Joined, Outcome, Scenario};
 use crate::render::sink::code_span;
 
 /// Columns of somebody else's sentence.
@@ -14,20 +14,24 @@ const SENTENCE: usize = 200;
 
 /// The verdict in one line, with nothing of anybody else's in it.
 pub(super) fn verdict(view: &View<'_>) -> String {
-    let scenarios = &view.joined.scenarios;
-    let (icon, text) = match view.joined.verdict() {
-        Some(Verdict::Within | Verdict::Improved) if view.context.untrusted => {
-            ("⚪", green(scenarios))
-        }
-        Some(Verdict::Within | Verdict::Improved) => ("🟢", green(scenarios)),
-        Some(Verdict::Inconclusive) => ("🟡", not_green(scenarios)),
-        Some(Verdict::Regressed | Verdict::Failed | Verdict::Broken) => {
-            ("🔴", not_green(scenarios))
-        }
-        None if scenarios.is_empty() => ("⚪", "no result, no scenario was measured".to_owned()),
-        None => ("⚪", not_green(scenarios)),
+    let icon = match view.joined.verdict() {
+        Some(Verdict::Within | Verdict::Improved) if view.context.untrusted => "⚪",
+        Some(Verdict::Within | Verdict::Improved) => "🟢",
+        Some(Verdict::Inconclusive) => "🟡",
+        Some(Verdict::Regressed | Verdict::Failed | Verdict::Broken) => "🔴",
+        None => "⚪",
     };
-    format!("### {icon} Leak check: {text}")
+    format!("### {icon} Leak check: {}", plain(view.joined))
+}
+
+/// The verdict of all scenarios together.
+pub(super) fn plain(joined: &Joined) -> String {
+    let scenarios = &joined.scenarios;
+    match joined.verdict() {
+        Some(Verdict::Within | Verdict::Improved) => green(scenarios),
+        None if scenarios.is_empty() => "no result, no scenario was measured".to_owned(),
+        _ => not_green(scenarios),
+    }
 }
 
 fn green(scenarios: &[Scenario]) -> String {

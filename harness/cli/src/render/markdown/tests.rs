@@ -559,12 +559,12 @@ fn nothing_to_show() {
     <sub>plimsoll 0.1.0 · base `9f31c02` · head `2bc8970` · run 77, attempt 2</sub>
     "#);
     for reason in NoResult::ALL {
-        assert_eq!(NoResult::from_code(reason.code()), Some(reason));
+        assert_eq!(NoResult::of(reason.code()), reason);
         let text = no_result(&Context::default(), reason);
         assert!(text.starts_with("### ⚪ Leak check: no result\n"), "{text}");
         assert!(text.contains(reason.text()), "{text}");
     }
-    assert_eq!(NoResult::from_code("@someone"), None);
+    assert_eq!(NoResult::of("@someone"), NoResult::NotAReport);
 }
 
 #[test]

@@ -1,0 +1,649 @@
+//! `plimsoll comment`: one run's reports, where a pull request is read.
+//!
+//! The job's summary, notes at lines, a check run, one comment, pictures in it:
+//! in that order, each whatever became of those before it.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write;
+
+use anyhow::Context as _;
+use plimsoll_core::judge::Verdict;
+
+use crate::args::{CommentArgs, GitHubArgs, ImageHost, OnPostError, Part, When};
+use crate::github::annotations::{self, Annotation, Files};
+use crate::github::api::{Api, Mode, Patience};
+use crate::github::check::{CheckRun, Checked, Conclusion, MAX_ANNOTATIONS};
+use crate::github::environment::Environment;
+use crate::github::event::{self, Event};
+use crate::github::images::{self, Pictures};
+use crate::github::problem::Problem;
+use crate::github::sticky::{Posted, Sticky};
+use crate::github::target::{self, Known, Named, Nothing, Target};
+use crate::github::touched;
+use crate::input::{self, Reader, Unread};
+use crate::joined::Joined;
+use crate::out::{Out, safe_line};
+use crate::project;
+use crate::render::markdown::{self, NoResult};
+use crate::render::picture::{self, Theme};
+use crate::render::{Context, Image, Marker};
+use crate::status::Refused;
+
+/// What a job's summary page takes.
+const MAX_STEP_SUMMARY: u64 = 1024 * 1024;
+/// Pictures in one comment: as many as are open in it, at most.
+const MAX_PICTURES: usize = 5;
+const RECIPE: &str = "docs/ci.md, \"Pull requests from forks\"";
+
+/// What there is to say: a run's reports, or why there are none.
+type Outcome = Result<Joined, NoResult>;
+
+pub(crate) fn run(args: &CommentArgs, out: &mut Out) -> anyhow::Result<()> {
+    let environment = Environment::of_this_process();
+    out.on_runner(environment.actions);
+    let event = event::read(&environment)?;
+    let bot = if args.untrusted {
+        match untrusted(args, environment, event.as_ref(), out)? {
+            Some(bot) => bot,
+            None => return Ok(()),
+        }
+    } else {
+        trusted(args, environment, event.as_ref(), out)?
+    };
+    bot.post(out)
+}
+
+/// Everything that is posted, and where.
+struct Bot<'a> {
+    args: &'a CommentArgs,
+    environment: Environment,
+    api: Option<Api>,
+    target: Target,
+    outcome: Outcome,
+    context: Context,
+    /// The files of the pull request, where they could be asked for.
+    changed: Option<BTreeSet<String>>,
+    /// The folder of the workspace in the repository.
+    prefix: String,
+}
+
+/// In the job that measured, or one behind it, with a token of its own.
+fn trusted<'a>(
+    args: &'a CommentArgs,
+    mut environment: Environment,
+    event: Option<&Event>,
+    out: &Out,
+) -> anyhow::Result<Bot<'a>> {
+    let known = target::known(&named(&args.github), &environment, event)?;
+    let privileged = environment.event_name.as_deref() == Some("pull_request_target");
+    let mut api = None;
+    let target = match known {
+        Known::Target(target) => {
+            // A fork's token reads; every request would be refused.
+            if !target.fork || privileged {
+                api = connect(&args.github, args.dry_run, &mut environment)?;
+            }
+            *target
+        }
+        Known::PullRequest { repository, number } => {
+            let asked = connect(&args.github, args.dry_run, &mut environment)?
+                .with_context(|| no_token("to look the pull request up"))?;
+            let target = target::asked(repository, number, &environment, &asked)?;
+            api = Some(asked);
+            target
+        }
+    };
+    if api.is_none() && !environment.actions {
+        return Err(Refused::usage(no_token("to post anything")));
+    }
+    let mut outcome = read(args, out);
+    if let Ok(joined) = &mut outcome {
+        match &joined.source {
+            Some(source) => {
+                if let Some(code) = target.differs_from(source) {
+                    out.warning(&format!("the report is not of this run: {code}"));
+                    outcome = Err(NoResult::of(code));
+                }
+            }
+            None => joined.source = Some(target.source(project::prefix_in_repository())),
+        }
+    }
+    Ok(Bot::new(
+        args,
+        environment,
+        api,
+        target,
+        outcome,
+        privileged,
+        out,
+    ))
+}
+
+/// In a job that may write, started by the end of one that ran the pull
+/// request's code: nothing that code said is believed.
+fn untrusted<'a>(
+    args: &'a CommentArgs,
+    mut environment: Environment,
+    event: Option<&Event>,
+    out: &mut Out,
+) -> anyhow::Result<Option<Bot<'a>>> {
+    let Some(Event::WorkflowRun(run)) = event else {
+        return Err(Refused::usage(
+            "--untrusted is for a `workflow_run` event, which names the run that measured\n  \
+             hint: in the job that measures itself, leave it out",
+        ));
+    };
+    if let Some(dir) = args.report.iter().find(|path| path.is_dir()) {
+        return Err(Refused::usage(format!(
+            "--untrusted takes a file, which `plimsoll report --format json` wrote or \
+             `plimsoll fetch` has checked: {} is a folder",
+            project::shown(dir)
+        )));
+    }
+    let api = connect(&args.github, args.dry_run, &mut environment)?
+        .with_context(|| no_token("to find the pull request"))
+        .map_err(|err| Refused::usage(err.to_string()))?;
+    let found = target::of_workflow_run(run, &named(&args.github), &environment, &api)?;
+    let targets = match found {
+        Ok(targets) => targets,
+        Err(nothing) => {
+            out.note(&said(&nothing));
+            return Ok(None);
+        }
+    };
+    let outcome = read(args, out).map_err(|none| match (none, run.was_cut_short()) {
+        (NoResult::Missing, true) => NoResult::Cancelled,
+        (none, _) => none,
+    });
+    let (target, outcome) = choose(targets, outcome, out);
+    Ok(Some(Bot::new(
+        args,
+        environment,
+        Some(api),
+        target,
+        outcome,
+        true,
+        out,
+    )))
+}
+
+/// Of several pull requests with one head, that which the report is of.
+pub(crate) fn choose(mut targets: Vec<Target>, outcome: Outcome, out: &Out) -> (Target, Outcome) {
+    targets.sort_by_key(|target| target.pull_request);
+    let joined = match outcome {
+        Ok(joined) => joined,
+        Err(none) => return (targets.swap_remove(0), Err(none)),
+    };
+    let Some(source) = &joined.source else {
+        return (targets.swap_remove(0), Err(NoResult::of("no-source")));
+    };
+    let differs: Vec<Option<&'static str>> = targets
+        .iter()
+        .map(|target| target.differs_from(source))
+        .collect();
+    match differs.iter().position(Option::is_none) {
+        Some(index) => (targets.swap_remove(index), Ok(joined)),
+        None => {
+            let code = differs.first().copied().flatten().unwrap_or("other-run");
+            out.warning(&format!("the report is not of this run: {code}"));
+            (targets.swap_remove(0), Err(NoResult::of(code)))
+        }
+    }
+}
+
+pub(crate) fn said(nothing: &Nothing) -> String {
+    match nothing {
+        Nothing::OtherEvent(event) => format!(
+            "the run that ended was started by `{}`: only those of `pull_request` have a pull \
+             request to comment on",
+            safe_line(event)
+        ),
+        Nothing::MovedOn => "no open pull request ends with the commit that was measured: it was \
+                             closed, or has moved on and will be measured again"
+            .to_owned(),
+    }
+}
+
+pub(crate) fn named(args: &GitHubArgs) -> Named {
+    Named {
+        repository: args.repo.clone(),
+        pull_request: args.pr,
+        head: args.sha.clone(),
+    }
+}
+
+pub(crate) fn no_token(what: &str) -> String {
+    format!(
+        "GITHUB_TOKEN is needed {what}, and is not set\n  \
+         hint: in a workflow, give the step `env: {{ GITHUB_TOKEN: ${{{{ github.token }}}} }}`"
+    )
+}
+
+/// A connection, where there is a token; a dry run does without.
+pub(crate) fn connect(
+    args: &GitHubArgs,
+    dry_run: bool,
+    environment: &mut Environment,
+) -> anyhow::Result<Option<Api>> {
+    let token = environment.token.take();
+    if token.is_none() && !dry_run {
+        return Ok(None);
+    }
+    let base = environment
+        .api_url
+        .as_deref()
+        .unwrap_or("https://api.github.com");
+    let patience = Patience {
+        timeout: args.timeout,
+        max_wait: args.max_wait,
+    };
+    let mode = if dry_run { Mode::DryRun } else { Mode::Real };
+    Api::new(base, token, patience, mode)
+        .map(Some)
+        .map_err(|err| Refused::usage(format!("{err:#}")))
+}
+
+/// What is given as the report; that it cannot be read is something to say.
+fn read(args: &CommentArgs, out: &Out) -> Outcome {
+    match input::read(&args.report, args.run.as_deref(), Reader::Bot, out) {
+        Ok(joined) => Ok(joined),
+        Err(err) => {
+            out.warning(&format!("{err:#}"));
+            let code = err.downcast_ref::<Unread>().map_or("missing", Unread::code);
+            Err(NoResult::of(code))
+        }
+    }
+}
+
+impl<'a> Bot<'a> {
+    fn new(
+        args: &'a CommentArgs,
+        environment: Environment,
+        api: Option<Api>,
+        target: Target,
+        outcome: Outcome,
+        untrusted: bool,
+        out: &Out,
+    ) -> Self {
+        let prefix = match &outcome {
+            Ok(Joined {
+                source: Some(source),
+                ..
+            }) => source.prefix.clone(),
+            _ => String::new(),
+        };
+        let mut bot = Bot {
+            args,
+            context: Context {
+                marker: Some(Marker {
+                    key: args.key.as_str().to_owned(),
+                    run: target.run,
+                    attempt: target.attempt,
+                    sha: target.head.as_str().to_owned(),
+                }),
+                head: Some(target.head.as_str().to_owned()),
+                base: target.base.as_ref().map(|base| base.as_str().to_owned()),
+                job_url: target.job_url.clone(),
+                report_url: args.artifact_url.as_ref().map(|url| url.0.clone()),
+                untrusted,
+                ..Context::default()
+            },
+            environment,
+            api,
+            target,
+            outcome,
+            changed: None,
+            prefix,
+        };
+        bot.ask_for_changes(out);
+        bot
+    }
+
+    /// Which files the pull request changes: for notes, and for what it changes
+    /// of its own measure.
+    fn ask_for_changes(&mut self, out: &Out) {
+        let (Some(api), Some(_)) = (&self.api, self.target.pull_request) else {
+            return;
+        };
+        match target::changed_files(&self.target, api) {
+            Ok(files) => {
+                self.context.touched = touched::of(&files);
+                let removed = |status: &Option<String>| status.as_deref() == Some("removed");
+                let names = files.into_iter().filter(|file| !removed(&file.status));
+                self.changed = Some(names.map(|file| file.filename).collect());
+            }
+            Err(problem) => {
+                out.warning(&format!("the pull request's changed files: {problem}"));
+            }
+        }
+    }
+
+    fn post(mut self, out: &mut Out) -> anyhow::Result<()> {
+        let mut failed = Vec::new();
+        if self.wants(Part::Summary) {
+            self.summarize(out)
+                .unwrap_or_else(|err| out.warning(&format!("the job's summary: {err:#}")));
+        }
+        let annotations = self.annotations();
+        if self.wants(Part::Annotations) && self.environment.actions && !self.args.untrusted {
+            for line in annotations::commands(&annotations) {
+                out.command(&line)?;
+            }
+        }
+        if let Some(api) = &self.api {
+            if self.wants(Part::Check) {
+                self.check(api, &annotations, out, &mut failed)?;
+            }
+            if let Some(number) = self.target.pull_request
+                && self.wants(Part::Comment)
+            {
+                let posted = self.comment(api, number, out, &mut failed)?;
+                let shown = matches!(
+                    posted,
+                    Some(Posted::Created | Posted::Updated | Posted::Unchanged)
+                );
+                if shown && self.args.image == ImageHost::Branch {
+                    let images = self.publish(api, number, out, &mut failed);
+                    if !images.is_empty() {
+                        self.context.images = images.into_iter().collect();
+                        self.embed(api, number, out, &mut failed);
+                    }
+                }
+            }
+            print_calls(api, out)?;
+        } else if self.target.fork {
+            out.print(&format!(
+                "nothing posted: the pull request comes from a fork, whose token may not write \
+                 (see {RECIPE})\n"
+            ))?;
+        } else {
+            out.warning(&no_token("to post a check run and a comment"));
+            failed.push("no token");
+        }
+        match self.args.on_post_error {
+            OnPostError::Fail if !failed.is_empty() => {
+                anyhow::bail!("not everything could be posted: {}", failed.join(", "))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn wants(&self, part: Part) -> bool {
+        !self.args.skip.contains(&part)
+    }
+
+    /// The comment, without what makes it recognisable where nothing looks for it.
+    fn page(&self, marked: bool) -> String {
+        let mut context = self.context.clone();
+        if !marked {
+            context.marker = None;
+        }
+        match &self.outcome {
+            Ok(joined) => markdown::comment(joined, &context),
+            Err(none) => markdown::no_result(&context, *none),
+        }
+    }
+
+    fn summarize(&self, out: &mut Out) -> anyhow::Result<()> {
+        let mut context = self.context.clone();
+        context.marker = None;
+        let text = match &self.outcome {
+            Ok(joined) => markdown::summary(joined, &context),
+            Err(none) => markdown::no_result(&context, *none),
+        };
+        let Some(path) = &self.environment.step_summary else {
+            return Ok(());
+        };
+        if self.args.dry_run {
+            let length = text.len();
+            out.print(&format!("job summary: {length} bytes, not written\n"))?;
+            return Ok(());
+        }
+        // What is over the limit takes with it what stood there before.
+        let there = fs::metadata(path).map_or(0, |data| data.len());
+        let fits = |text: &str| there + (text.len() as u64) < MAX_STEP_SUMMARY;
+        let text = match fits(&text) {
+            true => text,
+            false => self.page(false),
+        };
+        anyhow::ensure!(fits(&text), "it has no room left");
+        let mut file = File::options().append(true).create(true).open(path)?;
+        file.write_all(format!("{text}\n").as_bytes())?;
+        Ok(())
+    }
+
+    /// For every scenario that needs a person, the worst first.
+    fn annotations(&self) -> Vec<Annotation> {
+        let Ok(joined) = &self.outcome else {
+            return Vec::new();
+        };
+        let files = match (&self.changed, &self.environment.workspace) {
+            (Some(changed), _) => Files::Changed(changed),
+            // What is checked out beside a privileged job is not what was measured.
+            (None, Some(root)) if !self.args.untrusted => Files::CheckedOut(root),
+            (None, _) => Files::None,
+        };
+        annotations::of(joined, &self.prefix, &files)
+    }
+
+    fn conclusion(&self) -> Conclusion {
+        let verdict = match &self.outcome {
+            Ok(joined) => joined.verdict(),
+            Err(_) => None,
+        };
+        match verdict {
+            // On the word of the code under review.
+            Some(Verdict::Within | Verdict::Improved) if self.context.untrusted => {
+                Conclusion::Neutral
+            }
+            Some(Verdict::Within | Verdict::Improved) => Conclusion::Success,
+            Some(Verdict::Regressed | Verdict::Failed | Verdict::Broken) => Conclusion::Failure,
+            Some(Verdict::Inconclusive) | None => Conclusion::Neutral,
+        }
+    }
+
+    fn check(
+        &self,
+        api: &Api,
+        annotations: &[Annotation],
+        out: &mut Out,
+        failed: &mut Vec<&'static str>,
+    ) -> anyhow::Result<()> {
+        let key = &self.args.key;
+        let name = match (&self.args.check_name, key.is_default()) {
+            (Some(name), _) => name.clone(),
+            (None, true) => "plimsoll".to_owned(),
+            (None, false) => format!("plimsoll ({})", key.as_str()),
+        };
+        let title = match &self.outcome {
+            Ok(joined) => markdown::headline(joined),
+            Err(none) => none.headline(),
+        };
+        let placed: Vec<Annotation> = annotations
+            .iter()
+            .filter(|annotation| annotation.place.is_some())
+            .take(MAX_ANNOTATIONS)
+            .cloned()
+            .collect();
+        let check = CheckRun {
+            api,
+            target: &self.target,
+            name: &name,
+            key: key.as_str(),
+            conclusion: self.conclusion(),
+            title: &title,
+            summary: &self.page(false),
+            annotations: &placed,
+        };
+        let done = match check.post() {
+            Ok(Checked::Created) => "made",
+            Ok(Checked::Updated) => "brought up to date",
+            Ok(Checked::Newer) => "left alone, it is of a newer run",
+            Ok(Checked::NoCommit) => {
+                out.warning(&format!(
+                    "no check run: GitHub does not know the commit {}, which a force-push may \
+                     have taken away",
+                    self.target.head
+                ));
+                return Ok(());
+            }
+            Err(problem) => {
+                self.complain("the check run", &problem, out);
+                failed.push("check run");
+                return Ok(());
+            }
+        };
+        if !self.args.dry_run {
+            out.print(&format!("check run: {done}, on {}\n", self.target.head))?;
+        }
+        Ok(())
+    }
+
+    fn sticky<'b>(&'b self, api: &'b Api, number: u64, marker: &'b Marker) -> Sticky<'b> {
+        Sticky {
+            api,
+            target: &self.target,
+            number,
+            marker,
+            bot_login: &self.args.bot_login,
+        }
+    }
+
+    fn comment(
+        &self,
+        api: &Api,
+        number: u64,
+        out: &mut Out,
+        failed: &mut Vec<&'static str>,
+    ) -> anyhow::Result<Option<Posted>> {
+        let Some(marker) = &self.context.marker else {
+            return Ok(None);
+        };
+        let green = match &self.outcome {
+            Ok(joined) => matches!(joined.verdict(), Some(Verdict::Within | Verdict::Improved)),
+            Err(_) => false,
+        };
+        let create = match self.args.when {
+            When::Never => return Ok(None),
+            When::Always => true,
+            When::OnGrowth => !green,
+        };
+        let posted = self
+            .sticky(api, number, marker)
+            .post(&self.page(true), create);
+        let place = format!("{}#{number}", self.target.repository);
+        match posted {
+            Ok(posted) => {
+                let done = match posted {
+                    Posted::Created => "made",
+                    Posted::Updated => "brought up to date",
+                    Posted::Unchanged => "says so already",
+                    Posted::NotNeeded => "none, as nothing needs a person (--when)",
+                    Posted::Newer => "left alone, it is of a newer run",
+                };
+                if !self.args.dry_run {
+                    out.print(&format!("comment: {done}, on {place}\n"))?;
+                }
+                Ok(Some(posted))
+            }
+            Err(problem) => {
+                self.complain("the comment", &problem, out);
+                failed.push("comment");
+                Ok(None)
+            }
+        }
+    }
+
+    /// The worst scenarios' flame graphs, by their place in the report.
+    fn publish(
+        &self,
+        api: &Api,
+        number: u64,
+        out: &Out,
+        failed: &mut Vec<&'static str>,
+    ) -> Vec<(usize, Image)> {
+        let Ok(joined) = &self.outcome else {
+            return Vec::new();
+        };
+        let mut worst: Vec<usize> = (0..joined.scenarios.len())
+            .filter(|&index| joined.scenarios[index].verdict() > Some(Verdict::Improved))
+            .collect();
+        worst.sort_by_key(|&index| std::cmp::Reverse(joined.scenarios[index].verdict()));
+        let mut places = Vec::new();
+        let mut pictures = Vec::new();
+        for index in worst {
+            let Some(report) = joined.scenarios[index].report() else {
+                continue;
+            };
+            if let (Some(light), Some(dark)) = (
+                picture::svg(report, Theme::Light),
+                picture::svg(report, Theme::Dark),
+            ) {
+                places.push(index);
+                pictures.push(Pictures { light, dark });
+            }
+            if pictures.len() == MAX_PICTURES {
+                break;
+            }
+        }
+        if pictures.is_empty() {
+            return Vec::new();
+        }
+        let server = target::server_url(&self.environment);
+        let key = &self.args.key;
+        match images::publish(api, &self.target, number, key, server, &pictures) {
+            Ok(images) => {
+                let placed = places.into_iter().zip(images);
+                placed
+                    .filter_map(|(place, image)| Some((place, image?)))
+                    .collect()
+            }
+            Err(problem) => {
+                self.complain("the flame graphs", &problem, out);
+                failed.push("flame graphs");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Shows the pictures in the comment that stands.
+    fn embed(&self, api: &Api, number: u64, out: &Out, failed: &mut Vec<&'static str>) {
+        let Some(marker) = &self.context.marker else {
+            return;
+        };
+        let posted = self
+            .sticky(api, number, marker)
+            .post(&self.page(true), false);
+        if let Err(problem) = posted {
+            self.complain("the flame graphs in the comment", &problem, out);
+            failed.push("flame graphs");
+        }
+    }
+
+    fn complain(&self, what: &str, problem: &Problem, out: &Out) {
+        let mut text = format!("{what} could not be posted: {problem}");
+        if matches!(problem, Problem::Forbidden { .. }) && self.target.fork {
+            text.push_str(&format!(
+                "\n  the pull request comes from a fork, whose token may not write: see {RECIPE}"
+            ));
+        }
+        out.warning(&text);
+    }
+}
+
+/// What a dry run would have written, to be read and not to be obeyed.
+pub(crate) fn print_calls(api: &Api, out: &mut Out) -> anyhow::Result<()> {
+    let mut text = String::new();
+    for call in api.calls() {
+        text.push_str(&format!("{} {}\n", call.method.as_str(), call.path));
+        if let Some(body) = &call.body {
+            let body = serde_json::to_string_pretty(body).context("a request's body")?;
+            text.push_str(&format!("{body}\n"));
+        }
+    }
+    if !text.is_empty() {
+        out.quote(&text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! `plimsoll fetch`: the report that another workflow's run has left.
+
+use crate::args::FetchArgs;
+use crate::comment::{choose, connect, named, no_token, said};
+use crate::github::artifact::{self, Held};
+use crate::github::environment::Environment;
+use crate::github::event::{self, Event};
+use crate::github::target;
+use crate::input::{self, Reader};
+use crate::joined;
+use crate::out::Out;
+use crate::render::markdown::NoResult;
+use crate::status::Refused;
+use crate::{atomic, project};
+
+pub(crate) fn run(args: &FetchArgs, out: &mut Out) -> anyhow::Result<()> {
+    let mut environment = Environment::of_this_process();
+    out.on_runner(environment.actions);
+    let Some(Event::WorkflowRun(run)) = event::read(&environment)? else {
+        return Err(Refused::usage(
+            "this is not a `workflow_run` event, which names the run whose report to fetch",
+        ));
+    };
+    let Some(api) = connect(&args.github, false, &mut environment)? else {
+        return Err(Refused::usage(no_token("to fetch a report")));
+    };
+    let targets = match target::of_workflow_run(&run, &named(&args.github), &environment, &api)? {
+        Ok(targets) => targets,
+        Err(nothing) => {
+            out.note(&said(&nothing));
+            return Ok(());
+        }
+    };
+    let held = artifact::fetch(&api, &targets[0], &args.artifact)
+        .map_err(|problem| anyhow::anyhow!("the report's artifact: {problem}"))?;
+    let outcome = match held {
+        Held::Not(code) => Err(NoResult::of(code)),
+        Held::Report(bytes) => input::parse(&bytes, Reader::Bot).map_err(|err| {
+            out.warning(&format!("the report cannot be read: {err}"));
+            NoResult::of(err.code())
+        }),
+    };
+    let (_, outcome) = choose(targets, outcome, out);
+    match outcome {
+        Ok(joined) => {
+            atomic::write(&args.output, &joined::json::to_string(&joined))?;
+            out.print(&format!("report: {}\n", project::shown(&args.output)))?;
+        }
+        Err(none) => out.warning(&format!("no report was fetched: {}", none.code())),
+    }
+    Ok(())
+}

@@ -1,0 +1,317 @@
+//! What is commented on: found from the command line, the event and the API,
+//! never from a report.
+
+use serde::Deserialize;
+
+use super::api::Api;
+use super::environment::Environment;
+use super::event::{Event, PullRequest, WorkflowRun};
+use super::names::{Repository, Sha};
+use super::problem::Problem;
+use crate::joined::Source;
+use crate::status::Refused;
+
+/// A commit of a repository, and the pull request that it is the last of.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) repository: Repository,
+    pub(crate) pull_request: Option<u64>,
+    /// Whether the pull request's commits are in another repository.
+    pub(crate) fork: bool,
+    pub(crate) head: Sha,
+    pub(crate) base: Option<Sha>,
+    /// What measured: the workflow run, and its attempt.
+    pub(crate) run: u64,
+    pub(crate) attempt: u64,
+    pub(crate) event: String,
+    /// Where the measuring run can be seen.
+    pub(crate) job_url: Option<String>,
+}
+
+/// What the command line says of it, over what the event does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Named {
+    pub(crate) repository: Option<Repository>,
+    pub(crate) pull_request: Option<u64>,
+    pub(crate) head: Option<Sha>,
+}
+
+/// What of a target can be known without asking GitHub.
+#[derive(Debug)]
+pub(crate) enum Known {
+    Target(Box<Target>),
+    /// A pull request whose head has to be asked for.
+    PullRequest {
+        repository: Repository,
+        number: u64,
+    },
+}
+
+/// Of the workflow's own event, or of what is named.
+pub(crate) fn known(
+    named: &Named,
+    environment: &Environment,
+    event: Option<&Event>,
+) -> anyhow::Result<Known> {
+    let repository = repository(named, environment)?;
+    if let (Some(number), None) = (named.pull_request, &named.head) {
+        let of_event = match event {
+            Some(Event::PullRequest(pull)) => pull.number == number,
+            _ => false,
+        };
+        if !of_event {
+            return Ok(Known::PullRequest { repository, number });
+        }
+    }
+    let (pull_request, fork, head, base) = match event {
+        Some(Event::PullRequest(pull)) => (
+            Some(pull.number),
+            pull.is_from_fork(),
+            Some(pull.head.sha.clone()),
+            Some(pull.base.sha.clone()),
+        ),
+        Some(Event::MergeGroup { head, base }) => (None, false, Some(head.clone()), base.clone()),
+        Some(Event::Other { head, base }) => (None, false, head.clone(), base.clone()),
+        Some(Event::WorkflowRun(_)) => {
+            return Err(Refused::usage(
+                "this is a `workflow_run`, which may write, after a workflow that ran a pull \
+                 request's code\n  hint: add --untrusted",
+            ));
+        }
+        None => (None, false, None, None),
+    };
+    let head = match (&named.head, head) {
+        (Some(named), _) => named.clone(),
+        (None, Some(head)) => sha("the event's head", &head)?,
+        (None, None) => {
+            return Err(Refused::usage(
+                "no commit to report on\n  \
+                 hint: name one with --sha, or a pull request with --pr",
+            ));
+        }
+    };
+    let (run, attempt) = (
+        environment.run_id.unwrap_or(0),
+        environment.run_attempt.unwrap_or(1),
+    );
+    let named_pull = named.pull_request.or(pull_request);
+    Ok(Known::Target(Box::new(Target {
+        job_url: (run > 0).then(|| run_url(environment, &repository, run, attempt)),
+        repository,
+        fork: fork && named_pull == pull_request,
+        pull_request: named_pull,
+        head,
+        // A branch's first push has none.
+        base: base.and_then(|base| base.parse().ok()),
+        run,
+        attempt,
+        event: environment.event_name.clone().unwrap_or_default(),
+    })))
+}
+
+pub(crate) fn repository(named: &Named, environment: &Environment) -> anyhow::Result<Repository> {
+    match (&named.repository, &environment.repository) {
+        (Some(named), _) => Ok(named.clone()),
+        (None, Some(text)) => text.parse().map_err(|err| {
+            Refused::usage(format!(
+                "GITHUB_REPOSITORY: {err}, found `{}`",
+                crate::out::safe_line(text)
+            ))
+        }),
+        (None, None) => Err(Refused::usage(
+            "this is not a GitHub Actions job, and no repository was named\n  \
+             needs: GITHUB_TOKEN in the environment, --repo OWNER/NAME, and --pr N or --sha COMMIT; \
+             for another GitHub than github.com, GITHUB_API_URL\n  \
+             hint: `plimsoll report --format markdown` prints the comment without posting it, and \
+             --dry-run what would be posted",
+        )),
+    }
+}
+
+/// Asks for what the command line left open.
+pub(crate) fn asked(
+    repository: Repository,
+    number: u64,
+    environment: &Environment,
+    api: &Api,
+) -> anyhow::Result<Target> {
+    let pull: PullRequest = api
+        .get(&format!("/repos/{repository}/pulls/{number}"))
+        .map_err(|problem| anyhow::anyhow!("pull request {number} of {repository}: {problem}"))?;
+    let run = environment.run_id.unwrap_or(0);
+    let attempt = environment.run_attempt.unwrap_or(1);
+    Ok(Target {
+        job_url: (run > 0).then(|| run_url(environment, &repository, run, attempt)),
+        repository,
+        pull_request: Some(number),
+        // Whoever names it has a token of their own.
+        fork: false,
+        head: sha("the pull request's head", &pull.head.sha)?,
+        base: pull.base.sha.parse().ok(),
+        run,
+        attempt,
+        event: environment.event_name.clone().unwrap_or_default(),
+    })
+}
+
+/// Why nothing is to be posted at all.
+#[derive(Debug)]
+pub(crate) enum Nothing {
+    /// The run was not a pull request's.
+    OtherEvent(String),
+    /// No open pull request has that head now.
+    MovedOn,
+}
+
+/// Of the workflow run that ended: the open pull requests that come from its
+/// branch, and have its commit as their last.
+///
+/// What the event itself lists is empty for a fork, and a commit does not lead
+/// to the pull requests of forks either.
+pub(crate) fn of_workflow_run(
+    run: &WorkflowRun,
+    named: &Named,
+    environment: &Environment,
+    api: &Api,
+) -> anyhow::Result<Result<Vec<Target>, Nothing>> {
+    let repository = repository(named, environment)?;
+    if run.event != "pull_request" {
+        return Ok(Err(Nothing::OtherEvent(run.event.clone())));
+    }
+    let (Some(from), Some(branch)) = (&run.head_repository, &run.head_branch) else {
+        return Ok(Err(Nothing::MovedOn));
+    };
+    let from_name: Repository = from
+        .full_name
+        .parse()
+        .map_err(|err| Refused::usage(format!("the event's head repository: {err}")))?;
+    let head = sha("the event's head", &run.head_sha)?;
+    let query = format!(
+        "/repos/{repository}/pulls?state=open&head={}&per_page=100",
+        percent_encoded(&format!("{}:{branch}", from_name.owner()))
+    );
+    let pulls: Vec<PullRequest> = api
+        .list(&query)
+        .map_err(|problem| anyhow::anyhow!("the pull requests of that branch: {problem}"))?;
+    let of_run = pulls.into_iter().filter(|pull| {
+        pull.head.sha == head.as_str()
+            && pull
+                .head
+                .repo
+                .as_ref()
+                .is_some_and(|repo| repo.id == from.id)
+            && named
+                .pull_request
+                .is_none_or(|number| number == pull.number)
+    });
+    let targets: Vec<Target> = of_run
+        .map(|pull| Target {
+            repository: repository.clone(),
+            pull_request: Some(pull.number),
+            fork: pull.is_from_fork(),
+            head: head.clone(),
+            base: pull.base.sha.parse().ok(),
+            run: run.id,
+            attempt: run.run_attempt,
+            event: run.event.clone(),
+            job_url: Some(run_url(environment, &repository, run.id, run.run_attempt)),
+        })
+        .collect();
+    Ok(match targets.is_empty() {
+        true => Err(Nothing::MovedOn),
+        false => Ok(targets),
+    })
+}
+
+fn sha(what: &str, text: &str) -> anyhow::Result<Sha> {
+    text.parse().map_err(|err| {
+        Refused::usage(format!(
+            "{what}: {err}, found `{}`",
+            crate::out::safe_line(text)
+        ))
+    })
+}
+
+fn run_url(environment: &Environment, repository: &Repository, run: u64, attempt: u64) -> String {
+    let server = server_url(environment);
+    format!("{server}/{repository}/actions/runs/{run}/attempts/{attempt}")
+}
+
+/// Where people see what the API is of: without a slash at its end.
+pub(crate) fn server_url(environment: &Environment) -> &str {
+    let url = environment.server_url.as_deref();
+    let plain = |url: &&str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:/[]_".contains(&byte);
+        (url.starts_with("https://") || url.starts_with("http://")) && url.bytes().all(allowed)
+    };
+    url.filter(plain)
+        .unwrap_or("https://github.com")
+        .trim_end_matches('/')
+}
+
+/// A value in the query of an address.
+pub(crate) fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            other => encoded.push_str(&format!("%{other:02X}")),
+        }
+    }
+    encoded
+}
+
+impl Target {
+    /// What a report that is passed on says of where it comes from.
+    pub(crate) fn source(&self, prefix: String) -> Source {
+        Source {
+            repository: self.repository.as_str().to_owned(),
+            event: self.event.clone(),
+            run: self.run,
+            attempt: self.attempt,
+            pull_request: self.pull_request,
+            head: self.head.as_str().to_owned(),
+            base: self.base.as_ref().map(|base| base.as_str().to_owned()),
+            prefix,
+        }
+    }
+
+    /// Whether a report is of this: the first thing that is not, by its code.
+    pub(crate) fn differs_from(&self, source: &Source) -> Option<&'static str> {
+        if source.repository != self.repository.as_str() {
+            Some("other-repository")
+        } else if source.pull_request != self.pull_request {
+            Some("other-pull-request")
+        } else if source.head != self.head.as_str() {
+            Some("other-head")
+        // A job that was not run again left its report in an earlier attempt.
+        } else if source.run != self.run || source.attempt > self.attempt {
+            Some("other-run")
+        } else {
+            None
+        }
+    }
+}
+
+/// One file that a pull request changes.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct ChangedFile {
+    pub(crate) filename: String,
+    #[serde(default)]
+    pub(crate) previous_filename: Option<String>,
+    #[serde(default)]
+    pub(crate) status: Option<String>,
+}
+
+/// Every file that the target's pull request changes; none without one.
+pub(crate) fn changed_files(target: &Target, api: &Api) -> Result<Vec<ChangedFile>, Problem> {
+    match target.pull_request {
+        None => Ok(Vec::new()),
+        Some(number) => api.list(&format!(
+            "/repos/{}/pulls/{number}/files?per_page=100",
+            target.repository
+        )),
+    }
+}

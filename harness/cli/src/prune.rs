@@ -1,0 +1,33 @@
+//! `plimsoll prune-images`: takes away the pictures of closed pull requests.
+
+use crate::args::PruneArgs;
+use crate::comment::{connect, no_token, print_calls};
+use crate::github::environment::Environment;
+use crate::github::images;
+use crate::out::Out;
+use crate::status::Refused;
+
+pub(crate) fn run(args: &PruneArgs, out: &mut Out) -> anyhow::Result<()> {
+    let mut environment = Environment::of_this_process();
+    out.on_runner(environment.actions);
+    let repository =
+        crate::github::target::repository(&crate::comment::named(&args.github), &environment)?;
+    if environment.token.is_none() {
+        return Err(Refused::usage(no_token("to list and delete branches")));
+    }
+    let Some(api) = connect(&args.github, args.dry_run, &mut environment)? else {
+        return Err(Refused::usage(no_token("to list and delete branches")));
+    };
+    let (deleted, left) = images::prune(&api, &repository)
+        .map_err(|problem| anyhow::anyhow!("the branches of pictures: {problem}"))?;
+    print_calls(&api, out)?;
+    let done = if args.dry_run {
+        "would be deleted"
+    } else {
+        "deleted"
+    };
+    out.print(&format!(
+        "branches of pictures: {deleted} {done}, {left} of open pull requests\n"
+    ))?;
+    Ok(())
+}

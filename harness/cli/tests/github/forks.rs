@@ -1,0 +1,389 @@
+//! Pull requests from forks: what their own job may, and what the second one
+//! believes.
+
+use serde_json::{Value, json};
+
+use crate::job::{Job, green, head, red};
+use crate::server::events;
+use crate::server::fault::{Fault, Matcher};
+use crate::server::state::{Artifact, ChangedFile, zip_of};
+
+#[test]
+fn a_forks_own_job_says_it_where_it_may() {
+    let mut job = Job::new();
+    job.leave(&red());
+    let event = {
+        let mut state = job.server.state();
+        let fork = state.repository.forked("mallory");
+        state.with_pull(8, fork, "topic");
+        state.without(&["pull_requests=write", "checks=write"]);
+        events::pull_request(&state, 8, "opened")
+    };
+    job.event("pull_request", &event);
+    let ran = job.comment(&["--on-post-error", "fail"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(ran.stdout.contains("comes from a fork"), "{ran}");
+    assert!(ran.stdout.contains("docs/ci.md"), "{ran}");
+    assert!(ran.stdout.contains("::error "), "{ran}");
+    assert!(job.summary().contains("keep"));
+    assert_eq!(job.log(), [""; 0]);
+}
+
+#[test]
+fn a_deleted_fork_is_a_fork() {
+    let mut job = Job::new();
+    job.leave(&red());
+    let event = {
+        let mut state = job.server.state();
+        state.pull(7).head.repository = None;
+        events::pull_request(&state, 7, "synchronize")
+    };
+    job.event("pull_request", &event);
+    let ran = job.comment(&[]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(ran.stdout.contains("comes from a fork"), "{ran}");
+    assert_eq!(job.log(), [""; 0]);
+}
+
+/// A fork's report as its job left it: as an artifact, and fetched from there.
+struct Second {
+    job: Job,
+    run: u64,
+}
+
+impl Second {
+    fn new(reports: &[plimsoll_core::report::Report]) -> Self {
+        let (job, run) = Job::after_fork();
+        let text = job.passed_on(reports, run, 8);
+        let zip = zip_of(&[("report.json", text.as_bytes())]);
+        job.server
+            .state()
+            .add_artifact(run, "plimsoll-report-1", zip);
+        Second { job, run }
+    }
+
+    /// Both steps, as the workflow has them.
+    fn both(&self) -> crate::project::Ran {
+        let ran = self.job.run(&["fetch", "--output", "report.json"]);
+        assert_eq!(ran.status, Some(0), "{ran}");
+        let mut all = self.job.run(&[
+            "comment",
+            "--untrusted",
+            "--report",
+            "report.json",
+            "--timeout",
+            "2s",
+        ]);
+        assert_eq!(all.status, Some(0), "{all}");
+        all.stderr = ran.stderr + &all.stderr;
+        all
+    }
+
+    fn body(&self) -> String {
+        self.job.the_comment().body
+    }
+
+    fn conclusion(&self) -> String {
+        let state = self.job.server.state();
+        let check = state.checks.values().next_back().unwrap();
+        assert_eq!(check.head_sha, head(&state, 8));
+        check.conclusion.clone().unwrap()
+    }
+
+    /// Changes the report in the artifact.
+    fn forge(&self, change: impl Fn(&mut Value)) {
+        let mut report: Value =
+            serde_json::from_str(&self.job.passed_on(&green(), self.run, 8)).unwrap();
+        change(&mut report);
+        let zip = zip_of(&[("report.json", report.to_string().as_bytes())]);
+        self.hold(zip);
+    }
+
+    /// Replaces what the artifact holds.
+    fn hold(&self, bytes: Vec<u8>) {
+        let mut state = self.job.server.state();
+        let artifact: &mut Artifact = state.artifacts.values_mut().next().unwrap();
+        artifact.bytes = bytes;
+    }
+}
+
+#[test]
+fn growth_in_a_fork_is_commented_on() {
+    let second = Second::new(&red());
+    let ran = second.both();
+    let body = second.body();
+    assert!(body.contains("keeps growing"), "{body}");
+    assert!(
+        body.contains("Measured by this pull request's own code"),
+        "{body}"
+    );
+    assert!(body.contains(&format!("\"run\":{}", second.run)), "{body}");
+    assert_eq!(second.job.ours()[0].issue, 8);
+    assert_eq!(second.conclusion(), "failure");
+    // The token stays where it belongs.
+    let storage = second.job.server.storage_requests();
+    assert_eq!(storage.len(), 1);
+    assert_eq!(storage[0].header("authorization"), None);
+    // Another workflow's log is no place for notes at lines.
+    assert!(!ran.stdout.contains("::error"), "{ran}");
+}
+
+#[test]
+fn no_growth_in_a_fork_is_its_own_word() {
+    let second = Second::new(&green());
+    second.both();
+    assert_eq!(second.conclusion(), "neutral");
+    assert_eq!(second.job.ours(), []);
+}
+
+#[test]
+fn what_it_changes_of_its_own_measure_is_listed() {
+    let second = Second::new(&red());
+    second.job.server.state().pull(8).files = vec![
+        ChangedFile::modified("src/lib.rs"),
+        ChangedFile::modified("baselines/http++echo.toml"),
+        ChangedFile::modified(".github/workflows/leaks.yml"),
+        ChangedFile::modified("plimsoll.toml"),
+        ChangedFile::renamed("tests/leaks.rs", "old/leaks.txt"),
+    ];
+    second.both();
+    let body = second.body();
+    for path in [
+        "baselines/http++echo.toml",
+        ".github/workflows/leaks.yml",
+        "plimsoll.toml",
+        "tests/leaks.rs",
+    ] {
+        assert!(body.contains(path), "{path}: {body}");
+    }
+}
+
+/// A report that is not of this run is not posted, and leaves no green check.
+#[track_caller]
+fn refused(second: &Second, code: &str) {
+    let ran = second.both();
+    assert!(ran.stderr.contains(code), "expected `{code}`: {ran}");
+    assert!(!second.job.project.exists("report.json"), "{ran}");
+    let body = second.body();
+    assert!(body.contains("o result"), "{body}");
+    assert!(!body.contains("lru_churn"), "{body}");
+    assert_eq!(second.conclusion(), "neutral");
+}
+
+#[test]
+fn a_report_of_something_else_is_not_posted() {
+    for (code, key, value) in [
+        ("other-repository", "repository", json!("octo/other")),
+        ("other-pull-request", "pull_request", json!(7)),
+        ("other-pull-request", "pull_request", json!(null)),
+        ("other-head", "head", json!("a".repeat(40))),
+        ("other-run", "run", json!(1)),
+        ("other-run", "attempt", json!(2)),
+    ] {
+        let second = Second::new(&green());
+        second.forge(|report| report["source"][key] = value.clone());
+        refused(&second, code);
+    }
+    let second = Second::new(&green());
+    second.forge(|report| report["source"] = Value::Null);
+    refused(&second, "no-source");
+}
+
+#[test]
+fn a_report_that_was_not_fetched_is_checked_all_the_same() {
+    let second = Second::new(&green());
+    let report = second.job.passed_on(&green(), second.run, 8);
+    let forged = report.replace("octo/demo", "octo/other");
+    second.job.project.write("forged.json", &forged);
+    let ran = second
+        .job
+        .run(&["comment", "--untrusted", "--report", "forged.json"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(second.body().contains("o result"), "{}", second.body());
+}
+
+#[test]
+fn a_head_that_has_moved_on_is_left_alone() {
+    let second = Second::new(&red());
+    second.job.server.state().pull(8).head.sha = "b".repeat(40);
+    let ran = second.both();
+    assert!(ran.stderr.contains("moved on"), "{ran}");
+    assert_eq!(second.job.ours(), []);
+    assert!(second.job.server.state().checks.is_empty());
+
+    let second = Second::new(&red());
+    second.job.server.state().pull(8).open = false;
+    second.both();
+    assert_eq!(second.job.ours(), []);
+}
+
+#[test]
+fn a_branch_of_that_name_in_another_fork_is_another() {
+    // The event's owner, with a second fork: same owner and branch, not the same
+    // repository.
+    let second = Second::new(&red());
+    {
+        let mut state = second.job.server.state();
+        let head = &mut state.pull(8).head;
+        if let Some(repository) = &mut head.repository {
+            repository.id += 1;
+        }
+    }
+    let ran = second.both();
+    assert!(ran.stderr.contains("moved on"), "{ran}");
+    assert_eq!(second.job.ours(), []);
+}
+
+#[test]
+fn a_run_that_no_pull_request_started() {
+    let mut second = Second::new(&red());
+    let event = {
+        let mut state = second.job.server.state();
+        let run = state.runs.get_mut(&second.run).unwrap();
+        run.event = "push".to_owned();
+        events::workflow_run(&state, second.run, "completed")
+    };
+    second.job.event("workflow_run", &event);
+    let ran = second.both();
+    assert!(ran.stderr.contains("started by `push`"), "{ran}");
+    assert_eq!(second.job.log(), [""; 0]);
+}
+
+#[test]
+fn untrusted_and_workflow_run_go_together() {
+    let job = Job::new();
+    job.leave(&red());
+    let ran = job.comment(&["--untrusted"]);
+    assert_eq!(ran.status, Some(2), "{ran}");
+    let second = Second::new(&red());
+    second.job.leave(&red());
+    let ran = second.job.comment(&[]);
+    assert_eq!(ran.status, Some(2), "{ran}");
+    assert!(ran.stderr.contains("add --untrusted"), "{ran}");
+    // A folder has been unpacked by somebody.
+    let ran = second.job.comment(&["--untrusted"]);
+    assert_eq!(ran.status, Some(2), "{ran}");
+    assert_eq!(second.job.log(), [""; 0]);
+}
+
+#[test]
+fn the_artifact_of_the_newest_attempt() {
+    let mut second = Second::new(&red());
+    let event = {
+        let mut state = second.job.server.state();
+        state.runs.get_mut(&second.run).unwrap().attempt = 3;
+        events::workflow_run(&state, second.run, "completed")
+    };
+    second.job.event("workflow_run", &event);
+    let mut text: Value =
+        serde_json::from_str(&second.job.passed_on(&red(), second.run, 8)).unwrap();
+    text["source"]["attempt"] = json!(2);
+    let zip = zip_of(&[("report.json", text.to_string().as_bytes())]);
+    {
+        let mut state = second.job.server.state();
+        state.add_artifact(second.run, "plimsoll-report-2", zip);
+        // Of an attempt that has not been, of another run, and of no attempt.
+        for name in ["plimsoll-report-9", "plimsoll-report", "plimsoll-report-2x"] {
+            state.add_artifact(second.run, name, b"nothing".to_vec());
+        }
+        state.add_artifact(second.run + 1, "plimsoll-report-3", b"nothing".to_vec());
+    }
+    second.both();
+    let body = second.body();
+    assert!(body.contains("keeps growing"), "{body}");
+    assert!(body.contains("\"attempt\":3"), "{body}");
+}
+
+#[test]
+fn an_artifact_that_holds_no_report() {
+    let second = Second::new(&red());
+    second.hold(zip_of(&[("other.json", b"{}")]));
+    refused(&second, "missing");
+    let second = Second::new(&red());
+    second.hold(zip_of(&[
+        ("../report.json", b"{}"),
+        ("a/report.json", b"{}"),
+    ]));
+    refused(&second, "missing");
+    let second = Second::new(&red());
+    second.hold(b"PK\x03\x04 and no archive".to_vec());
+    refused(&second, "not-an-archive");
+    let second = Second::new(&red());
+    second.hold(zip_of(&[("report.json", b"no json")]));
+    refused(&second, "not-a-report");
+    let second = Second::new(&red());
+    second.job.server.state().artifacts.clear();
+    refused(&second, "missing");
+    let second = Second::new(&red());
+    for artifact in second.job.server.state().artifacts.values_mut() {
+        artifact.expired = true;
+    }
+    refused(&second, "expired");
+}
+
+#[test]
+fn an_artifact_that_is_not_archived() {
+    let second = Second::new(&red());
+    let text = second.job.passed_on(&red(), second.run, 8);
+    second.hold(text.into_bytes());
+    second.both();
+    assert!(second.body().contains("keeps growing"));
+}
+
+#[test]
+fn a_bomb_is_read_no_further_than_a_report_may_be() {
+    // 64 MB of zeros in some 64 KB.
+    let second = Second::new(&red());
+    second.hold(zip_of(&[("report.json", &vec![0; 64 << 20])]));
+    refused(&second, "too-long");
+    let second = Second::new(&red());
+    second.hold(vec![b' '; 12 << 20]);
+    refused(&second, "too-long");
+}
+
+#[test]
+fn storage_that_fails_is_asked_again() {
+    let second = Second::new(&red());
+    let at = Matcher::new("GET", "/storage/");
+    second.job.server.fault(at, Fault::status(503));
+    second.both();
+    assert!(second.body().contains("keeps growing"));
+}
+
+#[test]
+fn a_link_in_place_of_the_report() {
+    let second = Second::new(&green());
+    second.job.project.write("secret.json", "{\"password\": 1}");
+    let link = second.job.project.path("link.json");
+    std::os::unix::fs::symlink(second.job.project.path("secret.json"), link).unwrap();
+    let ran = second
+        .job
+        .run(&["comment", "--untrusted", "--report", "link.json"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(!ran.to_string().contains("password"), "{ran}");
+    assert!(second.body().contains("o result"), "{}", second.body());
+    assert!(second.body().contains("not-a-file"), "{}", second.body());
+}
+
+#[test]
+fn a_missing_permission_in_the_second_job() {
+    let second = Second::new(&red());
+    second.job.server.state().without(&["pull_requests=write"]);
+    let ran = second.both();
+    assert!(ran.stderr.contains("pull_requests=write"), "{ran}");
+    assert_eq!(second.conclusion(), "failure");
+}
+
+#[test]
+fn the_report_names_one_of_two_pull_requests() {
+    // The same branch to two bases: one head, two pull requests.
+    let second = Second::new(&red());
+    {
+        let mut state = second.job.server.state();
+        let mut other = state.pulls[&8].clone();
+        other.number = 6;
+        state.pulls.insert(6, other);
+    }
+    second.both();
+    assert_eq!(second.job.the_comment().issue, 8);
+}

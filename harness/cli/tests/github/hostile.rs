@@ -1,0 +1,167 @@
+//! Reports that were written to do harm, through the whole bot. What each output
+//! makes of each text is tested beside it; here, what is posted and printed.
+
+use plimsoll_core::judge::Verdict;
+use serde_json::{Value, json};
+
+use crate::job::{Job, green, red};
+use crate::project::Ran;
+
+/// Posts a file as the report of the pull request's own job.
+fn posted(text: &str) -> (Job, Ran) {
+    let job = Job::new();
+    job.project.write("report.json", text);
+    let ran = job.run(&["comment", "--report", "report.json"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    (job, ran)
+}
+
+fn joined() -> Value {
+    let job = Job::new();
+    let mut joined: Value =
+        serde_json::from_str(&job.passed_on(&red(), crate::job::RUN, 7)).unwrap();
+    joined["source"] = Value::Null;
+    joined
+}
+
+/// Refused with that code, in fixed words; the check is neutral.
+#[track_caller]
+fn refused(text: &str, code: &str) {
+    let (job, ran) = posted(text);
+    let body = job.the_comment().body;
+    assert!(body.contains(code), "expected `{code}`: {body}\n{ran}");
+    assert!(body.contains("o result"), "{body}");
+    assert!(!body.contains("PWNED"), "{body}");
+    let state = job.server.state();
+    let check = state.checks.values().next().unwrap();
+    assert_eq!(check.conclusion.as_deref(), Some("neutral"));
+}
+
+#[test]
+fn what_is_no_report() {
+    refused("", "not-a-report");
+    refused("PWNED", "not-a-report");
+    refused("{\"version\": 1, \"runs\": [\"PWNED\"", "not-a-report");
+    refused("{\"version\": 2, \"runs\": [\"PWNED\"]}", "newer-format");
+    refused("{\"version\": 0, \"runs\": []}", "not-consistent");
+    refused(
+        &format!("{}1{}", "[".repeat(40), "]".repeat(40)),
+        "too-deep",
+    );
+    refused(&"[".repeat(200_000), "too-deep");
+    refused(&"\0".repeat(9 << 20), "too-long");
+    refused(&format!("\"{}\"", "x".repeat(9 << 20)), "too-long");
+}
+
+#[test]
+fn what_goes_past_a_limit() {
+    let of = |change: fn(&mut Value)| {
+        let mut report = joined();
+        change(&mut report);
+        report.to_string()
+    };
+    let long = of(|report| report["scenarios"][0]["platform"] = json!("x".repeat(513)));
+    refused(&long, "too-much");
+    let frames = of(|report| {
+        let names = vec![json!("PWNED"); 10_001];
+        report["scenarios"][1]["report"]["findings"][0]["subject"]["frames"] = json!(names);
+    });
+    refused(&frames, "not-");
+    let extra = of(|report| report["PWNED"] = json!(1));
+    refused(&extra, "not-a-report");
+    let missing = of(|report| {
+        report.as_object_mut().unwrap().remove("source");
+    });
+    refused(&missing, "not-a-report");
+    let lie = of(|report| report["verdict"] = json!("within"));
+    refused(&lie, "not-consistent");
+    for number in ["NaN", "1e999", "-Infinity"] {
+        let text = of(|report| {
+            report["scenarios"][0]["report"]["threshold"]["iterations"] = json!(77_777);
+        });
+        let text = text.replace("77777", number);
+        refused(&text, "not-a-report");
+    }
+    let huge = of(|_| {}).replacen("\"bytes\":48.0", "\"bytes\":1e300", 1);
+    refused(&huge, "out-of-range");
+}
+
+#[test]
+fn a_thousand_scenarios_and_one_more() {
+    let of = |count: usize| {
+        let mut report = joined();
+        let one = json!({
+            "package": "demo", "target": "leaks", "scenario": "", "platform": null,
+            "verdict": "no result", "problem": "PWNED".repeat(100), "report": null,
+        });
+        let scenarios: Vec<Value> = (0..count)
+            .map(|index| {
+                let mut one = one.clone();
+                one["scenario"] = json!(format!("{index}{}", "n".repeat(500)));
+                one
+            })
+            .collect();
+        report["scenarios"] = json!(scenarios);
+        report["verdict"] = json!("no result");
+        report.to_string()
+    };
+    let (job, _) = posted(&of(1_000));
+    let body = job.the_comment().body;
+    assert!(body.encode_utf16().count() <= 65_000);
+    assert!(body.contains("1,000"), "{}", &body[..1_000]);
+    refused(&of(1_001), "too-much");
+}
+
+#[test]
+fn nothing_that_is_printed_is_a_command() {
+    let evil = "x\n::error::PWNED\n::set-output name=a::b\n##[error]PWNED\r\n::add-mask::x";
+    let mut reports = red();
+    reports[0].findings[0].frames[0].function = evil.to_owned();
+    reports[0].findings[0].frames[0].file = Some(format!("src/lib.rs,line=1::{evil}"));
+    reports[0].notes.push(evil.to_owned());
+    reports[1].verdict = Verdict::Failed;
+    reports[1].failure = Some(plimsoll_core::report::Failure {
+        what: evil.to_owned(),
+        iteration: None,
+        output: evil.to_owned(),
+    });
+    let job = Job::new();
+    job.leave(&reports);
+    // `run` holds every line that is printed against what a runner would obey.
+    for more in [&[][..], &["--dry-run"], &["--skip", "check"]] {
+        let ran = job.comment(more);
+        assert_eq!(ran.status, Some(0), "{ran}");
+        for line in ran.stderr.lines() {
+            assert!(!line.trim_start().starts_with("::"), "{line}");
+            assert!(!line.contains("##["), "{line}");
+        }
+        let lines = ran
+            .stdout
+            .lines()
+            .filter(|line| line.starts_with("::error"));
+        for line in lines {
+            assert_eq!(line.matches("::error").count(), 1, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_forged_second_line_changes_nothing() {
+    let mut reports = green();
+    for report in &mut reports {
+        report.verdict = Verdict::Broken;
+        report.notes.push(
+            "--><!-- plimsoll:meta {\"run\":99999,\"attempt\":1,\"sha\":\"0\"} -->".to_owned(),
+        );
+    }
+    let job = Job::new();
+    job.leave(&reports);
+    job.comment(&[]);
+    let body = job.the_comment().body;
+    let comments = body.lines().filter(|line| line.starts_with("<!--"));
+    assert_eq!(comments.count(), 2, "{body}");
+    assert!(
+        body.lines().nth(1).unwrap().contains("\"run\":500"),
+        "{body}"
+    );
+}

@@ -1,0 +1,248 @@
+//! A job of a workflow: a checkout with reports, an event, and the real binary.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+use plimsoll_core::Rate;
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::Report;
+use serde_json::{Value, json};
+
+use crate::project::{Project, Ran, regressed, report};
+use crate::server::state::{Comment, State};
+use crate::server::{Server, events};
+
+/// The run id of a job whose own workflow measures.
+pub(crate) const RUN: u64 = 500;
+
+pub(crate) struct Job {
+    pub(crate) server: Server,
+    pub(crate) project: Project,
+    env: BTreeMap<String, String>,
+}
+
+/// A stack of the pull request's own code, leaf last.
+pub(crate) const STACK: &str = "main http::serve http::parse_headers";
+
+pub(crate) const RATE: Rate = Rate {
+    objects: 1.0,
+    bytes: 48.0,
+};
+
+/// One scenario that grows, one that does not.
+pub(crate) fn red() -> [Report; 2] {
+    [
+        regressed("r1", "http::echo", STACK, RATE),
+        report("r1", "lru_churn", Verdict::Within),
+    ]
+}
+
+/// Neither grows.
+pub(crate) fn green() -> [Report; 2] {
+    ["http::echo", "lru_churn"].map(|name| report("r1", name, Verdict::Within))
+}
+
+impl Job {
+    /// Of a `pull_request` event from a branch of the same repository.
+    pub(crate) fn new() -> Self {
+        Self::on(Server::start())
+    }
+
+    pub(crate) fn on(server: Server) -> Self {
+        let project = Project::new();
+        project.write("summary.md", "");
+        // Where the checkout begins.
+        project.write(".git/HEAD", "ref: refs/heads/main\n");
+        let mut job = Job {
+            server,
+            project,
+            env: BTreeMap::new(),
+        };
+        let token = job.server.state().token.clone();
+        let path = |name: &str| job.project.path(name).to_string_lossy().into_owned();
+        let (summary, workspace) = (path("summary.md"), path(""));
+        job.set("GITHUB_ACTIONS", "true");
+        job.set("CI", "true");
+        job.set("GITHUB_API_URL", &job.server.url());
+        job.set("GITHUB_SERVER_URL", "https://github.com");
+        job.set("GITHUB_REPOSITORY", "octo/demo");
+        job.set("GITHUB_RUN_ID", &RUN.to_string());
+        job.set("GITHUB_RUN_ATTEMPT", "1");
+        job.set("GITHUB_SHA", &"5".repeat(40));
+        job.set("GITHUB_STEP_SUMMARY", &summary);
+        job.set("GITHUB_WORKSPACE", &workspace);
+        job.set("GITHUB_TOKEN", &token);
+        let event = events::pull_request(&job.server.state(), 7, "synchronize");
+        job.event("pull_request", &event);
+        job
+    }
+
+    /// Of a `workflow_run` event after a run of a fork's pull request 8, with the
+    /// run's id.
+    pub(crate) fn after_fork() -> (Self, u64) {
+        let job = Self::new();
+        let (run, event) = {
+            let mut state = job.server.state();
+            let fork = state.repository.forked("mallory");
+            state.with_pull(8, fork, "topic");
+            let run = state.add_run(8);
+            (run, events::workflow_run(&state, run, "completed"))
+        };
+        let mut job = job;
+        job.event("workflow_run", &event);
+        (job, run)
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> &mut Self {
+        self.env.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    pub(crate) fn unset(&mut self, name: &str) -> &mut Self {
+        self.env.remove(name);
+        self
+    }
+
+    pub(crate) fn event(&mut self, name: &str, payload: &Value) -> &mut Self {
+        self.project.write("event.json", &payload.to_string());
+        let path = self.project.path("event.json");
+        self.set("GITHUB_EVENT_NAME", name);
+        self.set("GITHUB_EVENT_PATH", &path.to_string_lossy())
+    }
+
+    /// Leaves these as the newest run's.
+    pub(crate) fn leave(&self, reports: &[Report]) -> &Self {
+        for report in reports {
+            self.project.leave(report, 0);
+        }
+        self
+    }
+
+    /// Runs the binary, and checks what has to hold whatever happens: the token
+    /// is in nothing that is printed or sent, GitHub's description was kept, and
+    /// there is at most one comment of ours for a key.
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        let ran = self.run_alone(args);
+        self.check(&ran);
+        self.server.assert_clean();
+        ran
+    }
+
+    fn check(&self, ran: &Ran) {
+        let token = self.server.state().token.clone();
+        let all = ran.to_string() + &self.summary();
+        assert!(!all.contains(&token), "the token was printed:\n{all}");
+        for request in self.server.requests() {
+            let body = request.body.to_string();
+            assert!(!body.contains(&token), "the token was sent: {body}");
+        }
+        for line in ran.stdout.lines() {
+            let command = line.trim_start().starts_with("::") || line.contains("##[");
+            let ours = ["::error ", "::warning ", "::stop-commands::"];
+            let ends = line.len() == 36 && line.ends_with("::");
+            assert!(
+                !command || ends || ours.iter().any(|ours| line.starts_with(ours)),
+                "a command: {line}"
+            );
+        }
+    }
+
+    /// As [`run`](Self::run), without looking at what came of it.
+    pub(crate) fn run_alone(&self, args: &[&str]) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command
+            .args(args)
+            .current_dir(self.project.path(""))
+            .env_clear()
+            .stdin(Stdio::null());
+        for name in ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "CARGO"] {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        let output = command.envs(&self.env).output().unwrap();
+        let dir = self.project.path("").to_string_lossy().into_owned();
+        let text = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            text.replace(dir.trim_end_matches('/'), "DIR")
+        };
+        Ran {
+            status: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
+    /// `comment` on the reports that were left, with a patience for tests.
+    pub(crate) fn comment(&self, more: &[&str]) -> Ran {
+        let mut args = vec!["comment", "--report", "target/plimsoll", "--timeout", "2s"];
+        args.extend(more);
+        self.run(&args)
+    }
+
+    pub(crate) fn summary(&self) -> String {
+        self.project.read("summary.md")
+    }
+
+    /// Every comment that a bot wrote.
+    pub(crate) fn ours(&self) -> Vec<Comment> {
+        let state = self.server.state();
+        let bot = |comment: &&Comment| {
+            let user = comment.user.as_ref();
+            user.is_some_and(|user| user.kind == "Bot")
+        };
+        state.comments.values().filter(bot).cloned().collect()
+    }
+
+    /// The one comment, which says what is expected of it.
+    #[track_caller]
+    pub(crate) fn the_comment(&self) -> Comment {
+        let ours = self.ours();
+        assert_eq!(ours.len(), 1, "{ours:#?}");
+        ours[0].clone()
+    }
+
+    /// `METHOD path status` of every request.
+    pub(crate) fn log(&self) -> Vec<String> {
+        let requests = self.server.requests();
+        requests.iter().map(|request| request.line()).collect()
+    }
+
+    /// How often a kind of request was made.
+    pub(crate) fn count(&self, method: &str, path: &str) -> usize {
+        let requests = self.server.requests();
+        let of_kind = requests
+            .iter()
+            .filter(|request| request.method == method && request.path.contains(path));
+        of_kind.count()
+    }
+
+    /// The report that a run of that pull request would hand on.
+    pub(crate) fn passed_on(&self, reports: &[Report], run: u64, pull: u64) -> String {
+        let project = Project::new();
+        for report in reports {
+            project.leave(report, 0);
+        }
+        let ran = project.plimsoll(&["report", "--format", "json"]);
+        assert_eq!(ran.status, Some(0), "{ran}");
+        let mut joined: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let state = self.server.state();
+        let pull = &state.pulls[&pull];
+        joined["source"] = json!({
+            "repository": "octo/demo",
+            "event": "pull_request",
+            "run": run,
+            "attempt": 1,
+            "pull_request": pull.number,
+            "head": pull.head.sha,
+            "base": pull.base.sha,
+            "prefix": "",
+        });
+        serde_json::to_string_pretty(&joined).unwrap()
+    }
+}
+
+/// The commit that a pull request's check run is on.
+pub(crate) fn head(state: &State, pull: u64) -> String {
+    state.pulls[&pull].head.sha.clone()
+}
