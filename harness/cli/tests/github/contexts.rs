@@ -6,6 +6,7 @@ use plimsoll_core::judge::Verdict;
 
 use crate::job::{Job, RATE, STACK, green, head, red};
 use crate::project::{finding, regressed, report};
+use crate::server::state::ChangedFile;
 use crate::server::{Server, events};
 
 #[test]
@@ -66,31 +67,27 @@ fn a_note_stays_where_the_change_is() {
 #[test]
 fn the_workspace_may_be_below_the_repository() {
     let job = Job::new();
-    job.leave(&red());
-    // The repository begins one folder up.
-    std::fs::remove_dir_all(job.project.path(".git")).unwrap();
-    let above = job.project.path("").parent().unwrap().join(".git");
-    let existed = above.exists();
-    if existed {
-        eprintln!("SKIPPED: {} is a repository already", above.display());
-        return;
+    // A workspace of its own, whose files the reports name from its root.
+    let manifest = job.project.read("other/Cargo.toml") + "[workspace]\n";
+    job.project.write("sub/Cargo.toml", &manifest);
+    job.project.write("sub/src/lib.rs", "");
+    for report in red() {
+        let from = job.project.leave(&report, 0);
+        let root = job.project.path("");
+        let to = root.join("sub").join(from.strip_prefix(&root).unwrap());
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::rename(from, to).unwrap();
     }
-    let name = job.project.path("");
-    let name = name.file_name().unwrap().to_string_lossy().into_owned();
-    job.server.state().pull(7).files = vec![crate::server::state::ChangedFile::modified(&format!(
-        "{name}/src/lib.rs"
-    ))];
-    let ran = job.run(&["report", "--format", "json", "--output", "joined.json"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    let joined = job.project.read("joined.json");
-    // Nothing above is a repository, so the workspace is its root.
-    assert!(joined.contains("\"prefix\": \"\""), "{joined}");
-    let joined = joined.replace("\"prefix\": \"\"", &format!("\"prefix\": \"{name}\""));
-    job.project.write("joined.json", &joined);
-    let ran = job.run(&["comment", "--report", "joined.json"]);
+    let file = "sub/src/lib.rs";
+    job.server.state().pull(7).files = vec![ChangedFile::modified(file)];
+    let args = ["comment", "--report", "target/plimsoll"];
+    let ran = job.run_in("sub", &args);
     assert_eq!(ran.status, Some(0), "{ran}");
     let check = job.server.state().checks.values().next().cloned().unwrap();
-    assert_eq!(check.annotations[0]["path"], format!("{name}/src/lib.rs"));
+    assert_eq!(check.annotations[0]["path"], file);
+    // And the report that is handed on says so.
+    let ran = job.run_in("sub", &["report", "--format", "json"]);
+    assert!(ran.stdout.contains("\"prefix\": \"sub\""), "{ran}");
 }
 
 #[test]

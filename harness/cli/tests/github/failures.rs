@@ -19,13 +19,15 @@ fn post_comment() -> Matcher {
     Matcher::new("POST", COMMENTS)
 }
 
+type Check = Box<dyn Fn(&Job, &Ran) + Send + Sync>;
+
 /// What one failure has to come to.
 struct Row {
     name: &'static str,
     /// Whether a comment of ours is there before.
     existing: bool,
     fault: Vec<(Matcher, Fault)>,
-    then: Box<dyn Fn(&Job, &Ran) + Send + Sync>,
+    then: Check,
 }
 
 fn row(

@@ -122,7 +122,12 @@ impl Job {
     /// is in nothing that is printed or sent, GitHub's description was kept, and
     /// there is at most one comment of ours for a key.
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        let ran = self.run_alone(args);
+        self.run_in("", args)
+    }
+
+    /// From a folder below.
+    pub(crate) fn run_in(&self, dir: &str, args: &[&str]) -> Ran {
+        let ran = self.run_unchecked(dir, args);
         self.check(&ran);
         self.server.assert_clean();
         ran
@@ -147,12 +152,11 @@ impl Job {
         }
     }
 
-    /// As [`run`](Self::run), without looking at what came of it.
-    pub(crate) fn run_alone(&self, args: &[&str]) -> Ran {
+    fn run_unchecked(&self, dir: &str, args: &[&str]) -> Ran {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command
             .args(args)
-            .current_dir(self.project.path(""))
+            .current_dir(self.project.path(dir))
             .env_clear()
             .stdin(Stdio::null());
         for name in ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "CARGO"] {
