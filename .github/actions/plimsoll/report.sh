@@ -25,7 +25,7 @@ report | comment)
     "$plimsoll" report --format json --output "$report" -- "${paths[@]}"
     ;;
 fetch-and-comment)
-    # No artifact, no file: the comment says that there is no result.
+    # Where there is no report the file says why, for the comment.
     "$plimsoll" fetch --artifact "$INPUT_ARTIFACT_NAME" --output "$report"
     ;;
 *)
@@ -34,7 +34,7 @@ fetch-and-comment)
     ;;
 esac
 
-if [[ -f $report ]]; then
-    "$plimsoll" report "$report" --format html --output "$html"
+# Of what is no report there is no page.
+if [[ -f $report ]] && "$plimsoll" report "$report" --format html --output "$html"; then
     echo "html=$html" >>"$GITHUB_OUTPUT"
 fi

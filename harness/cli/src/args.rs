@@ -35,6 +35,23 @@ Exit status:
 
 What the report says changes nothing in it: `cargo test` is what fails.";
 
+const FETCH_HELP: &str = "\
+The token is taken from GITHUB_TOKEN, and needs `actions: read`.
+
+Exit status:
+  0  the file holds the report, or why there is none; or there is no open pull
+     request to comment on, and no file was written
+  2  the command line cannot be meant as it stands, or this is no `workflow_run`
+  5  GitHub did not hand it out, or the file cannot be written";
+
+const PRUNE_HELP: &str = "\
+The token is taken from GITHUB_TOKEN, and from nowhere else.
+
+Exit status:
+  0  done
+  2  the command line cannot be meant as it stands, or no repository is known
+  5  the branches could not be listed or deleted";
+
 const ACCEPT_STATUSES: &str = "\
 Exit status:
   0  done, or there was nothing to accept
@@ -242,6 +259,9 @@ pub(crate) struct CommentArgs {
     pub(crate) skip: Vec<Part>,
 
     #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+
+    #[command(flatten)]
     pub(crate) github: GitHubArgs,
 }
 
@@ -249,9 +269,10 @@ pub(crate) struct CommentArgs {
 ///
 /// In a workflow that `workflow_run` starts. The artifact NAME-ATTEMPT of that
 /// run is read, and checked: it has to be of this repository, of the pull
-/// request that the run is of, of its head and of that run. Without one that is,
-/// no file is written, and `comment` will say so.
+/// request that the run is of, of its head and of that run. Where there is none
+/// that is, the file says why, for `comment` to repeat.
 #[derive(Debug, Args)]
+#[command(after_help = FETCH_HELP)]
 pub(crate) struct FetchArgs {
     /// The file to write, for `report` and `comment`
     #[arg(long, short, value_name = "FILE")]
@@ -262,6 +283,9 @@ pub(crate) struct FetchArgs {
     pub(crate) artifact: String,
 
     #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+
+    #[command(flatten)]
     pub(crate) github: GitHubArgs,
 }
 
@@ -270,6 +294,7 @@ pub(crate) struct FetchArgs {
 /// Those that `comment --image branch` keeps, each on a branch of its own:
 /// plimsoll-images/pr-NUMBER/KEY. Needs `contents: write`.
 #[derive(Debug, Args)]
+#[command(after_help = PRUNE_HELP)]
 pub(crate) struct PruneArgs {
     /// Prints what would be deleted, and deletes nothing
     #[arg(long)]
@@ -279,12 +304,9 @@ pub(crate) struct PruneArgs {
     pub(crate) github: GitHubArgs,
 }
 
+/// What was measured.
 #[derive(Debug, Args)]
-pub(crate) struct GitHubArgs {
-    /// The repository, in place of that of the workflow
-    #[arg(long, value_name = "OWNER/NAME")]
-    pub(crate) repo: Option<Repository>,
-
+pub(crate) struct ChangeArgs {
     /// The pull request, in place of that of the event
     #[arg(long, value_name = "NUMBER")]
     pub(crate) pr: Option<u64>,
@@ -292,6 +314,14 @@ pub(crate) struct GitHubArgs {
     /// The commit that was measured, in place of that of the event
     #[arg(long, value_name = "COMMIT")]
     pub(crate) sha: Option<Sha>,
+}
+
+/// Where, and how long it may take.
+#[derive(Debug, Args)]
+pub(crate) struct GitHubArgs {
+    /// The repository, in place of that of the workflow
+    #[arg(long, value_name = "OWNER/NAME")]
+    pub(crate) repo: Option<Repository>,
 
     /// The longest to wait for GitHub's limits, in all
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = duration)]

@@ -10,7 +10,7 @@ use std::io::Write;
 use anyhow::Context as _;
 use plimsoll_core::judge::Verdict;
 
-use crate::args::{CommentArgs, GitHubArgs, ImageHost, OnPostError, Part, When};
+use crate::args::{ChangeArgs, CommentArgs, GitHubArgs, ImageHost, OnPostError, Part, When};
 use crate::github::annotations::{self, Annotation, Files};
 use crate::github::api::{Api, Mode, Patience};
 use crate::github::check::{CheckRun, Checked, Conclusion, MAX_ANNOTATIONS};
@@ -22,10 +22,10 @@ use crate::github::sticky::{Posted, Sticky};
 use crate::github::target::{self, Known, Named, Nothing, Target};
 use crate::github::touched;
 use crate::input::{self, Reader, Unread};
-use crate::joined::Joined;
+use crate::joined::{Joined, NoResult};
 use crate::out::{Out, safe_line};
 use crate::project;
-use crate::render::markdown::{self, NoResult};
+use crate::render::markdown;
 use crate::render::picture::{self, Theme};
 use crate::render::{Context, Image, Marker};
 use crate::status::Refused;
@@ -34,7 +34,7 @@ use crate::status::Refused;
 const MAX_STEP_SUMMARY: u64 = 1024 * 1024;
 /// Pictures in one comment: as many as are open in it, at most.
 const MAX_PICTURES: usize = 5;
-const RECIPE: &str = "docs/ci.md, \"Pull requests from forks\"";
+const RECIPE: &str = "docs/ci.md, \"Two workflows, with forks\"";
 
 /// What there is to say: a run's reports, or why there are none.
 type Outcome = Result<Joined, NoResult>;
@@ -75,7 +75,7 @@ fn trusted<'a>(
     event: Option<&Event>,
     out: &Out,
 ) -> anyhow::Result<Bot<'a>> {
-    let known = target::known(&named(&args.github), &environment, event)?;
+    let known = target::known(&named(&args.github, &args.change), &environment, event)?;
     let privileged = environment.event_name.as_deref() == Some("pull_request_target");
     let mut api = None;
     let target = match known {
@@ -101,9 +101,9 @@ fn trusted<'a>(
     if let Ok(joined) = &mut outcome {
         match &joined.source {
             Some(source) => {
-                if let Some(code) = target.differs_from(source) {
-                    out.warning(&format!("the report is not of this run: {code}"));
-                    outcome = Err(NoResult::of(code));
+                if let Some(reason) = target.differs_from(source) {
+                    out.warning(&format!("the report is not of this run: {reason}"));
+                    outcome = Err(reason);
                 }
             }
             None => joined.source = Some(target.source(project::prefix_in_repository())),
@@ -144,7 +144,8 @@ fn untrusted<'a>(
     let api = connect(&args.github, args.dry_run, &mut environment)?
         .with_context(|| no_token("to find the pull request"))
         .map_err(|err| Refused::usage(err.to_string()))?;
-    let found = target::of_workflow_run(run, &named(&args.github), &environment, &api)?;
+    let found =
+        target::of_workflow_run(run, &named(&args.github, &args.change), &environment, &api)?;
     let targets = match found {
         Ok(targets) => targets,
         Err(nothing) => {
@@ -176,18 +177,19 @@ pub(crate) fn choose(mut targets: Vec<Target>, outcome: Outcome, out: &Out) -> (
         Err(none) => return (targets.swap_remove(0), Err(none)),
     };
     let Some(source) = &joined.source else {
-        return (targets.swap_remove(0), Err(NoResult::of("no-source")));
+        return (targets.swap_remove(0), Err(NoResult::NoSource));
     };
-    let differs: Vec<Option<&'static str>> = targets
+    let differs: Vec<Option<NoResult>> = targets
         .iter()
         .map(|target| target.differs_from(source))
         .collect();
     match differs.iter().position(Option::is_none) {
         Some(index) => (targets.swap_remove(index), Ok(joined)),
         None => {
-            let code = differs.first().copied().flatten().unwrap_or("other-run");
-            out.warning(&format!("the report is not of this run: {code}"));
-            (targets.swap_remove(0), Err(NoResult::of(code)))
+            let reason = differs.first().copied().flatten();
+            let reason = reason.unwrap_or(NoResult::OtherRun);
+            out.warning(&format!("the report is not of this run: {reason}"));
+            (targets.swap_remove(0), Err(reason))
         }
     }
 }
@@ -205,11 +207,11 @@ pub(crate) fn said(nothing: &Nothing) -> String {
     }
 }
 
-pub(crate) fn named(args: &GitHubArgs) -> Named {
+pub(crate) fn named(github: &GitHubArgs, change: &ChangeArgs) -> Named {
     Named {
-        repository: args.repo.clone(),
-        pull_request: args.pr,
-        head: args.sha.clone(),
+        repository: github.repo.clone(),
+        pull_request: change.pr,
+        head: change.sha.clone(),
     }
 }
 
@@ -250,8 +252,8 @@ fn read(args: &CommentArgs, out: &Out) -> Outcome {
         Ok(joined) => Ok(joined),
         Err(err) => {
             out.warning(&format!("{err:#}"));
-            let code = err.downcast_ref::<Unread>().map_or("missing", Unread::code);
-            Err(NoResult::of(code))
+            let unread = err.downcast_ref::<Unread>();
+            Err(unread.map_or(NoResult::Missing, Unread::reason))
         }
     }
 }

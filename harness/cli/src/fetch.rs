@@ -7,9 +7,8 @@ use crate::github::environment::Environment;
 use crate::github::event::{self, Event};
 use crate::github::target;
 use crate::input::{self, Reader};
-use crate::joined;
+use crate::joined::{self, NoResult};
 use crate::out::Out;
-use crate::render::markdown::NoResult;
 use crate::status::Refused;
 use crate::{atomic, project};
 
@@ -24,29 +23,41 @@ pub(crate) fn run(args: &FetchArgs, out: &mut Out) -> anyhow::Result<()> {
     let Some(api) = connect(&args.github, false, &mut environment)? else {
         return Err(Refused::usage(no_token("to fetch a report")));
     };
-    let targets = match target::of_workflow_run(&run, &named(&args.github), &environment, &api)? {
+    let targets = match target::of_workflow_run(
+        &run,
+        &named(&args.github, &args.change),
+        &environment,
+        &api,
+    )? {
         Ok(targets) => targets,
         Err(nothing) => {
             out.note(&said(&nothing));
             return Ok(());
         }
     };
-    let held = artifact::fetch(&api, &targets[0], &args.artifact)
-        .map_err(|problem| anyhow::anyhow!("the report's artifact: {problem}"))?;
+    let held = match artifact::fetch(&api, &targets[0], &args.artifact) {
+        Ok(held) => held,
+        Err(problem) => {
+            atomic::write(&args.output, &NoResult::NotFetched.to_file())?;
+            anyhow::bail!("the report's artifact: {problem}");
+        }
+    };
     let outcome = match held {
-        Held::Not(code) => Err(NoResult::of(code)),
+        Held::Not(reason) => Err(reason),
         Held::Report(bytes) => input::parse(&bytes, Reader::Bot).map_err(|err| {
             out.warning(&format!("the report cannot be read: {err}"));
-            NoResult::of(err.code())
+            err.reason()
         }),
     };
     let (_, outcome) = choose(targets, outcome, out);
-    match outcome {
-        Ok(joined) => {
-            atomic::write(&args.output, &joined::json::to_string(&joined))?;
-            out.print(&format!("report: {}\n", project::shown(&args.output)))?;
+    let text = match &outcome {
+        Ok(joined) => joined::json::to_string(joined),
+        Err(reason) => {
+            out.warning(&format!("no report was fetched: {reason}"));
+            reason.to_file()
         }
-        Err(none) => out.warning(&format!("no report was fetched: {}", none.code())),
-    }
+    };
+    atomic::write(&args.output, &text)?;
+    out.print(&format!("report: {}\n", project::shown(&args.output)))?;
     Ok(())
 }

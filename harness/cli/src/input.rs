@@ -11,7 +11,7 @@ use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES};
 
 use crate::github::artifact::{self, Held};
 use crate::joined::json::JoinedError;
-use crate::joined::{self, Joined, Outcome, Scenario};
+use crate::joined::{self, Joined, NoResult, Outcome, Scenario};
 use crate::out::Out;
 use crate::project::shown;
 use crate::reports::Reports;
@@ -35,20 +35,20 @@ impl Reader {
     }
 }
 
-/// A file that is no report; its code may be said in public.
+/// A file that is no report; the reason may be said in public.
 #[derive(Debug)]
 pub(crate) struct Unread {
-    code: &'static str,
+    reason: NoResult,
     message: String,
 }
 
 impl Unread {
-    pub(crate) fn code(&self) -> &'static str {
-        self.code
+    pub(crate) fn reason(&self) -> NoResult {
+        self.reason
     }
 
-    fn error(code: &'static str, message: String) -> anyhow::Error {
-        anyhow::Error::new(Unread { code, message })
+    fn error(reason: NoResult, message: String) -> anyhow::Error {
+        anyhow::Error::new(Unread { reason, message })
     }
 }
 
@@ -89,15 +89,19 @@ fn read_one(path: &Path, run: Option<&str>, reader: Reader, out: &Out) -> anyhow
             shown(path)
         );
     }
-    let cannot = |code, why: &str| {
+    let cannot = |reason, why: &str| {
         let message = format!("{} cannot be read as a report: {why}", shown(path));
-        Unread::error(code, message)
+        Unread::error(reason, message)
     };
     let bytes = match artifact::open(read_capped(path)?) {
         Held::Report(bytes) => bytes,
-        Held::Not(code) => return Err(cannot(code, "it is an archive without one")),
+        Held::Not(reason) => return Err(cannot(reason, "it is an archive without one")),
     };
-    parse(&bytes, reader).map_err(|err| cannot(err.code(), &err.to_string()))
+    if let Some(reason) = NoResult::from_file(&bytes) {
+        let message = format!("{} says why there is no report: {reason}", shown(path));
+        return Err(Unread::error(reason, message));
+    }
+    parse(&bytes, reader).map_err(|err| cannot(err.reason(), &err.to_string()))
 }
 
 fn read_dir(dir: &Path, run: Option<&str>, out: &Out) -> anyhow::Result<Joined> {
@@ -122,7 +126,7 @@ pub(crate) fn read_capped(path: &Path) -> anyhow::Result<Vec<u8>> {
     let kind = fs::symlink_metadata(path).with_context(failed)?.file_type();
     if !kind.is_file() {
         let message = format!("{} is not a regular file", shown(path));
-        return Err(Unread::error("not-a-file", message));
+        return Err(Unread::error(NoResult::NotAFile, message));
     }
     let file = File::open(path).with_context(failed)?;
     let mut bytes = Vec::new();

@@ -4,14 +4,24 @@ use crate::args::PruneArgs;
 use crate::comment::{connect, no_token, print_calls};
 use crate::github::environment::Environment;
 use crate::github::images;
+use crate::github::target::{self, Named};
 use crate::out::Out;
 use crate::status::Refused;
 
 pub(crate) fn run(args: &PruneArgs, out: &mut Out) -> anyhow::Result<()> {
     let mut environment = Environment::of_this_process();
     out.on_runner(environment.actions);
-    let repository =
-        crate::github::target::repository(&crate::comment::named(&args.github), &environment)?;
+    if args.github.repo.is_none() && environment.repository.is_none() {
+        return Err(Refused::usage(
+            "this is not a GitHub Actions job, and no repository was named\n  \
+             needs: GITHUB_TOKEN in the environment, and --repo OWNER/NAME",
+        ));
+    }
+    let named = Named {
+        repository: args.github.repo.clone(),
+        ..Named::default()
+    };
+    let repository = target::repository(&named, &environment)?;
     if environment.token.is_none() {
         return Err(Refused::usage(no_token("to list and delete branches")));
     }

@@ -12,6 +12,7 @@ use zip::ZipArchive;
 use super::api::Api;
 use super::problem::Problem;
 use super::target::Target;
+use crate::joined::NoResult;
 
 /// The one file that is read.
 const ENTRY: &str = "report.json";
@@ -31,8 +32,8 @@ struct Artifact {
 pub(crate) enum Held {
     /// The file, cut one byte after what a report may have.
     Report(Vec<u8>),
-    /// Nothing that can be read, by its code.
-    Not(&'static str),
+    /// Nothing that can be read.
+    Not(NoResult),
 }
 
 /// Takes the artifact `NAME-ATTEMPT` of the run, or that of the newest attempt
@@ -54,10 +55,10 @@ pub(crate) fn fetch(api: &Api, target: &Target, name: &str) -> Result<Held, Prob
         .filter_map(|artifact| Some((attempt(artifact)?, artifact)))
         .max_by_key(|(attempt, artifact)| (*attempt, artifact.id));
     let Some((_, artifact)) = newest else {
-        return Ok(Held::Not("missing"));
+        return Ok(Held::Not(NoResult::Missing));
     };
     if artifact.expired {
-        return Ok(Held::Not("expired"));
+        return Ok(Held::Not(NoResult::Expired));
     }
     let path = format!(
         "/repos/{}/actions/artifacts/{}/zip",
@@ -65,8 +66,8 @@ pub(crate) fn fetch(api: &Api, target: &Target, name: &str) -> Result<Held, Prob
     );
     match api.download(&path, MAX_ARCHIVE) {
         Ok(Some(bytes)) => Ok(open(bytes)),
-        Ok(None) => Ok(Held::Not("too-long")),
-        Err(Problem::Gone) => Ok(Held::Not("expired")),
+        Ok(None) => Ok(Held::Not(NoResult::TooLong)),
+        Err(Problem::Gone) => Ok(Held::Not(NoResult::Expired)),
         Err(problem) => Err(problem),
     }
 }
@@ -77,18 +78,18 @@ pub(crate) fn open(bytes: Vec<u8>) -> Held {
         return Held::Report(bytes);
     }
     let Ok(mut archive) = ZipArchive::new(Cursor::new(bytes)) else {
-        return Held::Not("not-an-archive");
+        return Held::Not(NoResult::NotAnArchive);
     };
     // By its exact name: `../report.json` is another.
     let Ok(entry) = archive.by_name(ENTRY) else {
-        return Held::Not("missing");
+        return Held::Not(NoResult::Missing);
     };
     if !entry.is_file() || entry.is_symlink() {
-        return Held::Not("not-a-file");
+        return Held::Not(NoResult::NotAFile);
     }
     let mut report = Vec::new();
     match entry.take(MAX_BYTES as u64 + 1).read_to_end(&mut report) {
         Ok(_) => Held::Report(report),
-        Err(_) => Held::Not("not-an-archive"),
+        Err(_) => Held::Not(NoResult::NotAnArchive),
     }
 }

@@ -8,7 +8,7 @@ use super::environment::Environment;
 use super::event::{Event, PullRequest, WorkflowRun};
 use super::names::{Repository, Sha};
 use super::problem::Problem;
-use crate::joined::Source;
+use crate::joined::{NoResult, Source};
 use crate::status::Refused;
 
 /// A commit of a repository, and the pull request that it is the last of.
@@ -278,17 +278,17 @@ impl Target {
         }
     }
 
-    /// Whether a report is of this: the first thing that is not, by its code.
-    pub(crate) fn differs_from(&self, source: &Source) -> Option<&'static str> {
+    /// Whether a report is of this; else the first thing that is not.
+    pub(crate) fn differs_from(&self, source: &Source) -> Option<NoResult> {
         if source.repository != self.repository.as_str() {
-            Some("other-repository")
+            Some(NoResult::OtherRepository)
         } else if source.pull_request != self.pull_request {
-            Some("other-pull-request")
+            Some(NoResult::OtherPullRequest)
         } else if source.head != self.head.as_str() {
-            Some("other-head")
+            Some(NoResult::OtherHead)
         // A job that was not run again left its report in an earlier attempt.
         } else if source.run != self.run || source.attempt > self.attempt {
-            Some("other-run")
+            Some(NoResult::OtherRun)
         } else {
             None
         }

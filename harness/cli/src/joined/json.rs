@@ -19,7 +19,7 @@ use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES, ReportError
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Joined, Outcome, Scenario, Source, word};
+use super::{Joined, NoResult, Outcome, Scenario, Source, word};
 
 /// The format that [`to_string`] writes.
 const VERSION: u64 = 1;
@@ -399,19 +399,19 @@ impl JoinedError {
         })
     }
 
-    /// One word for it, from a fixed list: what may be said in public of a file
-    /// whose every byte is somebody else's.
-    pub(crate) fn code(&self) -> &'static str {
+    /// What may be said of it in public, of a file whose every byte is somebody
+    /// else's.
+    pub(crate) fn reason(&self) -> NoResult {
         match self {
-            JoinedError::Syntax { .. } => "not-a-report",
+            JoinedError::Syntax { .. } => NoResult::NotAReport,
             JoinedError::Report(err) => match err {
-                ReportError::TooLong { .. } => "too-long",
-                ReportError::TooDeep { .. } => "too-deep",
-                ReportError::Newer { .. } => "newer-format",
-                ReportError::Syntax { .. } => "not-a-report",
-                ReportError::Value { .. } => "not-consistent",
-                ReportError::TooMany { .. } => "too-much",
-                ReportError::OutOfRange => "out-of-range",
+                ReportError::TooLong { .. } => NoResult::TooLong,
+                ReportError::TooDeep { .. } => NoResult::TooDeep,
+                ReportError::Newer { .. } => NoResult::NewerFormat,
+                ReportError::Syntax { .. } => NoResult::NotAReport,
+                ReportError::Value { .. } => NoResult::NotConsistent,
+                ReportError::TooMany { .. } => NoResult::TooMuch,
+                ReportError::OutOfRange => NoResult::OutOfRange,
             },
         }
     }

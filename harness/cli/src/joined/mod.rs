@@ -11,11 +11,14 @@
 //! result: what is missing is never green.
 
 pub(crate) mod json;
+mod no_result;
 
 use std::collections::BTreeMap;
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::Report;
+
+pub(crate) use no_result::NoResult;
 
 /// The reports of one run; or of several that are shown together.
 #[derive(Clone, Debug, Default, PartialEq)]

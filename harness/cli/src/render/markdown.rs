@@ -22,7 +22,7 @@ use plimsoll_core::report::units::plural;
 use self::page::{Measure, Page};
 use super::sink::{code_span, html_text, url};
 use super::{Context, TouchedKind};
-use crate::joined::{Joined, Outcome, Scenario};
+use crate::joined::{Joined, NoResult, Outcome, Scenario};
 
 /// GitHub refuses a comment of more than 65,536 characters.
 const COMMENT: Size = Size {
@@ -63,121 +63,6 @@ struct View<'a> {
     titles: Vec<String>,
     /// Every scenario's place, the one that needs a person most first.
     order: Vec<usize>,
-}
-
-/// Why there is nothing to show. The texts are fixed: of a file whose every byte
-/// is somebody else's, nothing is quoted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum NoResult {
-    Missing,
-    NotAReport,
-    TooLong,
-    TooDeep,
-    NewerFormat,
-    NotConsistent,
-    TooMuch,
-    OutOfRange,
-    NotAFile,
-    OtherRepository,
-    OtherPullRequest,
-    OtherHead,
-    OtherRun,
-    NoSource,
-    Expired,
-    NotAnArchive,
-    Cancelled,
-}
-
-impl NoResult {
-    pub(crate) const ALL: [NoResult; 17] = [
-        NoResult::Missing,
-        NoResult::NotAReport,
-        NoResult::TooLong,
-        NoResult::TooDeep,
-        NoResult::NewerFormat,
-        NoResult::NotConsistent,
-        NoResult::TooMuch,
-        NoResult::OutOfRange,
-        NoResult::NotAFile,
-        NoResult::OtherRepository,
-        NoResult::OtherPullRequest,
-        NoResult::OtherHead,
-        NoResult::OtherRun,
-        NoResult::NoSource,
-        NoResult::Expired,
-        NoResult::NotAnArchive,
-        NoResult::Cancelled,
-    ];
-
-    /// The reason of that code, as [`JoinedError::code`] has it.
-    ///
-    /// [`JoinedError::code`]: crate::joined::json::JoinedError::code
-    pub(crate) fn of(code: &str) -> NoResult {
-        let known = Self::ALL.into_iter().find(|reason| reason.code() == code);
-        known.unwrap_or(NoResult::NotAReport)
-    }
-
-    /// In a few words, without formatting.
-    pub(crate) fn headline(self) -> String {
-        format!("No result ({})", self.code())
-    }
-
-    /// One word for it.
-    pub(crate) fn code(self) -> &'static str {
-        match self {
-            NoResult::Missing => "missing",
-            NoResult::NotAReport => "not-a-report",
-            NoResult::TooLong => "too-long",
-            NoResult::TooDeep => "too-deep",
-            NoResult::NewerFormat => "newer-format",
-            NoResult::NotConsistent => "not-consistent",
-            NoResult::TooMuch => "too-much",
-            NoResult::OutOfRange => "out-of-range",
-            NoResult::NotAFile => "not-a-file",
-            NoResult::OtherRepository => "other-repository",
-            NoResult::OtherPullRequest => "other-pull-request",
-            NoResult::OtherHead => "other-head",
-            NoResult::OtherRun => "other-run",
-            NoResult::NoSource => "no-source",
-            NoResult::Expired => "expired",
-            NoResult::NotAnArchive => "not-an-archive",
-            NoResult::Cancelled => "cancelled",
-        }
-    }
-
-    /// A sentence or two for it.
-    pub(crate) fn text(self) -> &'static str {
-        match self {
-            NoResult::Missing => {
-                "The run left no report: it was cancelled, was killed, or failed before it \
-                 measured. Its log says which."
-            }
-            NoResult::NotAReport => "What the run left is not a report of plimsoll.",
-            NoResult::TooLong => "The run's report is longer than 8 MiB.",
-            NoResult::TooDeep => "The run's report is nested deeper than any that plimsoll writes.",
-            NoResult::NewerFormat => {
-                "The run's report was written by a newer plimsoll than the one that reads it. \
-                 Give both jobs the same version."
-            }
-            NoResult::NotConsistent => "The run's report contradicts itself.",
-            NoResult::TooMuch => "The run's report holds more than a report may.",
-            NoResult::OutOfRange => "The run's report holds numbers that no run can measure.",
-            NoResult::NotAFile => "What the run left as its report is not a regular file.",
-            NoResult::OtherRepository => "The run's report names another repository.",
-            NoResult::OtherPullRequest => "The run's report names another pull request.",
-            NoResult::OtherHead => {
-                "The run's report names another commit than the one that was to be measured."
-            }
-            NoResult::OtherRun => "The run's report names another run or another attempt of it.",
-            NoResult::NoSource => {
-                "The run's report does not say what it measured. Write it in the job that \
-                 measures, with `plimsoll report --format json`."
-            }
-            NoResult::Expired => "The run's report is no longer kept. Run the measuring job again.",
-            NoResult::NotAnArchive => "The archive with the run's report is damaged.",
-            NoResult::Cancelled => "The run was cancelled, or took too long, and left no report.",
-        }
-    }
 }
 
 /// A comment on a pull request, at most 65,000 characters long.

@@ -163,9 +163,12 @@ fn what_it_changes_of_its_own_measure_is_listed() {
 fn refused(second: &Second, code: &str) {
     let ran = second.both();
     assert!(ran.stderr.contains(code), "expected `{code}`: {ran}");
-    assert!(!second.job.project.exists("report.json"), "{ran}");
+    let passed_on = second.job.project.read("report.json");
+    assert!(passed_on.contains(code), "{passed_on}");
+    assert!(!passed_on.contains("lru_churn"), "{passed_on}");
     let body = second.body();
     assert!(body.contains("o result"), "{body}");
+    assert!(body.contains(&format!("(`{code}`)")), "{body}");
     assert!(!body.contains("lru_churn"), "{body}");
     assert_eq!(second.conclusion(), "neutral");
 }
@@ -348,6 +351,28 @@ fn storage_that_fails_is_asked_again() {
     second.job.server.fault(at, Fault::status(503));
     second.both();
     assert!(second.body().contains("keeps growing"));
+}
+
+#[test]
+fn an_artifact_that_is_not_handed_out() {
+    let second = Second::new(&red());
+    second.job.server.state().without(&["actions=read"]);
+    let ran = second.job.run(&["fetch", "--output", "report.json"]);
+    assert_eq!(ran.status, Some(5), "{ran}");
+    assert!(ran.stderr.contains("actions"), "{ran}");
+    let ran = second
+        .job
+        .run(&["comment", "--untrusted", "--report", "report.json"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(
+        second.body().contains("(`not-fetched`)"),
+        "{}",
+        second.body()
+    );
+    assert_eq!(second.conclusion(), "neutral");
+    let ran = second.job.run(&["report", "report.json"]);
+    assert_eq!(ran.status, Some(5), "{ran}");
+    assert!(ran.stderr.contains("not-fetched"), "{ran}");
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn read(change: impl FnOnce(&mut Value)) -> String {
 fn outcome(bytes: &[u8]) -> String {
     match parse(bytes) {
         Ok(joined) => format!("{} scenarios", joined.scenarios.len()),
-        Err(err) => format!("{}: {err}", err.code()),
+        Err(err) => format!("{}: {err}", err.reason()),
     }
 }
 
