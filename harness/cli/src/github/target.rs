@@ -54,6 +54,13 @@ pub(crate) fn known(
     event: Option<&Event>,
 ) -> anyhow::Result<Known> {
     let repository = repository(named, environment)?;
+    // Whatever is named: what it may write must not rest on that code's word.
+    if let Some(Event::WorkflowRun(_)) = event {
+        return Err(Refused::usage(
+            "this is a `workflow_run`, which may write, after a workflow that ran a pull \
+             request's code\n  hint: add --untrusted",
+        ));
+    }
     if let (Some(number), None) = (named.pull_request, &named.head) {
         let of_event = match event {
             Some(Event::PullRequest(pull)) => pull.number == number,
@@ -72,13 +79,7 @@ pub(crate) fn known(
         ),
         Some(Event::MergeGroup { head, base }) => (None, false, Some(head.clone()), base.clone()),
         Some(Event::Other { head, base }) => (None, false, head.clone(), base.clone()),
-        Some(Event::WorkflowRun(_)) => {
-            return Err(Refused::usage(
-                "this is a `workflow_run`, which may write, after a workflow that ran a pull \
-                 request's code\n  hint: add --untrusted",
-            ));
-        }
-        None => (None, false, None, None),
+        Some(Event::WorkflowRun(_)) | None => (None, false, None, None),
     };
     let head = match (&named.head, head) {
         (Some(named), _) => named.clone(),

@@ -263,6 +263,9 @@ fn untrusted_and_workflow_run_go_together() {
     let ran = second.job.comment(&[]);
     assert_eq!(ran.status, Some(2), "{ran}");
     assert!(ran.stderr.contains("add --untrusted"), "{ran}");
+    // To name the pull request makes the report no better.
+    let ran = second.job.comment(&["--pr", "8"]);
+    assert_eq!(ran.status, Some(2), "{ran}");
     // A folder has been unpacked by somebody.
     let ran = second.job.comment(&["--untrusted"]);
     assert_eq!(ran.status, Some(2), "{ran}");
