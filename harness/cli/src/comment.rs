@@ -232,6 +232,11 @@ pub(crate) fn connect(
     if token.is_none() && !dry_run {
         return Ok(None);
     }
+    if token.as_ref().is_some_and(|token| !token.is_plain()) {
+        return Err(Refused::usage(
+            "GITHUB_TOKEN holds what no token does: a blank, a line break or a letter beyond ASCII",
+        ));
+    }
     let base = environment
         .api_url
         .as_deref()

@@ -40,7 +40,9 @@ impl Environment {
             sha: text("GITHUB_SHA"),
             step_summary: path("GITHUB_STEP_SUMMARY"),
             workspace: path("GITHUB_WORKSPACE"),
-            token: text("GITHUB_TOKEN").map(|token| Token(token.trim().to_owned())),
+            token: text("GITHUB_TOKEN")
+                .map(|token| Token(token.trim().to_owned()))
+                .filter(|token| !token.0.is_empty()),
         }
     }
 }
@@ -59,6 +61,11 @@ pub(crate) struct Token(String);
 impl Token {
     pub(crate) fn secret(&self) -> &str {
         &self.0
+    }
+
+    /// Whether it can stand in a header.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.0.bytes().all(|byte| byte.is_ascii_graphic())
     }
 
     /// Takes it out of a text that it may have been echoed in.

@@ -428,3 +428,22 @@ fn what_cannot_be_judged_is_neutral_and_what_is_broken_is_not() {
         assert_eq!(check.conclusion.as_deref(), Some(conclusion), "{verdict}");
     }
 }
+
+#[test]
+fn a_token_that_is_none() {
+    for token in ["ghs_first\nghs_second", "ghs_blank inside", "ghs_\u{fc}ber"] {
+        let mut job = Job::new();
+        job.leave(&green());
+        job.set("GITHUB_TOKEN", token);
+        let ran = job.comment(&[]);
+        assert_eq!(ran.status, Some(2), "{ran}");
+        assert!(ran.stderr.contains("GITHUB_TOKEN holds what"), "{ran}");
+        assert!(!ran.to_string().contains("ghs_"), "{ran}");
+    }
+    let mut job = Job::new();
+    job.leave(&green());
+    job.set("GITHUB_TOKEN", " \n");
+    let ran = job.comment(&[]);
+    assert!(ran.stderr.contains("GITHUB_TOKEN is needed"), "{ran}");
+    assert_eq!(job.log(), [""; 0]);
+}
