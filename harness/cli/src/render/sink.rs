@@ -203,9 +203,10 @@ pub(crate) fn workflow_command_property(text: &str, room: usize) -> String {
 }
 
 /// A log that a runner reads for commands: neither `::` at the start of a line
-/// nor `##[` anywhere in one survives.
+/// nor `##[` anywhere in one survives. To a runner a carriage return ends a line.
 pub(crate) fn log(text: &str) -> String {
-    let lines: Vec<String> = text.split('\n').map(no_command).collect();
+    let text = text.replace("\r\n", "\n");
+    let lines: Vec<String> = text.split(['\n', '\r']).map(no_command).collect();
     lines.join("\n")
 }
 

@@ -112,3 +112,11 @@ fn plain_lines() {
     assert_eq!(plain_line(&heap, 40), "a");
     assert_eq!(plain_line("e\u{301}", 40), "e\u{301}");
 }
+
+#[test]
+fn a_carriage_return_begins_no_command() {
+    assert_eq!(
+        log("a\r::add-mask::x\r\n##[error]y"),
+        "a\n: :add-mask::x\n# #[error]y"
+    );
+}
