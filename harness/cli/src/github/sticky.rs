@@ -61,7 +61,7 @@ impl Sticky<'_> {
     pub(crate) fn post(&self, body: &str, create: bool) -> Result<Posted, Problem> {
         let ours = self.ours()?;
         if !ours.is_empty() {
-            return self.settle(&ours, body);
+            return self.settle(&ours, body, true);
         }
         if !create {
             return Ok(Posted::NotNeeded);
@@ -81,7 +81,7 @@ impl Sticky<'_> {
                     // cannot be looked up leaves a comment that stands.
                     let settled = self.ours().and_then(|ours| match ours.is_empty() {
                         true => Ok(Posted::Created),
-                        false => self.settle(&ours, body),
+                        false => self.settle(&ours, body, false),
                     });
                     return Ok(match settled {
                         Ok(Posted::Newer) => Posted::Newer,
@@ -93,7 +93,7 @@ impl Sticky<'_> {
                     self.api.sleep(UNTIL_SEEN);
                     let ours = self.ours()?;
                     if !ours.is_empty() {
-                        return self.settle(&ours, body).map(|posted| match posted {
+                        return self.settle(&ours, body, false).map(|posted| match posted {
                             Posted::Unchanged => Posted::Created,
                             other => other,
                         });
@@ -123,6 +123,8 @@ impl Sticky<'_> {
         let mut comments: Vec<Comment> = self.api.list(&path)?;
         comments.retain(|comment| self.is_ours(comment));
         comments.sort_by_key(|comment| comment.id);
+        // On two pages, where the list has changed between them: no double.
+        comments.dedup_by_key(|comment| comment.id);
         // A page may repeat what the one before it ended with.
         comments.dedup_by_key(|comment| comment.id);
         Ok(comments)
@@ -142,8 +144,10 @@ impl Sticky<'_> {
             && first.is_some_and(|line| line.trim_end() == self.marker.first_line())
     }
 
-    /// Leaves one comment, the oldest, that says what the newest run says.
-    fn settle(&self, ours: &[Comment], body: &str) -> Result<Posted, Problem> {
+    /// Leaves one comment, the oldest, that says what the newest run says. Makes
+    /// one where all have been deleted, if it may: a list that still has what
+    /// was deleted must not make it begin again for ever.
+    fn settle(&self, ours: &[Comment], body: &str, create: bool) -> Result<Posted, Problem> {
         let age = |comment: &Comment| run_of(comment.body.as_deref().unwrap_or_default());
         let own = (self.marker.run, self.marker.attempt);
         let newest = ours.iter().max_by_key(|comment| (age(comment), comment.id));
@@ -171,11 +175,12 @@ impl Sticky<'_> {
                 Ok(_) => {}
                 // Somebody deleted it meanwhile.
                 Err(Problem::NotFound | Problem::Gone) => match doubles.is_empty() {
-                    true if superseded.is_none() => {
+                    true if superseded.is_none() && create => {
                         posted = self.create(body)?;
                     }
+                    true if superseded.is_none() => return Err(Problem::NotFound),
                     true => {}
-                    false => return self.settle(doubles, body),
+                    false => return self.settle(doubles, body, create),
                 },
                 Err(problem) => return Err(problem),
             }

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::job::{Job, green, red};
 use crate::project::Ran;
 use crate::server::fault::{Fault, Matcher, To};
+use crate::server::http::Reply;
 use crate::server::state::User;
 
 const COMMENTS: &str = "/issues/7/comments";
@@ -411,7 +412,7 @@ fn an_unknown_commit_has_no_check_run() {
     let gone = Matcher::path("/check-runs").always();
     let reply =
         serde_json::json!({"message": format!("No commit found for SHA: {}", "a".repeat(40))});
-    let fault = Fault::answer(crate::server::http::Reply::json(422, &reply));
+    let fault = Fault::answer(Reply::json(422, &reply));
     job.server.fault(gone, fault);
     let ran = job.comment(&["--on-post-error", "fail"]);
     assert_eq!(ran.status, Some(0), "{ran}");
@@ -607,4 +608,58 @@ fn green_makes_no_comment() {
     job.leave(&red());
     job.comment(&["--when", "never"]);
     assert_eq!(job.ours(), []);
+}
+
+/// One page of comments that has the one of that id, old, and leads elsewhere.
+fn page_with(id: u64, next: Option<String>) -> Fault {
+    let page = serde_json::json!([{
+        "id": id,
+        "body": "<!-- plimsoll:v1 key=default -->\nold",
+        "user": { "login": "github-actions[bot]", "type": "Bot" },
+    }]);
+    let reply = Reply::json(200, &page);
+    Fault::answer(match next {
+        Some(next) => reply.with("Link", format!("<{next}>; rel=\"next\"")),
+        None => reply,
+    })
+}
+
+/// With one of our comments on pull request 7, and its id.
+fn with_comment() -> (Job, u64) {
+    let job = Job::new();
+    job.leave(&red());
+    let body = "<!-- plimsoll:v1 key=default -->\nold";
+    let id = job
+        .server
+        .state()
+        .add_comment(7, body, Some(User::actions()));
+    (job, id)
+}
+
+#[test]
+fn one_comment_on_two_pages_is_no_double() {
+    let (job, id) = with_comment();
+    let next = format!(
+        "{}/repos/octo/demo{COMMENTS}?per_page=100&page=2",
+        job.server.url()
+    );
+    job.server.fault(get_comments(), page_with(id, Some(next)));
+    job.server.fault(get_comments().nth(2), page_with(id, None));
+    let ran = job.comment(&[]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    says_red(&job, &ran);
+    assert_eq!(job.count("DELETE", "/comments/"), 0, "{:#?}", job.log());
+}
+
+#[test]
+fn a_list_that_lags_behind() {
+    // What was deleted is listed still, and what is made is not yet.
+    let job = Job::new();
+    job.leave(&red());
+    job.server
+        .fault(get_comments().times(8), page_with(4_000, None));
+    let ran = job.comment(&[]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert_eq!(job.count("POST", COMMENTS), 1, "{:#?}", job.log());
+    says_red(&job, &ran);
 }
