@@ -13,6 +13,7 @@
 //! | 401, 403, 404, 410, 422 | no other try | no other try |
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, Instant, SystemTime};
@@ -109,6 +110,26 @@ struct Pace {
     writes: usize,
     last_write: Option<Instant>,
     unsaid_wait: Duration,
+}
+
+/// Where an answer may come from.
+#[derive(Clone, Copy, Debug)]
+enum Kept {
+    Here,
+    /// GitHub keeps a file where the token does not belong.
+    Elsewhere {
+        /// The longest that it may be, in bytes.
+        most: usize,
+    },
+}
+
+impl Kept {
+    fn most(self) -> usize {
+        match self {
+            Kept::Here => MAX_ANSWER,
+            Kept::Elsewhere { most } => most,
+        }
+    }
 }
 
 struct Answer {
@@ -243,7 +264,8 @@ impl Api {
         }
         let mut all = Vec::new();
         let mut url = self.url(path);
-        for _ in 0..MAX_PAGES {
+        let mut seen = BTreeSet::new();
+        while seen.len() < MAX_PAGES && seen.insert(url.clone()) {
             let (page, next) = self.repeatedly(Method::Get, &url, None, |answer| {
                 Ok((read(&answer.body)?, answer.headers.next_page()))
             })?;
@@ -254,7 +276,9 @@ impl Api {
                 Some(_) => return Err(Problem::Redirected),
             }
         }
-        Ok(all)
+        // In circles, or without end. What is missing from half a list would be
+        // taken for absent.
+        Err(Problem::Unreadable)
     }
 
     /// Makes something that must not be made twice: one request. Where it is
@@ -310,9 +334,13 @@ impl Api {
         }
         let url = self.url(path);
         let most = MAX_ANSWER.min(limit);
-        self.repeatedly_with(Method::Get, &url, None, most, |answer| {
-            Ok((answer.body.len() <= limit).then(|| answer.body.clone()))
-        })
+        self.repeatedly_with(
+            Method::Get,
+            &url,
+            None,
+            Kept::Elsewhere { most },
+            |answer| Ok((answer.body.len() <= limit).then(|| answer.body.clone())),
+        )
     }
 
     fn url(&self, path: &str) -> String {
@@ -346,7 +374,7 @@ impl Api {
         body: Option<&Value>,
         read: impl Fn(&Answer) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
-        self.repeatedly_with(method, url, body, MAX_ANSWER, read)
+        self.repeatedly_with(method, url, body, Kept::Here, read)
     }
 
     fn repeatedly_with<T>(
@@ -354,13 +382,13 @@ impl Api {
         method: Method,
         url: &str,
         body: Option<&Value>,
-        most: usize,
+        kept: Kept,
         read: impl Fn(&Answer) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
         let mut pauses = AGAIN_AFTER.into_iter();
         loop {
             let done = self
-                .send_up_to(method, url, body, most)
+                .send_to(method, url, body, kept)
                 .and_then(|answer| accepted(answer, self.token.as_ref()))
                 .and_then(|answer| read(&answer));
             match (done, pauses.next()) {
@@ -373,22 +401,22 @@ impl Api {
     }
 
     fn send(&self, method: Method, url: &str, body: Option<&Value>) -> Result<Answer, Problem> {
-        self.send_up_to(method, url, body, MAX_ANSWER)
+        self.send_to(method, url, body, Kept::Here)
     }
 
     /// One request, after whatever limits say and wherever redirects lead.
-    fn send_up_to(
+    fn send_to(
         &self,
         method: Method,
         url: &str,
         body: Option<&Value>,
-        most: usize,
+        kept: Kept,
     ) -> Result<Answer, Problem> {
         let mut url = url.to_owned();
         let mut redirects = 0;
         loop {
             self.await_turn(method)?;
-            let answer = self.once(method, &url, body, most)?;
+            let answer = self.once(method, &url, body, kept.most())?;
             if let Some(wait) = self.asks_to_wait(&answer) {
                 self.block(wait);
                 continue;
@@ -401,9 +429,10 @@ impl Api {
             };
             let to = resolve(to, &url).ok_or(Problem::Redirected)?;
             let here = origin(&to) == origin(&self.base);
+            let elsewhere =
+                matches!(kept, Kept::Elsewhere { .. }) && gets_no_token(&to, &self.base);
             let allowed = match method {
-                // A file is kept elsewhere, where the token is not sent.
-                Method::Get => redirects < MAX_REDIRECTS && (here || url.contains("/artifacts/")),
+                Method::Get => redirects < MAX_REDIRECTS && (here || elsewhere),
                 _ => redirects < 1 && here && matches!(answer.status, 307 | 308),
             };
             if !allowed {
@@ -504,7 +533,8 @@ impl Api {
         }
         let seconds = |text: &Option<String>| text.as_deref()?.trim().parse::<u64>().ok();
         if let Some(seconds) = seconds(&headers.retry_after) {
-            return Some(Duration::from_secs(seconds));
+            // Of none at all, there would be no end.
+            return Some(Duration::from_secs(seconds.max(1)));
         }
         if let Some(reset) = seconds(&headers.reset).filter(|_| exhausted) {
             let now = SystemTime::now()
@@ -512,7 +542,7 @@ impl Api {
                 .unwrap_or_default();
             // Whole seconds, and two clocks.
             let wait = Duration::from_secs(reset).saturating_sub(now);
-            return Some(wait + Duration::from_secs(1));
+            return Some(wait.saturating_add(Duration::from_secs(1)));
         }
         let mut pace = self.pace.borrow_mut();
         let wait = pace.unsaid_wait;
@@ -555,7 +585,7 @@ impl Api {
 
     /// Waits, and lets connections be closed meanwhile.
     pub(crate) fn sleep(&self, duration: Duration) {
-        if duration > Duration::ZERO && !self.is_dry_run() {
+        if duration > Duration::ZERO {
             self.runtime
                 .block_on(async { tokio::time::sleep(duration).await });
         }
@@ -583,13 +613,15 @@ fn accepted(answer: Answer, token: Option<&Token>) -> Result<Answer, Problem> {
     match answer.status {
         200..=299 => Ok(answer),
         401 => Err(Problem::Rejected),
-        403 if message().contains("locked") => Err(Problem::Locked),
+        // Not `blocked`.
+        403 if message().contains(" locked") => Err(Problem::Locked),
         403 => Err(Problem::Forbidden {
             needs: answer
                 .headers
                 .accepted_permissions
                 .as_deref()
-                .map(|needs| crate::out::safe_line(needs.trim())),
+                .map(|needs| crate::out::safe_line(needs.trim()))
+                .map(|needs| token.map_or(needs.clone(), |token| token.scrub(&needs))),
             message: message(),
         }),
         404 => Err(Problem::NotFound),
@@ -624,6 +656,15 @@ fn resolve(to: &str, from: &str) -> Option<String> {
         true => Some(format!("{}{to}", origin(from)?)),
         false => origin(to).map(|_| to.to_owned()),
     }
+}
+
+/// Whether an address of another origin is one that octocrab sends no token to.
+/// It compares hosts and ports alone: without encryption the token would go to
+/// the same host for everybody to read.
+fn gets_no_token(to: &str, base: &str) -> bool {
+    let host = |url: &str| Some(origin(url)?.split_once("://")?.1.to_ascii_lowercase());
+    let weaker = base.starts_with("https://") && !to.starts_with("https://");
+    host(to).is_some() && host(to) != host(base) && !weaker
 }
 
 /// From 0 to 1, another each time: so that what failed together does not come
@@ -679,5 +720,15 @@ mod tests {
             Some("https://b/y")
         );
         assert_eq!(resolve("//b/y", "https://a/x"), None);
+    }
+
+    #[test]
+    fn where_files_are_kept_there_is_no_token() {
+        let base = "https://api.github.com";
+        assert!(gets_no_token("https://blob.example/x?sig=1", base));
+        assert!(!gets_no_token("http://blob.example/x?sig=1", base));
+        assert!(!gets_no_token("http://api.github.com/x", base));
+        assert!(!gets_no_token("https://API.github.com/x", base));
+        assert!(gets_no_token("http://127.0.0.1:2/x", "http://127.0.0.1:1"));
     }
 }

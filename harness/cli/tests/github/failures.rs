@@ -610,6 +610,30 @@ fn green_makes_no_comment() {
     assert_eq!(job.ours(), []);
 }
 
+#[test]
+fn a_limit_of_no_seconds_is_no_reason_to_hurry() {
+    let job = Job::new();
+    job.leave(&red());
+    let limit = Fault::secondary_limit(403, Some(0));
+    job.server.fault(get_comments().times(50), limit);
+    let ran = job.comment(&["--max-wait", "2s"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(ran.stderr.contains("longer than --max-wait"), "{ran}");
+    assert!(job.count("GET", COMMENTS) <= 3, "{:#?}", job.log());
+    assert_eq!(job.ours(), []);
+}
+
+#[test]
+fn a_dry_run_waits_for_limits_too() {
+    let job = Job::new();
+    job.leave(&red());
+    let limit = Fault::secondary_limit(403, Some(1));
+    job.server.fault(get_comments(), limit);
+    let ran = job.comment(&["--dry-run"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    job.server.assert_waited(Duration::from_secs(1));
+}
+
 /// One page of comments that has the one of that id, old, and leads elsewhere.
 fn page_with(id: u64, next: Option<String>) -> Fault {
     let page = serde_json::json!([{
@@ -652,6 +676,25 @@ fn one_comment_on_two_pages_is_no_double() {
 }
 
 #[test]
+fn pages_in_circles() {
+    let (job, id) = with_comment();
+    let next = format!(
+        "{}/repos/octo/demo{COMMENTS}?per_page=100",
+        job.server.url()
+    );
+    let page = page_with(id, Some(next));
+    job.server.fault(get_comments().always(), page);
+    let ran = job.comment(&[]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(
+        ran.stderr.contains("the comment could not be posted"),
+        "{ran}"
+    );
+    assert!(job.count("GET", COMMENTS) < 5);
+    assert_eq!(job.the_comment().id, id);
+}
+
+#[test]
 fn a_list_that_lags_behind() {
     // What was deleted is listed still, and what is made is not yet.
     let job = Job::new();
@@ -662,4 +705,31 @@ fn a_list_that_lags_behind() {
     assert_eq!(ran.status, Some(0), "{ran}");
     assert_eq!(job.count("POST", COMMENTS), 1, "{:#?}", job.log());
     says_red(&job, &ran);
+}
+
+#[test]
+fn who_is_blocked_is_not_told_of_a_lock() {
+    let job = Job::new();
+    job.leave(&red());
+    let reply = Reply::json(403, &serde_json::json!({ "message": "User is blocked" }));
+    job.server.fault(post_comment(), Fault::answer(reply));
+    let ran = job.comment(&[]);
+    assert!(ran.stderr.contains("(403): User is blocked"), "{ran}");
+}
+
+#[test]
+fn only_a_download_may_lead_elsewhere() {
+    // Whatever the repository is called.
+    let mut job = Job::new();
+    job.leave(&red());
+    job.set("GITHUB_REPOSITORY", "octo/artifacts");
+    let to = To::Url("http://127.0.0.2:9/x".to_owned());
+    job.server
+        .fault(get_comments().always(), Fault::redirect(302, to));
+    let ran = job.comment(&[]);
+    assert!(
+        ran.stderr
+            .contains("the comment could not be posted: redirected to where the token"),
+        "{ran}"
+    );
 }
