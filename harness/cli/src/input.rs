@@ -11,7 +11,7 @@ use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES};
 
 use crate::github::artifact::{self, Held};
 use crate::joined::json::JoinedError;
-use crate::joined::{self, Joined, NoResult, Outcome, Scenario};
+use crate::joined::{self, Joined, NoResult, Outcome, Scenario, Source};
 use crate::out::Out;
 use crate::project::shown;
 use crate::reports::Reports;
@@ -71,10 +71,35 @@ pub(crate) fn read(
     for path in paths {
         parts.push(read_one(path, run, reader, out)?);
     }
+    if reader == Reader::Bot {
+        of_one_change(&parts)?;
+    }
     Ok(match <[Joined; 1]>::try_from(parts) {
         Ok([only]) => only,
         Err(several) => Joined::merge(several),
     })
+}
+
+/// Refuses reports of different changes: of what is joined, only one source is
+/// left to be checked.
+fn of_one_change(parts: &[Joined]) -> anyhow::Result<()> {
+    let mut sources = parts.iter().filter_map(|part| part.source.as_ref());
+    let Some(first) = sources.next() else {
+        return Ok(());
+    };
+    let same = |other: &Source| {
+        other.repository == first.repository
+            && other.run == first.run
+            && other.pull_request == first.pull_request
+            && other.head == first.head
+    };
+    match sources.all(same) {
+        true => Ok(()),
+        false => Err(Unread::error(
+            NoResult::OtherRun,
+            "the reports are of different runs".to_owned(),
+        )),
+    }
 }
 
 fn read_one(path: &Path, run: Option<&str>, reader: Reader, out: &Out) -> anyhow::Result<Joined> {

@@ -187,7 +187,11 @@ impl Joined {
                     merged.runs.push(run);
                 }
             }
-            merged.source = merged.source.take().or(part.source);
+            // The newest attempt, by which the whole is as new as any part.
+            merged.source = match (merged.source.take(), part.source) {
+                (Some(one), Some(two)) if two.attempt > one.attempt => Some(two),
+                (one, two) => one.or(two),
+            };
             for scenario in part.scenarios {
                 let key = [
                     scenario.package.clone(),

@@ -415,3 +415,27 @@ fn the_report_names_one_of_two_pull_requests() {
     second.both();
     assert_eq!(second.job.the_comment().issue, 8);
 }
+
+#[test]
+fn reports_of_different_changes_are_not_joined() {
+    for (key, value, accepted) in [
+        ("head", json!("a".repeat(40)), false),
+        ("pull_request", json!(7), false),
+        ("run", json!(1), false),
+        ("attempt", json!(9), false),
+        ("prefix", json!("sub"), true),
+    ] {
+        let (job, run) = Job::after_fork();
+        let report = job.passed_on(&red(), run, 8);
+        let mut other: Value = serde_json::from_str(&report).unwrap();
+        other["source"][key] = value;
+        job.project.write("one.json", &report);
+        job.project.write("two.json", &other.to_string());
+        let args = ["comment", "--untrusted", "--report", "one.json", "two.json"];
+        let ran = job.run(&args);
+        assert_eq!(ran.status, Some(0), "{ran}");
+        let body = job.the_comment().body;
+        assert_eq!(body.contains("keeps growing"), accepted, "{key}: {body}");
+        assert_eq!(body.contains("`other-run`"), !accepted, "{key}: {body}");
+    }
+}
