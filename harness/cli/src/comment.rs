@@ -144,11 +144,18 @@ fn untrusted<'a>(
     let api = connect(&args.github, args.dry_run, &mut environment)?
         .with_context(|| no_token("to find the pull request"))
         .map_err(|err| Refused::usage(err.to_string()))?;
-    let found =
-        target::of_workflow_run(run, &named(&args.github, &args.change), &environment, &api)?;
+    let named = named(&args.github, &args.change);
+    let found = target::of_workflow_run(run, &named, &environment, &api);
     let targets = match found {
-        Ok(targets) => targets,
-        Err(nothing) => {
+        Err(err) if err.is::<Refused>() || args.on_post_error == OnPostError::Fail => {
+            return Err(err);
+        }
+        Err(err) => {
+            out.warning(&format!("nothing could be posted: {err:#}"));
+            return Ok(None);
+        }
+        Ok(Ok(targets)) => targets,
+        Ok(Err(nothing)) => {
             out.note(&said(&nothing));
             return Ok(None);
         }

@@ -417,6 +417,21 @@ fn the_report_names_one_of_two_pull_requests() {
 }
 
 #[test]
+fn a_lookup_that_fails_is_a_warning() {
+    let (job, run) = Job::after_fork();
+    let report = job.passed_on(&red(), run, 8);
+    job.project.write("report.json", &report);
+    let pulls = Matcher::new("GET", "/pulls").always();
+    job.server.fault(pulls, Fault::status(403));
+    let args = ["comment", "--untrusted", "--report", "report.json"];
+    let ran = job.run(&args);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(ran.stderr.contains("nothing could be posted"), "{ran}");
+    let ran = job.run(&[&args[..], &["--on-post-error", "fail"]].concat());
+    assert_eq!(ran.status, Some(5), "{ran}");
+}
+
+#[test]
 fn reports_of_different_changes_are_not_joined() {
     for (key, value, accepted) in [
         ("head", json!("a".repeat(40)), false),
