@@ -323,11 +323,13 @@ impl<'a> Bot<'a> {
         match target::changed_files(&self.target, api) {
             Ok(files) => {
                 self.context.touched = touched::of(&files);
+                self.context.touched_more = files.len() >= target::MAX_CHANGED_FILES;
                 let removed = |status: &Option<String>| status.as_deref() == Some("removed");
                 let names = files.into_iter().filter(|file| !removed(&file.status));
                 self.changed = Some(names.map(|file| file.filename).collect());
             }
             Err(problem) => {
+                self.context.touched_more = !api.is_dry_run();
                 out.warning(&format!("the pull request's changed files: {problem}"));
             }
         }

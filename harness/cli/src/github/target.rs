@@ -296,6 +296,9 @@ impl Target {
     }
 }
 
+/// As many of a pull request's files GitHub lists; of more it says nothing.
+pub(crate) const MAX_CHANGED_FILES: usize = 3_000;
+
 /// One file that a pull request changes.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct ChangedFile {

@@ -267,8 +267,13 @@ fn links(context: &Context) -> Option<String> {
 
 /// What the pull request changes of its own measure.
 fn touched(context: &Context) -> Option<String> {
+    let unsure = context.touched_more.then(|| {
+        "**Which files this pull request changes could not be looked up in full**: whether it \
+         changes what it is measured by has to be seen in its diff."
+            .to_owned()
+    });
     if context.touched.is_empty() {
-        return None;
+        return unsure;
     }
     let mut touched: Vec<_> = context.touched.iter().collect();
     touched.sort();
@@ -288,6 +293,7 @@ fn touched(context: &Context) -> Option<String> {
     if let more @ 1.. = touched.len().saturating_sub(MAX_TOUCHED) {
         lines.push(format!("- and {more} more"));
     }
+    lines.extend(unsure.map(|unsure| format!("\n{unsure}")));
     Some(lines.join("\n"))
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Context {
     pub(crate) untrusted: bool,
     /// What the pull request changes of its own measure, by path.
     pub(crate) touched: Vec<Touched>,
+    /// Whether it may change more of it than GitHub has said.
+    pub(crate) touched_more: bool,
     /// Flame graphs that a browser can load, by the scenario's place.
     pub(crate) images: BTreeMap<usize, Image>,
 }

@@ -417,6 +417,28 @@ fn the_report_names_one_of_two_pull_requests() {
 }
 
 #[test]
+fn what_it_changes_may_be_more_than_is_listed() {
+    let unsure = "could not be looked up in full";
+    // GitHub lists 3,000 files, in the order of their names.
+    let second = Second::new(&red());
+    second.job.server.state().pull(8).files = (0..3_000)
+        .map(|n| ChangedFile::modified(&format!("a/{n:04}.txt")))
+        .collect();
+    second.both();
+    assert!(second.body().contains(unsure), "{}", second.body());
+
+    let second = Second::new(&red());
+    let files = Matcher::path("/pulls/8/files").always();
+    second.job.server.fault(files, Fault::status(403));
+    second.both();
+    assert!(second.body().contains(unsure), "{}", second.body());
+
+    let second = Second::new(&red());
+    second.both();
+    assert!(!second.body().contains(unsure), "{}", second.body());
+}
+
+#[test]
 fn a_lookup_that_fails_is_a_warning() {
     let (job, run) = Job::after_fork();
     let report = job.passed_on(&red(), run, 8);
