@@ -5,7 +5,7 @@
 //! out and answered with an error would be carried out twice, and a comment of a
 //! deleted account would fail a whole page.
 //!
-//! | answer | `GET`, and writes that may be repeated | `POST` that creates |
+//! | answer | `GET`, and writes that may be repeated | writes that create or add |
 //! |---|---|---|
 //! | 5xx, broken connection, no answer in time, not JSON | three more tries after 1, 2 and 4 s | none: the caller looks whether it was done |
 //! | 403 or 429 that asks to wait | waits within the budget, no request meanwhile | the same: it was not done |
@@ -288,10 +288,24 @@ impl Api {
         path: &str,
         body: &Value,
     ) -> Result<T, Problem> {
-        if let Some(made_up) = self.recorded(Method::Post, path, Some(body)) {
+        self.once_only(Method::Post, path, body)
+    }
+
+    /// Adds to something what must not be added twice: as [`create`](Self::create).
+    pub(crate) fn add<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Problem> {
+        self.once_only(Method::Patch, path, body)
+    }
+
+    fn once_only<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Result<T, Problem> {
+        if let Some(made_up) = self.recorded(method, path, Some(body)) {
             return made_up;
         }
-        let answer = self.send(Method::Post, &self.url(path), Some(body))?;
+        let answer = self.send_to(method, &self.url(path), Some(body), Kept::Here)?;
         json(&accepted(answer, self.token.as_ref())?.body)
     }
 
@@ -398,10 +412,6 @@ impl Api {
                 (done, _) => return done,
             }
         }
-    }
-
-    fn send(&self, method: Method, url: &str, body: Option<&Value>) -> Result<Answer, Problem> {
-        self.send_to(method, url, body, Kept::Here)
     }
 
     /// One request, after whatever limits say and wherever redirects lead.

@@ -55,6 +55,14 @@ struct Found {
     id: u64,
     #[serde(default)]
     external_id: Option<String>,
+    #[serde(default)]
+    output: Option<Output>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Output {
+    #[serde(default)]
+    annotations_count: usize,
 }
 
 /// What became of the check run.
@@ -112,19 +120,8 @@ impl CheckRun<'_> {
 
     /// The newest of ours on that commit, with its run and attempt.
     fn find(&self) -> Result<Option<(u64, Age)>, Problem> {
-        let path = format!(
-            "/repos/{}/commits/{}/check-runs?check_name={}&filter=all&per_page=100",
-            self.target.repository,
-            self.target.head,
-            percent_encoded(self.name)
-        );
-        let found: Vec<Found> = match self.api.list_in(&path, "check_runs") {
-            // No such commit: what is made next will say so.
-            Err(Problem::Refused { status: 422, .. } | Problem::NotFound) => Vec::new(),
-            found => found?,
-        };
         let prefix = format!("plimsoll:{}:", self.key);
-        let ours = found.into_iter().filter_map(|check| {
+        let ours = self.list()?.into_iter().filter_map(|check| {
             let (run, attempt) = check
                 .external_id
                 .as_deref()?
@@ -133,6 +130,28 @@ impl CheckRun<'_> {
             Some((check.id, (run.parse().ok()?, attempt.parse().ok()?)))
         });
         Ok(ours.max_by_key(|(id, age)| (*age, *id)))
+    }
+
+    /// How many annotations one has, as far as is known.
+    fn annotations_of(&self, id: u64) -> Result<usize, Problem> {
+        let found = self.list()?.into_iter().find(|check| check.id == id);
+        let output = found.and_then(|check| check.output);
+        Ok(output.map_or(0, |output| output.annotations_count))
+    }
+
+    /// Those of that name on that commit.
+    fn list(&self) -> Result<Vec<Found>, Problem> {
+        let path = format!(
+            "/repos/{}/commits/{}/check-runs?check_name={}&filter=all&per_page=100",
+            self.target.repository,
+            self.target.head,
+            percent_encoded(self.name)
+        );
+        match self.api.list_in(&path, "check_runs") {
+            // No such commit: what is made next will say so.
+            Err(Problem::Refused { status: 422, .. } | Problem::NotFound) => Ok(Vec::new()),
+            found => found,
+        }
     }
 
     fn create(&self) -> Result<u64, Problem> {
@@ -164,15 +183,31 @@ impl CheckRun<'_> {
     fn append(&self, id: u64, from: usize) -> Result<(), Problem> {
         let chunks = self.chunks().count();
         for index in from..chunks {
-            let output = self.output(index);
-            self.patch(id, &json!({ "output": output }))?;
+            let body = json!({ "output": self.output(index) });
+            let path = self.path(id);
+            let done: Result<Found, Problem> = self.api.add(&path, &body);
+            match done {
+                Ok(_) => {}
+                // It adds each time, also where the answer was lost.
+                Err(problem) if problem.is_unsure() => {
+                    self.api.sleep(UNTIL_SEEN);
+                    let before = index * MAX_ANNOTATIONS_AT_ONCE;
+                    if self.annotations_of(id)? <= before {
+                        let _: Found = self.api.add(&path, &body)?;
+                    }
+                }
+                Err(problem) => return Err(problem),
+            }
         }
         Ok(())
     }
 
+    fn path(&self, id: u64) -> String {
+        format!("/repos/{}/check-runs/{id}", self.target.repository)
+    }
+
     fn patch(&self, id: u64, body: &Value) -> Result<(), Problem> {
-        let path = format!("/repos/{}/check-runs/{id}", self.target.repository);
-        let _: Found = self.api.change(Method::Patch, &path, body)?;
+        let _: Found = self.api.change(Method::Patch, &self.path(id), body)?;
         Ok(())
     }
 

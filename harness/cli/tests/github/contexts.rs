@@ -3,9 +3,11 @@
 use insta::assert_snapshot;
 use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::Report;
 
 use crate::job::{Job, RATE, STACK, green, head, red};
 use crate::project::{finding, regressed, report};
+use crate::server::fault::{Fault, Matcher};
 use crate::server::state::ChangedFile;
 use crate::server::{Server, events};
 
@@ -90,16 +92,40 @@ fn the_workspace_may_be_below_the_repository() {
     assert!(ran.stdout.contains("\"prefix\": \"sub\""), "{ran}");
 }
 
-#[test]
-fn more_than_fifty_annotations() {
-    let job = Job::new();
+/// More to note than a check run takes.
+fn many() -> [Report; 2] {
     let mut many = regressed("r1", "http::echo", STACK, RATE);
     for index in 0..250_u32 {
         let mut more = finding(&format!("main leak{index}"), RATE);
         more.frames[0].line = Some(index + 10);
         many.findings.push(more);
     }
-    job.leave(&[many, report("r1", "lru_churn", Verdict::Within)]);
+    [many, report("r1", "lru_churn", Verdict::Within)]
+}
+
+#[test]
+fn annotations_are_added_once() {
+    for (fault, patches) in [
+        (Fault::status(502), 4),
+        (Fault::status(502).after_work(), 3),
+        (Fault::dropped().after_work(), 3),
+    ] {
+        let job = Job::new();
+        job.leave(&many());
+        let second = Matcher::new("PATCH", "/check-runs/").nth(2);
+        job.server.fault(second, fault);
+        let ran = job.comment(&["--on-post-error", "fail"]);
+        assert_eq!(ran.status, Some(0), "{ran}");
+        let check = job.server.state().checks.values().next().cloned().unwrap();
+        assert_eq!(check.annotations.len(), 200);
+        assert_eq!(job.count("PATCH", "/check-runs/"), patches);
+    }
+}
+
+#[test]
+fn more_than_fifty_annotations() {
+    let job = Job::new();
+    job.leave(&many());
     let ran = job.comment(&[]);
     assert_eq!(ran.status, Some(0), "{ran}");
     let check = job.server.state().checks.values().next().cloned().unwrap();
