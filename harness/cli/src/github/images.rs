@@ -115,12 +115,13 @@ fn point(api: &Api, target: &Target, number: u64, key: &Key, commit: &str) -> Re
         done => return done,
     }
     let body = json!({ "ref": format!("refs/{branch}"), "sha": commit });
-    let made: Result<Value, Problem> = api.create(&format!("/repos/{repository}/git/refs"), &body);
+    let path = format!("/repos/{repository}/git/refs");
+    // Of one name there is one, however often it is made.
+    let made: Result<Value, Problem> = api.change(Method::Post, &path, &body);
     match made {
         Ok(_) => Ok(()),
         // Done in spite of an error, or by another run.
         Err(Problem::Refused { status: 422, .. }) => update(),
-        Err(problem) if problem.is_unsure() => update(),
         Err(problem) => Err(problem),
     }
 }

@@ -10,7 +10,7 @@ use plimsoll_core::{FoldedStack, Tally};
 const BRANCH: &str = "refs/heads/plimsoll-images/pr-7/default";
 
 /// One that has something to draw.
-fn drawable() -> [Report; 2] {
+pub(crate) fn drawable() -> [Report; 2] {
     let mut red = regressed("r1", "http::echo", STACK, RATE);
     red.compared = Some(Compared {
         before: 512,

@@ -10,3 +10,4 @@ mod job;
 mod project;
 mod server;
 mod server_tests;
+mod sweep;
