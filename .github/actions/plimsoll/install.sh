@@ -4,9 +4,13 @@
 #
 # A release's archive is unpacked only after it was held against something that did
 # not come with it: a digest from the workflow, or its attestation. Reads
-# INPUT_INSTALL, INPUT_VERSION, INPUT_SHA256, INPUT_RELEASES, INPUT_BINARY and
-# ACTION_REPOSITORY.
+# INPUT_INSTALL, INPUT_VERSION, INPUT_SHA256, INPUT_RELEASES, INPUT_BINARY,
+# ACTION_REPOSITORY and GH_TOKEN.
 set -feuo pipefail
+
+# For `gh` alone: `cargo install` runs the build scripts of every dependency.
+token=${GH_TOKEN:-}
+unset GH_TOKEN
 
 fail() {
     echo "::error title=plimsoll::$*"
@@ -20,7 +24,9 @@ mkdir -p "$bin"
 
 if [[ -n $INPUT_BINARY ]]; then
     [[ -f $INPUT_BINARY ]] || fail "binary: expected a file, found none"
-    cp -- "$INPUT_BINARY" "$bin/plimsoll"
+    [[ -x $INPUT_BINARY ]] || fail "binary: expected a program, found a file that cannot be run"
+    # It may be the one that an earlier step of the same job put there.
+    [[ $INPUT_BINARY -ef $bin/plimsoll ]] || cp -- "$INPUT_BINARY" "$bin/plimsoll"
     exit
 fi
 
@@ -50,6 +56,8 @@ fi
 # Empty where the action is used by path, in its own repository.
 repository=${ACTION_REPOSITORY:-$GITHUB_REPOSITORY}
 releases=${INPUT_RELEASES:-https://github.com/$repository/releases/download}
+[[ $releases == https://* ]] || fail "releases: expected an https address"
+releases=${releases%/}
 
 archive=$RUNNER_TEMP/plimsoll/plimsoll-$target.tar.gz
 curl --proto '=https' --tlsv1.2 --fail --silent --show-error --location --retry 3 \
@@ -66,7 +74,7 @@ if [[ -n $INPUT_SHA256 ]]; then
 fi
 if [[ -z $INPUT_RELEASES && $GITHUB_SERVER_URL == https://github.com ]] &&
     command -v gh >/dev/null; then
-    gh attestation verify "$archive" --repo "$repository" \
+    GH_TOKEN=$token gh attestation verify "$archive" --repo "$repository" \
         --signer-workflow "$repository/.github/workflows/release.yml" \
         --source-ref "refs/tags/v$version" --deny-self-hosted-runners ||
         fail "the archive's attestation cannot be verified: it is not known who built it"

@@ -368,6 +368,8 @@ impl<'a> Bot<'a> {
                 }
             }
             print_calls(api, out)?;
+        } else if !self.wants(Part::Check) && !self.wants(Part::Comment) {
+            // What is left needs no token, and was not refused one.
         } else if self.target.fork {
             out.print(&format!(
                 "nothing posted: the pull request comes from a fork, whose token may not write \

@@ -133,7 +133,7 @@ impl Job {
         ran
     }
 
-    fn check(&self, ran: &Ran) {
+    pub(crate) fn check(&self, ran: &Ran) {
         let token = self.server.state().token.clone();
         let all = ran.to_string() + &self.summary();
         assert!(!all.contains(&token), "the token was printed:\n{all}");
@@ -153,7 +153,19 @@ impl Job {
     }
 
     fn run_unchecked(&self, dir: &str, args: &[&str]) -> Ran {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        let none = BTreeMap::new();
+        self.program(env!("CARGO_BIN_EXE_plimsoll"), dir, args, &none)
+    }
+
+    /// Runs some program of the job, with variables of its step.
+    pub(crate) fn program(
+        &self,
+        program: &str,
+        dir: &str,
+        args: &[&str],
+        step: &BTreeMap<String, String>,
+    ) -> Ran {
+        let mut command = Command::new(program);
         command
             .args(args)
             .current_dir(self.project.path(dir))
@@ -164,7 +176,7 @@ impl Job {
                 command.env(name, value);
             }
         }
-        let output = command.envs(&self.env).output().unwrap();
+        let output = command.envs(&self.env).envs(step).output().unwrap();
         let dir = self.project.path("").to_string_lossy().into_owned();
         let text = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).into_owned();

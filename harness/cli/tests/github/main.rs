@@ -1,5 +1,8 @@
 //! The pull request bot against a GitHub of our own.
 
+// It installs on Linux alone.
+#[cfg(target_os = "linux")]
+mod action;
 mod contexts;
 mod failures;
 mod forks;

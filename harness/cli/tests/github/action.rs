@@ -1,0 +1,800 @@
+//! The composite action: its `action.yml` is read, its conditions and variables are
+//! worked out as the runner does, and its scripts run with the real binary.
+//!
+//! Only what `action.yml` uses is understood; anything else is a failing test.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::job::{Job, green, red};
+use crate::project::{Ran, report};
+use crate::server::events;
+use crate::server::state::zip_of;
+use plimsoll_core::judge::Verdict;
+
+type Map = BTreeMap<String, String>;
+
+/// Programs that the scripts call, and no others: a runner has more, a desk less.
+const PROGRAMS: [&str; 16] = [
+    "bash",
+    "cat",
+    "chmod",
+    "cp",
+    "cut",
+    "env",
+    "git",
+    "gzip",
+    "head",
+    "mkdir",
+    "realpath",
+    "rm",
+    "sed",
+    "sha256sum",
+    "tar",
+    "uname",
+];
+
+fn folder() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join(".github/actions/plimsoll")
+        .canonicalize()
+        .unwrap()
+}
+
+#[derive(Debug, Default)]
+struct Step {
+    /// `name`, `id`, `if`, `run`, `uses`, `working-directory`, `shell`.
+    keys: Map,
+    env: Map,
+    with: Map,
+}
+
+fn scalar(text: &str) -> String {
+    let text = text.trim();
+    for quote in ['"', '\''] {
+        let inner = text
+            .strip_prefix(quote)
+            .and_then(|text| text.strip_suffix(quote));
+        if let Some(inner) = inner {
+            return inner.to_owned();
+        }
+    }
+    text.split(" # ").next().unwrap_or_default().to_owned()
+}
+
+/// The inputs' defaults, and the steps.
+fn read_action() -> (Map, Vec<Step>) {
+    let text = fs::read_to_string(folder().join("action.yml")).unwrap();
+    let mut inputs = Map::new();
+    let mut steps: Vec<Step> = Vec::new();
+    let (mut section, mut input, mut map) = (String::new(), String::new(), String::new());
+    let mut folded: Option<String> = None;
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let indent = line.len() - line.trim_start().len();
+        let line = line.trim();
+        if line.starts_with('#') {
+            continue;
+        }
+        if indent == 0 {
+            line.trim_end_matches(':').clone_into(&mut section);
+            continue;
+        }
+        let (key, value) = line.split_once(':').unwrap_or((line, ""));
+        match (section.as_str(), indent) {
+            ("inputs", 2) => {
+                key.clone_into(&mut input);
+                inputs.insert(input.clone(), String::new());
+            }
+            ("inputs", 4) if key == "default" => {
+                inputs.insert(input.clone(), scalar(value));
+            }
+            ("runs", 4) => {
+                let value = line.strip_prefix("- name:").expect("a step's name first");
+                let keys = Map::from([("name".to_owned(), scalar(value))]);
+                steps.push(Step {
+                    keys,
+                    ..Step::default()
+                });
+                folded = None;
+            }
+            ("runs", 6) => {
+                let step = steps.last_mut().unwrap();
+                key.clone_into(&mut map);
+                folded = (value.trim() == ">-").then(|| key.to_owned());
+                let value = if folded.is_some() {
+                    String::new()
+                } else {
+                    scalar(value)
+                };
+                step.keys.insert(key.to_owned(), value);
+            }
+            ("runs", 8) => {
+                let step = steps.last_mut().unwrap();
+                if let Some(key) = &folded {
+                    let text = step.keys.get_mut(key).unwrap();
+                    text.push(' ');
+                    text.push_str(line);
+                    continue;
+                }
+                let into = match map.as_str() {
+                    "env" => &mut step.env,
+                    "with" => &mut step.with,
+                    other => panic!("`{other}` has keys of its own"),
+                };
+                into.insert(key.to_owned(), scalar(value));
+            }
+            _ => {}
+        }
+    }
+    assert!(steps.len() > 4 && inputs.len() > 10, "action.yml was read");
+    (inputs, steps)
+}
+
+/// An expression of `a`, `a == 'b'`, `a != 'b'`, joined by `&&` and `||`.
+fn evaluate(expression: &str, known: &Map) -> String {
+    let atom = |text: &str| {
+        let text = text.trim();
+        match text
+            .strip_prefix('\'')
+            .and_then(|text| text.strip_suffix('\''))
+        {
+            Some(literal) => literal.to_owned(),
+            None => match text.strip_prefix("steps.") {
+                // A step that did not run has no outputs.
+                Some(_) => known.get(text).cloned().unwrap_or_default(),
+                None => known
+                    .get(text)
+                    .unwrap_or_else(|| panic!("what is `{text}`?"))
+                    .clone(),
+            },
+        }
+    };
+    let truth = |yes: bool| if yes { "true" } else { "" }.to_owned();
+    let term = |text: &str| {
+        if let Some((left, right)) = text.split_once("==") {
+            truth(atom(left) == atom(right))
+        } else if let Some((left, right)) = text.split_once("!=") {
+            truth(atom(left) != atom(right))
+        } else {
+            atom(text)
+        }
+    };
+    let mut result = String::new();
+    for alternative in expression.split("||") {
+        result = "true".to_owned();
+        for part in alternative.split("&&") {
+            result = term(part);
+            if result.is_empty() {
+                break;
+            }
+        }
+        if !result.is_empty() {
+            break;
+        }
+    }
+    result
+}
+
+fn template(text: &str, known: &Map) -> String {
+    let mut done = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${{") {
+        let (expression, after) = after.split_once("}}").expect("an end");
+        done.push_str(before);
+        done.push_str(&evaluate(expression.trim(), known));
+        rest = after;
+    }
+    done + rest
+}
+
+struct Action {
+    job: Job,
+    temp: tempfile::TempDir,
+    inputs: Map,
+}
+
+/// What became of the steps that ran, by name.
+struct Done {
+    steps: BTreeMap<String, Ran>,
+    outputs: Map,
+    uploads: Vec<(String, PathBuf)>,
+    failed: bool,
+}
+
+impl Done {
+    #[track_caller]
+    fn step(&self, name: &str) -> &Ran {
+        self.steps
+            .get(name)
+            .unwrap_or_else(|| panic!("`{name}` did not run"))
+    }
+
+    #[track_caller]
+    fn ok(self) -> Self {
+        for (name, ran) in &self.steps {
+            assert_eq!(ran.status, Some(0), "{name}: {ran}");
+        }
+        self
+    }
+}
+
+impl Action {
+    fn new(command: &str) -> Self {
+        Self::of(Job::new(), command)
+    }
+
+    /// With the binary of these tests, as `binary:` takes one.
+    fn of(mut job: Job, command: &str) -> Self {
+        // A step has it where action.yml says so.
+        job.unset("GITHUB_TOKEN");
+        let mut action = Self {
+            job,
+            temp: tempfile::tempdir().unwrap(),
+            inputs: read_action().0,
+        };
+        action.give("command", command);
+        action.give("binary", env!("CARGO_BIN_EXE_plimsoll"));
+        fs::create_dir(action.fakes()).unwrap();
+        for program in PROGRAMS {
+            let path = std::env::var("PATH").unwrap();
+            let found = path.split(':').map(|dir| Path::new(dir).join(program));
+            if let Some(found) = found.into_iter().find(|path| path.is_file()) {
+                std::os::unix::fs::symlink(found, action.fakes().join(program)).unwrap();
+            }
+        }
+        action
+    }
+
+    /// Where all programs come from that the scripts may call.
+    fn fakes(&self) -> PathBuf {
+        self.temp.path().join("fakes")
+    }
+
+    fn fake(&self, name: &str, script: &str) -> &Self {
+        let path = self.fakes().join(name);
+        let _ = fs::remove_file(&path);
+        fs::write(&path, format!("#!/usr/bin/env bash\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        self
+    }
+
+    #[track_caller]
+    fn give(&mut self, input: &str, value: &str) -> &mut Self {
+        let known = self.inputs.insert(input.to_owned(), value.to_owned());
+        assert!(known.is_some(), "action.yml has no input `{input}`");
+        self
+    }
+
+    /// Runs what the runner would.
+    fn run(&self) -> Done {
+        let temp = |name: &str| self.temp.path().join(name);
+        let token = self.job.server.state().token.clone();
+        let mut known = Map::from([
+            ("always()".to_owned(), "true".to_owned()),
+            ("github.token".to_owned(), token),
+            ("github.run_attempt".to_owned(), "1".to_owned()),
+            (
+                "github.action_repository".to_owned(),
+                "plim/soll".to_owned(),
+            ),
+        ]);
+        for (name, value) in &self.inputs {
+            let value = template(value, &known);
+            known.insert(format!("inputs.{name}"), value);
+        }
+        let mut done = Done {
+            steps: BTreeMap::new(),
+            outputs: Map::new(),
+            uploads: Vec::new(),
+            failed: false,
+        };
+        for step in read_action().1 {
+            let key = |name: &str| step.keys.get(name).map_or("", String::as_str);
+            let condition = key("if");
+            if done.failed && !condition.contains("always()") {
+                continue;
+            }
+            if !condition.is_empty() && evaluate(condition, &known).is_empty() {
+                continue;
+            }
+            let map = |map: &Map| -> Map {
+                let each = map.iter();
+                each.map(|(name, value)| (name.clone(), template(value, &known)))
+                    .collect()
+            };
+            let id = key("id");
+            if key("uses").starts_with("actions/upload-artifact@") {
+                let with = map(&step.with);
+                let path = PathBuf::from(&with["path"]);
+                let name = match with.get("archive").map(String::as_str) {
+                    Some("false") => path.file_name().unwrap().to_string_lossy().into_owned(),
+                    _ => with["name"].clone(),
+                };
+                assert!(path.is_file(), "{name}: nothing at {}", path.display());
+                let address = format!("https://github.com/octo/demo/actions/runs/500/{name}");
+                known.insert(format!("steps.{id}.outputs.artifact-url"), address);
+                done.uploads.push((name, path));
+                continue;
+            }
+            let mut env = map(&step.env);
+            fs::write(temp("output"), "").unwrap();
+            for (name, path) in [
+                ("RUNNER_TEMP", self.temp.path().to_owned()),
+                ("GITHUB_OUTPUT", temp("output")),
+                ("GITHUB_ACTION_PATH", folder()),
+                ("PATH", self.fakes()),
+                ("FAKES", self.fakes()),
+            ] {
+                env.insert(name.to_owned(), path.to_string_lossy().into_owned());
+            }
+            assert_eq!(key("shell"), "bash");
+            let dir = template(key("working-directory"), &known);
+            let args = ["--noprofile", "--norc", "-eo", "pipefail", "-c", key("run")];
+            let bash = self.fakes().join("bash");
+            let ran = self.job.program(&bash.to_string_lossy(), &dir, &args, &env);
+            self.job.check(&ran);
+            self.job.server.assert_clean();
+            let outcome = if ran.status == Some(0) {
+                "success"
+            } else {
+                "failure"
+            };
+            done.failed |= outcome == "failure";
+            known.insert(format!("steps.{id}.outcome"), outcome.to_owned());
+            for line in fs::read_to_string(temp("output")).unwrap().lines() {
+                let (name, value) = line.split_once('=').expect("name=value");
+                assert!(["report", "html"].contains(&name), "an output: {line}");
+                known.insert(format!("steps.{id}.outputs.{name}"), value.to_owned());
+                done.outputs.insert(name.to_owned(), value.to_owned());
+            }
+            done.steps.insert(key("name").to_owned(), ran);
+        }
+        done
+    }
+
+    /// An action that has to install a release, and what stands in for the release,
+    /// its digest with it.
+    fn installing() -> (Self, String) {
+        let mut action = Self::new("report");
+        action.give("binary", "");
+        action.job.leave(&green());
+        let dir = action.temp.path().join("release");
+        fs::create_dir(&dir).unwrap();
+        let binary = env!("CARGO_BIN_EXE_plimsoll");
+        std::os::unix::fs::symlink(binary, dir.join("plimsoll")).unwrap();
+        action.fake(
+            "curl",
+            "printf '%s\\n' \"$@\" >\"$FAKES/curl.args\"\n\
+             [[ -f $FAKES/archive ]] || exit 22\n\
+             while (($#)); do [[ $1 != --output ]] || cp \"$FAKES/archive\" \"$2\"; shift; done",
+        );
+        action.fake("uname", "echo Linux x86_64");
+        let script = "tar -chzf archive -C ../release plimsoll && sha256sum archive";
+        let bash = std::process::Command::new("bash")
+            .args(["-c", script])
+            .current_dir(action.fakes())
+            .output()
+            .unwrap();
+        let digest = String::from_utf8(bash.stdout).unwrap();
+        let digest = digest.split(' ').next().unwrap().to_owned();
+        assert_eq!(digest.len(), 64, "{digest}");
+        (action, digest)
+    }
+
+    fn said(&self, name: &str) -> String {
+        fs::read_to_string(self.fakes().join(name)).unwrap_or_default()
+    }
+
+    /// That nothing was installed, for this reason.
+    #[track_caller]
+    fn refuses(&self, why: &str) {
+        let done = self.run();
+        let ran = done.step("Install plimsoll");
+        assert_eq!(ran.status, Some(1), "{ran}");
+        assert!(ran.stdout.contains("::error title=plimsoll::"), "{ran}");
+        assert!(ran.stdout.contains(why), "{ran}");
+        assert_eq!(done.steps.len(), 1, "nothing runs without the program");
+        let binary = self.temp.path().join("plimsoll/bin/plimsoll");
+        assert!(!binary.exists(), "it was put in place all the same");
+    }
+}
+
+#[test]
+fn every_variable_of_a_script_is_given_by_its_step() {
+    for step in read_action().1 {
+        let run = step.keys.get("run").cloned().unwrap_or_default();
+        let Some(script) = run.split('/').nth(1).map(|name| name.trim_matches('"')) else {
+            continue;
+        };
+        let path = folder().join(script);
+        let Ok(text) = fs::read_to_string(path) else {
+            continue;
+        };
+        let code: String = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with('#'))
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        let used = code
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .filter(|word| word.starts_with("INPUT_"));
+        for name in used {
+            assert!(step.env.contains_key(name), "{script}: {name}");
+        }
+        for name in step.env.keys().filter(|name| name.starts_with("INPUT_")) {
+            assert!(
+                code.contains(name.as_str()),
+                "{script} does not read {name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn comment_says_it_everywhere_and_leads_to_the_page() {
+    let action = Action::new("comment");
+    action.job.leave(&red());
+    let done = action.run().ok();
+    let names: Vec<&str> = done.uploads.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["plimsoll-report-1", "plimsoll-report-1.html"]);
+    // `fetch` looks for that name in the archive.
+    assert_eq!(done.uploads[0].1.file_name().unwrap(), "report.json");
+    let body = action.job.the_comment().body;
+    assert!(body.contains("runs/500/plimsoll-report-1.html"), "{body}");
+    assert!(action.job.summary().contains("http::echo"));
+    assert_eq!(action.job.server.state().checks.len(), 1);
+}
+
+#[test]
+fn report_asks_for_nothing_and_warns_of_nothing() {
+    for strict in ["", "fail"] {
+        let mut action = Action::new("report");
+        action.job.leave(&green());
+        action.give("on-post-error", strict);
+        let event = events::push(&action.job.server.state(), "main");
+        action.job.event("push", &event);
+        let done = action.run().ok();
+        let said = done.step("Comment").to_string();
+        assert!(!said.contains("GITHUB_TOKEN"), "{said}");
+        assert!(!said.contains("warning"), "{said}");
+        assert_eq!(action.job.log(), [""; 0]);
+        assert!(action.job.summary().contains("within"));
+    }
+}
+
+#[test]
+fn report_on_a_fork_does_not_say_that_posting_failed() {
+    let mut action = Action::new("report");
+    action.job.leave(&red());
+    let event = {
+        let mut state = action.job.server.state();
+        let fork = state.repository.forked("mallory");
+        state.with_pull(8, fork, "topic");
+        events::pull_request(&state, 8, "opened")
+    };
+    action.job.event("pull_request", &event);
+    let done = action.run().ok();
+    let ran = done.step("Comment");
+    assert!(!ran.stdout.contains("nothing posted"), "{ran}");
+    assert!(ran.stdout.contains("::error "), "{ran}");
+    assert_eq!(done.uploads.len(), 2);
+}
+
+#[test]
+fn what_report_uploads_is_what_fetch_and_comment_takes() {
+    let (job, run) = Job::after_fork();
+    let text = job.passed_on(&red(), run, 8);
+    let zip = zip_of(&[("report.json", text.as_bytes())]);
+    job.server.state().add_artifact(run, "leaks-1", zip);
+    let mut action = Action::of(job, "fetch-and-comment");
+    action.give("artifact-name", "leaks");
+    let done = action.run().ok();
+    let names: Vec<&str> = done.uploads.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["leaks-1.html"], "the report is not uploaded again");
+    let body = action.job.the_comment().body;
+    assert!(body.contains("keep") && body.contains("own code"), "{body}");
+}
+
+#[test]
+fn a_report_that_is_not_there_is_said_not_to_be() {
+    for command in ["comment", "fetch-and-comment"] {
+        let job = match command {
+            "comment" => Job::new(),
+            _ => Job::after_fork().0,
+        };
+        let mut action = Action::of(job, command);
+        let done = action.run();
+        // Fetching has done its work; measuring has not.
+        assert_eq!(done.failed, command == "comment");
+        assert_eq!(done.step("Comment").status, Some(0));
+        assert!(done.uploads.is_empty());
+        let body = action.job.the_comment().body;
+        assert!(body.contains("no result"), "{command}: {body}");
+        // Nor where the folder is given, and missing.
+        if command == "comment" {
+            action.give("report", "no such folder");
+            assert_eq!(action.run().step("Report").status, Some(5));
+        }
+    }
+}
+
+#[test]
+fn a_fetch_that_fails_still_ends_in_a_comment() {
+    use crate::server::fault::{Fault, Matcher};
+    let (job, _) = Job::after_fork();
+    job.server
+        .fault(Matcher::new("GET", "/artifacts"), Fault::status(403));
+    let action = Action::of(job, "fetch-and-comment");
+    let done = action.run();
+    assert!(done.failed);
+    assert_eq!(done.step("Comment").status, Some(0));
+    assert!(action.job.the_comment().body.contains("no result"));
+}
+
+#[test]
+fn a_run_that_was_killed_is_not_green() {
+    let mut action = Action::new("comment");
+    action.give("when", "always");
+    let mut one = report("r1", "http::echo", Verdict::Within);
+    one.run.scenarios = vec!["http::echo".to_owned(), "lru_churn".to_owned()];
+    action.job.leave(&[one]);
+    action.run().ok();
+    let body = action.job.the_comment().body;
+    assert!(body.contains("no result"), "{body}");
+    let state = action.job.server.state();
+    let check = state.checks.values().next().unwrap();
+    assert_ne!(check.conclusion.as_deref(), Some("success"));
+}
+
+#[test]
+fn an_earlier_report_of_the_job_is_not_taken_for_this_one() {
+    let mut action = Action::new("comment");
+    action.job.leave(&green());
+    action.run().ok();
+    action.give("report", "no such folder");
+    let done = action.run();
+    assert!(done.failed && done.uploads.is_empty());
+    let body = action.job.the_comment();
+    assert!(body.body.contains("no result"), "{}", body.body);
+}
+
+#[test]
+fn inputs_are_words_and_never_code() {
+    let hostile = "a b\"'`touch pwned`$(touch pwned);touch pwned";
+    let mut action = Action::new("comment");
+    action.job.leave(&red());
+    action.give("check-name", hostile);
+    action.give("skip", " annotations,\n  summary\n");
+    action.run().ok();
+    let name = {
+        let state = action.job.server.state();
+        state.checks.values().next().unwrap().name.clone()
+    };
+    assert_eq!(name, hostile);
+    assert_eq!(action.job.summary(), "");
+    // Folders are taken as they are, also one that looks like an option.
+    for dir in ["--output=pwned", "two words", "$(touch pwned)", "*"] {
+        let mut action = Action::new("report");
+        action.job.leave(&red());
+        let (from, to) = (
+            action.job.project.path("target/plimsoll"),
+            action.job.project.path(dir),
+        );
+        fs::rename(from, to).unwrap();
+        action.give("report", &format!("\n{dir}\n"));
+        action.run().ok();
+        assert!(!action.job.project.exists("pwned"), "{dir}");
+    }
+    for input in [
+        "key",
+        "when",
+        "image",
+        "bot-login",
+        "max-wait",
+        "timeout",
+        "artifact-url",
+        "skip",
+        "on-post-error",
+    ] {
+        let mut action = Action::new("comment");
+        action.job.leave(&red());
+        action.give(input, "--dry-run\n$(touch pwned)");
+        let done = action.run();
+        let ran = done.step("Comment");
+        // A login is only compared with.
+        let expected = if input == "bot-login" { 0 } else { 2 };
+        assert_eq!(ran.status, Some(expected), "{input}: {ran}");
+        assert!(!action.job.project.exists("pwned"), "{input}");
+    }
+}
+
+#[test]
+fn names_that_become_files_are_refused() {
+    for name in [
+        "",
+        ".",
+        "-x",
+        "a b",
+        "../x",
+        "a/b",
+        "x\nhtml=/etc/passwd",
+        "$(id)",
+    ] {
+        let mut action = Action::new("report");
+        action.job.leave(&green());
+        action.give("artifact-name", name);
+        let done = action.run();
+        assert_eq!(done.step("Report").status, Some(1), "{name}");
+        assert!(done.outputs.is_empty() && done.uploads.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_command_that_there_is_not() {
+    for command in ["", "coment", "prune", "report\n"] {
+        let action = Action::new(command);
+        let done = action.run();
+        assert!(done.failed, "{command}");
+        let ran = done.step("Report");
+        assert!(ran.stdout.contains("::error title=plimsoll::"), "{ran}");
+        assert_eq!(action.job.log(), [""; 0]);
+    }
+}
+
+#[test]
+fn prune_images_runs_nothing_else() {
+    let action = Action::new("prune-images");
+    let done = action.run().ok();
+    let names: Vec<&String> = done.steps.keys().collect();
+    assert_eq!(names, ["Install plimsoll", "Prune images"]);
+    let ran = done.step("Prune images");
+    assert!(ran.stdout.contains("0 deleted"), "{ran}");
+}
+
+#[test]
+fn without_a_token_it_is_said() {
+    let mut action = Action::new("comment");
+    action.give("token", "");
+    action.job.leave(&red());
+    let done = action.run().ok();
+    assert!(done.step("Comment").stderr.contains("GITHUB_TOKEN"));
+    action.give("on-post-error", "fail");
+    assert!(action.run().failed);
+    action.give("command", "prune-images");
+    assert_eq!(action.run().step("Prune images").status, Some(2));
+}
+
+#[test]
+fn a_binary_has_to_be_one() {
+    let mut action = Action::new("report");
+    action.give("binary", "target/no such file");
+    action.refuses("binary: expected a file");
+    action.give("binary", "src");
+    action.refuses("binary: expected a file");
+    action.give("binary", "Cargo.toml");
+    action.refuses("binary: expected a program");
+    // The same one twice in a job.
+    action.job.leave(&green());
+    action.give("binary", env!("CARGO_BIN_EXE_plimsoll"));
+    action.run().ok();
+    let installed = action.temp.path().join("plimsoll/bin/plimsoll");
+    action.give("binary", &installed.to_string_lossy());
+    action.run().ok();
+}
+
+#[test]
+fn a_release_is_unpacked_only_with_a_digest_or_an_attestation() {
+    let (mut action, digest) = Action::installing();
+    action.refuses("nothing to check the archive with");
+    action.give("sha256", &"0".repeat(64));
+    action.refuses("none of those in `sha256`");
+    // Not by its beginning, and not as a pattern.
+    action.give("sha256", &digest[..63]);
+    action.refuses("none of those in `sha256`");
+    action.give("sha256", "* ?????");
+    action.refuses("none of those in `sha256`");
+    action.give(
+        "sha256",
+        &format!("{}\n {}", "0".repeat(64), digest.to_uppercase()),
+    );
+    action.run().ok();
+    let asked = action.said("curl.args");
+    let version = env!("CARGO_PKG_VERSION");
+    let address = format!(
+        "https://github.com/plim/soll/releases/download/v{version}/\
+         plimsoll-x86_64-unknown-linux-gnu.tar.gz"
+    );
+    assert!(asked.lines().any(|line| line == address), "{asked}");
+    assert!(asked.contains("--proto\n=https\n"), "{asked}");
+}
+
+#[test]
+fn an_attestation_is_verified_against_repository_workflow_and_tag() {
+    let (mut action, digest) = Action::installing();
+    action.fake("gh", "printf '%s\\n' \"$@\" >\"$FAKES/gh.args\"; exit 1");
+    action.refuses("attestation cannot be verified");
+    // A digest that fits does not make up for it.
+    action.give("sha256", &digest);
+    action.refuses("attestation cannot be verified");
+    let version = env!("CARGO_PKG_VERSION");
+    let asked = action.said("gh.args").replace('\n', " ");
+    for part in [
+        "attestation verify",
+        "--repo plim/soll ",
+        "--signer-workflow plim/soll/.github/workflows/release.yml ",
+        &format!("--source-ref refs/tags/v{version} "),
+        "--deny-self-hosted-runners",
+    ] {
+        assert!(asked.contains(part), "{asked}");
+    }
+    action.give("sha256", "");
+    action.fake("gh", "[[ -n $GH_TOKEN ]]");
+    action.run().ok();
+    // Of a mirror there is no attestation.
+    action.give("releases", "https://mirror.example/plimsoll/");
+    let binary = action.temp.path().join("plimsoll/bin/plimsoll");
+    fs::remove_file(binary).unwrap();
+    action.refuses("nothing to check the archive with");
+    action.give("sha256", &digest);
+    action.run().ok();
+    let asked = action.said("curl.args");
+    let address = format!("https://mirror.example/plimsoll/v{version}/");
+    assert!(asked.contains(&address), "{asked}");
+}
+
+#[test]
+fn what_cannot_be_installed_is_said() {
+    let (mut action, digest) = Action::installing();
+    action.give("sha256", &digest);
+    for version in ["v0.1.0", "0.1", "../../x", "0.1.0\nx", "$(id)", "-1.0.0"] {
+        action.give("version", version);
+        action.refuses("version: expected one such as 0.1.0");
+    }
+    action.give("version", "");
+    action.give("releases", "--config=/etc/passwd");
+    action.refuses("releases: expected an https address");
+    action.give("releases", "http://mirror.example");
+    action.refuses("releases: expected an https address");
+    action.give("releases", "");
+    for (platform, shown) in [
+        ("Darwin arm64", "Darwin arm64"),
+        ("Linux riscv64", "Linux riscv64"),
+    ] {
+        action.fake("uname", &format!("echo {platform}"));
+        action.refuses(&format!("no release for {shown}"));
+    }
+    action.fake("uname", "echo Linux x86_64");
+    action.give("install", "nightly");
+    action.refuses("install: expected release or source");
+    action.give("install", "release");
+    fs::remove_file(action.fakes().join("archive")).unwrap();
+    action.refuses("cannot be downloaded");
+}
+
+#[test]
+fn building_from_source_has_no_token() {
+    let (mut action, _) = Action::installing();
+    action.give("install", "source");
+    action.fake(
+        "cargo",
+        "env >\"$FAKES/cargo.env\"; printf '%s\\n' \"$@\" >\"$FAKES/cargo.args\"\n\
+         cp \"$FAKES/../release/plimsoll\" \"$RUNNER_TEMP/plimsoll/bin/plimsoll\"",
+    );
+    action.run().ok();
+    let token = action.job.server.state().token.clone();
+    let env = action.said("cargo.env");
+    assert!(
+        !env.contains(&token),
+        "build scripts of dependencies see it"
+    );
+    let asked = action.said("cargo.args");
+    assert!(asked.contains("--locked\n"), "{asked}");
+    let path = asked
+        .lines()
+        .skip_while(|line| *line != "--path")
+        .nth(1)
+        .unwrap();
+    assert!(Path::new(path).join("Cargo.toml").is_file(), "{path}");
+}
