@@ -1,0 +1,124 @@
+//! Every command that a page or a workflow shows is one that the program takes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn files(dir: &str, extension: &str) -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let entries = fs::read_dir(root.join(dir)).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// A page's lines in fences, and what stands between backticks elsewhere.
+fn code(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let (mut fenced, mut prose) = (false, String::new());
+    for line in page.replace("\\\n", " ").lines() {
+        if line.starts_with("```") {
+            fenced = !fenced;
+        } else if fenced {
+            found.push(line.to_owned());
+        } else {
+            prose += line;
+            prose.push('\n');
+        }
+    }
+    // A span ends with its paragraph.
+    for paragraph in prose.split("\n\n") {
+        found.extend(paragraph.split('`').skip(1).step_by(2).map(str::to_owned));
+    }
+    found
+}
+
+/// The arguments, where a line calls the program; up to what stands for anything.
+fn arguments(line: &str) -> Option<Vec<String>> {
+    let line = line
+        .trim()
+        .trim_start_matches("- ")
+        .trim_start_matches("$ ");
+    let line = line.strip_prefix("run: ").unwrap_or(line);
+    let line = line.strip_prefix("cargo ").unwrap_or(line);
+    let line = line.strip_prefix("./").unwrap_or(line);
+    let mut arguments = Vec::new();
+    for word in line.strip_prefix("plimsoll ")?.split_whitespace() {
+        if ["|", ">", "#", "&&", "||"].contains(&word) || word.starts_with("${") {
+            break;
+        }
+        if word.contains('…') {
+            // `--format …`
+            arguments.pop_if(|before: &mut String| before.starts_with("--"));
+            break;
+        }
+        let word = word.replace(['"', '\''], "");
+        // What stands for something has to look like it.
+        arguments.push(match word.as_str() {
+            "DATE" => "2030-01-31".to_owned(),
+            "$PAGE" => "https://example.com/".to_owned(),
+            _ => word,
+        });
+    }
+    Some(arguments)
+}
+
+/// Whether the program knows the command and its options; it does nothing else.
+fn takes(arguments: &[String]) -> Result<(), String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(arguments)
+        .arg("--help")
+        .output()
+        .unwrap();
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+#[test]
+fn the_program_takes_what_is_shown() {
+    let mut shown = BTreeSet::new();
+    let mut pages = files("docs", "md");
+    pages.extend(files(".", "md"));
+    for page in &pages {
+        shown.extend(code(&fs::read_to_string(page).unwrap()));
+    }
+    for workflow in files(".github/workflows", "yml") {
+        let text = fs::read_to_string(workflow).unwrap().replace("\\\n", " ");
+        shown.extend(text.lines().map(str::to_owned));
+    }
+    let commands: BTreeSet<Vec<String>> = shown.iter().filter_map(|line| arguments(line)).collect();
+    let used = |name: &str| {
+        commands
+            .iter()
+            .any(|command| command.first().is_some_and(|first| first == name))
+    };
+    for name in ["report", "accept", "comment", "fetch"] {
+        assert!(used(name), "`{name}` is shown nowhere: {commands:#?}");
+    }
+    for command in &commands {
+        takes(command).unwrap_or_else(|err| panic!("{command:?} is shown:\n{err}"));
+    }
+}
+
+#[test]
+fn what_it_does_not_take_is_noticed() {
+    for wrong in [
+        "`plimsoll coment --report x`",
+        "```console\n$ cargo plimsoll report --fromat junit\n```\n",
+        "```yaml\n    - plimsoll report --format cobertura\n```\n",
+        "```bash\nplimsoll comment --report x \\\n  --image banch\n```\n",
+    ] {
+        let commands: Vec<_> = code(wrong)
+            .iter()
+            .filter_map(|line| arguments(line))
+            .collect();
+        assert_eq!(commands.len(), 1, "{wrong}");
+        assert!(takes(&commands[0]).is_err(), "{wrong}");
+    }
+}
