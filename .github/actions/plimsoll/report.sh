@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes the joined report, or the fetched one, and renders its page. Reads
-# INPUT_COMMAND, INPUT_REPORT and INPUT_ARTIFACT_NAME. Sets the outputs `report` and,
-# where there is a page, `html`: both are paths made here.
+# INPUT_COMMAND, INPUT_REPORT, INPUT_ARTIFACT_NAME, INPUT_MAX_WAIT and INPUT_TIMEOUT.
+# Sets the outputs `report` and, where there is a page, `html`: both are paths made here.
 set -euo pipefail
 
 plimsoll=$RUNNER_TEMP/plimsoll/bin/plimsoll
@@ -26,7 +26,9 @@ report | comment)
     ;;
 fetch-and-comment)
     # Where there is no report the file says why, for the comment.
-    "$plimsoll" fetch --artifact "$INPUT_ARTIFACT_NAME" --output "$report"
+    "$plimsoll" fetch --artifact "$INPUT_ARTIFACT_NAME" --output "$report" \
+        ${INPUT_MAX_WAIT:+"--max-wait=$INPUT_MAX_WAIT"} \
+        ${INPUT_TIMEOUT:+"--timeout=$INPUT_TIMEOUT"}
     ;;
 *)
     echo "::error title=plimsoll::command: expected report, comment, fetch-and-comment or prune-images"

@@ -654,6 +654,24 @@ fn prune_images_runs_nothing_else() {
 }
 
 #[test]
+fn waits_are_given_to_every_command_that_asks_github() {
+    for (command, step) in [
+        ("comment", "Comment"),
+        ("fetch-and-comment", "Report"),
+        ("prune-images", "Prune images"),
+    ] {
+        for input in ["timeout", "max-wait"] {
+            let mut action = Action::of(Job::after_fork().0, command);
+            action.give(input, "two words");
+            let done = action.run();
+            let ran = done.step(step);
+            assert_eq!(ran.status, Some(2), "{command}: {ran}");
+            assert!(ran.stderr.contains(&format!("--{input}")), "{ran}");
+        }
+    }
+}
+
+#[test]
 fn without_a_token_it_is_said() {
     let mut action = Action::new("comment");
     action.give("token", "");
