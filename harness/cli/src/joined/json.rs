@@ -15,6 +15,7 @@ use std::fmt;
 use std::iter::successors;
 
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::Report;
 use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES, ReportError};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -83,17 +84,21 @@ where
 /// each report, then whole reports: their scenarios then have no result.
 pub(crate) fn to_string(joined: &Joined) -> String {
     let mut joined = with_few_scenarios(joined);
-    let text = write(&joined, &Limits::UNTRUSTED);
+    let text = write(
+        &joined,
+        &Written::new(&joined, Limits::UNTRUSTED, Space::Indented),
+    );
     if text.len() <= MAX_BYTES {
         return text;
     }
     let all: Vec<Limits> = successors(Some(Limits::UNTRUSTED), |limits| limits.halved()).collect();
+    let written = |limits: &Limits| Written::new(&joined, *limits, Space::None);
     // The tighter, the shorter: the loosest that fit are found in a few steps.
-    let fits = |limits: &Limits| compact(&write(&joined, limits)).len() <= MAX_BYTES;
+    let fits = |limits: &Limits| write(&joined, &written(limits)).len() <= MAX_BYTES;
     let found = all.partition_point(|limits| !fits(limits));
-    let limits = all.get(found).unwrap_or(&all[all.len() - 1]);
+    let written = written(all.get(found).unwrap_or(&all[all.len() - 1]));
     loop {
-        let text = compact(&write(&joined, limits));
+        let text = write(&joined, &written);
         let too_long = text.len().saturating_sub(MAX_BYTES);
         // Names alone always fit: a thousand scenarios of five short strings.
         if too_long == 0 || !leave_reports_out(joined.to_mut(), too_long, text.len()) {
@@ -152,26 +157,52 @@ fn leave_reports_out(joined: &mut Joined, share: usize, of: usize) -> bool {
     !order.is_empty()
 }
 
-/// The same JSON without white space between its tokens.
-fn compact(text: &str) -> String {
-    let mut compact = String::with_capacity(text.len() / 2);
-    let (mut in_string, mut escaped) = (false, false);
-    for char in text.chars() {
-        if in_string {
-            in_string = escaped || char != '"';
-            escaped = !escaped && char == '\\';
-        } else if char.is_ascii_whitespace() {
-            continue;
-        } else {
-            in_string = char == '"';
-        }
-        compact.push(char);
-    }
-    compact + "\n"
+/// What stands between the tokens of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Space {
+    Indented,
+    None,
 }
 
-fn write(joined: &Joined, limits: &Limits) -> String {
-    let cut = |text: &str| cut(text, limits);
+/// The reports as they go into the file, each at its scenario's place. They are
+/// nearly all of it, and are written once however often the rest is.
+struct Written {
+    limits: Limits,
+    space: Space,
+    reports: Vec<Option<Box<RawValue>>>,
+}
+
+impl Written {
+    fn new(joined: &Joined, limits: Limits, space: Space) -> Written {
+        let reports = joined.scenarios.iter().map(|scenario| {
+            let report = scenario.report()?;
+            let text = match space {
+                // As where it stands; a line feed in a string is an escape.
+                Space::Indented => report::to_string_within(&unlisted(report), &limits)
+                    .trim_end()
+                    .replace('\n', "\n      "),
+                Space::None => report::to_line_within(&unlisted(report), &limits),
+            };
+            #[expect(clippy::expect_used, reason = "a report's own format is JSON")]
+            Some(RawValue::from_string(text).expect("a report is JSON"))
+        });
+        Written {
+            limits,
+            space,
+            reports: reports.collect(),
+        }
+    }
+}
+
+/// Without the list of its target's scenarios, which the file has already.
+fn unlisted(report: &Report) -> Report {
+    let mut report = report.clone();
+    report.run.scenarios = Vec::new();
+    report
+}
+
+fn write(joined: &Joined, written: &Written) -> String {
+    let cut = |text: &str| cut(text, &written.limits);
     let file = JoinedV1 {
         version: VERSION,
         plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
@@ -190,33 +221,29 @@ fn write(joined: &Joined, limits: &Limits) -> String {
         scenarios: joined
             .scenarios
             .iter()
-            .map(|scenario| scenario_v1(scenario, limits))
+            .zip(&written.reports)
+            .map(|(scenario, report)| scenario_v1(scenario, report.as_deref(), &written.limits))
             .collect(),
+    };
+    let text = match written.space {
+        Space::Indented => serde_json::to_string_pretty(&file),
+        Space::None => serde_json::to_string(&file),
     };
     #[expect(
         clippy::expect_used,
         reason = "string keys and finite floats always serialise"
     )]
-    let text = serde_json::to_string_pretty(&file).expect("plain data serialises");
+    let text = text.expect("plain data serialises");
     text + "\n"
 }
 
-fn scenario_v1(scenario: &Scenario, limits: &Limits) -> ScenarioV1 {
-    // As long as in the report below, which must be of the same scenario.
+fn scenario_v1(scenario: &Scenario, report: Option<&RawValue>, limits: &Limits) -> ScenarioV1 {
+    // As long as in the report, which must be of the same scenario.
     let cut = |text: &str| cut(text, limits);
-    let problem = match &scenario.outcome {
-        Outcome::NoResult(why) => Some(cut(why)),
-        Outcome::Report(_) => None,
+    let (problem, report) = match &scenario.outcome {
+        Outcome::NoResult(why) => (Some(cut(why)), None),
+        Outcome::Report(_) => (None, report.map(RawValue::to_owned)),
     };
-    let report = scenario.report().map(|report| {
-        let mut report = report.clone();
-        report.run.scenarios = Vec::new();
-        // Indented as where it stands; a line feed in a string is an escape.
-        let text = report::to_string_within(&report, limits);
-        let text = text.trim_end().replace('\n', "\n      ");
-        #[expect(clippy::expect_used, reason = "a report's own format is JSON")]
-        RawValue::from_string(text).expect("a report is JSON")
-    });
     ScenarioV1 {
         package: cut(&scenario.package),
         target: cut(&scenario.target),

@@ -52,6 +52,12 @@ pub fn to_string_within(report: &Report, limits: &Limits) -> String {
     v1::write(&limits.cut(report)) + "\n"
 }
 
+/// As [`to_string_within`], on one line, without white space between tokens and
+/// without a newline at the end.
+pub fn to_line_within(report: &Report, limits: &Limits) -> String {
+    v1::write_line(&limits.cut(report))
+}
+
 /// Reads a report.
 ///
 /// # Errors

@@ -35,6 +35,15 @@ pub(super) fn write(report: &report::Report) -> String {
     serde_json::to_string_pretty(&ReportV1::from_report(report)).expect("plain data serialises")
 }
 
+/// As [`write`], without white space between tokens.
+#[expect(
+    clippy::expect_used,
+    reason = "string keys and finite floats always serialise"
+)]
+pub(super) fn write_line(report: &report::Report) -> String {
+    serde_json::to_string(&ReportV1::from_report(report)).expect("plain data serialises")
+}
+
 /// With this, serde misses an absent key instead of taking it for `null`.
 fn nullable<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
