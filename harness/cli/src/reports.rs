@@ -214,11 +214,18 @@ impl Reports {
         };
         // A file that cannot be read could be of a run that is newer still, and
         // what is shown in its place could be green.
-        let own = self.places(id);
-        let newer = self
+        let newer: Vec<&Unreadable> = self
             .unreadable
             .iter()
-            .find(|file| file.modified > modified && !own.contains(&place(&file.path)));
+            .filter(|file| file.modified > modified)
+            .collect();
+        let own = match newer.is_empty() {
+            true => BTreeSet::new(),
+            false => self.places(id),
+        };
+        let newer = newer
+            .into_iter()
+            .find(|file| !own.contains(&place(&file.path)));
         if let Some(Unreadable { path, problem, .. }) = newer {
             bail!(
                 "{}: {problem}\n  it is newer than every report that can be read\n  \
@@ -262,14 +269,15 @@ impl Reports {
             .iter()
             .map(|found| &found.report.run)
             .filter(|run| run.id == id);
-        let mut places = BTreeSet::new();
+        // Each of a thousand reports lists all thousand.
+        let mut names = BTreeSet::new();
         for run in runs {
-            for scenario in &run.scenarios {
-                let dir = layout::scenario_dir(Path::new(""), &run.package, &run.target, scenario);
-                places.insert(dir);
-            }
+            let of = (run.package.as_str(), run.target.as_str());
+            names.extend(run.scenarios.iter().map(|name| (of, name.as_str())));
         }
-        places
+        let dir =
+            |((package, target), name)| layout::scenario_dir(Path::new(""), package, target, name);
+        names.into_iter().map(dir).collect()
     }
 
     fn join(&self, id: &str) -> Run {
@@ -278,6 +286,8 @@ impl Reports {
         for (package, target) in self.targets(|found| found.report.run.id == id) {
             let mut reports: BTreeMap<&str, &Found> = BTreeMap::new();
             let mut names: Vec<&str> = Vec::new();
+            // Each of a thousand reports lists all thousand.
+            let mut known: BTreeSet<&str> = BTreeSet::new();
             let of_target = self.found.iter().filter(of_run).filter(|found| {
                 found.report.run.package == package && found.report.run.target == target
             });
@@ -285,7 +295,7 @@ impl Reports {
                 let listed = found.report.run.scenarios.iter().map(String::as_str);
                 let own = std::iter::once(found.report.scenario.as_str());
                 for name in listed.chain(own) {
-                    if !names.contains(&name) {
+                    if known.insert(name) {
                         names.push(name);
                     }
                 }
