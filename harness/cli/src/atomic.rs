@@ -1,8 +1,37 @@
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
+
+/// Writes what was asked for into a file, which is replaced, or into what is no
+/// file: a pipe, a device, standard output under its name.
+///
+/// Replacing those would take them from every process of the machine.
+pub(crate) fn write_output(path: &Path, content: &str) -> anyhow::Result<()> {
+    if !is_device(path) {
+        return write(path, content);
+    }
+    let failed = || format!("cannot write to {}", crate::project::shown(path));
+    // Standard output may be a file that has something in it already.
+    let mut file = OpenOptions::new()
+        .append(true)
+        .open(path)
+        .with_context(failed)?;
+    file.write_all(content.as_bytes()).with_context(failed)
+}
+
+/// Whether a path names something that cannot be replaced by a file. A link is
+/// itself replaced, as in [`write`], but for the system's own: `/dev/stdout`.
+fn is_device(path: &Path) -> bool {
+    let Ok(kind) = fs::symlink_metadata(path).map(|data| data.file_type()) else {
+        return false;
+    };
+    match kind.is_symlink() {
+        true => ["/dev", "/proc"].iter().any(|dir| path.starts_with(dir)),
+        false => !kind.is_file() && !kind.is_dir(),
+    }
+}
 
 /// Replaces a file's content so that who reads it, now or after a crash, finds
 /// the old or the new.
@@ -54,4 +83,25 @@ fn permissions(path: &Path) -> Option<Permissions> {
     }
     #[cfg(not(unix))]
     None
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    // By the question alone: as root, a wrong answer would cost the machine one.
+    #[test]
+    fn devices_are_told_from_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        let link = dir.path().join("link");
+        fs::write(&file, "").unwrap();
+        std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+        for device in ["/dev/null", "/dev/stdout", "/dev/fd/1"] {
+            assert!(is_device(Path::new(device)), "{device}");
+        }
+        for replaced in [&file, &link, dir.path(), &dir.path().join("none")] {
+            assert!(!is_device(replaced), "{}", replaced.display());
+        }
+    }
 }

@@ -93,7 +93,11 @@ impl Out {
                 self.closed = true;
                 Ok(())
             }
-            done => done,
+            Err(err) => Err(io::Error::new(
+                err.kind(),
+                format!("cannot write to standard output: {err}"),
+            )),
+            Ok(()) => Ok(()),
         }
     }
 

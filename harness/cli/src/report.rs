@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
         Format::Junit => render::junit::render(&joined),
     };
     match &args.output {
-        Some(path) => atomic::write(path, &text),
+        Some(path) => atomic::write_output(path, &text),
         None => Ok(out.print(&text)?),
     }
 }
@@ -109,8 +109,9 @@ fn summary(run: &Joined, out: &Out) -> String {
     );
     let runs: Vec<String> = run.runs.iter().map(|id| safe_line(id)).collect();
     format!(
-        "{n} scenario{s}: {} (run {})\n",
+        "{n} scenario{s}: {} ({} {})\n",
         counts.join(", "),
+        if runs.len() == 1 { "run" } else { "runs" },
         runs.join(", ")
     )
 }

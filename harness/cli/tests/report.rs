@@ -260,7 +260,7 @@ fn shards_complete_each_other() {
     lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
     http::echo: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
 
-    2 scenarios: 2 within (run s1, s2)
+    2 scenarios: 2 within (runs s1, s2)
     --- 0
     ");
     // Their order does not matter.
@@ -309,7 +309,7 @@ fn a_folder_and_a_file_together() {
     let ran = project.plimsoll(&["report", "target/plimsoll", &file]);
     assert_eq!(ran.status, Some(0), "{ran}");
     let last = ran.stdout.lines().last().unwrap();
-    assert_snapshot!(last, @"2 scenarios: 1 within, 1 broken (run r1, r2)");
+    assert_snapshot!(last, @"2 scenarios: 1 within, 1 broken (runs r1, r2)");
 }
 
 #[test]
@@ -474,6 +474,59 @@ fn a_reader_that_goes_away_is_no_failure() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_no_file_is_written_to_and_not_replaced() {
+    use std::os::unix::fs::FileTypeExt;
+    use std::process::Command;
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    let shown = project.plimsoll(&["report"]).stdout;
+    let to = |output: &str, redirect: &str| {
+        let status = Command::new("sh")
+            .args(["-c", &format!("\"$0\" report --output {output} {redirect}")])
+            .arg(env!("CARGO_BIN_EXE_plimsoll"))
+            .current_dir(project.path(""))
+            .status();
+        assert!(status.unwrap().success(), "{output}");
+    };
+    let status = Command::new("mkfifo").arg(project.path("pipe")).status();
+    assert!(status.unwrap().success());
+    to("pipe", "& cat pipe > read; wait $!");
+    assert_eq!(project.read("read"), shown);
+    let kind = std::fs::symlink_metadata(project.path("pipe")).unwrap();
+    assert!(kind.file_type().is_fifo());
+    // Standard output by name, where a failure of this test cannot replace it.
+    to("/proc/self/fd/1", "| cat > piped");
+    assert_eq!(project.read("piped"), shown);
+    project.write("file", "before\n");
+    to("/proc/self/fd/1", ">> file");
+    assert_eq!(project.read("file"), format!("before\n{shown}"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_said_to_be_one() {
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .arg("report")
+        .current_dir(project.path(""))
+        .stdout(
+            std::fs::File::options()
+                .write(true)
+                .open("/dev/full")
+                .unwrap(),
+        )
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "error: cannot write to standard output: No space left on device (os error 28)\n"
+    );
 }
 
 #[test]
