@@ -19,7 +19,8 @@ Exit status:
 The growth of a workload changes nothing in it: `cargo test` is what fails.";
 
 const COMMENT_HELP: &str = "\
-In the job that measures, in a workflow with `pull-requests: write` and `checks: write`:
+In the job that measures, in a workflow with `pull-requests: write` and
+`checks: write`:
   plimsoll comment --report target/plimsoll
 
 For pull requests from forks, in a second workflow, started by `workflow_run`:
@@ -68,7 +69,7 @@ Unless every scenario that was named can be accepted, no file is touched.";
 /// found, takes growth that is meant into the baselines, and says it on GitHub.
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, arg_required_else_help = true)]
-#[command(disable_help_subcommand = true)]
+#[command(disable_help_subcommand = true, term_width = 80)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -259,10 +260,7 @@ pub(crate) struct CommentArgs {
     pub(crate) skip: Vec<Part>,
 
     #[command(flatten)]
-    pub(crate) change: ChangeArgs,
-
-    #[command(flatten)]
-    pub(crate) github: GitHubArgs,
+    pub(crate) target: TargetArgs,
 }
 
 /// Takes the report from the run that has ended, for `comment --untrusted`
@@ -283,10 +281,7 @@ pub(crate) struct FetchArgs {
     pub(crate) artifact: String,
 
     #[command(flatten)]
-    pub(crate) change: ChangeArgs,
-
-    #[command(flatten)]
-    pub(crate) github: GitHubArgs,
+    pub(crate) target: TargetArgs,
 }
 
 /// Deletes the flame graphs of pull requests that are closed
@@ -304,9 +299,9 @@ pub(crate) struct PruneArgs {
     pub(crate) github: GitHubArgs,
 }
 
-/// What was measured.
+/// What to say it of.
 #[derive(Debug, Args)]
-pub(crate) struct ChangeArgs {
+pub(crate) struct TargetArgs {
     /// The pull request, in place of that of the event
     #[arg(long, value_name = "NUMBER")]
     pub(crate) pr: Option<u64>,
@@ -314,9 +309,12 @@ pub(crate) struct ChangeArgs {
     /// The commit that was measured, in place of that of the event
     #[arg(long, value_name = "COMMIT")]
     pub(crate) sha: Option<Sha>,
+
+    #[command(flatten)]
+    pub(crate) github: GitHubArgs,
 }
 
-/// Where, and how long it may take.
+/// How to reach GitHub.
 #[derive(Debug, Args)]
 pub(crate) struct GitHubArgs {
     /// The repository, in place of that of the workflow
@@ -451,6 +449,45 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+
+    /// What `--help` prints, of the whole and of each command.
+    fn helps() -> Vec<(String, String)> {
+        let mut all = Cli::command();
+        all.build();
+        let mut helps = vec![("".to_owned(), all.render_long_help().to_string())];
+        for command in all.get_subcommands_mut() {
+            let help = command.render_long_help().to_string();
+            helps.push((command.get_name().to_owned(), help));
+        }
+        helps
+    }
+
+    #[test]
+    fn help_fits_into_eighty_columns() {
+        for (name, help) in helps() {
+            for line in help.lines() {
+                assert!(line.chars().count() <= 80, "{name}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_says_how_it_exits() {
+        for (name, help) in helps().split_off(1) {
+            assert!(help.contains("Exit status:\n  0  done"), "{name}: {help}");
+        }
+    }
+
+    #[test]
+    fn a_flag_that_would_do_nothing_is_none() {
+        let prune = |flag: &str, value: &str| {
+            Cli::try_parse_from(["plimsoll", "prune-images", flag, value]).is_ok()
+        };
+        assert!(prune("--repo", "owner/name"));
+        // Which pull requests are closed, is asked for.
+        assert!(!prune("--pr", "7"));
+        assert!(!prune("--sha", "2bc8970"));
+    }
 
     #[test]
     fn the_command_line_is_sound() {

@@ -10,7 +10,7 @@ use std::io::Write;
 use anyhow::Context as _;
 use plimsoll_core::judge::Verdict;
 
-use crate::args::{ChangeArgs, CommentArgs, GitHubArgs, ImageHost, OnPostError, Part, When};
+use crate::args::{CommentArgs, GitHubArgs, ImageHost, OnPostError, Part, TargetArgs, When};
 use crate::github::annotations::{self, Annotation, Files};
 use crate::github::api::{Api, Mode, Patience};
 use crate::github::check::{CheckRun, Checked, Conclusion, MAX_ANNOTATIONS};
@@ -75,19 +75,19 @@ fn trusted<'a>(
     event: Option<&Event>,
     out: &Out,
 ) -> anyhow::Result<Bot<'a>> {
-    let known = target::known(&named(&args.github, &args.change), &environment, event)?;
+    let known = target::known(&named(&args.target), &environment, event)?;
     let privileged = environment.event_name.as_deref() == Some("pull_request_target");
     let mut api = None;
     let target = match known {
         Known::Target(target) => {
             // A fork's token reads; every request would be refused.
             if !target.fork || privileged {
-                api = connect(&args.github, args.dry_run, &mut environment)?;
+                api = connect(&args.target.github, args.dry_run, &mut environment)?;
             }
             *target
         }
         Known::PullRequest { repository, number } => {
-            let asked = connect(&args.github, args.dry_run, &mut environment)?
+            let asked = connect(&args.target.github, args.dry_run, &mut environment)?
                 .with_context(|| no_token("to look the pull request up"))?;
             let target = target::asked(repository, number, &environment, &asked)?;
             api = Some(asked);
@@ -141,10 +141,10 @@ fn untrusted<'a>(
             project::shown(dir)
         )));
     }
-    let api = connect(&args.github, args.dry_run, &mut environment)?
+    let api = connect(&args.target.github, args.dry_run, &mut environment)?
         .with_context(|| no_token("to find the pull request"))
         .map_err(|err| Refused::usage(err.to_string()))?;
-    let named = named(&args.github, &args.change);
+    let named = named(&args.target);
     let found = target::of_workflow_run(run, &named, &environment, &api);
     let targets = match found {
         Err(err) if err.is::<Refused>() || args.on_post_error == OnPostError::Fail => {
@@ -214,11 +214,11 @@ pub(crate) fn said(nothing: &Nothing) -> String {
     }
 }
 
-pub(crate) fn named(github: &GitHubArgs, change: &ChangeArgs) -> Named {
+pub(crate) fn named(args: &TargetArgs) -> Named {
     Named {
-        repository: github.repo.clone(),
-        pull_request: change.pr,
-        head: change.sha.clone(),
+        repository: args.github.repo.clone(),
+        pull_request: args.pr,
+        head: args.sha.clone(),
     }
 }
 
@@ -664,4 +664,18 @@ pub(crate) fn print_calls(api: &Api, out: &mut Out) -> anyhow::Result<()> {
         out.quote(&text)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RECIPE;
+
+    #[test]
+    fn the_recipe_is_where_it_is_said_to_be() {
+        let (path, heading) = RECIPE.split_once(", ").unwrap();
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+        let page = std::fs::read_to_string(format!("{root}{path}")).unwrap();
+        let heading = format!("## {}", heading.trim_matches('"'));
+        assert!(page.lines().any(|line| line == heading), "{heading}");
+    }
 }

@@ -20,15 +20,10 @@ pub(crate) fn run(args: &FetchArgs, out: &mut Out) -> anyhow::Result<()> {
             "this is not a `workflow_run` event, which names the run whose report to fetch",
         ));
     };
-    let Some(api) = connect(&args.github, false, &mut environment)? else {
+    let Some(api) = connect(&args.target.github, false, &mut environment)? else {
         return Err(Refused::usage(no_token("to fetch a report")));
     };
-    let targets = match target::of_workflow_run(
-        &run,
-        &named(&args.github, &args.change),
-        &environment,
-        &api,
-    )? {
+    let targets = match target::of_workflow_run(&run, &named(&args.target), &environment, &api)? {
         Ok(targets) => targets,
         Err(nothing) => {
             out.note(&said(&nothing));
@@ -38,7 +33,7 @@ pub(crate) fn run(args: &FetchArgs, out: &mut Out) -> anyhow::Result<()> {
     let held = match artifact::fetch(&api, &targets[0], &args.artifact) {
         Ok(held) => held,
         Err(problem) => {
-            atomic::write(&args.output, &NoResult::NotFetched.to_file())?;
+            atomic::write_output(&args.output, &NoResult::NotFetched.to_file())?;
             anyhow::bail!("the report's artifact: {problem}");
         }
     };
@@ -57,7 +52,7 @@ pub(crate) fn run(args: &FetchArgs, out: &mut Out) -> anyhow::Result<()> {
             reason.to_file()
         }
     };
-    atomic::write(&args.output, &text)?;
+    atomic::write_output(&args.output, &text)?;
     out.print(&format!("report: {}\n", project::shown(&args.output)))?;
     Ok(())
 }
