@@ -22,6 +22,7 @@ use std::collections::BTreeSet;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::{bytes, plural};
 
+use super::markdown;
 use crate::joined::{Joined, NO_RESULT, Outcome, Scenario, Source, word};
 use escape::text;
 
@@ -231,8 +232,6 @@ fn tools(page: &mut String, joined: &Joined) {
 
 fn table(page: &mut String, joined: &Joined) {
     let titles = joined.titles();
-    let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
-    order.sort_by_key(|&at| (Reverse(rank(joined.scenarios[at].verdict())), at));
     page.push_str(
         "<table class=\"scenarios\" role=\"table\">\n<caption class=\"quiet\">Every scenario of the run, the one \
          that needs a person most first. Each has its details below its row.</caption>\n\
@@ -246,7 +245,7 @@ fn table(page: &mut String, joined: &Joined) {
          </tr></thead>\n",
     );
     let mut slugs = BTreeSet::new();
-    for at in order {
+    for at in markdown::worst_first(joined) {
         let slug = unique(&mut slugs, escape::slug(&titles[at]));
         row(page, &joined.scenarios[at], &titles[at], &slug);
     }

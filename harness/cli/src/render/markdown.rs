@@ -15,6 +15,7 @@ mod rows;
 mod words;
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::plural;
@@ -22,7 +23,7 @@ use plimsoll_core::report::units::plural;
 use self::page::{Measure, Page};
 use super::sink::{code_span, html_text, url};
 use super::{Context, TouchedKind};
-use crate::joined::{Joined, NoResult, Outcome, Scenario};
+use crate::joined::{Joined, NoResult, Scenario};
 
 /// GitHub refuses a comment of more than 65,536 characters.
 const COMMENT: Size = Size {
@@ -45,6 +46,8 @@ const MAX_TOUCHED: usize = 50;
 /// and a line.
 const NOTE: usize = 3_000;
 const MAX_PLATFORMS: usize = 3;
+/// Runs or commits that are named.
+const MAX_NAMED: usize = 3;
 
 /// How much of everything.
 struct Size {
@@ -93,7 +96,7 @@ pub(crate) fn no_result(context: &Context, reason: NoResult) -> String {
         reason.code()
     )));
     page.add(touched(context));
-    page.add(Some(footer(context, &[], None)));
+    page.add(Some(footer(context, &[], &[])));
     page.finish()
 }
 
@@ -117,19 +120,25 @@ fn is_hex(sha: &str) -> bool {
     !sha.is_empty() && sha.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
+/// Every scenario's place, the one that needs a person most first; of those with
+/// one verdict, the one that grows most.
+pub(crate) fn worst_first(joined: &Joined) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
+    order.sort_by_cached_key(|&place| {
+        let scenario = &joined.scenarios[place];
+        let bytes = scenario.report().map_or(0, words::order_of_growth);
+        (Reverse((rank(scenario), bytes)), place)
+    });
+    order
+}
+
 impl<'a> View<'a> {
     fn new(joined: &'a Joined, context: &'a Context) -> Self {
-        let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
-        order.sort_by_key(|&place| {
-            let scenario = &joined.scenarios[place];
-            let bytes = scenario.report().map_or(0, words::order_of_growth);
-            (Reverse((rank(scenario), bytes)), place)
-        });
         View {
             joined,
             context,
             titles: joined.titles(),
-            order,
+            order: worst_first(joined),
         }
     }
 
@@ -180,7 +189,7 @@ impl<'a> View<'a> {
         page.add(Some(footer(
             self.context,
             &self.joined.scenarios,
-            self.joined.runs.first().map(String::as_str),
+            &self.joined.runs,
         )));
 
         let kept = page.keep(NOTE);
@@ -298,7 +307,7 @@ fn touched(context: &Context) -> Option<String> {
 }
 
 /// What was measured, and with what.
-fn footer(context: &Context, scenarios: &[Scenario], run: Option<&str>) -> String {
+fn footer(context: &Context, scenarios: &[Scenario], runs: &[String]) -> String {
     let mut parts = vec![format!("plimsoll {}", env!("CARGO_PKG_VERSION"))];
     for (word, sha) in [("base", &context.base), ("head", &context.head)] {
         if let Some(sha) = sha.as_deref().filter(|sha| is_hex(sha)) {
@@ -306,17 +315,17 @@ fn footer(context: &Context, scenarios: &[Scenario], run: Option<&str>) -> Strin
         }
     }
     if context.head.is_none() {
-        let commits = scenarios
-            .iter()
-            .filter_map(|scenario| match &scenario.outcome {
-                Outcome::Report(report) => report.run.commit.as_deref(),
-                Outcome::NoResult(_) => None,
-            });
-        if let Some(commit) = commits.into_iter().find(|commit| is_hex(commit)) {
-            parts.push(format!("commit `{}`", &commit[..commit.len().min(7)]));
-        }
+        let reports = scenarios.iter().filter_map(Scenario::report);
+        let commits: BTreeSet<&str> = reports
+            .filter_map(|report| report.run.commit.as_deref())
+            .filter(|commit| is_hex(commit))
+            .collect();
+        let commits = commits
+            .into_iter()
+            .map(|commit| format!("`{}`", &commit[..commit.len().min(7)]));
+        parts.extend(few("commit", "commits", commits));
     }
-    let platforms: std::collections::BTreeSet<&str> = scenarios
+    let platforms: BTreeSet<&str> = scenarios
         .iter()
         .filter_map(|scenario| scenario.platform.as_deref())
         .collect();
@@ -325,14 +334,26 @@ fn footer(context: &Context, scenarios: &[Scenario], run: Option<&str>) -> Strin
     } else {
         parts.extend(platforms.iter().map(|platform| code_span(platform, 60)));
     }
-    match (&context.marker, run) {
-        (Some(marker), _) => {
-            parts.push(format!("run {}, attempt {}", marker.run, marker.attempt));
-        }
-        (None, Some(run)) => parts.push(format!("run {}", code_span(run, 60))),
-        (None, None) => {}
+    match &context.marker {
+        Some(marker) => parts.push(format!("run {}, attempt {}", marker.run, marker.attempt)),
+        None => parts.extend(few(
+            "run",
+            "runs",
+            runs.iter().map(|run| code_span(run, 60)),
+        )),
     }
     format!("<sub>{}</sub>", parts.join(" · "))
+}
+
+/// `runs a, b, c, 4 more`
+fn few(one: &str, many: &str, all: impl Iterator<Item = String>) -> Option<String> {
+    let mut all: Vec<String> = all.collect();
+    let word = if all.len() == 1 { one } else { many };
+    if let more @ 1.. = all.len().saturating_sub(MAX_NAMED) {
+        all.truncate(MAX_NAMED);
+        all.push(format!("{more} more"));
+    }
+    (!all.is_empty()).then(|| format!("{word} {}", all.join(", ")))
 }
 
 /// `<summary>` of words of ours.

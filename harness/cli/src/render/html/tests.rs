@@ -67,6 +67,18 @@ fn the_worst_stands_first_and_the_same_is_the_same() {
 }
 
 #[test]
+fn what_grows_most_stands_first_of_one_verdict() {
+    use crate::render::fixtures;
+    let page = render(&fixtures::joined(vec![
+        fixtures::regressed("slow", &[("main put", 1.0)]),
+        fixtures::regressed("fast", &[("main put", 100.0)]),
+        fixtures::report("a", Verdict::Within),
+    ]));
+    let order = between(&page, "<a class=\"name\" href=\"#", "\"");
+    assert_eq!(order, ["fast", "slow", "a"]);
+}
+
+#[test]
 fn a_run_without_scenarios_is_not_green() {
     let page = render(&joined(Vec::new()));
     assert!(page.contains("There are no scenarios"));

@@ -6,8 +6,7 @@ use plimsoll_core::report::{Check, CheckOutcome, Failure, Finding, Standing, Sub
 use plimsoll_core::{Rate, Tally};
 
 use super::{comment, no_result, summary};
-use crate::joined::NoResult;
-use crate::joined::Outcome;
+use crate::joined::{Joined, NoResult, Outcome};
 use crate::render::fixtures::{finding, joined, regressed, report};
 use crate::render::{Context, Image, Marker, Touched, TouchedKind};
 
@@ -631,4 +630,29 @@ fn the_one_that_grows_most_comes_first() {
         "{text}"
     );
     assert!(text.find("`fast` |") < text.find("`slow` |"), "{text}");
+}
+
+#[test]
+fn every_run_and_commit_is_counted() {
+    let last = |joined: &Joined| {
+        let text = comment(joined, &Context::default());
+        text.lines().last().unwrap().to_owned()
+    };
+    let with_commit = |commit: &str| {
+        let mut report = report(&format!("of_{commit}"), Verdict::Within);
+        report.run.commit = Some(commit.repeat(8));
+        report
+    };
+    let mut all = joined(vec![with_commit("abcde"), with_commit("abcde")]);
+    assert_eq!(
+        last(&all),
+        "<sub>plimsoll 0.1.0 · commit `abcdeab` · `x86_64-unknown-linux-gnu` · run `r1`</sub>"
+    );
+    all = joined(vec![with_commit("fedcb"), with_commit("abcde")]);
+    all.runs = ["r1", "r2", "r3", "r4", "r5"].map(str::to_owned).to_vec();
+    assert_eq!(
+        last(&all),
+        "<sub>plimsoll 0.1.0 · commits `abcdeab`, `fedcbfe` · `x86_64-unknown-linux-gnu` · \
+         runs `r1`, `r2`, `r3`, 2 more</sub>"
+    );
 }
