@@ -4,6 +4,7 @@
 use plimsoll_core::judge::Verdict;
 use serde_json::{Value, json};
 
+use crate::images::drawable;
 use crate::job::{Job, green, red};
 use crate::project::Ran;
 
@@ -164,4 +165,50 @@ fn a_forged_second_line_changes_nothing() {
         body.lines().nth(1).unwrap().contains("\"run\":500"),
         "{body}"
     );
+}
+
+/// Every number of a report, but for those that say what it is, and for lines,
+/// which are shorter.
+fn numbers<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
+    match value {
+        Value::Number(_) => found.push(value),
+        Value::Array(list) => list.iter_mut().for_each(|one| numbers(one, found)),
+        Value::Object(map) => {
+            let inside = map
+                .iter_mut()
+                .filter(|(key, _)| !["version", "source", "line"].contains(&key.as_str()));
+            inside.for_each(|(_, one)| numbers(one, found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn numbers_of_any_size() {
+    let job = Job::new();
+    let plain: Value =
+        serde_json::from_str(&job.passed_on(&drawable(), crate::job::RUN, 7)).unwrap();
+    for integer in [0, 1, u64::from(u32::MAX), i64::MAX as u64, u64::MAX] {
+        for float in [0.0, -0.0, -1e16, 1e16, 5e-324] {
+            let mut report = plain.clone();
+            let mut found = Vec::new();
+            numbers(&mut report, &mut found);
+            assert!(found.len() > 10, "{plain:#}");
+            for number in found {
+                *number = match number.is_f64() {
+                    true => float.into(),
+                    false => integer.into(),
+                };
+            }
+            let text = report.to_string();
+            let (job, ran) = posted(&text);
+            assert!(!ran.stderr.contains("panicked"), "{ran}\n{report:#}");
+            assert!(!ran.stderr.contains("cannot be read"), "{ran}\n{report:#}");
+            // What the second job renders with its token at hand.
+            for format in ["html", "text", "summary", "sarif", "junit", "json"] {
+                let ran = job.run_unchecked("", &["report", "report.json", "--format", format]);
+                assert_eq!(ran.status, Some(0), "{format}: {}\n{report:#}", ran.stderr);
+            }
+        }
+    }
 }

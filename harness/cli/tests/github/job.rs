@@ -152,7 +152,7 @@ impl Job {
         }
     }
 
-    fn run_unchecked(&self, dir: &str, args: &[&str]) -> Ran {
+    pub(crate) fn run_unchecked(&self, dir: &str, args: &[&str]) -> Ran {
         let none = BTreeMap::new();
         self.program(env!("CARGO_BIN_EXE_plimsoll"), dir, args, &none)
     }
