@@ -343,8 +343,13 @@ impl<'a> Bot<'a> {
         }
         let annotations = self.annotations();
         if self.wants(Part::Annotations) && self.environment.actions && !self.args.untrusted {
-            for line in annotations::commands(&annotations) {
-                out.command(&line)?;
+            let lines = annotations::commands(&annotations);
+            if self.args.dry_run && !lines.is_empty() {
+                out.quote(&(lines.join("\n") + "\n"))?;
+            } else {
+                for line in lines {
+                    out.command(&line)?;
+                }
             }
         }
         if let Some(api) = &self.api {

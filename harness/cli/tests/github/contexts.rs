@@ -364,6 +364,18 @@ fn a_dry_run_writes_nothing() {
         "{ran}"
     );
     assert!(ran.stdout.contains("::stop-commands::"), "{ran}");
+    // What the runner would note is shown to people, and not to the runner.
+    let mut stopped: Option<&str> = None;
+    let mut shown = 0;
+    for line in ran.stdout.lines() {
+        match (stopped, line.strip_prefix("::stop-commands::")) {
+            (None, Some(word)) => stopped = Some(word),
+            (Some(word), _) if line == format!("::{word}::") => stopped = None,
+            (Some(_), _) => shown += usize::from(line.starts_with(": :error ")),
+            (None, None) => assert!(!line.starts_with("::"), "{ran}"),
+        }
+    }
+    assert!(shown > 0 && stopped.is_none(), "{ran}");
     assert!(
         job.log().iter().all(|line| line.starts_with("GET ")),
         "{:#?}",
