@@ -17,6 +17,8 @@ mod tree;
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::report::Report;
+
 /// What a page says beside the report, from those who may be believed: the
 /// event, the API, the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,5 +90,23 @@ impl Marker {
             "<!-- plimsoll:meta {{\"run\":{},\"attempt\":{},\"sha\":\"{}\"}} -->",
             self.run, self.attempt, self.sha
         )
+    }
+}
+
+/// What `cargo test --test` takes for a target, by the name that a run has of
+/// it: the compiler has `_` where the target's name may have `-`, and cargo
+/// takes a pattern.
+fn cargo_target(target: &str) -> String {
+    match target.contains('_') {
+        true => format!("'{}'", target.replace('_', "?")),
+        false => target.to_owned(),
+    }
+}
+
+/// The option of `cargo test` for the profile that was measured, a space before it.
+fn cargo_profile(report: &Report) -> &'static str {
+    match &report.measured {
+        Some(measured) if measured.profile == "release" => " --release",
+        _ => "",
     }
 }

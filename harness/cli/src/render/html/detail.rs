@@ -192,16 +192,8 @@ fn next(page: &mut String, report: &Report, slug: &str) {
     };
     let run = &report.run;
     if plain(&run.package) && plain(&run.target) {
-        // The compiler has `_` where the target's name may have `-`, and cargo
-        // takes a pattern.
-        let target = match run.target.contains('_') {
-            true => format!("'{}'", run.target.replace('_', "?")),
-            false => run.target.clone(),
-        };
-        let release = match &report.measured {
-            Some(measured) if measured.profile == "release" => " --release",
-            _ => "",
-        };
+        let target = crate::render::cargo_target(&run.target);
+        let release = crate::render::cargo_profile(report);
         commands.push((
             "To measure it again, alone",
             format!(

@@ -119,7 +119,7 @@ function filtering(scenarios) {
       if (fits) count += 1;
     }
     shown.textContent = count === scenarios.length
-      ? '' : `${count} of ${scenarios.length} scenarios shown`;
+      ? '' : `${count} of ${scenarios.length} ${scenarios.length === 1 ? 'scenario' : 'scenarios'} shown`;
     none.hidden = count > 0 || scenarios.length === 0;
   };
   search.addEventListener('input', apply);

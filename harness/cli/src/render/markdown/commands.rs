@@ -5,6 +5,7 @@ use plimsoll_core::judge::Verdict;
 use super::{View, summary_line, words};
 use crate::joined::Scenario;
 use crate::render::sink::{command_word, fenced};
+use crate::render::{cargo_profile, cargo_target};
 
 /// Commands of more scenarios than these are alike.
 const MAX_COMMANDS: usize = 10;
@@ -66,14 +67,15 @@ pub(super) fn accept(view: &View<'_>, scenario: &Scenario) -> Option<String> {
 }
 
 fn test(view: &View<'_>, scenario: &Scenario) -> Option<String> {
-    let mut command = "cargo test".to_owned();
+    let profile = scenario.report().map_or("", cargo_profile);
+    let mut command = format!("cargo test{profile}");
     let others = &view.joined.scenarios;
     if others.iter().any(|other| other.package != scenario.package) {
         command.push_str(&format!(" --package {}", command_word(&scenario.package)?));
     }
     Some(format!(
         "{command} --test {} -- {} --exact",
-        command_word(&scenario.target)?,
+        cargo_target(command_word(&scenario.target)?),
         command_word(&scenario.name)?
     ))
 }

@@ -656,3 +656,16 @@ fn every_run_and_commit_is_counted() {
          runs `r1`, `r2`, `r3`, 2 more</sub>"
     );
 }
+
+#[test]
+fn what_is_typed_measures_the_same_again() {
+    let mut report = regressed("a", &[("main put", 48.0)]);
+    // The target `leak-tests`, which the compiler knows as `leak_tests`.
+    report.run.target = "leak_tests".to_owned();
+    report.measured.as_mut().unwrap().profile = "release".to_owned();
+    let text = comment(&joined(vec![report]), &Context::default());
+    assert!(
+        text.contains("\ncargo test --release --test 'leak?tests' -- a --exact\n"),
+        "{text}"
+    );
+}
