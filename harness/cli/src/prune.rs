@@ -21,6 +21,13 @@ pub(crate) fn run(args: &PruneArgs, out: &mut Out) -> anyhow::Result<()> {
         repository: args.github.repo.clone(),
         ..Named::default()
     };
+    if named.repository.is_none() && environment.repository.is_none() {
+        return Err(Refused::usage(
+            "this is not a GitHub Actions job, and no repository was named\n  \
+             needs: GITHUB_TOKEN in the environment, and --repo OWNER/NAME; for another GitHub \
+             than github.com, GITHUB_API_URL",
+        ));
+    }
     let repository = target::repository(&named, &environment)?;
     if environment.token.is_none() {
         return Err(Refused::usage(no_token("to list and delete branches")));

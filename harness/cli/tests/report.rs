@@ -560,3 +560,22 @@ fn usage() {
         "{cargo}"
     );
 }
+
+#[test]
+fn pictures_of_no_repository() {
+    let project = Project::new();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .arg("prune-images")
+        .current_dir(project.path(""))
+        .env_remove("GITHUB_REPOSITORY")
+        .env_remove("GITHUB_TOKEN")
+        .env_remove("GITHUB_ACTIONS")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    // It has no --pr and no --sha, and no comment to print.
+    assert_snapshot!(String::from_utf8_lossy(&output.stderr), @"
+    error: this is not a GitHub Actions job, and no repository was named
+      needs: GITHUB_TOKEN in the environment, and --repo OWNER/NAME; for another GitHub than github.com, GITHUB_API_URL
+    ");
+}
