@@ -36,7 +36,12 @@ fetch-and-comment)
     ;;
 esac
 
-# Of what is no report there is no page.
-if [[ -f $report ]] && "$plimsoll" report "$report" --format html --output "$html"; then
+if [[ -f $report ]]; then
+    [[ $INPUT_COMMAND == fetch-and-comment ]] || echo "upload=$report" >>"$GITHUB_OUTPUT"
+    # A file that was fetched may say why there is no report: of that there is no page.
+    "$plimsoll" report "$report" --format html --output "$html" ||
+        [[ $INPUT_COMMAND == fetch-and-comment ]]
+fi
+if [[ -f $html ]]; then
     echo "html=$html" >>"$GITHUB_OUTPUT"
 fi

@@ -40,8 +40,8 @@ const FETCH_HELP: &str = "\
 The token is taken from GITHUB_TOKEN, and needs `actions: read`.
 
 Exit status:
-  0  the file holds the report, or why there is none; or there is no open pull
-     request to comment on, and no file was written
+  0  done: the file holds the report, or why there is none; or there is no open
+     pull request to comment on, and no file was written
   2  the command line cannot be meant as it stands, or this is no `workflow_run`
   5  GitHub did not hand it out, or the file cannot be written";
 

@@ -109,15 +109,9 @@ fn trusted<'a>(
             None => joined.source = Some(target.source(project::prefix_in_repository())),
         }
     }
-    Ok(Bot::new(
-        args,
-        environment,
-        api,
-        target,
-        outcome,
-        privileged,
-        out,
-    ))
+    // Wherever it was measured: what ran was the fork's.
+    let untrusted = privileged || target.fork;
+    Ok(Bot::new(args, environment, api, target, outcome, untrusted))
 }
 
 /// In a job that may write, started by the end of one that ran the pull
@@ -172,7 +166,6 @@ fn untrusted<'a>(
         target,
         outcome,
         true,
-        out,
     )))
 }
 
@@ -278,7 +271,6 @@ impl<'a> Bot<'a> {
         target: Target,
         outcome: Outcome,
         untrusted: bool,
-        out: &Out,
     ) -> Self {
         let prefix = match &outcome {
             Ok(Joined {
@@ -287,7 +279,7 @@ impl<'a> Bot<'a> {
             }) => source.prefix.clone(),
             _ => String::new(),
         };
-        let mut bot = Bot {
+        Bot {
             args,
             context: Context {
                 marker: Some(Marker {
@@ -309,9 +301,7 @@ impl<'a> Bot<'a> {
             outcome,
             changed: None,
             prefix,
-        };
-        bot.ask_for_changes(out);
-        bot
+        }
     }
 
     /// Which files the pull request changes: for notes, and for what it changes
@@ -341,6 +331,8 @@ impl<'a> Bot<'a> {
             self.summarize(out)
                 .unwrap_or_else(|err| out.warning(&format!("the job's summary: {err:#}")));
         }
+        // Only now: what needs no network does not wait for it.
+        self.ask_for_changes(out);
         let annotations = self.annotations();
         if self.wants(Part::Annotations) && self.environment.actions && !self.args.untrusted {
             let lines = annotations::commands(&annotations);

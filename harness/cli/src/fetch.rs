@@ -30,7 +30,10 @@ pub(crate) fn run(args: &FetchArgs, out: &mut Out) -> anyhow::Result<()> {
             return Ok(());
         }
     };
-    let held = match artifact::fetch(&api, &targets[0], &args.artifact) {
+    // In a run that succeeded, a job that left nothing did not run again: what it
+    // left before still holds. In any other it may have died.
+    let or_earlier = run.conclusion.as_deref() == Some("success");
+    let held = match artifact::fetch(&api, &targets[0], &args.artifact, or_earlier) {
         Ok(held) => held,
         Err(problem) => {
             atomic::write_output(&args.output, &NoResult::NotFetched.to_file())?;

@@ -11,12 +11,6 @@ use crate::status::Refused;
 pub(crate) fn run(args: &PruneArgs, out: &mut Out) -> anyhow::Result<()> {
     let mut environment = Environment::of_this_process();
     out.on_runner(environment.actions);
-    if args.github.repo.is_none() && environment.repository.is_none() {
-        return Err(Refused::usage(
-            "this is not a GitHub Actions job, and no repository was named\n  \
-             needs: GITHUB_TOKEN in the environment, and --repo OWNER/NAME",
-        ));
-    }
     let named = Named {
         repository: args.github.repo.clone(),
         ..Named::default()

@@ -36,9 +36,14 @@ pub(crate) enum Held {
     Not(NoResult),
 }
 
-/// Takes the artifact `NAME-ATTEMPT` of the run, or that of the newest attempt
-/// before it: a job that did not run again left none.
-pub(crate) fn fetch(api: &Api, target: &Target, name: &str) -> Result<Held, Problem> {
+/// Takes the artifact `NAME-ATTEMPT` of the run; or, where an earlier one may
+/// stand in for it, that of the newest attempt before.
+pub(crate) fn fetch(
+    api: &Api,
+    target: &Target,
+    name: &str,
+    or_earlier: bool,
+) -> Result<Held, Problem> {
     let path = format!(
         "/repos/{}/actions/runs/{}/artifacts?per_page=100",
         target.repository, target.run
@@ -48,7 +53,10 @@ pub(crate) fn fetch(api: &Api, target: &Target, name: &str) -> Result<Held, Prob
         let rest = artifact.name.strip_prefix(name)?.strip_prefix('-')?;
         let plain = rest.bytes().all(|byte| byte.is_ascii_digit());
         let attempt = plain.then(|| rest.parse().ok()).flatten()?;
-        (1..=target.attempt).contains(&attempt).then_some(attempt)
+        let oldest = if or_earlier { 1 } else { target.attempt };
+        (oldest..=target.attempt)
+            .contains(&attempt)
+            .then_some(attempt)
     };
     let newest = artifacts
         .iter()

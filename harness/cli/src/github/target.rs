@@ -145,8 +145,7 @@ pub(crate) fn asked(
         job_url: (run > 0).then(|| run_url(environment, &repository, run, attempt)),
         repository,
         pull_request: Some(number),
-        // Whoever names it has a token of their own.
-        fork: false,
+        fork: pull.is_from_fork(),
         head: sha("the pull request's head", &pull.head.sha)?,
         base: pull.base.sha.parse().ok(),
         run,

@@ -345,7 +345,10 @@ impl Action {
             known.insert(format!("steps.{id}.outcome"), outcome.to_owned());
             for line in fs::read_to_string(temp("output")).unwrap().lines() {
                 let (name, value) = line.split_once('=').expect("name=value");
-                assert!(["report", "html"].contains(&name), "an output: {line}");
+                assert!(
+                    ["report", "upload", "html"].contains(&name),
+                    "an output: {line}"
+                );
                 known.insert(format!("steps.{id}.outputs.{name}"), value.to_owned());
                 done.outputs.insert(name.to_owned(), value.to_owned());
             }

@@ -306,6 +306,46 @@ fn the_artifact_of_the_newest_attempt() {
 }
 
 #[test]
+fn an_earlier_attempt_stands_in_only_where_the_run_succeeded() {
+    for (conclusion, counts) in [("success", true), ("failure", false), ("cancelled", false)] {
+        let mut second = Second::new(&red());
+        let event = {
+            let mut state = second.job.server.state();
+            let run = state.runs.get_mut(&second.run).unwrap();
+            run.attempt = 2;
+            run.conclusion = Some(conclusion.to_owned());
+            events::workflow_run(&state, second.run, "completed")
+        };
+        second.job.event("workflow_run", &event);
+        second.both();
+        let body = second.body();
+        assert_eq!(
+            body.contains("keeps growing"),
+            counts,
+            "{conclusion}: {body}"
+        );
+        assert_eq!(body.contains("no result"), !counts, "{conclusion}: {body}");
+    }
+}
+
+#[test]
+fn what_a_fork_measured_is_its_word_wherever_it_is_posted_from() {
+    let mut job = Job::new();
+    job.leave(&green());
+    {
+        let mut state = job.server.state();
+        let fork = state.repository.forked("mallory");
+        state.with_pull(8, fork, "topic");
+    }
+    job.event("workflow_dispatch", &json!({}));
+    let ran = job.comment(&["--pr", "8"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    let state = job.server.state();
+    let check = state.checks.values().next_back().unwrap();
+    assert_eq!(check.conclusion.as_deref(), Some("neutral"), "{ran}");
+}
+
+#[test]
 fn an_artifact_that_holds_no_report() {
     let second = Second::new(&red());
     second.hold(zip_of(&[("other.json", b"{}")]));

@@ -18,7 +18,7 @@ const HEAD: &str = "\
 |:--|:--|--:|--:|:--|:--|
 ";
 const GREEN_HEAD: &str = "\
-| State | Scenario | Allowed growth, per iteration | Would have seen | Live heap, first → last rung |
+| State | Scenario | Grows by, as allowed | Would have seen | Live heap, first → last rung |
 |:--|:--|--:|:--|:--|
 ";
 

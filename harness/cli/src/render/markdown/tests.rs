@@ -77,7 +77,7 @@ fn one_of_several_keeps_growing() {
 
     <details><summary>2 scenarios within their baselines</summary>
 
-    | State | Scenario | Allowed growth, per iteration | Would have seen | Live heap, first → last rung |
+    | State | Scenario | Grows by, as allowed | Would have seen | Live heap, first → last rung |
     |:--|:--|--:|:--|:--|
     | 🟢 within | `lru_churn` | none | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
     | 🟢 within | `b` | none | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
@@ -126,7 +126,7 @@ fn all_within() {
 
     <details><summary>3 scenarios within their baselines</summary>
 
-    | State | Scenario | Allowed growth, per iteration | Would have seen | Live heap, first → last rung |
+    | State | Scenario | Grows by, as allowed | Would have seen | Live heap, first → last rung |
     |:--|:--|--:|:--|:--|
     | 🟢 within | `a` | none | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
     | 🟢 within | `b` | **+16 B**, +1.00 objects | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
@@ -170,7 +170,7 @@ fn improved() {
 
     <details><summary>1 scenario within its baseline</summary>
 
-    | State | Scenario | Allowed growth, per iteration | Would have seen | Live heap, first → last rung |
+    | State | Scenario | Grows by, as allowed | Would have seen | Live heap, first → last rung |
     |:--|:--|--:|:--|:--|
     | 🟢 improved | `a` | none | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
 
@@ -390,7 +390,7 @@ fn a_scenario_without_a_result() {
 
     <details><summary>1 scenario within its baseline</summary>
 
-    | State | Scenario | Allowed growth, per iteration | Would have seen | Live heap, first → last rung |
+    | State | Scenario | Grows by, as allowed | Would have seen | Live heap, first → last rung |
     |:--|:--|--:|:--|:--|
     | 🟢 within | `a` | none | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
 
@@ -518,7 +518,7 @@ fn measured_by_the_code_under_review() {
 
     <details><summary>1 scenario within its baseline</summary>
 
-    | State | Scenario | Allowed growth, per iteration | Would have seen | Live heap, first → last rung |
+    | State | Scenario | Grows by, as allowed | Would have seen | Live heap, first → last rung |
     |:--|:--|--:|:--|:--|
     | 🟢 within | `a` | none | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
 
