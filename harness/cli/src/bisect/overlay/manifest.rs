@@ -1,0 +1,638 @@
+//! What a test needs of manifests, and how an older one gets it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toml_edit::{
+    Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value, value,
+};
+
+use super::files::{plain, printed, with_slashes};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Normal,
+    Dev,
+    Build,
+}
+
+impl Kind {
+    const ALL: [Kind; 3] = [Kind::Normal, Kind::Dev, Kind::Build];
+
+    /// What its table is called; cargo also takes the second.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Kind::Normal => &["dependencies"],
+            Kind::Dev => &["dev-dependencies", "dev_dependencies"],
+            Kind::Build => &["build-dependencies", "build_dependencies"],
+        }
+    }
+}
+
+/// Where a dependency stands in a manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// As in `target.'cfg(unix)'.dev-dependencies`.
+    pub(super) target: Option<String>,
+    pub(super) kind: Kind,
+    pub(super) key: String,
+}
+
+/// Where a dependency with a `path` is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum At {
+    /// From the repository's top.
+    Repository(PathBuf),
+    Outside(PathBuf),
+}
+
+/// What a manifest asks of a dependency.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Spec {
+    /// All but those below.
+    keys: InlineTable,
+    pub(super) features: Vec<String>,
+    pub(super) at: Option<At>,
+    pub(super) inherits: bool,
+}
+
+/// A dependency that the test has in the working tree.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) place: Place,
+    pub(super) own: Spec,
+    /// Its entry in `[workspace.dependencies]`, where it inherits that.
+    pub(super) inherited: Option<Spec>,
+}
+
+impl Spec {
+    /// An entry in the manifest of a folder, which is given from the top.
+    pub(super) fn read(item: &Item, top: &Path, dir: &Path) -> Spec {
+        let mut spec = Spec::default();
+        if let Some(version) = item.as_str() {
+            spec.keys.insert("version", version.into());
+        }
+        let entries = item
+            .as_table_like()
+            .into_iter()
+            .flat_map(|table| table.iter());
+        for (key, item) in entries {
+            match key {
+                "features" => spec.features = strings(item),
+                "workspace" => spec.inherits = item.as_bool() == Some(true),
+                "path" => {
+                    let path = top.join(dir).join(item.as_str().unwrap_or_default());
+                    // Where a link leads to: no link of a checkout is followed.
+                    let path = fs::canonicalize(&path).unwrap_or_else(|_| plain(&path));
+                    spec.at = Some(match path.strip_prefix(top) {
+                        Ok(inner) => At::Repository(inner.to_owned()),
+                        Err(_) => At::Outside(path),
+                    });
+                }
+                key => {
+                    if let Ok(mut value) = item.clone().into_value() {
+                        value.decor_mut().clear();
+                        spec.keys.insert(key, value);
+                    }
+                }
+            }
+        }
+        spec
+    }
+
+    /// The package's name, where the key is another.
+    pub(super) fn package(&self) -> Option<&str> {
+        self.keys.get("package")?.as_str()
+    }
+
+    /// As it is written, its path to be found there.
+    pub(super) fn item(&self, path: Option<&str>) -> Item {
+        let mut keys = InlineTable::new();
+        if self.inherits {
+            keys.insert("workspace", true.into());
+        }
+        if let Some(path) = path {
+            keys.insert("path", path.into());
+        }
+        for (key, value) in self.keys.iter() {
+            // A package of the repository has the version that it had then.
+            let of_now = matches!(key, "version" | "registry" | "registry-index");
+            if !(of_now && matches!(self.at, Some(At::Repository(_)))) {
+                keys.insert(key, value.clone());
+            }
+        }
+        if !self.features.is_empty() {
+            keys.insert("features", Value::Array(self.features.iter().collect()));
+        }
+        keys.fmt();
+        match keys.get("version") {
+            Some(version) if keys.len() == 1 => value(version.clone()),
+            _ => value(keys),
+        }
+    }
+}
+
+impl Wanted {
+    /// The dependencies of a manifest, without those that no test of the package
+    /// needs.
+    pub(super) fn read(
+        manifest: &DocumentMut,
+        workspace: &DocumentMut,
+        top: &Path,
+        dir: &Path,
+        root: &Path,
+    ) -> Vec<Wanted> {
+        let mut all = Vec::new();
+        for (target, tables) in dependency_tables(manifest) {
+            for kind in Kind::ALL {
+                let named = kind.names().iter().filter_map(|name| tables.get(name));
+                let entries = named
+                    .filter_map(Item::as_table_like)
+                    .flat_map(|table| table.iter());
+                for (key, item) in entries {
+                    let own = Spec::read(item, top, dir);
+                    let inherited = workspace_dependency(workspace, key).filter(|_| own.inherits);
+                    all.push(Wanted {
+                        place: Place {
+                            target: target.map(str::to_owned),
+                            kind,
+                            key: key.to_owned(),
+                        },
+                        own,
+                        inherited: inherited.map(|item| Spec::read(item, top, root)),
+                    });
+                }
+            }
+        }
+        all
+    }
+
+    /// The package that it is.
+    pub(super) fn package(&self) -> &str {
+        let of = self.inherited.as_ref().unwrap_or(&self.own);
+        of.package().unwrap_or(&self.place.key)
+    }
+
+    /// All that it asks for, without inheriting anything.
+    pub(super) fn whole(&self) -> Spec {
+        let Some(inherited) = &self.inherited else {
+            return Spec {
+                inherits: false,
+                ..self.own.clone()
+            };
+        };
+        let mut whole = inherited.clone();
+        for (key, value) in self.own.keys.iter() {
+            // Cargo ignores this one, too: the workspace's has them.
+            if key != "default-features" || value.as_bool() == Some(true) {
+                whole.keys.insert(key, value.clone());
+            }
+        }
+        whole.features.extend(self.own.features.iter().cloned());
+        whole.features.sort();
+        whole.features.dedup();
+        whole.inherits = false;
+        whole
+    }
+
+    /// What it asks for beside what a workspace's entry gives it.
+    pub(super) fn inheriting(&self, entry: &Item) -> Spec {
+        let given = features(entry);
+        let mut spec = Spec {
+            inherits: true,
+            at: None,
+            ..self.own.clone()
+        };
+        spec.features = self.whole().features;
+        spec.features.retain(|feature| !given.contains(feature));
+        spec
+    }
+}
+
+/// The tables of a manifest that have dependencies of each kind in them: its own,
+/// and one for each target.
+fn dependency_tables(
+    manifest: &DocumentMut,
+) -> impl Iterator<Item = (Option<&str>, &dyn TableLike)> {
+    let targets = manifest.get("target").and_then(Item::as_table_like);
+    let targets = targets.into_iter().flat_map(|table| table.iter());
+    let targets = targets.filter_map(|(name, item)| Some((Some(name), item.as_table_like()?)));
+    std::iter::once((None, manifest.as_table() as &dyn TableLike)).chain(targets)
+}
+
+/// An entry of `[workspace.dependencies]`.
+pub(super) fn workspace_dependency<'a>(manifest: &'a DocumentMut, key: &str) -> Option<&'a Item> {
+    manifest.get("workspace")?.get("dependencies")?.get(key)
+}
+
+/// Where a manifest has a dependency that some test could use.
+pub(super) fn had(manifest: &DocumentMut, wanted: &Place) -> Option<Place> {
+    let kinds: &[Kind] = match wanted.kind {
+        Kind::Build => &[Kind::Build],
+        Kind::Normal | Kind::Dev => &[Kind::Dev, Kind::Normal],
+    };
+    kinds.iter().find_map(|kind| {
+        let places = [wanted.target.clone(), None];
+        let mut places = places.into_iter().map(|target| Place {
+            target,
+            kind: *kind,
+            key: wanted.key.clone(),
+        });
+        places.find(|place| entry(manifest, place).is_some())
+    })
+}
+
+/// The entry of a dependency.
+pub(super) fn entry<'a>(manifest: &'a DocumentMut, place: &Place) -> Option<&'a Item> {
+    let mut tables = dependency_tables(manifest);
+    let (_, tables) = tables.find(|(target, _)| *target == place.target.as_deref())?;
+    let mut names = place.kind.names().iter();
+    names.find_map(|name| tables.get(name)?.get(&place.key))
+}
+
+/// The same, to be changed; its table is made where there is none.
+pub(super) fn entry_mut<'a>(
+    manifest: &'a mut DocumentMut,
+    place: &Place,
+) -> Result<&'a mut Item, String> {
+    let mut table: &mut dyn TableLike = manifest.as_table_mut();
+    if let Some(target) = &place.target {
+        table = inner(inner(table, "target", true)?, target, true)?;
+    }
+    let names = place.kind.names();
+    let name = names
+        .iter()
+        .find(|name| table.contains_key(name))
+        .unwrap_or(&names[0]);
+    Ok(inner(table, name, false)?
+        .entry(&place.key)
+        .or_insert(Item::None))
+}
+
+/// Puts an item in the place of another one, with the comment that stands there.
+pub(super) fn replace(old: &mut Item, mut new: Item) {
+    let decor = old.as_value().map(Value::decor);
+    if let (Some(new), Some(decor)) = (new.as_value_mut(), decor) {
+        *new.decor_mut() = decor.clone();
+    }
+    *old = new;
+}
+
+fn inner<'a>(
+    table: &'a mut dyn TableLike,
+    name: &str,
+    implicit: bool,
+) -> Result<&'a mut dyn TableLike, String> {
+    let new = || {
+        let mut new = Table::new();
+        new.set_implicit(implicit);
+        Item::Table(new)
+    };
+    let item = table.entry(name).or_insert_with(new);
+    let found = item.type_name();
+    item.as_table_like_mut()
+        .ok_or_else(|| format!("its manifest has {found} as `{name}`, where cargo takes a table"))
+}
+
+/// The features that an entry asks for.
+pub(super) fn features(entry: &Item) -> Vec<String> {
+    entry.get("features").map(strings).unwrap_or_default()
+}
+
+/// Asks for more features in an entry.
+pub(super) fn extend(entry: &mut Item, features: &[String]) {
+    if features.is_empty() {
+        return;
+    }
+    if let Some(version) = entry.as_str() {
+        let mut keys = InlineTable::new();
+        keys.insert("version", version.into());
+        *entry = value(keys);
+    }
+    let Some(table) = entry.as_table_like_mut() else {
+        return;
+    };
+    let list = table
+        .entry("features")
+        .or_insert_with(|| value(Array::new()));
+    if let Some(list) = list.as_array_mut() {
+        list.extend(features);
+    }
+    if let Some(Value::InlineTable(table)) = entry.as_value_mut() {
+        table.fmt();
+    }
+}
+
+/// An entry as a test's own dependency, which cannot be optional.
+pub(super) fn inline(entry: &Item) -> Item {
+    let Some(table) = entry.as_table_like() else {
+        return entry.clone();
+    };
+    let mut keys = InlineTable::new();
+    for (key, item) in table.iter().filter(|(key, _)| *key != "optional") {
+        if let Ok(mut item) = item.clone().into_value() {
+            item.decor_mut().clear();
+            keys.insert(key, item);
+        }
+    }
+    keys.fmt();
+    value(keys)
+}
+
+/// The entries of `[patch]`, each with the source that it is for.
+pub(super) fn patches(manifest: &DocumentMut) -> impl Iterator<Item = (&str, &str, &Item)> {
+    let sources = manifest.get("patch").and_then(Item::as_table_like);
+    let sources = sources.into_iter().flat_map(|table| table.iter());
+    sources.flat_map(|(source, item)| {
+        let entries = item
+            .as_table_like()
+            .into_iter()
+            .flat_map(|table| table.iter());
+        entries.map(move |(key, item)| (source, key, item))
+    })
+}
+
+/// The entry of a patch; none where there is none.
+pub(super) fn patch_mut<'a>(
+    manifest: &'a mut DocumentMut,
+    source: &str,
+    key: &str,
+) -> Result<&'a mut Item, String> {
+    let sources = inner(manifest.as_table_mut(), "patch", true)?;
+    Ok(inner(sources, source, false)?
+        .entry(key)
+        .or_insert(Item::None))
+}
+
+fn strings(item: &Item) -> Vec<String> {
+    let values = item.as_array().into_iter().flatten();
+    values
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A package's own name.
+pub(super) fn name(manifest: &DocumentMut) -> Option<&str> {
+    package(manifest)?.get("name")?.as_str()
+}
+
+fn package(manifest: &DocumentMut) -> Option<&dyn TableLike> {
+    // The second is what it was called long ago.
+    let package = manifest.get("package").or_else(|| manifest.get("project"));
+    package?.as_table_like()
+}
+
+/// The edition of a package, where it is written down.
+pub(super) fn edition<'a>(
+    manifest: &'a DocumentMut,
+    workspace: Option<&'a DocumentMut>,
+) -> Option<&'a str> {
+    let item = package(manifest)?.get("edition")?;
+    match item.get("workspace") {
+        Some(_) => workspace?
+            .get("workspace")?
+            .get("package")?
+            .get("edition")?
+            .as_str(),
+        None => item.as_str(),
+    }
+}
+
+/// Whether a package has anything but tests.
+pub(super) fn has_code(manifest: &DocumentMut, dir: &Path) -> bool {
+    let tables = ["lib", "bin", "example", "bench"];
+    let files = [
+        "src/lib.rs",
+        "src/main.rs",
+        "src/bin",
+        "examples",
+        "benches",
+    ];
+    tables.iter().any(|name| manifest.contains_key(name))
+        || files.iter().any(|name| dir.join(name).exists())
+}
+
+/// The entries of `[[test]]`, however they are written.
+fn tests(manifest: &DocumentMut) -> Vec<Table> {
+    let item = manifest.get("test").cloned().unwrap_or_default();
+    let tables = item
+        .into_array_of_tables()
+        .map(|tables| tables.into_iter().collect());
+    tables.unwrap_or_default()
+}
+
+/// Where the file of an entry of `[[test]]` is, from its package's folder: one of
+/// these.
+fn test_paths(entry: &Table) -> Vec<PathBuf> {
+    if let Some(path) = entry.get("path").and_then(Item::as_str) {
+        return vec![plain(Path::new(path))];
+    }
+    let name = entry.get("name").and_then(Item::as_str).unwrap_or_default();
+    vec![
+        Path::new("tests").join(format!("{name}.rs")),
+        Path::new("tests").join(name).join("main.rs"),
+    ]
+}
+
+/// Whether a file is a test that the manifest names.
+pub(super) fn names_test(manifest: &DocumentMut, path: &Path) -> bool {
+    let tests = tests(manifest);
+    tests
+        .iter()
+        .any(|entry| test_paths(entry).iter().any(|test| test == path))
+}
+
+/// The entry of a test in its manifest, or what there would be.
+pub(super) fn test(manifest: &DocumentMut, path: &Path) -> Table {
+    let is_it = |entry: &Table| test_paths(entry).iter().any(|test| test == path);
+    let mut entry = match tests(manifest).into_iter().find(is_it) {
+        Some(found) => {
+            let mut entry = Table::new();
+            for (key, item) in found.iter() {
+                if let Ok(mut item) = item.clone().into_value() {
+                    item.decor_mut().clear();
+                    entry.insert(key, value(item));
+                }
+            }
+            entry
+        }
+        None => {
+            let stem = path.file_stem().unwrap_or_default();
+            let folder = path.parent().and_then(Path::file_name);
+            let name = folder.filter(|_| stem == "main").unwrap_or(stem);
+            let mut entry = Table::new();
+            entry.insert("name", value(name.to_string_lossy().into_owned()));
+            entry
+        }
+    };
+    entry.insert("path", value(with_slashes(path)));
+    entry
+}
+
+/// Puts an entry of `[[test]]` in the place of the one with its name, or at the end.
+pub(super) fn put_test(manifest: &mut DocumentMut, test: &Table) -> Result<(), String> {
+    let name = test.get("name").and_then(Item::as_str).unwrap_or_default();
+    let item = manifest
+        .entry("test")
+        .or_insert_with(|| ArrayOfTables::new().into());
+    if item.is_value() {
+        // `test = [{ … }]`
+        *item = match std::mem::take(item).into_array_of_tables() {
+            Ok(tables) => Item::ArrayOfTables(tables),
+            Err(item) => item,
+        };
+    }
+    let found = item.type_name();
+    let Some(tables) = item.as_array_of_tables_mut() else {
+        return Err(format!(
+            "its manifest has {found} as `test`, where cargo takes an array of tables"
+        ));
+    };
+    let is_it = |table: &Table| table.get("name").and_then(Item::as_str) == Some(name);
+    let at = tables.iter().position(is_it);
+    let Some(old) = at.and_then(|at| tables.get_mut(at)) else {
+        tables.push(test.clone());
+        return Ok(());
+    };
+    old.retain(|key, _| test.contains_key(key));
+    for (key, item) in test {
+        replace(old.entry(key).or_insert(Item::None), item.clone());
+    }
+    Ok(())
+}
+
+/// The first feature that a test requires and a package does not have.
+pub(super) fn lacks_feature(manifest: &DocumentMut, test: &Table) -> Option<String> {
+    let required = test
+        .get("required-features")
+        .map(strings)
+        .unwrap_or_default();
+    required.into_iter().find(|feature| {
+        let named = |table: &str| {
+            manifest
+                .get(table)
+                .is_some_and(|all| all.get(feature).is_some())
+        };
+        // Of a dependency: cargo knows.
+        !feature.contains('/') && !named("features") && !named("dependencies")
+    })
+}
+
+/// Writes down what a package inherits, so that it is the same in another
+/// workspace.
+pub(super) fn stand_alone(manifest: &mut DocumentMut, workspace: &DocumentMut) {
+    // Nothing that is measured: and an older workspace may have others.
+    manifest.remove("lints");
+    let given = workspace
+        .get("workspace")
+        .and_then(|item| item.get("package"));
+    let Some(package) = manifest
+        .get_mut("package")
+        .and_then(Item::as_table_like_mut)
+    else {
+        return;
+    };
+    let keys = package
+        .iter()
+        .filter(|(_, item)| item.get("workspace").is_some());
+    let keys: Vec<String> = keys.map(|(key, _)| key.to_owned()).collect();
+    for key in keys {
+        let given = given
+            .and_then(|given| given.get(&key))
+            .and_then(Item::as_value);
+        match given {
+            // These name files of the workspace.
+            Some(given) if key != "readme" && key != "license-file" => {
+                let mut given = given.clone();
+                given.decor_mut().clear();
+                package.insert(&key, value(given));
+            }
+            _ => {
+                package.remove(&key);
+            }
+        }
+    }
+}
+
+/// Makes a folder a member of a workspace, both given from the workspace's folder.
+pub(super) fn add_member(manifest: &mut DocumentMut, member: &Path) -> Result<(), String> {
+    let member = with_slashes(member);
+    let workspace = inner(manifest.as_table_mut(), "workspace", false)?;
+    let list = |name: &str| workspace.get(name).map(strings).unwrap_or_default();
+    let is_it = |path: &String| with_slashes(&plain(Path::new(path))) == member;
+    let excluded = list("exclude")
+        .iter()
+        .any(|path| Path::new(&member).starts_with(plain(Path::new(path))));
+    let members = list("members");
+    if members.iter().any(is_it) || !excluded && members.iter().any(|glob| matches(glob, &member)) {
+        return Ok(());
+    }
+    if let Some(exclude) = workspace.get_mut("exclude").and_then(Item::as_array_mut) {
+        exclude.retain(|path| !path.as_str().is_some_and(|path| is_it(&path.to_owned())));
+    }
+    let members = workspace
+        .entry("members")
+        .or_insert_with(|| value(Array::new()));
+    let found = members.type_name();
+    let Some(members) = members.as_array_mut() else {
+        return Err(format!(
+            "its workspace has {found} as `members`, where cargo takes an array"
+        ));
+    };
+    let mut member = Value::from(member);
+    // At the start: a comment after the last one stays there.
+    if let Some(first) = members.get_mut(0) {
+        let before = first.decor().prefix().and_then(RawString::as_str);
+        match before.and_then(|before| before.rsplit_once('\n')) {
+            Some((_, indent)) => member.decor_mut().set_prefix(format!("\n{indent}")),
+            None => first.decor_mut().set_prefix(" "),
+        }
+    }
+    members.insert_formatted(0, member);
+    Ok(())
+}
+
+/// Whether cargo takes a folder for one of a pattern. One with a character class
+/// matches nothing: then the folder is named beside it, which changes nothing.
+fn matches(pattern: &str, path: &str) -> bool {
+    fn parts(pattern: &[&str], path: &[&str]) -> bool {
+        match (pattern.split_first(), path.split_first()) {
+            (None, None) => true,
+            (Some((&"**", rest)), _) => {
+                (0..=path.len()).any(|skipped| parts(rest, &path[skipped..]))
+            }
+            (Some((first, rest)), Some((name, names))) => {
+                chars(first.as_bytes(), name.as_bytes()) && parts(rest, names)
+            }
+            _ => false,
+        }
+    }
+    fn chars(pattern: &[u8], name: &[u8]) -> bool {
+        match (pattern.split_first(), name.split_first()) {
+            (None, None) => true,
+            (Some((b'*', rest)), _) => {
+                (0..=name.len()).any(|skipped| chars(rest, &name[skipped..]))
+            }
+            (Some((b'?', rest)), Some((_, names))) => chars(rest, names),
+            (Some((one, rest)), Some((other, names))) => one == other && chars(rest, names),
+            _ => false,
+        }
+    }
+    let pattern = with_slashes(&plain(Path::new(pattern)));
+    let (pattern, path) = (pattern.split('/'), path.split('/'));
+    parts(&pattern.collect::<Vec<_>>(), &path.collect::<Vec<_>>())
+}
+
+/// Where a manifest says that its workspace is, from its folder.
+pub(super) fn workspace_pointer(manifest: &DocumentMut) -> Option<&str> {
+    package(manifest)?.get("workspace")?.as_str()
+}
+
+/// What is missing there, for people.
+pub(super) fn young(package: &str, on: &Path) -> String {
+    format!(
+        "the test needs the package `{package}` ({}), which is not there",
+        printed(on)
+    )
+}
