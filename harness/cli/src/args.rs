@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_core::baseline::Date;
 use plimsoll_core::layout::valid_scenario_name;
 
+use crate::bisect::Pattern;
 use crate::github::names::{Key, Repository, Sha};
 
 const STATUSES: &str = "\
@@ -53,6 +54,28 @@ Exit status:
   2  the command line cannot be meant as it stands, or no repository is known
   5  the branches could not be listed or deleted";
 
+const BISECT_STATUSES: &str = "\
+Exit status:
+  0    done: the first commit was found
+  2    the command line cannot be meant as it stands
+  3    no single answer: the ends do not differ, or all that is left was skipped
+  129  one of the ends cannot be measured, or plimsoll's own failure
+  130  stopped by Ctrl-C; --resume goes on";
+
+const BISECT_RUN_HELP: &str = "\
+  git bisect start main v1.4.0
+  git bisect run plimsoll bisect-run --scenario lru_churn
+
+The first call measures the two ends of the bisection, the others take what it kept.
+
+Exit status:
+  0    done: it grows no faster than at the good end
+  1    it grows past that
+  125  this commit cannot be measured: git skips it
+  128  the command line cannot be meant as it stands, or no bisection is under way
+  129  one of the ends cannot be measured, or plimsoll's own failure
+  130  stopped by Ctrl-C";
+
 const ACCEPT_STATUSES: &str = "\
 Exit status:
   0  done, or there was nothing to accept
@@ -82,6 +105,8 @@ pub(crate) enum Command {
     Comment(CommentArgs),
     Fetch(FetchArgs),
     PruneImages(PruneArgs),
+    Bisect(BisectArgs),
+    BisectRun(BisectRunArgs),
 }
 
 /// Shows what one run of the leak tests found, all scenarios together
@@ -199,6 +224,201 @@ pub(crate) struct ProjectArgs {
     /// The Cargo.toml of the project, in place of that of the current folder
     #[arg(long, value_name = "PATH")]
     pub(crate) manifest_path: Option<PathBuf>,
+}
+
+/// Finds the commit since which a scenario grows
+///
+/// Measures GOOD and BAD, takes the stack that grows fastest at the one and not at
+/// the other, and lets git bisect between them, in a worktree of its own: your
+/// checkout, index and any bisection of yours stay as they are. A commit that does
+/// not build or cannot be measured is skipped, and the reason is said. What was
+/// measured is kept, so that the next bisection need not measure it again.
+#[derive(Debug, Args)]
+#[command(after_help = BISECT_STATUSES)]
+pub(crate) struct BisectArgs {
+    /// A commit, tag or branch where it did not grow yet
+    #[arg(value_name = "GOOD", required_unless_present = "resume")]
+    pub(crate) good: Option<String>,
+
+    /// One where it does
+    ///
+    /// [default: HEAD]
+    #[arg(value_name = "BAD")]
+    pub(crate) bad: Option<String>,
+
+    /// The scenario; by default the one that regressed in the last run
+    #[arg(long, value_name = "NAME", value_parser = scenario)]
+    pub(crate) scenario: Option<String>,
+
+    /// The stack: parts of functions' names, root first, `;` between, `...` for
+    /// any number of them; by default the one that grows fastest
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) stack: Option<Pattern>,
+
+    /// The package with the test, where several have one
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+
+    /// The test target with the scenario
+    ///
+    /// [default: leaks]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) test: Option<String>,
+
+    /// When to lay the working tree's test over a commit
+    #[arg(long, value_enum, default_value_t = WhenToOverlay::Auto)]
+    pub(crate) overlay: WhenToOverlay,
+
+    /// Follows only the first parent of a merge: finds the merge
+    #[arg(long)]
+    pub(crate) first_parent: bool,
+
+    /// Builds with optimisations, as `cargo test --release`
+    #[arg(long)]
+    pub(crate) release: bool,
+
+    /// The longest climb of one commit; the first answer may come sooner
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) budget: Duration,
+
+    /// The longest build of one commit, and the longest run of its test
+    #[arg(long, value_name = "TIME", default_value = "20m", value_parser = duration)]
+    pub(crate) timeout: Duration,
+
+    /// Where cargo builds all commits; by default plimsoll-bisect/target in the
+    /// project's target directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) target_dir: Option<PathBuf>,
+
+    /// What to print at the end
+    #[arg(long, value_enum, default_value_t = BisectFormat::Text)]
+    format: BisectFormat,
+
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+
+    /// Writes what `git bisect replay` takes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+
+    /// Where to write the flame graph of what the commit brought
+    #[arg(long, value_name = "FILE")]
+    pub(crate) flamegraph: Option<PathBuf>,
+
+    /// Goes on with the bisection that was stopped
+    #[arg(long, conflicts_with_all = ["good", "bad", "scenario", "stack"])]
+    pub(crate) resume: bool,
+
+    /// Removes the worktree of a bisection that was killed
+    #[arg(long)]
+    pub(crate) remove_stale: bool,
+
+    /// The Cargo.toml of the project, in place of that of the current folder
+    #[arg(long, value_name = "PATH")]
+    pub(crate) manifest_path: Option<PathBuf>,
+
+    /// Only commits that change one of these files or folders
+    #[arg(last = true, value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+}
+
+/// Decides on what is checked out, for `git bisect run`
+///
+/// The same decision as of `bisect`, for those who drive git's bisection
+/// themselves. A clean checkout is measured in a worktree of its own; one that
+/// somebody has changed, as it is.
+#[derive(Debug, Args)]
+#[command(after_help = BISECT_RUN_HELP)]
+pub(crate) struct BisectRunArgs {
+    /// The scenario
+    #[arg(long, value_name = "NAME", value_parser = scenario)]
+    pub(crate) scenario: Option<String>,
+
+    /// The stack: parts of functions' names, root first, `;` between, `...` for
+    /// any number of them; by default the one that grows fastest
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) stack: Option<Pattern>,
+
+    /// The package with the test, where several have one
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+
+    /// The test target with the scenario
+    ///
+    /// [default: leaks]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) test: Option<String>,
+
+    /// When to lay the bad end's test over a commit
+    #[arg(long, value_enum, default_value_t = WhenToOverlay::Auto)]
+    pub(crate) overlay: WhenToOverlay,
+
+    /// Builds with optimisations, as `cargo test --release`
+    #[arg(long)]
+    pub(crate) release: bool,
+
+    /// The longest climb of one commit; the first answer may come sooner
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) budget: Duration,
+
+    /// The longest build of one commit, and the longest run of its test
+    #[arg(long, value_name = "TIME", default_value = "20m", value_parser = duration)]
+    pub(crate) timeout: Duration,
+
+    /// Where cargo builds all commits; by default plimsoll-bisect/target in the
+    /// project's target directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) target_dir: Option<PathBuf>,
+
+    /// The Cargo.toml of the project, in place of that of the current folder
+    #[arg(long, value_name = "PATH")]
+    pub(crate) manifest_path: Option<PathBuf>,
+}
+
+impl BisectArgs {
+    pub(crate) fn format(&self) -> BisectFormat {
+        match self.json {
+            true => BisectFormat::Json,
+            false => self.format,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BisectFormat {
+    /// For people
+    Text,
+    /// For an issue or a pull request
+    Markdown,
+    /// For programs; versioned
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhenToOverlay {
+    /// Where the commit's own test has no such scenario
+    Auto,
+    /// On every commit
+    Always,
+    /// On none: such a commit is skipped
+    Never,
+}
+
+impl WhenToOverlay {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            WhenToOverlay::Auto => "auto",
+            WhenToOverlay::Always => "always",
+            WhenToOverlay::Never => "never",
+        }
+    }
+
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        [Self::Auto, Self::Always, Self::Never]
+            .into_iter()
+            .find(|when| when.as_str() == word)
+    }
 }
 
 /// Says what a run found where a pull request is read: one comment, a check run,
@@ -474,7 +694,11 @@ mod tests {
     #[test]
     fn every_command_says_how_it_exits() {
         for (name, help) in helps().split_off(1) {
-            assert!(help.contains("Exit status:\n  0  done"), "{name}: {help}");
+            let statuses = help.split("Exit status:\n").nth(1);
+            let mut words = statuses.unwrap_or_default().split_whitespace();
+            assert_eq!(words.next(), Some("0"), "{name}: {help}");
+            let done = words.next().unwrap_or_default();
+            assert!(done.starts_with("done"), "{name}: {help}");
         }
     }
 

@@ -11,6 +11,7 @@
 mod accept;
 mod args;
 mod atomic;
+mod bisect;
 mod comment;
 mod diff;
 mod fetch;
@@ -47,6 +48,11 @@ pub fn main() -> ExitCode {
     } else {
         "plimsoll"
     };
+    // Under `git bisect run` a 2 is an answer.
+    let usage = match arguments.get(1) {
+        Some(first) if first == "bisect-run" => ExitStatus::StopUsage,
+        _ => ExitStatus::Usage,
+    };
     let parsed = Cli::command()
         .bin_name(name)
         .try_get_matches_from(arguments)
@@ -57,7 +63,7 @@ pub fn main() -> ExitCode {
             // Nobody is left to be told where even this cannot be printed.
             let _ = err.print();
             if err.use_stderr() {
-                ExitStatus::Usage
+                usage
             } else {
                 ExitStatus::Passed
             }
@@ -74,11 +80,17 @@ fn run(cli: Cli, name: &str) -> ExitStatus {
         Command::Comment(args) => comment::run(&args, &mut out),
         Command::Fetch(args) => fetch::run(&args, &mut out),
         Command::PruneImages(args) => prune::run(&args, &mut out),
+        Command::Bisect(args) => bisect::run(&args, &mut out),
+        Command::BisectRun(args) => bisect::script::run(&args, &mut out),
     };
     match done {
         Ok(()) => ExitStatus::Passed,
         Err(err) => {
-            out.error(&format!("{err:#}"));
+            let message = format!("{err:#}");
+            // What was printed says it already.
+            if !message.is_empty() {
+                out.error(&message);
+            }
             err.downcast_ref()
                 .map_or(ExitStatus::OwnFailure, Refused::status)
         }

@@ -23,6 +23,15 @@ pub(crate) enum ExitStatus {
     NoVerdict,
     Broken,
     OwnFailure,
+    /// What is under way cannot go on; above all that `git bisect run` takes for
+    /// an answer.
+    Stop,
+    /// `git bisect run` is to skip this commit.
+    Skip,
+    /// As [`ExitStatus::Usage`], where 2 would be an answer.
+    StopUsage,
+    /// Somebody asked it to end.
+    Interrupted,
 }
 
 impl ExitStatus {
@@ -34,6 +43,10 @@ impl ExitStatus {
             ExitStatus::NoVerdict => 3,
             ExitStatus::Broken => 4,
             ExitStatus::OwnFailure => 5,
+            ExitStatus::Skip => 125,
+            ExitStatus::StopUsage => 128,
+            ExitStatus::Stop => 129,
+            ExitStatus::Interrupted => 130,
         }
     }
 }
@@ -68,6 +81,11 @@ impl Refused {
             status,
             message: message.into(),
         })
+    }
+
+    /// Where all is said already.
+    pub(crate) fn quiet(status: ExitStatus) -> anyhow::Error {
+        Self::with_status(status, String::new())
     }
 
     /// What the command line asks for is impossible as it stands.

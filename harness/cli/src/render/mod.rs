@@ -12,7 +12,7 @@ pub(crate) mod picture;
 pub(crate) mod plain;
 pub(crate) mod sarif;
 pub(crate) mod sink;
-mod spark;
+pub(crate) mod spark;
 mod tree;
 
 use std::collections::BTreeMap;

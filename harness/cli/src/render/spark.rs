@@ -4,7 +4,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
 /// One character a value, from the least to the greatest; of more than `width`
 /// values, as many as that at equal distances, the first and the last included.
-pub(super) fn line(values: &[u64], width: usize) -> String {
+pub(crate) fn line(values: &[u64], width: usize) -> String {
     let shown: Vec<u64> = match values.len() {
         n if n <= width => values.to_vec(),
         n => (0..width)

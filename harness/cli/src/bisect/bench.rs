@@ -1,0 +1,396 @@
+//! Measures revisions, one after the other, in one worktree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use plimsoll_core::report::{Report, json};
+
+use super::cache::{Cache, Kept};
+use super::decide::{Answer, Climb, Question};
+use super::git::Commit;
+use super::measure::{Built, Kind, Lockfile, Metadata, Subject, Tools, Unusable, usable};
+use super::overlay::Overlay;
+use super::progress::Progress;
+use super::worktree::Worktree;
+use crate::args::WhenToOverlay;
+
+/// A ladder is tried at so many iterations, and at four times as many, …
+const SHORTEST: u64 = 256;
+const LONGER: u64 = 4;
+/// What looks bad is looked at again, so many times as long.
+const AGAIN: u64 = 8;
+/// A climb without an answer is repeated with so many times the budget.
+const PATIENCE: u32 = 4;
+
+/// How long a climb is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// To that rung.
+    To(u64),
+    /// As far as the budget reaches.
+    Full,
+    /// As far as several budgets reach.
+    Patient,
+}
+
+impl Length {
+    fn word(self) -> String {
+        match self {
+            Length::To(iterations) => iterations.to_string(),
+            Length::Full => "full".to_owned(),
+            Length::Patient => "patient".to_owned(),
+        }
+    }
+}
+
+/// What was found of a revision.
+#[derive(Clone, Debug)]
+pub(crate) struct Tested {
+    pub(crate) answer: Result<Answer, Unusable>,
+    /// Of the last climb.
+    pub(crate) report: Option<Report>,
+    /// Whether nothing had to be built for it.
+    pub(crate) cached: bool,
+}
+
+pub(crate) struct Bench<'a> {
+    pub(crate) tools: Tools,
+    pub(crate) worktree: &'a Worktree,
+    pub(crate) subject: Subject,
+    pub(crate) overlay: Option<Overlay>,
+    pub(crate) when: WhenToOverlay,
+    /// The folder of the workspace in the repository.
+    pub(crate) prefix: PathBuf,
+    /// The working tree's lockfile, for revisions that have none.
+    pub(crate) lockfile: PathBuf,
+    pub(crate) cache: Cache,
+    pub(crate) progress: Progress,
+    /// Tests that have been built in this run.
+    pub(crate) built: BTreeMap<Commit, Result<Built, Unusable>>,
+    /// Revisions that were built, or tried to.
+    pub(crate) builds: BTreeSet<Commit>,
+    /// What it took to build and to climb, for the estimate.
+    pub(crate) spent: Vec<Duration>,
+}
+
+impl Bench<'_> {
+    /// One climb of a revision, from the cache where it is there.
+    pub(crate) fn climb(
+        &mut self,
+        commit: &Commit,
+        length: Length,
+    ) -> anyhow::Result<Result<Report, Unusable>> {
+        match self.cache.get(commit, &length.word()) {
+            Some(Kept::Report(bytes)) => {
+                // Of another format it is none.
+                if let Ok(report) = usable(&bytes) {
+                    return Ok(Ok(report));
+                }
+            }
+            Some(Kept::Unusable(why)) => return Ok(Err(why)),
+            None => {}
+        }
+        let done = match self.ready(commit)? {
+            Err(why) => Err(why),
+            Ok(built) => {
+                self.progress.doing(&match length {
+                    Length::To(n) => format!("{}: {n} iterations", commit.short()),
+                    _ => format!("{}: the whole ladder", commit.short()),
+                });
+                let (iterations, budgets) = match length {
+                    Length::To(iterations) => (Some(iterations), 1),
+                    Length::Full => (None, 1),
+                    Length::Patient => (None, PATIENCE),
+                };
+                let Bench {
+                    tools,
+                    subject,
+                    progress,
+                    ..
+                } = self;
+                let mut meanwhile = || progress.tick();
+                tools.climb(
+                    &built,
+                    subject,
+                    iterations,
+                    budgets,
+                    commit.short(),
+                    &mut meanwhile,
+                )?
+            }
+        };
+        match &done {
+            Ok(report) => self
+                .cache
+                .put(commit, &length.word(), &json::to_string(report))?,
+            Err(why) => self.cache.put_unusable(commit, why)?,
+        }
+        Ok(done)
+    }
+
+    /// A revision, as long as it takes to answer.
+    pub(crate) fn test(
+        &mut self,
+        commit: &Commit,
+        question: &Question,
+        enough: Option<u64>,
+    ) -> anyhow::Result<Tested> {
+        let started = Instant::now();
+        let builds = self.builds.len();
+        let mut lengths = Vec::new();
+        if let Some(enough) = enough {
+            lengths.extend([Length::To(enough), Length::To(enough * AGAIN)]);
+        }
+        lengths.extend([Length::Full, Length::Patient]);
+        let mut last = None;
+        for (index, length) in lengths.into_iter().enumerate() {
+            let report = match self.climb(commit, length)? {
+                Ok(report) => report,
+                Err(why) => {
+                    return Ok(Tested {
+                        answer: Err(why),
+                        report: None,
+                        cached: self.builds.len() == builds,
+                    });
+                }
+            };
+            let answer = question.answer(&Climb::of(&report));
+            let is_clear = match answer {
+                Answer::Good(_) => true,
+                // A cache that fills looks like this, for a while.
+                Answer::Bad(_) | Answer::Moved(..) => index > 0 || enough.is_none(),
+                Answer::Unclear(_) => false,
+            };
+            let cached = self.builds.len() == builds;
+            if is_clear {
+                if !cached {
+                    self.spent.push(started.elapsed());
+                }
+                return Ok(Tested {
+                    answer: Ok(answer),
+                    report: Some(report),
+                    cached,
+                });
+            }
+            last = Some(report);
+        }
+        let why = "neither the good rate nor past it, however long it was measured";
+        Ok(Tested {
+            answer: Err(Unusable::new(Kind::Unclear, why)),
+            report: last,
+            cached: self.builds.len() == builds,
+        })
+    }
+
+    /// The shortest ladder that tells the ends apart, and from there on every
+    /// longer one; absent where only the whole does.
+    pub(crate) fn enough(
+        &mut self,
+        good: &Commit,
+        bad: &Commit,
+        question: &Question,
+        most: u64,
+    ) -> anyhow::Result<Option<u64>> {
+        let lengths: Vec<u64> = std::iter::successors(Some(SHORTEST), |n| n.checked_mul(LONGER))
+            .take_while(|n| *n <= most)
+            .collect();
+        let mut enough = None;
+        // From the longest down, until one does not.
+        for length in lengths.into_iter().rev() {
+            for (end, is_bad) in [(bad, true), (good, false)] {
+                let Ok(report) = self.climb(end, Length::To(length))? else {
+                    return Ok(enough);
+                };
+                let climb = Climb::of(&report);
+                let fits = match question.answer(&climb) {
+                    Answer::Good(_) => !is_bad,
+                    Answer::Bad(_) => is_bad,
+                    Answer::Moved(..) | Answer::Unclear(_) => false,
+                };
+                if !fits || !question.shows_in(&climb) {
+                    return Ok(enough);
+                }
+            }
+            enough = Some(length);
+        }
+        Ok(enough)
+    }
+
+    /// A revision's test, built.
+    fn ready(&mut self, commit: &Commit) -> anyhow::Result<Result<Built, Unusable>> {
+        if let Some(built) = self.built.get(commit) {
+            return Ok(built.clone());
+        }
+        let built = self.build(commit)?;
+        self.built.insert(commit.clone(), built.clone());
+        Ok(built)
+    }
+
+    fn build(&mut self, commit: &Commit) -> anyhow::Result<Result<Built, Unusable>> {
+        self.tools.interrupt.check()?;
+        self.progress
+            .doing(&format!("{}: checking out", commit.short()));
+        self.worktree.check_out(commit)?;
+        if let Err(why) = self.worktree.submodules()? {
+            return Ok(Err(Unusable::new(
+                Kind::Submodules,
+                crate::out::safe_line(&why),
+            )));
+        }
+        let laid_over = match self.when {
+            WhenToOverlay::Never => false,
+            WhenToOverlay::Always => true,
+            WhenToOverlay::Auto => !self.may_have_the_scenario()?,
+        };
+        if laid_over && let Err(why) = self.lay_over()? {
+            return Ok(Err(why));
+        }
+        let built = self.build_once(commit, laid_over)?;
+        let lacks = |built: &Built| !built.scenarios.contains(&self.subject.scenario);
+        match built {
+            Ok(built) if lacks(&built) && self.when == WhenToOverlay::Auto && !laid_over => {
+                match self.lay_over()? {
+                    Ok(()) => self.build_once(commit, true),
+                    Err(why) => Ok(Err(why)),
+                }
+            }
+            other => Ok(other),
+        }
+    }
+
+    fn build_once(
+        &mut self,
+        commit: &Commit,
+        laid_over: bool,
+    ) -> anyhow::Result<Result<Built, Unusable>> {
+        let metadata = match self.project()? {
+            Ok(metadata) => metadata,
+            Err(why) => return Ok(Err(why)),
+        };
+        let own = metadata.workspace_root().join("Cargo.lock");
+        let lockfile = match own.exists() && !laid_over {
+            true => Lockfile::Held,
+            false => Lockfile::Open,
+        };
+        if !own.exists() && self.lockfile.exists() {
+            // Else every revision is built with what is newest today.
+            fs::copy(&self.lockfile, &own).context("the lockfile")?;
+        }
+        self.builds.insert(commit.clone());
+        self.progress
+            .doing(&format!("{}: building", commit.short()));
+        let Bench {
+            tools,
+            subject,
+            progress,
+            ..
+        } = self;
+        let mut meanwhile = || progress.tick();
+        tools.build(&metadata, subject, lockfile, commit.short(), &mut meanwhile)
+    }
+
+    /// The workspace that is checked out: where the working tree has it, or where
+    /// it was before it moved.
+    fn project(&self) -> anyhow::Result<Result<Metadata, Unusable>> {
+        let top = self.worktree.path_of();
+        let mut first = None;
+        for dir in std::iter::once(top.join(&self.prefix)).chain(workspaces(top, 0)) {
+            if !dir.join("Cargo.toml").exists() {
+                continue;
+            }
+            let metadata = self.tools.metadata(&dir)?;
+            let has_package = metadata
+                .as_ref()
+                .is_ok_and(|metadata| metadata.package_dir(&self.subject.package).is_some());
+            if has_package {
+                return Ok(metadata);
+            }
+            first = first.or(Some(metadata));
+        }
+        let none = || Unusable::new(Kind::NoTest, "there is no Cargo.toml");
+        Ok(first.unwrap_or_else(|| Err(none())))
+    }
+
+    fn lay_over(&mut self) -> anyhow::Result<Result<(), Unusable>> {
+        let Some(overlay) = &self.overlay else {
+            return Ok(Ok(()));
+        };
+        match overlay.lay(self.worktree.path_of())? {
+            Ok(laid) => {
+                for raised in laid.raised {
+                    self.progress
+                        .note(&format!("note: raised for the test: {raised}"));
+                }
+                Ok(Ok(()))
+            }
+            Err(why) => Ok(Err(Unusable::new(Kind::NoScenario, why))),
+        }
+    }
+
+    /// Whether the scenario's name stands in the test's sources, or may be made
+    /// up there: then only the test itself can say.
+    fn may_have_the_scenario(&self) -> anyhow::Result<bool> {
+        let Ok(metadata) = self.project()? else {
+            return Ok(false);
+        };
+        let (package, target) = (&self.subject.package, &self.subject.target);
+        let Some(file) = metadata.test_file(package, target) else {
+            return Ok(false);
+        };
+        let mut folders = vec![file.parent().map(PathBuf::from).unwrap_or_default()];
+        // A package that is there for its scenarios has them beside the test, too.
+        folders.extend(metadata.package_dir(package).map(|dir| dir.join("src")));
+        Ok(folders
+            .iter()
+            .any(|folder| mentions(folder, &self.subject.scenario, 0)))
+    }
+
+    /// What is not needed again: the tests of revisions between the ends.
+    pub(crate) fn forget(&mut self, commit: &Commit) {
+        if let Some(Ok(built)) = self.built.remove(commit) {
+            built.remove();
+        }
+    }
+}
+
+/// Folders with a manifest, those nearest the top first.
+fn workspaces(dir: &std::path::Path, depth: usize) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut below = Vec::new();
+    if dir.join("Cargo.toml").exists() {
+        found.push(dir.to_owned());
+    }
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let hidden = name.as_encoded_bytes().starts_with(b".") || name == "target";
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !hidden {
+            below.push(entry.path());
+        }
+    }
+    below.sort();
+    if depth < 3 {
+        found.extend(below.iter().flat_map(|dir| workspaces(dir, depth + 1)));
+    }
+    found.sort_by_key(|dir| dir.components().count());
+    found
+}
+
+fn mentions(folder: &std::path::Path, name: &str, depth: usize) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return false;
+    };
+    entries.flatten().any(|entry| {
+        let path = entry.path();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => depth < 8 && mentions(&path, name, depth + 1),
+            Ok(kind) if kind.is_file() && path.extension().is_some_and(|end| end == "rs") => {
+                fs::read_to_string(&path).is_ok_and(|text| text.contains(name))
+            }
+            _ => false,
+        }
+    })
+}

@@ -1,0 +1,84 @@
+//! What was measured, kept by commit, toolchain and scenario.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::git::Commit;
+use super::measure::{Kind, Unusable};
+use super::worktree::fnv;
+use crate::atomic;
+
+/// Of another format nothing is taken.
+const VERSION: u64 = 1;
+
+/// A folder with one file for each commit and length of climb.
+#[derive(Clone, Debug)]
+pub(crate) struct Cache {
+    dir: PathBuf,
+}
+
+/// Why a commit could not be measured, where that will be the same tomorrow.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UnusableV1 {
+    version: u64,
+    kind: String,
+    why: String,
+}
+
+/// What is in it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kept {
+    /// A `report.json`, as it was.
+    Report(Vec<u8>),
+    Unusable(Unusable),
+}
+
+impl Cache {
+    /// `parts` is everything that a measurement depends on, beside the commit
+    /// and its length.
+    pub(crate) fn new(dir: PathBuf, parts: &[&str]) -> Cache {
+        let key = fnv(parts.join("\0").as_bytes());
+        Cache {
+            dir: dir.join(format!("{key:016x}")),
+        }
+    }
+
+    pub(crate) fn get(&self, commit: &Commit, climb: &str) -> Option<Kept> {
+        if let Ok(bytes) = fs::read(self.path(commit, climb)) {
+            return Some(Kept::Report(bytes));
+        }
+        let text = fs::read_to_string(self.path(commit, "unusable")).ok()?;
+        let file: UnusableV1 = serde_json::from_str(&text).ok()?;
+        let unusable = Unusable::new(Kind::from_word(&file.kind)?, file.why);
+        (file.version == VERSION).then_some(Kept::Unusable(unusable))
+    }
+
+    pub(crate) fn put(&self, commit: &Commit, climb: &str, report: &str) -> anyhow::Result<()> {
+        atomic::write(&self.path(commit, climb), report)
+    }
+
+    pub(crate) fn put_unusable(&self, commit: &Commit, why: &Unusable) -> anyhow::Result<()> {
+        // The network may be there tomorrow, and the machine less busy.
+        if !why.kind.lasts() {
+            return Ok(());
+        }
+        let file = UnusableV1 {
+            version: VERSION,
+            kind: why.kind.as_str().to_owned(),
+            why: why.why.clone(),
+        };
+        let text = serde_json::to_string_pretty(&file)?;
+        atomic::write(&self.path(commit, "unusable"), &(text + "\n"))
+    }
+
+    pub(crate) fn forget_unusable(&self, commit: &Commit) {
+        let _ = fs::remove_file(self.path(commit, "unusable"));
+    }
+
+    fn path(&self, commit: &Commit, climb: &str) -> PathBuf {
+        self.dir.join(format!("{commit}.{climb}.json"))
+    }
+}

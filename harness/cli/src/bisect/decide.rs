@@ -1,0 +1,591 @@
+//! Whether a revision grows past the good rate. Pure.
+//!
+//! The question is about one group of stacks and comes from the two ends; the
+//! answer for a revision comes from the growth of that group there, and from
+//! nothing else: no verdict, no baseline, no other stack.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_core::report::{Compared, Report, Standing, Subject};
+use plimsoll_core::{FoldedStack, Rate};
+
+/// Leaf-most frames that make stacks the same group, whoever calls them: as many
+/// as a baseline asks for before it takes a stack for one that has moved.
+const LEAF_FRAMES: usize = 3;
+/// Objects that a growth must have gained by the last rung to be told from none.
+const VISIBLE_OBJECTS: f64 = 16.0;
+/// Bytes that weigh as much as one object, as where a verdict is given.
+const BYTES_PER_OBJECT: f64 = 8.0;
+/// The share of what the bad end grows more that counts as past the good rate.
+const PAST: f64 = 0.1;
+/// How far from there a rate must be to be clearly on one side.
+const CLEARLY: f64 = 0.25;
+/// How far two rates of one growth under two names may lie apart.
+const SAME: f64 = 0.1;
+
+const THREADS: &str = "[threads]";
+const DESCRIPTORS: &str = "[descriptors]";
+
+fn resource(name: &str) -> FoldedStack {
+    FoldedStack(vec![name.to_owned()])
+}
+
+/// How fast everything grew in one climb.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Climb {
+    /// Iterations at the last rung.
+    pub(crate) iterations: u64,
+    /// Per iteration, over the last three octaves.
+    pub(crate) rates: BTreeMap<FoldedStack, Rate>,
+    /// How far they may be off, where the report says so.
+    pub(crate) errors: BTreeMap<FoldedStack, Rate>,
+    /// What the report says to grow, allowed or not.
+    pub(crate) growing: BTreeSet<FoldedStack>,
+    /// The sites that it says to grow over many stacks.
+    pub(crate) sites: BTreeSet<FoldedStack>,
+}
+
+impl Climb {
+    pub(crate) fn of(report: &Report) -> Climb {
+        let mut climb = Climb {
+            iterations: report.rungs.last().map_or(0, |rung| rung.iterations),
+            ..Climb::default()
+        };
+        for growth in &report.growth {
+            climb.rates.insert(growth.stack.clone(), growth.rate);
+        }
+        if let Some(compared) = &report.compared {
+            climb.add_resources(report, compared);
+        }
+        for finding in &report.findings {
+            if finding.standing == Standing::Stale {
+                continue;
+            }
+            match &finding.subject {
+                Subject::Stack(stack) => {
+                    climb.errors.insert(stack.clone(), finding.error);
+                    climb.growing.insert(stack.clone());
+                }
+                Subject::Site { frames, .. } => {
+                    climb.sites.insert(frames.clone());
+                }
+                Subject::Threads => {
+                    climb.growing.insert(resource(THREADS));
+                }
+                Subject::Descriptors => {
+                    climb.growing.insert(resource(DESCRIPTORS));
+                }
+            }
+        }
+        climb
+    }
+
+    /// Threads and open files, as if each had a stack of its own.
+    fn add_resources(&mut self, report: &Report, compared: &Compared) {
+        let at = |iterations: u64| {
+            report
+                .rungs
+                .iter()
+                .find(|rung| rung.iterations == iterations)
+        };
+        let (Some(before), Some(after)) = (at(compared.before), at(compared.after)) else {
+            return;
+        };
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+        let rate = |before: u64, after: u64| Rate {
+            objects: (after as f64 - before as f64)
+                / compared.after.saturating_sub(compared.before).max(1) as f64,
+            bytes: 0.0,
+        };
+        for (name, before, after) in [
+            (THREADS, before.threads, after.threads),
+            (DESCRIPTORS, before.descriptors, after.descriptors),
+        ] {
+            if before != after {
+                self.rates.insert(resource(name), rate(before, after));
+            }
+        }
+    }
+
+    /// The rate of a group, and how far it may be off.
+    pub(crate) fn rate(&self, group: &Group) -> (Rate, Rate) {
+        let mut sum = (Rate::default(), Rate::default());
+        for (stack, rate) in &self.rates {
+            if group.holds(stack) {
+                sum.0 = plus(sum.0, *rate);
+                let error = self.errors.get(stack).copied().unwrap_or_default();
+                sum.1 = plus(sum.1, error);
+            }
+        }
+        sum
+    }
+
+    /// The least growth that can be told from none.
+    fn visible(&self) -> Rate {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+        let objects = VISIBLE_OBJECTS / self.iterations.max(1) as f64;
+        Rate {
+            objects,
+            bytes: objects * BYTES_PER_OBJECT,
+        }
+    }
+}
+
+/// Stacks that are asked about together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    /// Those with the same leaf-most frames.
+    Leaf(FoldedStack),
+    /// Those that a pattern fits, which somebody gave.
+    Asked(Pattern),
+}
+
+impl Group {
+    fn of(stack: &FoldedStack) -> Group {
+        let frames = stack.frames();
+        let first = frames.len().saturating_sub(LEAF_FRAMES);
+        Group::Leaf(FoldedStack(frames[first..].to_vec()))
+    }
+
+    pub(crate) fn holds(&self, stack: &FoldedStack) -> bool {
+        match self {
+            Group::Leaf(leaf) => stack.frames().ends_with(leaf.frames()),
+            Group::Asked(pattern) => pattern.fits(stack),
+        }
+    }
+}
+
+/// Names that stand in a stack one below the other, root first: `a;...;b`. Each is
+/// a part of a frame's name; `...` is any number of frames, as it also is before
+/// the first name and after the last.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Pattern {
+    /// Runs of names without a gap.
+    runs: Vec<Vec<String>>,
+    text: String,
+}
+
+impl Pattern {
+    fn fits(&self, stack: &FoldedStack) -> bool {
+        let frames = stack.frames();
+        let mut from = 0;
+        for run in &self.runs {
+            let fits_at = |at: usize| {
+                run.iter()
+                    .zip(&frames[at..])
+                    .all(|(name, frame)| frame.contains(name.as_str()))
+            };
+            let last = frames.len().checked_sub(run.len());
+            // The first place that fits leaves the most to choose from.
+            match last.and_then(|last| (from..=last).find(|at| fits_at(*at))) {
+                Some(at) => from = at + run.len(),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl std::str::FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let frames: Vec<&str> = text.split(';').map(str::trim).collect();
+        let runs: Vec<Vec<String>> = frames
+            .split(|name| *name == "...")
+            .map(|run| run.iter().map(|name| (*name).to_owned()).collect())
+            .filter(|run: &Vec<String>| !run.is_empty())
+            .collect();
+        if runs.is_empty() || runs.iter().flatten().any(String::is_empty) {
+            return Err("expected names of functions, or parts of them, with `;` between".into());
+        }
+        Ok(Pattern {
+            runs,
+            text: text.to_owned(),
+        })
+    }
+}
+
+/// Objects, bytes, or both: what the ends differ in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quantities {
+    pub(crate) objects: bool,
+    pub(crate) bytes: bool,
+}
+
+/// What is asked of every revision.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Question {
+    pub(crate) group: Group,
+    pub(crate) good: Rate,
+    pub(crate) bad: Rate,
+    pub(crate) quantities: Quantities,
+    /// The stack of the group that grows most at the bad end.
+    pub(crate) stack: FoldedStack,
+    /// What grows at either end: no other stack can be this one under another
+    /// name.
+    known: BTreeSet<FoldedStack>,
+    /// Groups that grow at the bad end as well and are not asked about, by their
+    /// stack that grows most.
+    pub(crate) others: Vec<(FoldedStack, Rate)>,
+}
+
+/// Why there is no question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoQuestion {
+    /// Nothing grows at the bad end; or nothing that the pattern fits.
+    NothingGrows,
+    /// Something does, but no faster than at the good end.
+    NoDifference,
+}
+
+/// What a climb says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Answer {
+    Good(Rate),
+    Bad(Rate),
+    /// The same growth, on a stack that neither end has.
+    Moved(Rate, FoldedStack),
+    /// Neither clearly.
+    Unclear(Rate),
+}
+
+impl Question {
+    /// Of the two ends, after full climbs.
+    pub(crate) fn between(
+        good: &Climb,
+        bad: &Climb,
+        pattern: Option<&Pattern>,
+    ) -> Result<Question, NoQuestion> {
+        let mut groups: BTreeMap<Group, FoldedStack> = BTreeMap::new();
+        for stack in bad.rates.keys() {
+            let site = bad
+                .sites
+                .iter()
+                .find(|site| stack.frames().ends_with(site.frames()));
+            if !bad.growing.contains(stack) && site.is_none() {
+                continue;
+            }
+            let group = match (pattern, site) {
+                (Some(pattern), _) if !pattern.fits(stack) => continue,
+                (Some(pattern), _) => Group::Asked(pattern.clone()),
+                // Each of its stacks alone is too thin.
+                (None, Some(site)) => Group::Leaf(site.clone()),
+                (None, None) => Group::of(stack),
+            };
+            let most = groups.entry(group).or_insert_with(|| stack.clone());
+            if greater(bad.rates[stack], bad.rates[most]) {
+                most.clone_from(stack);
+            }
+        }
+        if groups.is_empty() {
+            return Err(NoQuestion::NothingGrows);
+        }
+        let visible = bad.visible();
+        let mut asked: Vec<Question> = Vec::new();
+        for (group, stack) in groups {
+            let ((g, g_error), (b, b_error)) = (good.rate(&group), bad.rate(&group));
+            let error = plus(plus(g_error, b_error), visible);
+            let quantities = Quantities {
+                objects: b.objects - g.objects > 2.0 * error.objects,
+                bytes: b.bytes - g.bytes > 2.0 * error.bytes,
+            };
+            if quantities.objects || quantities.bytes {
+                asked.push(Question {
+                    group,
+                    good: g,
+                    bad: b,
+                    quantities,
+                    stack,
+                    known: BTreeSet::new(),
+                    others: Vec::new(),
+                });
+            }
+        }
+        // The greatest difference first; of equal ones, the first by name.
+        asked.sort_by(|one, two| {
+            let gained = |question: &Question| minus(question.bad, question.good);
+            let (one, two) = (gained(one), gained(two));
+            two.bytes
+                .total_cmp(&one.bytes)
+                .then(two.objects.total_cmp(&one.objects))
+        });
+        let mut asked = asked.into_iter();
+        let Some(mut first) = asked.next() else {
+            return Err(NoQuestion::NoDifference);
+        };
+        first.others = asked
+            .map(|other| (other.stack, minus(other.bad, other.good)))
+            .collect();
+        first.known = [good, bad]
+            .into_iter()
+            .flat_map(|end| end.rates.keys().cloned())
+            .collect();
+        Ok(first)
+    }
+
+    /// Of any revision, after a climb of any length.
+    pub(crate) fn answer(&self, climb: &Climb) -> Answer {
+        let (rate, error) = climb.rate(&self.group);
+        match self.side(rate, error, climb) {
+            Some(true) => return Answer::Bad(rate),
+            None => return Answer::Unclear(rate),
+            Some(false) => {}
+        }
+        // A pattern names what it is about, and nothing else is.
+        if matches!(self.group, Group::Leaf(_)) {
+            let unknown = climb
+                .rates
+                .iter()
+                .filter(|(stack, _)| !self.known.contains(*stack));
+            for (stack, rate) in unknown {
+                let gained = minus(*rate, Rate::default());
+                if self.is_as_the_bad_end_gained(gained) {
+                    return Answer::Moved(*rate, stack.clone());
+                }
+            }
+        }
+        Answer::Good(rate)
+    }
+
+    /// Whether the growth is past the good rate; absent where that is not clear.
+    fn side(&self, rate: Rate, error: Rate, climb: &Climb) -> Option<bool> {
+        let visible = climb.visible();
+        let of = |asked: bool, good: f64, bad: f64, rate: f64, error: f64, visible: f64| {
+            if !asked {
+                return Some(false);
+            }
+            let step = visible.max(PAST * (bad - good));
+            let past = rate - good - step;
+            if past - error > CLEARLY * step {
+                Some(true)
+            } else if past + error < -CLEARLY * step {
+                Some(false)
+            } else {
+                None
+            }
+        };
+        let (good, bad) = (self.good, self.bad);
+        let objects = of(
+            self.quantities.objects,
+            good.objects,
+            bad.objects,
+            rate.objects,
+            error.objects,
+            visible.objects,
+        );
+        let bytes = of(
+            self.quantities.bytes,
+            good.bytes,
+            bad.bytes,
+            rate.bytes,
+            error.bytes,
+            visible.bytes,
+        );
+        match (objects, bytes) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (Some(false), Some(false)) => Some(false),
+            _ => None,
+        }
+    }
+
+    fn is_as_the_bad_end_gained(&self, rate: Rate) -> bool {
+        let gained = minus(self.bad, self.good);
+        let same = |asked: bool, one: f64, two: f64| !asked || (one - two).abs() <= SAME * two;
+        same(self.quantities.objects, rate.objects, gained.objects)
+            && same(self.quantities.bytes, rate.bytes, gained.bytes)
+    }
+
+    /// Whether a climb of that length can tell the ends apart.
+    pub(crate) fn shows_in(&self, climb: &Climb) -> bool {
+        let visible = climb.visible();
+        let gained = minus(self.bad, self.good);
+        // So that the step that counts is not below what can be seen.
+        (self.quantities.objects && PAST * gained.objects > visible.objects)
+            || (self.quantities.bytes && PAST * gained.bytes > visible.bytes)
+    }
+}
+
+fn plus(one: Rate, two: Rate) -> Rate {
+    Rate {
+        objects: one.objects + two.objects,
+        bytes: one.bytes + two.bytes,
+    }
+}
+
+pub(crate) fn minus(one: Rate, two: Rate) -> Rate {
+    Rate {
+        objects: one.objects - two.objects,
+        bytes: one.bytes - two.bytes,
+    }
+}
+
+fn greater(one: Rate, two: Rate) -> bool {
+    one.bytes
+        .total_cmp(&two.bytes)
+        .then(one.objects.total_cmp(&two.objects))
+        .is_gt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `bytes objects stack`, a line each.
+    fn climb(iterations: u64, text: &str) -> Climb {
+        let mut climb = Climb {
+            iterations,
+            ..Climb::default()
+        };
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let mut words = line.split(' ');
+            let mut number = || words.next().unwrap().parse().unwrap();
+            let rate = Rate {
+                bytes: number(),
+                objects: number(),
+            };
+            let stack = folded(words.next().unwrap());
+            climb.rates.insert(stack.clone(), rate);
+            climb.growing.insert(stack);
+        }
+        climb
+    }
+
+    fn folded(text: &str) -> FoldedStack {
+        FoldedStack(text.split(';').map(str::to_owned).collect())
+    }
+
+    fn ends(good: &str, bad: &str) -> Result<Question, NoQuestion> {
+        Question::between(&climb(16_384, good), &climb(100_000, bad), None)
+    }
+
+    fn answer(question: &Question, text: &str) -> &'static str {
+        match question.answer(&climb(1_024, text)) {
+            Answer::Good(_) => "good",
+            Answer::Bad(_) => "bad",
+            Answer::Moved(..) => "moved",
+            Answer::Unclear(_) => "unclear",
+        }
+    }
+
+    #[test]
+    fn the_stack_that_gained_most_is_asked_about() {
+        let question = ends(
+            "40 1 main;known",
+            "41 1 main;known\n24 1 main;small\n32 1 main;cache;insert",
+        )
+        .unwrap();
+        assert_eq!(question.stack, folded("main;cache;insert"));
+        let others: Vec<String> = question
+            .others
+            .iter()
+            .map(|(stack, _)| stack.to_string())
+            .collect();
+        assert_eq!(others, ["main;small", "main;known"]);
+    }
+
+    #[test]
+    fn no_question_without_a_difference() {
+        assert_eq!(ends("", ""), Err(NoQuestion::NothingGrows));
+        assert_eq!(
+            ends("32 1 main;put", "32 1 main;put"),
+            Err(NoQuestion::NoDifference)
+        );
+        // A rate that fell is no difference either.
+        assert_eq!(
+            ends("64 1 main;put", "32 1 main;put"),
+            Err(NoQuestion::NoDifference)
+        );
+    }
+
+    #[test]
+    fn a_revision_is_held_against_the_good_rate() {
+        let question = ends("", "80 1 main;store;put").unwrap();
+        for (text, expected) in [
+            ("", "good"),
+            ("80 1 main;store;put", "bad"),
+            // Another caller, the same leaf.
+            ("80 1 other;main;store;put", "bad"),
+            // The first of two steps.
+            ("16 1 main;store;put", "bad"),
+            // More than at the bad end.
+            ("800 10 main;store;put", "bad"),
+            // A second leak is none of it.
+            ("4000 50 main;log;push", "good"),
+            // One tenth is where it begins, and a quarter around that is no answer.
+            ("8 0.1 main;store;put", "unclear"),
+            ("5 0.05 main;store;put", "good"),
+            // Shrinking.
+            ("-80 -1 main;store;put", "good"),
+        ] {
+            assert_eq!(answer(&question, text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_same_growth_under_another_name_has_moved() {
+        let question = ends("", "80 1 main;store;put\n24 1 main;log;push").unwrap();
+        assert_eq!(answer(&question, "80 1 main;table;put_new"), "moved");
+        assert_eq!(answer(&question, "60 1 main;table;put_new"), "good");
+        // It is at the bad end as well: another one.
+        assert_eq!(answer(&question, "80 1 main;log;push"), "good");
+    }
+
+    #[test]
+    fn an_error_that_reaches_across_is_no_answer() {
+        let question = ends("", "80 1 main;put").unwrap();
+        let mut noisy = climb(1_024, "40 0.5 main;put");
+        noisy.errors.insert(
+            folded("main;put"),
+            Rate {
+                objects: 0.5,
+                bytes: 40.0,
+            },
+        );
+        assert!(matches!(question.answer(&noisy), Answer::Unclear(_)));
+    }
+
+    #[test]
+    fn a_short_climb_does_not_show_a_slow_growth() {
+        let question = ends("", "0.08 0.01 main;put").unwrap();
+        assert!(!question.shows_in(&climb(1_024, "")));
+        assert!(question.shows_in(&climb(65_536, "")));
+    }
+
+    #[test]
+    fn a_growth_in_bytes_alone() {
+        let question = ends("8 0 main;push", "72 0 main;push").unwrap();
+        assert_eq!(
+            question.quantities,
+            Quantities {
+                objects: false,
+                bytes: true
+            }
+        );
+        assert_eq!(answer(&question, "8 0 main;push"), "good");
+        assert_eq!(answer(&question, "72 0 main;push"), "bad");
+    }
+
+    #[test]
+    fn patterns() {
+        let fits = |pattern: &str, stack: &str| {
+            let pattern: Pattern = pattern.parse().unwrap();
+            pattern.fits(&folded(stack))
+        };
+        assert!(fits("put", "main;store::put;grow"));
+        assert!(fits("main;put", "main;store::put;grow"));
+        assert!(!fits("main;grow", "main;store::put;grow"));
+        assert!(fits("main;...;grow", "main;store::put;grow"));
+        assert!(fits("main;...;put", "main;put"));
+        assert!(!fits("put;main", "main;store::put;grow"));
+        assert!(fits("a;b", "a;a;b"));
+        assert!(!fits("a;b;c;d", "a;b;c"));
+        for text in ["", ";", "a;;b", "...", "...;..."] {
+            assert!(text.parse::<Pattern>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,533 @@
+//! Builds a revision's test and takes one scenario of it up the ladder.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use plimsoll_core::layout;
+use plimsoll_core::report::{CheckOutcome, Report, json};
+use serde_json::Value;
+
+use super::interrupt::{Ended, Interrupt};
+use crate::out::safe_line;
+
+/// Why a revision cannot be measured. None of it is about its growth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unusable {
+    pub(crate) kind: Kind,
+    /// On one line.
+    pub(crate) why: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// There is no project, or no package or test of that name.
+    NoTest,
+    /// Its dependencies cannot be resolved or fetched.
+    Lockfile,
+    Submodules,
+    DoesNotBuild,
+    BuildTimedOut,
+    /// The scenario is not in its test, nor can be laid over it.
+    NoScenario,
+    /// The test said nothing in time.
+    Hangs,
+    /// The workload failed.
+    Failed,
+    /// No report, or one of another format or another way of measuring.
+    OtherHarness,
+    /// The measurement cannot be trusted.
+    Broken,
+    /// Measured as long as it may be, and still not clear.
+    Unclear,
+}
+
+impl Kind {
+    const ALL: [Kind; 11] = [
+        Kind::NoTest,
+        Kind::Lockfile,
+        Kind::Submodules,
+        Kind::DoesNotBuild,
+        Kind::BuildTimedOut,
+        Kind::NoScenario,
+        Kind::Hangs,
+        Kind::Failed,
+        Kind::OtherHarness,
+        Kind::Broken,
+        Kind::Unclear,
+    ];
+
+    /// In a few words.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Kind::NoTest => "no test",
+            Kind::Lockfile => "dependencies not resolved",
+            Kind::Submodules => "no submodules",
+            Kind::DoesNotBuild => "does not build",
+            Kind::BuildTimedOut => "not built in time",
+            Kind::NoScenario => "no scenario",
+            Kind::Hangs => "hangs",
+            Kind::Failed => "workload failed",
+            Kind::OtherHarness => "other harness",
+            Kind::Broken => "broken measurement",
+            Kind::Unclear => "not clear",
+        }
+    }
+
+    pub(crate) fn from_word(word: &str) -> Option<Kind> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
+    /// Whether it will be the same tomorrow, on the same commit.
+    pub(crate) fn lasts(self) -> bool {
+        !matches!(
+            self,
+            Kind::Lockfile | Kind::Submodules | Kind::BuildTimedOut | Kind::Unclear
+        )
+    }
+}
+
+impl Unusable {
+    pub(crate) fn new(kind: Kind, why: impl Into<String>) -> Unusable {
+        Unusable {
+            kind,
+            why: why.into(),
+        }
+    }
+}
+
+impl std::fmt::Display for Unusable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.kind.as_str(), self.why)
+    }
+}
+
+/// How everything is built and run.
+#[derive(Clone, Debug)]
+pub(crate) struct Tools {
+    /// Where cargo builds, for all revisions.
+    pub(crate) target_dir: PathBuf,
+    /// Where cargo's and the tests' output goes.
+    pub(crate) logs: PathBuf,
+    /// For `cargo test`, such as `--release`.
+    pub(crate) cargo_args: Vec<String>,
+    /// For one build, and at most for one run of the scenario.
+    pub(crate) timeout: Duration,
+    /// For one run of the scenario, on the ladder.
+    pub(crate) budget: Duration,
+    pub(crate) interrupt: Interrupt,
+}
+
+/// What a revision's lockfile is to cargo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lockfile {
+    /// The revision's own, as it is.
+    Held,
+    /// There is none of its own, or it knows nothing of what was laid over.
+    Open,
+}
+
+impl Lockfile {
+    fn args(self) -> &'static [&'static str] {
+        match self {
+            Lockfile::Held => &["--locked"],
+            Lockfile::Open => &[],
+        }
+    }
+}
+
+/// Which scenario of which test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) package: String,
+    pub(crate) target: String,
+    pub(crate) scenario: String,
+}
+
+/// A test that was built.
+#[derive(Clone, Debug)]
+pub(crate) struct Built {
+    executable: PathBuf,
+    manifest_dir: PathBuf,
+    pub(crate) scenarios: BTreeSet<String>,
+}
+
+impl Built {
+    /// Takes the kept test away; it can be built again.
+    pub(crate) fn remove(self) {
+        let _ = fs::remove_file(&self.executable);
+        if let Some(dir) = self.executable.parent() {
+            let _ = fs::remove_dir(dir);
+        }
+    }
+}
+
+/// What cargo knows of a checkout.
+pub(crate) struct Metadata(Value);
+
+impl Metadata {
+    pub(crate) fn workspace_root(&self) -> PathBuf {
+        self.0["workspace_root"].as_str().unwrap_or_default().into()
+    }
+
+    /// The folder of a package of the workspace.
+    pub(crate) fn package_dir(&self, name: &str) -> Option<PathBuf> {
+        let manifest = self.package(name)?["manifest_path"].as_str()?;
+        Some(Path::new(manifest).parent()?.to_owned())
+    }
+
+    /// The file of a package's test target.
+    pub(crate) fn test_file(&self, package: &str, target: &str) -> Option<PathBuf> {
+        let is_it = |one: &&Value| one["name"] == target && is_kind(one, "test");
+        let target = targets(self.package(package)?).find(is_it)?;
+        Some(target["src_path"].as_str()?.into())
+    }
+
+    /// The working tree's own, where cargo builds it.
+    pub(crate) fn target_dir(&self) -> PathBuf {
+        self.0["target_directory"]
+            .as_str()
+            .unwrap_or_default()
+            .into()
+    }
+
+    /// Every test target, with its package.
+    pub(crate) fn tests(&self) -> impl Iterator<Item = (String, String)> {
+        let packages = self.0["packages"].as_array().into_iter().flatten();
+        packages.flat_map(|package| {
+            let name = package["name"].as_str().unwrap_or_default().to_owned();
+            targets(package)
+                .filter(|target| is_kind(target, "test"))
+                .map(move |target| {
+                    (
+                        name.clone(),
+                        target["name"].as_str().unwrap_or_default().to_owned(),
+                    )
+                })
+        })
+    }
+
+    /// Whether a package has anything but tests.
+    pub(crate) fn has_other_targets(&self, package: &str) -> bool {
+        let Some(package) = self.package(package) else {
+            return false;
+        };
+        targets(package).any(|target| !is_kind(target, "test") && !is_kind(target, "custom-build"))
+    }
+
+    fn package(&self, name: &str) -> Option<&Value> {
+        let packages = self.0["packages"].as_array()?;
+        packages.iter().find(|package| package["name"] == name)
+    }
+}
+
+fn targets(package: &Value) -> impl Iterator<Item = &Value> {
+    package["targets"].as_array().into_iter().flatten()
+}
+
+fn is_kind(target: &Value, kind: &str) -> bool {
+    let kinds = target["kind"].as_array();
+    kinds.is_some_and(|kinds| kinds.iter().any(|one| one == kind))
+}
+
+/// What cargo knows of the working tree, built where it always is.
+pub(crate) fn working_tree(dir: &Path) -> anyhow::Result<Result<Metadata, Unusable>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.current_dir(dir).stdin(Stdio::null());
+    metadata(&mut command)
+}
+
+/// What cargo knows of a project's dependencies as well; absent where it cannot
+/// resolve them.
+pub(crate) fn resolved(dir: &Path) -> anyhow::Result<Option<Value>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .args(["metadata", "--format-version", "1"])
+        .output()
+        .context("`cargo metadata` did not start")?;
+    match output.status.success() {
+        true => Ok(serde_json::from_slice(&output.stdout).ok()),
+        false => Ok(None),
+    }
+}
+
+fn metadata(command: &mut Command) -> anyhow::Result<Result<Metadata, Unusable>> {
+    let output = command
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .output()
+        .context("`cargo metadata` did not start")?;
+    if !output.status.success() {
+        let why = first_error(&String::from_utf8_lossy(&output.stderr));
+        let why = format!("cargo knows of no project: {why}");
+        return Ok(Err(Unusable::new(Kind::NoTest, why)));
+    }
+    let value = serde_json::from_slice(&output.stdout).context("what `cargo metadata` says")?;
+    Ok(Ok(Metadata(value)))
+}
+
+impl Tools {
+    fn cargo(&self, dir: &Path) -> Command {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command
+            .current_dir(dir)
+            .stdin(Stdio::null())
+            .env("CARGO_TERM_COLOR", "never")
+            .env("CARGO_TERM_PROGRESS_WHEN", "never")
+            .env("CARGO_TARGET_DIR", &self.target_dir)
+            // Of the `cargo` that started this program, for another package.
+            .env_remove("CARGO_BUILD_TARGET_DIR");
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+                command.env_remove(&name);
+            }
+        }
+        command
+    }
+
+    /// What cargo knows of the project in a folder.
+    pub(crate) fn metadata(&self, dir: &Path) -> anyhow::Result<Result<Metadata, Unusable>> {
+        metadata(&mut self.cargo(dir))
+    }
+
+    /// Builds a test, and asks it for its scenarios.
+    pub(crate) fn build(
+        &self,
+        metadata: &Metadata,
+        subject: &Subject,
+        lockfile: Lockfile,
+        name: &str,
+        meanwhile: &mut dyn FnMut(),
+    ) -> anyhow::Result<Result<Built, Unusable>> {
+        let Some(manifest_dir) = metadata.package_dir(&subject.package) else {
+            let why = format!("there is no package `{}`", subject.package);
+            return Ok(Err(Unusable::new(Kind::NoTest, why)));
+        };
+        if metadata
+            .test_file(&subject.package, &subject.target)
+            .is_none()
+        {
+            let why = format!("`{}` has no test `{}`", subject.package, subject.target);
+            return Ok(Err(Unusable::new(Kind::NoTest, why)));
+        }
+        // Apart from the build, for what fails here says nothing of the code.
+        let log = self.logs.join(format!("{name}.fetch.log"));
+        let mut fetch = self.cargo(&metadata.workspace_root());
+        fetch.arg("fetch").args(lockfile.args());
+        match self.logged(&mut fetch, &log, self.timeout, meanwhile)? {
+            Ended::Exited(status) if status.success() => {}
+            Ended::Exited(_) => {
+                return Ok(Err(Unusable::new(Kind::Lockfile, first_error_in(&log))));
+            }
+            Ended::TimedOut => {
+                let why = format!("no answer within {} s", self.timeout.as_secs());
+                return Ok(Err(Unusable::new(Kind::Lockfile, why)));
+            }
+        }
+        let log = self.logs.join(format!("{name}.build.log"));
+        let messages = self.logs.join(format!("{name}.build.json"));
+        let mut build = self.cargo(&metadata.workspace_root());
+        build
+            .args([
+                "test",
+                "--no-run",
+                "--message-format",
+                "json-render-diagnostics",
+            ])
+            .args(["--package", &subject.package, "--test", &subject.target])
+            .args(lockfile.args())
+            .args(&self.cargo_args)
+            .stdout(File::create(&messages).context("the build's log")?);
+        match self.logged(&mut build, &log, self.timeout, meanwhile)? {
+            Ended::Exited(status) if status.success() => {}
+            Ended::Exited(_) => {
+                return Ok(Err(Unusable::new(Kind::DoesNotBuild, first_error_in(&log))));
+            }
+            Ended::TimedOut => {
+                return Ok(Err(Unusable::new(
+                    Kind::BuildTimedOut,
+                    format!("not within {} s", self.timeout.as_secs()),
+                )));
+            }
+        }
+        let messages = fs::read_to_string(&messages).context("the build's log")?;
+        let executable = messages.lines().rev().find_map(|line| {
+            let message: Value = serde_json::from_str(line).ok()?;
+            let is_it = message["target"]["name"] == subject.target.as_str()
+                && message["profile"]["test"] == true;
+            let path = message["executable"].as_str().filter(|_| is_it)?;
+            Some(PathBuf::from(path))
+        });
+        let built = executable.context("cargo built the test and does not say where it is")?;
+        // The next revision is built to the same place.
+        let kept = self.target_dir.join("bisect").join(name);
+        fs::create_dir_all(&kept).context("a folder for the test")?;
+        let executable = kept.join(built.file_name().unwrap_or_default());
+        let _ = fs::remove_file(&executable);
+        fs::hard_link(&built, &executable)
+            .or_else(|_| fs::copy(&built, &executable).map(|_| ()))
+            .with_context(|| format!("cannot keep {}", built.display()))?;
+        let mut built = Built {
+            executable,
+            manifest_dir,
+            scenarios: BTreeSet::new(),
+        };
+        let log = self.logs.join(format!("{name}.list.log"));
+        let mut list = self.test(&built);
+        list.args(["--list", "--format", "terse"]);
+        let listed = self.logs.join(format!("{name}.list"));
+        list.stdout(File::create(&listed).context("the list's log")?);
+        match self.logged(&mut list, &log, Duration::from_secs(60), meanwhile)? {
+            Ended::Exited(status) if status.success() => {}
+            Ended::Exited(_) => {
+                let why = format!("it does not list its scenarios: {}", first_error_in(&log));
+                return Ok(Err(Unusable::new(Kind::OtherHarness, why)));
+            }
+            Ended::TimedOut => {
+                return Ok(Err(Unusable::new(
+                    Kind::Hangs,
+                    "it lists no scenarios".to_owned(),
+                )));
+            }
+        }
+        let text = fs::read_to_string(&listed).context("the list of scenarios")?;
+        built.scenarios = text
+            .lines()
+            .filter_map(|line| line.strip_suffix(": test"))
+            .map(str::to_owned)
+            .collect();
+        Ok(Ok(built))
+    }
+
+    fn test(&self, built: &Built) -> Command {
+        let mut command = Command::new(&built.executable);
+        command
+            .current_dir(&built.manifest_dir)
+            .env("CARGO_MANIFEST_DIR", &built.manifest_dir)
+            .stdin(Stdio::null());
+        for name in ["NEXTEST", "NEXTEST_RUN_ID", "RUST_TEST_THREADS"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// Takes the scenario up the ladder, so many iterations at most.
+    pub(crate) fn climb(
+        &self,
+        built: &Built,
+        subject: &Subject,
+        iterations: Option<u64>,
+        budgets: u32,
+        name: &str,
+        meanwhile: &mut dyn FnMut(),
+    ) -> anyhow::Result<Result<Report, Unusable>> {
+        if !built.scenarios.contains(&subject.scenario) {
+            let why = format!("its test has no scenario `{}`", subject.scenario);
+            return Ok(Err(Unusable::new(Kind::NoScenario, why)));
+        }
+        let reports = layout::reports_dir(&self.target_dir);
+        let (package, target) = (&subject.package, &subject.target);
+        let dir = layout::scenario_dir(&reports, package, target, &subject.scenario);
+        let report = dir.join(layout::REPORT);
+        // Never the last revision's.
+        if report.exists() {
+            fs::remove_file(&report)
+                .with_context(|| format!("cannot remove {}", report.display()))?;
+        }
+        let budget = self.budget * budgets;
+        let log = self.logs.join(format!("{name}.test.log"));
+        let mut test = self.test(built);
+        test.args([subject.scenario.as_str(), "--exact", "--include-ignored"])
+            .env("PLIMSOLL_BUDGET", format!("{}ms", budget.as_millis()))
+            .env("PLIMSOLL_KEEP_RUNGS", "false")
+            .env_remove("PLIMSOLL_ISOLATION")
+            .stdout(File::create(self.logs.join(format!("{name}.test.out"))).context("a log")?);
+        if let Some(iterations) = iterations {
+            test.env("PLIMSOLL_MAX_ITERATIONS", iterations.to_string());
+        }
+        // What it exits with is not looked at: 101 is a failed test, a panic of
+        // the harness and a settings file that it refuses, alike.
+        // The harness has a limit of its own, and says more when it is reached.
+        let outer = self.timeout;
+        if let Ended::TimedOut = self.logged(&mut test, &log, outer, meanwhile)? {
+            let why = format!("no report within {} s", outer.as_secs());
+            return Ok(Err(Unusable::new(Kind::Hangs, why)));
+        }
+        let bytes = match fs::read(&report) {
+            Ok(bytes) => bytes,
+            Err(_) => {
+                let why = format!("it left no report: {}", first_error_in(&log));
+                return Ok(Err(Unusable::new(Kind::OtherHarness, why)));
+            }
+        };
+        Ok(usable(&bytes))
+    }
+
+    fn logged(
+        &self,
+        command: &mut Command,
+        log: &Path,
+        timeout: Duration,
+        meanwhile: &mut dyn FnMut(),
+    ) -> anyhow::Result<Ended> {
+        let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+        command.stderr(file.try_clone().context("a log")?);
+        self.interrupt.run(command, timeout, meanwhile)
+    }
+}
+
+/// The report, where it is one that can be compared.
+pub(crate) fn usable(bytes: &[u8]) -> Result<Report, Unusable> {
+    let report = json::parse(bytes).map_err(|err| {
+        Unusable::new(
+            Kind::OtherHarness,
+            format!("its report cannot be read: {err}"),
+        )
+    })?;
+    if let Some(failure) = &report.failure {
+        let at = failure.iteration;
+        let at = at.map_or_else(String::new, |at| format!(", in iteration {at}"));
+        let what = format!("{}{at}", safe_line(&failure.what));
+        return Err(match what.starts_with("hung") {
+            true => Unusable::new(Kind::Hangs, what),
+            false => Unusable::new(Kind::Failed, what),
+        });
+    }
+    let failed = |check: &&plimsoll_core::report::Check| check.outcome == CheckOutcome::Failed;
+    if let Some(check) = report.checks.iter().find(failed) {
+        let line = check.detail.lines().next().unwrap_or_default();
+        return Err(Unusable::new(
+            Kind::Broken,
+            format!("{}: {}", check.name, safe_line(line)),
+        ));
+    }
+    if report.compared.is_none() {
+        return Err(Unusable::new(Kind::Broken, "it reached no rung".to_owned()));
+    }
+    Ok(report)
+}
+
+fn first_error_in(log: &Path) -> String {
+    first_error(&fs::read_to_string(log).unwrap_or_default())
+}
+
+/// The line that says what is wrong, of all that cargo or rustc said.
+fn first_error(text: &str) -> String {
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("error"))
+        .or_else(|| text.lines().rev().find(|line| !line.trim().is_empty()))
+        .unwrap_or("it said nothing");
+    let line = safe_line(line.trim());
+    match line.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}

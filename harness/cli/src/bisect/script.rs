@@ -1,0 +1,258 @@
+//! `plimsoll bisect-run`: the same decision for one commit, as `git bisect run`
+//! wants it.
+//!
+//! | what came of it | status |
+//! |---|---|
+//! | the stack grows no faster than at the good end | 0 |
+//! | it grows past that | 1 |
+//! | it cannot be measured, or not clearly | 125: skip |
+//! | the command line, or the state of the bisection | 128: stop |
+//! | an end cannot be measured; plimsoll's own failure | 129: stop |
+//!
+//! A `cargo test` in its place exits with 101 for a failed test and for a failed
+//! build alike, and git takes either for bad.
+
+use anyhow::Context;
+
+use super::decide::{Answer, Climb, NoQuestion, Question};
+use super::git::{Commit, Git};
+use super::interrupt::Interrupt;
+use super::measure::{Built, Lockfile, Unusable};
+use super::overlay::Overlay;
+use super::worktree::Worktree;
+use super::{
+    Bench, FOLDER, Home, Length, STOPPED, Session, Setup, Subject, bench, claim, home, overlay,
+    show, subject,
+};
+use crate::args::{BisectRunArgs, WhenToOverlay};
+use crate::out::Out;
+use crate::status::{ExitStatus, Refused};
+
+pub(crate) fn run(args: &BisectRunArgs, out: &mut Out) -> anyhow::Result<()> {
+    let interrupt = Interrupt::listen().context("signals")?;
+    match decide(args, &interrupt, out) {
+        Err(_) if interrupt.check().is_err() => {
+            Err(Refused::with_status(ExitStatus::Interrupted, STOPPED))
+        }
+        // 2 would be an answer: bad.
+        Err(err) => {
+            let usage = err
+                .downcast_ref::<Refused>()
+                .is_some_and(|refused| refused.status() == ExitStatus::Usage);
+            let status = match err.downcast_ref::<Refused>().map(Refused::status) {
+                _ if usage => ExitStatus::StopUsage,
+                Some(status @ (ExitStatus::Regressed | ExitStatus::Skip)) => status,
+                _ => ExitStatus::Stop,
+            };
+            Err(Refused::with_status(status, format!("{err:#}")))
+        }
+        done => done,
+    }
+}
+
+/// The two ends of git's bisection that is under way.
+struct Ends {
+    good: Commit,
+    bad: Commit,
+}
+
+impl Ends {
+    fn find(git: &Git) -> anyhow::Result<Ends> {
+        let none = || {
+            Refused::usage(
+                "no bisection is under way here, with a good commit and a bad one\n  \
+                 hint: git bisect start BAD GOOD, then git bisect run plimsoll bisect-run",
+            )
+        };
+        // The refs move with the search; the log has what it began with.
+        let log = git.try_ask(&["bisect", "log"])?.ok_or_else(none)?;
+        let first = |word: &str| {
+            let start = format!("# {word}: [");
+            let line = log.lines().find_map(|line| line.strip_prefix(&start))?;
+            line.split(']').next().map(str::to_owned)
+        };
+        let (Some(good), Some(bad)) = (first("good"), first("bad")) else {
+            return Err(none());
+        };
+        let commit = |id: &str| git.commit(id)?.ok_or_else(none);
+        Ok(Ends {
+            good: commit(&good)?,
+            bad: commit(&bad)?,
+        })
+    }
+}
+
+fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Result<()> {
+    let home = home(args.manifest_path.as_deref())?;
+    let git = &home.git;
+    let folder = home.target_dir.join(FOLDER);
+    let ends = Ends::find(git)?;
+    let here = git.commit("HEAD")?.context("nothing is checked out")?;
+    let session = Session {
+        good: ends.good.as_str().to_owned(),
+        bad: Some(ends.bad.as_str().to_owned()),
+        scenario: args.scenario.clone(),
+        package: args.package.clone(),
+        test: args.test.clone(),
+        stack: args.stack.clone(),
+        overlay: args.overlay,
+        first_parent: false,
+        release: args.release,
+        budget: args.budget,
+        timeout: args.timeout,
+        paths: Vec::new(),
+    };
+    let subject = asked(&session, &home)?;
+    let (path, lock) = claim(git, true)?;
+    let worktree = Worktree::add(git, &path, &ends.bad, lock)?;
+    // What is checked out is the revision itself: the scenario as it is meant is
+    // that of the bad end.
+    let laid_over = from_bad_end(&worktree, &home, &subject, args.overlay)?;
+    let mut bench = bench(Setup {
+        home: &home,
+        session: &session,
+        subject: &subject,
+        target_dir: args.target_dir.as_deref(),
+        folder: &folder,
+        worktree: &worktree,
+        overlay: laid_over,
+        interrupt,
+    })?;
+    let question = question(&mut bench, &ends, &session)?;
+    let (question, enough) = question;
+    let changed = !git
+        .ask(&["status", "--porcelain", "--untracked-files=no"])?
+        .is_empty();
+    let tested = if changed {
+        // As it is, patched by whoever drives the bisection: no commit's, so
+        // nothing of it is kept.
+        in_place(&mut bench, &home, &question)?
+    } else {
+        bench.test(&here, &question, enough)?.answer
+    };
+    bench.progress.clear();
+    let is_end = here == ends.good || here == ends.bad;
+    match tested {
+        Ok(Answer::Good(rate)) => {
+            out.print(&format!("good  {}  {}\n", here.short(), show::rate(rate)))?;
+            Ok(())
+        }
+        Ok(Answer::Bad(rate) | Answer::Moved(rate, _)) => {
+            out.print(&format!("bad   {}  {}\n", here.short(), show::rate(rate)))?;
+            Err(Refused::quiet(ExitStatus::Regressed))
+        }
+        Ok(Answer::Unclear(rate)) => {
+            out.print(&format!(
+                "skip  {}  {}, not clear\n",
+                here.short(),
+                show::rate(rate)
+            ))?;
+            Err(Refused::quiet(ExitStatus::Skip))
+        }
+        Err(why) if is_end => Err(unusable(&here, &why)),
+        Err(why) => {
+            out.print(&format!("skip  {}  {why}\n", here.short()))?;
+            Err(Refused::quiet(ExitStatus::Skip))
+        }
+    }
+}
+
+/// The scenario has to be named: of what is checked out, no run tells which one.
+fn asked(session: &Session, home: &Home) -> anyhow::Result<Subject> {
+    if session.scenario.is_none() {
+        return Err(Refused::usage("name the scenario, with --scenario"));
+    }
+    subject(session, home).or_else(|_| {
+        // A commit without the test: the names are believed.
+        match (&session.package, &session.scenario) {
+            (Some(package), Some(scenario)) => Ok(Subject {
+                package: package.clone(),
+                target: session.test.clone().unwrap_or_else(|| "leaks".to_owned()),
+                scenario: scenario.clone(),
+            }),
+            _ => Err(Refused::usage(
+                "what is checked out has no such test\n  hint: name its package, with --package",
+            )),
+        }
+    })
+}
+
+fn from_bad_end(
+    worktree: &Worktree,
+    home: &Home,
+    subject: &Subject,
+    when: WhenToOverlay,
+) -> anyhow::Result<Option<Overlay>> {
+    let dir = worktree.path_of().join(&home.prefix);
+    let there = Home {
+        git: worktree.git().clone(),
+        prefix: home.prefix.clone(),
+        target_dir: home.target_dir.clone(),
+        metadata: match super::measure::working_tree(&dir)? {
+            Ok(metadata) => metadata,
+            Err(_) => return Ok(None),
+        },
+    };
+    match there.metadata.test_file(&subject.package, &subject.target) {
+        Some(_) => overlay(&there, subject, when),
+        None => Ok(None),
+    }
+}
+
+/// What is asked, from the two ends: measured by the first call, kept for the
+/// others.
+fn question(
+    bench: &mut Bench<'_>,
+    ends: &Ends,
+    session: &Session,
+) -> anyhow::Result<(Question, Option<u64>)> {
+    let good = bench.climb(&ends.good, Length::Full)?;
+    let good = Climb::of(&good.map_err(|why| unusable(&ends.good, &why))?);
+    let bad = bench.climb(&ends.bad, Length::Full)?;
+    let bad = Climb::of(&bad.map_err(|why| unusable(&ends.bad, &why))?);
+    let most = good.iterations.min(bad.iterations) / 2;
+    let question = Question::between(&good, &bad, session.stack.as_ref()).map_err(|none| {
+        Refused::usage(match none {
+            NoQuestion::NothingGrows => "nothing that was asked about grows at the bad end",
+            NoQuestion::NoDifference => "it grows as fast at the good end as at the bad one",
+        })
+    })?;
+    let enough = bench.enough(&ends.good, &ends.bad, &question, most)?;
+    bench.forget(&ends.good);
+    bench.forget(&ends.bad);
+    Ok((question, enough))
+}
+
+fn unusable(end: &Commit, why: &Unusable) -> anyhow::Error {
+    let text = format!("the end {} cannot be measured: {why}", end.short());
+    Refused::with_status(ExitStatus::Stop, text)
+}
+
+/// The checkout as it is, with whatever was changed in it.
+fn in_place(
+    bench: &mut Bench<'_>,
+    home: &Home,
+    question: &Question,
+) -> anyhow::Result<Result<Answer, Unusable>> {
+    let Bench {
+        tools,
+        subject,
+        progress,
+        ..
+    } = bench;
+    let mut meanwhile = || progress.tick();
+    let name = "checkout";
+    let built: Built = match tools.build(
+        &home.metadata,
+        subject,
+        Lockfile::Open,
+        name,
+        &mut meanwhile,
+    )? {
+        Ok(built) => built,
+        Err(why) => return Ok(Err(why)),
+    };
+    let report = tools.climb(&built, subject, None, 1, name, &mut meanwhile)?;
+    built.remove();
+    Ok(report.map(|report| question.answer(&Climb::of(&report))))
+}

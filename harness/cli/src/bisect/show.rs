@@ -1,0 +1,427 @@
+//! What a bisection came to, as text, as markdown and as JSON.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plimsoll_core::report::units::{count, objects, plural, signed_bytes};
+use plimsoll_core::{FoldedStack, Rate};
+use serde_json::{Value, json};
+
+use super::decide::NoQuestion;
+use super::git::{About, Commit};
+use super::measure::{Subject, Unusable};
+use super::progress::about;
+use crate::out::{safe, safe_line};
+use crate::project;
+use crate::render::sink::{code_span, fenced};
+use crate::render::spark;
+
+/// The format of the JSON.
+const VERSION: u64 = 1;
+/// Of a list, so many are shown to people.
+const MOST: usize = 20;
+/// Characters of a name.
+const NAME: usize = 200;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    pub(crate) outcome: Outcome,
+    pub(crate) subject: Subject,
+    pub(crate) stack: Option<FoldedStack>,
+    /// What grows at the bad end as well.
+    pub(crate) others: Vec<(FoldedStack, Rate)>,
+    pub(crate) good: (Commit, Option<Rate>),
+    pub(crate) bad: (Commit, Option<Rate>),
+    pub(crate) tests: Vec<ShownTest>,
+    /// Rates of what was measured, in the history's order.
+    pub(crate) trend: Vec<Rate>,
+    pub(crate) builds: usize,
+    pub(crate) took: Duration,
+    pub(crate) log: String,
+    pub(crate) flamegraph: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    Found(Box<ShownCommit>),
+    OneOf(Vec<ShownCommit>),
+    BadMergeBase(Box<ShownCommit>),
+    NoDifference(NoQuestion),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ShownCommit {
+    pub(crate) about: About,
+    pub(crate) before: Option<Rate>,
+    pub(crate) after: Option<Rate>,
+    /// Frames of the stack in files that it touches: names and places.
+    pub(crate) in_stack: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ShownTest {
+    pub(crate) commit: Commit,
+    pub(crate) subject: String,
+    pub(crate) answer: &'static str,
+    pub(crate) unusable: Option<Unusable>,
+    pub(crate) rate: Option<Rate>,
+    pub(crate) iterations: Option<u64>,
+    pub(crate) cached: bool,
+}
+
+/// `+32 B, 1.00 objects`.
+pub(crate) fn rate(rate: Rate) -> String {
+    format!(
+        "{}, {} objects",
+        signed_bytes(rate.bytes),
+        objects(rate.objects)
+    )
+}
+
+/// A stack by its last frames, on one line.
+pub(crate) fn leaf(stack: &FoldedStack) -> String {
+    let frames = stack.frames();
+    let last: Vec<String> = frames
+        .iter()
+        .skip(frames.len().saturating_sub(2))
+        .map(|name| safe_line(name))
+        .collect();
+    let dots = if frames.len() > 2 { "…;" } else { "" };
+    format!("{dots}{}", last.join(";"))
+}
+
+impl Shown {
+    fn headline(&self) -> String {
+        let scenario = safe_line(&self.subject.scenario);
+        match &self.outcome {
+            Outcome::Found(first) => format!(
+                "{} is the first commit after which {scenario} grows past the good rate",
+                first.about.commit.short()
+            ),
+            Outcome::OneOf(commits) => format!(
+                "the first commit after which {scenario} grows past the good rate is one of these {}",
+                commits.len()
+            ),
+            Outcome::BadMergeBase(base) => format!(
+                "{scenario} grows past the good rate at {} already, where the two ends part",
+                base.about.commit.short()
+            ),
+            Outcome::NoDifference(NoQuestion::NothingGrows) => {
+                format!(
+                    "nothing of {scenario} that was asked about grows at {}",
+                    self.bad.0.short()
+                )
+            }
+            Outcome::NoDifference(NoQuestion::NoDifference) => format!(
+                "{scenario} grows as fast at {} as at {}",
+                self.good.0.short(),
+                self.bad.0.short()
+            ),
+        }
+    }
+
+    /// What to do next, where there is no answer.
+    fn hint(&self) -> Option<&'static str> {
+        match &self.outcome {
+            Outcome::Found(_) => None,
+            Outcome::OneOf(_) => {
+                Some("those between them could not be measured; why is said above")
+            }
+            Outcome::BadMergeBase(_) => Some(
+                "it came before that commit, and the good end is rid of it: name an older good \
+                 commit",
+            ),
+            Outcome::NoDifference(NoQuestion::NothingGrows) => Some(
+                "is it the right scenario, and the right --stack? A longer --budget sees slower \
+                 growth",
+            ),
+            Outcome::NoDifference(NoQuestion::NoDifference) => {
+                Some("name a good commit from before it began to grow")
+            }
+        }
+    }
+
+    fn spark(&self) -> String {
+        let by_bytes = self.trend.iter().any(|rate| rate.bytes.abs() > 0.0);
+        let values: Vec<u64> = self
+            .trend
+            .iter()
+            .map(|rate| {
+                let value = if by_bytes { rate.bytes } else { rate.objects };
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "not negative, and for a row of bars"
+                )]
+                let thousandths = (value.max(0.0) * 1000.0) as u64;
+                thousandths
+            })
+            .collect();
+        spark::line(&values, 40)
+    }
+
+    fn skipped(&self) -> usize {
+        self.tests
+            .iter()
+            .filter(|test| test.answer == "skip")
+            .count()
+    }
+
+    fn effort(&self) -> String {
+        format!(
+            "{} measured, {} skipped, {}, {}",
+            plural((self.tests.len() + 2) as u64, "commit", "commits"),
+            count(self.skipped() as u64),
+            plural(self.builds as u64, "build", "builds"),
+            about(self.took)
+        )
+    }
+}
+
+fn optional(value: Option<Rate>) -> String {
+    value.map_or_else(|| "not measured".to_owned(), rate)
+}
+
+/// For a terminal.
+pub(crate) fn text(shown: &Shown) -> String {
+    let mut lines = vec![shown.headline(), String::new()];
+    let mut line = |name: &str, value: String| {
+        lines.push(format!("  {name:<8}{value}").trim_end().to_owned());
+    };
+    match &shown.outcome {
+        Outcome::Found(first) | Outcome::BadMergeBase(first) => {
+            let commit = &first.about;
+            line("commit", commit.commit.to_string());
+            line(
+                "author",
+                format!("{}, {}", safe_line(&commit.author), commit.date),
+            );
+            line("subject", safe_line(&commit.subject));
+            line("before", optional(first.before));
+            line("after", optional(first.after));
+        }
+        Outcome::OneOf(commits) => {
+            for commit in commits.iter().take(MOST) {
+                let about = &commit.about;
+                line(
+                    "",
+                    format!("{}  {}", about.commit.short(), safe_line(&about.subject)),
+                );
+            }
+            if commits.len() > MOST {
+                line("", format!("and {} more", commits.len() - MOST));
+            }
+        }
+        Outcome::NoDifference(_) => {}
+    }
+    let (good, bad) = (&shown.good, &shown.bad);
+    line("good", format!("{}  {}", good.0.short(), optional(good.1)));
+    line("bad", format!("{}  {}", bad.0.short(), optional(bad.1)));
+    if shown.trend.len() > 2 {
+        line("trend", shown.spark());
+    }
+    line("effort", shown.effort());
+    if let Some(stack) = &shown.stack {
+        lines.push(String::new());
+        lines.push("  stack, root first".to_owned());
+        for frame in stack.frames() {
+            lines.push(format!("    {}", safe_line(frame)));
+        }
+    }
+    if let Outcome::Found(first) = &shown.outcome {
+        lines.push(String::new());
+        lines.push(match first.in_stack.as_slice() {
+            [] => "  it changes no file that a frame of the stack lies in".to_owned(),
+            _ => "  frames of the stack in files that it changes".to_owned(),
+        });
+        for (name, place) in first.in_stack.iter().take(MOST) {
+            lines.push(format!("    {}  {}", safe_line(name), safe_line(place)));
+        }
+        lines.push("  files that it changes".to_owned());
+        for file in first.about.files.iter().take(MOST) {
+            lines.push(format!("    {}", safe_line(file)));
+        }
+        if first.about.files.len() > MOST {
+            lines.push(format!("    and {} more", first.about.files.len() - MOST));
+        }
+    }
+    if !shown.others.is_empty() {
+        lines.push(String::new());
+        lines.push("  grows at the bad end as well, and was not asked about (--stack)".to_owned());
+        for (stack, value) in shown.others.iter().take(MOST) {
+            lines.push(format!("    {}  {}", rate(*value), leaf(stack)));
+        }
+    }
+    if let Some(path) = &shown.flamegraph {
+        lines.push(String::new());
+        lines.push(format!(
+            "  flame graph of what it brought: {}",
+            project::shown(path)
+        ));
+    }
+    if let Some(hint) = shown.hint() {
+        lines.push(String::new());
+        lines.push(format!("  hint: {hint}"));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// For an issue or a pull request.
+pub(crate) fn markdown(shown: &Shown) -> String {
+    let span = |text: &str| code_span(text, NAME);
+    let mut lines = vec![
+        format!("### {}", headline_as_markdown(shown)),
+        String::new(),
+    ];
+    match &shown.outcome {
+        Outcome::Found(first) | Outcome::BadMergeBase(first) => {
+            let about = &first.about;
+            lines.push("| | |".to_owned());
+            lines.push("|:--|:--|".to_owned());
+            let mut row = |name: &str, value: String| lines.push(format!("| {name} | {value} |"));
+            row("Commit", format!("`{}`", about.commit));
+            row("Author", format!("{}, {}", cell(&about.author), about.date));
+            row("Subject", cell(&about.subject));
+            row("Before", optional(first.before));
+            row("After", optional(first.after));
+            row("Trend", format!("`{}`", shown.spark()));
+        }
+        Outcome::OneOf(commits) => {
+            for commit in commits.iter().take(MOST) {
+                let about = &commit.about;
+                lines.push(format!(
+                    "- `{}` {}",
+                    about.commit.short(),
+                    span(&about.subject)
+                ));
+            }
+            if commits.len() > MOST {
+                lines.push(format!("- and {} more", commits.len() - MOST));
+            }
+        }
+        Outcome::NoDifference(_) => {}
+    }
+    if let Some(stack) = &shown.stack {
+        let frames: Vec<&str> = stack.frames().iter().map(String::as_str).collect();
+        lines.extend([
+            String::new(),
+            "The stack, root first:".to_owned(),
+            String::new(),
+            fenced(&frames.join("\n"), 8_000).trim_end().to_owned(),
+        ]);
+    }
+    if let Outcome::Found(first) = &shown.outcome {
+        lines.push(String::new());
+        lines.push("It changes:".to_owned());
+        lines.push(String::new());
+        for file in first.about.files.iter().take(MOST) {
+            let prefix = |place: &str| place.split(':').next().unwrap_or_default().to_owned();
+            let on_stack = first
+                .in_stack
+                .iter()
+                .any(|(_, place)| file.ends_with(&prefix(place)));
+            let note = if on_stack {
+                ", where a frame of the stack lies"
+            } else {
+                ""
+            };
+            lines.push(format!("- {}{note}", span(file)));
+        }
+        if first.about.files.len() > MOST {
+            lines.push(format!("- and {} more", first.about.files.len() - MOST));
+        }
+    }
+    lines.push(String::new());
+    if let Some(hint) = shown.hint() {
+        lines.push(format!("{hint}."));
+        lines.push(String::new());
+    }
+    lines.push(format!(
+        "<sub>plimsoll {} · good `{}` · bad `{}` · {}</sub>",
+        env!("CARGO_PKG_VERSION"),
+        shown.good.0.short(),
+        shown.bad.0.short(),
+        shown.effort()
+    ));
+    lines.join("\n") + "\n"
+}
+
+fn headline_as_markdown(shown: &Shown) -> String {
+    let scenario = safe_line(&shown.subject.scenario);
+    shown
+        .headline()
+        .replacen(&scenario, &code_span(&shown.subject.scenario, NAME), 1)
+}
+
+fn cell(text: &str) -> String {
+    crate::render::sink::table_code_span(text, NAME)
+}
+
+/// For programs; described in docs/bisect.md.
+pub(crate) fn json(shown: &Shown) -> String {
+    let rate = |rate: Rate| json!({"objects": rate.objects, "bytes": rate.bytes});
+    let commit = |commit: &ShownCommit| {
+        json!({
+            "commit": commit.about.commit.as_str(),
+            "author": commit.about.author,
+            "date": commit.about.date,
+            "subject": commit.about.subject,
+            "files": commit.about.files,
+            "in_stack": !commit.in_stack.is_empty(),
+            "before": commit.before.map(rate),
+            "after": commit.after.map(rate),
+        })
+    };
+    let (result, first, candidates): (_, Value, Vec<&str>) = match &shown.outcome {
+        Outcome::Found(first) => ("found", commit(first), Vec::new()),
+        Outcome::OneOf(commits) => (
+            "one-of",
+            Value::Null,
+            commits
+                .iter()
+                .map(|one| one.about.commit.as_str())
+                .collect(),
+        ),
+        Outcome::BadMergeBase(base) => (
+            "bad-merge-base",
+            Value::Null,
+            vec![base.about.commit.as_str()],
+        ),
+        Outcome::NoDifference(_) => ("no-difference", Value::Null, Vec::new()),
+    };
+    let end = |(commit, value): &(Commit, Option<Rate>)| json!({"commit": commit.as_str(), "rate": value.map(rate)});
+    let tests: Vec<Value> = shown
+        .tests
+        .iter()
+        .map(|test| {
+            json!({
+                "commit": test.commit.as_str(),
+                "subject": test.subject,
+                "answer": test.answer,
+                "kind": test.unusable.as_ref().map(|why| why.kind.as_str()),
+                "reason": test.unusable.as_ref().map(|why| why.why.as_str()),
+                "rate": test.rate.map(rate),
+                "iterations": test.iterations,
+                "cached": test.cached,
+            })
+        })
+        .collect();
+    let value = json!({
+        "version": VERSION,
+        "plimsoll": env!("CARGO_PKG_VERSION"),
+        "result": result,
+        "package": shown.subject.package,
+        "target": shown.subject.target,
+        "scenario": shown.subject.scenario,
+        "stack": shown.stack.as_ref().map(FoldedStack::frames),
+        "good": end(&shown.good),
+        "bad": end(&shown.bad),
+        "first_bad": first,
+        "candidates": candidates,
+        "tested": tests,
+        "builds": shown.builds,
+        "log": shown.log,
+        "flamegraph": shown.flamegraph.as_ref().map(|path| safe(&path.to_string_lossy())),
+    });
+    format!("{value:#}\n")
+}

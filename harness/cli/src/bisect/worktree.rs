@@ -1,0 +1,171 @@
+//! A checkout of its own, that leaves with whoever made it.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use super::git::{Commit, Git};
+use crate::project::shown;
+use crate::status::Refused;
+
+/// A worktree that is removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Worktree {
+    repository: Git,
+    git: Git,
+    /// Held while it is in use.
+    _lock: File,
+}
+
+/// What became of the place where the worktree goes.
+#[derive(Debug)]
+pub(crate) enum Place {
+    Free(File),
+    /// Somebody who was killed left one.
+    Stale(File),
+}
+
+impl Worktree {
+    /// The folder for a repository's worktree: the same every time, so that cargo
+    /// knows what it has built; beside the repository, so that what is above and
+    /// beside it is to the worktree what it is to the repository.
+    pub(crate) fn path(repository: &Git) -> PathBuf {
+        let top = repository.dir();
+        let name = top.file_name().unwrap_or_default().to_string_lossy();
+        let hidden = format!(".{name}.plimsoll-bisect");
+        match top.parent() {
+            Some(parent) if is_writable(parent) => parent.join(hidden),
+            _ => std::env::temp_dir().join(format!(
+                "{hidden}-{:016x}",
+                fnv(top.as_os_str().as_encoded_bytes())
+            )),
+        }
+    }
+
+    /// Takes the place, or says who has it.
+    pub(crate) fn claim(repository: &Git, path: &Path) -> anyhow::Result<Place> {
+        let common =
+            repository.ask(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+        let lock = Path::new(&common).join("plimsoll-bisect.lock");
+        let failed = || format!("cannot use {}", shown(&lock));
+        let file = File::create(&lock).with_context(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Refused::usage(format!(
+                    "another bisection of this repository is running, in {}",
+                    shown(path)
+                )));
+            }
+            Err(TryLockError::Error(err)) => return Err(err).with_context(failed),
+        }
+        Ok(match path.symlink_metadata().is_ok() {
+            true => Place::Stale(file),
+            false => Place::Free(file),
+        })
+    }
+
+    /// Removes what is left of a worktree, of whoever was killed.
+    pub(crate) fn remove_stale(repository: &Git, path: &Path) -> anyhow::Result<()> {
+        let path_text = path.to_string_lossy();
+        // Where git knows nothing of it, it is only a folder.
+        let _ = repository.run(&["worktree", "remove", "--force", "--force", &path_text])?;
+        if path.exists() {
+            fs::remove_dir_all(path).with_context(|| format!("cannot remove {}", shown(path)))?;
+        }
+        repository.ask(&["worktree", "prune"])?;
+        Ok(())
+    }
+
+    pub(crate) fn add(
+        repository: &Git,
+        path: &Path,
+        commit: &Commit,
+        lock: File,
+    ) -> anyhow::Result<Worktree> {
+        // Also of a folder that somebody else removed.
+        repository.ask(&["worktree", "prune"])?;
+        let worktree = Worktree {
+            repository: repository.clone(),
+            git: Git::in_dir(path),
+            _lock: lock,
+        };
+        let path_text = path.to_string_lossy();
+        repository.ask(&[
+            "worktree",
+            "add",
+            "--quiet",
+            "--force",
+            "--detach",
+            &path_text,
+            commit.as_str(),
+        ])?;
+        if !path.join(".git").exists() {
+            bail!("git made no worktree in {}", shown(path));
+        }
+        Ok(worktree)
+    }
+
+    pub(crate) fn git(&self) -> &Git {
+        &self.git
+    }
+
+    pub(crate) fn path_of(&self) -> &Path {
+        self.git.dir()
+    }
+
+    /// Checks a commit out, with its submodules, and nothing that was left there.
+    pub(crate) fn check_out(&self, commit: &Commit) -> anyhow::Result<()> {
+        self.git.ask(&[
+            "checkout",
+            "--quiet",
+            "--force",
+            "--detach",
+            commit.as_str(),
+        ])?;
+        self.git.ask(&["clean", "--quiet", "-ffdx"])?;
+        Ok(())
+    }
+
+    /// Brings the submodules to what the commit has; what git says where that
+    /// does not work.
+    pub(crate) fn submodules(&self) -> anyhow::Result<Result<(), String>> {
+        if !self.path_of().join(".gitmodules").exists() {
+            return Ok(Ok(()));
+        }
+        let args = [
+            "submodule",
+            "--quiet",
+            "update",
+            "--init",
+            "--recursive",
+            "--force",
+        ];
+        let output = self.git.run(&args)?;
+        Ok(match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        })
+    }
+}
+
+impl Drop for Worktree {
+    fn drop(&mut self) {
+        let _ = Worktree::remove_stale(&self.repository, self.git.dir());
+    }
+}
+
+fn is_writable(dir: &Path) -> bool {
+    tempfile::Builder::new()
+        .prefix(".plimsoll-")
+        .tempfile_in(dir)
+        .is_ok()
+}
+
+/// FNV-1a, 64 bits: the same in every version of the compiler.
+pub(crate) fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

@@ -1,0 +1,363 @@
+//! A repository whose commits say in one file what measuring them comes to, and
+//! a cargo that believes it. What is tested is everything around the measuring.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{Check, CheckOutcome, Compared, Failure, Report, StackGrowth, json};
+use plimsoll_core::{FoldedStack, Rate, Tally};
+
+use crate::project;
+
+/// What `state` in a commit may say.
+pub(crate) const UNUSABLE: [(&str, &str); 8] = [
+    ("no-project", "no test"),
+    ("lockfile", "dependencies not resolved"),
+    ("unbuildable", "does not build"),
+    ("no-scenario", "no scenario"),
+    ("hung", "hangs"),
+    ("failed", "workload failed"),
+    ("no-report", "other harness"),
+    ("broken", "broken measurement"),
+];
+
+pub(crate) struct Repository {
+    dir: tempfile::TempDir,
+}
+
+pub(crate) struct Ran {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl std::fmt::Display for Ran {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}--- {:?}\n{}", self.stdout, self.status, self.stderr)
+    }
+}
+
+impl Repository {
+    pub(crate) fn new() -> Repository {
+        let repository = Repository {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        fs::create_dir_all(repository.path("repo")).unwrap();
+        repository.write_templates();
+        repository.write_cargo();
+        repository.git(&["init", "--quiet", "--initial-branch", "main"]);
+        repository.write(
+            "Cargo.toml",
+            "[package]\nname = \"demo\"\nversion = \"0.0.0\"\n",
+        );
+        repository.write("Cargo.lock", "version = 4\n");
+        repository.write("src/lib.rs", "");
+        repository.write("tests/leaks.rs", "// churn\n");
+        repository.write(".gitignore", "target\n");
+        repository
+    }
+
+    /// One commit for each word.
+    pub(crate) fn history(states: &[&str]) -> Repository {
+        let repository = Repository::new();
+        for (index, state) in states.iter().enumerate() {
+            repository.commit(state, &format!("c{index}"));
+        }
+        repository
+    }
+
+    pub(crate) fn outer(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.dir.path().join(path)
+    }
+
+    pub(crate) fn top(&self) -> PathBuf {
+        self.path("repo")
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.top().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn commit(&self, state: &str, subject: &str) -> String {
+        self.write("state", &format!("{state}\n"));
+        self.write("src/edited.rs", &format!("// {subject}\n"));
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", subject]);
+        self.id("HEAD")
+    }
+
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        git_in(&self.top(), args)
+    }
+
+    pub(crate) fn id(&self, revision: &str) -> String {
+        self.git(&["rev-parse", revision])
+    }
+
+    /// The commit with that subject.
+    pub(crate) fn named(&self, subject: &str) -> String {
+        let pattern = format!("--grep=^{subject}$");
+        self.git(&["log", "--all", "--format=%H", &pattern])
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command
+            .args(args)
+            .current_dir(self.top())
+            .env("CARGO", self.path("cargo"))
+            .env("TEMPLATES", self.path("templates"))
+            .env("BUILDS", self.path("builds"))
+            .env("HOME", self.outer())
+            .stdin(Stdio::null());
+        for name in ["CI", "CARGO_TARGET_DIR", "GIT_DIR", "RUSTFLAGS"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    pub(crate) fn plimsoll(&self, args: &[&str]) -> Ran {
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = self.command(args).output().unwrap();
+        Ran {
+            status: status.code(),
+            stdout: String::from_utf8(stdout).unwrap(),
+            stderr: String::from_utf8(stderr).unwrap(),
+        }
+    }
+
+    pub(crate) fn start(&self, args: &[&str]) -> Child {
+        self.command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// `plimsoll bisect`, from the first commit to the last, as JSON.
+    pub(crate) fn bisect(&self, args: &[&str]) -> (Ran, serde_json::Value) {
+        let mut all = vec!["bisect"];
+        all.extend(args);
+        all.extend(["--scenario", "churn", "--overlay", "never", "--json"]);
+        // What stands after `--` stays last.
+        if let Some(at) = all.iter().position(|arg| *arg == "--") {
+            let paths: Vec<&str> = all[at..]
+                .iter()
+                .copied()
+                .take_while(|arg| !arg.starts_with("--s"))
+                .collect();
+            all.retain(|arg| !paths.contains(arg));
+            all.extend(paths);
+        }
+        let ran = self.plimsoll(&all);
+        let value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+        (ran, value)
+    }
+
+    /// How often cargo was asked to build.
+    pub(crate) fn builds(&self) -> usize {
+        let text = fs::read_to_string(self.path("builds")).unwrap_or_default();
+        text.lines().count()
+    }
+
+    /// Everything of the user's that a bisection must leave as it was.
+    pub(crate) fn everything(&self) -> BTreeMap<&'static str, String> {
+        let top = self.top();
+        BTreeMap::from([
+            ("head", self.git(&["symbolic-ref", "HEAD"])),
+            ("refs", self.git(&["for-each-ref"])),
+            (
+                "status",
+                self.git(&["status", "--porcelain=v2", "--ignored=no"]),
+            ),
+            ("index", self.git(&["ls-files", "--stage"])),
+            ("worktrees", self.git(&["worktree", "list"])),
+            ("bisect", try_git(&top, &["bisect", "log"])),
+            ("beside", names(self.outer())),
+        ])
+    }
+
+    fn write_templates(&self) {
+        let dir = self.path("templates");
+        fs::create_dir_all(&dir).unwrap();
+        let write = |name: &str, report: &Report| {
+            fs::write(dir.join(name), json::to_string(report)).unwrap();
+        };
+        write("good", &report(&[]));
+        write("bad", &report(&[("main;store;put", 1.0, 80.0)]));
+        write("half", &report(&[("main;store;put", 0.1, 8.0)]));
+        write("other", &report(&[("main;log;push", 50.0, 4000.0)]));
+        write(
+            "both",
+            &report(&[("main;log;push", 1.0, 24.0), ("main;store;put", 1.0, 80.0)]),
+        );
+        let mut broken = report(&[]);
+        broken.verdict = Verdict::Broken;
+        broken.checks.push(Check {
+            name: "canary".to_owned(),
+            outcome: CheckOutcome::Failed,
+            detail: "expected 3 objects, found none".to_owned(),
+        });
+        write("broken", &broken);
+        for (name, what) in [
+            ("failed", "panicked: on purpose"),
+            ("hung", "hung: no answer"),
+        ] {
+            let mut failed = report(&[]);
+            failed.verdict = Verdict::Failed;
+            failed.failure = Some(Failure {
+                what: what.to_owned(),
+                iteration: Some(3),
+                output: String::new(),
+            });
+            write(name, &failed);
+        }
+        let newer = json::to_string(&report(&[])).replacen("\"version\": 1", "\"version\": 99", 1);
+        fs::write(dir.join("newer"), newer).unwrap();
+    }
+
+    fn write_cargo(&self) {
+        let path = self.path("cargo");
+        fs::write(&path, CARGO).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+/// Found in a folder that `git` is run in, whatever the user's own settings are.
+pub(crate) fn git_in(dir: &Path, args: &[&str]) -> String {
+    let output = git_command(dir, args).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "git {args:?}: {said}");
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
+}
+
+fn try_git(dir: &Path, args: &[&str]) -> String {
+    let output = git_command(dir, args).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn git_command(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    command
+        .args(["-c", "user.name=A", "-c", "user.email=a@example.org"])
+        .args([
+            "-c",
+            "protocol.file.allow=always",
+            "-c",
+            "commit.gpgsign=false",
+        ])
+        .args(args)
+        .current_dir(dir)
+        .env_remove("GIT_DIR")
+        .env("GIT_AUTHOR_DATE", "2026-01-02T03:04:05Z")
+        .env("GIT_COMMITTER_DATE", "2026-01-02T03:04:05Z");
+    command
+}
+
+pub(crate) fn names(dir: &Path) -> String {
+    let entries = fs::read_dir(dir).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| name != "builds").collect();
+    names.sort();
+    names.join(" ")
+}
+
+/// A report of `churn`, with these stacks growing.
+fn report(grows: &[(&str, f64, f64)]) -> Report {
+    let mut report = project::report("r1", "churn", Verdict::Within);
+    report.run.scenarios = vec!["churn".to_owned()];
+    let (before, after) = (8_192, 65_536);
+    report.rungs[0].iterations = before;
+    report.rungs[1].iterations = after;
+    report.compared = Some(Compared { before, after });
+    for (stack, objects, bytes) in grows {
+        let rate = Rate {
+            objects: *objects,
+            bytes: *bytes,
+        };
+        report.verdict = Verdict::Regressed;
+        report
+            .findings
+            .push(project::finding(&stack.replace(';', " "), rate));
+        report.growth.push(StackGrowth {
+            stack: FoldedStack(stack.split(';').map(str::to_owned).collect()),
+            before: Tally::default(),
+            after: Tally {
+                objects: 1,
+                bytes: 1,
+            },
+            rate,
+        });
+    }
+    report
+}
+
+/// Cargo, as far as a bisection asks it: the checkout's file `state` says what
+/// comes of it.
+const CARGO: &str = r#"#!/bin/sh
+state=$(cat state 2>/dev/null)
+[ -f sub/state ] && state=$(cat sub/state)
+target=${CARGO_TARGET_DIR:-$PWD/target}
+case $1 in
+metadata)
+    if [ "$state" = no-project ]; then
+        echo "error: could not find Cargo.toml" >&2
+        exit 101
+    fi
+    cat <<END
+{"workspace_root": "$PWD", "target_directory": "$target", "packages": [{"name": "demo",
+"manifest_path": "$PWD/Cargo.toml", "targets": [
+{"name": "demo", "kind": ["lib"], "src_path": "$PWD/src/lib.rs"},
+{"name": "leaks", "kind": ["test"], "src_path": "$PWD/tests/leaks.rs"}]}]}
+END
+    ;;
+fetch)
+    if [ "$state" = lockfile ]; then
+        echo "error: failed to select a version for the requirement" >&2
+        exit 101
+    fi
+    ;;
+test)
+    echo build >>"$BUILDS"
+    if [ "$state" = unbuildable ]; then
+        echo "error[E0425]: cannot find value" >&2
+        exit 101
+    fi
+    if [ "$state" = slow ]; then
+        sleep 1000
+    fi
+    mkdir -p "$target/debug/deps"
+    rm -f "$target/debug/deps/leaks-fake"
+    cat >"$target/debug/deps/leaks-fake" <<END
+#!/bin/sh
+if [ "\$1" = --list ]; then
+    [ "$state" = no-scenario ] || echo "churn: test"
+    exit 0
+fi
+dir=$target/plimsoll/demo/leaks/churn
+mkdir -p "\$dir"
+[ "$state" = no-report ] || cp "$TEMPLATES/$state" "\$dir/report.json"
+exit 101
+END
+    chmod +x "$target/debug/deps/leaks-fake"
+    printf '{"reason": "compiler-artifact", "target": {"name": "leaks"}, '
+    printf '"profile": {"test": true}, "executable": "%s"}\n' "$target/debug/deps/leaks-fake"
+    ;;
+esac
+"#;
