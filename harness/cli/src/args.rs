@@ -56,7 +56,7 @@ Exit status:
 
 const BISECT_STATUSES: &str = "\
 Exit status:
-  0    done: the first commit was found
+  0    done: the first commit, or the release, was found
   2    the command line cannot be meant as it stands
   3    no single answer: the ends do not differ, or all that is left was skipped
   129  one of the ends cannot be measured, or plimsoll's own failure
@@ -233,10 +233,16 @@ pub(crate) struct ProjectArgs {
 /// checkout, index and any bisection of yours stay as they are. A commit that does
 /// not build or cannot be measured is skipped, and the reason is said. What was
 /// measured is kept, so that the next bisection need not measure it again.
+///
+/// With --dep, it is over the releases of a dependency, at the commit that is
+/// checked out: which of them brought the growth, or mended it.
 #[derive(Debug, Args)]
 #[command(after_help = BISECT_STATUSES)]
 pub(crate) struct BisectArgs {
-    /// A commit, tag or branch where it did not grow yet
+    /// A commit, tag or branch where it did not grow yet; with --dep, the versions
+    ///
+    /// `0.12.0..0.12.8` are all releases from the one to the other,
+    /// `0.12.0,0.12.4,0.12.8` are these.
     #[arg(value_name = "GOOD", required_unless_present = "resume")]
     pub(crate) good: Option<String>,
 
@@ -245,6 +251,13 @@ pub(crate) struct BisectArgs {
     /// [default: HEAD]
     #[arg(value_name = "BAD")]
     pub(crate) bad: Option<String>,
+
+    /// The dependency whose releases are searched, in place of commits
+    ///
+    /// Where Cargo.lock has several versions of it: `NAME@0.12`.
+    #[arg(long, value_name = "NAME", value_parser = dependency)]
+    #[arg(conflicts_with_all = ["bad", "first_parent", "log", "paths"])]
+    pub(crate) dep: Option<String>,
 
     /// The scenario; by default the one that regressed in the last run
     #[arg(long, value_name = "NAME", value_parser = scenario)]
@@ -307,7 +320,7 @@ pub(crate) struct BisectArgs {
     pub(crate) flamegraph: Option<PathBuf>,
 
     /// Goes on with the bisection that was stopped
-    #[arg(long, conflicts_with_all = ["good", "bad", "scenario", "stack"])]
+    #[arg(long, conflicts_with_all = ["good", "bad", "dep", "scenario", "stack"])]
     pub(crate) resume: bool,
 
     /// Removes the worktree of a bisection that was killed
@@ -629,6 +642,14 @@ fn check_name(text: &str) -> Result<String, String> {
     match (1..=100).contains(&text.chars().count()) && text.chars().all(plain) {
         true => Ok(text.to_owned()),
         false => Err("expected 1 to 100 characters on one line".to_owned()),
+    }
+}
+
+fn dependency(name: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_alphanumeric() || "_-@.+".contains(c);
+    match name.starts_with(|c: char| c.is_alphanumeric() || c == '_') && name.chars().all(plain) {
+        true => Ok(name.to_owned()),
+        false => Err("expected the name of a package, as `moka` or `moka@0.12`".to_owned()),
     }
 }
 

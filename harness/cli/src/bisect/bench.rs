@@ -10,12 +10,13 @@ use plimsoll_core::report::{Report, json};
 
 use super::cache::{Cache, Kept};
 use super::decide::{Answer, Climb, Question};
-use super::git::Commit;
 use super::measure::{Built, Kind, Lockfile, Metadata, Subject, Tools, Unusable, usable};
 use super::overlay::Overlay;
 use super::progress::Progress;
+use super::revision::Revision;
 use super::worktree::Worktree;
 use crate::args::WhenToOverlay;
+use crate::project::shown;
 
 /// A ladder is tried at so many iterations, and at four times as many, …
 const SHORTEST: u64 = 256;
@@ -56,12 +57,25 @@ pub(crate) struct Tested {
     pub(crate) cached: bool,
 }
 
+/// A dependency whose releases are measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Dependency {
+    /// As cargo takes it for this package and no other.
+    pub(crate) spec: String,
+    /// Cargo.lock, from which every release begins.
+    pub(crate) lockfile: String,
+    /// Versions that were taken back.
+    pub(crate) yanked: BTreeSet<String>,
+}
+
 pub(crate) struct Bench<'a> {
     pub(crate) tools: Tools,
     pub(crate) worktree: &'a Worktree,
     pub(crate) subject: Subject,
     pub(crate) overlay: Option<Overlay>,
     pub(crate) when: WhenToOverlay,
+    /// Whose releases are measured, if any's are.
+    pub(crate) dependency: Option<Dependency>,
     /// The folder of the workspace in the repository.
     pub(crate) prefix: PathBuf,
     /// The working tree's lockfile, for revisions that have none.
@@ -69,9 +83,9 @@ pub(crate) struct Bench<'a> {
     pub(crate) cache: Cache,
     pub(crate) progress: Progress,
     /// Tests that have been built in this run.
-    pub(crate) built: BTreeMap<Commit, Result<Built, Unusable>>,
+    pub(crate) built: BTreeMap<Revision, Result<Built, Unusable>>,
     /// Revisions that were built, or tried to.
-    pub(crate) builds: BTreeSet<Commit>,
+    pub(crate) builds: BTreeSet<Revision>,
     /// What it took to build and to climb, for the estimate.
     pub(crate) spent: Vec<Duration>,
 }
@@ -80,10 +94,11 @@ impl Bench<'_> {
     /// One climb of a revision, from the cache where it is there.
     pub(crate) fn climb(
         &mut self,
-        commit: &Commit,
+        revision: impl Into<Revision>,
         length: Length,
     ) -> anyhow::Result<Result<Report, Unusable>> {
-        match self.cache.get(commit, &length.word()) {
+        let revision = &revision.into();
+        match self.cache.get(revision, &length.word()) {
             Some(Kept::Report(bytes)) => {
                 // Of another format it is none.
                 if let Ok(report) = usable(&bytes) {
@@ -93,12 +108,12 @@ impl Bench<'_> {
             Some(Kept::Unusable(why)) => return Ok(Err(why)),
             None => {}
         }
-        let done = match self.ready(commit)? {
+        let done = match self.ready(revision)? {
             Err(why) => Err(why),
             Ok(built) => {
                 self.progress.doing(&match length {
-                    Length::To(n) => format!("{}: {n} iterations", commit.short()),
-                    _ => format!("{}: the whole ladder", commit.short()),
+                    Length::To(n) => format!("{}: {n} iterations", revision.name()),
+                    _ => format!("{}: the whole ladder", revision.name()),
                 });
                 let (iterations, budgets) = match length {
                     Length::To(iterations) => (Some(iterations), 1),
@@ -117,7 +132,7 @@ impl Bench<'_> {
                     subject,
                     iterations,
                     budgets,
-                    commit.short(),
+                    &revision.file_name(),
                     &mut meanwhile,
                 )?
             }
@@ -125,8 +140,8 @@ impl Bench<'_> {
         match &done {
             Ok(report) => self
                 .cache
-                .put(commit, &length.word(), &json::to_string(report))?,
-            Err(why) => self.cache.put_unusable(commit, why)?,
+                .put(revision, &length.word(), &json::to_string(report))?,
+            Err(why) => self.cache.put_unusable(revision, why)?,
         }
         Ok(done)
     }
@@ -134,10 +149,11 @@ impl Bench<'_> {
     /// A revision, as long as it takes to answer.
     pub(crate) fn test(
         &mut self,
-        commit: &Commit,
+        revision: impl Into<Revision>,
         question: &Question,
         enough: Option<u64>,
     ) -> anyhow::Result<Tested> {
+        let revision = &revision.into();
         let started = Instant::now();
         let builds = self.builds.len();
         let mut lengths = Vec::new();
@@ -147,7 +163,7 @@ impl Bench<'_> {
         lengths.extend([Length::Full, Length::Patient]);
         let mut last = None;
         for (index, length) in lengths.into_iter().enumerate() {
-            let report = match self.climb(commit, length)? {
+            let report = match self.climb(revision, length)? {
                 Ok(report) => report,
                 Err(why) => {
                     return Ok(Tested {
@@ -189,11 +205,12 @@ impl Bench<'_> {
     /// longer one; absent where only the whole does.
     pub(crate) fn enough(
         &mut self,
-        good: &Commit,
-        bad: &Commit,
+        good: impl Into<Revision>,
+        bad: impl Into<Revision>,
         question: &Question,
         most: u64,
     ) -> anyhow::Result<Option<u64>> {
+        let (good, bad) = (&good.into(), &bad.into());
         let lengths: Vec<u64> = std::iter::successors(Some(SHORTEST), |n| n.checked_mul(LONGER))
             .take_while(|n| *n <= most)
             .collect();
@@ -220,20 +237,46 @@ impl Bench<'_> {
     }
 
     /// A revision's test, built.
-    fn ready(&mut self, commit: &Commit) -> anyhow::Result<Result<Built, Unusable>> {
-        if let Some(built) = self.built.get(commit) {
+    fn ready(&mut self, revision: &Revision) -> anyhow::Result<Result<Built, Unusable>> {
+        if let Some(built) = self.built.get(revision) {
             return Ok(built.clone());
         }
-        let built = self.build(commit)?;
-        self.built.insert(commit.clone(), built.clone());
+        let built = self.build(revision)?;
+        self.built.insert(revision.clone(), built.clone());
         Ok(built)
     }
 
-    fn build(&mut self, commit: &Commit) -> anyhow::Result<Result<Built, Unusable>> {
+    fn build(&mut self, revision: &Revision) -> anyhow::Result<Result<Built, Unusable>> {
+        let laid_over = match self.check_out(revision)? {
+            Ok(laid_over) => laid_over,
+            Err(why) => return Ok(Err(why)),
+        };
+        if let Err(why) = self.choose(revision)? {
+            return Ok(Err(why));
+        }
+        let built = self.build_once(revision, laid_over)?;
+        let lacks = |built: &Built| !built.scenarios.contains(&self.subject.scenario);
+        match built {
+            Ok(built) if lacks(&built) && self.when == WhenToOverlay::Auto && !laid_over => {
+                match self.lay_over()? {
+                    Ok(()) => self.build_once(revision, true),
+                    Err(why) => Ok(Err(why)),
+                }
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Brings the worktree to a revision's commit, and lays the test over it where
+    /// that is wanted; whether it was.
+    pub(crate) fn check_out(
+        &mut self,
+        revision: &Revision,
+    ) -> anyhow::Result<Result<bool, Unusable>> {
         self.tools.interrupt.check()?;
         self.progress
-            .doing(&format!("{}: checking out", commit.short()));
-        self.worktree.check_out(commit)?;
+            .doing(&format!("{}: checking out", revision.name()));
+        self.worktree.check_out(revision.commit())?;
         if let Err(why) = self.worktree.submodules()? {
             return Ok(Err(Unusable::new(
                 Kind::Submodules,
@@ -248,22 +291,53 @@ impl Bench<'_> {
         if laid_over && let Err(why) = self.lay_over()? {
             return Ok(Err(why));
         }
-        let built = self.build_once(commit, laid_over)?;
-        let lacks = |built: &Built| !built.scenarios.contains(&self.subject.scenario);
-        match built {
-            Ok(built) if lacks(&built) && self.when == WhenToOverlay::Auto && !laid_over => {
-                match self.lay_over()? {
-                    Ok(()) => self.build_once(commit, true),
-                    Err(why) => Ok(Err(why)),
-                }
-            }
-            other => Ok(other),
+        Ok(Ok(laid_over))
+    }
+
+    /// Brings the dependency to a revision's version, all others being as they
+    /// were.
+    fn choose(&mut self, revision: &Revision) -> anyhow::Result<Result<(), Unusable>> {
+        if revision.version().is_none() {
+            return Ok(Ok(()));
         }
+        let dir = match self.project()? {
+            Ok(metadata) => metadata.workspace_root(),
+            Err(why) => return Ok(Err(why)),
+        };
+        let Bench {
+            tools,
+            progress,
+            dependency,
+            ..
+        } = self;
+        let (Some(version), Some(dependency)) = (revision.version(), dependency) else {
+            return Ok(Ok(()));
+        };
+        progress.doing(&format!("{}: choosing it", revision.name()));
+        let lockfile = dir.join("Cargo.lock");
+        fs::write(&lockfile, &dependency.lockfile)
+            .with_context(|| format!("cannot write {}", shown(&lockfile)))?;
+        let version = version.to_string();
+        let args = [
+            "update",
+            "--package",
+            &dependency.spec,
+            "--precise",
+            &version,
+        ];
+        let name = revision.file_name();
+        let mut meanwhile = || progress.tick();
+        let done = tools.cargo_run(&dir, &args, &name, "update", &mut meanwhile)?;
+        let is_yanked = dependency.yanked.contains(&version);
+        Ok(done.map(drop).map_err(|why| match is_yanked {
+            true => Unusable::new(Kind::Lockfile, format!("it was yanked; {why}")),
+            false => Unusable::new(Kind::Lockfile, why),
+        }))
     }
 
     fn build_once(
         &mut self,
-        commit: &Commit,
+        revision: &Revision,
         laid_over: bool,
     ) -> anyhow::Result<Result<Built, Unusable>> {
         let metadata = match self.project()? {
@@ -271,7 +345,9 @@ impl Bench<'_> {
             Err(why) => return Ok(Err(why)),
         };
         let own = metadata.workspace_root().join("Cargo.lock");
-        let lockfile = match own.exists() && !laid_over {
+        // A release's was made exact when it was chosen.
+        let is_exact = !laid_over || revision.version().is_some();
+        let lockfile = match own.exists() && is_exact {
             true => Lockfile::Held,
             false => Lockfile::Open,
         };
@@ -279,9 +355,9 @@ impl Bench<'_> {
             // Else every revision is built with what is newest today.
             fs::copy(&self.lockfile, &own).context("the lockfile")?;
         }
-        self.builds.insert(commit.clone());
+        self.builds.insert(revision.clone());
         self.progress
-            .doing(&format!("{}: building", commit.short()));
+            .doing(&format!("{}: building", revision.name()));
         let Bench {
             tools,
             subject,
@@ -289,12 +365,13 @@ impl Bench<'_> {
             ..
         } = self;
         let mut meanwhile = || progress.tick();
-        tools.build(&metadata, subject, lockfile, commit.short(), &mut meanwhile)
+        let name = revision.file_name();
+        tools.build(&metadata, subject, lockfile, &name, &mut meanwhile)
     }
 
     /// The workspace that is checked out: where the working tree has it, or where
     /// it was before it moved.
-    fn project(&self) -> anyhow::Result<Result<Metadata, Unusable>> {
+    pub(crate) fn project(&self) -> anyhow::Result<Result<Metadata, Unusable>> {
         let top = self.worktree.path_of();
         let mut first = None;
         for dir in std::iter::once(top.join(&self.prefix)).chain(workspaces(top, 0)) {
@@ -349,8 +426,8 @@ impl Bench<'_> {
     }
 
     /// What is not needed again: the tests of revisions between the ends.
-    pub(crate) fn forget(&mut self, commit: &Commit) {
-        if let Some(Ok(built)) = self.built.remove(commit) {
+    pub(crate) fn forget(&mut self, revision: impl Into<Revision>) {
+        if let Some(Ok(built)) = self.built.remove(&revision.into()) {
             built.remove();
         }
     }

@@ -1,25 +1,25 @@
-//! What was measured, kept by commit, toolchain and scenario.
+//! What was measured, kept by revision, toolchain and scenario.
 
 use std::fs;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::git::Commit;
 use super::measure::{Kind, Unusable};
+use super::revision::Revision;
 use super::worktree::fnv;
 use crate::atomic;
 
 /// Of another format nothing is taken.
 const VERSION: u64 = 1;
 
-/// A folder with one file for each commit and length of climb.
+/// A folder with one file for each revision and length of climb.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
     dir: PathBuf,
 }
 
-/// Why a commit could not be measured, where that will be the same tomorrow.
+/// Why a revision could not be measured, where that will be the same tomorrow.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct UnusableV1 {
@@ -37,7 +37,7 @@ pub(crate) enum Kept {
 }
 
 impl Cache {
-    /// `parts` is everything that a measurement depends on, beside the commit
+    /// `parts` is everything that a measurement depends on, beside the revision
     /// and its length.
     pub(crate) fn new(dir: PathBuf, parts: &[&str]) -> Cache {
         let key = fnv(parts.join("\0").as_bytes());
@@ -46,21 +46,28 @@ impl Cache {
         }
     }
 
-    pub(crate) fn get(&self, commit: &Commit, climb: &str) -> Option<Kept> {
-        if let Ok(bytes) = fs::read(self.path(commit, climb)) {
+    /// For measurements that depend on one thing more.
+    pub(crate) fn of(&self, part: &str) -> Cache {
+        Cache {
+            dir: self.dir.join(format!("{:016x}", fnv(part.as_bytes()))),
+        }
+    }
+
+    pub(crate) fn get(&self, revision: &Revision, climb: &str) -> Option<Kept> {
+        if let Ok(bytes) = fs::read(self.path(revision, climb)) {
             return Some(Kept::Report(bytes));
         }
-        let text = fs::read_to_string(self.path(commit, "unusable")).ok()?;
+        let text = fs::read_to_string(self.path(revision, "unusable")).ok()?;
         let file: UnusableV1 = serde_json::from_str(&text).ok()?;
         let unusable = Unusable::new(Kind::from_word(&file.kind)?, file.why);
         (file.version == VERSION).then_some(Kept::Unusable(unusable))
     }
 
-    pub(crate) fn put(&self, commit: &Commit, climb: &str, report: &str) -> anyhow::Result<()> {
-        atomic::write(&self.path(commit, climb), report)
+    pub(crate) fn put(&self, revision: &Revision, climb: &str, report: &str) -> anyhow::Result<()> {
+        atomic::write(&self.path(revision, climb), report)
     }
 
-    pub(crate) fn put_unusable(&self, commit: &Commit, why: &Unusable) -> anyhow::Result<()> {
+    pub(crate) fn put_unusable(&self, revision: &Revision, why: &Unusable) -> anyhow::Result<()> {
         // The network may be there tomorrow, and the machine less busy.
         if !why.kind.lasts() {
             return Ok(());
@@ -71,14 +78,14 @@ impl Cache {
             why: why.why.clone(),
         };
         let text = serde_json::to_string_pretty(&file)?;
-        atomic::write(&self.path(commit, "unusable"), &(text + "\n"))
+        atomic::write(&self.path(revision, "unusable"), &(text + "\n"))
     }
 
-    pub(crate) fn forget_unusable(&self, commit: &Commit) {
-        let _ = fs::remove_file(self.path(commit, "unusable"));
+    pub(crate) fn forget_unusable(&self, revision: &Revision) {
+        let _ = fs::remove_file(self.path(revision, "unusable"));
     }
 
-    fn path(&self, commit: &Commit, climb: &str) -> PathBuf {
-        self.dir.join(format!("{commit}.{climb}.json"))
+    fn path(&self, revision: &Revision, climb: &str) -> PathBuf {
+        self.dir.join(format!("{}.{climb}.json", revision.key()))
     }
 }

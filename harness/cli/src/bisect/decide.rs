@@ -243,6 +243,15 @@ pub(crate) enum NoQuestion {
     NoDifference,
 }
 
+/// Which of two ends in a row is the bad one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// The later one.
+    Brought,
+    /// The earlier one.
+    Fixed,
+}
+
 /// What a climb says.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Answer {
@@ -308,8 +317,7 @@ impl Question {
         }
         // The greatest difference first; of equal ones, the first by name.
         asked.sort_by(|one, two| {
-            let gained = |question: &Question| minus(question.bad, question.good);
-            let (one, two) = (gained(one), gained(two));
+            let (one, two) = (one.gained(), two.gained());
             two.bytes
                 .total_cmp(&one.bytes)
                 .then(two.objects.total_cmp(&one.objects))
@@ -319,13 +327,41 @@ impl Question {
             return Err(NoQuestion::NoDifference);
         };
         first.others = asked
-            .map(|other| (other.stack, minus(other.bad, other.good)))
+            .map(|other| (other.stack.clone(), other.gained()))
             .collect();
         first.known = [good, bad]
             .into_iter()
             .flat_map(|end| end.rates.keys().cloned())
             .collect();
         Ok(first)
+    }
+
+    /// Of two ends in a row where either may be the bad one: it is the one that
+    /// grows more past the other than the other past it.
+    pub(crate) fn of_either(
+        first: &Climb,
+        last: &Climb,
+        pattern: Option<&Pattern>,
+    ) -> Result<(Question, Change), NoQuestion> {
+        let brought = Question::between(first, last, pattern);
+        let fixed = Question::between(last, first, pattern);
+        match (brought, fixed) {
+            (Ok(brought), Ok(fixed)) => Ok(match greater(fixed.gained(), brought.gained()) {
+                true => (fixed, Change::Fixed),
+                false => (brought, Change::Brought),
+            }),
+            (Ok(brought), Err(_)) => Ok((brought, Change::Brought)),
+            (Err(_), Ok(fixed)) => Ok((fixed, Change::Fixed)),
+            (Err(NoQuestion::NothingGrows), Err(NoQuestion::NothingGrows)) => {
+                Err(NoQuestion::NothingGrows)
+            }
+            (Err(_), Err(_)) => Err(NoQuestion::NoDifference),
+        }
+    }
+
+    /// What the bad end grows more than the good one.
+    fn gained(&self) -> Rate {
+        minus(self.bad, self.good)
     }
 
     /// Of any revision, after a climb of any length.
@@ -394,7 +430,7 @@ impl Question {
     }
 
     fn is_as_the_bad_end_gained(&self, rate: Rate) -> bool {
-        let gained = minus(self.bad, self.good);
+        let gained = self.gained();
         let same = |asked: bool, one: f64, two: f64| !asked || (one - two).abs() <= SAME * two;
         same(self.quantities.objects, rate.objects, gained.objects)
             && same(self.quantities.bytes, rate.bytes, gained.bytes)
@@ -403,7 +439,7 @@ impl Question {
     /// Whether a climb of that length can tell the ends apart.
     pub(crate) fn shows_in(&self, climb: &Climb) -> bool {
         let visible = climb.visible();
-        let gained = minus(self.bad, self.good);
+        let gained = self.gained();
         // So that the step that counts is not below what can be seen.
         (self.quantities.objects && PAST * gained.objects > visible.objects)
             || (self.quantities.bytes && PAST * gained.bytes > visible.bytes)
@@ -500,6 +536,24 @@ mod tests {
             ends("64 1 main;put", "32 1 main;put"),
             Err(NoQuestion::NoDifference)
         );
+    }
+
+    #[test]
+    fn either_end_may_be_the_bad_one() {
+        let either = |first: &str, last: &str| {
+            let (first, last) = (climb(16_384, first), climb(16_384, last));
+            let asked = Question::of_either(&first, &last, None);
+            asked.map(|(question, change)| (question.stack.to_string(), change))
+        };
+        let put = || "main;put".to_owned();
+        assert_eq!(either("", "32 1 main;put"), Ok((put(), Change::Brought)));
+        assert_eq!(either("32 1 main;put", ""), Ok((put(), Change::Fixed)));
+        // Of two that differ, the one that weighs more.
+        let light = "16 1 main;push";
+        assert_eq!(either(light, "32 1 main;put"), Ok((put(), Change::Brought)));
+        assert_eq!(either("32 1 main;put", light), Ok((put(), Change::Fixed)));
+        assert_eq!(either("", ""), Err(NoQuestion::NothingGrows));
+        assert_eq!(either(light, light), Err(NoQuestion::NoDifference));
     }
 
     #[test]

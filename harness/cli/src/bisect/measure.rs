@@ -297,6 +297,49 @@ impl Tools {
         metadata(&mut self.cargo(dir))
     }
 
+    /// Runs cargo for something that is no build: what it prints, or what is wrong
+    /// on one line. `what` is for the log's name.
+    pub(crate) fn cargo_run(
+        &self,
+        dir: &Path,
+        args: &[&str],
+        name: &str,
+        what: &str,
+        meanwhile: &mut dyn FnMut(),
+    ) -> anyhow::Result<Result<String, String>> {
+        let log = self.logs.join(format!("{name}.{what}.log"));
+        let printed = self.logs.join(format!("{name}.{what}.out"));
+        let mut command = self.cargo(dir);
+        command
+            .args(args)
+            .stdout(File::create(&printed).context("a log")?);
+        Ok(
+            match self.logged(&mut command, &log, self.timeout, meanwhile)? {
+                Ended::Exited(status) if status.success() => {
+                    Ok(fs::read_to_string(&printed).context("a log")?)
+                }
+                Ended::Exited(_) => Err(first_error_in(&log)),
+                Ended::TimedOut => Err(format!("no answer within {} s", self.timeout.as_secs())),
+            },
+        )
+    }
+
+    /// Asks cargo something that it knows at once: what it prints, or all that it
+    /// complains of.
+    pub(crate) fn cargo_ask(
+        &self,
+        dir: &Path,
+        args: &[&str],
+    ) -> anyhow::Result<Result<String, String>> {
+        let output = self.cargo(dir).args(args).output();
+        let output = output.with_context(|| format!("`cargo {}` did not start", args[0]))?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(match output.status.success() {
+            true => Ok(text(&output.stdout)),
+            false => Err(text(&output.stderr)),
+        })
+    }
+
     /// Builds a test, and asks it for its scenarios.
     pub(crate) fn build(
         &self,

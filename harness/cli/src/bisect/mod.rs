@@ -8,17 +8,24 @@
 //!      └──────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! `decide` is pure, `git` and `worktree` know of no test, `measure` and
+//! With `--dep` the revisions are releases of a dependency, and `narrow` is what
+//! git's bisection is for commits.
+//!
+//! `decide` and `narrow` are pure, `git` and `worktree` know of no test, `measure` and
 //! `overlay` of no bisection, and `show` prints nothing.
 
 mod bench;
 mod cache;
 mod decide;
+mod dependency;
 mod git;
 mod interrupt;
 mod measure;
+mod narrow;
 mod overlay;
 mod progress;
+mod releases;
+mod revision;
 pub(crate) mod script;
 mod session;
 mod show;
@@ -39,14 +46,17 @@ use plimsoll_core::{FoldedStack, Rate};
 use self::bench::{Bench, Length, Tested};
 use self::cache::Cache;
 pub(crate) use self::decide::Pattern;
-use self::decide::{Answer, Climb, NoQuestion, Question, minus};
+use self::decide::{Answer, Change, Climb, NoQuestion, Question, minus};
 use self::git::{Bisection, Commit, Git, Step};
 use self::interrupt::Interrupt;
-use self::measure::{Metadata, Subject, Tools, Unusable};
+use self::measure::{Kind, Metadata, Subject, Tools, Unusable};
+use self::narrow::{Narrow, Next, Says};
 use self::overlay::Overlay;
 use self::progress::{Progress, about};
+use self::releases::Asked;
+use self::revision::Revision;
 use self::session::Session;
-use self::show::{Outcome, Shown, ShownCommit, ShownTest};
+use self::show::{Outcome, Shown, ShownCommit, ShownRelease, ShownTest};
 use self::worktree::{Place, Worktree};
 use crate::args::{BisectArgs, BisectFormat, WhenToOverlay};
 use crate::atomic;
@@ -95,9 +105,15 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
     let session = Session::choose(args, &folder)?;
     let subject = subject(&session, &home)?;
     let git = &home.git;
-    let good = known(git, &session.good)?;
     let bad = known(git, session.bad.as_deref().unwrap_or("HEAD"))?;
-    check_history(git, &good, &bad, &session)?;
+    let (good, releases) = match &session.dep {
+        Some(_) => (bad.clone(), Some(asked(&session)?)),
+        None => {
+            let good = known(git, &session.good)?;
+            check_history(git, &good, &bad, &session)?;
+            (good, None)
+        }
+    };
     let overlay = overlay(&home, &subject, session.overlay)?;
 
     let session = session.with(&subject, &good, &bad);
@@ -115,11 +131,21 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
         overlay,
         interrupt,
     })?;
+    let releases = match (&session.dep, releases) {
+        (Some(dep), Some(asked)) => dependency::prepare(&mut bench, dep, &asked, &bad)?,
+        _ => Vec::new(),
+    };
+    let (good, bad) = match releases.as_slice() {
+        [first, .., last] => (first.clone(), last.clone()),
+        _ => (Revision::Commit(good), Revision::Commit(bad)),
+    };
     let mut search = Search {
         git,
         session: &session,
         good,
         bad,
+        releases,
+        change: None,
         logs: folder.join(LOGS),
         started,
         tested: Vec::new(),
@@ -149,7 +175,7 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
     out.print(&text)?;
     Session::forget(&folder);
     match shown.outcome {
-        Outcome::Found(_) => Ok(()),
+        Outcome::Found(_) | Outcome::Release(_) => Ok(()),
         _ => Err(Refused::quiet(ExitStatus::NoVerdict)),
     }
 }
@@ -213,7 +239,12 @@ fn bench<'a>(setup: Setup<'a>) -> anyhow::Result<Bench<'a>> {
         worktree,
         subject: subject.clone(),
         overlay,
-        when: session.overlay,
+        when: match (session.overlay, &session.dep) {
+            // Of one commit there is one test: the working tree's.
+            (WhenToOverlay::Auto, Some(_)) => WhenToOverlay::Always,
+            (when, _) => when,
+        },
+        dependency: None,
         prefix: home.prefix.clone(),
         lockfile: home.metadata.workspace_root().join("Cargo.lock"),
         cache,
@@ -255,7 +286,7 @@ fn home(manifest_path: Option<&Path>) -> anyhow::Result<Home> {
         .map(PathBuf::from)
         .ok_or_else(|| {
             Refused::usage(format!(
-                "{} is in no git repository: there is no history to bisect",
+                "{} is in no git repository: there is no commit to measure",
                 shown(&root)
             ))
         })?;
@@ -354,6 +385,12 @@ fn known(git: &Git, revision: &str) -> anyhow::Result<Commit> {
         );
     }
     Err(Refused::usage(text))
+}
+
+/// The releases of a dependency that are asked for.
+fn asked(session: &Session) -> anyhow::Result<Asked> {
+    let asked: Result<Asked, String> = session.good.parse();
+    asked.map_err(|why| Refused::usage(format!("--dep: {why}")))
 }
 
 /// Whether there is a way from the one to the other.
@@ -479,20 +516,25 @@ fn toolchain() -> anyhow::Result<String> {
 /// What the search came to.
 enum Found {
     NoDifference(NoQuestion),
-    First(Commit, Box<Question>, String),
-    OneOf(Vec<Commit>, Box<Question>, String),
+    /// The first commit that is bad; of releases, the first that is as the last.
+    First(Revision, Box<Question>, String),
+    OneOf(Vec<Revision>, Box<Question>, String),
     BadMergeBase(Commit, Box<Question>, String),
 }
 
 struct Search<'a> {
     git: &'a Git,
     session: &'a Session,
-    good: Commit,
-    bad: Commit,
+    good: Revision,
+    bad: Revision,
+    /// The releases that are searched, least first; none where it is commits.
+    releases: Vec<Revision>,
+    /// Which of them is the bad end, once it is known.
+    change: Option<Change>,
     logs: PathBuf,
     started: Instant,
-    tested: Vec<(Commit, Tested)>,
-    reports: BTreeMap<Commit, Report>,
+    tested: Vec<(Revision, Tested)>,
+    reports: BTreeMap<Revision, Report>,
 }
 
 impl Search<'_> {
@@ -502,17 +544,18 @@ impl Search<'_> {
         let bad_report = self.end(bench, &bad, "bad")?;
         let (at_good, at_bad) = (Climb::of(&good_report), Climb::of(&bad_report));
         let most = at_good.iterations.min(at_bad.iterations) / 2;
-        self.reports.insert(good.clone(), good_report);
-        self.reports.insert(bad.clone(), bad_report);
-        let question = match Question::between(&at_good, &at_bad, self.session.stack.as_ref()) {
+        self.reports.insert(good, good_report);
+        self.reports.insert(bad, bad_report);
+        let question = match self.question(&at_good, &at_bad) {
             Ok(question) => question,
             Err(none) => return Ok(Found::NoDifference(none)),
         };
+        let (good, bad) = (self.good.clone(), self.bad.clone());
         bench.progress.note(&format!(
             "good  {}  {}\nbad   {}  {}  {}",
-            good.short(),
+            good.name(),
             show::rate(question.good),
-            bad.short(),
+            bad.name(),
             show::rate(question.bad),
             show::leaf(&question.stack),
         ));
@@ -520,10 +563,37 @@ impl Search<'_> {
         // Their tests are kept no longer than they are needed.
         bench.forget(&good);
         bench.forget(&bad);
+        match self.releases.is_empty() {
+            true => self.over_commits(bench, question, enough),
+            false => self.over_releases(bench, question, enough),
+        }
+    }
+
+    /// Of releases it is not known beforehand which end is the bad one.
+    fn question(&mut self, good: &Climb, bad: &Climb) -> Result<Question, NoQuestion> {
+        let stack = self.session.stack.as_ref();
+        if self.releases.is_empty() {
+            return Question::between(good, bad, stack);
+        }
+        let (question, change) = Question::of_either(good, bad, stack)?;
+        self.change = Some(change);
+        if change == Change::Fixed {
+            std::mem::swap(&mut self.good, &mut self.bad);
+        }
+        Ok(question)
+    }
+
+    fn over_commits(
+        &mut self,
+        bench: &mut Bench<'_>,
+        question: Question,
+        enough: Option<u64>,
+    ) -> anyhow::Result<Found> {
         let paths = &self.session.paths;
         let first_parent = self.session.first_parent;
+        let (good, bad) = (self.good.commit(), self.bad.commit());
         let (bisection, mut step) =
-            Bisection::start(bench.worktree.git(), &good, &bad, first_parent, paths)?;
+            Bisection::start(bench.worktree.git(), good, bad, first_parent, paths)?;
         let question = Box::new(question);
         loop {
             let (commit, left, steps) = match step {
@@ -533,9 +603,11 @@ impl Search<'_> {
                     steps,
                 } => (commit, left, steps),
                 Step::Found(commit) => {
-                    return Ok(Found::First(commit, question, bisection.log()?));
+                    let first = Revision::Commit(commit);
+                    return Ok(Found::First(first, question, bisection.log()?));
                 }
                 Step::OneOf(commits) => {
+                    let commits = commits.into_iter().map(Revision::Commit).collect();
                     return Ok(Found::OneOf(commits, question, bisection.log()?));
                 }
                 Step::BadMergeBase(commit) => {
@@ -543,19 +615,71 @@ impl Search<'_> {
                 }
             };
             bench.progress.note(&left_to_do(bench, left, steps));
-            let tested = bench.test(&commit, &question, enough)?;
-            bench.forget(&commit);
-            bench.progress.note(&self.line(&commit, &tested)?);
-            if let Some(report) = &tested.report {
-                self.reports.insert(commit.clone(), report.clone());
-            }
-            step = match &tested.answer {
-                Ok(Answer::Good(_)) => bisection.good(&commit)?,
-                Ok(Answer::Bad(_) | Answer::Moved(..)) => bisection.bad(&commit)?,
-                Ok(Answer::Unclear(_)) | Err(_) => bisection.skip(&commit)?,
+            let revision = Revision::Commit(commit.clone());
+            step = match self.is_bad(bench, revision, &question, enough)? {
+                Some(false) => bisection.good(&commit)?,
+                Some(true) => bisection.bad(&commit)?,
+                None => bisection.skip(&commit)?,
             };
-            self.tested.push((commit, tested));
         }
+    }
+
+    fn over_releases(
+        &mut self,
+        bench: &mut Bench<'_>,
+        question: Question,
+        enough: Option<u64>,
+    ) -> anyhow::Result<Found> {
+        let mut narrow = Narrow::new(self.releases.len());
+        let question = Box::new(question);
+        loop {
+            let at = match narrow.next() {
+                Next::Ask(at) => at,
+                Next::Found(at) => {
+                    let first = self.releases[at].clone();
+                    return Ok(Found::First(first, question, String::new()));
+                }
+                Next::OneOf(range) => {
+                    let these = self.releases[range].to_vec();
+                    return Ok(Found::OneOf(these, question, String::new()));
+                }
+            };
+            let (left, steps) = narrow.left();
+            let after = (left.saturating_sub(1), steps.saturating_sub(1));
+            bench.progress.note(&left_to_do(bench, after.0, after.1));
+            let revision = self.releases[at].clone();
+            let is_bad = self.is_bad(bench, revision, &question, enough)?;
+            let last_is_bad = self.change != Some(Change::Fixed);
+            let says = match is_bad {
+                None => Says::Nothing,
+                Some(is_bad) if is_bad == last_is_bad => Says::AsLast,
+                Some(_) => Says::AsFirst,
+            };
+            narrow.tell(at, says);
+        }
+    }
+
+    /// Measures a revision between the ends; whether it is bad, if that is clear.
+    fn is_bad(
+        &mut self,
+        bench: &mut Bench<'_>,
+        revision: Revision,
+        question: &Question,
+        enough: Option<u64>,
+    ) -> anyhow::Result<Option<bool>> {
+        let tested = bench.test(&revision, question, enough)?;
+        bench.forget(&revision);
+        bench.progress.note(&self.line(&revision, &tested)?);
+        if let Some(report) = &tested.report {
+            self.reports.insert(revision.clone(), report.clone());
+        }
+        let is_bad = match &tested.answer {
+            Ok(Answer::Good(_)) => Some(false),
+            Ok(Answer::Bad(_) | Answer::Moved(..)) => Some(true),
+            Ok(Answer::Unclear(_)) | Err(_) => None,
+        };
+        self.tested.push((revision, tested));
+        Ok(is_bad)
     }
 
     /// One of the two ends, over the whole ladder: without it there is nothing to
@@ -563,51 +687,77 @@ impl Search<'_> {
     fn end(
         &mut self,
         bench: &mut Bench<'_>,
-        commit: &Commit,
+        revision: &Revision,
         name: &str,
     ) -> anyhow::Result<Report> {
         // What was wrong with it may have been mended.
-        bench.cache.forget_unusable(commit);
-        match bench.climb(commit, Length::Full)? {
+        bench.cache.forget_unusable(revision);
+        match bench.climb(revision, Length::Full)? {
             Ok(report) => Ok(report),
-            Err(why) => Err(self.unusable_end(commit, name, &why)),
+            Err(why) => Err(self.unusable_end(revision, name, &why)),
         }
     }
 
-    fn unusable_end(&self, commit: &Commit, name: &str, why: &Unusable) -> anyhow::Error {
-        let logs = shown(&self.logs);
+    fn unusable_end(&self, revision: &Revision, name: &str, why: &Unusable) -> anyhow::Error {
+        let (what, hint) = match revision {
+            Revision::Commit(commit) => (
+                format!("the {name} end, {},", commit.short()),
+                "name another commit for it",
+            ),
+            Revision::Release { .. } => (
+                format!("one of the ends, {},", revision.name()),
+                match why.kind {
+                    Kind::Lockfile => {
+                        "name another release for it; the requirement in Cargo.toml, as it was \
+                         committed, has to admit it"
+                    }
+                    _ => "name another release for it",
+                },
+            ),
+        };
         Refused::with_status(
             ExitStatus::Stop,
             format!(
-                "the {name} end, {}, cannot be measured: {why}\n  logs: {logs}\n  \
-                 hint: name another commit for it",
-                commit.short()
+                "{what} cannot be measured: {why}\n  logs: {}\n  hint: {hint}",
+                shown(&self.logs)
             ),
         )
     }
 
-    fn line(&self, commit: &Commit, tested: &Tested) -> anyhow::Result<String> {
+    fn line(&self, revision: &Revision, tested: &Tested) -> anyhow::Result<String> {
+        let name = revision.name();
         let said = match &tested.answer {
-            Ok(Answer::Good(rate)) => format!("good  {}  {}", commit.short(), show::rate(*rate)),
-            Ok(Answer::Bad(rate)) => format!("bad   {}  {}", commit.short(), show::rate(*rate)),
+            Ok(Answer::Good(rate)) => format!("good  {name}  {}", show::rate(*rate)),
+            Ok(Answer::Bad(rate)) => format!("bad   {name}  {}", show::rate(*rate)),
             Ok(Answer::Moved(rate, stack)) => format!(
-                "bad   {}  {}, as {}",
-                commit.short(),
+                "bad   {name}  {}, as {}",
                 show::rate(*rate),
                 show::leaf(stack)
             ),
             Ok(Answer::Unclear(rate)) => {
-                format!("skip  {}  {}, not clear", commit.short(), show::rate(*rate))
+                format!("skip  {name}  {}, not clear", show::rate(*rate))
             }
-            Err(why) => format!("skip  {}  {why}", commit.short()),
+            Err(why) => format!("skip  {name}  {why}"),
         };
-        let subject = safe_line(&self.git.about(commit)?.subject);
         let cached = if tested.cached {
             " (measured before)"
         } else {
             ""
         };
-        Ok(format!("{said}{cached}  {subject}"))
+        Ok(match revision {
+            Revision::Commit(_) => {
+                format!("{said}{cached}  {}", safe_line(&self.subject_of(revision)?))
+            }
+            Revision::Release { .. } => format!("{said}{cached}"),
+        })
+    }
+
+    /// What it is about, in a few words.
+    fn subject_of(&self, revision: &Revision) -> anyhow::Result<String> {
+        Ok(match revision {
+            Revision::Commit(commit) => self.git.about(commit)?.subject,
+            Revision::Release { .. } => revision.name(),
+        })
     }
 
     /// Everything that is said at the end.
@@ -618,13 +768,13 @@ impl Search<'_> {
             | Found::OneOf(_, question, _)
             | Found::BadMergeBase(_, question, _) => Some(question.as_ref()),
         };
-        let rate_at = |commit: &Commit| {
+        let rate_at = |revision: &Revision| {
             let question = question?;
-            let climb = Climb::of(self.reports.get(commit)?);
+            let climb = Climb::of(self.reports.get(revision)?);
             Some(climb.rate(&question.group).0)
         };
         let mut tests = Vec::new();
-        for (commit, tested) in &self.tested {
+        for (revision, tested) in &self.tested {
             let (answer, rate) = match &tested.answer {
                 Ok(Answer::Good(rate)) => ("good", Some(*rate)),
                 Ok(Answer::Bad(rate) | Answer::Moved(rate, _)) => ("bad", Some(*rate)),
@@ -632,8 +782,8 @@ impl Search<'_> {
                 Err(_) => ("skip", None),
             };
             tests.push(ShownTest {
-                commit: commit.clone(),
-                subject: self.git.about(commit)?.subject,
+                revision: revision.clone(),
+                subject: self.subject_of(revision)?,
                 answer,
                 unusable: tested.answer.as_ref().err().cloned(),
                 rate,
@@ -661,16 +811,35 @@ impl Search<'_> {
         };
         let outcome = match found {
             Found::NoDifference(why) => Outcome::NoDifference(*why),
-            Found::OneOf(commits, ..) => Outcome::OneOf(self.commits(commits)?),
-            Found::BadMergeBase(commit, ..) => {
-                Outcome::BadMergeBase(Box::new(self.commit(commit, None, rate_at(commit))?))
+            Found::OneOf(revisions, ..) if self.releases.is_empty() => {
+                let commits = revisions
+                    .iter()
+                    .map(|one| self.commit(one.commit(), None, None));
+                Outcome::OneOf(commits.collect::<anyhow::Result<_>>()?)
             }
-            Found::First(commit, ..) => {
-                let before = self.before(commit)?;
+            Found::OneOf(revisions, ..) => Outcome::OneOfReleases(revisions.clone()),
+            Found::BadMergeBase(commit, ..) => {
+                let rate = rate_at(&Revision::from(commit));
+                Outcome::BadMergeBase(Box::new(self.commit(commit, None, rate)?))
+            }
+            Found::First(first, question, _) => {
+                let before = self.before(first)?;
                 let rate = before.as_ref().and_then(rate_at);
-                let mut first = self.commit(commit, rate.or(good_rate), rate_at(commit))?;
-                first.in_stack = self.in_stack(commit, question, &first.about.files, bench);
-                Outcome::Found(Box::new(first))
+                match (first, before) {
+                    (Revision::Commit(commit), _) => {
+                        let mut shown = self.commit(commit, rate.or(good_rate), rate_at(first))?;
+                        shown.in_stack = self.in_stack(first, question, &shown.about.files, bench);
+                        Outcome::Found(Box::new(shown))
+                    }
+                    (Revision::Release { .. }, before) => {
+                        Outcome::Release(Box::new(ShownRelease {
+                            release: first.clone(),
+                            before: before.context("the release before it")?,
+                            rate_before: rate,
+                            rate: rate_at(first),
+                        }))
+                    }
+                }
             }
         };
         Ok(Shown {
@@ -680,6 +849,7 @@ impl Search<'_> {
             others,
             good: (self.good.clone(), good_rate),
             bad: (self.bad.clone(), bad_rate),
+            change: self.change,
             trend: self.trend(question)?,
             tests,
             builds: bench.builds.len(),
@@ -687,13 +857,6 @@ impl Search<'_> {
             log,
             flamegraph: None,
         })
-    }
-
-    fn commits(&self, commits: &[Commit]) -> anyhow::Result<Vec<ShownCommit>> {
-        commits
-            .iter()
-            .map(|commit| self.commit(commit, None, None))
-            .collect()
     }
 
     fn commit(
@@ -710,13 +873,26 @@ impl Search<'_> {
         })
     }
 
-    /// The nearest commit before it that was measured: a parent, as a rule.
-    fn before(&self, commit: &Commit) -> anyhow::Result<Option<Commit>> {
+    /// The nearest one before it that was measured: a parent, or the release
+    /// before it, as a rule.
+    fn before(&self, revision: &Revision) -> anyhow::Result<Option<Revision>> {
+        let Revision::Commit(commit) = revision else {
+            let earlier = self
+                .releases
+                .iter()
+                .rev()
+                .skip_while(|one| *one != revision);
+            let mut measured = earlier.skip(1).filter(|one| self.reports.contains_key(one));
+            return Ok(measured.next().cloned());
+        };
         let text = self
             .git
             .ask(&["rev-list", "--topo-order", commit.as_str()])?;
         let before = text.lines().skip(1).find_map(|id| {
-            let known = self.reports.keys().find(|known| known.as_str() == id)?;
+            let known = self
+                .reports
+                .keys()
+                .find(|known| known.commit().as_str() == id)?;
             Some(known.clone())
         });
         Ok(before)
@@ -725,12 +901,12 @@ impl Search<'_> {
     /// The frames of the stack that lie in files which the commit touches.
     fn in_stack(
         &self,
-        commit: &Commit,
-        question: Option<&Question>,
+        revision: &Revision,
+        question: &Question,
         files: &[String],
         bench: &Bench<'_>,
     ) -> Vec<(String, String)> {
-        let (Some(question), Some(report)) = (question, self.reports.get(commit)) else {
+        let Some(report) = self.reports.get(revision) else {
             return Vec::new();
         };
         let of_stack = report
@@ -755,33 +931,46 @@ impl Search<'_> {
         found
     }
 
-    /// The rates of what was measured, from the good end to the bad one.
+    /// The rates of what was measured: from the good end to the bad one, or from
+    /// the first release to the last.
     fn trend(&self, question: Option<&Question>) -> anyhow::Result<Vec<Rate>> {
         let Some(question) = question else {
             return Ok(Vec::new());
         };
-        let range = format!("{}..{}", self.good, self.bad);
+        let rate = |report: &Report| Climb::of(report).rate(&question.group).0;
+        if !self.releases.is_empty() {
+            let reports = self.releases.iter().filter_map(|one| self.reports.get(one));
+            return Ok(reports.map(rate).collect());
+        }
+        let good = self.good.commit().as_str();
+        let range = format!("{good}..{}", self.bad.commit());
         let text = self
             .git
             .ask(&["rev-list", "--topo-order", "--reverse", &range])?;
-        let ids = std::iter::once(self.good.as_str()).chain(text.lines());
-        let mut rates = Vec::new();
-        for id in ids {
-            if let Some((_, report)) = self.reports.iter().find(|(known, _)| known.as_str() == id) {
-                rates.push(Climb::of(report).rate(&question.group).0);
-            }
-        }
-        Ok(rates)
+        let ids = std::iter::once(good).chain(text.lines());
+        let report = |id: &str| {
+            let mut known = self.reports.iter();
+            known.find(|(known, _)| known.commit().as_str() == id)
+        };
+        Ok(ids
+            .filter_map(report)
+            .map(|(_, report)| rate(report))
+            .collect())
     }
 
-    /// What the commit brought: its growth without that of what came before.
+    /// What the commit or the release brought: its growth without that of what
+    /// came before.
     fn picture(&self, shown: &Shown) -> anyhow::Result<Option<String>> {
-        let Outcome::Found(first) = &shown.outcome else {
-            return Ok(None);
+        let (first, before) = match &shown.outcome {
+            Outcome::Found(first) => {
+                let first = Revision::from(&first.about.commit);
+                let before = self.before(&first)?.unwrap_or_else(|| self.good.clone());
+                (first, before)
+            }
+            Outcome::Release(first) => (first.release.clone(), first.before.clone()),
+            _ => return Ok(None),
         };
-        let commit = &first.about.commit;
-        let before = self.before(commit)?.unwrap_or_else(|| self.good.clone());
-        let (Some(after), Some(before)) = (self.reports.get(commit), self.reports.get(&before))
+        let (Some(after), Some(before)) = (self.reports.get(&first), self.reports.get(&before))
         else {
             return Ok(None);
         };

@@ -91,6 +91,7 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
     let session = Session {
         good: ends.good.as_str().to_owned(),
         bad: Some(ends.bad.as_str().to_owned()),
+        dep: None,
         scenario: args.scenario.clone(),
         package: args.package.clone(),
         test: args.test.clone(),

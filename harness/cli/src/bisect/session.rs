@@ -18,9 +18,12 @@ const VERSION: u64 = 1;
 /// Everything that the answer depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Session {
+    /// A commit; of a dependency, the versions.
     pub(crate) good: String,
-    /// Absent: what is checked out.
+    /// Absent: what is checked out. Of a dependency, where it is measured.
     pub(crate) bad: Option<String>,
+    /// The dependency whose releases are searched, in place of commits.
+    pub(crate) dep: Option<String>,
     pub(crate) scenario: Option<String>,
     pub(crate) package: Option<String>,
     pub(crate) test: Option<String>,
@@ -39,6 +42,7 @@ struct SessionV1 {
     version: u64,
     good: String,
     bad: Option<String>,
+    dep: Option<String>,
     scenario: Option<String>,
     package: Option<String>,
     test: Option<String>,
@@ -58,11 +62,15 @@ impl Session {
             return Session::stopped(folder);
         }
         let Some(good) = &args.good else {
-            return Err(Refused::usage("GOOD is missing: a commit that was good"));
+            return Err(Refused::usage(match args.dep {
+                Some(_) => "the versions are missing: `0.12.0..0.12.8`",
+                None => "GOOD is missing: a commit that was good",
+            }));
         };
         Ok(Session {
             good: good.clone(),
             bad: args.bad.clone(),
+            dep: args.dep.clone(),
             scenario: args.scenario.clone(),
             package: args.package.clone(),
             test: args.test.clone(),
@@ -79,7 +87,10 @@ impl Session {
     /// With what was found out about it: tomorrow HEAD may be another.
     pub(crate) fn with(self, subject: &Subject, good: &Commit, bad: &Commit) -> Session {
         Session {
-            good: good.as_str().to_owned(),
+            good: match self.dep {
+                Some(_) => self.good,
+                None => good.as_str().to_owned(),
+            },
             bad: Some(bad.as_str().to_owned()),
             scenario: Some(subject.scenario.clone()),
             package: Some(subject.package.clone()),
@@ -100,6 +111,7 @@ impl Session {
         Ok(Session {
             good: file.good,
             bad: file.bad,
+            dep: file.dep,
             scenario: file.scenario,
             package: file.package,
             test: file.test,
@@ -119,6 +131,7 @@ impl Session {
             version: VERSION,
             good: self.good.clone(),
             bad: self.bad.clone(),
+            dep: self.dep.clone(),
             scenario: self.scenario.clone(),
             package: self.package.clone(),
             test: self.test.clone(),

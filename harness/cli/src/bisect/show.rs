@@ -7,10 +7,11 @@ use plimsoll_core::report::units::{count, objects, plural, signed_bytes};
 use plimsoll_core::{FoldedStack, Rate};
 use serde_json::{Value, json};
 
-use super::decide::NoQuestion;
-use super::git::{About, Commit};
+use super::decide::{Change, NoQuestion};
+use super::git::About;
 use super::measure::{Subject, Unusable};
 use super::progress::about;
+use super::revision::Revision;
 use crate::out::{safe, safe_line};
 use crate::project;
 use crate::render::sink::{code_span, fenced};
@@ -30,10 +31,12 @@ pub(crate) struct Shown {
     pub(crate) stack: Option<FoldedStack>,
     /// What grows at the bad end as well.
     pub(crate) others: Vec<(FoldedStack, Rate)>,
-    pub(crate) good: (Commit, Option<Rate>),
-    pub(crate) bad: (Commit, Option<Rate>),
+    pub(crate) good: (Revision, Option<Rate>),
+    pub(crate) bad: (Revision, Option<Rate>),
+    /// Of releases: which of the ends is the bad one.
+    pub(crate) change: Option<Change>,
     pub(crate) tests: Vec<ShownTest>,
-    /// Rates of what was measured, in the history's order.
+    /// Rates of what was measured, in the order of the history or of the releases.
     pub(crate) trend: Vec<Rate>,
     pub(crate) builds: usize,
     pub(crate) took: Duration,
@@ -45,6 +48,8 @@ pub(crate) struct Shown {
 pub(crate) enum Outcome {
     Found(Box<ShownCommit>),
     OneOf(Vec<ShownCommit>),
+    Release(Box<ShownRelease>),
+    OneOfReleases(Vec<Revision>),
     BadMergeBase(Box<ShownCommit>),
     NoDifference(NoQuestion),
 }
@@ -59,8 +64,17 @@ pub(crate) struct ShownCommit {
 }
 
 #[derive(Clone, Debug)]
+pub(crate) struct ShownRelease {
+    pub(crate) release: Revision,
+    /// The release before it.
+    pub(crate) before: Revision,
+    pub(crate) rate_before: Option<Rate>,
+    pub(crate) rate: Option<Rate>,
+}
+
+#[derive(Clone, Debug)]
 pub(crate) struct ShownTest {
-    pub(crate) commit: Commit,
+    pub(crate) revision: Revision,
     pub(crate) subject: String,
     pub(crate) answer: &'static str,
     pub(crate) unusable: Option<Unusable>,
@@ -102,30 +116,75 @@ impl Shown {
                 "the first commit after which {scenario} grows past the good rate is one of these {}",
                 commits.len()
             ),
+            Outcome::Release(first) => format!(
+                "{} is the first release with which {scenario} {}",
+                safe_line(&first.release.name()),
+                self.does()
+            ),
+            Outcome::OneOfReleases(releases) => format!(
+                "the first release with which {scenario} {} is one of these {}",
+                self.does(),
+                releases.len()
+            ),
             Outcome::BadMergeBase(base) => format!(
                 "{scenario} grows past the good rate at {} already, where the two ends part",
                 base.about.commit.short()
             ),
-            Outcome::NoDifference(NoQuestion::NothingGrows) => {
-                format!(
+            Outcome::NoDifference(NoQuestion::NothingGrows) => match &self.bad.0 {
+                Revision::Commit(bad) => format!(
                     "nothing of {scenario} that was asked about grows at {}",
-                    self.bad.0.short()
-                )
-            }
-            Outcome::NoDifference(NoQuestion::NoDifference) => format!(
-                "{scenario} grows as fast at {} as at {}",
-                self.good.0.short(),
-                self.bad.0.short()
-            ),
+                    bad.short()
+                ),
+                bad => format!(
+                    "nothing of {scenario} that was asked about grows with {} or {}",
+                    safe_line(&self.good.0.name()),
+                    bad.short()
+                ),
+            },
+            Outcome::NoDifference(NoQuestion::NoDifference) => match (&self.good.0, &self.bad.0) {
+                (good @ Revision::Commit(_), bad) => format!(
+                    "{scenario} grows as fast at {} as at {}",
+                    good.short(),
+                    bad.short()
+                ),
+                (good, bad) => format!(
+                    "{scenario} grows as fast with {} as with {}",
+                    safe_line(&good.name()),
+                    bad.short()
+                ),
+            },
         }
+    }
+
+    /// What the scenario does with the release, and did not before.
+    fn does(&self) -> &'static str {
+        match self.change {
+            Some(Change::Fixed) => "no longer grows past the good rate",
+            _ => "grows past the good rate",
+        }
+    }
+
+    /// What the release did.
+    fn did(&self) -> &'static str {
+        match self.change {
+            Some(Change::Fixed) => "fixed",
+            _ => "brought",
+        }
+    }
+
+    fn is_of_releases(&self) -> bool {
+        self.good.0.version().is_some()
     }
 
     /// What to do next, where there is no answer.
     fn hint(&self) -> Option<&'static str> {
         match &self.outcome {
-            Outcome::Found(_) => None,
+            Outcome::Found(_) | Outcome::Release(_) => None,
             Outcome::OneOf(_) => {
                 Some("those between them could not be measured; why is said above")
+            }
+            Outcome::OneOfReleases(_) => {
+                Some("all but the last of them could not be measured; why is said above")
             }
             Outcome::BadMergeBase(_) => Some(
                 "it came before that commit, and the good end is rid of it: name an older good \
@@ -135,6 +194,9 @@ impl Shown {
                 "is it the right scenario, and the right --stack? A longer --budget sees slower \
                  growth",
             ),
+            Outcome::NoDifference(NoQuestion::NoDifference) if self.is_of_releases() => {
+                Some("name a release from before it began to grow, or from after it was mended")
+            }
             Outcome::NoDifference(NoQuestion::NoDifference) => {
                 Some("name a good commit from before it began to grow")
             }
@@ -167,10 +229,21 @@ impl Shown {
             .count()
     }
 
+    /// What was measured, the least release first; commits as they were.
+    fn in_order(&self) -> Vec<&ShownTest> {
+        let mut tests: Vec<&ShownTest> = self.tests.iter().collect();
+        tests.sort_by(|one, two| one.revision.version().cmp(&two.revision.version()));
+        tests
+    }
+
     fn effort(&self) -> String {
+        let (one, several) = match self.is_of_releases() {
+            true => ("release", "releases"),
+            false => ("commit", "commits"),
+        };
         format!(
             "{} measured, {} skipped, {}, {}",
-            plural((self.tests.len() + 2) as u64, "commit", "commits"),
+            plural((self.tests.len() + 2) as u64, one, several),
             count(self.skipped() as u64),
             plural(self.builds as u64, "build", "builds"),
             about(self.took)
@@ -180,6 +253,17 @@ impl Shown {
 
 fn optional(value: Option<Rate>) -> String {
     value.map_or_else(|| "not measured".to_owned(), rate)
+}
+
+impl ShownTest {
+    /// What came of it, on one line.
+    fn said(&self) -> String {
+        match (&self.unusable, self.rate) {
+            (Some(why), _) => format!("{}, {why}", self.answer),
+            (None, Some(value)) => format!("{}, {}", self.answer, rate(value)),
+            (None, None) => self.answer.to_owned(),
+        }
+    }
 }
 
 /// For a terminal.
@@ -212,11 +296,32 @@ pub(crate) fn text(shown: &Shown) -> String {
                 line("", format!("and {} more", commits.len() - MOST));
             }
         }
+        Outcome::Release(first) => {
+            line("release", safe_line(&first.release.name()));
+            line("change", shown.did().to_owned());
+            let end =
+                |revision: &Revision, value| format!("{}  {}", revision.short(), optional(value));
+            line("before", end(&first.before, first.rate_before));
+            line("after", end(&first.release, first.rate));
+        }
+        Outcome::OneOfReleases(releases) => {
+            for release in releases.iter().take(MOST) {
+                line("", safe_line(&release.name()));
+            }
+            if releases.len() > MOST {
+                line("", format!("and {} more", releases.len() - MOST));
+            }
+        }
         Outcome::NoDifference(_) => {}
     }
     let (good, bad) = (&shown.good, &shown.bad);
-    line("good", format!("{}  {}", good.0.short(), optional(good.1)));
-    line("bad", format!("{}  {}", bad.0.short(), optional(bad.1)));
+    let end = |(revision, value): &(Revision, Option<Rate>)| match value {
+        Some(value) => format!("{}  {}", revision.short(), rate(*value)),
+        // Measured, but there is no stack to say a rate of.
+        None => revision.short(),
+    };
+    line("good", end(good));
+    line("bad", end(bad));
     if shown.trend.len() > 2 {
         line("trend", shown.spark());
     }
@@ -226,6 +331,13 @@ pub(crate) fn text(shown: &Shown) -> String {
         lines.push("  stack, root first".to_owned());
         for frame in stack.frames() {
             lines.push(format!("    {}", safe_line(frame)));
+        }
+    }
+    if shown.is_of_releases() && !shown.tests.is_empty() {
+        lines.push(String::new());
+        lines.push("  measured between the two ends".to_owned());
+        for test in shown.in_order() {
+            lines.push(format!("    {}  {}", test.revision.short(), test.said()));
         }
     }
     if let Outcome::Found(first) = &shown.outcome {
@@ -254,8 +366,12 @@ pub(crate) fn text(shown: &Shown) -> String {
     }
     if let Some(path) = &shown.flamegraph {
         lines.push(String::new());
+        let what = match shown.change {
+            Some(Change::Fixed) => "took away",
+            _ => "brought",
+        };
         lines.push(format!(
-            "  flame graph of what it brought: {}",
+            "  flame graph of what it {what}: {}",
             project::shown(path)
         ));
     }
@@ -299,7 +415,39 @@ pub(crate) fn markdown(shown: &Shown) -> String {
                 lines.push(format!("- and {} more", commits.len() - MOST));
             }
         }
+        Outcome::Release(first) => {
+            lines.push("| | |".to_owned());
+            lines.push("|:--|:--|".to_owned());
+            let mut row = |name: &str, value: String| lines.push(format!("| {name} | {value} |"));
+            row("Release", cell(&first.release.name()));
+            row("Change", shown.did().to_owned());
+            let end =
+                |revision: &Revision, value| format!("`{}`: {}", revision.short(), optional(value));
+            row("Before", end(&first.before, first.rate_before));
+            row("After", end(&first.release, first.rate));
+            row("Trend", format!("`{}`", shown.spark()));
+        }
+        Outcome::OneOfReleases(releases) => {
+            for release in releases.iter().take(MOST) {
+                lines.push(format!("- {}", span(&release.name())));
+            }
+            if releases.len() > MOST {
+                lines.push(format!("- and {} more", releases.len() - MOST));
+            }
+        }
         Outcome::NoDifference(_) => {}
+    }
+    if shown.is_of_releases() && !shown.tests.is_empty() {
+        lines.push(String::new());
+        lines.push("Measured between the two ends:".to_owned());
+        lines.push(String::new());
+        for test in shown.in_order() {
+            lines.push(format!(
+                "- `{}`: {}",
+                test.revision.short(),
+                span(&test.said())
+            ));
+        }
     }
     if let Some(stack) = &shown.stack {
         let frames: Vec<&str> = stack.frames().iter().map(String::as_str).collect();
@@ -347,10 +495,17 @@ pub(crate) fn markdown(shown: &Shown) -> String {
 }
 
 fn headline_as_markdown(shown: &Shown) -> String {
-    let scenario = safe_line(&shown.subject.scenario);
-    shown
-        .headline()
-        .replacen(&scenario, &code_span(&shown.subject.scenario, NAME), 1)
+    let mut headline = shown.headline();
+    let release = match &shown.outcome {
+        Outcome::Release(first) => first.release.name(),
+        _ => String::new(),
+    };
+    for name in [&release, &shown.subject.scenario] {
+        if !name.is_empty() {
+            headline = headline.replacen(&safe_line(name), &code_span(name, NAME), 1);
+        }
+    }
+    headline
 }
 
 fn cell(text: &str) -> String {
@@ -372,30 +527,50 @@ pub(crate) fn json(shown: &Shown) -> String {
             "after": commit.after.map(rate),
         })
     };
-    let (result, first, candidates): (_, Value, Vec<&str>) = match &shown.outcome {
+    let id = |one: &ShownCommit| one.about.commit.to_string();
+    let (result, first, candidates): (_, Value, Vec<String>) = match &shown.outcome {
         Outcome::Found(first) => ("found", commit(first), Vec::new()),
-        Outcome::OneOf(commits) => (
-            "one-of",
-            Value::Null,
-            commits
-                .iter()
-                .map(|one| one.about.commit.as_str())
-                .collect(),
-        ),
-        Outcome::BadMergeBase(base) => (
-            "bad-merge-base",
-            Value::Null,
-            vec![base.about.commit.as_str()],
-        ),
+        Outcome::Release(_) => ("found", Value::Null, Vec::new()),
+        Outcome::OneOf(commits) => ("one-of", Value::Null, commits.iter().map(id).collect()),
+        Outcome::OneOfReleases(releases) => {
+            let versions = releases.iter().map(Revision::short);
+            ("one-of", Value::Null, versions.collect())
+        }
+        Outcome::BadMergeBase(base) => ("bad-merge-base", Value::Null, vec![id(base)]),
         Outcome::NoDifference(_) => ("no-difference", Value::Null, Vec::new()),
     };
-    let end = |(commit, value): &(Commit, Option<Rate>)| json!({"commit": commit.as_str(), "rate": value.map(rate)});
+    let version = |revision: &Revision| revision.version().map(ToString::to_string);
+    let end = |(revision, value): &(Revision, Option<Rate>)| {
+        json!({
+            "commit": revision.commit().as_str(),
+            "version": version(revision),
+            "rate": value.map(rate),
+        })
+    };
+    let dep = match &shown.good.0 {
+        Revision::Commit(_) => Value::Null,
+        Revision::Release { name, .. } => {
+            let found = match &shown.outcome {
+                Outcome::Release(first) => Some(first),
+                _ => None,
+            };
+            json!({
+                "name": name,
+                "version": found.map(|first| version(&first.release)),
+                "before": found.map(|first| version(&first.before)),
+                "change": shown.change.map(|_| shown.did()),
+                "rate_before": found.and_then(|first| first.rate_before).map(rate),
+                "rate": found.and_then(|first| first.rate).map(rate),
+            })
+        }
+    };
     let tests: Vec<Value> = shown
         .tests
         .iter()
         .map(|test| {
             json!({
-                "commit": test.commit.as_str(),
+                "commit": test.revision.commit().as_str(),
+                "version": version(&test.revision),
                 "subject": test.subject,
                 "answer": test.answer,
                 "kind": test.unusable.as_ref().map(|why| why.kind.as_str()),
@@ -417,6 +592,7 @@ pub(crate) fn json(shown: &Shown) -> String {
         "good": end(&shown.good),
         "bad": end(&shown.bad),
         "first_bad": first,
+        "dep": dep,
         "candidates": candidates,
         "tested": tests,
         "builds": shown.builds,

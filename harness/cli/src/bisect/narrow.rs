@@ -1,0 +1,202 @@
+//! Narrows a row of candidates down to the place where the answer changes. Pure.
+//!
+//! ```text
+//! first  .  .  x  .  .  .  last       the two ends are known, `x` gives no answer
+//!              └─ whichever is asked next, each answer leaves half of them
+//! ```
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+/// What a candidate says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Says {
+    AsFirst,
+    AsLast,
+    Nothing,
+}
+
+/// What comes next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// To be asked.
+    Ask(usize),
+    /// The first that says what the last one does; the one before it does not.
+    Found(usize),
+    /// It is one of these: all but the last of them say nothing.
+    OneOf(RangeInclusive<usize>),
+}
+
+/// A row of candidates, by their places in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Narrow {
+    /// The last one known to be as the first.
+    low: usize,
+    /// The first one known to be as the last.
+    high: usize,
+    silent: BTreeSet<usize>,
+}
+
+impl Narrow {
+    /// So many, of which the first and the last differ.
+    pub(crate) fn new(candidates: usize) -> Narrow {
+        Narrow {
+            low: 0,
+            high: candidates.saturating_sub(1),
+            silent: BTreeSet::new(),
+        }
+    }
+
+    /// Those that can still be asked.
+    fn unasked(&self) -> Vec<usize> {
+        (self.low + 1..self.high)
+            .filter(|at| !self.silent.contains(at))
+            .collect()
+    }
+
+    /// How many can be asked, and how many have to be, about.
+    pub(crate) fn left(&self) -> (usize, usize) {
+        let unasked = self.unasked().len();
+        let steps = (unasked + 1).next_power_of_two().trailing_zeros();
+        (unasked, steps as usize)
+    }
+
+    /// What to ask, or what it came to. There are ⌈log2 n⌉ questions for n places
+    /// where the answer may change, and one more for each that says nothing.
+    pub(crate) fn next(&self) -> Next {
+        let unasked = self.unasked();
+        if unasked.is_empty() {
+            return match self.high - self.low {
+                0 | 1 => Next::Found(self.high),
+                _ => Next::OneOf(self.low + 1..=self.high),
+            };
+        }
+        // As many possible answers on the one side as on the other: nothing else
+        // keeps the promise, wherever those are that say nothing.
+        Next::Ask(unasked[unasked.len() / 2])
+    }
+
+    /// Takes an answer.
+    pub(crate) fn tell(&mut self, candidate: usize, says: Says) {
+        match says {
+            Says::AsFirst => self.low = self.low.max(candidate),
+            Says::AsLast => self.high = self.high.min(candidate),
+            Says::Nothing => {
+                self.silent.insert(candidate);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Narrows down by what each candidate says; also which were asked.
+    #[track_caller]
+    fn narrowed(says: &[Says]) -> (Next, Vec<usize>) {
+        let mut narrow = Narrow::new(says.len());
+        let mut asked = Vec::new();
+        loop {
+            match narrow.next() {
+                Next::Ask(at) => {
+                    assert!(!asked.contains(&at), "{at} is asked again: {asked:?}");
+                    asked.push(at);
+                    narrow.tell(at, says[at]);
+                }
+                done => return (done, asked),
+            }
+        }
+    }
+
+    /// As in `f.x.l`: one that says as the first, or nothing, or as the last.
+    fn row(text: &str) -> Vec<Says> {
+        text.chars()
+            .map(|letter| match letter {
+                'f' => Says::AsFirst,
+                'l' => Says::AsLast,
+                _ => Says::Nothing,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn two_are_the_ends() {
+        assert_eq!(narrowed(&row("fl")), (Next::Found(1), vec![]));
+    }
+
+    #[test]
+    fn the_middle_is_asked_first() {
+        assert_eq!(
+            narrowed(&row("ffffffflll")),
+            (Next::Found(7), vec![5, 7, 6])
+        );
+        assert_eq!(narrowed(&row("fllllllll")), (Next::Found(1), vec![4, 2, 1]));
+    }
+
+    #[test]
+    fn what_says_nothing_is_told_apart_where_it_can_be() {
+        assert_eq!(narrowed(&row("fxffl")).0, Next::Found(4));
+        assert_eq!(narrowed(&row("fxxxl")).0, Next::OneOf(1..=4));
+        assert_eq!(narrowed(&row("ffxll")).0, Next::OneOf(2..=3));
+    }
+
+    /// Rows as they are where the answer changes once, and rows of anything.
+    fn rows() -> impl Strategy<Value = Vec<Says>> {
+        let of = |count: usize| {
+            let silent = proptest::collection::vec(proptest::bool::weighted(0.3), count);
+            (1..count, silent, proptest::bool::ANY)
+        };
+        (2_usize..150)
+            .prop_flat_map(of)
+            .prop_map(|(change, silent, some_silent)| {
+                let count = silent.len();
+                let says = |(at, silent)| match at {
+                    0 => Says::AsFirst,
+                    _ if at + 1 == count => Says::AsLast,
+                    _ if silent && some_silent => Says::Nothing,
+                    _ if at < change => Says::AsFirst,
+                    _ => Says::AsLast,
+                };
+                silent.into_iter().enumerate().map(says).collect()
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn the_change_is_found_in_few_steps(says in rows()) {
+            let last_as_first = says.iter().rposition(|one| *one == Says::AsFirst).unwrap();
+            let first_as_last = says.iter().position(|one| *one == Says::AsLast).unwrap();
+            let (next, asked) = narrowed(&says);
+            let expected = match first_as_last - last_as_first {
+                1 => Next::Found(first_as_last),
+                _ => Next::OneOf(last_as_first + 1..=first_as_last),
+            };
+            prop_assert_eq!(next, expected);
+            let silent = asked.iter().filter(|at| says[**at] == Says::Nothing).count();
+            // ⌈log2 n⌉ of the n places where it may change.
+            let places = says.len() - 1;
+            let log2 = places.next_power_of_two().trailing_zeros() as usize;
+            prop_assert!(asked.len() <= log2 + silent, "{:?}", asked);
+        }
+
+        #[test]
+        fn what_is_found_is_a_change(says in proptest::collection::vec(
+            prop_oneof![Just(Says::AsFirst), Just(Says::AsLast), Just(Says::Nothing)], 0..60
+        )) {
+            let mut row = vec![Says::AsFirst];
+            row.extend(says);
+            row.push(Says::AsLast);
+            let (before, after, between) = match narrowed(&row).0 {
+                Next::Found(at) => (at - 1, at, 0..0),
+                Next::OneOf(range) => (range.start() - 1, *range.end(), *range.start()..*range.end()),
+                Next::Ask(_) => unreachable!(),
+            };
+            prop_assert_eq!(row[before], Says::AsFirst);
+            prop_assert_eq!(row[after], Says::AsLast);
+            prop_assert!(row[between].iter().all(|one| *one == Says::Nothing));
+        }
+    }
+}
