@@ -1,0 +1,413 @@
+//! `plimsoll bisect --dep` finds the release that brought a growth, or mended it,
+//! and leaves the project as it was.
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
+mod registry;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use registry::{Does, Kept, Registry, silent, write};
+
+/// A small project that depends on the crate of the registry.
+struct Project {
+    dir: PathBuf,
+    /// For `--target-dir`.
+    target: PathBuf,
+    registry: Registry,
+    /// In cargo's home, until the project is gone.
+    kept: Kept,
+    /// One at a time: they share what is built.
+    _lock: File,
+}
+
+/// Whether the lockfile is committed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lockfile {
+    Committed,
+    Ignored,
+}
+
+impl Project {
+    fn new(
+        name: &str,
+        registry: fn(&Path, &[Does]) -> Registry,
+        releases: &[Does],
+        lockfile: Lockfile,
+    ) -> Project {
+        // Where the proof over commits builds the same harness.
+        let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bisect-proof");
+        fs::create_dir_all(&shared).unwrap();
+        let lock = File::create(shared.join("lock")).unwrap();
+        lock.lock().unwrap();
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join("bisect-dep")
+            .join(name);
+        let _ = fs::remove_dir_all(&place);
+        let registry = registry(&place.join("registry"), releases);
+        let dir = place.join("beside/project");
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let workspace = workspace.canonicalize().unwrap();
+        let harness = workspace.join("harness/measure");
+        let manifest = format!(
+            "[package]
+name = \"project\"
+version = \"0.0.0\"
+edition = \"2021\"
+
+[dependencies]
+leaky = {{ version = \"0.1\", registry = \"made\" }}
+
+[dev-dependencies]
+plimsoll = {{ path = {harness:?} }}
+
+[[test]]
+name = \"leaks\"
+harness = false
+
+[workspace]
+"
+        );
+        write(&dir.join("Cargo.toml"), &manifest);
+        write(&dir.join(".cargo/config.toml"), &registry.config);
+        write(&dir.join("src/lib.rs"), "pub use leaky::Pool;\n");
+        write(
+            &dir.join("tests/leaks.rs"),
+            "use plimsoll::Scenario;
+
+fn fills() -> Scenario {
+    Scenario::new(\"fills\", || {
+        let mut pool = project::Pool::default();
+        move |i: u64| pool.fill(i)
+    })
+}
+
+plimsoll::main!(fills());
+",
+        );
+        // The versions of this repository, which have been fetched.
+        fs::copy(workspace.join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
+        let mut ignored = "/target\n".to_owned();
+        if lockfile == Lockfile::Ignored {
+            ignored += "Cargo.lock\n";
+        }
+        write(&dir.join(".gitignore"), &ignored);
+        let project = Project {
+            target: shared.join("target"),
+            kept: Kept::of(&manifest_of_leaky(&dir)),
+            dir,
+            registry,
+            _lock: lock,
+        };
+        // Of a run that was killed, with other sources.
+        project.kept.remove();
+        project.commit();
+        project
+    }
+
+    fn commit(&self) {
+        for args in [
+            &["init", "--quiet", "--initial-branch=main"][..],
+            &["add", "."],
+            &["commit", "--quiet", "-m", "the project"],
+        ] {
+            ran(git(&self.dir).args(args));
+        }
+    }
+
+    fn bisect(&self, args: &[&str]) -> Output {
+        self.run(&[&["--budget", "2s", "--scenario", "fills"], args].concat())
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        // What was set for this test, or for the leak tests of whoever runs it.
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("PLIMSOLL_") || text.starts_with("GIT_") {
+                command.env_remove(&name);
+            }
+        }
+        let output = silent(&mut command)
+            .env_remove("CARGO_TARGET_DIR")
+            .args(["bisect", "--target-dir"])
+            .arg(&self.target)
+            .args(args)
+            .current_dir(&self.dir)
+            .output()
+            .unwrap();
+        self.is_as_before();
+        output
+    }
+
+    /// Prints JSON, with that status.
+    #[track_caller]
+    fn found(&self, args: &[&str], status: i32) -> Value {
+        let output = self.bisect(&[&["--json"], args].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Says why not, with that status.
+    #[track_caller]
+    fn refused(&self, args: &[&str], status: i32) -> String {
+        let output = self.bisect(args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        let error = said.find("error: ").unwrap_or_else(|| panic!("{said}"));
+        let registry = self.registry.dir().to_str().unwrap();
+        said[error..].replace(registry, "REGISTRY")
+    }
+
+    #[track_caller]
+    fn is_as_before(&self) {
+        let status = ran(git(&self.dir).args(["status", "--porcelain", "--ignored"]));
+        let mut known = status.lines().map(|line| line.trim_start_matches("!! "));
+        assert!(
+            known.all(|name| ["target/", "Cargo.lock"].contains(&name)),
+            "{status}"
+        );
+        let beside = fs::read_dir(self.dir.parent().unwrap()).unwrap();
+        let names: Vec<_> = beside.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["project"]);
+    }
+}
+
+fn manifest_of_leaky(dir: &Path) -> PathBuf {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let metadata = ran(silent(&mut cargo)
+        .args(["metadata", "--format-version", "1"])
+        .current_dir(dir));
+    let metadata: Value = serde_json::from_str(&metadata).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let leaky = packages.iter().find(|package| package["name"] == "leaky");
+    leaky.unwrap()["manifest_path"].as_str().unwrap().into()
+}
+
+fn git(dir: &Path) -> Command {
+    let mut command = Command::new("git");
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
+        command.env_remove(name);
+    }
+    command
+        .current_dir(dir)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
+    for who in ["AUTHOR", "COMMITTER"] {
+        command
+            .env(format!("GIT_{who}_NAME"), "Somebody")
+            .env(format!("GIT_{who}_EMAIL"), "somebody@example.org");
+    }
+    command
+}
+
+/// What it prints.
+#[track_caller]
+fn ran(command: &mut Command) -> String {
+    let output = silent(command).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Answers by version.
+fn answers(found: &Value) -> Vec<(String, String)> {
+    let tested = found["tested"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let mut answers: Vec<_> = tested
+        .iter()
+        .map(|test| (text(&test["version"]), text(&test["answer"])))
+        .collect();
+    answers.sort();
+    answers
+}
+
+fn bytes(value: &Value) -> f64 {
+    value["bytes"].as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+use Does::{Leaks, NotBuild, Nothing};
+
+#[test]
+fn the_release_that_brought_it() {
+    let releases = [
+        Nothing, Nothing, Nothing, Nothing, NotBuild, Nothing, Leaks, Leaks,
+    ];
+    let project = Project::new("brought", Registry::fetched, &releases, Lockfile::Committed);
+    let lockfile = fs::read(project.dir.join("Cargo.lock")).unwrap();
+
+    let found = project.found(&["--dep", "leaky", "0.1.0..0.1.7"], 0);
+    assert_eq!(found["result"], "found", "{found:#}");
+    assert_eq!(found["first_bad"], Value::Null);
+    let dep = &found["dep"];
+    assert_eq!(dep["name"], "leaky");
+    assert_eq!(dep["version"], "0.1.6");
+    assert_eq!(dep["before"], "0.1.5");
+    assert_eq!(dep["change"], "brought");
+    assert!(bytes(&dep["rate_before"]).abs() < 1.0, "{dep:#}");
+    assert!((40.0..100.0).contains(&bytes(&dep["rate"])), "{dep:#}");
+    assert_eq!(found["good"]["version"], "0.1.0");
+    assert_eq!(found["bad"]["version"], "0.1.7");
+    let stack = found["stack"].as_array().unwrap();
+    let is_it = |frame: &Value| frame.as_str().unwrap().contains("Pool::fill");
+    assert!(stack.iter().any(is_it), "{stack:?}");
+    let expected = [
+        ("0.1.3", "good"),
+        ("0.1.4", "skip"),
+        ("0.1.5", "good"),
+        ("0.1.6", "bad"),
+    ]
+    .map(|(version, answer)| (version.to_owned(), answer.to_owned()));
+    assert_eq!(answers(&found), expected);
+    let skipped = found["tested"].as_array().unwrap();
+    let skipped = skipped
+        .iter()
+        .find(|test| test["answer"] == "skip")
+        .unwrap();
+    assert_eq!(skipped["kind"], "does not build");
+    assert_eq!(found["builds"], 6);
+    let picture = found["flamegraph"].as_str().unwrap();
+    let picture = fs::read_to_string(picture).unwrap();
+    assert!(picture.contains("Pool::fill"), "{picture}");
+
+    // From what was measured: only those that are named.
+    let named = project.found(&["--dep", "leaky", "0.1.7,0.1.0,0.1.5"], 0);
+    assert_eq!(named["builds"], 0, "{named:#}");
+    assert_eq!(named["dep"]["version"], "0.1.7");
+    assert_eq!(named["dep"]["before"], "0.1.5");
+    let same = project.found(&["--dep", "leaky", "0.1.0..0.1.3"], 3);
+    assert_eq!(same["result"], "no-difference");
+    assert_eq!(same["dep"]["change"], Value::Null);
+    let one_of = project.found(&["--dep", "leaky", "0.1.0,0.1.4,0.1.7"], 3);
+    assert_eq!(one_of["result"], "one-of");
+    assert_eq!(one_of["candidates"], json!(["0.1.4", "0.1.7"]));
+
+    // Nobody's requirement admits it, it does not build, nobody has published it, …
+    let unusable = |range: &str, why: &str| {
+        let said = project.refused(&["--dep", "leaky", range], 129);
+        assert!(said.starts_with(why), "{said}");
+    };
+    unusable(
+        "0.1.0..0.2.0",
+        "error: one of the ends, leaky 0.2.0, cannot be measured: dependencies not resolved: ",
+    );
+    unusable(
+        "0.1.0..0.1.4",
+        "error: one of the ends, leaky 0.1.4, cannot be measured: does not build: ",
+    );
+    // What could not be answered can be gone on with.
+    let output = project.run(&["--resume"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(129), "{said}");
+    assert!(said.contains("one of the ends, leaky 0.1.4, "), "{said}");
+    let refused = |dep: &str, range: &str| project.refused(&["--dep", dep, range], 2);
+    assert_snapshot!(
+        refused("leaky", "0.1.0..0.1.8"),
+        @"error: leaky: there is no release 0.1.8: 10 are published, from 0.1.0 to 0.2.0"
+    );
+    assert_snapshot!(
+        refused("leak", "0.1.0..0.1.4"),
+        @"error: `leak` is no dependency: Cargo.lock does not have it"
+    );
+    let from_path = refused("plimsoll", "0.1.0..0.1.4");
+    assert!(
+        from_path.starts_with("error: `plimsoll` is not from a registry: "),
+        "{from_path}"
+    );
+    let no_version = refused("leaky", "0.1..0.2");
+    assert!(
+        no_version.contains("expected a whole version"),
+        "{no_version}"
+    );
+    assert_eq!(fs::read(project.dir.join("Cargo.lock")).unwrap(), lockfile);
+
+    // Without a repository there is no place to measure in.
+    fs::rename(
+        project.dir.join(".git"),
+        project.registry.dir().join(".git"),
+    )
+    .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .args([
+            "bisect",
+            "--scenario",
+            "fills",
+            "--dep",
+            "leaky",
+            "0.1.0..0.1.7",
+        ])
+        // The repository of these tests is none of the project's.
+        .env("GIT_CEILING_DIRECTORIES", project.dir.parent().unwrap())
+        .current_dir(&project.dir)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("is in no git repository"), "{said}");
+}
+
+#[test]
+fn the_release_that_mended_it() {
+    let releases = [
+        Leaks, Leaks, Leaks, Nothing, NotBuild, Nothing, Nothing, Nothing,
+    ];
+    let project = Project::new("mended", Registry::local, &releases, Lockfile::Ignored);
+    // Two versions of it, of which one is meant.
+    let manifest = fs::read_to_string(project.dir.join("Cargo.toml")).unwrap();
+    let another = "\nother = { package = \"leaky\", version = \"0.2\", registry = \"made\" }\n";
+    let manifest = manifest.replacen("[dependencies]\n", &format!("[dependencies]{another}"), 1);
+    write(&project.dir.join("Cargo.toml"), &manifest);
+    manifest_of_leaky(&project.dir);
+    ran(git(&project.dir).args(["commit", "--quiet", "--all", "-m", "another"]));
+    let lockfile = fs::read(project.dir.join("Cargo.lock")).unwrap();
+
+    assert_snapshot!(project.refused(&["--dep", "leaky", "0.1.0..0.1.7"], 2), @"
+    error: there are several versions of `leaky` in Cargo.lock
+      leaky@0.1.7
+      leaky@0.2.0
+      hint: name one, as `--dep leaky@0.1.7`
+    ");
+    let output = project.bisect(&["--dep", "leaky@0.1", "0.1.7..0.1.0", "--overlay", "never"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let part = |from: &str| text[text.find(from).unwrap()..].to_owned();
+    let first = text.lines().next().unwrap();
+    assert_snapshot!(first, @"leaky 0.1.3 is the first release with which fills no longer grows past the good rate");
+    for line in ["  change  fixed", "  before  0.1.2  +", "  after   0.1.3  "] {
+        assert!(part(line).starts_with(line), "{text}");
+    }
+    assert!(part("flame graph of what it took away: ").ends_with("growth.svg\n"));
+
+    let args = ["--dep", "leaky@0.1", "0.1.0..0.1.7", "--overlay", "never"];
+    let found = project.found(&args, 0);
+    assert_eq!(found["dep"]["version"], "0.1.3");
+    assert_eq!(found["dep"]["before"], "0.1.2");
+    assert_eq!(found["dep"]["change"], "fixed");
+    assert_eq!(found["good"]["version"], "0.1.7");
+    assert_eq!(found["builds"], 0, "{found:#}");
+    let expected = [("0.1.2", "bad"), ("0.1.3", "good"), ("0.1.4", "skip")]
+        .map(|(version, answer)| (version.to_owned(), answer.to_owned()));
+    assert_eq!(answers(&found), expected);
+
+    let output = project.bisect(&[&args[..], &["--format", "markdown"]].concat());
+    let markdown = String::from_utf8(output.stdout).unwrap();
+    for line in [
+        "### `leaky 0.1.3` is the first release with which `fills` no longer grows",
+        "| Change | fixed |",
+        "| Before | `0.1.2`: +",
+        "- `0.1.4`: ``skip, does not build: ",
+    ] {
+        let is_there = markdown.lines().any(|found| found.starts_with(line));
+        assert!(is_there, "{line}: {markdown}");
+    }
+    assert_eq!(fs::read(project.dir.join("Cargo.lock")).unwrap(), lockfile);
+}
