@@ -1,6 +1,7 @@
 //! Chores of this repository: `cargo xtask …`.
 #![forbid(unsafe_code)]
 
+mod bisect_proof;
 mod openapi;
 mod zoo;
 
@@ -20,6 +21,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    BisectProof(bisect_proof::Args),
     Openapi(openapi::Args),
     Zoo(zoo::Args),
 }
@@ -29,6 +31,7 @@ const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        Command::BisectProof(args) => bisect_proof::run(&args),
         Command::Openapi(args) => openapi::run(&args),
         Command::Zoo(args) => zoo::run(&args),
     };

@@ -1,0 +1,68 @@
+//! Runs the proof of `plimsoll bisect` over more histories than `cargo test` does.
+
+use std::env;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+
+/// The test reads from it which seeds to take.
+const SEEDS: &str = "PLIMSOLL_BISECT_SEEDS";
+
+const STATUSES: &str = "\
+Exit status:
+  0  every answer is right
+  1  one is not, or something was left behind, or it took too many builds
+  2  the command line cannot be meant as it stands";
+
+/// Lets `plimsoll bisect` search histories that are made from seeds
+///
+/// Each has at least 64 commits of a small crate, one of which brings a leak. The
+/// answer has to be that one, in few builds, and nothing may be left behind. From
+/// seed 20 on a history may be one with several answers, because the commit before
+/// the right one does not build.
+#[derive(Debug, clap::Args)]
+#[command(after_help = STATUSES)]
+pub(crate) struct Args {
+    /// How many histories
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    seeds: u64,
+
+    /// The first seed
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    from: u64,
+}
+
+/// Whether every answer is right.
+pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
+    if args.seeds == 0 {
+        bail!("no history was asked for: `--seeds 0`");
+    }
+    let to = args.from.checked_add(args.seeds);
+    let to = to.context("`--from` and `--seeds` are too large")?;
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let workspace = workspace.context("xtask is in no workspace")?;
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args([
+            "test",
+            "--quiet",
+            "--locked",
+            "--package",
+            "plimsoll-cli",
+            "--test",
+            "bisect",
+        ])
+        .args([
+            "--",
+            "--exact",
+            "--nocapture",
+            "proof::the_right_commit_every_time",
+        ])
+        .current_dir(workspace)
+        .env(SEEDS, format!("{}..{to}", args.from))
+        .stdin(Stdio::null())
+        .status()
+        .context("cargo did not start")?;
+    Ok(status.success())
+}
