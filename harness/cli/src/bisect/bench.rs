@@ -10,6 +10,7 @@ use plimsoll_core::report::{Report, json};
 
 use super::cache::{Cache, Kept};
 use super::decide::{Answer, Climb, Question};
+use super::git::Commit;
 use super::measure::{Built, Kind, Lockfile, Metadata, Subject, Tools, Unusable, usable};
 use super::overlay::Overlay;
 use super::progress::Progress;
@@ -120,6 +121,7 @@ impl Bench<'_> {
                     Length::Full => (None, 1),
                     Length::Patient => (None, PATIENCE),
                 };
+                self.back_to(revision.commit(), &built)?;
                 let Bench {
                     tools,
                     subject,
@@ -137,6 +139,8 @@ impl Bench<'_> {
                 )?
             }
         };
+        // What Ctrl-C ended as well says nothing of the commit.
+        self.tools.interrupt.check()?;
         match &done {
             Ok(report) => self
                 .cache
@@ -234,6 +238,23 @@ impl Bench<'_> {
             enough = Some(length);
         }
         Ok(enough)
+    }
+
+    /// Where a test was built its files have to be, too: what it reads, and its
+    /// settings.
+    fn back_to(&self, commit: &Commit, built: &Built) -> anyhow::Result<()> {
+        if self.worktree.git().commit("HEAD")?.as_ref() == Some(commit) {
+            return Ok(());
+        }
+        self.worktree.check_out(commit)?;
+        if let Err(why) = self.worktree.submodules()? {
+            anyhow::bail!("the submodules of {}: {why}", commit.short());
+        }
+        if let (true, Some(overlay)) = (built.laid_over, &self.overlay) {
+            let laid = overlay.lay(self.worktree.path_of())?;
+            laid.map_err(|why| anyhow::anyhow!("{}: {why}", commit.short()))?;
+        }
+        Ok(())
     }
 
     /// A revision's test, built.
@@ -366,7 +387,11 @@ impl Bench<'_> {
         } = self;
         let mut meanwhile = || progress.tick();
         let name = revision.file_name();
-        tools.build(&metadata, subject, lockfile, &name, &mut meanwhile)
+        let mut built = tools.build(&metadata, subject, lockfile, &name, &mut meanwhile)?;
+        if let Ok(built) = &mut built {
+            built.laid_over = laid_over;
+        }
+        Ok(built)
     }
 
     /// The workspace that is checked out: where the working tree has it, or where
@@ -379,6 +404,8 @@ impl Bench<'_> {
                 continue;
             }
             let metadata = self.tools.metadata(&dir)?;
+            // Where Ctrl-C ended it the next one is not to be asked.
+            self.tools.interrupt.check()?;
             let has_package = metadata
                 .as_ref()
                 .is_ok_and(|metadata| metadata.package_dir(&self.subject.package).is_some());

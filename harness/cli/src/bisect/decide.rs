@@ -30,6 +30,10 @@ fn resource(name: &str) -> FoldedStack {
     FoldedStack(vec![name.to_owned()])
 }
 
+fn is_resource(stack: &FoldedStack) -> bool {
+    matches!(stack.frames(), [name] if name == THREADS || name == DESCRIPTORS)
+}
+
 /// How fast everything grew in one climb.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Climb {
@@ -109,9 +113,13 @@ impl Climb {
 
     /// The rate of a group, and how far it may be off.
     pub(crate) fn rate(&self, group: &Group) -> (Rate, Rate) {
+        self.rate_where(|stack| group.holds(stack))
+    }
+
+    fn rate_where(&self, is_asked: impl Fn(&FoldedStack) -> bool) -> (Rate, Rate) {
         let mut sum = (Rate::default(), Rate::default());
         for (stack, rate) in &self.rates {
-            if group.holds(stack) {
+            if is_asked(stack) {
                 sum.0 = plus(sum.0, *rate);
                 let error = self.errors.get(stack).copied().unwrap_or_default();
                 sum.1 = plus(sum.1, error);
@@ -129,6 +137,19 @@ impl Climb {
             bytes: objects * BYTES_PER_OBJECT,
         }
     }
+}
+
+/// The leaf-most frames by type and function alone: what is left of their names
+/// where a module or a crate is given another.
+fn short(stack: &FoldedStack) -> Vec<String> {
+    let frames = stack.frames();
+    let first = frames.len().saturating_sub(LEAF_FRAMES);
+    let last_two = |name: &String| {
+        let mut parts: Vec<&str> = name.rsplit("::").take(2).collect();
+        parts.reverse();
+        parts.join("::")
+    };
+    frames[first..].iter().map(last_two).collect()
 }
 
 /// Stacks that are asked about together.
@@ -226,9 +247,12 @@ pub(crate) struct Question {
     pub(crate) quantities: Quantities,
     /// The stack of the group that grows most at the bad end.
     pub(crate) stack: FoldedStack,
-    /// What grows at either end: no other stack can be this one under another
-    /// name.
-    known: BTreeSet<FoldedStack>,
+    /// What grows at the bad end, by its names there.
+    names: BTreeSet<FoldedStack>,
+    /// The group's stacks there, without their modules' names.
+    aliases: BTreeSet<Vec<String>>,
+    /// All others of both ends, likewise: what grows there is not this.
+    explained: BTreeSet<Vec<String>>,
     /// Groups that grow at the bad end as well and are not asked about, by their
     /// stack that grows most.
     pub(crate) others: Vec<(FoldedStack, Rate)>,
@@ -297,7 +321,18 @@ impl Question {
         let visible = bad.visible();
         let mut asked: Vec<Question> = Vec::new();
         for (group, stack) in groups {
-            let ((g, g_error), (b, b_error)) = (good.rate(&group), bad.rate(&group));
+            let aliases: BTreeSet<Vec<String>> = bad
+                .rates
+                .keys()
+                .filter(|stack| group.holds(stack))
+                .map(short)
+                .collect();
+            // At the good end its module may have had another name.
+            let (g, g_error) = good.rate_where(|stack| {
+                group.holds(stack)
+                    || !bad.rates.contains_key(stack) && aliases.contains(&short(stack))
+            });
+            let (b, b_error) = bad.rate(&group);
             let error = plus(plus(g_error, b_error), visible);
             let quantities = Quantities {
                 objects: b.objects - g.objects > 2.0 * error.objects,
@@ -310,7 +345,9 @@ impl Question {
                     bad: b,
                     quantities,
                     stack,
-                    known: BTreeSet::new(),
+                    names: BTreeSet::new(),
+                    aliases,
+                    explained: BTreeSet::new(),
                     others: Vec::new(),
                 });
             }
@@ -329,9 +366,12 @@ impl Question {
         first.others = asked
             .map(|other| (other.stack.clone(), other.gained()))
             .collect();
-        first.known = [good, bad]
+        first.names = bad.rates.keys().cloned().collect();
+        first.explained = [good, bad]
             .into_iter()
-            .flat_map(|end| end.rates.keys().cloned())
+            .flat_map(|end| end.rates.keys())
+            .filter(|stack| !first.holds(stack))
+            .map(short)
             .collect();
         Ok(first)
     }
@@ -364,28 +404,49 @@ impl Question {
         minus(self.bad, self.good)
     }
 
+    /// Whether a stack is asked about, under the names of the bad end or, where
+    /// that has no such stack, with its modules called otherwise.
+    pub(crate) fn holds(&self, stack: &FoldedStack) -> bool {
+        self.group.holds(stack)
+            || !self.names.contains(stack) && self.aliases.contains(&short(stack))
+    }
+
+    /// The rate of what is asked about.
+    pub(crate) fn rate(&self, climb: &Climb) -> Rate {
+        climb.rate_where(|stack| self.holds(stack)).0
+    }
+
     /// Of any revision, after a climb of any length.
     pub(crate) fn answer(&self, climb: &Climb) -> Answer {
-        let (rate, error) = climb.rate(&self.group);
+        let (rate, error) = climb.rate_where(|stack| self.holds(stack));
         match self.side(rate, error, climb) {
             Some(true) => return Answer::Bad(rate),
             None => return Answer::Unclear(rate),
             Some(false) => {}
         }
-        // A pattern names what it is about, and nothing else is.
-        if matches!(self.group, Group::Leaf(_)) {
-            let unknown = climb
-                .rates
-                .iter()
-                .filter(|(stack, _)| !self.known.contains(*stack));
-            for (stack, rate) in unknown {
-                let gained = minus(*rate, Rate::default());
-                if self.is_as_the_bad_end_gained(gained) {
-                    return Answer::Moved(*rate, stack.clone());
+        // Threads and open files have no other names.
+        if is_resource(&self.stack) {
+            return Answer::Good(rate);
+        }
+        let unexplained = climb.rates.iter().filter(|(stack, _)| {
+            !is_resource(stack) && !self.holds(stack) && !self.explained.contains(&short(stack))
+        });
+        let mut unclear = false;
+        for (stack, gained) in unexplained {
+            let error = climb.errors.get(stack).copied().unwrap_or_default();
+            // A function that has another name now, or something that neither end
+            // has: only where the growth is the same can that be told.
+            if self.side(*gained, error, climb) != Some(false) {
+                if self.is_as_the_bad_end_gained(*gained) {
+                    return Answer::Moved(*gained, stack.clone());
                 }
+                unclear = true;
             }
         }
-        Answer::Good(rate)
+        match unclear {
+            true => Answer::Unclear(rate),
+            false => Answer::Good(rate),
+        }
     }
 
     /// Whether the growth is past the good rate; absent where that is not clear.
@@ -424,9 +485,19 @@ impl Question {
         );
         match (objects, bytes) {
             (Some(true), _) | (_, Some(true)) => Some(true),
-            (Some(false), Some(false)) => Some(false),
+            // Too short a climb shows nothing where the bad end grows, either.
+            (Some(false), Some(false)) => self.is_visible_in(climb).then_some(false),
             _ => None,
         }
+    }
+
+    /// Whether what the bad end gained could be told from nothing in that climb:
+    /// the same that makes a question of the two ends.
+    fn is_visible_in(&self, climb: &Climb) -> bool {
+        let visible = climb.visible();
+        let gained = minus(self.bad, self.good);
+        (self.quantities.objects && 2.0 * visible.objects <= gained.objects)
+            || (self.quantities.bytes && 2.0 * visible.bytes <= gained.bytes)
     }
 
     fn is_as_the_bad_end_gained(&self, rate: Rate) -> bool {
@@ -584,9 +655,43 @@ mod tests {
     fn the_same_growth_under_another_name_has_moved() {
         let question = ends("", "80 1 main;store;put\n24 1 main;log;push").unwrap();
         assert_eq!(answer(&question, "80 1 main;table;put_new"), "moved");
-        assert_eq!(answer(&question, "60 1 main;table;put_new"), "good");
+        // Something that neither end has, and as much: who can tell?
+        assert_eq!(answer(&question, "60 1 main;table;put_new"), "unclear");
+        assert_eq!(answer(&question, "1 0.01 main;table;put_new"), "good");
         // It is at the bad end as well: another one.
         assert_eq!(answer(&question, "80 1 main;log;push"), "good");
+    }
+
+    #[test]
+    fn a_module_that_is_renamed_changes_nothing() {
+        let bad = "28 0 run;store::Store::put;store::journal::Log::append\n\
+                   90 2 run;store::Store::put;store::pages::Cache::put";
+        let question = ends("", bad).unwrap();
+        assert_eq!(question.stack.frames()[2], "store::pages::Cache::put");
+        for (text, expected) in [
+            // Whatever its rate is on a short climb.
+            (
+                "150 3 run;store::Store::put;store::cache::Cache::put",
+                "bad",
+            ),
+            ("1 0 run;store::Store::put;store::cache::Cache::put", "good"),
+            // The second leak, before its module was called so.
+            ("90 2 run;store::Store::put;store::log::Log::append", "good"),
+        ] {
+            assert_eq!(answer(&question, text), expected, "{text}");
+        }
+        // At the good end, too.
+        let renamed = "90 2 run;store::Store::put;store::cache::Cache::put";
+        let question = ends(renamed, bad).unwrap();
+        assert_eq!(question.stack.frames()[2], "store::journal::Log::append");
+    }
+
+    #[test]
+    fn threads_and_stacks_are_not_each_other_under_another_name() {
+        let question = ends("", "0 1 [threads]").unwrap();
+        assert_eq!(answer(&question, "24 1 main;put"), "good");
+        assert_eq!(answer(&question, "0 1 [threads]"), "bad");
+        assert_eq!(answer(&question, "0 1 [descriptors]"), "good");
     }
 
     #[test]
@@ -608,6 +713,18 @@ mod tests {
         let question = ends("", "0.08 0.01 main;put").unwrap();
         assert!(!question.shows_in(&climb(1_024, "")));
         assert!(question.shows_in(&climb(65_536, "")));
+    }
+
+    #[test]
+    fn a_climb_that_is_too_short_for_the_growth_says_nothing() {
+        let question = ends("", "0.08 0.01 main;put").unwrap();
+        // A slow revision gets no farther than this within the budget.
+        for text in ["", "0.08 0.01 main;put"] {
+            assert_eq!(answer(&question, text), "unclear", "{text}");
+        }
+        assert_eq!(answer(&question, "8 1 main;put"), "bad");
+        let long = question.answer(&climb(65_536, ""));
+        assert!(matches!(long, Answer::Good(_)));
     }
 
     #[test]

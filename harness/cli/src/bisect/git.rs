@@ -65,6 +65,11 @@ impl Git {
                 "advice.detachedHead=false",
                 "-c",
                 "core.hooksPath=/dev/null",
+                // A process that would outlive the worktree that it watches.
+                "-c",
+                "core.fsmonitor=false",
+                "-c",
+                "log.showSignature=false",
             ])
             .args(args)
             .current_dir(&self.dir)

@@ -13,6 +13,12 @@ use serde_json::Value;
 
 use super::interrupt::{Ended, Interrupt};
 use crate::out::safe_line;
+use crate::project::shown;
+
+/// How the system says that a disk is full.
+const FULL: &str = "No space left on device";
+/// How cargo says that its compiler was ended by force.
+const KILLED: &str = "(signal: 9, SIGKILL: kill)";
 
 /// Why a revision cannot be measured. None of it is about its growth.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +37,8 @@ pub(crate) enum Kind {
     Submodules,
     DoesNotBuild,
     BuildTimedOut,
+    /// The machine ended the build, say for want of memory.
+    Killed,
     /// The scenario is not in its test, nor can be laid over it.
     NoScenario,
     /// The test said nothing in time.
@@ -46,12 +54,13 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 11] = [
+    const ALL: [Kind; 12] = [
         Kind::NoTest,
         Kind::Lockfile,
         Kind::Submodules,
         Kind::DoesNotBuild,
         Kind::BuildTimedOut,
+        Kind::Killed,
         Kind::NoScenario,
         Kind::Hangs,
         Kind::Failed,
@@ -68,6 +77,7 @@ impl Kind {
             Kind::Submodules => "no submodules",
             Kind::DoesNotBuild => "does not build",
             Kind::BuildTimedOut => "not built in time",
+            Kind::Killed => "build killed",
             Kind::NoScenario => "no scenario",
             Kind::Hangs => "hangs",
             Kind::Failed => "workload failed",
@@ -85,7 +95,7 @@ impl Kind {
     pub(crate) fn lasts(self) -> bool {
         !matches!(
             self,
-            Kind::Lockfile | Kind::Submodules | Kind::BuildTimedOut | Kind::Unclear
+            Kind::Lockfile | Kind::Submodules | Kind::BuildTimedOut | Kind::Killed | Kind::Unclear
         )
     }
 }
@@ -153,6 +163,8 @@ pub(crate) struct Built {
     executable: PathBuf,
     manifest_dir: PathBuf,
     pub(crate) scenarios: BTreeSet<String>,
+    /// Its sources are not all the revision's.
+    pub(crate) laid_over: bool,
 }
 
 impl Built {
@@ -367,6 +379,7 @@ impl Tools {
         match self.logged(&mut fetch, &log, self.timeout, meanwhile)? {
             Ended::Exited(status) if status.success() => {}
             Ended::Exited(_) => {
+                self.stop_if_full(&log)?;
                 return Ok(Err(Unusable::new(Kind::Lockfile, first_error_in(&log))));
             }
             Ended::TimedOut => {
@@ -390,8 +403,13 @@ impl Tools {
             .stdout(File::create(&messages).context("the build's log")?);
         match self.logged(&mut build, &log, self.timeout, meanwhile)? {
             Ended::Exited(status) if status.success() => {}
-            Ended::Exited(_) => {
-                return Ok(Err(Unusable::new(Kind::DoesNotBuild, first_error_in(&log))));
+            Ended::Exited(status) => {
+                let kind =
+                    match self.stop_if_full(&log)?.contains(KILLED) || status.code().is_none() {
+                        true => Kind::Killed,
+                        false => Kind::DoesNotBuild,
+                    };
+                return Ok(Err(Unusable::new(kind, first_error_in(&log))));
             }
             Ended::TimedOut => {
                 return Ok(Err(Unusable::new(
@@ -421,6 +439,7 @@ impl Tools {
             executable,
             manifest_dir,
             scenarios: BTreeSet::new(),
+            laid_over: false,
         };
         let log = self.logs.join(format!("{name}.list.log"));
         let mut list = self.test(&built);
@@ -472,7 +491,20 @@ impl Tools {
         meanwhile: &mut dyn FnMut(),
     ) -> anyhow::Result<Result<Report, Unusable>> {
         if !built.scenarios.contains(&subject.scenario) {
-            let why = format!("its test has no scenario `{}`", subject.scenario);
+            let there: Vec<&str> = built
+                .scenarios
+                .iter()
+                .map(String::as_str)
+                .take(20)
+                .collect();
+            let why = match there.as_slice() {
+                [] => "its test has no scenarios".to_owned(),
+                names => format!(
+                    "its test has no `{}`, but {}",
+                    subject.scenario,
+                    safe_line(&names.join(", "))
+                ),
+            };
             return Ok(Err(Unusable::new(Kind::NoScenario, why)));
         }
         let reports = layout::reports_dir(&self.target_dir);
@@ -506,11 +538,26 @@ impl Tools {
         let bytes = match fs::read(&report) {
             Ok(bytes) => bytes,
             Err(_) => {
+                self.stop_if_full(&log)?;
                 let why = format!("it left no report: {}", first_error_in(&log));
                 return Ok(Err(Unusable::new(Kind::OtherHarness, why)));
             }
         };
         Ok(usable(&bytes))
+    }
+
+    /// A full disk says nothing of the revision. What the command said, else.
+    fn stop_if_full(&self, log: &Path) -> anyhow::Result<String> {
+        let said = fs::read(log).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        if said.contains(FULL) {
+            anyhow::bail!(
+                "the disk is full\n  built in: {}\n  hint: --target-dir names another folder; \
+                 --resume goes on",
+                shown(&self.target_dir)
+            );
+        }
+        Ok(said)
     }
 
     fn logged(

@@ -33,15 +33,15 @@ mod worktree;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs::File;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Report, flamegraph};
-use plimsoll_core::{FoldedStack, Rate};
+use plimsoll_core::report::{self, Report, flamegraph};
+use plimsoll_core::{FoldedStack, Frame, Rate};
 
 use self::bench::{Bench, Length, Tested};
 use self::cache::Cache;
@@ -57,10 +57,10 @@ use self::releases::Asked;
 use self::revision::Revision;
 use self::session::Session;
 use self::show::{Outcome, Shown, ShownCommit, ShownRelease, ShownTest};
-use self::worktree::{Place, Worktree};
+use self::worktree::{Lock, Place, Worktree};
 use crate::args::{BisectArgs, BisectFormat, WhenToOverlay};
 use crate::atomic;
-use crate::out::{Out, safe_line};
+use crate::out::{Out, safe, safe_line};
 use crate::project::shown;
 use crate::reports::Reports;
 use crate::status::{ExitStatus, Refused};
@@ -154,16 +154,18 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
     let found = search.run(&mut bench)?;
     bench.progress.clear();
     let mut shown = search.shown(&bench, &found)?;
+    // The answer is said all the same where a file cannot be written.
+    let mut written = Ok(());
     if let Some(svg) = search.picture(&shown)? {
         let path = args
             .flamegraph
             .clone()
             .unwrap_or_else(|| folder.join("growth.svg"));
-        atomic::write_output(&path, &svg)?;
-        shown.flamegraph = Some(path);
+        written = atomic::write_output(&path, &svg);
+        shown.flamegraph = written.is_ok().then_some(path);
     }
     if let Some(path) = &args.log {
-        atomic::write_output(path, &shown.log)?;
+        written = written.and(atomic::write_output(path, &shown.log));
     }
     drop(bench);
     drop(worktree);
@@ -174,6 +176,7 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
     };
     out.print(&text)?;
     Session::forget(&folder);
+    written?;
     match shown.outcome {
         Outcome::Found(_) | Outcome::Release(_) => Ok(()),
         _ => Err(Refused::quiet(ExitStatus::NoVerdict)),
@@ -224,7 +227,7 @@ fn bench<'a>(setup: Setup<'a>) -> anyhow::Result<Bench<'a>> {
             &cargo_args.join(" "),
             &format!("{:?} {digest:016x}", session.overlay),
             &format!("{:?}", session.budget),
-            &env::var("RUSTFLAGS").unwrap_or_default(),
+            &surroundings(env::vars_os()),
         ],
     );
     Ok(Bench {
@@ -256,7 +259,7 @@ fn bench<'a>(setup: Setup<'a>) -> anyhow::Result<Bench<'a>> {
 }
 
 /// The place for the worktree, and the lock that makes it ours.
-fn claim(git: &Git, remove_stale: bool) -> anyhow::Result<(PathBuf, File)> {
+fn claim(git: &Git, remove_stale: bool) -> anyhow::Result<(PathBuf, Lock)> {
     let path = Worktree::path(git);
     let lock = match Worktree::claim(git, &path)? {
         Place::Free(lock) => lock,
@@ -319,10 +322,15 @@ fn subject(session: &Session, home: &Home) -> anyhow::Result<Subject> {
     let (package, target) = match tests.as_slice() {
         [one] => one.clone(),
         [] => {
-            return Err(Refused::usage(
-                "no test of the workspace is called `leaks`\n  \
+            let test = session.test.as_deref().unwrap_or("leaks");
+            let place = match &session.package {
+                Some(package) => format!("the package `{package}`"),
+                None => "the workspace".to_owned(),
+            };
+            return Err(Refused::usage(safe(&format!(
+                "no test of {place} is called `{test}`\n  \
                  hint: name the one with the scenario, with --test and --package",
-            ));
+            ))));
         }
         several => {
             let names: Vec<&str> = several
@@ -511,6 +519,38 @@ fn toolchain() -> anyhow::Result<String> {
         .output()
         .with_context(|| format!("`{} -vV` did not start", rustc.to_string_lossy()))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What is set around a build and a climb, and changes what comes of them.
+fn surroundings(variables: impl Iterator<Item = (OsString, OsString)>) -> String {
+    const OURS: [&str; 4] = [
+        "PLIMSOLL_BUDGET",
+        "PLIMSOLL_KEEP_RUNGS",
+        "PLIMSOLL_ISOLATION",
+        "PLIMSOLL_VERBOSE",
+    ];
+    const PLACES: [&str; 3] = [
+        "CARGO_TARGET_DIR",
+        "CARGO_BUILD_TARGET_DIR",
+        "CARGO_BUILD_JOBS",
+    ];
+    const FAMILIES: [&str; 4] = [
+        "PLIMSOLL_",
+        "CARGO_BUILD_",
+        "CARGO_PROFILE_",
+        "CARGO_TARGET_",
+    ];
+    const FLAGS: [&str; 2] = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"];
+    let mut set: Vec<String> = variables
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
+        .filter(|(name, _)| !OURS.contains(&&**name) && !PLACES.contains(&&**name))
+        .filter(|(name, _)| {
+            FLAGS.contains(&&**name) || FAMILIES.iter().any(|family| name.starts_with(family))
+        })
+        .map(|(name, value)| format!("{name}={}", value.to_string_lossy()))
+        .collect();
+    set.sort();
+    set.join("\0")
 }
 
 /// What the search came to.
@@ -768,11 +808,7 @@ impl Search<'_> {
             | Found::OneOf(_, question, _)
             | Found::BadMergeBase(_, question, _) => Some(question.as_ref()),
         };
-        let rate_at = |revision: &Revision| {
-            let question = question?;
-            let climb = Climb::of(self.reports.get(revision)?);
-            Some(climb.rate(&question.group).0)
-        };
+        let rate_at = |revision: &Revision| self.rate_at(revision, question?);
         let mut tests = Vec::new();
         for (revision, tested) in &self.tested {
             let (answer, rate) = match &tested.answer {
@@ -859,6 +895,18 @@ impl Search<'_> {
         })
     }
 
+    /// What it was judged by: where functions had other names, under those.
+    fn rate_at(&self, revision: &Revision, question: &Question) -> Option<Rate> {
+        let tested = self.tested.iter().find(|(one, _)| one == revision);
+        if let Some((_, tested)) = tested
+            && let Ok(Answer::Moved(rate, _)) = &tested.answer
+        {
+            return Some(*rate);
+        }
+        let climb = Climb::of(self.reports.get(revision)?);
+        Some(question.rate(&climb))
+    }
+
     fn commit(
         &self,
         commit: &Commit,
@@ -906,29 +954,47 @@ impl Search<'_> {
         files: &[String],
         bench: &Bench<'_>,
     ) -> Vec<(String, String)> {
-        let Some(report) = self.reports.get(revision) else {
-            return Vec::new();
-        };
-        let of_stack = report
-            .findings
+        let moved = self
+            .tested
             .iter()
-            .filter(|finding| match &finding.subject {
-                plimsoll_core::report::Subject::Stack(stack) => question.group.holds(stack),
-                _ => false,
+            .find_map(|(one, tested)| match &tested.answer {
+                Ok(Answer::Moved(_, stack)) if one == revision => Some(stack),
+                _ => None,
             });
-        let mut found = Vec::new();
-        for frame in of_stack.flat_map(|finding| &finding.frames) {
-            let Some(file) = &frame.file else { continue };
-            let path = bench.prefix.join(file).to_string_lossy().into_owned();
-            let line = frame
-                .line
-                .map_or_else(String::new, |line| format!(":{line}"));
-            let entry = (frame.function.clone(), format!("{file}{line}"));
-            if files.contains(&path) && !found.contains(&entry) {
-                found.push(entry);
+        // A short climb may have no findings yet; the stack is that of the bad end.
+        for measured in [revision, &self.bad] {
+            let Some(report) = self.reports.get(measured) else {
+                continue;
+            };
+            let of_stack: Vec<&Frame> = report
+                .findings
+                .iter()
+                .filter(|finding| match &finding.subject {
+                    report::Subject::Stack(stack) | report::Subject::Site { frames: stack, .. } => {
+                        question.holds(stack) || moved == Some(stack)
+                    }
+                    _ => false,
+                })
+                .flat_map(|finding| &finding.frames)
+                .collect();
+            if of_stack.is_empty() {
+                continue;
             }
+            let mut found = Vec::new();
+            for frame in of_stack {
+                let Some(file) = &frame.file else { continue };
+                let path = bench.prefix.join(file).to_string_lossy().into_owned();
+                // Of another revision, lines say nothing.
+                let line = frame.line.filter(|_| measured == revision);
+                let line = line.map_or_else(String::new, |line| format!(":{line}"));
+                let entry = (frame.function.clone(), format!("{file}{line}"));
+                if files.contains(&path) && !found.contains(&entry) {
+                    found.push(entry);
+                }
+            }
+            return found;
         }
-        found
+        Vec::new()
     }
 
     /// The rates of what was measured: from the good end to the bad one, or from
@@ -937,10 +1003,9 @@ impl Search<'_> {
         let Some(question) = question else {
             return Ok(Vec::new());
         };
-        let rate = |report: &Report| Climb::of(report).rate(&question.group).0;
+        let rate = |revision: &Revision| self.rate_at(revision, question);
         if !self.releases.is_empty() {
-            let reports = self.releases.iter().filter_map(|one| self.reports.get(one));
-            return Ok(reports.map(rate).collect());
+            return Ok(self.releases.iter().filter_map(rate).collect());
         }
         let good = self.good.commit().as_str();
         let range = format!("{good}..{}", self.bad.commit());
@@ -948,14 +1013,11 @@ impl Search<'_> {
             .git
             .ask(&["rev-list", "--topo-order", "--reverse", &range])?;
         let ids = std::iter::once(good).chain(text.lines());
-        let report = |id: &str| {
-            let mut known = self.reports.iter();
-            known.find(|(known, _)| known.commit().as_str() == id)
+        let known = |id: &str| {
+            let mut known = self.reports.keys();
+            known.find(|known| known.commit().as_str() == id)
         };
-        Ok(ids
-            .filter_map(report)
-            .map(|(_, report)| rate(report))
-            .collect())
+        Ok(ids.filter_map(known).filter_map(rate).collect())
     }
 
     /// What the commit or the release brought: its growth without that of what

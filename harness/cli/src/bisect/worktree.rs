@@ -1,6 +1,7 @@
 //! A checkout of its own, that leaves with whoever made it.
 
 use std::fs::{self, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -15,15 +16,54 @@ pub(crate) struct Worktree {
     repository: Git,
     git: Git,
     /// Held while it is in use.
-    _lock: File,
+    _lock: Lock,
+}
+
+/// What makes a place ours; it leaves no file behind.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Lock {
+    /// Absent where somebody else has it.
+    fn take(path: PathBuf) -> io::Result<Option<Lock>> {
+        loop {
+            let file = File::create(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(err)) => return Err(err),
+            }
+            // Whoever had it may have removed it between the two.
+            #[cfg(unix)]
+            let is_there = {
+                use std::os::unix::fs::MetadataExt;
+                let there = fs::symlink_metadata(&path).map(|data| data.ino());
+                there.is_ok_and(|there| file.metadata().is_ok_and(|own| own.ino() == there))
+            };
+            #[cfg(not(unix))]
+            let is_there = true;
+            if is_there {
+                return Ok(Some(Lock { path, _file: file }));
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 /// What became of the place where the worktree goes.
 #[derive(Debug)]
 pub(crate) enum Place {
-    Free(File),
+    Free(Lock),
     /// Somebody who was killed left one.
-    Stale(File),
+    Stale(Lock),
 }
 
 impl Worktree {
@@ -48,21 +88,17 @@ impl Worktree {
         let common =
             repository.ask(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
         let lock = Path::new(&common).join("plimsoll-bisect.lock");
-        let failed = || format!("cannot use {}", shown(&lock));
-        let file = File::create(&lock).with_context(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Refused::usage(format!(
-                    "another bisection of this repository is running, in {}",
-                    shown(path)
-                )));
-            }
-            Err(TryLockError::Error(err)) => return Err(err).with_context(failed),
-        }
+        let taken = Lock::take(lock.clone());
+        let taken = taken.with_context(|| format!("cannot use {}", shown(&lock)))?;
+        let Some(lock) = taken else {
+            return Err(Refused::usage(format!(
+                "another bisection of this repository is running, in {}",
+                shown(path)
+            )));
+        };
         Ok(match path.symlink_metadata().is_ok() {
-            true => Place::Stale(file),
-            false => Place::Free(file),
+            true => Place::Stale(lock),
+            false => Place::Free(lock),
         })
     }
 
@@ -82,7 +118,7 @@ impl Worktree {
         repository: &Git,
         path: &Path,
         commit: &Commit,
-        lock: File,
+        lock: Lock,
     ) -> anyhow::Result<Worktree> {
         // Also of a folder that somebody else removed.
         repository.ask(&["worktree", "prune"])?;

@@ -127,16 +127,23 @@ impl Repository {
     }
 
     pub(crate) fn plimsoll(&self, args: &[&str]) -> Ran {
-        let Output {
-            status,
-            stdout,
-            stderr,
-        } = self.command(args).output().unwrap();
-        Ran {
-            status: status.code(),
-            stdout: String::from_utf8(stdout).unwrap(),
-            stderr: String::from_utf8(stderr).unwrap(),
-        }
+        ran(&mut self.command(args))
+    }
+
+    /// The same, with a variable set.
+    pub(crate) fn plimsoll_with(&self, args: &[&str], (name, value): (&str, &str)) -> Ran {
+        ran(self.command(args).env(name, value))
+    }
+
+    /// In a group of its own, as a terminal has it.
+    pub(crate) fn start_alone(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 
     pub(crate) fn start(&self, args: &[&str]) -> Child {
@@ -198,6 +205,7 @@ impl Repository {
         };
         write("good", &report(&[]));
         write("bad", &report(&[("main;store;put", 1.0, 80.0)]));
+        write("renamed", &report(&[("main;table;put_new", 1.0, 80.0)]));
         write("half", &report(&[("main;store;put", 0.1, 8.0)]));
         write("other", &report(&[("main;log;push", 50.0, 4000.0)]));
         write(
@@ -233,6 +241,19 @@ impl Repository {
         let path = self.path("cargo");
         fs::write(&path, CARGO).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+fn ran(command: &mut Command) -> Ran {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    Ran {
+        status: status.code(),
+        stdout: String::from_utf8(stdout).unwrap(),
+        stderr: String::from_utf8(stderr).unwrap(),
     }
 }
 
@@ -273,7 +294,7 @@ fn git_command(dir: &Path, args: &[&str]) -> Command {
 pub(crate) fn names(dir: &Path) -> String {
     let entries = fs::read_dir(dir).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-    let mut names: Vec<String> = names.filter(|name| name != "builds").collect();
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with("builds")).collect();
     names.sort();
     names.join(" ")
 }
@@ -320,6 +341,10 @@ metadata)
         echo "error: could not find Cargo.toml" >&2
         exit 101
     fi
+    if [ "$state" = slow-metadata ]; then
+        echo >"$BUILDS.metadata"
+        exec sleep 100
+    fi
     cat <<END
 {"workspace_root": "$PWD", "target_directory": "$target", "packages": [{"name": "demo",
 "manifest_path": "$PWD/Cargo.toml", "targets": [
@@ -337,6 +362,15 @@ test)
     echo build >>"$BUILDS"
     if [ "$state" = unbuildable ]; then
         echo "error[E0425]: cannot find value" >&2
+        exit 101
+    fi
+    if [ "$state" = full ]; then
+        echo "error: could not write output: No space left on device (os error 28)" >&2
+        exit 101
+    fi
+    if [ "$state" = killed ]; then
+        echo "error: could not compile \`demo\` (test)" >&2
+        echo "process didn't exit successfully: \`rustc\` (signal: 9, SIGKILL: kill)" >&2
         exit 101
     fi
     if [ "$state" = slow ]; then

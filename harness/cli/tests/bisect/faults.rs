@@ -582,3 +582,139 @@ fn what_people_read() {
     let svg = repository.top().join("target/plimsoll-bisect/growth.svg");
     assert!(fs::read_to_string(svg).unwrap().contains("store"));
 }
+
+#[test]
+fn a_test_runs_where_its_own_files_are() {
+    // The workspace was in a folder that the bad end does not have.
+    let repository = Repository::new();
+    fs::create_dir(repository.top().join("rust")).unwrap();
+    let moved = ["Cargo.toml", "Cargo.lock", "src", "tests"];
+    repository.commit("good", "before");
+    repository.git(&[&["mv"], &moved[..], &["state", "rust/"]].concat());
+    repository.git(&["commit", "--quiet", "--message", "c0"]);
+    repository.git(&["mv", "rust/Cargo.toml", "rust/Cargo.lock", "."]);
+    repository.git(&["mv", "rust/src", "rust/tests", "rust/state", "."]);
+    repository.git(&["commit", "--quiet", "--message", "c1"]);
+    let culprit = repository.commit("bad", "c2");
+    repository.commit("bad", "c3");
+    let (ran, value) = repository.bisect(&[&repository.named("c0")]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    found(&value, &culprit);
+}
+
+#[test]
+fn what_ctrl_c_ended_is_not_held_against_the_commit() {
+    let mut states = vec!["good"; 4];
+    states.extend(["slow-metadata", "bad", "bad", "bad", "bad"]);
+    let repository = Repository::history(&states);
+    let good = repository.named("c0");
+    let args = ["bisect", &good, "--scenario", "churn", "--overlay", "never"];
+    let child = repository.start_alone(&args);
+    let began = Instant::now();
+    let reached = repository.outer().join("builds.metadata");
+    while !reached.exists() {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    // As a terminal does it: to the whole group.
+    let group = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    fs::remove_file(&reached).unwrap();
+    let cargo = repository.outer().join("cargo");
+    let text = fs::read_to_string(&cargo).unwrap();
+    let mended = "[ \"$state\" = slow-metadata ] && state=good\ntarget=$";
+    fs::write(&cargo, text.replacen("target=$", mended, 1)).unwrap();
+    let ran = repository.plimsoll(&["bisect", "--resume", "--json"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    let value: Value = serde_json::from_str(&ran.stdout).unwrap();
+    found(&value, &repository.named("c5"));
+    let tested = value["tested"].as_array().unwrap();
+    assert!(tested.iter().all(|test| test["answer"] != "skip"), "{ran}");
+}
+
+#[test]
+fn a_first_bad_commit_with_other_names_has_its_own_rate() {
+    let states = ["good", "good", "renamed", "renamed", "bad", "bad"];
+    let repository = Repository::history(&states);
+    let (ran, value) = repository.bisect(&[&repository.named("c0")]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    found(&value, &repository.named("c2"));
+    assert_eq!(value["first_bad"]["before"]["bytes"], 0.0, "{value:#}");
+    assert_eq!(value["first_bad"]["after"]["bytes"], 80.0, "{value:#}");
+}
+
+#[test]
+fn what_is_set_around_it_is_measured_anew() {
+    let repository = linear(4, 2);
+    let good = repository.named("c0");
+    let args = ["bisect", &good, "--scenario", "churn", "--overlay", "never"];
+    repository.plimsoll(&args);
+    for (name, value) in [
+        ("PLIMSOLL_MAX_ITERATIONS", "5000"),
+        ("PLIMSOLL_MALLOC_CONF", "tcache:false"),
+        ("CARGO_PROFILE_DEV_OPT_LEVEL", "1"),
+        ("CARGO_BUILD_TARGET", "x86_64-unknown-linux-musl"),
+        ("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-cpu=native"),
+    ] {
+        let builds = repository.builds();
+        let ran = repository.plimsoll_with(&args, (name, value));
+        assert_eq!(ran.status, Some(0), "{ran}");
+        assert!(repository.builds() > builds, "{name}");
+    }
+    // These change nothing of what is found.
+    for (name, value) in [("PLIMSOLL_VERBOSE", "1"), ("CARGO_BUILD_JOBS", "1")] {
+        let builds = repository.builds();
+        repository.plimsoll_with(&args, (name, value));
+        assert_eq!(repository.builds(), builds, "{name}");
+    }
+}
+
+#[test]
+fn what_the_machine_did_is_not_held_against_the_commit() {
+    let history = |state| Repository::history(&["good", "good", state, "bad", "bad"]);
+    let repository = history("full");
+    let (ran, _) = repository.bisect(&[&repository.named("c0")]);
+    assert_eq!(ran.status, Some(129), "{ran}");
+    assert!(ran.stderr.contains("the disk is full"), "{ran}");
+    // Ended for want of memory: tried again the next time.
+    let repository = history("killed");
+    for _ in 0..2 {
+        let builds = repository.builds();
+        let (_, value) = repository.bisect(&[&repository.named("c0")]);
+        assert_eq!(value["result"], "one-of", "{value:#}");
+        assert_eq!(value["tested"][0]["kind"], "build killed");
+        assert!(repository.builds() > builds);
+    }
+}
+
+#[test]
+fn an_answer_is_said_though_its_files_cannot_be_written() {
+    let repository = linear(4, 2);
+    let good = repository.named("c0");
+    for option in ["--flamegraph", "--log"] {
+        let (ran, value) = repository.bisect(&[&good, option, "Cargo.toml/file"]);
+        found(&value, &repository.named("c2"));
+        assert_eq!(ran.status, Some(129), "{ran}");
+        assert!(ran.stderr.contains("Cargo.toml/file"), "{ran}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_named_and_what_is() {
+    let repository = linear(2, 1);
+    let ran = repository.plimsoll(&["bisect", "HEAD~1", "--test", "soak"]);
+    assert_eq!(ran.status, Some(2), "{ran}");
+    assert!(ran.stderr.contains("is called `soak`"), "{ran}");
+    let other = [
+        "bisect",
+        "HEAD~1",
+        "--scenario",
+        "fill",
+        "--overlay",
+        "never",
+    ];
+    let ran = repository.plimsoll(&other);
+    assert!(ran.stderr.contains("no `fill`, but churn"), "{ran}");
+}
