@@ -22,6 +22,8 @@ const PAST: f64 = 0.1;
 const CLEARLY: f64 = 0.25;
 /// How far two rates of one growth under two names may lie apart.
 const SAME: f64 = 0.1;
+/// How many times as fast or as slow it may be to be taken for it perhaps.
+const PERHAPS: f64 = 4.0;
 
 const THREADS: &str = "[threads]";
 const DESCRIPTORS: &str = "[descriptors]";
@@ -440,7 +442,7 @@ impl Question {
                 if self.is_as_the_bad_end_gained(*gained) {
                     return Answer::Moved(*gained, stack.clone());
                 }
-                unclear = true;
+                unclear |= self.is_about_what_the_bad_end_gained(*gained);
             }
         }
         match unclear {
@@ -498,6 +500,15 @@ impl Question {
         let gained = minus(self.bad, self.good);
         (self.quantities.objects && 2.0 * visible.objects <= gained.objects)
             || (self.quantities.bytes && 2.0 * visible.bytes <= gained.bytes)
+    }
+
+    fn is_about_what_the_bad_end_gained(&self, rate: Rate) -> bool {
+        let gained = self.gained();
+        let about = |asked: bool, one: f64, two: f64| {
+            !asked || (two / PERHAPS..=two * PERHAPS).contains(&one)
+        };
+        about(self.quantities.objects, rate.objects, gained.objects)
+            && about(self.quantities.bytes, rate.bytes, gained.bytes)
     }
 
     fn is_as_the_bad_end_gained(&self, rate: Rate) -> bool {
