@@ -386,7 +386,12 @@ if [ "\$1" = --list ]; then
 fi
 dir=$target/plimsoll/demo/leaks/churn
 mkdir -p "\$dir"
-[ "$state" = no-report ] || cp "$TEMPLATES/$state" "\$dir/report.json"
+template=$state
+if [ "$state" = late ]; then
+    template=good
+    [ -n "\$PLIMSOLL_MAX_ITERATIONS" ] || template=bad
+fi
+[ "$state" = no-report ] || cp "$TEMPLATES/\$template" "\$dir/report.json"
 exit 101
 END
     chmod +x "$target/debug/deps/leaks-fake"

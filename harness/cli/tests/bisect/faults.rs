@@ -718,3 +718,13 @@ fn what_is_not_there_is_named_and_what_is() {
     let ran = repository.plimsoll(&other);
     assert!(ran.stderr.contains("no `fill`, but churn"), "{ran}");
 }
+
+#[test]
+fn a_growth_that_begins_late_is_bad() {
+    // Say a cache that leaks what it drops, and was larger at first.
+    let states = ["good", "good", "late", "late", "late", "bad", "bad", "bad"];
+    let repository = Repository::history(&states);
+    let (ran, value) = repository.bisect(&[&repository.named("c0")]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    found(&value, &repository.named("c2"));
+}
