@@ -25,7 +25,7 @@ use super::{
     show, subject,
 };
 use crate::args::{BisectRunArgs, WhenToOverlay};
-use crate::out::Out;
+use crate::out::{Out, safe_line};
 use crate::status::{ExitStatus, Refused};
 
 pub(crate) fn run(args: &BisectRunArgs, out: &mut Out) -> anyhow::Result<()> {
@@ -83,7 +83,11 @@ impl Ends {
 }
 
 fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Result<()> {
-    let home = home(args.manifest_path.as_deref())?;
+    let home = match home(args.manifest_path.as_deref()) {
+        Ok(home) => home,
+        Err(why) if why.is::<Refused>() => return no_project(why, out),
+        Err(why) => return Err(why),
+    };
     let git = &home.git;
     let folder = home.target_dir.join(FOLDER);
     let ends = Ends::find(git)?;
@@ -156,6 +160,21 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
             Err(Refused::quiet(ExitStatus::Skip))
         }
     }
+}
+
+/// A commit from before there was a project: the next one may have it.
+fn no_project(why: anyhow::Error, out: &mut Out) -> anyhow::Result<()> {
+    let git = Git::in_dir(".");
+    let (Ok(ends), Some(here)) = (Ends::find(&git), git.commit("HEAD")?) else {
+        return Err(why);
+    };
+    if here == ends.good || here == ends.bad {
+        return Err(why);
+    }
+    let why = format!("{why:#}");
+    let first = safe_line(why.lines().next().unwrap_or_default());
+    out.print(&format!("skip  {}  {first}\n", here.short()))?;
+    Err(Refused::quiet(ExitStatus::Skip))
 }
 
 /// The scenario has to be named: of what is checked out, no run tells which one.
