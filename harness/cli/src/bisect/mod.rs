@@ -980,10 +980,18 @@ impl Search<'_> {
             if of_stack.is_empty() {
                 continue;
             }
+            let worktree = bench.worktree.path_of().file_name().unwrap_or_default();
+            let within = format!("{}/", worktree.to_string_lossy());
             let mut found = Vec::new();
             for frame in of_stack {
                 let Some(file) = &frame.file else { continue };
-                let path = bench.prefix.join(file).to_string_lossy().into_owned();
+                // Below another project, that one's folder is what it begins with.
+                let inner = file.rsplit_once(&within).map(|(_, inner)| inner.to_owned());
+                let path = match &inner {
+                    Some(inner) => inner.clone(),
+                    None => bench.prefix.join(file).to_string_lossy().into_owned(),
+                };
+                let file = inner.as_ref().unwrap_or(file);
                 // Of another revision, lines say nothing.
                 let line = frame.line.filter(|_| measured == revision);
                 let line = line.map_or_else(String::new, |line| format!(":{line}"));
