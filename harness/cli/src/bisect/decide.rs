@@ -368,6 +368,17 @@ impl Question {
         first.others = asked
             .map(|other| (other.stack.clone(), other.gained()))
             .collect();
+        // A function that was given another name between the two is no difference.
+        let at_bad: BTreeSet<Vec<String>> = bad.rates.keys().map(short).collect();
+        let renamed = good.rates.iter().any(|(stack, rate)| {
+            good.growing.contains(stack)
+                && !is_resource(stack)
+                && !at_bad.contains(&short(stack))
+                && first.is_as_the_bad_end_gained(*rate)
+        });
+        if renamed && pattern.is_none() {
+            return Err(NoQuestion::NoDifference);
+        }
         first.names = bad.rates.keys().cloned().collect();
         first.explained = [good, bad]
             .into_iter()
@@ -695,6 +706,18 @@ mod tests {
         let renamed = "90 2 run;store::Store::put;store::cache::Cache::put";
         let question = ends(renamed, bad).unwrap();
         assert_eq!(question.stack.frames()[2], "store::journal::Log::append");
+    }
+
+    #[test]
+    fn a_function_that_is_renamed_between_the_ends_is_no_difference() {
+        let (good, bad) = ("90 2 run;Cache::put", "90 2 run;Cache::insert");
+        assert_eq!(ends(good, bad), Err(NoQuestion::NoDifference));
+        // Whoever asks about it by name knows better.
+        let (good, bad) = (climb(16_384, good), climb(100_000, bad));
+        let pattern: Pattern = "insert".parse().unwrap();
+        assert!(Question::between(&good, &bad, Some(&pattern)).is_ok());
+        // What grew there otherwise is another matter.
+        assert!(ends("9 1 run;Log::push", "90 2 run;Cache::insert").is_ok());
     }
 
     #[test]

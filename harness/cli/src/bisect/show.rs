@@ -197,9 +197,10 @@ impl Shown {
             Outcome::NoDifference(NoQuestion::NoDifference) if self.is_of_releases() => {
                 Some("name a release from before it began to grow, or from after it was mended")
             }
-            Outcome::NoDifference(NoQuestion::NoDifference) => {
-                Some("name a good commit from before it began to grow")
-            }
+            Outcome::NoDifference(NoQuestion::NoDifference) => Some(
+                "name a good commit from before it began to grow; where a function was only \
+                     given another name, --stack asks about one of them",
+            ),
         }
     }
 
