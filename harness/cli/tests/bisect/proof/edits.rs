@@ -5,7 +5,7 @@
 
 use super::helpers::{HELPERS, MODULES};
 use super::random::Random;
-use super::store::{HelperState, Part, Store, Surroundings};
+use super::store::{HelperState, Part, Store};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Edit {
@@ -140,7 +140,7 @@ impl Edit {
             let edit = Edit::any(random, store, fresh);
             let mut after = store.clone();
             edit.make(&mut after);
-            let sources = |store: &Store| store.files(None, 0, &Surroundings::default());
+            let sources = |store: &Store| store.files(None, 0, "");
             if sources(&after) != sources(store) {
                 if let Edit::Add { helper, .. } = edit {
                     fresh.retain(|one| *one != helper);

@@ -4,7 +4,8 @@
 //! ```text
 //! target/tmp/bisect-proof/
 //!   lock            one proof at a time
-//!   locked/         the crate at its first commit, to have its Cargo.lock and its
+//!   plimsoll        a link to this repository, for the crate's Cargo.toml
+//!   locked/store/   the crate at its first commit, to have its Cargo.lock and its
 //!                   dependencies from
 //!   target/         --target-dir, of all seeds
 //!   tools/cargo     cargo, which notes what it is called for
@@ -15,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ use serde_json::Value;
 
 use super::history::History;
 use super::repository::{Repository, alone, found_in};
-use super::store::{Fault, SCENARIOS, Store, Surroundings};
+use super::store::{Fault, SCENARIOS, Store};
 
 /// The longest climb.
 const BUDGET: &str = "2s";
@@ -35,7 +36,8 @@ const TIMEOUT: &str = "20s";
 #[derive(Debug)]
 pub(crate) struct Ground {
     dir: PathBuf,
-    around: Surroundings,
+    /// The crate's Cargo.lock.
+    locked: String,
     _lock: File,
 }
 
@@ -85,26 +87,25 @@ impl Ground {
         lock.lock().unwrap();
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let workspace = workspace.canonicalize().unwrap();
-        let harness = workspace.join("harness/measure");
         let mut ground = Ground {
             dir,
-            around: Surroundings {
-                dependency: format!("{{ path = {:?} }}", harness.to_str().unwrap()),
-                lock: fs::read_to_string(workspace.join("Cargo.lock")).unwrap(),
-            },
+            locked: fs::read_to_string(workspace.join("Cargo.lock")).unwrap(),
             _lock: lock,
         };
-        let locked = ground.emptied("locked");
-        for (path, text) in Store::first().files(None, 0, &ground.around) {
-            let path = locked.join(path);
+        let link = ground.dir.join("plimsoll");
+        let _ = fs::remove_file(&link);
+        symlink(&workspace, &link).unwrap();
+        let first = ground.emptied("locked").join("store");
+        for (path, text) in Store::first().files(None, 0, &ground.locked) {
+            let path = first.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
         // Leaves out what is not needed here, and changes nothing else.
-        ground.cargo(&locked, &["update", "--quiet", "--workspace", "--offline"]);
-        ground.around.lock = fs::read_to_string(locked.join("Cargo.lock")).unwrap();
+        ground.cargo(&first, &["update", "--quiet", "--workspace", "--offline"]);
+        ground.locked = fs::read_to_string(first.join("Cargo.lock")).unwrap();
         ground.cargo(
-            &locked,
+            &first,
             &["test", "--quiet", "--no-run", "--locked", "--test", "leaks"],
         );
         ground.write_tool();
@@ -167,7 +168,7 @@ impl Ground {
         let history = History::new(seed);
         let place = self.emptied("beside").join("store");
         let repository = Repository::new(&place, false);
-        let ids = repository.import(&history.contents(&self.around));
+        let ids = repository.import(&history.contents(&self.locked));
         let bad = history.bad();
         leave_work_undone(&repository, &ids);
         let before = Seen::of(&repository);

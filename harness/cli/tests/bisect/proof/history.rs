@@ -11,7 +11,7 @@ use super::edits::Edit;
 use super::helpers::HELPERS;
 use super::random::Random;
 use super::repository::{Bisected, Content, Repository};
-use super::store::{Fault, Part, SCENARIOS, Store, Surroundings};
+use super::store::{Fault, Part, SCENARIOS, Store};
 
 /// Seeds from this one on may have more than one answer.
 pub(crate) const AMBIGUOUS_FROM: u64 = 20;
@@ -144,14 +144,14 @@ impl History {
                 .any(|parent| *parent >= other && self.comes_after(*parent, other))
     }
 
-    pub(crate) fn contents(&self, around: &Surroundings) -> Vec<Content> {
+    pub(crate) fn contents(&self, lock: &str) -> Vec<Content> {
         let content = |commit: &Commit| Content {
             parents: commit.parents.clone(),
             branch: commit.branch.clone(),
             subject: commit.subject.clone(),
             files: commit
                 .store
-                .files(commit.fault, self.scenario, around)
+                .files(commit.fault, self.scenario, lock)
                 .into_iter()
                 .collect(),
         };

@@ -164,21 +164,39 @@ pub(crate) struct Store {
     pub(crate) renamed: bool,
 }
 
+/// The harness is where the proof links to it: an absolute path would give every
+/// machine other commits.
+const MANIFEST: &str = "\
+[package]
+name = \"store\"
+version = \"0.1.0\"
+edition = \"2024\"
+publish = false
+
+[dev-dependencies]
+plimsoll = { path = \"../../plimsoll/harness/measure\" }
+
+[[test]]
+name = \"leaks\"
+harness = false
+
+# The harness reads DWARF, which is slow without.
+[profile.dev.package.\"*\"]
+opt-level = 1
+
+[profile.dev]
+debug = \"line-tables-only\"
+
+# It lies below another one.
+[workspace]
+";
+
 /// Which of the scenarios is renamed.
 pub(crate) const SCENARIOS: [[&str; 2]; 3] = [
     ["turnover", "steady_turnover"],
     ["rewrites", "rewrites_of_few"],
     ["reads", "reads_between_writes"],
 ];
-
-/// What goes into every commit.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Surroundings {
-    /// Cargo.toml's line for the harness.
-    pub(crate) dependency: String,
-    /// What cargo resolved.
-    pub(crate) lock: String,
-}
 
 impl Store {
     pub(crate) fn first() -> Store {
@@ -208,17 +226,17 @@ impl Store {
         self.parts.get_mut(&part).unwrap()
     }
 
-    /// Every file, by its path.
+    /// Every file, by its path; `lock` is what cargo resolved.
     pub(crate) fn files(
         &self,
         fault: Option<Fault>,
         scenario: usize,
-        around: &Surroundings,
+        lock: &str,
     ) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
         let mut add = |path: &str, text: String| files.insert(path.to_owned(), text);
-        add("Cargo.toml", manifest(&around.dependency));
-        add("Cargo.lock", around.lock.clone());
+        add("Cargo.toml", MANIFEST.to_owned());
+        add("Cargo.lock", lock.to_owned());
         add(".gitignore", "/target\n".to_owned());
         add("README.md", self.readme());
         add("src/lib.rs", self.lib(fault));
@@ -696,32 +714,4 @@ impl Frame {{
 {release}"
         )
     }
-}
-
-fn manifest(dependency: &str) -> String {
-    format!(
-        "[package]
-name = \"store\"
-version = \"0.1.0\"
-edition = \"2024\"
-publish = false
-
-[dev-dependencies]
-plimsoll = {dependency}
-
-[[test]]
-name = \"leaks\"
-harness = false
-
-# The harness reads DWARF, which is slow without.
-[profile.dev.package.\"*\"]
-opt-level = 1
-
-[profile.dev]
-debug = \"line-tables-only\"
-
-# It lies below another one.
-[workspace]
-"
-    )
 }
