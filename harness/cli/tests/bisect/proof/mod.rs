@@ -63,8 +63,9 @@ fn histories_are_what_they_are_meant_to_be() {
         let contents = history.contents("");
         for (index, content) in contents.iter().enumerate() {
             let store = &commits[index].store;
-            for parent in &content.parents {
-                let same = contents[*parent].files == content.files;
+            // A merge may well be as one of its parents is.
+            if let [parent] = content.parents[..] {
+                let same = contents[parent].files == content.files;
                 assert!(!same, "{seed}: {index} changes nothing");
             }
             let leaks = store.parts[&history.part].leak.is_some();
