@@ -63,6 +63,7 @@ Exit status:
   130  stopped by Ctrl-C; --resume goes on";
 
 const BISECT_RUN_HELP: &str = "\
+For example:
   git bisect start main v1.4.0
   git bisect run plimsoll bisect-run --scenario lru_churn
 

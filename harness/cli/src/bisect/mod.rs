@@ -40,6 +40,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::units::plural;
 use plimsoll_core::report::{self, Report, flamegraph};
 use plimsoll_core::{FoldedStack, Frame, Rate};
 
@@ -1073,10 +1074,13 @@ fn left_to_do(bench: &Bench<'_>, left: usize, steps: usize) -> String {
         let steps = u32::try_from(steps + 1).unwrap_or(u32::MAX);
         format!(", about {}", about(one.saturating_mul(steps)))
     });
-    let s = if left == 1 { "" } else { "s" };
-    let steps_s = if steps == 1 { "" } else { "s" };
+    let estimate = estimate.unwrap_or_default();
+    if left == 0 {
+        return format!("none left after this{estimate}");
+    }
     format!(
-        "{left} revision{s} left after this, about {steps} step{steps_s}{}",
-        estimate.unwrap_or_default()
+        "{} left after this, about {}{estimate}",
+        plural(left as u64, "revision", "revisions"),
+        plural(steps as u64, "step", "steps"),
     )
 }
