@@ -2,7 +2,7 @@
 //!
 //! Names and types are those of jemalloc(3), section "MALLCTL NAMESPACE".
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_uint, c_void};
 
 use tikv_jemalloc_ctl::raw;
 
@@ -64,4 +64,15 @@ pub(crate) fn dump(path: &CStr) -> Result<(), Error> {
 pub(crate) fn set_thread_profiled(profiled: bool) -> Result<(), Error> {
     // SAFETY: jemalloc(3) lists `thread.prof.active` as writable, of type `bool`.
     unsafe { raw::write(b"thread.prof.active\0", profiled) }
+}
+
+/// `prof_backtrace_hook_t` of jemalloc's prof_hook.h.
+pub(crate) type BacktraceHook =
+    unsafe extern "C" fn(*mut *mut c_void, *mut c_uint, c_uint);
+
+/// Has the profiler walk stacks with a function of ours.
+pub(crate) fn set_prof_backtrace_hook(hook: BacktraceHook) -> Result<(), Error> {
+    // SAFETY: ctl.c takes a function pointer of this type under this name, since
+    // 5.3.0; the function lives as long as the program.
+    unsafe { raw::write(b"experimental.hooks.prof_backtrace\0", hook) }
 }

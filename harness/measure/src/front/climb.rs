@@ -16,6 +16,7 @@ use super::process::{Answer, Subject, dump_command, ending};
 use super::profile::{Greeting, Profile};
 use super::settings::Effective;
 use crate::subject::channel::Command;
+use crate::subject::unwind::EndedEarly;
 
 /// How far a ladder came, and why no further.
 #[derive(Debug)]
@@ -178,7 +179,14 @@ fn take_dump(
     let command = dump_command(&path).map_err(|error| Stop::Broken(unwritable(error)))?;
     match subject.ask(&command, route.settings.timeout, u64::MAX) {
         Answer::Line(line) => match line.strip_prefix("dumped ") {
-            Some(allocated) => rung.allocated = allocated.trim().parse().ok(),
+            Some(numbers) => {
+                let mut numbers = numbers.split(' ').map(|number| number.parse().ok());
+                rung.allocated = numbers.next().flatten();
+                profile.ended_early = EndedEarly {
+                    without_information: numbers.next().flatten().unwrap_or(0),
+                    astray: numbers.next().flatten().unwrap_or(0),
+                };
+            }
             None => {
                 let reason = line.strip_prefix("undumped ").unwrap_or(&line);
                 return Err(Stop::Broken(broken(

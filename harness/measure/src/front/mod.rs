@@ -257,7 +257,8 @@ impl Shared {
             normalization: &self.normalization,
             today: Date::from_unix_seconds(entry::seconds_now()),
         };
-        let mut subject = Subject::start(name, &folder, self.captures, self.guardian()?)
+        let guardian = self.guardian()?;
+        let mut subject = Subject::start(name, &folder, self.captures, settings.unwinder, guardian)
             .map_err(|error| problem(format!("the subject cannot be started: {error}")))?;
         let mut climb = climb(&mut subject, &route);
         let failed_at_the_end = subject.end();

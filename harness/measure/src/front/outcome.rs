@@ -15,6 +15,7 @@ use plimsoll_core::{FoldedStack, Frame, Rate, Series, layout};
 
 use super::climb::{Climb, Route, before_and_after};
 use super::profile::{Greeting, Sources};
+use crate::subject::unwind::EndedEarly;
 
 /// Judges a climb.
 pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &str) -> Report {
@@ -66,7 +67,10 @@ pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &s
         checks,
         completeness: climb.profile.completeness,
         failure: climb.failure,
-        notes: notes(&findings, sources.notes),
+        notes: notes(&findings, sources.notes)
+            .into_iter()
+            .chain(unwinding(&climb.greeting, climb.profile.ended_early))
+            .collect(),
         findings,
         growth: growth(&climb.profile.iterations(), &observed.stacks, before),
         rungs: climb.profile.rungs,
@@ -121,6 +125,26 @@ fn notes(findings: &[Finding], how_names_were_found: Vec<String>) -> Vec<String>
     }
 }
 
+/// What is to be said of how stacks were walked.
+fn unwinding(greeting: &Greeting, ended: EndedEarly) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !greeting.get("reason").is_empty() {
+        notes.push(format!(
+            "stacks were walked by libgcc, which is slow: of plimsoll's own unwinder, {}",
+            greeting.get("reason")
+        ));
+    }
+    for (walks, what) in [
+        (ended.without_information, "at code without unwind information"),
+        (ended.astray, "where unwind information led nowhere"),
+    ] {
+        if walks > 0 {
+            notes.push(format!("the stacks of {walks} allocations end {what}"));
+        }
+    }
+    notes
+}
+
 fn measured(greeting: &Greeting) -> Option<Measured> {
     let jemalloc = greeting.get("version");
     (!jemalloc.is_empty()).then(|| Measured {
@@ -135,7 +159,7 @@ fn measured(greeting: &Greeting) -> Option<Measured> {
         // Behind it stands a commit that is of no interest.
         jemalloc: jemalloc.split('-').next().unwrap_or(jemalloc).to_owned(),
         sample_interval: 1,
-        unwinder: "libgcc".to_owned(),
+        unwinder: greeting.get("unwinder").to_owned(),
     })
 }
 

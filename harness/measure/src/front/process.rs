@@ -17,7 +17,7 @@ use plimsoll_core::report::Failure;
 use super::guardian::Guardian;
 use super::observe;
 use crate::subject::channel::{Command, MAX_LINE};
-use crate::subject::{Arguments, CONFIGURATION};
+use crate::subject::{Arguments, CONFIGURATION, Unwinder};
 use crate::sys::{self, Progress};
 
 /// How often a subject is looked at while it works.
@@ -73,6 +73,7 @@ impl<'a> Subject<'a> {
         scenario: &str,
         folder: &Path,
         capture: bool,
+        unwinder: Unwinder,
         guardian: &'a Guardian,
     ) -> io::Result<Subject<'a>> {
         let (ours, theirs) = UnixStream::pair()?;
@@ -98,6 +99,7 @@ impl<'a> Subject<'a> {
         process
             .args([Arguments::FLAG, scenario, &std::process::id().to_string()])
             .arg(&progress_path)
+            .arg(unwinder.as_str())
             .envs(CONFIGURATION.map(|variable| (variable, &configuration)))
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .process_group(0);

@@ -13,6 +13,7 @@ use plimsoll_core::{Avma, FoldedStack, Frame, Series, SymbolTable, Tally};
 use plimsoll_symbols::MappedFile;
 
 use crate::subject::canary;
+use crate::subject::unwind::EndedEarly;
 
 /// Rungs that a verdict looks at: three octaves in four phases.
 const RECENT_RUNGS: usize = 4 * RUNGS_PER_OCTAVE;
@@ -33,6 +34,8 @@ pub(crate) struct Profile {
     stacks: HashMap<Vec<Avma>, Series>,
     maps: Maps,
     pub(crate) completeness: Completeness,
+    /// Walks of the stack that did not come to its root, so far.
+    pub(crate) ended_early: EndedEarly,
     symbols: SymbolTable,
     looked_up: BTreeSet<Avma>,
 }
@@ -50,14 +53,16 @@ pub(crate) struct Greeting {
 }
 
 impl Greeting {
-    /// From `ready`, tabs, and `key=value`.
+    /// From `ready`, tabs, and `key=value`, of which the last may have spaces.
     pub(crate) fn parse(line: &str) -> Option<Greeting> {
+        let (line, reason) = line.split_once(" reason=").unwrap_or((line, ""));
         // The channel turns tabs into spaces, as every control character.
         let mut words = line.split(['\t', ' ']);
         (words.next()? == "ready").then_some(())?;
         let fields = words.filter_map(|word| word.split_once('='));
         Some(Greeting {
             fields: fields
+                .chain([("reason", reason)])
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .collect(),
         })
@@ -102,6 +107,7 @@ impl Profile {
             stacks: HashMap::new(),
             maps: Maps::default(),
             completeness: Completeness::default(),
+            ended_early: EndedEarly::default(),
             symbols: SymbolTable::default(),
             looked_up: BTreeSet::new(),
         }

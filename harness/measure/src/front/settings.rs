@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::scenario::{Inconclusive, Options};
+use crate::subject::Unwinder;
 
 /// What `plimsoll.toml` or the environment set.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,6 +20,7 @@ pub(crate) struct Settings {
     pub(crate) memory_limit: Option<u64>,
     pub(crate) stale: Option<Stale>,
     pub(crate) keep_rungs: Option<bool>,
+    pub(crate) unwinder: Option<Unwinder>,
 }
 
 /// What an allowance that is no longer needed does to a test.
@@ -43,9 +45,10 @@ pub(crate) struct Effective {
     pub(crate) memory_limit: u64,
     pub(crate) stale: Stale,
     pub(crate) keep_rungs: bool,
+    pub(crate) unwinder: Unwinder,
 }
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "budget",
     "inconclusive",
     "keep-rungs",
@@ -56,6 +59,7 @@ const KEYS: [&str; 10] = [
     "stale",
     "threshold",
     "timeout",
+    "unwinder",
 ];
 
 impl Settings {
@@ -130,6 +134,12 @@ impl Settings {
                     _ => return Err(format!("expected `deny` or `warn`, found `{value}`")),
                 });
             }
+            "unwinder" => {
+                let unwinder = Unwinder::from_word(value);
+                self.unwinder = Some(unwinder.ok_or_else(|| {
+                    format!("expected `plimsoll` or `libgcc`, found `{value}`")
+                })?);
+            }
             "keep-rungs" => {
                 self.keep_rungs = Some(match value {
                     "1" | "true" => true,
@@ -182,6 +192,7 @@ impl Settings {
                 .unwrap_or(machine_memory),
             stale: environment.stale.or(file.stale).unwrap_or_default(),
             keep_rungs: environment.keep_rungs.or(file.keep_rungs).unwrap_or(false),
+            unwinder: environment.unwinder.or(file.unwinder).unwrap_or_default(),
         })
     }
 }

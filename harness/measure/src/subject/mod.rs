@@ -9,13 +9,15 @@ pub(crate) mod canary;
 pub(crate) mod channel;
 #[cfg(plimsoll_supported)]
 mod run;
+#[cfg(plimsoll_supported)]
+pub(crate) mod unwind;
 
 use std::hint::black_box;
 
 use crate::scenario::Iteration;
 
 #[cfg(plimsoll_supported)]
-pub(crate) use run::{Arguments, CONFIGURATION, run};
+pub(crate) use run::{Arguments, CONFIGURATION, Unwinder, run};
 
 /// Sets a workload up. Its name marks where the harness ends on a stack, which
 /// `plimsoll_core::fold` cuts there; so it is never inlined, and never the

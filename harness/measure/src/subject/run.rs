@@ -7,6 +7,7 @@ use std::sync::Mutex;
 
 use super::canary;
 use super::channel::{Channel, Command};
+use super::unwind;
 use crate::jemalloc;
 use crate::scenario::{Scenario, Workload};
 use crate::sys::{self, Progress};
@@ -23,6 +24,8 @@ pub(crate) struct Arguments {
     pub(crate) front: u32,
     /// The file that holds the iterations done.
     pub(crate) progress: String,
+    /// What is to walk the stacks.
+    pub(crate) unwinder: Unwinder,
 }
 
 impl Arguments {
@@ -37,7 +40,35 @@ impl Arguments {
             scenario: arguments.next()?,
             front: arguments.next()?.parse().ok()?,
             progress: arguments.next()?,
+            unwinder: Unwinder::from_word(&arguments.next()?)?,
         })
+    }
+}
+
+/// What walks the stacks for the profiler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Unwinder {
+    /// [`unwind`], if it finds what libgcc's finds.
+    #[default]
+    Plimsoll,
+    /// What jemalloc was built with.
+    Libgcc,
+}
+
+impl Unwinder {
+    /// The word that settings and reports use.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Unwinder::Plimsoll => "plimsoll",
+            Unwinder::Libgcc => "libgcc",
+        }
+    }
+
+    /// The unwinder of that word.
+    pub(crate) fn from_word(word: &str) -> Option<Unwinder> {
+        [Unwinder::Plimsoll, Unwinder::Libgcc]
+            .into_iter()
+            .find(|unwinder| unwinder.as_str() == word)
     }
 }
 
@@ -72,16 +103,26 @@ pub(crate) fn run(arguments: &Arguments, scenarios: impl FnOnce() -> Vec<Scenari
             *location = Some(found.to_string());
         }
         // A backtrace allocates so much that it takes seconds under the profiler.
-        let profiled = jemalloc::set_thread_profiled(false);
-        previous(panic);
-        if profiled.is_ok() {
-            let _ = jemalloc::set_thread_profiled(true);
-        }
+        unprofiled(|| previous(panic));
     }));
-    match serve(&mut channel, scenario, &progress) {
+    let unwinder = match arguments.unwinder {
+        Unwinder::Plimsoll => unprofiled(unwind::install),
+        Unwinder::Libgcc => Err(String::new()),
+    };
+    match serve(&mut channel, scenario, &progress, unwinder) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// Does something without what it allocates in the profile.
+fn unprofiled<T>(something: impl FnOnce() -> T) -> T {
+    let was_profiled = jemalloc::set_thread_profiled(false);
+    let answer = something();
+    if was_profiled.is_ok() {
+        let _ = jemalloc::set_thread_profiled(true);
+    }
+    answer
 }
 
 fn map_progress(path: &str) -> Option<Progress> {
@@ -93,10 +134,21 @@ fn map_progress(path: &str) -> Option<Progress> {
     Progress::map(&file).ok()
 }
 
-fn serve(channel: &mut Channel, scenario: Scenario, progress: &Progress) -> std::io::Result<()> {
+fn serve(
+    channel: &mut Channel,
+    scenario: Scenario,
+    progress: &Progress,
+    unwinder: Result<(), String>,
+) -> std::io::Result<()> {
     let [leaf, middle, root] = canary::addresses();
+    // The reason comes last: it has spaces.
+    let (unwinder, reason) = match &unwinder {
+        Ok(()) => (Unwinder::Plimsoll, ""),
+        Err(reason) => (Unwinder::Libgcc, reason.as_str()),
+    };
+    let unwinder = unwinder.as_str();
     channel.answer(format_args!(
-        "ready\tprof={}\tactive={}\tlg_sample={}\tversion={}\tbt_max={}\tsampled={}\tcanary={leaf},{middle},{root}",
+        "ready\tprof={}\tactive={}\tlg_sample={}\tversion={}\tbt_max={}\tsampled={}\tcanary={leaf},{middle},{root}\tunwinder={unwinder}\treason={reason}",
         jemalloc::config_prof().unwrap_or(false) && jemalloc::opt_prof().unwrap_or(false),
         jemalloc::prof_active().unwrap_or(false),
         jemalloc::lg_sample().unwrap_or(usize::MAX),
@@ -132,10 +184,17 @@ fn serve(channel: &mut Channel, scenario: Scenario, progress: &Progress) -> std:
                 }
             }
             (Command::Dump(path), _) => {
+                unprofiled(unwind::refresh);
                 canary::root();
                 let allocated = jemalloc::stats_allocated().unwrap_or(0);
                 match jemalloc::dump(&path) {
-                    Ok(()) => channel.answer(format_args!("dumped {allocated}"))?,
+                    Ok(()) => {
+                        let ended = unwind::ended_early();
+                        channel.answer(format_args!(
+                            "dumped {allocated} {} {}",
+                            ended.without_information, ended.astray
+                        ))?;
+                    }
                     Err(error) => channel.answer(format_args!("undumped {error}"))?,
                 }
             }
@@ -157,6 +216,9 @@ fn iterate(
 ) -> Result<(), String> {
     let ran = catch_unwind(AssertUnwindSafe(|| {
         while *done < until {
+            if unwind::wants_refresh() {
+                unprofiled(unwind::refresh);
+            }
             workload(*done)?;
             *done += 1;
             progress.set(*done);

@@ -1,0 +1,211 @@
+//! Holds what this unwinder finds against what libgcc's finds, before it is used.
+
+mod library;
+
+use std::ffi::{c_int, c_void};
+use std::hint::black_box;
+
+use super::machine;
+use super::walk;
+
+/// Frames that are compared: more than the deepest stack here has.
+const MOST_FRAMES: usize = 128;
+
+/// Calls between the comparison and the code that asks for it.
+const DEPTHS: [usize; 3] = [1, 8, 40];
+
+/// Compares the two on stacks of several depths, through C, through a library that
+/// is loaded for it, and on a second thread.
+///
+/// # Errors
+///
+/// Where they differ.
+pub(super) fn agrees_with_libgcc() -> Result<(), String> {
+    for depth in DEPTHS {
+        compare("in Rust", |both| deeper(depth, &mut || record(both)))?;
+    }
+    compare("through C", |both| through_c(&mut || record(both)))?;
+    let on_thread = std::thread::Builder::new().spawn(|| {
+        compare("on a second thread", |both| {
+            deeper(3, &mut || through_c(&mut || record(both)));
+        })
+    });
+    match on_thread.map(std::thread::JoinHandle::join) {
+        Ok(Ok(outcome)) => outcome?,
+        Ok(Err(_)) => return Err("the comparison with libgcc's panicked".to_owned()),
+        // The workload will say so.
+        Err(_) => {}
+    }
+    // Where none can be loaded (a static program) there is nothing to compare.
+    match library::load() {
+        Some(library) => {
+            super::refresh();
+            compare("through a library", |both| {
+                library.call(&mut || deeper(2, &mut || record(both)));
+            })
+        }
+        None => Ok(()),
+    }
+}
+
+/// What both found, leaf first.
+struct Both {
+    ours: Found,
+    libgcc: Found,
+}
+
+struct Found {
+    frames: [*mut c_void; MOST_FRAMES],
+    length: usize,
+}
+
+impl Found {
+    const fn nothing() -> Found {
+        Found {
+            frames: [std::ptr::null_mut(); MOST_FRAMES],
+            length: 0,
+        }
+    }
+
+    fn frames(&self) -> &[*mut c_void] {
+        &self.frames[..self.length]
+    }
+}
+
+fn compare(stack: &str, records: impl FnOnce(&mut Both)) -> Result<(), String> {
+    let mut both = Both {
+        ours: Found::nothing(),
+        libgcc: Found::nothing(),
+    };
+    records(&mut both);
+    // libgcc begins in the function that asks, and ours with its caller.
+    let libgcc = both.libgcc.frames().get(1..).unwrap_or_default();
+    let ours = both.ours.frames();
+    if libgcc.is_empty() {
+        return Err(format!("libgcc's found no stack {stack}"));
+    }
+    if ours == libgcc {
+        return Ok(());
+    }
+    let equal = ours.iter().zip(libgcc).take_while(|(a, b)| a == b).count();
+    Err(format!(
+        "it finds another stack than libgcc's {stack}: {} frames and not {}, different from \
+         frame {}",
+        ours.len(),
+        libgcc.len(),
+        equal + 1
+    ))
+}
+
+/// Walks the stack in both ways, from one place.
+#[inline(never)]
+fn record(both: &mut Both) {
+    let captured = machine::capture!();
+    (both.ours.length, _) = walk(&captured, &mut both.ours.frames);
+    // SAFETY: the Itanium C++ ABI, "Base ABI", 1.6: calls the function for every
+    // frame with what it was given, which is `both.libgcc`, alone in use here.
+    unsafe { _Unwind_Backtrace(note, (&raw mut both.libgcc).cast()) };
+}
+
+extern "C" fn note(context: *mut UnwindContext, found: *mut c_void) -> c_int {
+    const GO_ON: c_int = 0;
+    const STOP: c_int = 5;
+    // SAFETY: called by `_Unwind_Backtrace` alone, with a context that lives during
+    // the call and with what `record` gave it.
+    let (address, found) =
+        unsafe { (_Unwind_GetIP(context) as *mut c_void, &mut *found.cast::<Found>()) };
+    if address.is_null() || found.length == MOST_FRAMES {
+        return STOP;
+    }
+    found.frames[found.length] = address;
+    found.length += 1;
+    GO_ON
+}
+
+/// `struct _Unwind_Context`, of which only pointers are known.
+#[repr(C)]
+struct UnwindContext {
+    _nothing: [u8; 0],
+}
+
+// Of the library that Rust unwinds panics with; the standard library links it.
+unsafe extern "C" {
+    fn _Unwind_Backtrace(
+        note: extern "C" fn(*mut UnwindContext, *mut c_void) -> c_int,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn _Unwind_GetIP(context: *mut UnwindContext) -> usize;
+}
+
+/// So many calls more.
+#[inline(never)]
+fn deeper(calls: usize, then: &mut dyn FnMut()) {
+    if calls == 0 {
+        then();
+    } else {
+        deeper(calls - 1, then);
+    }
+    // Not the last thing that it does: it would be a jump.
+    black_box(());
+}
+
+/// Through the C library, which calls back from a search.
+#[inline(never)]
+fn through_c(mut then: &mut dyn FnMut()) {
+    let element = 0_u8;
+    // SAFETY: bsearch(3): one element of one byte; the key is only handed to the
+    // function, which knows what it is.
+    unsafe {
+        libc::bsearch(
+            (&raw mut then).cast(),
+            (&raw const element).cast(),
+            1,
+            1,
+            Some(call_back),
+        );
+    }
+}
+
+unsafe extern "C" fn call_back(key: *const c_void, _: *const c_void) -> c_int {
+    // SAFETY: `through_c` and `Library::call` give a pointer to such a reference,
+    // which nobody else uses meanwhile.
+    let then = unsafe { &mut *key.cast::<&mut dyn FnMut()>().cast_mut() };
+    then();
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One after the other: there is one table, and one cache.
+    #[test]
+    fn both_find_the_same_however_modules_are_found() {
+        super::super::modules::prepare_table();
+        super::super::cache::clear();
+        assert_eq!(agrees_with_libgcc(), Ok(()));
+        super::super::modules::prepare();
+        super::super::cache::clear();
+        assert_eq!(agrees_with_libgcc(), Ok(()));
+    }
+
+    #[test]
+    fn a_library_can_be_loaded_here() {
+        let library = library::load().expect("a shared library");
+        let mut called = 0;
+        library.call(&mut || called += 1);
+        assert_eq!(called, 1);
+    }
+
+    #[test]
+    fn a_difference_is_found() {
+        let without_the_root = |both: &mut Both| {
+            deeper(4, &mut || record(both));
+            both.libgcc.length -= 1;
+        };
+        let problem = compare("in Rust", without_the_root).unwrap_err();
+        assert!(problem.contains("finds another stack"), "{problem}");
+        let nothing = compare("in Rust", |_| ()).unwrap_err();
+        assert_eq!(nothing, "libgcc's found no stack in Rust");
+    }
+}

@@ -1,0 +1,245 @@
+//! A shared library that calls back, made in memory: what a plugin is to the
+//! unwinder, wherever the tests run.
+//!
+//! The smallest ELF file that dlopen(3) takes ("System V Application Binary
+//! Interface", chapters 4 and 5): one function, its symbol, and its unwind
+//! information, as an assembler would write it.
+
+use std::ffi::{c_int, c_void};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+/// A library that is loaded.
+pub(super) struct Library {
+    handle: NonNull<c_void>,
+    function: Function,
+}
+
+/// Calls its first argument with its second, twice the same.
+type Function = unsafe extern "C" fn(CallBack, *const c_void);
+type CallBack = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
+
+impl Library {
+    /// Has the library call.
+    pub(super) fn call(&self, mut then: &mut dyn FnMut()) {
+        // SAFETY: the function that `file` has written, see there: it calls
+        // `call_back` with that pointer, which is what that wants.
+        unsafe { (self.function)(super::call_back, (&raw mut then).cast()) };
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        // SAFETY: what dlopen(3) answered, and closed once.
+        unsafe { libc::dlclose(self.handle.as_ptr()) };
+    }
+}
+
+/// Loads it; none where that cannot be done here.
+pub(super) fn load() -> Option<Library> {
+    // SAFETY: memfd_create(2): a name, and a flag.
+    let descriptor =
+        unsafe { libc::memfd_create(c"plimsoll-unwinder-check".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return None;
+    }
+    // SAFETY: it was just made, and nobody else has it.
+    let mut memory = File::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
+    memory.write_all(&file()).ok()?;
+    let path = format!("/proc/self/fd/{}\0", memory.as_raw_fd());
+    // SAFETY: a name that ends in a zero. The library has nothing that would run
+    // when it is loaded.
+    let handle = unsafe { libc::dlopen(path.as_ptr().cast(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let handle = NonNull::new(handle)?;
+    // SAFETY: a handle that is open, and a name that ends in a zero.
+    let function = unsafe { libc::dlsym(handle.as_ptr(), c"call".as_ptr()) };
+    if function.is_null() {
+        return None;
+    }
+    // SAFETY: the function that `file` has written, of this type.
+    let function: Function = unsafe { std::mem::transmute(function) };
+    Some(Library { handle, function })
+}
+
+/// `call(f, x)`: keeps room on the stack, calls `f(x, x)`, returns.
+#[cfg(target_arch = "x86_64")]
+const CODE: [u8; 20] = [
+    0x48, 0x83, 0xec, 0x18, // sub rsp, 24
+    0x48, 0x89, 0xf8, // mov rax, rdi
+    0x48, 0x89, 0xf7, // mov rdi, rsi
+    0xff, 0xd0, // call rax
+    0x48, 0x83, 0xc4, 0x18, // add rsp, 24
+    0xc3, // ret
+    0xcc, 0xcc, 0xcc,
+];
+#[cfg(target_arch = "aarch64")]
+const CODE: [u8; 24] = [
+    0xfd, 0x7b, 0xbe, 0xa9, // stp x29, x30, [sp, -32]!
+    0xe2, 0x03, 0x00, 0xaa, // mov x2, x0
+    0xe0, 0x03, 0x01, 0xaa, // mov x0, x1
+    0x40, 0x00, 0x3f, 0xd6, // blr x2
+    0xfd, 0x7b, 0xc2, 0xa8, // ldp x29, x30, [sp], 32
+    0xc0, 0x03, 0x5f, 0xd6, // ret
+];
+
+/// The return address's number, and the CFA at the start: a register, an offset,
+/// and that the return address is in the word below it.
+#[cfg(target_arch = "x86_64")]
+const AT_START: (u8, &[u8]) = (16, &[0x0c, 7, 8, 0x80 | 16, 1]);
+#[cfg(target_arch = "aarch64")]
+const AT_START: (u8, &[u8]) = (30, &[0x0c, 31, 0]);
+
+/// What changes after the first instruction, of four bytes in both.
+#[cfg(target_arch = "x86_64")]
+const AFTER_FIRST: &[u8] = &[0x44, 0x0e, 32];
+#[cfg(target_arch = "aarch64")]
+const AFTER_FIRST: &[u8] = &[0x44, 0x0e, 32, 0x80 | 29, 4, 0x80 | 30, 3];
+
+#[cfg(target_arch = "x86_64")]
+const MACHINE: u16 = 62;
+#[cfg(target_arch = "aarch64")]
+const MACHINE: u16 = 183;
+
+/// Where the dynamic section begins: on a page of its own, for it is written to,
+/// whatever the size of a page is.
+const DYNAMIC: u64 = 1 << 16;
+
+/// The bytes of a file, which are also its addresses.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn here(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn align(&mut self, to: usize) -> u64 {
+        self.0.resize(self.0.len().next_multiple_of(to), 0);
+        self.here()
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn halves(&mut self, values: &[u16]) {
+        values.iter().for_each(|value| self.put(&value.to_le_bytes()));
+    }
+
+    fn words(&mut self, values: &[u32]) {
+        values.iter().for_each(|value| self.put(&value.to_le_bytes()));
+    }
+
+    fn longs(&mut self, values: &[u64]) {
+        values.iter().for_each(|value| self.put(&value.to_le_bytes()));
+    }
+
+    /// How far it is from here (or from there) to an address, in four bytes.
+    fn distance(&mut self, from: u64, to: u64) {
+        #[expect(clippy::cast_possible_truncation, reason = "a file of two pages")]
+        let distance = to.wrapping_sub(from) as u32;
+        self.put(&distance.to_le_bytes());
+    }
+
+    fn segment(&mut self, kind: u32, flags: u32, start: u64, length: u64, align: u64) {
+        self.words(&[kind, flags]);
+        self.longs(&[start, start, start, length, length, align]);
+    }
+
+    /// An entry of `.eh_frame`, with its length before it.
+    fn frame_entry(&mut self, body: impl FnOnce(&mut Bytes)) -> u64 {
+        let start = self.align(8);
+        self.words(&[0]);
+        body(self);
+        let end = self.align(8);
+        let length = u32::try_from(end - start - 4).unwrap_or(0);
+        let start = usize::try_from(start).unwrap_or(0);
+        self.0[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        start as u64
+    }
+}
+
+/// The library.
+fn file() -> Vec<u8> {
+    const SEGMENTS: u16 = 5;
+    const HEADERS: usize = 64 + 56 * SEGMENTS as usize;
+    const NAMES: &[u8] = b"\0call\0";
+
+    let mut body = Bytes(vec![0; HEADERS]);
+    let code = body.align(16);
+    body.put(&CODE);
+    // One bucket; symbol 1 in it, and behind that none.
+    let hash = body.align(8);
+    body.words(&[1, 2, 1, 0, 0]);
+    let symbols = body.align(8);
+    body.put(&[0; 24]);
+    body.words(&[1]);
+    // Global, a function; in whichever section but "undefined".
+    body.put(&[0x12, 0]);
+    body.halves(&[1]);
+    body.longs(&[code, CODE.len() as u64]);
+    let names = body.here();
+    body.put(NAMES);
+
+    // Addresses as distances (0x1b: relative to where they stand, 4 bytes, signed);
+    // code in bytes, data in words downwards (0x78: −8).
+    let (return_address, at_start) = AT_START;
+    let common = body.frame_entry(|body| {
+        body.words(&[0]);
+        body.put(&[1, b'z', b'R', 0, 1, 0x78, return_address, 1, 0x1b]);
+        body.put(at_start);
+    });
+    let function = body.frame_entry(|body| {
+        let here = body.here();
+        body.distance(common, here);
+        let here = body.here();
+        body.distance(here, code);
+        body.words(&[u32::try_from(CODE.len()).unwrap_or(0)]);
+        body.put(&[0]);
+        body.put(AFTER_FIRST);
+    });
+    body.words(&[0]);
+    // Version 1; a distance, a count, and a table of distances from its own start.
+    let index = body.align(8);
+    body.put(&[1, 0x1b, 0x03, 0x3b]);
+    let here = body.here();
+    body.distance(here, common);
+    body.words(&[1]);
+    body.distance(index, code);
+    body.distance(index, function);
+    let end = body.here();
+
+    let dynamic: [u64; 12] = [
+        4, hash, // DT_HASH
+        5, names, // DT_STRTAB
+        6, symbols, // DT_SYMTAB
+        10, NAMES.len() as u64, // DT_STRSZ
+        11, 24, // DT_SYMENT
+        0, 0,
+    ];
+    let dynamic_length = size_of_val(&dynamic) as u64;
+
+    let mut headers = Bytes::default();
+    // 64 bits, little-endian, version 1; a shared object.
+    headers.put(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
+    headers.halves(&[3, MACHINE]);
+    headers.words(&[1]);
+    headers.longs(&[0, 64, 0]);
+    headers.words(&[0]);
+    headers.halves(&[64, 56, SEGMENTS, 64, 0, 0]);
+    // Read and execute, read and write; a stack that is not executed.
+    headers.segment(1, 5, 0, end, DYNAMIC);
+    headers.segment(1, 6, DYNAMIC, dynamic_length, DYNAMIC);
+    headers.segment(2, 6, DYNAMIC, dynamic_length, 8);
+    headers.segment(0x6474_e550, 4, index, end - index, 4);
+    headers.segment(0x6474_e551, 6, 0, 0, 16);
+
+    let mut bytes = body.0;
+    bytes[..HEADERS].copy_from_slice(&headers.0);
+    let mut bytes = Bytes(bytes);
+    bytes.align(usize::try_from(DYNAMIC).unwrap_or(0));
+    bytes.longs(&dynamic);
+    bytes.0
+}

@@ -1,0 +1,196 @@
+//! What differs between x86-64 and AArch64: registers, and their DWARF numbers.
+//!
+//! Numbers are those of the System V ABI supplements: x86-64 figure 3.36, and
+//! "DWARF for the Arm 64-bit Architecture" section 4.1.
+
+/// Where a function is, as far as its caller can mostly be found from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// The return address into it; of the first frame, the instruction itself.
+    pub(super) pc: u64,
+    pub(super) stack_pointer: u64,
+    pub(super) frame_pointer: u64,
+    /// Whether `pc` is the instruction to be executed next and not one behind a
+    /// call: in the first frame, and in what a signal interrupted.
+    pub(super) is_exact: bool,
+    /// The link register, where it is known: in the first frame.
+    link: u64,
+}
+
+impl Frame {
+    /// A frame that was left by a call.
+    #[inline]
+    pub(super) fn caller(pc: u64, stack_pointer: u64, frame_pointer: u64) -> Frame {
+        Frame {
+            pc,
+            stack_pointer,
+            frame_pointer,
+            is_exact: false,
+            link: 0,
+        }
+    }
+
+    /// The address to look the code up by: behind a call there may be another
+    /// function already.
+    #[inline]
+    pub(super) fn lookup(&self) -> u64 {
+        self.pc.wrapping_sub(u64::from(!self.is_exact))
+    }
+}
+
+/// The link register of a frame that has not saved it.
+pub(super) fn link_register(frame: &Frame) -> Option<u64> {
+    (frame.link != 0).then_some(frame.link)
+}
+
+#[cfg(target_arch = "x86_64")]
+mod this {
+    use super::Frame;
+
+    pub(crate) const STACK_POINTER: u16 = 7;
+    pub(crate) const FRAME_POINTER: u16 = 6;
+    /// Whether a return address that nothing is said of is in a register.
+    pub(crate) const HAS_LINK_REGISTER: bool = false;
+    /// DWARF numbers in use, the return address among them.
+    pub(crate) const REGISTERS: usize = 17;
+    /// What a call preserves beside the two pointers: rbx, r12 to r15.
+    pub(crate) const PRESERVED: [u16; 5] = [3, 12, 13, 14, 15];
+
+    /// The registers at one point of a function.
+    #[derive(Clone, Copy, Debug, Default)]
+    #[repr(C)]
+    pub(crate) struct Captured {
+        pub(crate) pc: u64,
+        pub(crate) stack_pointer: u64,
+        pub(crate) frame_pointer: u64,
+        pub(crate) preserved: [u64; PRESERVED.len()],
+    }
+
+    impl Captured {
+        pub(crate) fn frame(&self) -> Frame {
+            Frame {
+                pc: self.pc,
+                stack_pointer: self.stack_pointer,
+                frame_pointer: self.frame_pointer,
+                is_exact: true,
+                link: 0,
+            }
+        }
+    }
+
+    /// Captures the registers of the function that it stands in.
+    macro_rules! capture {
+        () => {{
+            let mut captured = $crate::subject::unwind::machine::Captured::default();
+            // SAFETY: seven stores into a structure of eight words that lives
+            // across the block; one register is an output, nothing else changes.
+            unsafe {
+                std::arch::asm!(
+                    "lea {scratch}, [rip]",
+                    "mov [{to}], {scratch}",
+                    "mov [{to} + 8], rsp",
+                    "mov [{to} + 16], rbp",
+                    "mov [{to} + 24], rbx",
+                    "mov [{to} + 32], r12",
+                    "mov [{to} + 40], r13",
+                    "mov [{to} + 48], r14",
+                    "mov [{to} + 56], r15",
+                    to = in(reg) &raw mut captured,
+                    scratch = out(reg) _,
+                    options(nostack, preserves_flags),
+                );
+            }
+            captured
+        }};
+    }
+    pub(crate) use capture;
+
+    pub(crate) fn without_signature(address: u64) -> u64 {
+        address
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod this {
+    use super::Frame;
+
+    pub(crate) const STACK_POINTER: u16 = 31;
+    pub(crate) const FRAME_POINTER: u16 = 29;
+    pub(crate) const HAS_LINK_REGISTER: bool = true;
+    pub(crate) const REGISTERS: usize = 32;
+    /// x19 to x28.
+    pub(crate) const PRESERVED: [u16; 10] = [19, 20, 21, 22, 23, 24, 25, 26, 27, 28];
+
+    #[derive(Clone, Copy, Debug, Default)]
+    #[repr(C)]
+    pub(crate) struct Captured {
+        pub(crate) pc: u64,
+        pub(crate) stack_pointer: u64,
+        pub(crate) frame_pointer: u64,
+        pub(crate) link: u64,
+        pub(crate) preserved: [u64; PRESERVED.len()],
+    }
+
+    impl Captured {
+        pub(crate) fn frame(&self) -> Frame {
+            Frame {
+                pc: self.pc,
+                stack_pointer: self.stack_pointer,
+                frame_pointer: self.frame_pointer,
+                is_exact: true,
+                link: self.link,
+            }
+        }
+    }
+
+    macro_rules! capture {
+        () => {{
+            let mut captured = $crate::subject::unwind::machine::Captured::default();
+            // SAFETY: stores into a structure of fourteen words that lives across
+            // the block; one register is an output, nothing else changes.
+            unsafe {
+                std::arch::asm!(
+                    "adr {scratch}, .",
+                    "str {scratch}, [{to}]",
+                    "mov {scratch}, sp",
+                    "str {scratch}, [{to}, 8]",
+                    "stp x29, x30, [{to}, 16]",
+                    "stp x19, x20, [{to}, 32]",
+                    "stp x21, x22, [{to}, 48]",
+                    "stp x23, x24, [{to}, 64]",
+                    "stp x25, x26, [{to}, 80]",
+                    "stp x27, x28, [{to}, 96]",
+                    to = in(reg) &raw mut captured,
+                    scratch = out(reg) _,
+                    options(nostack, preserves_flags),
+                );
+            }
+            captured
+        }};
+    }
+    pub(crate) use capture;
+
+    /// A return address without its pointer authentication code, which signs it
+    /// in the bits that addresses do not use.
+    pub(crate) fn without_signature(address: u64) -> u64 {
+        let stripped: u64;
+        // SAFETY: XPACLRI changes x30 alone; where there is no such thing it is a
+        // hint that does nothing.
+        unsafe {
+            std::arch::asm!(
+                "mov {saved}, x30",
+                "mov x30, {address}",
+                "hint #7",
+                "mov {stripped}, x30",
+                "mov x30, {saved}",
+                address = in(reg) address,
+                saved = out(reg) _,
+                stripped = out(reg) stripped,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        stripped
+    }
+}
+
+pub(super) use this::*;

@@ -1,0 +1,165 @@
+//! Walks the stack for the profiler, in place of libgcc.
+//!
+//! Where every allocation is sampled, the walk is most of what profiling costs.
+//! jemalloc lets a program bring its own (`experimental.hooks.prof_backtrace`).
+//! This one goes by the same unwind information as libgcc, and remembers what that
+//! says of an address: after a while a frame costs two loads and a comparison.
+//!
+//! ```text
+//! hook ─► walk ─► cache::get ──────────────────► Rule::apply ─► caller …
+//!                   └ not there: involved::rule      └ Involved: Registers::step
+//!                       (modules::find, gimli)           (all registers, gimli)
+//! ```
+//!
+//! In the hook nothing allocates, nothing locks, and no thread-local is touched.
+//! Code without unwind information ends the walk, as it ends libgcc's: a frame
+//! pointer is not trusted to be one.
+
+mod cache;
+mod check;
+mod involved;
+mod machine;
+mod memory;
+mod modules;
+mod rule;
+
+use std::ffi::{c_uint, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use self::involved::Registers;
+use self::machine::Captured;
+use self::rule::Step;
+use crate::jemalloc;
+
+/// Why a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// At a thread's first function.
+    Root,
+    /// There was no room for more.
+    Full,
+    /// At code of which nothing is known.
+    NoInformation,
+    /// Where its unwind information led nowhere.
+    Astray,
+}
+
+static WITHOUT_INFORMATION: AtomicU64 = AtomicU64::new(0);
+static ASTRAY: AtomicU64 = AtomicU64::new(0);
+
+/// Walks that ended before the root, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EndedEarly {
+    /// At code of which nothing is known.
+    pub(crate) without_information: u64,
+    /// Where unwind information led nowhere.
+    pub(crate) astray: u64,
+}
+
+/// How many walks ended early.
+pub(super) fn ended_early() -> EndedEarly {
+    EndedEarly {
+        without_information: WITHOUT_INFORMATION.load(Ordering::Relaxed),
+        astray: ASTRAY.load(Ordering::Relaxed),
+    }
+}
+
+/// Puts this unwinder in the place of libgcc's, if it finds what that finds.
+///
+/// # Errors
+///
+/// Why jemalloc keeps its own.
+pub(super) fn install() -> Result<(), String> {
+    modules::prepare();
+    check::agrees_with_libgcc()?;
+    jemalloc::set_prof_backtrace_hook(hook)
+        .map_err(|error| format!("this jemalloc takes no other: {error}"))
+}
+
+/// Takes notice of libraries that were loaded or unloaded. To be called between
+/// iterations, and never from the hook.
+pub(super) fn refresh() {
+    if modules::refresh(false) {
+        cache::clear();
+    }
+}
+
+/// Whether it is worth while to [`refresh`] before the next rung.
+#[inline]
+pub(super) fn wants_refresh() -> bool {
+    modules::has_missed()
+}
+
+/// What jemalloc calls for every sampled allocation (`prof_backtrace_hook_t`):
+/// fills `frames` with at most `capacity` return addresses, leaf first.
+#[inline(never)]
+unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, capacity: c_uint) {
+    let captured = machine::capture!();
+    // SAFETY: prof_hook.h and its only caller, `prof_backtrace` in prof_sys.c: an
+    // array of `capacity` pointers of which nobody else knows yet.
+    let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
+    let (walked, end) = walk(&captured, frames);
+    match end {
+        End::Root | End::Full => {}
+        End::NoInformation => _ = WITHOUT_INFORMATION.fetch_add(1, Ordering::Relaxed),
+        End::Astray => _ = ASTRAY.fetch_add(1, Ordering::Relaxed),
+    }
+    // SAFETY: as above; the length is an output.
+    #[expect(clippy::cast_possible_truncation, reason = "at most `capacity`")]
+    unsafe {
+        *length = walked as c_uint;
+    }
+}
+
+/// Writes the return addresses of the callers of the function where the registers
+/// were captured, leaf first.
+fn walk(captured: &Captured, frames: &mut [*mut c_void]) -> (usize, End) {
+    let mut frame = captured.frame();
+    let mut walked = 0;
+    loop {
+        let address = frame.lookup();
+        let rule = cache::get(address).unwrap_or_else(|| {
+            let rule = involved::rule(address);
+            cache::put(address, rule);
+            rule
+        });
+        let mut step = rule.apply(&frame);
+        if step == Step::Involved {
+            step = Registers::of(&frame).step();
+        }
+        frame = match step {
+            Step::Caller(caller) => caller,
+            Step::Root => return (walked, End::Root),
+            Step::NoInformation => return (walked, End::NoInformation),
+            Step::Astray => return (walked, End::Astray),
+            Step::Involved => return walk_with_all_registers(captured, frames),
+        };
+        let Some(place) = frames.get_mut(walked) else {
+            return (walked, End::Full);
+        };
+        *place = frame.pc as *mut c_void;
+        walked += 1;
+    }
+}
+
+/// The same with every register that a call preserves, for frames that are found
+/// through one of those: from the start, since nobody kept them on the way.
+#[cold]
+#[inline(never)]
+fn walk_with_all_registers(captured: &Captured, frames: &mut [*mut c_void]) -> (usize, End) {
+    let mut registers = Registers::captured(captured);
+    let mut walked = 0;
+    loop {
+        match registers.step() {
+            Step::Caller(_) => {}
+            Step::Root => return (walked, End::Root),
+            Step::NoInformation => return (walked, End::NoInformation),
+            Step::Astray | Step::Involved => return (walked, End::Astray),
+        }
+        let Some(place) = frames.get_mut(walked) else {
+            return (walked, End::Full);
+        };
+        *place = registers.frame().pc as *mut c_void;
+        walked += 1;
+    }
+}

@@ -1,0 +1,167 @@
+//! How to get from one frame to its caller, in one word.
+
+use super::machine::{self, Frame};
+use super::memory;
+
+/// What the unwind information says of one code address, packed so that two words
+/// of a table hold it and its address.
+///
+/// ```text
+/// bits 0–3    kind
+/// bits 4–23   canonical frame address (CFA): base + 8 · this
+/// bits 24–43  the frame pointer was saved at CFA − 8 · this; 0: it is unchanged
+/// bits 44–63  the return address was saved at CFA − 8 · this; 0: in the link register
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rule(pub(super) u64);
+
+/// Bits of an offset.
+const FIELD: u32 = 20;
+const FIELD_MASK: u64 = (1 << FIELD) - 1;
+
+const FROM_STACK_POINTER: u64 = 1;
+const FROM_FRAME_POINTER: u64 = 2;
+const OUTERMOST: u64 = 3;
+const UNKNOWN: u64 = 4;
+const INVOLVED: u64 = 5;
+
+/// What comes of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The caller.
+    Caller(Frame),
+    /// There is no caller: a thread's first function.
+    Root,
+    /// Nothing is known of this code.
+    NoInformation,
+    /// What is known leads nowhere: memory that cannot be read, or no progress.
+    Astray,
+    /// The rule takes more than a word; see [`super::involved`].
+    Involved,
+}
+
+impl Rule {
+    /// The thread's first function: it has no caller.
+    pub(super) const OUTERMOST: Rule = Rule(OUTERMOST);
+    /// Code without unwind information.
+    pub(super) const UNKNOWN: Rule = Rule(UNKNOWN);
+    /// One that takes more than a word.
+    pub(super) const INVOLVED: Rule = Rule(INVOLVED);
+
+    /// From offsets in bytes; none where they do not fit, or are no multiples of 8.
+    pub(super) fn simple(
+        from_frame_pointer: bool,
+        cfa: i64,
+        saved_frame_pointer: Option<i64>,
+        saved_return_address: Option<i64>,
+    ) -> Option<Rule> {
+        let words = |bytes: i64| {
+            let words = u64::try_from(bytes).ok()?;
+            (words.is_multiple_of(8) && words / 8 <= FIELD_MASK).then_some(words / 8)
+        };
+        let saved = |offset: Option<i64>| match offset {
+            None => Some(0),
+            Some(offset) => words(offset.checked_neg()?).filter(|words| *words > 0),
+        };
+        let kind = if from_frame_pointer {
+            FROM_FRAME_POINTER
+        } else {
+            FROM_STACK_POINTER
+        };
+        Some(Rule(
+            kind | words(cfa)? << 4
+                | saved(saved_frame_pointer)? << (4 + FIELD)
+                | saved(saved_return_address)? << (4 + 2 * FIELD),
+        ))
+    }
+
+    fn field(self, index: u32) -> u64 {
+        ((self.0 >> (4 + index * FIELD)) & FIELD_MASK) * 8
+    }
+
+    /// Takes the step.
+    #[inline]
+    pub(super) fn apply(self, frame: &Frame) -> Step {
+        let base = match self.0 & 0xF {
+            FROM_STACK_POINTER => frame.stack_pointer,
+            FROM_FRAME_POINTER => frame.frame_pointer,
+            OUTERMOST => return Step::Root,
+            INVOLVED => return Step::Involved,
+            _ => return Step::NoInformation,
+        };
+        let cfa = base.wrapping_add(self.field(0));
+        // Stacks grow downwards. Only a leaf that keeps its return address in a
+        // register may have a frame of no bytes.
+        let in_register = self.field(2) == 0;
+        if cfa < frame.stack_pointer || cfa == frame.stack_pointer && !in_register {
+            return Step::Astray;
+        }
+        let saved = |field: u32| memory::read(cfa.wrapping_sub(self.field(field)), frame);
+        let Some(frame_pointer) = (match self.field(1) {
+            0 => Some(frame.frame_pointer),
+            _ => saved(1),
+        }) else {
+            return Step::Astray;
+        };
+        let Some(return_address) = (match self.field(2) {
+            0 => machine::link_register(frame),
+            _ => saved(2),
+        }) else {
+            return Step::Astray;
+        };
+        let return_address = machine::without_signature(return_address);
+        if return_address == 0 {
+            return Step::Root;
+        }
+        Step::Caller(Frame::caller(return_address, cfa, frame_pointer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_into_a_word_is_refused() {
+        assert!(Rule::simple(false, 16, None, Some(-8)).is_some());
+        assert!(Rule::simple(true, 16, Some(-16), Some(-8)).is_some());
+        assert!(Rule::simple(false, 8 << 20, None, Some(-8)).is_none());
+        assert!(Rule::simple(false, 12, None, Some(-8)).is_none());
+        assert!(Rule::simple(false, -16, None, Some(-8)).is_none());
+        assert!(Rule::simple(false, 16, Some(8), Some(-8)).is_none());
+        assert!(Rule::simple(false, 16, Some(0), Some(-8)).is_none());
+        assert!(Rule::simple(false, 16, Some(i64::MIN), Some(-8)).is_none());
+    }
+
+    #[test]
+    fn a_step_reads_what_the_rule_says() {
+        let stack: [u64; 4] = [1, 0x7777, 0x1234_5678, 4];
+        let start = stack.as_ptr() as u64;
+        let frame = Frame::caller(0x1000, start, 0x9999);
+        let rule = Rule::simple(false, 24, Some(-16), Some(-8)).unwrap();
+        let caller = Frame::caller(0x1234_5678, start + 24, 0x7777);
+        assert_eq!(rule.apply(&frame), Step::Caller(caller));
+        let unsaved = Rule::simple(false, 24, None, Some(-8)).unwrap();
+        let caller = Frame::caller(0x1234_5678, start + 24, 0x9999);
+        assert_eq!(unsaved.apply(&frame), Step::Caller(caller));
+    }
+
+    #[test]
+    fn a_frame_pointer_that_is_none_leads_astray_and_nowhere_else() {
+        let stack = [0_u64; 4];
+        let start = stack.as_ptr() as u64;
+        let rule = Rule::simple(true, 16, Some(-16), Some(-8)).unwrap();
+        for garbage in [0, 5, 8, start - 64, 1 << 46, u64::MAX, u64::MAX - 15] {
+            let frame = Frame::caller(0x1000, start, garbage);
+            assert_eq!(rule.apply(&frame), Step::Astray, "{garbage:#x}");
+        }
+    }
+
+    #[test]
+    fn ends() {
+        let frame = Frame::caller(0x1000, 0x2000, 0);
+        assert_eq!(Rule::OUTERMOST.apply(&frame), Step::Root);
+        assert_eq!(Rule::UNKNOWN.apply(&frame), Step::NoInformation);
+        assert_eq!(Rule::INVOLVED.apply(&frame), Step::Involved);
+    }
+}
