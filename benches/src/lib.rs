@@ -10,6 +10,8 @@
 //! What is made has the proportions of a dump of a real server: stacks of 12 to
 //! 40 frames that share their roots, over a few thousand distinct addresses.
 
+pub mod workload;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

@@ -7,7 +7,9 @@ use std::time::Instant;
 use super::arguments::Arguments;
 use super::settings::Effective;
 use super::{FAILED, complain, say};
+use crate::jemalloc;
 use crate::scenario::Scenario;
+use crate::subject::{Unwinder, unwind};
 
 /// Runs the one scenario that was chosen until its budget or its iterations are
 /// spent, and measures nothing.
@@ -40,6 +42,15 @@ pub(crate) fn run(
         "{}: in this process, nothing is measured",
         scenario.name
     ));
+    // Somebody who has the profiler on, through `MALLOC_CONF`, wants it as it is in a
+    // measurement.
+    if jemalloc::opt_prof().unwrap_or(false)
+        && settings.unwinder == Unwinder::Plimsoll
+        && let Err(problem) = unwind::install()
+    {
+        complain(&format!("{}: libgcc walks the stacks: {problem}", scenario.name));
+    }
+    unwind::end_stacks_here!();
     let mut workload = (scenario.setup)();
     let started = Instant::now();
     let mut done = 0;

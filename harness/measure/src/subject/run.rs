@@ -163,6 +163,10 @@ fn serve(
         match (command, &mut workload) {
             (Command::SetUp, _) => {
                 let Some(setup) = setup.take() else { break };
+                let setup = || {
+                    unwind::end_stacks_here!();
+                    setup()
+                };
                 match catch_unwind(AssertUnwindSafe(setup)) {
                     Ok(made) => {
                         workload = Some(made);
@@ -215,6 +219,7 @@ fn iterate(
     progress: &Progress,
 ) -> Result<(), String> {
     let ran = catch_unwind(AssertUnwindSafe(|| {
+        unwind::end_stacks_here!();
         while *done < until {
             if unwind::wants_refresh() {
                 unprofiled(unwind::refresh);

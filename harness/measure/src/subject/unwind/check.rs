@@ -178,9 +178,12 @@ unsafe extern "C" fn call_back(key: *const c_void, _: *const c_void) -> c_int {
 mod tests {
     use super::*;
 
-    /// One after the other: there is one table, and one cache.
+    /// There is one table of modules.
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
     #[test]
     fn both_find_the_same_however_modules_are_found() {
+        let _alone = ALONE.lock();
         super::super::modules::prepare_table();
         super::super::cache::clear();
         assert_eq!(agrees_with_libgcc(), Ok(()));
@@ -197,8 +200,50 @@ mod tests {
         assert_eq!(called, 1);
     }
 
+    /// Through functions with and without much on their stacks, in an order that
+    /// leaves now little and now much of a stack as it was in the walk before.
+    #[test]
+    fn both_find_the_same_from_walk_to_walk() {
+        fn wander(random: &mut u64, depth: usize, walks: &mut usize) {
+            *random ^= *random << 13;
+            *random ^= *random >> 7;
+            *random ^= *random << 17;
+            let (choice, more) = (*random % 5, *random >> 8 & 3);
+            if depth == 0 || choice == 0 {
+                *walks += 1;
+                let outcome = compare("in a test", record);
+                assert_eq!(outcome, Ok(()), "walk {walks}");
+                return;
+            }
+            for _ in 0..=more {
+                match choice {
+                    1 => wide(random, depth - 1, walks),
+                    2 => through_c(&mut || wander(random, depth - 1, walks)),
+                    3 => deeper(depth, &mut || wander(random, depth - 1, walks)),
+                    _ => wander(random, depth - 1, walks),
+                }
+            }
+        }
+
+        #[inline(never)]
+        fn wide(random: &mut u64, depth: usize, walks: &mut usize) {
+            let room = black_box([depth; 600]);
+            wander(random, depth, walks);
+            black_box(room);
+        }
+
+        let _alone = ALONE.lock();
+        super::super::modules::prepare();
+        let (mut random, mut walks) = (0x9E37_79B9, 0);
+        while walks < 5_000 {
+            wander(&mut random, 6, &mut walks);
+        }
+    }
+
     #[test]
     fn a_difference_is_found() {
+        let _alone = ALONE.lock();
+        super::super::modules::prepare();
         let without_the_root = |both: &mut Both| {
             deeper(4, &mut || record(both));
             both.libgcc.length -= 1;

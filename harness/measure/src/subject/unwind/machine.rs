@@ -13,8 +13,12 @@ pub(super) struct Frame {
     /// Whether `pc` is the instruction to be executed next and not one behind a
     /// call: in the first frame, and in what a signal interrupted.
     pub(super) is_exact: bool,
+    /// Where `pc` was read, if it may be read there again; else zero.
+    pub(super) pc_at: u64,
+    /// Where the frame pointer was read; zero where its callee had left it alone.
+    pub(super) frame_pointer_at: u64,
     /// The link register, where it is known: in the first frame.
-    link: u64,
+    pub(super) link: u64,
 }
 
 impl Frame {
@@ -26,6 +30,8 @@ impl Frame {
             stack_pointer,
             frame_pointer,
             is_exact: false,
+            pc_at: 0,
+            frame_pointer_at: 0,
             link: 0,
         }
     }
@@ -69,11 +75,8 @@ mod this {
     impl Captured {
         pub(crate) fn frame(&self) -> Frame {
             Frame {
-                pc: self.pc,
-                stack_pointer: self.stack_pointer,
-                frame_pointer: self.frame_pointer,
                 is_exact: true,
-                link: 0,
+                ..Frame::caller(self.pc, self.stack_pointer, self.frame_pointer)
             }
         }
     }
@@ -134,11 +137,9 @@ mod this {
     impl Captured {
         pub(crate) fn frame(&self) -> Frame {
             Frame {
-                pc: self.pc,
-                stack_pointer: self.stack_pointer,
-                frame_pointer: self.frame_pointer,
                 is_exact: true,
                 link: self.link,
+                ..Frame::caller(self.pc, self.stack_pointer, self.frame_pointer)
             }
         }
     }
@@ -193,4 +194,4 @@ mod this {
     }
 }
 
-pub(super) use this::*;
+pub(crate) use this::*;

@@ -9,12 +9,16 @@ use super::machine::Frame;
 /// that lead there are rare (a large array, another stack), and wrong ones too.
 const NEAR: u64 = 64 << 10;
 
+/// Whether an address is in the frame, or not far above it.
+#[inline]
+pub(super) fn is_near(address: u64, frame: &Frame) -> bool {
+    address.wrapping_sub(frame.stack_pointer) < NEAR
+}
+
 /// A word of the frame's memory; none where it cannot be read.
 #[inline]
 pub(super) fn read(address: u64, frame: &Frame) -> Option<u64> {
-    if !address.is_multiple_of(8)
-        || address.wrapping_sub(frame.stack_pointer) >= NEAR && !is_readable(address)
-    {
+    if !address.is_multiple_of(8) || !is_near(address, frame) && !is_readable(address) {
         return None;
     }
     // SAFETY: the address is aligned, and is in memory that can be read: either the
@@ -22,6 +26,17 @@ pub(super) fn read(address: u64, frame: &Frame) -> Option<u64> {
     // where the caller's frame is. Any bits are a number. The read is volatile: other
     // functions' frames are no objects that the compiler may reason about.
     Some(unsafe { (address as *const u64).read_volatile() })
+}
+
+/// The word at an address that [`read`] has just read, or would.
+///
+/// # Safety
+///
+/// For one that it would not there may be no memory.
+#[inline]
+pub(super) unsafe fn read_again(address: u64) -> u64 {
+    // SAFETY: the caller's promise; for the rest see `read`.
+    unsafe { (address as *const u64).read_volatile() }
 }
 
 /// Asks the kernel. It copies the set of signals before it finds that there is

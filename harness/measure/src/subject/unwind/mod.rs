@@ -7,20 +7,24 @@
 //!
 //! ```text
 //! hook ─► walk ─► cache::get ──────────────────► Rule::apply ─► caller …
-//!                   └ not there: involved::rule      └ Involved: Registers::step
-//!                       (modules::find, gimli)           (all registers, gimli)
+//!                   └ not there: involved::rule      │             └ as in this thread's
+//!                       (modules::find, gimli)       │                last walk: recent
+//!                                                    └ Involved: Registers::step
+//!                                                        (all registers, gimli)
 //! ```
 //!
-//! In the hook nothing allocates, nothing locks, and no thread-local is touched.
+//! In the hook nothing allocates, nothing locks, and no thread-local is touched that
+//! would be made when it is first used.
 //! Code without unwind information ends the walk, as it ends libgcc's: a frame
 //! pointer is not trusted to be one.
 
 mod cache;
 mod check;
 mod involved;
-mod machine;
+pub(crate) mod machine;
 mod memory;
 mod modules;
+mod recent;
 mod rule;
 
 use std::ffi::{c_uint, c_void};
@@ -28,6 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::involved::Registers;
 use self::machine::Captured;
+use self::recent::Walk;
 use self::rule::Step;
 use crate::jemalloc;
 
@@ -69,7 +74,7 @@ pub(super) fn ended_early() -> EndedEarly {
 /// # Errors
 ///
 /// Why jemalloc keeps its own.
-pub(super) fn install() -> Result<(), String> {
+pub(crate) fn install() -> Result<(), String> {
     modules::prepare();
     check::agrees_with_libgcc()?;
     jemalloc::set_prof_backtrace_hook(hook)
@@ -81,6 +86,7 @@ pub(super) fn install() -> Result<(), String> {
 pub(super) fn refresh() {
     if modules::refresh(false) {
         cache::clear();
+        recent::forget();
     }
 }
 
@@ -88,6 +94,28 @@ pub(super) fn refresh() {
 #[inline]
 pub(super) fn wants_refresh() -> bool {
     modules::has_missed()
+}
+
+/// Where the harness's frames begin on the stack of the thread that iterates.
+static HARNESS: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// More than the frames of `main` and of what it calls take, up to the workload.
+const HARNESS_EXTENT: u64 = 1 << 20;
+
+/// Lets stacks end at the function that this stands in: what called it is the
+/// harness, the same for every allocation, and dear to compare.
+macro_rules! end_stacks_here {
+    () => {
+        $crate::subject::unwind::end_stacks_at(
+            $crate::subject::unwind::machine::capture!().stack_pointer,
+        )
+    };
+}
+pub(crate) use end_stacks_here;
+
+/// See [`end_stacks_here`].
+pub(crate) fn end_stacks_at(stack_pointer: u64) {
+    HARNESS.store(stack_pointer.saturating_add(1), Ordering::Relaxed);
 }
 
 /// What jemalloc calls for every sampled allocation (`prof_backtrace_hook_t`):
@@ -114,8 +142,20 @@ unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, capacit
 /// Writes the return addresses of the callers of the function where the registers
 /// were captured, leaf first.
 fn walk(captured: &Captured, frames: &mut [*mut c_void]) -> (usize, End) {
+    match Walk::with(|recent| walk_beside(Some(recent), captured, frames)) {
+        Some(walked) => walked,
+        None => walk_beside(None, captured, frames),
+    }
+}
+
+fn walk_beside(
+    mut recent: Option<&mut Walk<'_>>,
+    captured: &Captured,
+    frames: &mut [*mut c_void],
+) -> (usize, End) {
     let mut frame = captured.frame();
     let mut walked = 0;
+    let harness = HARNESS.load(Ordering::Relaxed);
     loop {
         let address = frame.lookup();
         let rule = cache::get(address).unwrap_or_else(|| {
@@ -132,13 +172,27 @@ fn walk(captured: &Captured, frames: &mut [*mut c_void]) -> (usize, End) {
             Step::Root => return (walked, End::Root),
             Step::NoInformation => return (walked, End::NoInformation),
             Step::Astray => return (walked, End::Astray),
-            Step::Involved => return walk_with_all_registers(captured, frames),
+            Step::Involved => {
+                if let Some(recent) = recent {
+                    recent.discard();
+                }
+                return walk_with_all_registers(captured, frames);
+            }
         };
+        if frame.stack_pointer.wrapping_sub(harness) < HARNESS_EXTENT {
+            return (walked, End::Root);
+        }
         let Some(place) = frames.get_mut(walked) else {
             return (walked, End::Full);
         };
         *place = frame.pc as *mut c_void;
         walked += 1;
+        if let Some(recent) = &mut recent
+            && let Some((more, outermost)) = recent.note(&frame, &mut frames[walked..])
+        {
+            walked += more;
+            frame = outermost;
+        }
     }
 }
 
@@ -149,12 +203,16 @@ fn walk(captured: &Captured, frames: &mut [*mut c_void]) -> (usize, End) {
 fn walk_with_all_registers(captured: &Captured, frames: &mut [*mut c_void]) -> (usize, End) {
     let mut registers = Registers::captured(captured);
     let mut walked = 0;
+    let harness = HARNESS.load(Ordering::Relaxed);
     loop {
         match registers.step() {
             Step::Caller(_) => {}
             Step::Root => return (walked, End::Root),
             Step::NoInformation => return (walked, End::NoInformation),
             Step::Astray | Step::Involved => return (walked, End::Astray),
+        }
+        if registers.frame().stack_pointer.wrapping_sub(harness) < HARNESS_EXTENT {
+            return (walked, End::Root);
         }
         let Some(place) = frames.get_mut(walked) else {
             return (walked, End::Full);

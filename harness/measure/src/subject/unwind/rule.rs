@@ -96,24 +96,30 @@ impl Rule {
         if cfa < frame.stack_pointer || cfa == frame.stack_pointer && !in_register {
             return Step::Astray;
         }
-        let saved = |field: u32| memory::read(cfa.wrapping_sub(self.field(field)), frame);
-        let Some(frame_pointer) = (match self.field(1) {
-            0 => Some(frame.frame_pointer),
-            _ => saved(1),
-        }) else {
-            return Step::Astray;
+        let address = |field: u32| cfa.wrapping_sub(self.field(field));
+        let (frame_pointer, frame_pointer_at) = match self.field(1) {
+            0 => (Some(frame.frame_pointer), 0),
+            _ => (memory::read(address(1), frame), address(1)),
         };
-        let Some(return_address) = (match self.field(2) {
-            0 => machine::link_register(frame),
-            _ => saved(2),
-        }) else {
+        let (return_address, pc_at) = if in_register {
+            (machine::link_register(frame), 0)
+        } else {
+            (memory::read(address(2), frame), address(2))
+        };
+        let (Some(frame_pointer), Some(return_address)) = (frame_pointer, return_address) else {
             return Step::Astray;
         };
         let return_address = machine::without_signature(return_address);
         if return_address == 0 {
             return Step::Root;
         }
-        Step::Caller(Frame::caller(return_address, cfa, frame_pointer))
+        let can_be_read_again = memory::is_near(pc_at, frame)
+            && (frame_pointer_at == 0 || memory::is_near(frame_pointer_at, frame));
+        Step::Caller(Frame {
+            pc_at: if can_be_read_again { pc_at } else { 0 },
+            frame_pointer_at,
+            ..Frame::caller(return_address, cfa, frame_pointer)
+        })
     }
 }
 
@@ -139,10 +145,17 @@ mod tests {
         let start = stack.as_ptr() as u64;
         let frame = Frame::caller(0x1000, start, 0x9999);
         let rule = Rule::simple(false, 24, Some(-16), Some(-8)).unwrap();
-        let caller = Frame::caller(0x1234_5678, start + 24, 0x7777);
+        let caller = Frame {
+            pc_at: start + 16,
+            frame_pointer_at: start + 8,
+            ..Frame::caller(0x1234_5678, start + 24, 0x7777)
+        };
         assert_eq!(rule.apply(&frame), Step::Caller(caller));
         let unsaved = Rule::simple(false, 24, None, Some(-8)).unwrap();
-        let caller = Frame::caller(0x1234_5678, start + 24, 0x9999);
+        let caller = Frame {
+            pc_at: start + 16,
+            ..Frame::caller(0x1234_5678, start + 24, 0x9999)
+        };
         assert_eq!(unsaved.apply(&frame), Step::Caller(caller));
     }
 
