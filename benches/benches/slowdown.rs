@@ -1,1 +1,204 @@
-fn main() {}
+//! How much slower a workload is when it is measured: in CPU time, as the median of
+//! pairs that are run by turns, since machines are shared.
+//!
+//! ```text
+//! cargo bench -p plimsoll-benches --bench slowdown             11 pairs of a second
+//! cargo bench -p plimsoll-benches --bench slowdown -- --pairs 21 --seconds 2
+//! ```
+//!
+//! Every pair is a run with profiling inactive and one that is measured, each of at
+//! least that many CPU seconds; the table has the median of the pairs' factors, with
+//! the quartiles. `benches/src/workload.rs` says what is run.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a table for people"
+)]
+
+use std::process::{Command, ExitCode, Stdio};
+
+/// What is measured: the table's name for it, the program, and for jemalloc the
+/// profiler's options and the unwinder.
+#[derive(Clone, Copy)]
+struct Mode {
+    name: &'static str,
+    run: Run,
+}
+
+#[derive(Clone, Copy)]
+enum Run {
+    Jemalloc {
+        options: &'static str,
+        unwinder: &'static str,
+    },
+    Dhat,
+}
+
+const INACTIVE: Mode = Mode {
+    name: "profiling inactive",
+    run: Run::Jemalloc {
+        options: "prof:true,prof_active:false",
+        unwinder: "plimsoll",
+    },
+};
+
+const MODES: [Mode; 6] = [
+    jemalloc("exact", "lg_prof_sample:0", "plimsoll"),
+    jemalloc("exact, libgcc's unwinder", "lg_prof_sample:0", "libgcc"),
+    jemalloc("512 B sampled", "lg_prof_sample:9", "plimsoll"),
+    jemalloc("4 KiB sampled", "lg_prof_sample:12", "plimsoll"),
+    jemalloc("64 KiB sampled", "lg_prof_sample:16", "plimsoll"),
+    Mode {
+        name: "dhat-rs",
+        run: Run::Dhat,
+    },
+];
+
+const fn jemalloc(name: &'static str, options: &'static str, unwinder: &'static str) -> Mode {
+    Mode {
+        name,
+        run: Run::Jemalloc { options, unwinder },
+    }
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let number = |flag: &str, otherwise: f64| {
+        let position = words.iter().position(|word| word == flag);
+        position
+            .and_then(|position| words.get(position + 1)?.parse().ok())
+            .unwrap_or(otherwise)
+    };
+    // `cargo bench -- --test`: only that it still runs.
+    let (pairs, seconds) = if words.iter().any(|word| word == "--test") {
+        (1, 0.02)
+    } else {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a count from the command line"
+        )]
+        let pairs = number("--pairs", 11.0).max(1.0) as usize;
+        (pairs, number("--seconds", 1.0))
+    };
+    match measure(pairs, seconds) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(pairs: usize, seconds: f64) -> Result<(), String> {
+    println!("{pairs} pairs, {seconds} CPU seconds each\n");
+    println!("{:26} {:>8} {:>8} {:>8}", "", "median", "25 %", "75 %");
+    for mode in MODES {
+        // Long enough even if what was tried first was slow to start.
+        let inactive = enough_iterations(INACTIVE, seconds)?;
+        let measured = enough_iterations(mode, seconds)?;
+        let mut factors = Vec::new();
+        for pair in 0..pairs {
+            // By turns, in turns: what drifts favours neither.
+            let (base, slow) = if pair % 2 == 0 {
+                let base = seconds_per_iteration(INACTIVE, inactive)?;
+                (base, seconds_per_iteration(mode, measured)?)
+            } else {
+                let slow = seconds_per_iteration(mode, measured)?;
+                (seconds_per_iteration(INACTIVE, inactive)?, slow)
+            };
+            factors.push(slow / base);
+        }
+        factors.sort_by(f64::total_cmp);
+        let at = |share: usize| factors[(factors.len() - 1) * share / 4];
+        println!(
+            "{:26} {:>7.2}× {:>7.2}× {:>7.2}×",
+            mode.name,
+            at(2),
+            at(1),
+            at(3)
+        );
+    }
+    Ok(())
+}
+
+/// Iterations that take so many CPU seconds.
+fn enough_iterations(mode: Mode, seconds: f64) -> Result<u64, String> {
+    let mut iterations = 500_u64;
+    loop {
+        let took = cpu_seconds(mode, iterations)?;
+        if took >= seconds {
+            return Ok(iterations);
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "an estimate, of a few millions at most"
+        )]
+        let next = (iterations as f64 * (1.2 * seconds / took.max(1e-3)).min(100.0)) as u64;
+        iterations = next.max(iterations + 1);
+    }
+}
+
+fn seconds_per_iteration(mode: Mode, iterations: u64) -> Result<f64, String> {
+    #[expect(clippy::cast_precision_loss, reason = "a few millions at most")]
+    Ok(cpu_seconds(mode, iterations)? / iterations as f64)
+}
+
+/// CPU seconds, of the program and of the kernel for it.
+fn cpu_seconds(mode: Mode, iterations: u64) -> Result<f64, String> {
+    let mut command = match mode.run {
+        Run::Jemalloc { options, unwinder } => {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_workload"));
+            let options = format!("{options},prof_unbias:false");
+            let options = if options.contains("prof:") {
+                options
+            } else {
+                format!("prof:true,prof_active:true,{options}")
+            };
+            command
+                .args(["--exact", "everything"])
+                .env("PLIMSOLL_ISOLATION", "off")
+                .env("PLIMSOLL_MAX_ITERATIONS", iterations.to_string())
+                .env("PLIMSOLL_BUDGET", "1h")
+                .env("PLIMSOLL_UNWINDER", unwinder)
+                .env("MALLOC_CONF", &options)
+                .env("_RJEM_MALLOC_CONF", &options)
+                // It refuses there, because it gives no verdict.
+                .env_remove("CI");
+            command
+        }
+        Run::Dhat => {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_workload-dhat"));
+            command.arg(iterations.to_string());
+            command
+        }
+    };
+    let before = children();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("{}: {error}", mode.name))?;
+    let took = children() - before;
+    if output.status.success() {
+        Ok(took)
+    } else {
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{}: {}\n{said}", mode.name, output.status))
+    }
+}
+
+/// CPU seconds of the processes that were started here and have ended.
+fn children() -> f64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage(2) fills the structure that it is given, of which all zeros
+    // is a value as well.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    #[expect(clippy::cast_precision_loss, reason = "seconds")]
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}

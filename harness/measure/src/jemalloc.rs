@@ -67,8 +67,7 @@ pub(crate) fn set_thread_profiled(profiled: bool) -> Result<(), Error> {
 }
 
 /// `prof_backtrace_hook_t` of jemalloc's prof_hook.h.
-pub(crate) type BacktraceHook =
-    unsafe extern "C" fn(*mut *mut c_void, *mut c_uint, c_uint);
+pub(crate) type BacktraceHook = unsafe extern "C" fn(*mut *mut c_void, *mut c_uint, c_uint);
 
 /// Has the profiler walk stacks with a function of ours.
 pub(crate) fn set_prof_backtrace_hook(hook: BacktraceHook) -> Result<(), Error> {

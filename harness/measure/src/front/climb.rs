@@ -16,7 +16,7 @@ use super::process::{Answer, Subject, dump_command, ending};
 use super::profile::{Greeting, Profile};
 use super::settings::Effective;
 use crate::subject::channel::Command;
-use crate::subject::unwind::EndedEarly;
+use crate::subject::unwind::Walks;
 
 /// How far a ladder came, and why no further.
 #[derive(Debug)]
@@ -180,12 +180,9 @@ fn take_dump(
     match subject.ask(&command, route.settings.timeout, u64::MAX) {
         Answer::Line(line) => match line.strip_prefix("dumped ") {
             Some(numbers) => {
-                let mut numbers = numbers.split(' ').map(|number| number.parse().ok());
-                rung.allocated = numbers.next().flatten();
-                profile.ended_early = EndedEarly {
-                    without_information: numbers.next().flatten().unwrap_or(0),
-                    astray: numbers.next().flatten().unwrap_or(0),
-                };
+                let mut numbers = numbers.split(' ');
+                rung.allocated = numbers.next().and_then(|number| number.parse().ok());
+                profile.walks = Walks::parse(numbers);
             }
             None => {
                 let reason = line.strip_prefix("undumped ").unwrap_or(&line);

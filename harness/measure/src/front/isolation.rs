@@ -48,7 +48,10 @@ pub(crate) fn run(
         && settings.unwinder == Unwinder::Plimsoll
         && let Err(problem) = unwind::install()
     {
-        complain(&format!("{}: libgcc walks the stacks: {problem}", scenario.name));
+        complain(&format!(
+            "{}: libgcc walks the stacks: {problem}",
+            scenario.name
+        ));
     }
     unwind::end_stacks_here!();
     let mut workload = (scenario.setup)();

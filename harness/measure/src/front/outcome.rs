@@ -15,7 +15,7 @@ use plimsoll_core::{FoldedStack, Frame, Rate, Series, layout};
 
 use super::climb::{Climb, Route, before_and_after};
 use super::profile::{Greeting, Sources};
-use crate::subject::unwind::EndedEarly;
+use crate::subject::unwind::Walks;
 
 /// Judges a climb.
 pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &str) -> Report {
@@ -69,7 +69,7 @@ pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &s
         failure: climb.failure,
         notes: notes(&findings, sources.notes)
             .into_iter()
-            .chain(unwinding(&climb.greeting, climb.profile.ended_early))
+            .chain(unwinding(&climb.greeting, climb.profile.walks))
             .collect(),
         findings,
         growth: growth(&climb.profile.iterations(), &observed.stacks, before),
@@ -126,7 +126,7 @@ fn notes(findings: &[Finding], how_names_were_found: Vec<String>) -> Vec<String>
 }
 
 /// What is to be said of how stacks were walked.
-fn unwinding(greeting: &Greeting, ended: EndedEarly) -> Vec<String> {
+fn unwinding(greeting: &Greeting, ended: Walks) -> Vec<String> {
     let mut notes = Vec::new();
     if !greeting.get("reason").is_empty() {
         notes.push(format!(
@@ -135,7 +135,10 @@ fn unwinding(greeting: &Greeting, ended: EndedEarly) -> Vec<String> {
         ));
     }
     for (walks, what) in [
-        (ended.without_information, "at code without unwind information"),
+        (
+            ended.without_information,
+            "at code without unwind information",
+        ),
         (ended.astray, "where unwind information led nowhere"),
     ] {
         if walks > 0 {
@@ -173,12 +176,31 @@ fn checks(climb: &Climb) -> Vec<Check> {
             detail: format!("{rungs} of {rungs} objects found on their stack"),
         });
         checks.push(climb.profile.coverage());
+        checks.extend(same_stacks(climb.profile.walks));
     }
     if let Some(failed) = &climb.broken {
         checks.retain(|check| check.name != failed.name);
         checks.push(failed.clone());
     }
     checks
+}
+
+/// Where both unwinders were asked, whether they agreed.
+fn same_stacks(walks: Walks) -> Option<Check> {
+    let Walks {
+        compared,
+        different,
+        ..
+    } = walks;
+    (compared > 0).then(|| Check {
+        name: "unwinder".to_owned(),
+        outcome: if different == 0 {
+            CheckOutcome::Passed
+        } else {
+            CheckOutcome::Failed
+        },
+        detail: format!("{different} of {compared} stacks differ from what libgcc finds"),
+    })
 }
 
 /// The source lines of a finding: its stack's, or for a site those of its

@@ -13,7 +13,7 @@ use plimsoll_core::{Avma, FoldedStack, Frame, Series, SymbolTable, Tally};
 use plimsoll_symbols::MappedFile;
 
 use crate::subject::canary;
-use crate::subject::unwind::EndedEarly;
+use crate::subject::unwind::Walks;
 
 /// Rungs that a verdict looks at: three octaves in four phases.
 const RECENT_RUNGS: usize = 4 * RUNGS_PER_OCTAVE;
@@ -34,8 +34,8 @@ pub(crate) struct Profile {
     stacks: HashMap<Vec<Avma>, Series>,
     maps: Maps,
     pub(crate) completeness: Completeness,
-    /// Walks of the stack that did not come to its root, so far.
-    pub(crate) ended_early: EndedEarly,
+    /// What became of walks of the stack, so far.
+    pub(crate) walks: Walks,
     symbols: SymbolTable,
     looked_up: BTreeSet<Avma>,
 }
@@ -107,7 +107,7 @@ impl Profile {
             stacks: HashMap::new(),
             maps: Maps::default(),
             completeness: Completeness::default(),
-            ended_early: EndedEarly::default(),
+            walks: Walks::default(),
             symbols: SymbolTable::default(),
             looked_up: BTreeSet::new(),
         }

@@ -137,7 +137,7 @@ impl Settings {
             "unwinder" => {
                 let unwinder = Unwinder::from_word(value);
                 self.unwinder = Some(unwinder.ok_or_else(|| {
-                    format!("expected `plimsoll` or `libgcc`, found `{value}`")
+                    format!("expected `plimsoll`, `libgcc` or `compare`, found `{value}`")
                 })?);
             }
             "keep-rungs" => {

@@ -53,6 +53,8 @@ pub(crate) enum Unwinder {
     Plimsoll,
     /// What jemalloc was built with.
     Libgcc,
+    /// Both, and every stack that they do not agree on is counted.
+    Compare,
 }
 
 impl Unwinder {
@@ -61,12 +63,13 @@ impl Unwinder {
         match self {
             Unwinder::Plimsoll => "plimsoll",
             Unwinder::Libgcc => "libgcc",
+            Unwinder::Compare => "compare",
         }
     }
 
     /// The unwinder of that word.
     pub(crate) fn from_word(word: &str) -> Option<Unwinder> {
-        [Unwinder::Plimsoll, Unwinder::Libgcc]
+        [Unwinder::Plimsoll, Unwinder::Libgcc, Unwinder::Compare]
             .into_iter()
             .find(|unwinder| unwinder.as_str() == word)
     }
@@ -108,7 +111,9 @@ pub(crate) fn run(arguments: &Arguments, scenarios: impl FnOnce() -> Vec<Scenari
     let unwinder = match arguments.unwinder {
         Unwinder::Plimsoll => unprofiled(unwind::install),
         Unwinder::Libgcc => Err(String::new()),
+        Unwinder::Compare => unprofiled(unwind::install_comparison),
     };
+    let unwinder = (arguments.unwinder, unwinder);
     match serve(&mut channel, scenario, &progress, unwinder) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
@@ -138,12 +143,12 @@ fn serve(
     channel: &mut Channel,
     scenario: Scenario,
     progress: &Progress,
-    unwinder: Result<(), String>,
+    (asked_for, unwinder): (Unwinder, Result<(), String>),
 ) -> std::io::Result<()> {
     let [leaf, middle, root] = canary::addresses();
     // The reason comes last: it has spaces.
     let (unwinder, reason) = match &unwinder {
-        Ok(()) => (Unwinder::Plimsoll, ""),
+        Ok(()) => (asked_for, ""),
         Err(reason) => (Unwinder::Libgcc, reason.as_str()),
     };
     let unwinder = unwinder.as_str();
@@ -189,15 +194,13 @@ fn serve(
             }
             (Command::Dump(path), _) => {
                 unprofiled(unwind::refresh);
+                unwind::end_stacks_here!();
                 canary::root();
                 let allocated = jemalloc::stats_allocated().unwrap_or(0);
                 match jemalloc::dump(&path) {
                     Ok(()) => {
-                        let ended = unwind::ended_early();
-                        channel.answer(format_args!(
-                            "dumped {allocated} {} {}",
-                            ended.without_information, ended.astray
-                        ))?;
+                        let walks = unwind::walks();
+                        channel.answer(format_args!("dumped {allocated} {walks}"))?;
                     }
                     Err(error) => channel.answer(format_args!("undumped {error}"))?,
                 }

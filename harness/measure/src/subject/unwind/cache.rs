@@ -78,7 +78,14 @@ mod tests {
     fn threads_never_see_a_rule_of_another_address() {
         // Sixteen addresses of one entry, which fight for it; a rule that says which
         // of them it is of.
-        let rule_of = |address: u64| Rule::simple(false, 8 * i64::try_from(address & 0xF_FFFF).unwrap(), None, Some(-8));
+        let rule_of = |address: u64| {
+            Rule::simple(
+                false,
+                8 * i64::try_from(address & 0xF_FFFF).unwrap(),
+                None,
+                Some(-8),
+            )
+        };
         let place = |address: u64| std::ptr::from_ref(entry(scramble(address)));
         let addresses: Vec<u64> = (0x5000_0000..)
             .filter(|address| place(*address) == place(0x5000_0000))
@@ -99,8 +106,13 @@ mod tests {
             hits
         };
         let hits: usize = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..4).map(|seed| scope.spawn(move || fight(seed))).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+            let threads: Vec<_> = (0..4)
+                .map(|seed| scope.spawn(move || fight(seed)))
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .sum()
         });
         assert!(hits > 0);
     }

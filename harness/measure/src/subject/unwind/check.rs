@@ -2,11 +2,11 @@
 
 mod library;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::machine;
-use super::walk;
+use super::{End, machine, walk};
 
 /// Frames that are compared: more than the deepest stack here has.
 const MOST_FRAMES: usize = 128;
@@ -112,8 +112,12 @@ extern "C" fn note(context: *mut UnwindContext, found: *mut c_void) -> c_int {
     const STOP: c_int = 5;
     // SAFETY: called by `_Unwind_Backtrace` alone, with a context that lives during
     // the call and with what `record` gave it.
-    let (address, found) =
-        unsafe { (_Unwind_GetIP(context) as *mut c_void, &mut *found.cast::<Found>()) };
+    let (address, found) = unsafe {
+        (
+            _Unwind_GetIP(context) as *mut c_void,
+            &mut *found.cast::<Found>(),
+        )
+    };
     if address.is_null() || found.length == MOST_FRAMES {
         return STOP;
     }
@@ -147,6 +151,48 @@ fn deeper(calls: usize, then: &mut dyn FnMut()) {
     }
     // Not the last thing that it does: it would be a jump.
     black_box(());
+}
+
+/// Stacks that were walked in both ways, and those of them that differed.
+static COMPARED: AtomicU64 = AtomicU64::new(0);
+static DIFFERENT: AtomicU64 = AtomicU64::new(0);
+
+/// How many stacks were compared by [`hook`], and how many of them differed.
+pub(super) fn compared() -> (u64, u64) {
+    let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    (load(&COMPARED), load(&DIFFERENT))
+}
+
+/// The hook that walks every stack in both ways, and answers what this one found.
+#[inline(never)]
+pub(super) unsafe extern "C" fn hook(
+    frames: *mut *mut c_void,
+    length: *mut c_uint,
+    capacity: c_uint,
+) {
+    let captured = machine::capture!();
+    let mut libgcc = Found::nothing();
+    // SAFETY: as in `record`.
+    unsafe { _Unwind_Backtrace(note, (&raw mut libgcc).cast()) };
+    // SAFETY: see the hook that compares nothing.
+    let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
+    let (walked, end) = walk(&captured, frames);
+    super::count(end);
+    let libgcc = libgcc.frames().get(1..).unwrap_or_default();
+    let ours = &frames[..walked];
+    // Ours ends at the harness, which has a root.
+    let is_same = match end {
+        End::Root => walked > 0 && libgcc.starts_with(ours),
+        End::Full => ours.starts_with(libgcc),
+        End::NoInformation | End::Astray => ours == libgcc,
+    };
+    COMPARED.fetch_add(1, Ordering::Relaxed);
+    DIFFERENT.fetch_add(u64::from(!is_same), Ordering::Relaxed);
+    // SAFETY: as above.
+    #[expect(clippy::cast_possible_truncation, reason = "at most `capacity`")]
+    unsafe {
+        *length = walked as c_uint;
+    }
 }
 
 /// Through the C library, which calls back from a search.

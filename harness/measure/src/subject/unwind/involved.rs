@@ -266,7 +266,9 @@ impl Registers {
                     } else {
                         self.get(register)
                     }?;
-                    evaluation.resume_with_register(Value::Generic(value)).ok()?
+                    evaluation
+                        .resume_with_register(Value::Generic(value))
+                        .ok()?
                 }
                 EvaluationResult::RequiresMemory {
                     address,

@@ -5,7 +5,7 @@
 
 /// Where a function is, as far as its caller can mostly be found from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(crate) struct Frame {
     /// The return address into it; of the first frame, the instruction itself.
     pub(super) pc: u64,
     pub(super) stack_pointer: u64,

@@ -55,13 +55,7 @@ pub(super) fn is_readable(address: u64) -> bool {
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
-        libc::syscall(
-            libc::SYS_rt_sigprocmask,
-            NOTHING,
-            address,
-            0_usize,
-            8_usize,
-        );
+        libc::syscall(libc::SYS_rt_sigprocmask, NOTHING, address, 0_usize, 8_usize);
         let readable = *errno != libc::EFAULT;
         *errno = before;
         readable

@@ -28,6 +28,7 @@ mod recent;
 mod rule;
 
 use std::ffi::{c_uint, c_void};
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::involved::Registers;
@@ -52,20 +53,54 @@ enum End {
 static WITHOUT_INFORMATION: AtomicU64 = AtomicU64::new(0);
 static ASTRAY: AtomicU64 = AtomicU64::new(0);
 
-/// Walks that ended before the root, since the start.
+/// What became of walks since the start, where it is worth a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct EndedEarly {
-    /// At code of which nothing is known.
+pub(crate) struct Walks {
+    /// Ended at code of which nothing is known.
     pub(crate) without_information: u64,
-    /// Where unwind information led nowhere.
+    /// Ended where unwind information led nowhere.
     pub(crate) astray: u64,
+    /// Compared with libgcc's.
+    pub(crate) compared: u64,
+    /// Of them, those that found something else.
+    pub(crate) different: u64,
 }
 
-/// How many walks ended early.
-pub(super) fn ended_early() -> EndedEarly {
-    EndedEarly {
+/// As front and subject exchange it.
+impl fmt::Display for Walks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Walks {
+            without_information,
+            astray,
+            compared,
+            different,
+        } = self;
+        write!(f, "{without_information} {astray} {compared} {different}")
+    }
+}
+
+impl Walks {
+    /// From four numbers; those that are missing are zero.
+    pub(crate) fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Walks {
+        let mut numbers = words.into_iter().map(|word| word.parse().unwrap_or(0));
+        let mut next = || numbers.next().unwrap_or(0);
+        Walks {
+            without_information: next(),
+            astray: next(),
+            compared: next(),
+            different: next(),
+        }
+    }
+}
+
+/// What became of walks so far.
+pub(super) fn walks() -> Walks {
+    let (compared, different) = check::compared();
+    Walks {
         without_information: WITHOUT_INFORMATION.load(Ordering::Relaxed),
         astray: ASTRAY.load(Ordering::Relaxed),
+        compared,
+        different,
     }
 }
 
@@ -77,6 +112,20 @@ pub(super) fn ended_early() -> EndedEarly {
 pub(crate) fn install() -> Result<(), String> {
     modules::prepare();
     check::agrees_with_libgcc()?;
+    use_hook(hook)
+}
+
+/// Walks every stack in both ways, and counts where they differ: for tests.
+///
+/// # Errors
+///
+/// As for [`install`].
+pub(super) fn install_comparison() -> Result<(), String> {
+    modules::prepare();
+    use_hook(check::hook)
+}
+
+fn use_hook(hook: jemalloc::BacktraceHook) -> Result<(), String> {
     jemalloc::set_prof_backtrace_hook(hook)
         .map_err(|error| format!("this jemalloc takes no other: {error}"))
 }
@@ -127,15 +176,19 @@ unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, capacit
     // array of `capacity` pointers of which nobody else knows yet.
     let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
     let (walked, end) = walk(&captured, frames);
-    match end {
-        End::Root | End::Full => {}
-        End::NoInformation => _ = WITHOUT_INFORMATION.fetch_add(1, Ordering::Relaxed),
-        End::Astray => _ = ASTRAY.fetch_add(1, Ordering::Relaxed),
-    }
+    count(end);
     // SAFETY: as above; the length is an output.
     #[expect(clippy::cast_possible_truncation, reason = "at most `capacity`")]
     unsafe {
         *length = walked as c_uint;
+    }
+}
+
+fn count(end: End) {
+    match end {
+        End::Root | End::Full => {}
+        End::NoInformation => _ = WITHOUT_INFORMATION.fetch_add(1, Ordering::Relaxed),
+        End::Astray => _ = ASTRAY.fetch_add(1, Ordering::Relaxed),
     }
 }
 

@@ -50,7 +50,10 @@ impl Module {
             .iter()
             .find(|header| header.p_type == libc::PT_GNU_EH_FRAME)?;
         let start = difference.wrapping_add(index.p_vaddr);
-        let (rest, length) = (segments.rest_of(start)?, usize::try_from(index.p_memsz).ok()?);
+        let (rest, length) = (
+            segments.rest_of(start)?,
+            usize::try_from(index.p_memsz).ok()?,
+        );
         // SAFETY: the bytes lie in one readable segment of a loaded file, which the
         // caller keeps loaded; nobody writes to unwind information.
         let index = unsafe { std::slice::from_raw_parts(start as *const u8, length.min(rest)) };

@@ -135,8 +135,7 @@ impl Walk<'_> {
             }
             // SAFETY: this thread's alone, and `is_in_use` is set: until it is unset
             // below, nobody else gets here, and nothing here unwinds a panic.
-            let (last, fresh) =
-                unsafe { (&mut *recent.last.get(), &mut *recent.fresh.get()) };
+            let (last, fresh) = unsafe { (&mut *recent.last.get(), &mut *recent.fresh.get()) };
             let mut walk = Walk {
                 next: recent.start.get(),
                 recent,

@@ -125,15 +125,21 @@ impl Bytes {
     }
 
     fn halves(&mut self, values: &[u16]) {
-        values.iter().for_each(|value| self.put(&value.to_le_bytes()));
+        values
+            .iter()
+            .for_each(|value| self.put(&value.to_le_bytes()));
     }
 
     fn words(&mut self, values: &[u32]) {
-        values.iter().for_each(|value| self.put(&value.to_le_bytes()));
+        values
+            .iter()
+            .for_each(|value| self.put(&value.to_le_bytes()));
     }
 
     fn longs(&mut self, values: &[u64]) {
-        values.iter().for_each(|value| self.put(&value.to_le_bytes()));
+        values
+            .iter()
+            .for_each(|value| self.put(&value.to_le_bytes()));
     }
 
     /// How far it is from here (or from there) to an address, in four bytes.
@@ -212,12 +218,18 @@ fn file() -> Vec<u8> {
     let end = body.here();
 
     let dynamic: [u64; 12] = [
-        4, hash, // DT_HASH
-        5, names, // DT_STRTAB
-        6, symbols, // DT_SYMTAB
-        10, NAMES.len() as u64, // DT_STRSZ
-        11, 24, // DT_SYMENT
-        0, 0,
+        4,
+        hash, // DT_HASH
+        5,
+        names, // DT_STRTAB
+        6,
+        symbols, // DT_SYMTAB
+        10,
+        NAMES.len() as u64, // DT_STRSZ
+        11,
+        24, // DT_SYMENT
+        0,
+        0,
     ];
     let dynamic_length = size_of_val(&dynamic) as u64;
 
