@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use libc::{Elf64_Ehdr, Elf64_Phdr};
 
+use super::memory;
+
 /// One file's unwind information in memory, as the "Linux Standard Base Core
 /// Specification" lays it out (10.6, exception frames).
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +62,13 @@ impl Module {
         Some(Module { index, segments })
     }
 
+    /// Whether its unwind information can be read.
+    fn is_there(&self) -> bool {
+        let start = self.index.as_ptr() as u64;
+        let last = start + (self.index.len() as u64).saturating_sub(8);
+        memory::is_readable(start) && memory::is_readable(last)
+    }
+
     /// Everything from an address to the end of its segment.
     pub(super) fn from(&self, address: u64) -> Option<&'static [u8]> {
         let length = self.segments.rest_of(address)?;
@@ -100,7 +109,23 @@ pub(super) fn find(address: u64) -> Option<Module> {
     let object = unsafe { object.assume_init() };
     // SAFETY: the file is loaded from there on, and `address` is in it: it stays
     // loaded while the calling thread is about to return to it.
-    unsafe { loaded_at(object.start as *const Elf64_Ehdr) }
+    unsafe { loaded_at(object.start as *const Elf64_Ehdr) }.or_else(|| as_found(&object))
+}
+
+/// The file as glibc knows it, where its headers are not loaded at its start: tools
+/// that edit libraries (patchelf) move them to the end.
+fn as_found(object: &FoundObject) -> Option<Module> {
+    let mut segments = [(0, 0); MOST_SEGMENTS];
+    // Its segments, and what is between them: nothing in it says that anything is there.
+    segments[0] = (object.start as u64, object.end as u64);
+    let segments = Segments(segments);
+    let start = object.eh_frame as u64;
+    let length = segments.rest_of(start)?;
+    // SAFETY: dlfcn.h: the file's `PT_GNU_EH_FRAME`, and where the file ends, which is
+    // loaded as for `loaded_at`. What is behind the index is looked at only where its
+    // own numbers lead, as libgcc does that knows no more.
+    let index = unsafe { std::slice::from_raw_parts(start as *const u8, length) };
+    Some(Module { index, segments })
 }
 
 /// The file whose first bytes were loaded there.
@@ -174,9 +199,8 @@ struct Listed {
 /// Sorted by address; replaced as a whole, and never freed: a thread may be
 /// looking. There is one for each time that something was loaded.
 static TABLE: AtomicPtr<Vec<Listed>> = AtomicPtr::new(ptr::null_mut());
-/// Files loaded and unloaded so far when the table was made.
+/// Files loaded and unloaded so far when that was last looked at.
 static SEEN: AtomicU64 = AtomicU64::new(0);
-static UNLOADED: AtomicU64 = AtomicU64::new(0);
 /// Somebody looked for an address that is in no file.
 static MISSED: AtomicBool = AtomicBool::new(false);
 
@@ -191,7 +215,10 @@ fn find_in_table(address: u64) -> Option<Module> {
     if found.is_none() {
         MISSED.store(true, Ordering::Relaxed);
     }
-    found.map(|listed| listed.module)
+    // Since the table was made it may have been unloaded, and generated code be there.
+    found
+        .map(|listed| listed.module)
+        .filter(|module| module.is_there())
 }
 
 /// Whether an address was looked for that the table does not have.
@@ -209,9 +236,8 @@ pub(super) fn refresh(always: bool) -> bool {
     // size, and the pointer that it was given, which is to `counts`.
     unsafe { libc::dl_iterate_phdr(Some(count), (&raw mut counts).cast()) };
     let (loaded, unloaded) = counts;
-    let has_unloaded = UNLOADED.swap(unloaded, Ordering::Relaxed) != unloaded;
-    let is_new = SEEN.swap(loaded.wrapping_add(unloaded), Ordering::Relaxed)
-        != loaded.wrapping_add(unloaded);
+    let both = loaded.wrapping_add(unloaded);
+    let is_new = SEEN.swap(both, Ordering::Relaxed) != both;
     let uses_table = FIND_OBJECT.load(Ordering::Acquire).is_null();
     if uses_table && (is_new || always) {
         let mut table: Vec<Listed> = Vec::new();
@@ -220,7 +246,8 @@ pub(super) fn refresh(always: bool) -> bool {
         table.sort_by_key(|listed| listed.code);
         TABLE.store(Box::into_raw(Box::new(table)), Ordering::Release);
     }
-    has_unloaded || uses_table && is_new
+    // What was loaded may be where other code was, of which nothing was known.
+    is_new
 }
 
 unsafe extern "C" fn count(
