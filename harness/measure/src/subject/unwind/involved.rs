@@ -50,12 +50,15 @@ fn entry(module: &Module, address: u64) -> Option<Entry> {
     let Pointer::Direct(start) = index.eh_frame_ptr() else {
         return None;
     };
-    let section = EhFrame::new(module.from(start)?, LittleEndian);
+    let mut section = EhFrame::new(module.from(start)?, LittleEndian);
+    section.set_vendor(machine::VENDOR);
     let bases = bases.set_eh_frame(start);
-    let entry = index
-        .table()?
-        .fde_for_address(&section, &bases, address, EhFrame::cie_from_offset)
-        .ok()?;
+    let entry = match index.table() {
+        Some(table) => table.fde_for_address(&section, &bases, address, EhFrame::cie_from_offset),
+        // A linker that could not read all of it makes no table.
+        None => section.fde_for_address(&bases, address, EhFrame::cie_from_offset),
+    }
+    .ok()?;
     Some(Entry {
         section,
         bases,
@@ -63,18 +66,38 @@ fn entry(module: &Module, address: u64) -> Option<Entry> {
     })
 }
 
-/// The rule of a code address.
+/// The rule of the code that a frame is in.
 #[cold]
 #[inline(never)]
-pub(super) fn rule(address: u64) -> Rule {
-    with_row(address, |_, entry, row| {
+pub(super) fn rule(frame: &Frame) -> Rule {
+    with_row(frame.lookup(), |_, entry, row| {
         // A signal's frame is not left by a call, so the next address is exact.
         if entry.entry.is_signal_trampoline() {
             return Rule::INVOLVED;
         }
         simple(entry, row).unwrap_or(Rule::INVOLVED)
     })
-    .unwrap_or(Rule::UNKNOWN)
+    .unwrap_or_else(|| {
+        if is_signal_return(frame.pc) {
+            Rule::INVOLVED
+        } else {
+            Rule::UNKNOWN
+        }
+    })
+}
+
+/// Whether the instructions at an address are those by which a signal's handler
+/// returns. They are the same everywhere, and libgcc goes by them as well where they
+/// have no unwind information (linux-unwind.h): in the kernel on aarch64, in musl,
+/// and in a runtime of its own.
+fn is_signal_return(pc: u64) -> bool {
+    let length = machine::SIGNAL_RETURN.len() as u64;
+    let words = [pc & !7, pc.wrapping_add(length - 1) & !7];
+    words.into_iter().all(memory::is_readable)
+        // SAFETY: the kernel has just said that the word can be read that they are in, or
+        // the two. Any bits are bytes.
+        && unsafe { std::slice::from_raw_parts(pc as *const u8, machine::SIGNAL_RETURN.len()) }
+            == machine::SIGNAL_RETURN
 }
 
 fn with_row<T>(
@@ -97,7 +120,7 @@ fn simple(entry: &Entry, row: &UnwindTableRow<usize, OnStack>) -> Option<Rule> {
     let saved_return_address = match row.register(return_address) {
         Some(RegisterRule::Undefined) => return Some(Rule::OUTERMOST),
         Some(RegisterRule::Offset(offset)) => Some(offset),
-        None | Some(RegisterRule::SameValue) if machine::HAS_LINK_REGISTER => None,
+        None | Some(RegisterRule::SameValue) if machine::LINK_REGISTER.is_some() => None,
         None => return Some(Rule::OUTERMOST),
         _ => return None,
     };
@@ -139,6 +162,9 @@ impl Registers {
         let mut known = [None; machine::REGISTERS];
         known[usize::from(machine::STACK_POINTER)] = Some(frame.stack_pointer);
         known[usize::from(machine::FRAME_POINTER)] = Some(frame.frame_pointer);
+        if let Some(register) = machine::LINK_REGISTER {
+            known[usize::from(register)] = machine::link_register(frame);
+        }
         Registers {
             known,
             frame: *frame,
@@ -168,7 +194,39 @@ impl Registers {
     #[inline(never)]
     pub(super) fn step(&mut self) -> Step {
         with_row(self.frame.lookup(), |_, entry, row| self.leave(entry, row))
-            .unwrap_or(Step::NoInformation)
+            .unwrap_or_else(|| self.leave_handler())
+    }
+
+    /// Goes from where a signal's handler returns to what the signal interrupted.
+    fn leave_handler(&mut self) -> Step {
+        if !is_signal_return(self.frame.pc) {
+            return Step::NoInformation;
+        }
+        let mut at = self.frame.stack_pointer.wrapping_add(machine::INTERRUPTED);
+        for register in machine::INTERRUPTED_REGISTERS {
+            self.known[usize::from(register)] = memory::read(at);
+            at = at.wrapping_add(8);
+        }
+        let known = |register: u16| self.known[usize::from(register)];
+        let (Some(pc), Some(stack_pointer), Some(frame_pointer)) = (
+            memory::read(at),
+            known(machine::STACK_POINTER),
+            known(machine::FRAME_POINTER),
+        ) else {
+            return Step::Astray;
+        };
+        self.frame = Frame::caller(pc, stack_pointer, frame_pointer);
+        self.interrupted();
+        Step::Caller(self.frame)
+    }
+
+    /// Makes this the frame of what a signal interrupted: maybe a leaf, that has not
+    /// saved its return address.
+    fn interrupted(&mut self) {
+        self.frame.is_exact = true;
+        self.frame.link = machine::LINK_REGISTER
+            .and_then(|register| self.get(Register(register)))
+            .unwrap_or(0);
     }
 
     fn leave(&mut self, entry: &Entry, row: &UnwindTableRow<usize, OnStack>) -> Step {
@@ -203,12 +261,12 @@ impl Registers {
                 RegisterRule::Undefined if *register == return_column => return Step::Root,
                 RegisterRule::Undefined => None,
                 RegisterRule::SameValue => self.get(*register),
-                RegisterRule::Offset(offset) => memory::read(at(*offset), &frame),
+                RegisterRule::Offset(offset) => memory::read(at(*offset)),
                 RegisterRule::ValOffset(offset) => Some(at(*offset)),
                 RegisterRule::Register(other) => self.get(*other),
                 RegisterRule::Expression(expression) => self
                     .evaluate(entry, expression, Some(cfa))
-                    .and_then(|address| memory::read(address, &frame)),
+                    .and_then(|address| memory::read(address)),
                 RegisterRule::ValExpression(expression) => {
                     self.evaluate(entry, expression, Some(cfa))
                 }
@@ -234,7 +292,9 @@ impl Registers {
         }
         let frame_pointer = caller.known[usize::from(machine::FRAME_POINTER)].unwrap_or(0);
         caller.frame = Frame::caller(return_address, stack_pointer, frame_pointer);
-        caller.frame.is_exact = entry.entry.is_signal_trampoline();
+        if entry.entry.is_signal_trampoline() {
+            caller.interrupted();
+        }
         *self = caller;
         Step::Caller(caller.frame)
     }
@@ -276,7 +336,7 @@ impl Registers {
                     space: None,
                     ..
                 } => {
-                    let value = memory::read(address, &self.frame)?;
+                    let value = memory::read(address)?;
                     evaluation.resume_with_memory(Value::Generic(value)).ok()?
                 }
                 _ => return None,

@@ -17,7 +17,8 @@ pub(crate) struct Frame {
     pub(super) pc_at: u64,
     /// Where the frame pointer was read; zero where its callee had left it alone.
     pub(super) frame_pointer_at: u64,
-    /// The link register, where it is known: in the first frame.
+    /// The link register, where it is known: in the first frame, and in what a signal
+    /// interrupted.
     pub(super) link: u64,
 }
 
@@ -55,12 +56,23 @@ mod this {
 
     pub(crate) const STACK_POINTER: u16 = 7;
     pub(crate) const FRAME_POINTER: u16 = 6;
-    /// Whether a return address that nothing is said of is in a register.
-    pub(crate) const HAS_LINK_REGISTER: bool = false;
+    /// Where a return address is that nothing is said of.
+    pub(crate) const LINK_REGISTER: Option<u16> = None;
+    /// Whose instructions beside the standard's unwind information has.
+    pub(crate) const VENDOR: gimli::Vendor = gimli::Vendor::Default;
     /// DWARF numbers in use, the return address among them.
     pub(crate) const REGISTERS: usize = 17;
     /// What a call preserves beside the two pointers: rbx, r12 to r15.
     pub(crate) const PRESERVED: [u16; 5] = [3, 12, 13, 14, 15];
+
+    /// What a signal's handler returns to: `mov rax, SYS_rt_sigreturn; syscall`.
+    pub(crate) const SIGNAL_RETURN: &[u8] = &[0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05];
+    /// Where the kernel keeps the interrupted registers, from the stack pointer there:
+    /// `uc_mcontext` of a `struct ucontext` (asm/ucontext.h, asm/sigcontext.h).
+    pub(crate) const INTERRUPTED: u64 = 40;
+    /// Which those are, in the kernel's order; behind them is the instruction's address.
+    pub(crate) const INTERRUPTED_REGISTERS: [u16; 16] =
+        [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7];
 
     /// The registers at one point of a function.
     #[derive(Clone, Copy, Debug, Default)]
@@ -119,10 +131,30 @@ mod this {
 
     pub(crate) const STACK_POINTER: u16 = 31;
     pub(crate) const FRAME_POINTER: u16 = 29;
-    pub(crate) const HAS_LINK_REGISTER: bool = true;
+    pub(crate) const LINK_REGISTER: Option<u16> = Some(30);
+    /// `DW_CFA_AARCH64_negate_ra_state`, in every function that signs its return
+    /// address: without it nothing would be known of those.
+    pub(crate) const VENDOR: gimli::Vendor = gimli::Vendor::AArch64;
     pub(crate) const REGISTERS: usize = 32;
     /// x19 to x28.
     pub(crate) const PRESERVED: [u16; 10] = [19, 20, 21, 22, 23, 24, 25, 26, 27, 28];
+
+    /// `mov x8, SYS_rt_sigreturn; svc 0`. Since Linux 5.8 the kernel's own has no unwind
+    /// information (arch/arm64/kernel/vdso/sigreturn.S).
+    pub(crate) const SIGNAL_RETURN: &[u8] = &[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
+    /// Behind `siginfo_t`, 128 bytes, and 176 of `struct ucontext` up to its aligned
+    /// `uc_mcontext`, where `fault_address` comes first.
+    pub(crate) const INTERRUPTED: u64 = 128 + 176 + 8;
+    /// x0 to x30, and the stack pointer.
+    pub(crate) const INTERRUPTED_REGISTERS: [u16; 32] = {
+        let mut registers = [0; 32];
+        let mut number = 0;
+        while number < 32 {
+            registers[number as usize] = number;
+            number += 1;
+        }
+        registers
+    };
 
     #[derive(Clone, Copy, Debug, Default)]
     #[repr(C)]
@@ -175,18 +207,12 @@ mod this {
     /// in the bits that addresses do not use.
     pub(crate) fn without_signature(address: u64) -> u64 {
         let stripped: u64;
-        // SAFETY: XPACLRI changes x30 alone; where there is no such thing it is a
-        // hint that does nothing.
+        // SAFETY: XPACLRI changes x30 alone, which is its input and its output; where
+        // there is no such thing it is a hint that does nothing.
         unsafe {
             std::arch::asm!(
-                "mov {saved}, x30",
-                "mov x30, {address}",
                 "hint #7",
-                "mov {stripped}, x30",
-                "mov x30, {saved}",
-                address = in(reg) address,
-                saved = out(reg) _,
-                stripped = out(reg) stripped,
+                inlateout("x30") address => stripped,
                 options(nomem, nostack, preserves_flags),
             );
         }

@@ -1,31 +1,66 @@
 //! Reads words of a stack that may not be one.
 
+use std::cell::Cell;
+
 use super::machine::Frame;
 
-/// How far above the stack pointer a frame's words are taken to be stack.
-///
-/// A frame lies between its stack pointer and its caller's, and both are stack.
-/// What is further away, or below, is looked at through the kernel first: rules
-/// that lead there are rare (a large array, another stack), and wrong ones too.
+/// How far above the stack pointer a frame's words are taken to be its own.
 const NEAR: u64 = 64 << 10;
 
-/// Whether an address is in the frame, or not far above it.
+/// Whether an address is in the frame, or not far above it. What is further away, or
+/// below, is on another stack, or behind a large array.
 #[inline]
 pub(super) fn is_near(address: u64, frame: &Frame) -> bool {
     address.wrapping_sub(frame.stack_pointer) < NEAR
 }
 
-/// A word of the frame's memory; none where it cannot be read.
+/// A word of memory; none where it cannot be read.
 #[inline]
-pub(super) fn read(address: u64, frame: &Frame) -> Option<u64> {
-    if !address.is_multiple_of(8) || !is_near(address, frame) && !is_readable(address) {
+pub(super) fn read(address: u64) -> Option<u64> {
+    if !address.is_multiple_of(8) || !is_in_known_page(address) {
         return None;
     }
-    // SAFETY: the address is aligned, and is in memory that can be read: either the
-    // kernel has just said so, or it is within a few pages above a stack pointer,
-    // where the caller's frame is. Any bits are a number. The read is volatile: other
-    // functions' frames are no objects that the compiler may reason about.
+    // SAFETY: the address is aligned, and is in memory that can be read: the kernel has
+    // said so of its page. Any bits are a number. The read is volatile: other functions'
+    // frames are no objects that the compiler may reason about.
     Some(unsafe { (address as *const u64).read_volatile() })
+}
+
+/// Bytes of the smallest page.
+const PAGE: u64 = 4_096;
+/// Pages that a thread remembers: of a usual stack all.
+const PAGES: usize = 32;
+
+thread_local! {
+    // Neither made when it is first used nor dropped: a plain address. No page is the
+    // first, which never can be read.
+    static KNOWN: [Cell<u64>; PAGES] = const { [const { Cell::new(0) }; PAGES] };
+}
+
+/// Whether the page of an address can be read, as the kernel says or has said.
+///
+/// Where the information is wrong, the way leads beyond the end of a stack, and not
+/// far above it may be nothing. What a thread has once read of a stack stays there
+/// for as long as it returns to it; a stack that is gone is not walked.
+#[inline]
+fn is_in_known_page(address: u64) -> bool {
+    let page = address / PAGE;
+    KNOWN.with(|known| {
+        // One word, so a signal's handler that walks in between does no harm.
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "less than the number of pages"
+        )]
+        let known = &known[(page % PAGES as u64) as usize];
+        if known.get() == page && page != 0 {
+            return true;
+        }
+        let is_readable = is_readable(address);
+        if is_readable {
+            known.set(page);
+        }
+        is_readable
+    })
 }
 
 /// The word at an address that [`read`] has just read, or would.
@@ -72,12 +107,12 @@ mod tests {
         let here = &raw const word as u64;
         for address in [0, 8, 1 << 46, 0x7fff_ffff_f000, u64::MAX - 7, 1 << 63] {
             assert!(!is_readable(address), "{address:#x}");
-            assert_eq!(read(address, &Frame::caller(1, here, 0)), None);
+            assert_eq!(read(address), None);
         }
         assert!(is_readable(here));
-        assert_eq!(read(here, &Frame::caller(1, here, 0)), Some(7));
-        // From another stack.
-        assert_eq!(read(here, &Frame::caller(1, 1 << 40, 0)), Some(7));
-        assert_eq!(read(here + 4, &Frame::caller(1, here, 0)), None);
+        for _ in 0..2 {
+            assert_eq!(read(here), Some(7));
+        }
+        assert_eq!(read(here + 4), None);
     }
 }

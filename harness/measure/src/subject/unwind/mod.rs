@@ -212,7 +212,7 @@ fn walk_beside(
     loop {
         let address = frame.lookup();
         let rule = cache::get(address).unwrap_or_else(|| {
-            let rule = involved::rule(address);
+            let rule = involved::rule(&frame);
             cache::put(address, rule);
             rule
         });

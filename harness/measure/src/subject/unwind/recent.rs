@@ -8,7 +8,7 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
 
 use super::machine::{self, Frame};
 use super::memory;
@@ -129,6 +129,8 @@ impl Walk<'_> {
             if recent.is_in_use.replace(true) {
                 return None;
             }
+            // Before anything else is touched, as a handler on this thread sees it.
+            compiler_fence(Ordering::SeqCst);
             let generation = GENERATION.load(Ordering::Relaxed);
             if recent.generation.replace(generation) != generation {
                 recent.start.set(MOST);
@@ -147,6 +149,7 @@ impl Walk<'_> {
             };
             let answer = then(&mut walk);
             walk.keep();
+            compiler_fence(Ordering::SeqCst);
             recent.is_in_use.set(false);
             Some(answer)
         })

@@ -90,21 +90,23 @@ impl Rule {
             _ => return Step::NoInformation,
         };
         let cfa = base.wrapping_add(self.field(0));
-        // Stacks grow downwards. Only a leaf that keeps its return address in a
-        // register may have a frame of no bytes.
+        // Only a leaf that keeps its return address in a register may have a frame of
+        // no bytes. A caller further down has another stack: of a coroutine, say, that
+        // keeps where it came from in the frame pointer.
         let in_register = self.field(2) == 0;
-        if cfa < frame.stack_pointer || cfa == frame.stack_pointer && !in_register {
+        let is_below = cfa < frame.stack_pointer && self.0 & 0xF == FROM_STACK_POINTER;
+        if is_below || cfa == frame.stack_pointer && !in_register {
             return Step::Astray;
         }
         let address = |field: u32| cfa.wrapping_sub(self.field(field));
         let (frame_pointer, frame_pointer_at) = match self.field(1) {
             0 => (Some(frame.frame_pointer), 0),
-            _ => (memory::read(address(1), frame), address(1)),
+            _ => (memory::read(address(1)), address(1)),
         };
         let (return_address, pc_at) = if in_register {
             (machine::link_register(frame), 0)
         } else {
-            (memory::read(address(2), frame), address(2))
+            (memory::read(address(2)), address(2))
         };
         let (Some(frame_pointer), Some(return_address)) = (frame_pointer, return_address) else {
             return Step::Astray;
@@ -164,7 +166,7 @@ mod tests {
         let stack = [0_u64; 4];
         let start = stack.as_ptr() as u64;
         let rule = Rule::simple(true, 16, Some(-16), Some(-8)).unwrap();
-        for garbage in [0, 5, 8, start - 64, 1 << 46, u64::MAX, u64::MAX - 15] {
+        for garbage in [0, 5, 8, start - 16, 1 << 46, u64::MAX, u64::MAX - 15] {
             let frame = Frame::caller(0x1000, start, garbage);
             assert_eq!(rule.apply(&frame), Step::Astray, "{garbage:#x}");
         }
