@@ -1,5 +1,7 @@
 //! Holds what this unwinder finds against what libgcc's finds, before it is used.
 
+#[cfg(test)]
+mod hostile;
 mod library;
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -52,6 +54,8 @@ pub(super) fn agrees_with_libgcc() -> Result<(), String> {
 struct Both {
     ours: Found,
     libgcc: Found,
+    /// How the walk of this one ended.
+    end: End,
 }
 
 struct Found {
@@ -76,6 +80,7 @@ fn compare(stack: &str, records: impl FnOnce(&mut Both)) -> Result<(), String> {
     let mut both = Both {
         ours: Found::nothing(),
         libgcc: Found::nothing(),
+        end: End::Root,
     };
     records(&mut both);
     // libgcc begins in the function that asks, and ours with its caller.
@@ -101,7 +106,7 @@ fn compare(stack: &str, records: impl FnOnce(&mut Both)) -> Result<(), String> {
 #[inline(never)]
 fn record(both: &mut Both) {
     let captured = machine::capture!();
-    (both.ours.length, _) = walk(&captured, &mut both.ours.frames);
+    (both.ours.length, both.end) = walk(&captured, &mut both.ours.frames);
     // SAFETY: the Itanium C++ ABI, "Base ABI", 1.6: calls the function for every
     // frame with what it was given, which is `both.libgcc`, alone in use here.
     unsafe { _Unwind_Backtrace(note, (&raw mut both.libgcc).cast()) };
@@ -225,7 +230,7 @@ mod tests {
     use super::*;
 
     /// There is one table of modules.
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    pub(super) static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     #[test]
     fn both_find_the_same_however_modules_are_found() {

@@ -1,0 +1,964 @@
+//! Stacks that nobody's compiler made, or not for us: signals, generated code,
+//! other stacks, wrong unwind information.
+
+use std::ffi::{CString, c_int, c_void};
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::process::Command;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::super::{cache, modules, recent, refresh};
+use super::tests::ALONE;
+use super::*;
+
+/// Walks in both ways from within `records`, and answers how ours ended, and after
+/// how many frames.
+#[track_caller]
+fn walked(stack: &str, records: impl FnOnce(&mut Both)) -> (End, usize) {
+    let mut answer = (End::Astray, 0);
+    let outcome = compare(stack, |both| {
+        records(both);
+        answer = (both.end, both.ours.length);
+    });
+    assert_eq!(outcome, Ok(()));
+    answer
+}
+
+/// With glibc's function and with the table.
+fn however_modules_are_found(test: impl Fn()) {
+    let _alone = ALONE.lock();
+    for prepare in [modules::prepare_table, modules::prepare] {
+        prepare();
+        cache::clear();
+        recent::forget();
+        test();
+    }
+}
+
+/// What code in C and in bytes calls back.
+type CallBack = unsafe extern "C" fn(*mut c_void);
+
+/// Calls what it is given a pointer to.
+unsafe extern "C" fn call_it(then: *mut c_void) {
+    // SAFETY: everything here gives it the pointer of `pointer_to`, which is to a
+    // reference that nobody else uses meanwhile.
+    let then = unsafe { &mut *then.cast::<&mut dyn FnMut()>() };
+    then();
+    black_box(());
+}
+
+fn pointer_to(then: &mut &mut dyn FnMut()) -> *mut c_void {
+    ptr::from_mut(then).cast()
+}
+
+/// Memory of its own between two parts that nobody may touch.
+struct Mapped {
+    start: *mut u8,
+    length: usize,
+}
+
+const PAGE: usize = 1 << 16;
+
+impl Mapped {
+    fn new(length: usize, protection: c_int) -> Mapped {
+        let length = length.next_multiple_of(4_096);
+        // SAFETY: mmap(2): new memory, at no address in particular; mprotect(2) of a
+        // part of it.
+        unsafe {
+            let all = libc::mmap(
+                ptr::null_mut(),
+                length + 2 * PAGE,
+                libc::PROT_NONE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            assert_ne!(all, libc::MAP_FAILED);
+            let start = all.cast::<u8>().wrapping_add(PAGE);
+            assert_eq!(libc::mprotect(start.cast(), length, protection), 0);
+            Mapped { start, length }
+        }
+    }
+
+    fn stack(length: usize) -> Mapped {
+        Mapped::new(length, libc::PROT_READ | libc::PROT_WRITE)
+    }
+
+    fn code(bytes: &[u8]) -> Mapped {
+        let code = Mapped::new(bytes.len(), libc::PROT_READ | libc::PROT_WRITE);
+        // SAFETY: as long as that at least, and nobody else's; mprotect(2) of it.
+        unsafe {
+            ptr::copy_nonoverlapping(bytes.as_ptr(), code.start, bytes.len());
+            let executable = libc::PROT_READ | libc::PROT_EXEC;
+            assert_eq!(
+                libc::mprotect(code.start.cast(), code.length, executable),
+                0
+            );
+        }
+        code
+    }
+
+    fn top(&self) -> *mut u8 {
+        self.start.wrapping_add(self.length)
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: what `new` mapped, and nobody uses any longer.
+        unsafe { libc::munmap(self.start.wrapping_sub(PAGE).cast(), self.length + 2 * PAGE) };
+    }
+}
+
+// Signals.
+
+static IN_HANDLER: AtomicUsize = AtomicUsize::new(0);
+static WRONG_IN_HANDLER: AtomicUsize = AtomicUsize::new(0);
+static TO_ROOT: AtomicUsize = AtomicUsize::new(0);
+static STACK_OF_HANDLER: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn on_signal(_: c_int) {
+    let here = 0_u8;
+    STACK_OF_HANDLER.store(&raw const here as usize, Ordering::Relaxed);
+    let mut end = End::Astray;
+    let outcome = compare("in a handler", |both| {
+        deeper(2, &mut || record(both));
+        end = both.end;
+    });
+    // What was interrupted may be code of which nothing is known.
+    TO_ROOT.fetch_add(usize::from(end == End::Root), Ordering::Relaxed);
+    WRONG_IN_HANDLER.fetch_add(usize::from(outcome.is_err()), Ordering::Relaxed);
+    IN_HANDLER.fetch_add(1, Ordering::Release);
+}
+
+/// Has `on_signal` called for a signal while something runs; answers how often it
+/// was called, and in how many of them the walk came to the root.
+fn with_handler(signal: c_int, flags: c_int, something: impl FnOnce()) -> (usize, usize) {
+    for counter in [&IN_HANDLER, &WRONG_IN_HANDLER, &TO_ROOT] {
+        counter.store(0, Ordering::Relaxed);
+    }
+    // SAFETY: sigaction(2) with filled structures; the handler touches atomics and its
+    // own stack alone, as long as nothing differs.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_signal as *const () as usize;
+        action.sa_flags = flags | libc::SA_RESTART;
+        let mut old: libc::sigaction = std::mem::zeroed();
+        assert_eq!(libc::sigaction(signal, &raw const action, &raw mut old), 0);
+        something();
+        assert_eq!(libc::sigaction(signal, &raw const old, ptr::null_mut()), 0);
+    }
+    assert_eq!(WRONG_IN_HANDLER.load(Ordering::Relaxed), 0);
+    let load = |counter: &AtomicUsize| counter.load(Ordering::Acquire);
+    (load(&IN_HANDLER), load(&TO_ROOT))
+}
+
+fn raise(signal: c_int) {
+    // SAFETY: raise(3) takes a number.
+    assert_eq!(unsafe { libc::raise(signal) }, 0);
+}
+
+#[test]
+fn in_a_signals_handler() {
+    however_modules_are_found(|| {
+        let signals = with_handler(libc::SIGUSR1, 0, || {
+            deeper(3, &mut || raise(libc::SIGUSR1));
+            through_c(&mut || raise(libc::SIGUSR1));
+        });
+        assert_eq!(signals, (2, 2));
+    });
+}
+
+#[test]
+fn in_a_handler_on_a_stack_of_its_own() {
+    however_modules_are_found(|| {
+        let on_thread = || {
+            let stack = Mapped::stack(64 << 10);
+            let alternate = libc::stack_t {
+                ss_sp: stack.start.cast(),
+                ss_flags: 0,
+                ss_size: stack.length,
+            };
+            // SAFETY: sigaltstack(2): zeros are a value of its structure; memory that
+            // outlives the thread, and the one before is put back.
+            unsafe {
+                let mut old: libc::stack_t = std::mem::zeroed();
+                assert_eq!(libc::sigaltstack(&raw const alternate, &raw mut old), 0);
+                deeper(3, &mut || raise(libc::SIGUSR1));
+                let there = STACK_OF_HANDLER.load(Ordering::Relaxed);
+                assert!((stack.start as usize..stack.top() as usize).contains(&there));
+                assert_eq!(libc::sigaltstack(&raw const old, ptr::null_mut()), 0);
+            }
+        };
+        let signals = with_handler(libc::SIGUSR1, libc::SA_ONSTACK, || {
+            std::thread::scope(|scope| scope.spawn(on_thread).join().unwrap());
+        });
+        assert_eq!(signals, (1, 1));
+    });
+}
+
+/// At whichever instruction, of walks as well.
+#[test]
+fn where_a_signal_interrupts() {
+    const SIGNALS: usize = 1_500;
+    however_modules_are_found(|| {
+        let (is_done, walks) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let (tell, told) = std::sync::mpsc::channel();
+        let busy = || {
+            // SAFETY: pthread_self(3) takes nothing.
+            tell.send(unsafe { libc::pthread_self() }).unwrap();
+            while !is_done.load(Ordering::Relaxed) {
+                let depth = walks.fetch_add(1, Ordering::Relaxed) % 7;
+                let mut both = || {
+                    let outcome = compare("between signals", |both| {
+                        deeper(depth, &mut || record(both));
+                    });
+                    assert_eq!(outcome, Ok(()));
+                };
+                match depth % 3 {
+                    0 => through_c(&mut both),
+                    _ => both(),
+                }
+                if depth == 5 {
+                    cache::clear();
+                }
+            }
+        };
+        let signals = with_handler(libc::SIGUSR2, 0, || {
+            std::thread::scope(|scope| {
+                let thread = scope.spawn(busy);
+                let id = told.recv().unwrap();
+                for _ in 0..SIGNALS {
+                    let before = IN_HANDLER.load(Ordering::Acquire);
+                    // SAFETY: pthread_kill(3): a thread that was not joined.
+                    assert_eq!(unsafe { libc::pthread_kill(id, libc::SIGUSR2) }, 0);
+                    while IN_HANDLER.load(Ordering::Acquire) == before && !thread.is_finished() {
+                        std::thread::yield_now();
+                    }
+                }
+                is_done.store(true, Ordering::Relaxed);
+                thread.join().unwrap();
+            });
+        });
+        assert_eq!(signals.0, SIGNALS);
+        assert!(signals.1 > 0);
+        assert!(walks.into_inner() > 0);
+    });
+}
+
+// Depth, threads, libraries.
+
+#[test]
+fn of_more_frames_than_there_is_room_for_the_first() {
+    however_modules_are_found(|| {
+        for _ in 0..3 {
+            let mut both = nothing();
+            deeper(300, &mut || record(&mut both));
+            assert_eq!(both.end, End::Full);
+            assert_eq!(both.ours.length, MOST_FRAMES);
+            assert_eq!(both.ours.frames[..MOST_FRAMES - 1], both.libgcc.frames[1..]);
+        }
+        // And less after that.
+        walked("after a deep one", record);
+    });
+}
+
+fn nothing() -> Both {
+    Both {
+        ours: Found::nothing(),
+        libgcc: Found::nothing(),
+        end: End::Root,
+    }
+}
+
+#[test]
+fn of_any_number_of_threads() {
+    const WALKS: usize = 400;
+    however_modules_are_found(|| {
+        let walking = AtomicUsize::new(8);
+        std::thread::scope(|scope| {
+            for seed in 0..8_usize {
+                let walking = &walking;
+                scope.spawn(move || {
+                    for walk in 0..WALKS {
+                        let depth = (walk * 7 + seed * 13) % 60;
+                        walked("of many threads", |both| {
+                            deeper(depth, &mut || match depth % 3 {
+                                0 => record(both),
+                                _ => through_c(&mut || deeper(seed, &mut || record(both))),
+                            });
+                        });
+                    }
+                    walking.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+            while walking.load(Ordering::Relaxed) > 0 {
+                let library = library::load().expect("a shared library");
+                refresh();
+                walked("through a library", |both| {
+                    library.call(&mut || record(both));
+                });
+                drop(library);
+                refresh();
+            }
+        });
+    });
+}
+
+#[test]
+fn through_a_library_that_is_loaded_later() {
+    let _alone = ALONE.lock();
+    modules::prepare();
+    cache::clear();
+    let through = |library: &library::Library| {
+        let mut both = nothing();
+        library.call(&mut || deeper(2, &mut || record(&mut both)));
+        both
+    };
+    // glibc knows it at once.
+    let library = library::load().expect("a shared library");
+    walked("through a new library", |both| {
+        library.call(&mut || record(both))
+    });
+    drop(library);
+    // The table does not, and says that something is missing.
+    modules::prepare_table();
+    cache::clear();
+    let library = library::load().expect("a shared library");
+    assert_eq!(through(&library).end, End::NoInformation);
+    assert!(modules::has_missed());
+    refresh();
+    assert!(!modules::has_missed());
+    assert_eq!(through(&library).end, End::Root);
+    walked("through a library", |both| {
+        library.call(&mut || record(both))
+    });
+    modules::prepare();
+}
+
+/// Where the code of the library is, other code may have been, of which nothing was
+/// known.
+#[test]
+fn what_was_known_of_addresses_is_forgotten_when_a_library_comes() {
+    however_modules_are_found(|| {
+        modules::refresh(false);
+        assert!(!modules::refresh(false));
+        let library = library::load().expect("a shared library");
+        assert!(modules::refresh(false));
+        drop(library);
+        assert!(modules::refresh(false));
+    });
+}
+
+// Through C.
+
+/// A library in C, with functions that call back in every way there is.
+const C: &str = r#"
+#include <alloca.h>
+#include <stdint.h>
+#include <string.h>
+typedef void (*call_back)(void *);
+#define EXPORT __attribute__((visibility("default"), noinline))
+static void use(void *memory) { __asm__ volatile("" : : "r"(memory) : "memory"); }
+
+EXPORT void plain(call_back f, void *x) { f(x); use(x); }
+EXPORT void large(call_back f, void *x) {
+    char room[100 << 10]; use(room); f(x); use(room);
+}
+EXPORT void dynamic(call_back f, void *x) {
+    char *room = alloca(((uintptr_t)x >> 4) % 5000 + 1); use(room); f(x); use(room);
+}
+EXPORT void dynamic_large(call_back f, void *x) {
+    char *room = alloca(((uintptr_t)x >> 4) % 5000 + 90000); use(room); f(x); use(room);
+}
+EXPORT void aligned(call_back f, void *x) {
+    char room[256] __attribute__((aligned(64))); use(room); f(x); use(room);
+}
+EXPORT void aligned_dynamic(call_back f, void *x) {
+    char room[256] __attribute__((aligned(128)));
+    char *more = alloca(((uintptr_t)x >> 4) % 100 + 1);
+    use(room); use(more); f(x); use(room); use(more);
+}
+#ifdef __x86_64__
+__attribute__((force_align_arg_pointer))
+#endif
+EXPORT void realigned(call_back f, void *x) { f(x); use(x); }
+/* All registers that a call preserves, and something on the stack. */
+EXPORT long busy(call_back f, void *x, long a, long b, long c, long d) {
+    long e = a * b, g = c * d, h = a ^ d, i = b - c;
+    f(x);
+    use(x);
+    return a + b + c + d + e * g + h * i;
+}
+/* What the compiler knows not to return. */
+EXPORT void one(call_back f, void *x) { dynamic(f, x); use(x); }
+struct further { call_back f; void *x; };
+static void go_on(void *p) { struct further *n = p; aligned_dynamic(n->f, n->x); use(p); }
+EXPORT void nested(call_back f, void *x) {
+    struct further n = { f, x };
+    large(go_on, &n); use(&n);
+}
+"#;
+
+const IN_C: [&str; 10] = [
+    "plain",
+    "large",
+    "dynamic",
+    "dynamic_large",
+    "aligned",
+    "aligned_dynamic",
+    "realigned",
+    "busy",
+    "one",
+    "nested",
+];
+
+type InC = unsafe extern "C" fn(CallBack, *mut c_void);
+
+/// A library that a compiler made, loaded, and gone afterwards.
+struct Compiled {
+    handle: NonNull<c_void>,
+    file: PathBuf,
+}
+
+impl Compiled {
+    fn new(name: &str, options: &[&str]) -> Compiled {
+        let file = Self::file(name, options);
+        Self::load(file)
+    }
+
+    fn file(name: &str, options: &[&str]) -> PathBuf {
+        let folder = std::env::temp_dir();
+        let name = format!("plimsoll-unwinder-{}-{name}", std::process::id());
+        let (source, library) = (folder.join(format!("{name}.c")), folder.join(name));
+        std::fs::write(&source, C).unwrap();
+        let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+        let output = Command::new(compiler)
+            .args(["-shared", "-fPIC", "-g0", "-o"])
+            .args([&library, &source])
+            .args(options)
+            .output()
+            .expect("a C compiler");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        std::fs::remove_file(source).unwrap();
+        library
+    }
+
+    fn load(file: PathBuf) -> Compiled {
+        let name = CString::new(file.to_str().unwrap()).unwrap();
+        // SAFETY: a name that ends in a zero, of a library that runs nothing when it
+        // is loaded.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        let handle = NonNull::new(handle).expect("a shared library");
+        Compiled { handle, file }
+    }
+
+    fn function(&self, name: &str) -> InC {
+        let name = CString::new(name).unwrap();
+        // SAFETY: an open handle, and a name that ends in a zero.
+        let function = unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) };
+        assert!(!function.is_null(), "{name:?}");
+        // SAFETY: all functions of the library take these two arguments first; the
+        // others of `busy` are numbers, and any will do.
+        unsafe { std::mem::transmute::<*mut c_void, InC>(function) }
+    }
+
+    fn call(&self, name: &str, mut then: &mut dyn FnMut()) {
+        // SAFETY: a function of the library, which calls `call_it` with that pointer.
+        unsafe { self.function(name)(call_it, pointer_to(&mut then)) };
+    }
+}
+
+impl Drop for Compiled {
+    fn drop(&mut self) {
+        // SAFETY: what dlopen(3) answered, and closed once.
+        unsafe { libc::dlclose(self.handle.as_ptr()) };
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+#[test]
+fn through_c_however_it_is_compiled() {
+    let libraries: Vec<Compiled> = [
+        ["-O0", "-fno-omit-frame-pointer"],
+        ["-O2", "-fomit-frame-pointer"],
+        ["-O2", "-fno-omit-frame-pointer"],
+        ["-O1", "-fstack-protector-all"],
+        ["-Os", "-fomit-frame-pointer"],
+    ]
+    .iter()
+    .enumerate()
+    .map(|(index, options)| Compiled::new(&format!("{index}"), options))
+    .collect();
+    however_modules_are_found(|| {
+        for library in &libraries {
+            for outer in IN_C {
+                for inner in IN_C {
+                    // Twice: the second goes on from the first.
+                    for _ in 0..2 {
+                        let (end, _) = walked(&format!("through {outer}, {inner}"), |both| {
+                            library.call(outer, &mut || {
+                                library.call(inner, &mut || deeper(1, &mut || record(both)));
+                            });
+                        });
+                        assert_eq!(end, End::Root, "{outer}, {inner}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn c_without_unwind_information_ends_a_walk() {
+    let options = [
+        "-O2",
+        "-fno-asynchronous-unwind-tables",
+        "-fno-unwind-tables",
+        "-fno-exceptions",
+    ];
+    let library = Compiled::new("without", &options);
+    however_modules_are_found(|| {
+        for name in IN_C {
+            let (end, _) = walked(name, |both| library.call(name, &mut || record(both)));
+            assert_eq!(end, End::NoInformation, "{name}");
+        }
+    });
+}
+
+/// Where a header is in a file of ELF, of some kind.
+fn header_of(file: &[u8], kind: u32) -> usize {
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let half = |at: usize| usize::from(u16::from_le_bytes(file[at..at + 2].try_into().unwrap()));
+    let headers = word(32) as usize;
+    (0..half(56))
+        .map(|index| headers + 56 * index)
+        .find(|header| word(*header) == kind)
+        .unwrap()
+}
+
+/// As linkers leave it where they could not read all unwind information.
+#[test]
+fn without_a_sorted_table() {
+    let file = Compiled::file("unsorted", &["-O2"]);
+    let mut bytes = std::fs::read(&file).unwrap();
+    let header = header_of(&bytes, libc::PT_GNU_EH_FRAME);
+    let index = u64::from_le_bytes(bytes[header + 8..header + 16].try_into().unwrap());
+    let index = usize::try_from(index).unwrap();
+    assert_eq!(bytes[index], 1);
+    bytes[index + 2] = 0xff;
+    bytes[index + 3] = 0xff;
+    std::fs::write(&file, bytes).unwrap();
+    let library = Compiled::load(file);
+    however_modules_are_found(|| {
+        for name in IN_C {
+            let (end, _) = walked(name, |both| library.call(name, &mut || record(both)));
+            assert_eq!(end, End::Root, "{name}");
+        }
+    });
+}
+
+/// As tools leave it that edit libraries, and need more headers than there is room
+/// for.
+#[test]
+fn with_its_headers_at_the_end_of_the_file() {
+    let file = Compiled::file("edited", &["-O2"]);
+    let mut bytes = std::fs::read(&file).unwrap();
+    let half = |at: usize| usize::from(u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap()));
+    let (start, length) = (64, 56 * half(56));
+    bytes.resize(bytes.len().next_multiple_of(4_096), 0);
+    let end = bytes.len() as u64;
+    let mut headers = bytes[start..start + length].to_vec();
+    for header in headers.chunks_mut(56) {
+        // What says where the headers are loaded is no longer true.
+        if header.starts_with(&libc::PT_PHDR.to_le_bytes()) {
+            header[..4].fill(0);
+        }
+    }
+    bytes[start..start + length].fill(0);
+    bytes.extend(headers);
+    bytes[32..40].copy_from_slice(&end.to_le_bytes());
+    std::fs::write(&file, bytes).unwrap();
+    let library = Compiled::load(file);
+    however_modules_are_found(|| {
+        let (end, _) = walked("edited", |both| library.call("plain", &mut || record(both)));
+        assert_eq!(end, End::Root);
+    });
+}
+
+/// In the table it still is, until somebody looks.
+#[test]
+fn generated_code_where_a_library_was() {
+    let _alone = ALONE.lock();
+    modules::prepare_table();
+    let library = Compiled::new("gone", &["-O2"]);
+    modules::refresh(true);
+    let place = (library.function("plain") as usize) & !4_095;
+    drop(library);
+    cache::clear();
+    // SAFETY: mmap(2) at a place where nothing is any longer, or else it fails.
+    unsafe {
+        let code = libc::mmap(
+            place as *mut c_void,
+            4_096,
+            libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE,
+            -1,
+            0,
+        );
+        assert_eq!(code as usize, place);
+        code.cast::<u8>().write_bytes(0, 4_096);
+        libc::munmap(code, 4_096);
+    }
+    let captured = machine::Captured::default();
+    let mut frames = [ptr::null_mut(); 4];
+    let mut captured_there = captured;
+    captured_there.pc = place as u64 + 16;
+    captured_there.stack_pointer = &raw const frames as u64;
+    assert_eq!(walk(&captured_there, &mut frames), (0, End::NoInformation));
+    modules::prepare();
+}
+
+// What the hook may not do.
+
+#[test]
+fn a_walk_allocates_nothing_and_leaves_errno_alone() {
+    let library = Compiled::new("errno", &["-O0"]);
+    let allocated = || {
+        // SAFETY: jemalloc(3) lists `thread.allocated` as readable, of type uint64_t.
+        unsafe { tikv_jemalloc_ctl::raw::read::<u64>(b"thread.allocated\0") }.unwrap()
+    };
+    // SAFETY: errno(3): the calling thread's own number.
+    let errno = || unsafe { &mut *libc::__errno_location() };
+    however_modules_are_found(|| {
+        let mut frames = [ptr::null_mut(); MOST_FRAMES];
+        library.call("nested", &mut || {
+            let before = allocated();
+            drop(black_box(Vec::<u64>::with_capacity(100)));
+            assert!(allocated() > before, "this is not jemalloc");
+            let before = allocated();
+            for _ in 0..1_000 {
+                *errno() = 77;
+                cache::clear();
+                let mut length = 0;
+                // SAFETY: an array of so many pointers, and a place for the number.
+                unsafe {
+                    super::super::hook(frames.as_mut_ptr(), &raw mut length, MOST_FRAMES as c_uint);
+                }
+                assert!(length > 4);
+                assert_eq!(*errno(), 77);
+            }
+            assert_eq!(allocated(), before);
+        });
+    });
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64 {
+    use super::*;
+
+    /// Calls `f(x)` from code that nothing is known of, with a frame pointer that is
+    /// none.
+    #[rustfmt::skip]
+    const WITH_FRAME_POINTER: [u8; 19] = [
+        0x55, // push rbp
+        0x48, 0x89, 0xd5, // mov rbp, rdx
+        0x48, 0x89, 0xf8, // mov rax, rdi
+        0x48, 0x89, 0xf7, // mov rdi, rsi
+        0xff, 0xd0, // call rax
+        0x5d, // pop rbp
+        0xc3, // ret
+        0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
+    ];
+    #[rustfmt::skip]
+    const WITHOUT_FRAME_POINTER: [u8; 17] = [
+        0x48, 0x83, 0xec, 0x08, // sub rsp, 8
+        0x48, 0x89, 0xf8, // mov rax, rdi
+        0x48, 0x89, 0xf7, // mov rdi, rsi
+        0xff, 0xd0, // call rax
+        0x48, 0x83, 0xc4, 0x08, // add rsp, 8
+        0xc3, // ret
+    ];
+
+    type Generated = unsafe extern "C" fn(CallBack, *mut c_void, u64);
+
+    fn call(code: &Mapped, frame_pointer: u64, mut then: &mut dyn FnMut()) {
+        // SAFETY: the bytes above are such a function.
+        let function: Generated = unsafe { std::mem::transmute(code.start) };
+        // SAFETY: `call_it` gets its pointer.
+        unsafe { function(call_it, pointer_to(&mut then), frame_pointer) };
+    }
+
+    #[test]
+    fn generated_code_ends_a_walk() {
+        let library = Compiled::new("generated", &["-O0"]);
+        let codes = [
+            Mapped::code(&WITH_FRAME_POINTER),
+            Mapped::code(&WITHOUT_FRAME_POINTER),
+        ];
+        let guarded = Mapped::stack(4_096);
+        let here = 0_u64;
+        let garbage = [
+            0,
+            5,
+            8,
+            0x1235,
+            1 << 46,
+            1 << 63,
+            0xdead_beef_dead_beef,
+            u64::MAX,
+            u64::MAX - 7,
+            guarded.top() as u64 - 8,
+            guarded.top() as u64,
+            guarded.start as u64,
+            &raw const here as u64,
+        ];
+        however_modules_are_found(|| {
+            for code in &codes {
+                for frame_pointer in garbage {
+                    let (end, frames) = walked("under generated code", |both| {
+                        call(code, frame_pointer, &mut || record(both));
+                    });
+                    assert_eq!(end, End::NoInformation, "{frame_pointer:#x}");
+                    assert!(frames > 0);
+                    for name in IN_C {
+                        let (end, deeper) = walked("under generated code", |both| {
+                            call(code, frame_pointer, &mut || {
+                                library.call(name, &mut || record(both));
+                            });
+                        });
+                        assert_eq!(end, End::NoInformation, "{name}, {frame_pointer:#x}");
+                        assert!(deeper > frames);
+                    }
+                }
+            }
+        });
+    }
+
+    /// In musl the code that a handler returns to has no unwind information, nor in
+    /// runtimes that bring their own; aarch64's kernel has such code too.
+    #[test]
+    fn where_a_handler_returns_without_unwind_information() {
+        /// The kernel's `struct sigaction`.
+        #[repr(C)]
+        struct Action {
+            handler: extern "C" fn(c_int),
+            flags: u64,
+            restorer: *const u8,
+            mask: u64,
+        }
+        const SA_RESTORER: u64 = 0x0400_0000;
+        let restorer = Mapped::code(machine::SIGNAL_RETURN);
+        however_modules_are_found(|| {
+            let signals = with_handler(libc::SIGUSR1, 0, || {
+                let action = Action {
+                    handler: on_signal,
+                    flags: SA_RESTORER,
+                    restorer: restorer.start,
+                    mask: 0,
+                };
+                // SAFETY: rt_sigaction(2) with such a structure, and a set of 8 bytes;
+                // the restorer is the instructions that it has to be.
+                let answer = unsafe {
+                    libc::syscall(
+                        libc::SYS_rt_sigaction,
+                        libc::SIGUSR1,
+                        &raw const action,
+                        ptr::null_mut::<Action>(),
+                        8_usize,
+                    )
+                };
+                assert_eq!(answer, 0);
+                deeper(3, &mut || raise(libc::SIGUSR1));
+            });
+            assert_eq!(signals, (1, 1));
+        });
+    }
+
+    // On another stack: (f, x, its top). Each keeps the caller's stack pointer
+    // elsewhere, and says so.
+    std::arch::global_asm!(
+        // In the frame pointer.
+        ".globl plimsoll_test_on_stack_by_rbp",
+        "plimsoll_test_on_stack_by_rbp:",
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "mov rsp, rdx",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "call rax",
+        "mov rsp, rbp",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+        // On the new stack, where an expression finds it.
+        ".globl plimsoll_test_on_stack_by_expression",
+        "plimsoll_test_on_stack_by_expression:",
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov [rdx - 16], rsp",
+        "lea rbp, [rdx - 16]",
+        "mov rsp, rbp",
+        // DW_CFA_def_cfa_expression: DW_OP_breg6 0, DW_OP_deref, DW_OP_plus_uconst 16.
+        ".cfi_escape 0x0f, 5, 0x76, 0, 0x06, 0x23, 16",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "call rax",
+        "mov rsp, [rsp]",
+        ".cfi_def_cfa rsp, 16",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+        // In a register that only those know who keep them all.
+        ".globl plimsoll_test_on_stack_by_r13",
+        "plimsoll_test_on_stack_by_r13:",
+        ".cfi_startproc",
+        "push r13",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset r13, -16",
+        "mov r13, rsp",
+        ".cfi_def_cfa_register r13",
+        "mov rsp, rdx",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "call rax",
+        "mov rsp, r13",
+        ".cfi_def_cfa_register rsp",
+        "pop r13",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+        // Nowhere: the stack ends there.
+        ".globl plimsoll_test_on_stack_that_ends",
+        "plimsoll_test_on_stack_that_ends:",
+        ".cfi_startproc",
+        ".cfi_undefined rip",
+        "push r13",
+        "mov r13, rsp",
+        "mov rsp, rdx",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "call rax",
+        "mov rsp, r13",
+        "pop r13",
+        "ret",
+        ".cfi_endproc",
+        // Without a word.
+        ".globl plimsoll_test_on_stack_in_silence",
+        "plimsoll_test_on_stack_in_silence:",
+        "push r13",
+        "mov r13, rsp",
+        "mov rsp, rdx",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "call rax",
+        "mov rsp, r13",
+        "pop r13",
+        "ret",
+        // A lie: beyond the stack's end.
+        ".globl plimsoll_test_on_stack_beyond",
+        "plimsoll_test_on_stack_beyond:",
+        ".cfi_startproc",
+        "push r13",
+        "mov r13, rsp",
+        "mov rsp, rdx",
+        ".cfi_def_cfa rsp, 4104",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "call rax",
+        "mov rsp, r13",
+        "pop r13",
+        "ret",
+        ".cfi_endproc",
+    );
+
+    type OnStack = unsafe extern "C" fn(CallBack, *mut c_void, *mut u8);
+
+    unsafe extern "C" {
+        fn plimsoll_test_on_stack_by_rbp(f: CallBack, x: *mut c_void, top: *mut u8);
+        fn plimsoll_test_on_stack_by_expression(f: CallBack, x: *mut c_void, top: *mut u8);
+        fn plimsoll_test_on_stack_by_r13(f: CallBack, x: *mut c_void, top: *mut u8);
+        fn plimsoll_test_on_stack_that_ends(f: CallBack, x: *mut c_void, top: *mut u8);
+        fn plimsoll_test_on_stack_in_silence(f: CallBack, x: *mut c_void, top: *mut u8);
+        fn plimsoll_test_on_stack_beyond(f: CallBack, x: *mut c_void, top: *mut u8);
+    }
+
+    fn on_stack(switch: OnStack, top: *mut u8, mut then: &mut dyn FnMut()) {
+        // SAFETY: the functions above call `call_it` with its pointer, on a stack that
+        // ends at `top`, and come back.
+        unsafe { switch(call_it, pointer_to(&mut then), top) };
+    }
+
+    const LINKED: [OnStack; 3] = [
+        plimsoll_test_on_stack_by_rbp,
+        plimsoll_test_on_stack_by_expression,
+        plimsoll_test_on_stack_by_r13,
+    ];
+
+    /// From one to another that is below it, and to one that is above.
+    #[test]
+    fn from_stack_to_stack() {
+        let both_stacks = Mapped::stack(128 << 10);
+        let low = both_stacks.start.wrapping_add(64 << 10);
+        let high = both_stacks.top();
+        however_modules_are_found(|| {
+            for first in LINKED {
+                for second in LINKED {
+                    for (from, to) in [(low, high), (high, low)] {
+                        for _ in 0..2 {
+                            let (end, _) = walked("over stacks", |both| {
+                                on_stack(first, from, &mut || {
+                                    on_stack(second, to, &mut || {
+                                        deeper(1, &mut || record(both));
+                                    });
+                                });
+                            });
+                            assert_eq!(end, End::Root);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_stack_that_ends_ends_a_walk() {
+        let stack = Mapped::stack(64 << 10);
+        however_modules_are_found(|| {
+            for _ in 0..2 {
+                let end = |switch| {
+                    walked("on a stack that ends", |both| {
+                        on_stack(switch, stack.top(), &mut || deeper(3, &mut || record(both)));
+                    })
+                    .0
+                };
+                assert_eq!(end(plimsoll_test_on_stack_that_ends), End::Root);
+                assert_eq!(end(plimsoll_test_on_stack_in_silence), End::NoInformation);
+            }
+        });
+    }
+
+    /// libgcc reads there, and the process ends.
+    #[test]
+    fn nothing_is_read_beyond_the_end_of_a_stack() {
+        let stack = Mapped::stack(64 << 10);
+        however_modules_are_found(|| {
+            let mut answer = (0, End::Root);
+            let mut frames = [ptr::null_mut(); MOST_FRAMES];
+            on_stack(plimsoll_test_on_stack_beyond, stack.top(), &mut || {
+                answer = walk(&machine::capture!(), &mut frames);
+            });
+            assert_eq!(answer.1, End::Astray);
+        });
+    }
+}
