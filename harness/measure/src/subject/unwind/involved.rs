@@ -15,15 +15,11 @@ use super::rule::{Rule, Step};
 
 type Bytes = EndianSlice<'static, LittleEndian>;
 
-/// Where gimli works: in arrays on the stack, some three kilobytes.
+/// Where gimli works: in arrays on the stack, which may be a coroutine's and small.
 struct OnStack;
 
-/// More registers than a frame saves; where one saves more, it counts as one of
-/// which nothing is known.
-const MOST_RULES: usize = 34;
-
 impl UnwindContextStorage<usize> for OnStack {
-    type Rules = [(Register, RegisterRule<usize>); MOST_RULES];
+    type Rules = [(Register, RegisterRule<usize>); machine::MOST_RULES];
     // What the header says, what holds now, and one that is remembered.
     type Stack = [UnwindTableRow<usize, Self>; 3];
 }

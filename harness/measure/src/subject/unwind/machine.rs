@@ -62,6 +62,10 @@ mod this {
     pub(crate) const VENDOR: gimli::Vendor = gimli::Vendor::Default;
     /// DWARF numbers in use, the return address among them.
     pub(crate) const REGISTERS: usize = 17;
+    /// Registers that a frame saves at most; where one saves more, it counts as one of
+    /// which nothing is known. All in a signal's frame; and 19 in a function for
+    /// Windows, with xmm6 to xmm15.
+    pub(crate) const MOST_RULES: usize = 20;
     /// What a call preserves beside the two pointers: rbx, r12 to r15.
     pub(crate) const PRESERVED: [u16; 5] = [3, 12, 13, 14, 15];
 
@@ -136,6 +140,8 @@ mod this {
     /// address: without it nothing would be known of those.
     pub(crate) const VENDOR: gimli::Vendor = gimli::Vendor::AArch64;
     pub(crate) const REGISTERS: usize = 32;
+    /// x19 to x30, v8 to v23 (vector calls), and whether the return address is signed.
+    pub(crate) const MOST_RULES: usize = 30;
     /// x19 to x28.
     pub(crate) const PRESERVED: [u16; 10] = [19, 20, 21, 22, 23, 24, 25, 26, 27, 28];
 

@@ -8,7 +8,7 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::machine::{self, Frame};
 use super::memory;
@@ -76,27 +76,64 @@ impl Saved {
 
 /// What a thread keeps of its last walk, and works on during the next.
 struct Recent {
-    /// A signal's handler that allocates may come in the middle of a walk.
-    is_in_use: Cell<bool>,
-    /// The [`GENERATION`] that it is of.
-    generation: Cell<usize>,
-    /// The last walk is `last[start..]`, leaf first.
-    start: Cell<usize>,
-    last: UnsafeCell<[Saved; MOST]>,
-    fresh: UnsafeCell<[Saved; MOST]>,
+    /// Whoever sets this has the rest: a thread, or a signal's handler that comes in
+    /// the middle of a walk and does not.
+    is_in_use: AtomicBool,
+    contents: UnsafeCell<Contents>,
 }
+
+struct Contents {
+    /// The number of the thread whose walk it is.
+    thread: usize,
+    /// The [`GENERATION`] that it is of.
+    generation: usize,
+    /// The last walk is `last[start..]`, leaf first.
+    start: usize,
+    last: [Saved; MOST],
+    fresh: [Saved; MOST],
+}
+
+// SAFETY: the contents are those of whoever has set `is_in_use`.
+unsafe impl Sync for Recent {}
+
+/// Threads that walk at once and have their last walk each. Where there are more,
+/// some of them share, and begin anew each time.
+///
+/// Not a thread's own: that is part of its stack (pthread_create(3) refuses a small
+/// one with EINVAL), and these are ten kilobytes. A page is memory once it is written
+/// to.
+const THREADS: usize = 64;
+
+static RECENT: [Recent; THREADS] = [const {
+    Recent {
+        is_in_use: AtomicBool::new(false),
+        contents: UnsafeCell::new(Contents {
+            thread: 0,
+            generation: 0,
+            start: 0,
+            last: [Saved::NOTHING; MOST],
+            fresh: [Saved::NOTHING; MOST],
+        }),
+    }
+}; THREADS];
+
+/// Threads that have walked.
+static LAST_THREAD: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     // Neither made when it is first used nor dropped: a plain address.
-    static RECENT: Recent = const {
-        Recent {
-            is_in_use: Cell::new(false),
-            generation: Cell::new(0),
-            start: Cell::new(MOST),
-            last: UnsafeCell::new([Saved::NOTHING; MOST]),
-            fresh: UnsafeCell::new([Saved::NOTHING; MOST]),
+    /// This thread's number; zero before its first walk.
+    static THREAD: Cell<usize> = const { Cell::new(0) };
+}
+
+fn this_thread() -> usize {
+    THREAD.with(|thread| {
+        if thread.get() == 0 {
+            // A handler that comes in between takes a number that is then lost.
+            thread.set(LAST_THREAD.fetch_add(1, Ordering::Relaxed) + 1);
         }
-    };
+        thread.get()
+    })
 }
 
 static GENERATION: AtomicUsize = AtomicUsize::new(0);
@@ -108,9 +145,7 @@ pub(super) fn forget() {
 
 /// One walk, with the last one of the thread at hand.
 pub(super) struct Walk<'a> {
-    recent: &'a Recent,
-    last: &'a mut [Saved; MOST],
-    fresh: &'a mut [Saved; MOST],
+    contents: &'a mut Contents,
     /// Where in `last` the frame that comes next may be.
     next: usize,
     walked: usize,
@@ -125,34 +160,30 @@ impl Walk<'_> {
     /// Does something with this thread's walk; none where there is one already.
     #[inline]
     pub(super) fn with<T>(then: impl FnOnce(&mut Walk<'_>) -> T) -> Option<T> {
-        RECENT.with(|recent| {
-            if recent.is_in_use.replace(true) {
-                return None;
-            }
-            // Before anything else is touched, as a handler on this thread sees it.
-            compiler_fence(Ordering::SeqCst);
-            let generation = GENERATION.load(Ordering::Relaxed);
-            if recent.generation.replace(generation) != generation {
-                recent.start.set(MOST);
-            }
-            // SAFETY: this thread's alone, and `is_in_use` is set: until it is unset
-            // below, nobody else gets here, and nothing here unwinds a panic.
-            let (last, fresh) = unsafe { (&mut *recent.last.get(), &mut *recent.fresh.get()) };
-            let mut walk = Walk {
-                next: recent.start.get(),
-                recent,
-                last,
-                fresh,
-                walked: 0,
-                is_joined: false,
-                is_open: true,
-            };
-            let answer = then(&mut walk);
-            walk.keep();
-            compiler_fence(Ordering::SeqCst);
-            recent.is_in_use.set(false);
-            Some(answer)
-        })
+        let thread = this_thread();
+        let recent = &RECENT[thread % THREADS];
+        if recent.is_in_use.swap(true, Ordering::Acquire) {
+            return None;
+        }
+        // SAFETY: `is_in_use` was not set, and is now: until it is unset below, nobody
+        // else gets here, and nothing here unwinds a panic.
+        let contents = unsafe { &mut *recent.contents.get() };
+        let generation = GENERATION.load(Ordering::Relaxed);
+        if (contents.thread, contents.generation) != (thread, generation) {
+            (contents.thread, contents.generation) = (thread, generation);
+            contents.start = MOST;
+        }
+        let mut walk = Walk {
+            next: contents.start,
+            contents,
+            walked: 0,
+            is_joined: false,
+            is_open: true,
+        };
+        let answer = then(&mut walk);
+        walk.keep();
+        recent.is_in_use.store(false, Ordering::Release);
+        Some(answer)
     }
 
     /// Notes a frame. Where the last walk went on from here to others, those that
@@ -169,19 +200,19 @@ impl Walk<'_> {
         if !self.is_open {
             return None;
         }
-        let fresh = self.fresh.get_mut(self.walked)?;
+        let fresh = self.contents.fresh.get_mut(self.walked)?;
         *fresh = Saved::of(frame);
         self.walked += 1;
         if self.is_joined {
             return None;
         }
         // Towards the root stack pointers grow; on another stack nothing is found.
-        while let Some(last) = self.last.get(self.next)
+        while let Some(last) = self.contents.last.get(self.next)
             && last.stack_pointer < frame.stack_pointer
         {
             self.next += 1;
         }
-        let last = self.last.get(self.next)?;
+        let last = self.contents.last.get(self.next)?;
         if last.stack_pointer != frame.stack_pointer
             || last.pc != frame.pc
             || last.frame_pointer != frame.frame_pointer
@@ -196,18 +227,18 @@ impl Walk<'_> {
         let same = self.next + 1;
         let mut end = same;
         let room = &mut frames.iter_mut();
-        while let Some(saved) = self.last.get(end)
+        while let Some(saved) = self.contents.last.get(end)
             && saved.still_holds()
             && let Some(place) = room.next()
         {
             *place = saved.pc as *mut c_void;
             end += 1;
         }
-        let outermost = self.last.get(end.checked_sub(1)?)?.frame();
+        let outermost = self.contents.last.get(end.checked_sub(1)?)?.frame();
         if end < MOST {
             // Not all of it: what does hold is as if it had been walked anew.
-            for saved in &self.last[same..end] {
-                let Some(fresh) = self.fresh.get_mut(self.walked) else {
+            for saved in &self.contents.last[same..end] {
+                let Some(fresh) = self.contents.fresh.get_mut(self.walked) else {
                     self.is_open = false;
                     break;
                 };
@@ -234,10 +265,11 @@ impl Walk<'_> {
         let end = if self.is_joined { self.next } else { MOST };
         match end.checked_sub(self.walked) {
             Some(start) => {
-                self.last[start..end].copy_from_slice(&self.fresh[..self.walked]);
-                self.recent.start.set(start);
+                let Contents { last, fresh, .. } = &mut *self.contents;
+                last[start..end].copy_from_slice(&fresh[..self.walked]);
+                self.contents.start = start;
             }
-            None => self.recent.start.set(MOST),
+            None => self.contents.start = MOST,
         }
     }
 }

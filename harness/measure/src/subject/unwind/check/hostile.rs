@@ -655,9 +655,103 @@ fn a_walk_allocates_nothing_and_leaves_errno_alone() {
     });
 }
 
+/// The smallest that there may be: what a thread keeps for itself is on its stack too.
+#[test]
+fn on_a_small_stack() {
+    extern "C" fn on_thread(_: *mut c_void) -> *mut c_void {
+        let mut frames = [ptr::null_mut(); MOST_FRAMES];
+        let mut length = 0;
+        cache::clear();
+        // SAFETY: an array of so many pointers, and a place for the number.
+        unsafe { super::super::hook(frames.as_mut_ptr(), &raw mut length, MOST_FRAMES as c_uint) };
+        length as usize as *mut c_void
+    }
+    let _alone = ALONE.lock();
+    modules::prepare();
+    for size in [
+        64 << 10,
+        48 << 10,
+        40 << 10,
+        36 << 10,
+        32 << 10,
+        28 << 10,
+        24 << 10,
+        20 << 10,
+        libc::PTHREAD_STACK_MIN,
+    ] {
+        // SAFETY: pthread_create(3) with attributes of its own.
+        unsafe {
+            let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+            assert_eq!(libc::pthread_attr_init(&raw mut attributes), 0);
+            assert_eq!(
+                libc::pthread_attr_setstacksize(&raw mut attributes, size),
+                0
+            );
+            let mut thread = std::mem::zeroed();
+            let started = libc::pthread_create(
+                &raw mut thread,
+                &raw const attributes,
+                on_thread,
+                ptr::null_mut(),
+            );
+            eprintln!("DEBUG {size} {started}");
+            if started == 0 {
+                let mut length = ptr::null_mut();
+                assert_eq!(libc::pthread_join(thread, &raw mut length), 0);
+                eprintln!("DEBUG frames {length:?}");
+            }
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use super::*;
+
+    /// The hook's own part: unpainted from the top of a stack.
+    #[test]
+    fn a_walk_needs_little_stack() {
+        const PAINT: u64 = 0x5af3_5af3_5af3_5af3;
+        let library = Compiled::new("stack", &["-O2"]);
+        let stack = Mapped::stack(256 << 10);
+        let words = stack.start.cast::<u64>();
+        let count = stack.length / 8;
+        let mut most = 0;
+        however_modules_are_found(|| {
+            for switch in [
+                plimsoll_test_on_stack_by_rbp as OnStack,
+                plimsoll_test_on_stack_by_r13,
+                plimsoll_test_on_stack_by_expression,
+            ] {
+                // SAFETY: a stack that nobody is on.
+                unsafe { (0..count).for_each(|i| words.add(i).write_volatile(PAINT)) };
+                let mut frames = [ptr::null_mut(); MOST_FRAMES];
+                let mut length = 0;
+                let mut here = 0;
+                library.call("nested", &mut || {
+                    on_stack(switch, stack.top(), &mut || {
+                        here = machine::capture!().stack_pointer as usize;
+                        // SAFETY: an array of so many pointers, and a place for the number.
+                        unsafe {
+                            super::super::super::hook(
+                                frames.as_mut_ptr(),
+                                &raw mut length,
+                                MOST_FRAMES as c_uint,
+                            );
+                        }
+                    });
+                });
+                assert!(length > 4);
+                // SAFETY: as above.
+                let untouched = unsafe {
+                    (0..count)
+                        .take_while(|i| words.add(*i).read_volatile() == PAINT)
+                        .count()
+                };
+                eprintln!("DEBUG stack {}", here - (words as usize + 8 * untouched));
+            }
+        });
+    }
 
     /// Calls `f(x)` from code that nothing is known of, with a frame pointer that is
     /// none.
