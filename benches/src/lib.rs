@@ -166,6 +166,7 @@ pub fn observed(stacks: usize) -> Observed {
         descriptors: steady(12),
         iterations,
         stacks,
+        ..Observed::default()
     }
 }
 

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date, StackPattern};
-use crate::growth::{Growth, Quantity};
-use crate::report::{Finding, Standing, Subject, Threshold};
+use crate::dump::SampleInterval;
+use crate::growth::{Growth, Quantity, SAMPLES_TO_FIND};
+use crate::report::{Finding, Rarest, Standing, Subject, Threshold};
+use crate::series::LEAST_SIZE;
 use crate::{FoldedStack, Law, Rate, Series, Tally, fold};
 
 /// Ordered by how much each needs a person, so a run's verdict is the `max` of
@@ -75,6 +77,8 @@ pub struct Observed {
     pub threads: Series,
     /// Open file descriptors of the process, as objects.
     pub descriptors: Series,
+    /// Mean bytes between samples of the profile.
+    pub interval: SampleInterval,
 }
 
 /// What a judgement goes by, beside the baseline.
@@ -102,6 +106,9 @@ pub struct Assessment {
     /// The smallest growth that would have been seen; absent where the ladder
     /// was too short to say.
     pub visible: Option<Rate>,
+    /// How rare large objects may be and still be seen; absent where everything
+    /// is sampled, or the ladder was too short to say.
+    pub rarest: Option<Rarest>,
 }
 
 /// Where none is set, one object in so many iterations is to be found.
@@ -120,16 +127,77 @@ const BYTES_PER_OBJECT: f64 = 8.0;
 /// Leaf-most frames that must be equal for a stack to count as moved.
 const MOVED_FRAMES: usize = 3;
 
+/// How much more than it says an allowance carries where it was sampled: its
+/// rate is an estimate, and so is the one that is held against it.
+const SAMPLED_SLACK: f64 = 0.25;
+
+/// How many of its errors growth must be past what a sampled allowance carries.
+/// An error is 2.5 deviations, and one was added to the rate when it was agreed
+/// to: 2.5 and 1.5 times 2.5 are 4.4 deviations of the difference of the two
+/// estimates, beside the slack.
+const SAMPLED_ERRORS: f64 = 1.5;
+
 /// Whether a threshold can be looked for in so many iterations.
-fn supports(iterations: u64, threshold: u64) -> bool {
-    iterations >= threshold.saturating_mul(OBJECTS_AT_TOP)
+fn supports(iterations: u64, threshold: u64, interval: SampleInterval) -> bool {
+    iterations >= iterations_for(threshold, interval)
 }
 
-/// Iterations that a ladder must reach before it may end early.
-pub fn iterations_to_settle(threshold: Option<u64>) -> u64 {
-    threshold
-        .unwrap_or(THRESHOLDS[0])
-        .saturating_mul(OBJECTS_AT_TOP)
+/// Iterations in which growth at the threshold shows as enough objects by the
+/// last rung; and, where the profile is sampled, in which growth at twice the
+/// threshold leaves enough samples in the last octave, be its objects the
+/// smallest that there are.
+fn iterations_for(threshold: u64, interval: SampleInterval) -> u64 {
+    let counted = threshold.saturating_mul(OBJECTS_AT_TOP);
+    if interval.is_exact() {
+        return counted;
+    }
+    let sampled = SAMPLES_TO_FIND * to_f64(threshold) / interval.probability(LEAST_SIZE);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, and `as` keeps what is too large at the largest value"
+    )]
+    let sampled = sampled.ceil() as u64;
+    counted.max(sampled)
+}
+
+/// Iterations that a ladder must reach before it may end early, and with which a
+/// quiet workload is *within* at that threshold; absent, at the default one.
+///
+/// ```
+/// use plimsoll_core::dump::SampleInterval;
+/// use plimsoll_core::judge::iterations_to_settle;
+/// let every = |bytes| SampleInterval::new(bytes).unwrap();
+/// assert_eq!(iterations_to_settle(None, every(1)), 16_000);
+/// assert_eq!(iterations_to_settle(Some(10), every(512)), 83_852);
+/// ```
+pub fn iterations_to_settle(threshold: Option<u64>, interval: SampleInterval) -> u64 {
+    iterations_for(threshold.unwrap_or(THRESHOLDS[0]), interval)
+}
+
+/// Iterations that a ladder must reach to be conclusive at its top: those for
+/// the threshold that was set, or for the coarsest that the default may become.
+pub fn iterations_to_conclude(threshold: Option<u64>, interval: SampleInterval) -> u64 {
+    iterations_for(
+        threshold.unwrap_or(THRESHOLDS[THRESHOLDS.len() - 1]),
+        interval,
+    )
+}
+
+/// The largest interval at which so many iterations are enough for a threshold;
+/// absent where they are too few even for an exact profile.
+pub fn interval_to_settle(threshold: u64, iterations: u64) -> Option<SampleInterval> {
+    supports(iterations, threshold, SampleInterval::default()).then_some(())?;
+    // Enough at the least, and, where the last exceeds 2^40 bytes, unasked for.
+    let (mut enough, mut too_large) = (1_u64, 1_u64 << 40);
+    while too_large - enough > 1 {
+        let middle = enough + (too_large - enough) / 2;
+        match supports(iterations, threshold, SampleInterval::new(middle)?) {
+            true => enough = middle,
+            false => too_large = middle,
+        }
+    }
+    SampleInterval::new(enough)
 }
 
 /// Judges what was measured by what the project has agreed to carry.
@@ -151,12 +219,14 @@ pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Asses
     let supported: Vec<u64> = looked_for
         .iter()
         .copied()
-        .filter(|threshold| supports(last, *threshold))
+        .filter(|threshold| supports(last, *threshold, observed.interval))
         .collect();
     let coarsest = looked_for[looked_for.len() - 1];
     let finest = supported.first().copied().unwrap_or(coarsest);
-    let regressed =
-        |subject: &Measured<'_>| policy.at_top && subject.growth.exceeds(subject.carried(), finest);
+    let regressed = |subject: &Measured<'_>| {
+        let (carried, errors) = (subject.carried(), subject.errors());
+        policy.at_top && subject.growth.exceeds(carried, finest, errors)
+    };
     let settled = |threshold: u64| {
         subjects.iter().all(|subject| {
             regressed(subject) || subject.growth.stays_within(subject.carried(), threshold)
@@ -190,7 +260,14 @@ pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Asses
         findings.extend(subject.finding(verdict, threshold, policy.today));
     }
     let idle = idle_allowances(baseline, &subjects, threshold);
-    let taken = excuse_moved(&mut findings, baseline, &idle, finest, policy.today);
+    let taken = excuse_moved(
+        &mut findings,
+        baseline,
+        &idle,
+        finest,
+        policy.today,
+        observed.interval,
+    );
     for index in idle {
         let allowance = &baseline.allowances[index];
         let expired = is_expired(allowance, policy.today);
@@ -219,7 +296,11 @@ pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Asses
     if conclusive.is_none() {
         verdict = verdict.max(Verdict::Inconclusive);
     }
-    let per_iteration = 1.0 / to_f64(threshold);
+    let any_size = subjects
+        .iter()
+        .map(|subject| 0.5 * subject.growth.findable_of_any_size)
+        .fold(0.0, f64::max);
+    let visible = conclusive.map(|_| visible(&subjects, threshold, any_size, verdict));
     Assessment {
         verdict,
         findings,
@@ -227,15 +308,63 @@ pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Asses
             iterations: threshold,
             coarsened: threshold < wanted,
         },
-        visible: conclusive.map(|_| Rate {
-            objects: per_iteration,
-            bytes: subjects
+        visible,
+        rarest: visible.and_then(|visible| rarest(visible, any_size, last, observed.interval)),
+    }
+}
+
+/// The smallest growth that would have been seen, whatever stack it is on and
+/// whatever else that stack does.
+fn visible(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict: Verdict) -> Rate {
+    let per_iteration = any_size.max(1.0 / to_f64(threshold));
+    let slack = |of: fn(Rate) -> f64| {
+        let beyond = subjects
+            .iter()
+            .map(|subject| of(subject.carried()) - of(subject.agreed()));
+        beyond.fold(0.0, f64::max)
+    };
+    Rate {
+        objects: per_iteration + slack(|rate| rate.objects),
+        bytes: slack(|rate| rate.bytes)
+            + subjects
                 .iter()
-                .map(|subject| subject.growth.bytes.bound - subject.carried().bytes)
+                .map(|subject| {
+                    let bytes = &subject.growth.bytes;
+                    (bytes.bound - subject.carried().bytes).max(0.5 * bytes.findable)
+                })
                 .filter(|_| verdict <= Verdict::Improved)
                 .fold(BYTES_PER_OBJECT * per_iteration, f64::max),
-        }),
     }
+}
+
+/// How rare objects of an interval's size, or larger ones, may be and still
+/// leave enough samples; absent where everything is sampled.
+fn rarest(
+    visible: Rate,
+    any_size: f64,
+    iterations: u64,
+    interval: SampleInterval,
+) -> Option<Rarest> {
+    (!interval.is_exact()).then_some(())?;
+    let size = to_f64(interval.bytes());
+    let probability = interval.probability(size);
+    let enough = SAMPLES_TO_FIND / (probability * to_f64(iterations));
+    let beside_others = any_size * interval.probability(LEAST_SIZE) / probability;
+    let rate = visible
+        .objects
+        .min(visible.bytes / size)
+        .max(enough)
+        .max(beside_others);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, and `as` keeps what is too large at the largest value"
+    )]
+    let iterations = (1.0 / rate).floor() as u64;
+    (iterations > 0).then_some(Rarest {
+        bytes: interval.bytes(),
+        iterations,
+    })
 }
 
 impl Growth {
@@ -249,11 +378,18 @@ impl Growth {
             }
     }
 
-    /// Whether it rises, beyond its error, past the cut.
-    fn exceeds(&self, allowed: Rate, threshold: u64) -> bool {
+    /// Whether it rises, beyond its error so many times, past the cut.
+    ///
+    /// Where it is not known how large the objects are, as many count as there
+    /// can be: they rise, so something is kept for ever. Against an allowance,
+    /// which says how many, only as many as there seem to be.
+    fn exceeds(&self, allowed: Rate, threshold: u64, errors: f64) -> bool {
         let cut = Self::cut(allowed, threshold);
-        let exceeds = |q: &Quantity, cut: f64| q.rising && q.rate - q.error > cut;
-        exceeds(&self.objects, cut.objects) || exceeds(&self.bytes, cut.bytes)
+        let exceeds = |q: &Quantity, cut: f64| q.rising && q.rate - errors * q.error > cut;
+        let of_unknown_size = self.smallest.filter(|_| allowed == Rate::default());
+        exceeds(&self.objects, cut.objects)
+            || exceeds(&self.bytes, cut.bytes)
+            || of_unknown_size.is_some_and(|smallest| exceeds(&smallest, cut.objects))
     }
 
     /// Whether every window of the last two octaves stays under the cut.
@@ -262,9 +398,15 @@ impl Growth {
     /// objects, and need not be bounded on their own.
     fn stays_within(&self, allowed: Rate, threshold: u64) -> bool {
         let cut = Self::cut(allowed, threshold);
-        let stays = |q: &Quantity, cut: f64| q.bound < cut;
-        stays(&self.objects, cut.objects)
-            && (stays(&self.bytes, cut.bytes) || !self.objects_swell && !self.bytes.rising)
+        // Where sampling leaves room for chance, growth at twice the threshold
+        // must be what it would have found.
+        let twice = 2.0 / to_f64(threshold);
+        let stays = |q: &Quantity, cut: f64, twice: f64| q.bound < cut && q.findable <= twice;
+        let of_unknown_size = self.smallest.filter(|_| allowed == Rate::default());
+        stays(&self.objects, cut.objects, twice)
+            && of_unknown_size.is_none_or(|smallest| stays(&smallest, cut.objects, twice))
+            && (stays(&self.bytes, cut.bytes, BYTES_PER_OBJECT * twice)
+                || !self.objects_swell && !self.bytes.rising)
     }
 }
 
@@ -294,10 +436,27 @@ impl Measured<'_> {
             .map_or(Rate::default(), |(_, allowance)| allowance.rate)
     }
 
-    /// What is held against the growth.
-    fn carried(&self) -> Rate {
+    /// What its allowance carries.
+    fn agreed(&self) -> Rate {
         self.allowance
             .map_or(Rate::default(), |(_, allowance)| carried(allowance))
+    }
+
+    fn is_sampled(&self) -> bool {
+        !self.series.interval().is_exact()
+    }
+
+    /// What is held against the growth.
+    fn carried(&self) -> Rate {
+        with_slack(self.agreed(), self.series.interval())
+    }
+
+    /// How many of its errors growth must be past that.
+    fn errors(&self) -> f64 {
+        match self.is_sampled() && self.allowance.is_some() {
+            true => SAMPLED_ERRORS,
+            false => 1.0,
+        }
     }
 
     /// What to say of it: nothing, where nothing was agreed and nothing grows.
@@ -360,6 +519,17 @@ fn carried(allowance: &Allowance) -> Rate {
             bytes: quarter * allowance.rate.bytes,
         },
         Law::Linear | Law::Filling | Law::Fluctuating => allowance.rate,
+    }
+}
+
+/// What is held against growth that was sampled so.
+fn with_slack(carried: Rate, interval: SampleInterval) -> Rate {
+    if interval.is_exact() {
+        return carried;
+    }
+    Rate {
+        objects: (1.0 + SAMPLED_SLACK) * carried.objects,
+        bytes: (1.0 + SAMPLED_SLACK) * carried.bytes,
     }
 }
 
@@ -463,7 +633,13 @@ fn excuse_moved(
     idle: &BTreeSet<usize>,
     threshold: u64,
     today: Option<Date>,
+    interval: SampleInterval,
 ) -> BTreeSet<usize> {
+    // As of a stack that has not moved.
+    let errors = match interval.is_exact() {
+        true => 0.0,
+        false => SAMPLED_ERRORS,
+    };
     let mut taken = BTreeSet::new();
     for finding in findings.iter_mut() {
         let Subject::Stack(stack) = &finding.subject else {
@@ -477,12 +653,12 @@ fn excuse_moved(
             let AllowanceSubject::Stack(old) = &allowance.subject else {
                 return false;
             };
-            let cut = Growth::cut(carried(allowance), threshold);
+            let cut = Growth::cut(with_slack(carried(allowance), interval), threshold);
             !taken.contains(index)
                 && !is_expired(allowance, today)
                 && same_leaf(old, stack)
-                && finding.rate.objects < cut.objects
-                && finding.rate.bytes < cut.bytes
+                && finding.rate.objects - errors * finding.error.objects < cut.objects
+                && finding.rate.bytes - errors * finding.error.bytes < cut.bytes
         });
         if let Some(index) = home {
             taken.insert(index);
@@ -607,6 +783,7 @@ mod tests {
             threads: series(case.threads),
             descriptors: series(FLAT),
             iterations: iterations.clone(),
+            ..Observed::default()
         };
         let baseline = Baseline::parse(case.baseline.as_bytes()).unwrap();
         shown(&judge(&observed, &baseline, &case.policy))
@@ -906,5 +1083,67 @@ mod tests {
             };
             assert!(verdicts.iter().map(rank).is_sorted(), "{verdicts:#?}");
         }
+    }
+
+    /// A leak of that many sampled objects in every rung's iterations.
+    fn sampled_leak(per_sample: u64, size: u64) -> Observed {
+        let iterations: Vec<u64> = (0..70).map(rung).collect();
+        let interval = SampleInterval::new(4_096).unwrap();
+        let counted = iterations.iter().map(|n| Tally {
+            objects: n / per_sample,
+            bytes: n / per_sample * size,
+        });
+        let counted: Vec<Tally> = counted.collect();
+        let stack = FoldedStack(["main", "a", "b", "leak"].map(str::to_owned).to_vec());
+        Observed {
+            stacks: BTreeMap::from([(stack, Series::sampled(interval, &counted))]),
+            iterations,
+            interval,
+            ..Observed::default()
+        }
+    }
+
+    #[test]
+    fn a_sampled_allowance_holds_for_an_estimate_beside_it() {
+        // One object of 64 B in 1 / (500 p) iterations.
+        let observed = sampled_leak(500, 64);
+        let found = judge(&observed, &Baseline::default(), &TOP);
+        assert_eq!(found.verdict, Verdict::Regressed);
+        let rate = found.findings[0].rate;
+        for (share, verdict, caller) in [
+            (1.0, Verdict::Within, "main"),
+            (0.9, Verdict::Within, "main"),
+            (0.9, Verdict::Within, "other"),
+            (0.3, Verdict::Regressed, "main"),
+            (0.3, Verdict::Regressed, "other"),
+        ] {
+            let baseline = format!(
+                "format = 1\n\n[[allow]]\nstack = [\"{caller}\", \"a\", \"b\", \"leak\"]\nobjects = \
+                 {:.6}\nbytes = {:.6}\nlaw = \"linear\"\n",
+                share * rate.objects,
+                share * rate.bytes
+            );
+            let baseline = Baseline::parse(baseline.as_bytes()).unwrap();
+            let assessment = judge(&observed, &baseline, &TOP);
+            assert_eq!(
+                assessment.verdict, verdict,
+                "{share} {caller}: {assessment:#?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_interval_for_a_threshold_is_the_largest_that_settles() {
+        for (threshold, iterations) in [(10, 100_000), (100, 1 << 20), (1_000, 1 << 26)] {
+            let interval = interval_to_settle(threshold, iterations).unwrap();
+            let next = SampleInterval::new(interval.bytes() + 1).unwrap();
+            assert!(iterations_to_settle(Some(threshold), interval) <= iterations);
+            assert!(iterations_to_settle(Some(threshold), next) > iterations);
+        }
+        assert_eq!(interval_to_settle(1_000, 15_999), None);
+        assert_eq!(
+            interval_to_settle(1_000, 16_000),
+            Some(SampleInterval::default())
+        );
     }
 }

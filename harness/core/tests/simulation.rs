@@ -2,28 +2,31 @@
 //!
 //! Not a proof: a net for rules that would cry wolf, or would sleep.
 
+#[path = "simulation/model.rs"]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts of a model, from positive numbers within its range"
+)]
+mod model;
+#[path = "simulation/random.rs"]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts of a model, from positive numbers within its range"
+)]
+mod random;
+
 use std::collections::BTreeMap;
 
 use plimsoll_core::baseline::Baseline;
+use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::judge::{Observed, Policy, Verdict, judge};
 use plimsoll_core::ladder::rung;
 use plimsoll_core::{FoldedStack, Series, Tally};
 
-/// SplitMix64: the same numbers on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit.max(1)
-    }
-}
+use self::model::{LEAKS, SHAPES, Verdicts, simulate};
+use self::random::Random;
 
 /// A level after so many iterations, as objects and bytes.
 type Shape = fn(&mut Random, u64, u64) -> (u64, u64);
@@ -124,5 +127,27 @@ fn leaks_are_found_under_the_same_churn() {
         table += &format!("{name}: {counts:?}\n");
         assert_eq!(counts.get(&Verdict::Within), None, "{table}");
         assert!(counts[&Verdict::Regressed] >= 1_900, "{table}");
+    }
+}
+
+/// The full size is `cargo xtask simulate`; its tables are in
+/// `docs/how-it-measures.md`.
+#[test]
+fn sampled_profiles_are_judged_as_their_error_allows() {
+    for bytes in [512, 4_096, 65_536] {
+        let interval = SampleInterval::new(bytes).unwrap();
+        let mut leaks = [Verdicts::default(); LEAKS.len()];
+        for (shape, (name, _)) in SHAPES.iter().enumerate() {
+            let outcome = simulate(shape, interval, 600, 1);
+            assert_eq!(outcome.healthy.regressed, 0, "{name}, {bytes}: {outcome:?}");
+            for (sum, more) in leaks.iter_mut().zip(outcome.leaks) {
+                sum.add(more);
+            }
+        }
+        for (name, verdicts) in LEAKS.iter().zip(leaks) {
+            assert_eq!(verdicts.within, 0, "{name}, {bytes}: {verdicts:?}");
+            assert!(verdicts.runs() > 100, "{name}, {bytes}: {verdicts:?}");
+            assert_eq!(verdicts.inconclusive, 0, "{name}, {bytes}: {verdicts:?}");
+        }
     }
 }

@@ -204,6 +204,7 @@ pub(super) mod tests {
                 coarsened: false,
             },
             visible: None,
+            rarest: None,
             findings: stacks.iter().map(finding).collect(),
             checks: Vec::new(),
             completeness: Completeness::default(),

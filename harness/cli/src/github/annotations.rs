@@ -127,6 +127,7 @@ fn message(title: &str, report: &Report, finding: &Finding) -> String {
         }
     };
     let iterations = report.rungs.last().map_or(0, |rung| rung.iterations);
+    let error = report.error_of(finding);
     let mut text = match finding.subject {
         Subject::Threads | Subject::Descriptors => format!(
             "{what} grow by {} per iteration (allowed {})",
@@ -134,9 +135,11 @@ fn message(title: &str, report: &Report, finding: &Finding) -> String {
             units::objects(finding.allowed.objects)
         ),
         _ => format!(
-            "{what} keeps {} per iteration, {} objects (allowed {})",
+            "{what} keeps {}{} per iteration, {}{} objects (allowed {})",
             units::bytes(finding.rate.bytes),
+            units::give_or_take(error.map(|error| error.bytes), units::bytes),
             units::objects(finding.rate.objects),
+            units::give_or_take(error.map(|error| error.objects), units::objects),
             units::bytes(finding.allowed.bytes)
         ),
     };

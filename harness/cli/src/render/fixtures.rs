@@ -69,6 +69,7 @@ pub(super) fn report(scenario: &str, verdict: Verdict) -> Report {
             objects: 0.001,
             bytes: 0.008,
         }),
+        rarest: None,
         findings: Vec::new(),
         checks: Vec::new(),
         completeness: Completeness::default(),

@@ -201,6 +201,11 @@ fn properties(joined: &Joined, suite: &[&Scenario]) -> Vec<(String, String)> {
                 finding.rate.objects.to_string(),
             );
             add(of("bytes_per_iteration"), finding.rate.bytes.to_string());
+            if let Some(error) = report.error_of(finding) {
+                let objects = error.objects.to_string();
+                add(of("objects_per_iteration_error"), objects);
+                add(of("bytes_per_iteration_error"), error.bytes.to_string());
+            }
             add(
                 of("allowed_objects_per_iteration"),
                 finding.allowed.objects.to_string(),

@@ -375,6 +375,10 @@ impl Found<'_> {
             properties["bytesPerIteration"] = json!(finding.rate.bytes);
             properties["allowedObjectsPerIteration"] = json!(finding.allowed.objects);
             properties["allowedBytesPerIteration"] = json!(finding.allowed.bytes);
+            if let Some(error) = report.and_then(|report| report.error_of(finding)) {
+                properties["objectsPerIterationError"] = json!(error.objects);
+                properties["bytesPerIterationError"] = json!(error.bytes);
+            }
             properties["law"] = json!(finding.law.as_str());
             properties["standing"] = json!(format!("{:?}", finding.standing).to_lowercase());
         }

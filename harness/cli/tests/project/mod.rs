@@ -178,6 +178,7 @@ pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
             objects: 0.001,
             bytes: 0.008,
         }),
+        rarest: None,
         findings: Vec::new(),
         checks: Vec::new(),
         completeness: Completeness::default(),

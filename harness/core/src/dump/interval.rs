@@ -8,6 +8,27 @@ use crate::Tally;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SampleInterval(NonZeroU64);
 
+/// What stands behind the sampled objects of one stack, and how far off it may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Level {
+    /// The estimate, rounded.
+    pub tally: Tally,
+    /// Its variance, for what was allocated.
+    pub noise: Noise,
+    /// Its variance, for what is allocated in the long run, if objects come at
+    /// random: then as many as came is chance as well.
+    pub at_random: Noise,
+}
+
+/// What sampling adds to the square of an error: the variance of an estimate.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Noise {
+    /// In objects squared.
+    pub objects: f64,
+    /// In bytes squared.
+    pub bytes: f64,
+}
+
 /// How many objects and bytes stand behind those that were sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
@@ -47,6 +68,50 @@ impl SampleInterval {
         self.estimate(count(sampled.objects), count(sampled.bytes))
     }
 
+    /// The probability that an object of so many bytes is sampled: 1 − exp(−Z/R),
+    /// and 1 where every object is.
+    pub fn probability(self, size: f64) -> f64 {
+        if self.is_exact() {
+            return 1.0;
+        }
+        -(-size.max(0.0) / count(self.bytes())).exp_m1()
+    }
+
+    /// As [`unbias`](Self::unbias), rounded, with the variance of the estimate.
+    ///
+    /// Each of the k sampled objects stands for 1/p, and adds (1 − p)/p² to the
+    /// variance of the objects, and Z² times that to the variance of the bytes:
+    /// the estimator of Horvitz and Thompson for objects that are sampled
+    /// independently. At an interval of 1 counts are taken as printed, and there
+    /// is no noise. Where the objects themselves are the points of a Poisson
+    /// process, so are their samples, and each adds 1/p².
+    pub fn level(self, sampled: Tally) -> Level {
+        if self.is_exact() || sampled.objects == 0 || sampled.bytes == 0 {
+            return Level {
+                tally: sampled,
+                ..Level::default()
+            };
+        }
+        let Estimate { objects, bytes } = self.unbias(sampled);
+        let sampled_objects = count(sampled.objects);
+        let size = count(sampled.bytes) / sampled_objects;
+        let p = self.probability(size).max(f64::MIN_POSITIVE);
+        let at_random = sampled_objects / (p * p);
+        let of = |objects: f64| Noise {
+            objects,
+            bytes: size * size * objects,
+        };
+        Level {
+            tally: Estimate {
+                objects: objects.round(),
+                bytes: bytes.round(),
+            }
+            .truncated(),
+            noise: of((1.0 - p) * at_random),
+            at_random: of(at_random),
+        }
+    }
+
     pub(super) fn estimate(self, objects: f64, bytes: f64) -> Estimate {
         // No objects, so no mean size; 0/0 would poison every sum. Objects
         // without bytes do not exist, and have no scale either.
@@ -65,6 +130,30 @@ impl SampleInterval {
             objects: objects * scale,
             bytes: bytes * scale,
         }
+    }
+}
+
+/// Every allocation is sampled.
+impl Default for SampleInterval {
+    fn default() -> Self {
+        Self(NonZeroU64::MIN)
+    }
+}
+
+impl Noise {
+    /// How far apart two variances are.
+    pub(crate) fn apart(self, other: Noise) -> Noise {
+        Noise {
+            objects: (self.objects - other.objects).abs(),
+            bytes: (self.bytes - other.bytes).abs(),
+        }
+    }
+}
+
+impl AddAssign for Noise {
+    fn add_assign(&mut self, other: Noise) {
+        self.objects += other.objects;
+        self.bytes += other.bytes;
     }
 }
 

@@ -49,7 +49,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 pub use error::{DumpError, Expected, Found};
-pub use interval::{Estimate, SampleInterval};
+pub use interval::{Estimate, Level, Noise, SampleInterval};
 pub use maps::{Mapping, Maps, Permissions};
 
 use crate::{Avma, Counts, Tally};

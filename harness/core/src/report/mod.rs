@@ -9,7 +9,9 @@ pub mod json;
 pub mod text;
 pub mod units;
 
-use crate::{FoldedStack, Frame, Law, Rate, Tally, judge::Verdict};
+use crate::dump::SampleInterval;
+use crate::judge::{Verdict, iterations_to_settle};
+use crate::{FoldedStack, Frame, Law, Rate, Tally};
 
 /// The outcome of one scenario in one run.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +33,9 @@ pub struct Report {
     /// The smallest growth that this run would have seen; absent where too few
     /// rungs were reached to say.
     pub visible: Option<Rate>,
+    /// How rare large objects may be and still be seen; absent where everything
+    /// is sampled, or too little was to say.
+    pub rarest: Option<Rarest>,
     /// What was found, the one that needs a person most first.
     pub findings: Vec<Finding>,
     /// The checks that guard the measurement itself.
@@ -47,6 +52,49 @@ pub struct Report {
     /// the verdict's octaves, allowed or not, by stack: what the flame graph and
     /// `growth.folded` show.
     pub growth: Vec<StackGrowth>,
+}
+
+impl Report {
+    /// Whether levels and rates are estimates, of which samples are the ground.
+    pub fn is_sampled(&self) -> bool {
+        let measured = self.measured.as_ref();
+        measured.is_some_and(|measured| measured.sample_interval > 1)
+    }
+
+    /// How far a finding's rate may be off, to stand beside it; absent where
+    /// the rate is exact.
+    pub fn error_of(&self, finding: &Finding) -> Option<Rate> {
+        let is_heap = matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. });
+        (self.is_sampled() && is_heap).then_some(finding.error)
+    }
+
+    /// The same of what findings gain together: errors are independent, so it
+    /// is their squares that add up.
+    pub fn error_of_total(&self, findings: &[&Finding]) -> Option<Rate> {
+        let mut squares = Rate::default();
+        for finding in text::each_stack_once(findings) {
+            let error = self.error_of(finding)?;
+            squares = squares
+                + Rate {
+                    objects: error.objects * error.objects,
+                    bytes: error.bytes * error.bytes,
+                };
+        }
+        self.is_sampled().then(|| Rate {
+            objects: squares.objects.sqrt(),
+            bytes: squares.bytes.sqrt(),
+        })
+    }
+
+    /// Iterations that a sampled run needs for the growth that was looked for,
+    /// where that is more than it came to.
+    pub fn iterations_needed(&self) -> Option<u64> {
+        let measured = self.measured.as_ref()?;
+        let interval = SampleInterval::new(measured.sample_interval)?;
+        let needed = iterations_to_settle(Some(self.threshold.iterations), interval);
+        let reached = self.rungs.last().map_or(0, |rung| rung.iterations);
+        (self.is_sampled() && reached < needed).then_some(needed)
+    }
 }
 
 /// What joins the reports of one `cargo test`.
@@ -132,6 +180,15 @@ pub struct Threshold {
     /// Whether the run had to settle for less than it was asked for; never so
     /// where a scenario set its own.
     pub coarsened: bool,
+}
+
+/// The rarest leak of large objects that a sampled run would have seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rarest {
+    /// Of objects of so many bytes, or more.
+    pub bytes: u64,
+    /// One in so many iterations.
+    pub iterations: u64,
 }
 
 /// Something that a person should know of.

@@ -17,10 +17,11 @@
 mod findings;
 mod page;
 
+pub(super) use self::findings::each_stack_once;
 pub use self::findings::{counted, is_one, total};
 use self::page::{Page, Paint};
 use super::escape::{columns, cut_middle, shell_word, terminal};
-use super::units::{count, duration, objects, plural, visible};
+use super::units::{count, duration, objects, plural, visible_with_rarest};
 use super::{BASELINE, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject};
 use crate::judge::Verdict;
 
@@ -101,13 +102,13 @@ fn outcome(report: &Report) -> String {
     match report.verdict {
         Verdict::Within => {
             let allowed = of(report, |finding| finding.standing != Standing::Stale);
-            let iterations = plural(iterations(report), "iteration", "iterations");
+            let iterations =
+                plural(iterations(report), "iteration", "iterations") + &sampled(report);
             let grows = match (allowed.as_slice(), allowance_words(&allowed)) {
                 ([], _) => "nothing grows".to_owned(),
                 (_, words) => words,
             };
-            let seen = report.visible.and_then(visible);
-            let seen = seen
+            let seen = seen(report)
                 .map(|seen| format!("; would have seen {seen}"))
                 .unwrap_or_default();
             format!("{iterations}, {grows}{seen}")
@@ -175,6 +176,16 @@ fn outcome(report: &Report) -> String {
         },
         Verdict::Broken if lacks_baseline(report) => "its baseline cannot be read".to_owned(),
         Verdict::Broken => format!("the measurement cannot be trusted{under}"),
+    }
+}
+
+/// ` sampled every 4 KiB`, or nothing where every allocation was.
+fn sampled(report: &Report) -> String {
+    let measured = report.measured.as_ref();
+    let interval = measured.map(|measured| measured.sample_interval as f64);
+    match interval.filter(|_| report.is_sampled()) {
+        Some(interval) => format!(" sampled every {}", super::units::bytes(interval)),
+        None => String::new(),
     }
 }
 
@@ -247,7 +258,7 @@ fn unsure_words(findings: &[&Finding]) -> String {
 
 fn regressed(page: &mut Page, report: &Report) {
     let growing = growing(report);
-    findings::blocks(page, &growing);
+    findings::blocks(page, report, &growing);
     page.blank();
     service(page, &growing);
     if let Some(end) = cut_short(report.end) {
@@ -313,12 +324,12 @@ fn cut_short(end: LadderEnd) -> Option<&'static str> {
 
 fn improved(page: &mut Page, report: &Report) {
     let stale = of(report, |finding| finding.standing == Standing::Stale);
-    findings::blocks(page, &stale);
+    findings::blocks(page, report, &stale);
 }
 
 fn inconclusive(page: &mut Page, report: &Report) {
     let unsure = of(report, |finding| finding.verdict == Verdict::Inconclusive);
-    findings::blocks(page, &unsure);
+    findings::blocks(page, report, &unsure);
     page.blank();
     let threshold = count(report.threshold.iterations);
     page.wrap(
@@ -327,8 +338,11 @@ fn inconclusive(page: &mut Page, report: &Report) {
         Paint::Plain,
         &format!("to be found: 1 object or 8 B per {threshold} iterations"),
     );
-    if let Some(seen) = report.visible.and_then(visible) {
+    if let Some(seen) = seen(report) {
         page.wrap(2, 4, Paint::Plain, &format!("would have been seen: {seen}"));
+    }
+    if let Some(why) = too_few_for_the_interval(report) {
+        page.wrap(2, 4, Paint::Plain, &why);
     }
     let advice = advice(report.end);
     page.wrap(2, 4, Paint::Plain, advice);
@@ -338,6 +352,22 @@ fn inconclusive(page: &mut Page, report: &Report) {
         Paint::Plain,
         "a steadier workload needs fewer iterations, and so does a coarser threshold",
     );
+}
+
+/// The smallest growth that a run would have seen, in words.
+pub fn seen(report: &Report) -> Option<String> {
+    visible_with_rarest(report.visible?, report.rarest)
+}
+
+/// Why a sampled run was too short, and what would do.
+pub fn too_few_for_the_interval(report: &Report) -> Option<String> {
+    let needed = count(report.iterations_needed()?);
+    let interval = report.measured.as_ref()?.sample_interval;
+    let size = super::units::bytes(interval as f64);
+    Some(format!(
+        "sampled every {size}, that takes {needed} iterations: fewer leave too few samples of small \
+         objects"
+    ))
 }
 
 /// What would settle an inconclusive run whose ladder ended so.
@@ -373,7 +403,7 @@ fn failed(page: &mut Page, report: &Report) {
             findings::counted(&growing, "")
         );
         page.wrap(2, 4, Paint::Plain, &text);
-        findings::blocks(page, &growing);
+        findings::blocks(page, report, &growing);
         page.blank();
         service(page, &growing);
     }

@@ -3,6 +3,7 @@
 //!
 //! Three digits say enough; nothing that is not zero reads as zero.
 
+use super::Rarest;
 use crate::Rate;
 
 const BYTE_UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -46,6 +47,11 @@ pub fn signed_objects(value: f64) -> String {
     } else {
         objects(value)
     }
+}
+
+/// ` ± 3 B`, or nothing where a number is exact.
+pub fn give_or_take(error: Option<f64>, say: fn(f64) -> String) -> String {
+    error.map_or_else(String::new, |error| format!(" ± {}", say(error)))
 }
 
 /// With thousands separators: `65,536`.
@@ -109,6 +115,25 @@ pub fn visible(rate: Rate) -> Option<String> {
     }
     (rate.objects > 0.0).then_some(())?;
     Some(format!("1 object per {}", iterations(1.0 / rate.objects)?))
+}
+
+/// As [`visible`], and how much rarer than that objects may be that are large:
+/// `1 object per 100 iterations; of 4 KiB or more, 1 per 25,000`.
+pub fn visible_with_rarest(rate: Rate, rarest: Option<Rarest>) -> Option<String> {
+    let seen = visible(rate)?;
+    Some(match rarest {
+        // What is no rarer is said already.
+        Some(rarest) if to_f64(rarest.iterations) * rate.objects > 1.0 => {
+            let size = bytes(to_f64(rarest.bytes));
+            let iterations = count(rarest.iterations);
+            format!("{seen}; of {size} or more, 1 per {iterations}")
+        }
+        _ => seen,
+    })
+}
+
+fn to_f64(value: u64) -> f64 {
+    value as f64
 }
 
 /// Rounded down: a run may have seen more than it says, never less.

@@ -3,8 +3,8 @@
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{
-    Check, CheckOutcome, Compared, Completeness, Failure, Finding, LadderEnd, Measured, Report,
-    Run, Rung, StackGrowth, Standing, Subject, Threshold,
+    Check, CheckOutcome, Compared, Completeness, Failure, Finding, LadderEnd, Measured, Rarest,
+    Report, Run, Rung, StackGrowth, Standing, Subject, Threshold,
 };
 use plimsoll_core::{FoldedStack, Frame, Law, Rate, Tally};
 use proptest::collection::vec;
@@ -55,6 +55,7 @@ pub(crate) fn within() -> Report {
             objects: 0.001,
             bytes: 0.008,
         }),
+        rarest: None,
         findings: Vec::new(),
         checks: vec![Check {
             name: "canary".to_owned(),
@@ -361,6 +362,7 @@ pub(crate) fn any_report() -> impl Strategy<Value = Report> {
             1..1_000_000_u64,
             any::<bool>(),
             option::of(rate()),
+            option::of((any::<u64>(), any::<u64>())),
             vec(any_finding(), 0..9),
         ),
         (
@@ -375,7 +377,7 @@ pub(crate) fn any_report() -> impl Strategy<Value = Report> {
             |(
                 (words, commit, scenarios),
                 (verdict, measured, rungs, end),
-                (iterations, coarsened, visible, findings),
+                (iterations, coarsened, visible, rarest, findings),
                 (checks, completeness, failure, notes),
                 (compared, growth, sample_interval),
             )| {
@@ -408,6 +410,7 @@ pub(crate) fn any_report() -> impl Strategy<Value = Report> {
                         coarsened,
                     },
                     visible,
+                    rarest: rarest.map(|(bytes, iterations)| Rarest { bytes, iterations }),
                     findings,
                     checks,
                     completeness,

@@ -3,7 +3,9 @@
 use insta::assert_snapshot;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::text::{Style, one_line, render};
-use plimsoll_core::report::{Check, CheckOutcome, LadderEnd, Report, Standing, Subject, Threshold};
+use plimsoll_core::report::{
+    Check, CheckOutcome, LadderEnd, Rarest, Report, Standing, Subject, Threshold,
+};
 use plimsoll_core::{Law, Rate};
 use proptest::prelude::*;
 
@@ -369,5 +371,44 @@ proptest! {
             prop_assert_eq!(line, line.trim_end());
         }
         prop_assert!(!one_line(&report).chars().any(char::is_control));
+    }
+}
+
+#[test]
+fn rates_of_a_sampled_run_come_with_their_error() {
+    let mut report = regressed();
+    report.findings.truncate(1);
+    report.findings[0].error = Rate {
+        objects: 0.0625,
+        bytes: 3.0,
+    };
+    sample_every(&mut report, 4_096);
+    assert_snapshot!(rendered(&report));
+
+    // Threads are counted, and what was not sampled has no error.
+    report.findings[0].subject = Subject::Threads;
+    assert_snapshot!(rendered(&report));
+}
+
+#[test]
+fn a_sampled_run_says_what_it_would_have_seen() {
+    let mut report = within();
+    sample_every(&mut report, 4_096);
+    report.rarest = Some(Rarest {
+        bytes: 4_096,
+        iterations: 25_000,
+    });
+    assert_snapshot!(rendered(&report));
+
+    report.verdict = Verdict::Inconclusive;
+    report.end = LadderEnd::Budget;
+    report.visible = None;
+    report.rarest = None;
+    assert_snapshot!(rendered(&report));
+}
+
+fn sample_every(report: &mut Report, bytes: u64) {
+    if let Some(measured) = &mut report.measured {
+        measured.sample_interval = bytes;
     }
 }

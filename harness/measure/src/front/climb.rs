@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::baseline::{Baseline, Date};
+use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::{self, Policy, Verdict, judge};
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
@@ -142,7 +143,7 @@ fn ascend(
         let rest = Instant::now();
         observe::settle(subject.process(), settings.settle);
         take_dump(subject, route, profile, next)?;
-        let enough = judge::iterations_to_settle(settings.threshold);
+        let enough = judge::iterations_to_settle(settings.threshold, SampleInterval::default());
         if next >= enough && profile.rungs.len() > 3 * RUNGS_PER_OCTAVE && settled(profile, route) {
             return Ok(LadderEnd::Settled);
         }

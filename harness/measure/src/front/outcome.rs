@@ -30,6 +30,7 @@ pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &s
         mut findings,
         threshold,
         visible,
+        rarest,
     } = judge(&observed, route.baseline, &policy);
     for finding in &mut findings {
         finding.frames = frames(finding, &sources);
@@ -64,6 +65,7 @@ pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &s
             threshold
         },
         visible: visible.filter(|_| is_trusted(verdict)),
+        rarest: rarest.filter(|_| is_trusted(verdict)),
         checks,
         completeness: climb.profile.completeness,
         failure: climb.failure,
@@ -100,6 +102,7 @@ pub(crate) fn without_baseline(run: Run, scenario: &str, threshold: u64, detail:
             coarsened: false,
         },
         visible: None,
+        rarest: None,
         findings: Vec::new(),
         checks: vec![Check {
             name: BASELINE.to_owned(),

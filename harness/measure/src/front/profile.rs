@@ -254,6 +254,7 @@ impl Profile {
             stacks,
             threads: resource(|rung| rung.threads),
             descriptors: resource(|rung| rung.descriptors),
+            ..Observed::default()
         };
         (
             observed,

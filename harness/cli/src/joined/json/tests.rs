@@ -48,6 +48,7 @@ fn report(name: &str, verdict: Verdict) -> Report {
             coarsened: false,
         },
         visible: None,
+        rarest: None,
         findings: Vec::new(),
         checks: Vec::new(),
         completeness: Completeness::default(),
@@ -183,7 +184,7 @@ fn keys_are_all_there_and_known() {
     insta::assert_snapshot!(read(|file| file["more"] = json!(1)), @"not-a-report: line 1, column 7: unknown field `more`, expected one of `version`, `plimsoll`, `runs`, `source`, `verdict`, `scenarios`");
     insta::assert_snapshot!(read(|file| file["source"]["more"] = json!(1)), @"not-a-report: line 1, column 3017: unknown field `more`, expected one of `repository`, `event`, `run`, `attempt`, `pull_request`, `head`, `base`, `prefix`");
     insta::assert_snapshot!(read(|file| file["scenarios"][0]["more"] = json!(1)), @"not-a-report: line 1, column 54: unknown field `more`, expected one of `package`, `target`, `scenario`, `platform`, `verdict`, `problem`, `report`");
-    insta::assert_snapshot!(read(|file| file["scenarios"][0]["report"]["more"] = json!(1)), @"not-a-report: line 1, column 927: unknown field `more`, expected one of `version`, `run`, `scenario`, `verdict`, …, `rungs`, `end`, `threshold`, `visible`, `findings`, `checks`, `completeness`, `failure`, `notes`, `compared`, `growth`");
+    insta::assert_snapshot!(read(|file| file["scenarios"][0]["report"]["more"] = json!(1)), @"not-a-report: line 1, column 927: unknown field `more`, expected one of `version`, `run`, `scenario`, `verdict`, … `end`, `threshold`, `visible`, `rarest`, `findings`, `checks`, `completeness`, `failure`, `notes`, `compared`, `growth`");
     // Every key of every object, also those that may be null.
     for place in ["", "/source", "/scenarios/2", "/scenarios/0/report"] {
         let whole: Value = serde_json::from_str(&to_string(&full())).unwrap();

@@ -2,7 +2,8 @@
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout::valid_scenario_name;
-use plimsoll_core::report::units::{bytes, count, plural, visible};
+use plimsoll_core::report::text::seen;
+use plimsoll_core::report::units::{bytes, count, plural};
 use plimsoll_core::report::{
     CheckOutcome, Completeness, Failure, LadderEnd, Report, Rung, Subject, text as words,
 };
@@ -249,7 +250,7 @@ fn how(page: &mut String, report: &Report, slug: &str) {
             plural(report.threshold.iterations, "iteration", "iterations")
         ),
     );
-    if let Some(seen) = report.visible.and_then(visible) {
+    if let Some(seen) = seen(report) {
         fact("Would have been seen", seen);
     }
     fact("The ladder ended", end(report.end).to_owned());

@@ -1,7 +1,9 @@
 //! What was found, with its stacks; and its sums for the table.
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::{bytes, objects, plural, signed_bytes, signed_objects};
+use plimsoll_core::report::units::{
+    bytes, give_or_take, objects, plural, signed_bytes, signed_objects,
+};
 use plimsoll_core::report::{Finding, Report, Standing, Subject};
 use plimsoll_core::{FoldedStack, Frame, Rate};
 
@@ -21,11 +23,14 @@ pub(super) struct Sums {
     descriptors: f64,
     findings: usize,
     measured: bool,
+    /// Of the rate, where it is an estimate.
+    error: Option<Rate>,
 }
 
 pub(super) fn sums(report: &Report) -> Sums {
     let mut sums = Sums {
         measured: !report.rungs.is_empty(),
+        error: report.error_of_total(&telling(report)),
         ..Sums::default()
     };
     for finding in telling(report) {
@@ -77,9 +82,11 @@ impl Sums {
         let mut parts = Vec::new();
         if self.rate != Rate::default() {
             parts.push(format!(
-                "<b>{}</b> <span class=\"also\">{} objects</span>",
+                "<b>{}</b>{} <span class=\"also\">{}{} objects</span>",
                 signed_bytes(self.rate.bytes),
-                signed_objects(self.rate.objects)
+                give_or_take(self.error.map(|error| error.bytes), bytes),
+                signed_objects(self.rate.objects),
+                give_or_take(self.error.map(|error| error.objects), objects),
             ));
         }
         for (rate, what) in [(self.threads, "threads"), (self.descriptors, "descriptors")] {
@@ -112,7 +119,7 @@ pub(super) fn write(page: &mut String, report: &Report, slug: &str) {
          <h3 id=\"{slug}~found\">What was found</h3>\n<ol>\n"
     ));
     for finding in report.findings.iter().take(MOST_FINDINGS) {
-        one(page, finding);
+        one(page, report, finding);
     }
     page.push_str("</ol>\n");
     let rest = report.findings.get(MOST_FINDINGS..).unwrap_or_default();
@@ -123,20 +130,20 @@ pub(super) fn write(page: &mut String, report: &Report, slug: &str) {
             MOST_FINDINGS + 1,
         ));
         for finding in rest {
-            one(page, finding);
+            one(page, report, finding);
         }
         page.push_str("</ol></details>\n");
     }
     page.push_str("</section>\n");
 }
 
-fn one(page: &mut String, finding: &Finding) {
+fn one(page: &mut String, report: &Report, finding: &Finding) {
     page.push_str(&format!(
         "<li class=\"finding {}\">\n<p class=\"rate\"><b>{}</b> {}</p>\n\
          <dl class=\"facts\"><div><dt>Allowed</dt><dd>{}</dd></div>\
          <div><dt>Standing</dt><dd>{}</dd></div>",
         super::class(Some(finding.verdict)),
-        growth(finding),
+        growth(finding, report.error_of(finding)),
         super::badge(Some(finding.verdict)),
         allowance(finding),
         standing(finding.standing),
@@ -228,19 +235,11 @@ fn names(subject: &Subject) -> Vec<Frame> {
 }
 
 /// `+96 B ± 0.5 B, +1.00 objects per iteration, linear`
-fn growth(finding: &Finding) -> String {
+fn growth(finding: &Finding, error: Option<Rate>) -> String {
     if finding.is_unused() {
         return "no longer grows".to_owned();
     }
-    // An error that would not change the figure shown is none to speak of.
-    let off = |rate: f64, error: f64, say: fn(f64) -> String| {
-        if error > 0.005 * rate.abs() && say(error) != say(0.0) {
-            format!(" ± {}", say(error))
-        } else {
-            String::new()
-        }
-    };
-    let (rate, error) = (finding.rate, finding.error);
+    let rate = finding.rate;
     let what = match finding.subject {
         Subject::Stack(_) | Subject::Site { .. } => "objects",
         Subject::Threads => "threads",
@@ -249,14 +248,14 @@ fn growth(finding: &Finding) -> String {
     let counted = format!(
         "{}{} {what} per iteration, {}",
         signed_objects(rate.objects),
-        off(rate.objects, error.objects, objects),
+        give_or_take(error.map(|error| error.objects), objects),
         finding.law
     );
     match finding.subject {
         Subject::Stack(_) | Subject::Site { .. } => format!(
             "{}{}, {counted}",
             signed_bytes(rate.bytes),
-            off(rate.bytes, error.bytes, bytes)
+            give_or_take(error.map(|error| error.bytes), bytes)
         ),
         Subject::Threads | Subject::Descriptors => counted,
     }

@@ -3,9 +3,10 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::text::{advice, counted, hint, is_one};
-use plimsoll_core::report::units::{bytes, count, objects, plural, signed_bytes, visible};
+use plimsoll_core::report::text::{advice, counted, hint, is_one, seen, too_few_for_the_interval};
+use plimsoll_core::report::units::{bytes, count, give_or_take, objects, plural, signed_bytes};
 use plimsoll_core::report::{
     Check, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject,
 };
@@ -90,7 +91,7 @@ fn regressed(report: &Report) -> String {
     let mut text = format!(
         "{} {verb} growing, {} per iteration",
         counted(&growing, ""),
-        Sum::of(&growing).short()
+        Sum::of(report, &growing).short()
     );
     match tree::share_of_widest(report) {
         Some(100) => text.push_str("; all of the growth on one stack"),
@@ -124,7 +125,7 @@ fn of_report(view: &View<'_>, place: usize, report: &Report) -> String {
             parts.extend(picture(view, place, report));
             parts.extend(tree::render(report).map(|tree| fenced(&tree, tree::WIDTH)));
         }
-        parts.extend(findings(&shown));
+        parts.extend(findings(report, &shown));
         parts.extend(over_the_rungs(report, &shown));
     }
     parts.extend(moved(report));
@@ -143,7 +144,7 @@ fn of_report(view: &View<'_>, place: usize, report: &Report) -> String {
 fn picture(view: &View<'_>, place: usize, report: &Report) -> Option<String> {
     let image = view.context.images.get(&place)?;
     let (light, dark) = (url(&image.light)?, url(&image.dark)?);
-    let growth = Sum::of(&words::growing(report)).short();
+    let growth = Sum::of(report, &words::growing(report)).short();
     let share = tree::share_of_widest(report).unwrap_or(0);
     let stack = match tree::widest(report) {
         Some(frames) => {
@@ -166,14 +167,14 @@ fn picture(view: &View<'_>, place: usize, report: &Report) -> Option<String> {
 }
 
 /// A list of what grows.
-fn findings(shown: &[&Finding]) -> Option<String> {
+fn findings(report: &Report, shown: &[&Finding]) -> Option<String> {
     if shown.is_empty() {
         return None;
     }
     let mut lines: Vec<String> = shown
         .iter()
         .take(MAX_FINDINGS)
-        .map(|one| item(one))
+        .map(|one| item(one, report.error_of(one)))
         .collect();
     let rest = &shown[shown.len().min(MAX_FINDINGS)..];
     if !rest.is_empty() {
@@ -182,26 +183,16 @@ fn findings(shown: &[&Finding]) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// The least error that is shown, as a share of its rate.
-const WORTH_SAYING: f64 = 0.005;
-
-fn item(finding: &Finding) -> String {
-    let Finding { rate, error, .. } = finding;
-    let off = |rate: f64, error: f64, say: fn(f64) -> String| {
-        // An error that would not change the figure shown is none to speak of.
-        match error > WORTH_SAYING * rate.abs() && say(error) != say(0.0) {
-            true => format!(" ± {}", say(error)),
-            false => String::new(),
-        }
-    };
+fn item(finding: &Finding, error: Option<Rate>) -> String {
+    let rate = finding.rate;
     let growth = match finding.subject {
         _ if finding.is_unused() => "**no longer grows**".to_owned(),
         Subject::Stack(_) | Subject::Site { .. } => format!(
             "**{}**{}, {}{} objects per iteration, {}",
             signed_bytes(rate.bytes),
-            off(rate.bytes, error.bytes, bytes),
+            give_or_take(error.map(|error| error.bytes), bytes),
             objects(rate.objects),
-            off(rate.objects, error.objects, objects),
+            give_or_take(error.map(|error| error.objects), objects),
             finding.law
         ),
         Subject::Threads | Subject::Descriptors => {
@@ -212,7 +203,7 @@ fn item(finding: &Finding) -> String {
             format!(
                 "**{} {word}**{} per iteration, {}",
                 objects(rate.objects),
-                off(rate.objects, error.objects, objects),
+                give_or_take(error.map(|error| error.objects), objects),
                 finding.law
             )
         }
@@ -361,8 +352,11 @@ fn inconclusive(report: &Report) -> String {
         "To be found was 1 object or 8 B per {} iterations",
         count(report.threshold.iterations)
     );
-    if let Some(seen) = report.visible.and_then(visible) {
+    if let Some(seen) = seen(report) {
         let _ = write!(text, "; would have been seen: {seen}");
+    }
+    if let Some(why) = too_few_for_the_interval(report) {
+        let _ = write!(text, ". {}", sentence(&why).trim_end_matches('.'));
     }
     let _ = write!(
         text,

@@ -116,11 +116,18 @@ fn not_green(scenarios: &[Scenario]) -> String {
 fn amount(growing: &[&Scenario]) -> String {
     let reports = growing.iter().filter_map(|scenario| scenario.report());
     let most = reports.max_by_key(|report| words::order_of_growth(report));
-    let Some(findings) = most.map(words::growing).filter(|found| !found.is_empty()) else {
+    let Some(report) = most else {
         return String::new();
     };
+    let findings = words::growing(report);
+    if findings.is_empty() {
+        return String::new();
+    }
     let up_to = if growing.len() > 1 { "up to " } else { "" };
-    format!(" ({up_to}{} per iteration)", Sum::of(&findings).short())
+    format!(
+        " ({up_to}{} per iteration)",
+        Sum::of(report, &findings).short()
+    )
 }
 
 /// `2 of 14 scenarios`
@@ -212,7 +219,7 @@ fn worst(view: &View<'_>, place: usize) -> String {
             }
             format!(
                 "{title} keeps **{} per iteration** (allowed: {})",
-                Sum::of(&growing).short().trim_start_matches('+'),
+                Sum::of(report, &growing).short().trim_start_matches('+'),
                 words::allowed(&growing)
             )
         }

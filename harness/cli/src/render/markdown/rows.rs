@@ -1,7 +1,8 @@
 //! The tables: a row for each scenario, worst first.
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::{bytes, plural, visible};
+use plimsoll_core::report::text::seen;
+use plimsoll_core::report::units::{bytes, plural};
 use plimsoll_core::report::{Report, Subject};
 
 use super::page::Rows;
@@ -74,7 +75,7 @@ fn row(view: &View<'_>, place: usize) -> String {
         return format!("| {state} | {title} | – | – | – | – |\n");
     };
     let (grows, allowed) = match words::growing(report) {
-        found if !found.is_empty() => (Sum::of(&found).cell(), words::allowed(&found)),
+        found if !found.is_empty() => (Sum::of(report, &found).cell(), words::allowed(&found)),
         _ if report.verdict == Verdict::Regressed && words::is_only_expired(report) => {
             ("no longer".to_owned(), "expired".to_owned())
         }
@@ -97,10 +98,10 @@ fn green_row(view: &View<'_>, place: usize) -> String {
         let used: Vec<_> = used.filter(|finding| !finding.is_unused()).collect();
         match used.is_empty() {
             true => "none".to_owned(),
-            false => Sum::of(&used).cell(),
+            false => Sum::of(report, &used).cell(),
         }
     });
-    let seen = report.and_then(|report| report.visible).and_then(visible);
+    let seen = report.and_then(seen);
     format!(
         "| {} | {title} | {grows} | {} | {} |\n",
         state(scenario),

@@ -344,7 +344,7 @@ fn inconclusive() {
                              › put
     ```
 
-    - **+16 B** ± 24 B, 1.00 ± 0.50 objects per iteration, linear; allowed 0 B: new; at `put` in `src/lib.rs:7`
+    - **+16 B**, 1.00 objects per iteration, linear; allowed 0 B: new; at `put` in `src/lib.rs:7`
 
     From 512 to 8,192 iterations: the first of them 24 KiB → 384 KiB `▁▁▂▄█`, the live heap 1.02 MiB → 1.38 MiB `▁▁▂▄█`.
 

@@ -3,7 +3,9 @@
 use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::text::total;
-use plimsoll_core::report::units::{bytes, objects, signed_bytes, signed_objects, visible};
+use plimsoll_core::report::units::{
+    bytes, give_or_take, objects, signed_bytes, signed_objects, visible,
+};
 use plimsoll_core::report::{BASELINE, CheckOutcome, Finding, Report, Standing, Subject};
 
 /// What the verdict of a regressed scenario is about.
@@ -56,10 +58,20 @@ pub(super) struct Sum {
     heap: Rate,
     threads: f64,
     descriptors: f64,
+    /// Of the heap's, where that is an estimate.
+    error: Option<Rate>,
 }
 
 impl Sum {
-    pub(super) fn of(findings: &[&Finding]) -> Sum {
+    /// Of findings of a report, with the error of what was sampled.
+    pub(super) fn of(report: &Report, findings: &[&Finding]) -> Sum {
+        Sum {
+            error: report.error_of_total(findings),
+            ..Sum::exactly(findings)
+        }
+    }
+
+    fn exactly(findings: &[&Finding]) -> Sum {
         let resource = |subject: Subject| -> f64 {
             let of = findings.iter().filter(|one| one.subject == subject);
             of.map(|finding| finding.rate.objects).sum()
@@ -68,6 +80,7 @@ impl Sum {
             heap: total(findings),
             threads: resource(Subject::Threads),
             descriptors: resource(Subject::Descriptors),
+            error: None,
         }
     }
 
@@ -83,11 +96,15 @@ impl Sum {
             .collect()
     }
 
+    fn off(&self, of: fn(Rate) -> f64, say: fn(f64) -> String) -> String {
+        give_or_take(self.error.map(of), say)
+    }
+
     /// The most telling of its numbers: `+48 B`, or `+1.00 threads`.
     pub(super) fn short(&self) -> String {
         match self.resources().into_iter().next() {
             Some(resource) if !self.is_heap() => resource,
-            _ => signed_bytes(self.heap.bytes),
+            _ => signed_bytes(self.heap.bytes) + &self.off(|error| error.bytes, bytes),
         }
     }
 
@@ -95,8 +112,11 @@ impl Sum {
     pub(super) fn cell(&self) -> String {
         let mut parts = Vec::new();
         if self.is_heap() {
-            parts.push(format!("**{}**", signed_bytes(self.heap.bytes)));
-            parts.push(format!("{} objects", signed_objects(self.heap.objects)));
+            let off = self.off(|error| error.bytes, bytes);
+            parts.push(format!("**{}**{off}", signed_bytes(self.heap.bytes)));
+            let off = self.off(|error| error.objects, objects);
+            let objects = signed_objects(self.heap.objects);
+            parts.push(format!("{objects}{off} objects"));
         }
         parts.extend(self.resources());
         parts.join(", ")
@@ -115,8 +135,8 @@ pub(super) fn allowed(findings: &[&Finding]) -> String {
             ..(*finding).clone()
         })
         .collect();
-    let sum = Sum::of(&allowed.iter().collect::<Vec<_>>());
-    if Sum::of(findings).is_heap() {
+    let sum = Sum::exactly(&allowed.iter().collect::<Vec<_>>());
+    if Sum::exactly(findings).is_heap() {
         return bytes(sum.heap.bytes);
     }
     match sum.resources().as_slice() {

@@ -1,7 +1,10 @@
 //! What a result says, as text and as Markdown.
 
+use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::{bytes, count, objects, signed_bytes, signed_objects};
+use plimsoll_core::report::units::{
+    bytes, count, give_or_take, objects, signed_bytes, signed_objects,
+};
 use plimsoll_core::report::{Check, Finding, Report, Standing, Subject};
 
 use crate::joined::Scenario;
@@ -109,7 +112,9 @@ pub(super) fn finding(scenario: &Scenario, report: &Report, finding: &Finding) -
             Verdict::Inconclusive => message.say("may be growing by "),
             _ => message.say("keeps growing by "),
         };
-        message = message.stress(&rate(finding)).say(" per iteration");
+        message = message
+            .stress(&rate(finding, report.error_of(finding)))
+            .say(" per iteration");
         message = message.say(&format!(", {}; allowed: {}", finding.law, allowed(finding)));
         if expired {
             message = message.say(", until a day that has passed");
@@ -136,15 +141,17 @@ pub(super) fn finding(scenario: &Scenario, report: &Report, finding: &Finding) -
 }
 
 /// `+96 B, +1.00 objects`, `+1.00 threads`
-fn rate(finding: &Finding) -> String {
+fn rate(finding: &Finding, error: Option<Rate>) -> String {
     let rate = finding.rate;
     match finding.subject {
         Subject::Threads => format!("{} threads", signed_objects(rate.objects)),
         Subject::Descriptors => format!("{} file descriptors", signed_objects(rate.objects)),
         Subject::Stack(_) | Subject::Site { .. } => format!(
-            "{}, {} objects",
+            "{}{}, {}{} objects",
             signed_bytes(rate.bytes),
-            signed_objects(rate.objects)
+            give_or_take(error.map(|error| error.bytes), bytes),
+            signed_objects(rate.objects),
+            give_or_take(error.map(|error| error.objects), objects),
         ),
     }
 }

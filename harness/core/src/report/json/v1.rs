@@ -67,6 +67,10 @@ struct ReportV1 {
     threshold: ThresholdV1,
     #[serde(deserialize_with = "nullable")]
     visible: Option<RateV1>,
+    /// The one key that may be absent: an exact run has none, and is written as
+    /// it was before there were others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rarest: Option<RarestV1>,
     findings: Vec<FindingV1>,
     checks: Vec<CheckV1>,
     completeness: CompletenessV1,
@@ -134,6 +138,13 @@ struct RateV1 {
 struct ThresholdV1 {
     iterations: u64,
     coarsened: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RarestV1 {
+    bytes: u64,
+    iterations: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -305,6 +316,7 @@ impl ReportV1 {
             end,
             threshold,
             visible,
+            rarest,
             findings,
             checks,
             completeness,
@@ -326,6 +338,8 @@ impl ReportV1 {
                 coarsened: threshold.coarsened,
             },
             visible: visible.map(RateV1::from),
+            rarest: rarest
+                .map(|report::Rarest { bytes, iterations }| RarestV1 { bytes, iterations }),
             findings: findings.iter().map(FindingV1::from_finding).collect(),
             checks: checks.iter().map(CheckV1::from_check).collect(),
             completeness: CompletenessV1::from_completeness(*completeness),
@@ -350,6 +364,9 @@ impl ReportV1 {
                 coarsened: self.threshold.coarsened,
             },
             visible: self.visible.map(Rate::from),
+            rarest: self
+                .rarest
+                .map(|RarestV1 { bytes, iterations }| report::Rarest { bytes, iterations }),
             findings: self
                 .findings
                 .into_iter()

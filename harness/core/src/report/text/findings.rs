@@ -4,8 +4,8 @@
 use super::page::{Page, Paint};
 use crate::judge::Verdict;
 use crate::report::escape::{columns, cut_middle, cut_start, terminal};
-use crate::report::units::{bytes, objects, plural, signed_bytes, signed_objects};
-use crate::report::{Finding, Standing, Subject};
+use crate::report::units::{bytes, give_or_take, objects, plural, signed_bytes, signed_objects};
+use crate::report::{Finding, Report, Standing, Subject};
 use crate::{FoldedStack, Frame, Law, Rate};
 
 /// A sixth stack tells nobody more about where to start.
@@ -14,10 +14,10 @@ const MAX_FINDINGS: usize = 5;
 const MAX_FRAMES: usize = 8;
 
 /// At most five findings in full, and a line that counts the others.
-pub(super) fn blocks(page: &mut Page, findings: &[&Finding]) {
+pub(super) fn blocks(page: &mut Page, report: &Report, findings: &[&Finding]) {
     for finding in findings.iter().take(MAX_FINDINGS) {
         page.blank();
-        block(page, finding);
+        block(page, report, finding);
     }
     let rest: Vec<&Finding> = findings.iter().skip(MAX_FINDINGS).copied().collect();
     if rest.is_empty() {
@@ -26,14 +26,23 @@ pub(super) fn blocks(page: &mut Page, findings: &[&Finding]) {
     page.blank();
     // What a site's sum has already counted is not counted again.
     let sites = sites(findings);
-    let together = rest
+    let more: Vec<&Finding> = rest
         .iter()
+        .copied()
         .filter(|finding| !on_site(finding, &sites))
+        .collect();
+    let together = more
+        .iter()
         .fold(Rate::default(), |sum, finding| sum + finding.rate);
+    let error = report.error_of_total(&more).map(|error| error.bytes);
     let rate = if together.bytes == 0.0 {
         String::new()
     } else {
-        format!(", {} per iteration together", signed_bytes(together.bytes))
+        format!(
+            ", {}{} per iteration together",
+            signed_bytes(together.bytes),
+            give_or_take(error, bytes)
+        )
     };
     page.wrap(
         2,
@@ -43,8 +52,8 @@ pub(super) fn blocks(page: &mut Page, findings: &[&Finding]) {
     );
 }
 
-fn block(page: &mut Page, finding: &Finding) {
-    let left = growth(finding);
+fn block(page: &mut Page, report: &Report, finding: &Finding) {
+    let left = growth(finding, report.error_of(finding));
     let allowed = format!("allowed {}", allowance(finding));
     let standing = standing(finding.standing);
     let paint = if finding.verdict == Verdict::Regressed {
@@ -95,24 +104,11 @@ fn block(page: &mut Page, finding: &Finding) {
     }
 }
 
-/// The least error that is shown, as a share of its rate.
-const WORTH_SAYING: f64 = 0.005;
-
-fn growth(finding: &Finding) -> String {
+fn growth(finding: &Finding, error: Option<Rate>) -> String {
     if finding.is_unused() {
         return "no longer grows".to_owned();
     }
-    let Finding {
-        rate, error, law, ..
-    } = finding;
-    // An error that would not change the figure shown is none to speak of.
-    let off = |rate: f64, error: f64, say: fn(f64) -> String| {
-        if error > WORTH_SAYING * rate.abs() && say(error) != say(0.0) {
-            format!(" ± {}", say(error))
-        } else {
-            String::new()
-        }
-    };
+    let Finding { rate, law, .. } = finding;
     let what = match finding.subject {
         Subject::Stack(_) | Subject::Site { .. } => "objects",
         Subject::Threads => "threads",
@@ -121,14 +117,14 @@ fn growth(finding: &Finding) -> String {
     let counted = format!(
         "{}{} {what}",
         signed_objects(rate.objects),
-        off(rate.objects, error.objects, objects)
+        give_or_take(error.map(|error| error.objects), objects)
     );
     match finding.subject {
         Subject::Stack(_) | Subject::Site { .. } => {
             let sized = format!(
                 "{}{}",
                 signed_bytes(rate.bytes),
-                off(rate.bytes, error.bytes, bytes)
+                give_or_take(error.map(|error| error.bytes), bytes)
             );
             format!("{sized}  {counted} per iteration, {law}")
         }
@@ -249,12 +245,20 @@ fn place(frame: &Frame) -> Option<String> {
 
 /// What all of them gain per iteration, each stack once.
 pub fn total(findings: &[&Finding]) -> Rate {
+    each_stack_once(findings)
+        .iter()
+        .fold(Rate::default(), |sum, finding| sum + finding.rate)
+}
+
+/// Stacks and sites, but no stack that is in the sum of a site.
+pub(in crate::report) fn each_stack_once<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
     let sites = sites(findings);
     findings
         .iter()
+        .copied()
         .filter(|finding| matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. }))
         .filter(|finding| !on_site(finding, &sites))
-        .fold(Rate::default(), |sum, finding| sum + finding.rate)
+        .collect()
 }
 
 fn sites<'a>(findings: &[&'a Finding]) -> Vec<&'a FoldedStack> {
