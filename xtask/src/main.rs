@@ -3,6 +3,7 @@
 
 mod bisect_proof;
 mod openapi;
+mod simulate;
 mod zoo;
 
 use std::io::Write;
@@ -23,6 +24,7 @@ struct Cli {
 enum Command {
     BisectProof(bisect_proof::Args),
     Openapi(openapi::Args),
+    Simulate(simulate::Args),
     Zoo(zoo::Args),
 }
 
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::BisectProof(args) => bisect_proof::run(&args),
         Command::Openapi(args) => openapi::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Zoo(args) => zoo::run(&args),
     };
     match done {
