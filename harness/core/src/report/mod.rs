@@ -160,6 +160,9 @@ pub enum LadderEnd {
     Settled,
     /// The next rung would overrun the time budget.
     Budget,
+    /// What was to be found could not have been within the time budget, which was not
+    /// spent.
+    OutOfReach,
     /// `max_iterations` was reached.
     Iterations,
     /// The memory limit was reached.

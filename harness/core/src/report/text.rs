@@ -83,7 +83,18 @@ pub fn render(report: &Report, style: &Style) -> String {
 
 /// The outcome in one line, however long: what a passing test says on request.
 pub fn one_line(report: &Report) -> String {
-    terminal(&format!("{}: {}", report.scenario, outcome(report)))
+    let line = format!("{}: {}", report.scenario, outcome(report));
+    // What it would have seen is a line of its own where the two are too long for one.
+    match line.split_once("; would have seen") {
+        Some((before, seen)) if line.chars().count() > 80 => {
+            format!(
+                "{}\n{}",
+                terminal(before),
+                terminal(&format!("  would have seen{seen}"))
+            )
+        }
+        _ => terminal(&line),
+    }
 }
 
 fn headline(page: &mut Page, name: &str, report: &Report) {
@@ -375,6 +386,10 @@ pub fn advice(end: LadderEnd) -> &'static str {
     match end {
         LadderEnd::Budget => {
             "the time budget was spent first: raise it, or make an iteration cheaper"
+        }
+        LadderEnd::OutOfReach => {
+            "the time budget is too small for that, and was not spent: raise it, or make an \
+             iteration cheaper"
         }
         LadderEnd::Iterations => "`max_iterations` was reached first: raise it",
         LadderEnd::Memory => {

@@ -299,6 +299,7 @@ fn end(end: LadderEnd) -> &'static str {
     match end {
         LadderEnd::Settled => "because nothing grows, and enough was seen to say so",
         LadderEnd::Budget => "with its time: the next rung would have overrun it",
+        LadderEnd::OutOfReach => "early: the time budget is too small for what is to be found",
         LadderEnd::Iterations => "at the most iterations it may make",
         LadderEnd::Memory => "early: the memory limit was reached",
         LadderEnd::Threads => "early: as many threads as the subject may have",

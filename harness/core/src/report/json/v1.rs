@@ -256,7 +256,7 @@ words!(VerdictV1 mirrors judge::Verdict {
     Within, Improved, Inconclusive, Regressed, Failed, Broken,
 });
 words!(EndV1 mirrors LadderEnd {
-    Settled, Budget, Iterations, Memory, Threads, Descriptors, Failure,
+    Settled, Budget, OutOfReach, Iterations, Memory, Threads, Descriptors, Failure,
 });
 words!(LawV1 mirrors Law { Linear, Stepped, Filling, Fluctuating });
 words!(StandingV1 mirrors Standing { New, Allowed, Exceeded, Moved, Expired, Stale });
