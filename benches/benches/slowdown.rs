@@ -43,8 +43,12 @@ const INACTIVE: Mode = Mode {
 };
 
 const MODES: [Mode; 6] = [
-    jemalloc("exact", "lg_prof_sample:0", "plimsoll"),
-    jemalloc("exact, libgcc's unwinder", "lg_prof_sample:0", "libgcc"),
+    jemalloc("exact", "lg_prof_sample:0,prof_accum:true", "plimsoll"),
+    jemalloc(
+        "exact, libgcc's unwinder",
+        "lg_prof_sample:0,prof_accum:true",
+        "libgcc",
+    ),
     jemalloc("512 B sampled", "lg_prof_sample:9", "plimsoll"),
     jemalloc("4 KiB sampled", "lg_prof_sample:12", "plimsoll"),
     jemalloc("64 KiB sampled", "lg_prof_sample:16", "plimsoll"),
