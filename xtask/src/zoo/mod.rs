@@ -40,7 +40,7 @@ use adapter::{Adapter, Places};
 use build::{Built, Profile};
 use manifest::{Case, Expected, Variant};
 use outcome::Outcome;
-use run::Run;
+use run::{Limits, Run};
 
 const STATUSES: &str = "\
 Exit status:
@@ -79,6 +79,11 @@ pub(crate) struct Args {
     /// Time for each ladder, as `10s` or `500ms`, in place of the harness's own
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<Duration>,
+
+    /// Samples one in so many bytes in place of every allocation: a power of two. A
+    /// run that says that it cannot tell is right then, as well
+    #[arg(long, value_name = "BYTES")]
+    sample_interval: Option<u64>,
 
     /// Runs each so often, and demands the right verdict every time
     #[arg(long, value_name = "N", default_value = "1")]
@@ -125,6 +130,7 @@ struct Job {
     case: Case,
     variant: Variant,
     expected: Expected,
+    may_be_unsure: bool,
 }
 
 /// Whether every row is right.
@@ -189,6 +195,7 @@ fn selected(cases: &[Case], args: &Args) -> anyhow::Result<Vec<Job>> {
                     case: case.clone(),
                     variant: *variant,
                     expected: *expected,
+                    may_be_unsure: args.sample_interval.is_some(),
                 });
             }
         }
@@ -311,7 +318,11 @@ fn repeat(
 ) -> anyhow::Result<Vec<Run>> {
     let mut runs = Vec::new();
     for nth in 1..=args.repeat.get() {
-        let run = run::run(adapter, built, target_dir, args.budget);
+        let limits = Limits {
+            budget: args.budget,
+            sample_interval: args.sample_interval,
+        };
+        let run = run::run(adapter, built, target_dir, limits);
         if let Some(keep) = &args.keep {
             let mut to = keep.join(format!("{}-{}", job.case.id, job.variant.as_str()));
             if args.repeat.get() > 1 {
@@ -335,11 +346,13 @@ impl Job {
             case,
             variant,
             expected,
+            may_be_unsure,
         } = self;
         Outcome {
             case,
             variant,
             expected,
+            may_be_unsure,
             runs,
             build,
             note,

@@ -21,6 +21,8 @@ pub(super) struct Outcome {
     pub(super) case: Case,
     pub(super) variant: Variant,
     pub(super) expected: Expected,
+    /// Whether *inconclusive* is right as well: of a profile that is sampled.
+    pub(super) may_be_unsure: bool,
     /// Or cargo's errors, where it does not build.
     pub(super) runs: Result<Vec<Run>, String>,
     /// Of the build.
@@ -46,8 +48,7 @@ impl Outcome {
             Ok(runs) => runs,
             Err(_) => return Some("it does not build".to_owned()),
         };
-        let why = |run| wrong(self.expected, self.case.culprit.as_deref(), run);
-        let wrong: Vec<String> = runs.iter().filter_map(why).collect();
+        let wrong: Vec<String> = runs.iter().filter_map(|run| self.wrong_of(run)).collect();
         match (wrong.first(), runs.len()) {
             (None, 0) => Some("it was not run".to_owned()),
             (None, _) => None,
@@ -59,10 +60,20 @@ impl Outcome {
     /// The first run that is wrong, or the first.
     pub(super) fn telling(&self) -> Option<&Run> {
         let runs = self.runs.as_deref().ok()?;
-        let culprit = self.case.culprit.as_deref();
         runs.iter()
-            .find(|run| wrong(self.expected, culprit, run).is_some())
+            .find(|run| self.wrong_of(run).is_some())
             .or(runs.first())
+    }
+
+    fn wrong_of(&self, run: &Run) -> Option<String> {
+        let is_unsure = run
+            .report
+            .as_ref()
+            .is_ok_and(|report| report.verdict == Verdict::Inconclusive);
+        if self.may_be_unsure && is_unsure && !run.passed {
+            return None;
+        }
+        wrong(self.expected, self.case.culprit.as_deref(), run)
     }
 
     /// The verdict, or what there is in its place.
@@ -242,6 +253,7 @@ pub(super) mod tests {
             },
             variant,
             expected,
+            may_be_unsure: false,
             runs,
             build: Duration::from_secs(5),
             note: None,
@@ -253,6 +265,21 @@ pub(super) mod tests {
         outcome(expected, culprit, Ok(runs))
             .wrong()
             .unwrap_or_else(|| "right".to_owned())
+    }
+
+    #[test]
+    fn a_sampled_run_may_be_unsure_and_never_wrong() {
+        use Verdict::{Inconclusive, Regressed, Within};
+        let sampled = |expected, verdict| {
+            let mut outcome = outcome(expected, "c", Ok(vec![ran(verdict, &[&["c"]])]));
+            outcome.may_be_unsure = true;
+            outcome.wrong()
+        };
+        assert_eq!(sampled(Expected::Flag, Inconclusive), None);
+        assert_eq!(sampled(Expected::Pass, Inconclusive), None);
+        assert_eq!(sampled(Expected::Flag, Regressed), None);
+        assert!(sampled(Expected::Flag, Within).is_some());
+        assert!(sampled(Expected::Pass, Regressed).is_some());
     }
 
     #[test]

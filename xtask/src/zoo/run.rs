@@ -20,6 +20,14 @@ const GUARD: Duration = Duration::from_secs(180);
 /// What a scenario takes that sets no budget of its own.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(10);
 
+/// What a run is given in place of the harness's own settings.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limits {
+    pub(super) budget: Option<Duration>,
+    /// In bytes.
+    pub(super) sample_interval: Option<u64>,
+}
+
 /// How one run of a test went.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
@@ -33,19 +41,14 @@ pub(super) struct Run {
 }
 
 /// Runs the one scenario of an adapter.
-pub(super) fn run(
-    adapter: &Adapter,
-    built: &Built,
-    target_dir: &Path,
-    budget: Option<Duration>,
-) -> Run {
+pub(super) fn run(adapter: &Adapter, built: &Built, target_dir: &Path, limits: Limits) -> Run {
     let started = Instant::now();
     let output = adapter.dir.join(layout::OUTPUT);
     let reports = layout::reports_dir(target_dir);
     let dir = layout::scenario_dir(&reports, &adapter.package, TEST, &adapter.scenario);
     let ended = clear(&dir)
-        .and_then(|()| start(adapter, built, &output, budget))
-        .and_then(|child| wait(child, GUARD + 6 * budget.unwrap_or(DEFAULT_BUDGET)));
+        .and_then(|()| start(adapter, built, &output, limits))
+        .and_then(|child| wait(child, GUARD + 6 * limits.budget.unwrap_or(DEFAULT_BUDGET)));
     let took = started.elapsed();
     let (passed, report) = match ended {
         Ok(status) => (status.success(), read(&dir, status)),
@@ -67,12 +70,7 @@ fn clear(dir: &Path) -> io::Result<()> {
     }
 }
 
-fn start(
-    adapter: &Adapter,
-    built: &Built,
-    output: &Path,
-    budget: Option<Duration>,
-) -> io::Result<Child> {
+fn start(adapter: &Adapter, built: &Built, output: &Path, limits: Limits) -> io::Result<Child> {
     // Into a file: a grandchild that keeps a pipe open would hang us.
     let out = File::create(output)?;
     let mut command = Command::new(&built.executable);
@@ -87,8 +85,11 @@ fn start(
         .stdin(Stdio::null())
         .stderr(out.try_clone()?)
         .stdout(out);
-    if let Some(budget) = budget {
+    if let Some(budget) = limits.budget {
         command.env("PLIMSOLL_BUDGET", format!("{}ms", budget.as_millis()));
+    }
+    if let Some(interval) = limits.sample_interval {
+        command.env("PLIMSOLL_SAMPLE_INTERVAL", interval.to_string());
     }
     let known = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let libraries = built
@@ -179,10 +180,11 @@ mod tests {
             took: Duration::ZERO,
             note: None,
         };
-        (
-            run(&adapter, &built, dir.path(), Some(Duration::from_secs(2))),
-            dir,
-        )
+        let limits = Limits {
+            budget: Some(Duration::from_secs(2)),
+            sample_interval: None,
+        };
+        (run(&adapter, &built, dir.path(), limits), dir)
     }
 
     #[test]
