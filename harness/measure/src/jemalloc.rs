@@ -44,13 +44,25 @@ pub(crate) fn version() -> Result<&'static str, Error> {
         .unwrap_or("unknown"))
 }
 
-/// Bytes that jemalloc counts as allocated by the program, at present.
+/// Bytes that the program has allocated, at present: what jemalloc counts as
+/// allocated without what it has allocated for itself (a profile's stacks, mostly),
+/// which it counts as well.
 pub(crate) fn stats_allocated() -> Result<usize, Error> {
     // SAFETY: jemalloc(3) lists `epoch` as writable, of type `uint64_t`.
     unsafe { raw::write(b"epoch\0", 1_u64) }?;
     // SAFETY: jemalloc(3) lists `stats.allocated` as readable, of type `size_t`;
     // `usize` has the size and alignment of `size_t` on every supported target.
-    unsafe { raw::read(b"stats.allocated\0") }
+    let allocated: usize = unsafe { raw::read(b"stats.allocated\0") }?;
+    // SAFETY: the same of `stats.arenas.<i>.internal`; 4096 is MALLCTL_ARENAS_ALL, all
+    // arenas together.
+    let internal: usize = unsafe { raw::read(b"stats.arenas.4096.internal\0") }?;
+    Ok(allocated.saturating_sub(internal))
+}
+
+/// Switches the profiler on or off, for every thread.
+pub(crate) fn set_prof_active(active: bool) -> Result<(), Error> {
+    // SAFETY: jemalloc(3) lists `prof.active` as writable, of type `bool`.
+    unsafe { raw::write(b"prof.active\0", active) }
 }
 
 /// Writes a heap profile to a file.

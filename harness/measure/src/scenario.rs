@@ -113,8 +113,11 @@ impl Scenario {
         self
     }
 
-    /// Mean bytes between samples. 1, which is every allocation, is the only
-    /// interval that this version measures at; another one is refused.
+    /// Mean bytes between samples: 1, which is every allocation, or another power of
+    /// two; any other is refused when the tests start.
+    ///
+    /// Unless it is set, every allocation is sampled where time and memory allow,
+    /// and else as many as they do. What is set here stays.
     pub fn sample_interval(mut self, bytes: u64) -> Scenario {
         self.options.sample_interval = Some(bytes);
         self

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::baseline::{Baseline, Date};
-use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::{self, Policy, Verdict, judge};
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
@@ -13,6 +12,7 @@ use plimsoll_core::layout;
 use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung};
 
 use super::observe;
+use super::plan::{self, Pilot, Plan};
 use super::process::{Answer, Subject, dump_command, ending};
 use super::profile::{Greeting, Profile};
 use super::settings::Effective;
@@ -28,12 +28,40 @@ pub(crate) struct Climb {
     pub(crate) failure: Option<Failure>,
     /// The check that failed, if one did.
     pub(crate) broken: Option<Check>,
+    /// What would have been enough for a verdict, by the pace that it had.
+    pub(crate) enough: Option<Enough>,
+    pub(crate) plan: Plan,
+}
+
+/// A ladder that would do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Enough {
+    pub(crate) iterations: u64,
+    pub(crate) time: Duration,
+}
+
+/// What came of trying to climb.
+pub(crate) enum Attempt {
+    Climbed(Box<Climb>),
+    /// Profiled so it will not do.
+    Again(Again),
+}
+
+/// A better way to profile a scenario.
+#[derive(Debug)]
+pub(crate) struct Again {
+    pub(crate) plan: Plan,
+    /// Why, where somebody needs to know.
+    pub(crate) why: Option<String>,
+    /// What would have been enough as it was.
+    pub(crate) enough: Option<Enough>,
 }
 
 /// What a climb needs beside its subject.
 pub(crate) struct Route<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) settings: &'a Effective,
+    pub(crate) plan: Plan,
     pub(crate) baseline: &'a Baseline,
     pub(crate) normalization: &'a Normalization,
     pub(crate) today: Option<Date>,
@@ -44,32 +72,37 @@ enum Stop {
     End(LadderEnd),
     Failed(Failure),
     Broken(Check),
+    Again(Again),
 }
 
 /// Takes a subject up the ladder.
-pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Climb {
+pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
     let greeting = match subject.wait(route.settings.timeout, u64::MAX) {
         Answer::Line(line) => Greeting::parse(&line).unwrap_or_default(),
         other => {
-            return Climb {
-                profile: Profile::new(&Greeting::default()),
+            return Attempt::Climbed(Box::new(Climb {
+                profile: Profile::new(&Greeting::default(), route.plan),
                 greeting: Greeting::default(),
                 end: LadderEnd::Failure,
                 failure: Some(failure(subject, route, other, Phase::Starting)),
                 broken: None,
-            };
+                enough: None,
+                plan: route.plan,
+            }));
         }
     };
     let mut climb = Climb {
-        profile: Profile::new(&greeting),
+        profile: Profile::new(&greeting, route.plan),
         greeting,
         end: LadderEnd::Failure,
         failure: None,
         broken: None,
+        enough: None,
+        plan: route.plan,
     };
-    let stop = match climb.greeting.profiling_problem() {
-        Some(problem) => Stop::Broken(broken("profiling", problem.to_owned())),
-        None => match ascend(subject, route, &mut climb.profile) {
+    let stop = match climb.greeting.profiling_problem(route.plan) {
+        Some(problem) => Stop::Broken(broken("profiling", problem)),
+        None => match ascend(subject, route, &mut climb.profile, &mut climb.enough) {
             Ok(end) => Stop::End(end),
             Err(stop) => stop,
         },
@@ -78,8 +111,9 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Climb {
         Stop::End(end) => climb.end = end,
         Stop::Failed(failure) => climb.failure = Some(failure),
         Stop::Broken(check) => climb.broken = Some(check),
+        Stop::Again(again) => return Attempt::Again(again),
     }
-    climb
+    Attempt::Climbed(Box::new(climb))
 }
 
 fn broken(name: &str, detail: String) -> Check {
@@ -94,23 +128,24 @@ fn ascend(
     subject: &mut Subject<'_>,
     route: &Route<'_>,
     profile: &mut Profile,
+    enough: &mut Option<Enough>,
 ) -> Result<LadderEnd, Stop> {
     let settings = route.settings;
     match subject.ask(&Command::SetUp, settings.timeout, settings.memory_limit) {
         Answer::Line(line) if line.starts_with("done") => {}
         other => {
-            return Err(Stop::Failed(failure(
-                subject,
-                route,
-                other,
-                Phase::SettingUp,
-            )));
+            let again = match other {
+                Answer::OutOfMemory => with_less_memory(route),
+                _ => None,
+            };
+            let failed = |subject| Stop::Failed(failure(subject, route, other, Phase::SettingUp));
+            return Err(again.unwrap_or_else(|| failed(subject)));
         }
     }
     let descriptor_limit = observe::descriptor_limit(subject.process());
     let thread_limit = observe::thread_limit();
     let started = Instant::now();
-    let mut pace = Pace::default();
+    let mut pace = pilot(subject, route)?;
     for k in 0.. {
         let done = profile.rungs.last().map_or(0, |rung| rung.iterations);
         let next = rung(k);
@@ -126,6 +161,15 @@ fn ascend(
                 return Ok(LadderEnd::Threads);
             }
         }
+        *enough = pace.enough(route, started.elapsed(), done);
+        if let Some(enough) = enough
+            && is_out_of_reach(route, enough, next)
+        {
+            if let Some(again) = with_less_time(subject, route, profile, enough, done) {
+                return Err(again);
+            }
+            return Ok(LadderEnd::OutOfReach);
+        }
         // A timeout is for what hangs: a ladder that climbs ends before it.
         let ahead = pace.predict(next - done);
         if started.elapsed().saturating_add(ahead) > settings.budget
@@ -136,20 +180,150 @@ fn ascend(
         let run = Instant::now();
         match subject.ask(&Command::Run(next), settings.timeout, settings.memory_limit) {
             Answer::Line(line) if line.starts_with("done") => {}
-            Answer::OutOfMemory => return Ok(LadderEnd::Memory),
+            Answer::OutOfMemory => {
+                let needed =
+                    judge::iterations_to_conclude(settings.threshold, route.plan.interval());
+                return match with_less_memory(route).filter(|_| done < needed) {
+                    Some(again) => Err(again),
+                    None => Ok(LadderEnd::Memory),
+                };
+            }
             other => return Err(Stop::Failed(failure(subject, route, other, Phase::Running))),
         }
         let ran = run.elapsed();
         let rest = Instant::now();
         observe::settle(subject.process(), settings.settle);
         take_dump(subject, route, profile, next)?;
-        let enough = judge::iterations_to_settle(settings.threshold, SampleInterval::default());
-        if next >= enough && profile.rungs.len() > 3 * RUNGS_PER_OCTAVE && settled(profile, route) {
+        let live = profile.rungs.last().map_or(0, |rung| rung.threads);
+        if plan::fills_with_threads(route.plan, next, profile.threads_listed, live) {
+            let plan = Plan {
+                keeps_stacks: false,
+                ..route.plan
+            };
+            return Err(Stop::Again(Again {
+                plan,
+                why: None,
+                enough: None,
+            }));
+        }
+        let to_settle = judge::iterations_to_settle(settings.threshold, route.plan.interval());
+        if next >= to_settle
+            && profile.rungs.len() > 3 * RUNGS_PER_OCTAVE
+            && settled(profile, route)
+        {
             return Ok(LadderEnd::Settled);
         }
         pace.note(next - done, ran, rest.elapsed());
     }
     Ok(LadderEnd::Iterations)
+}
+
+/// Runs the few iterations before the first rung, to see how long they take.
+fn pilot(subject: &mut Subject<'_>, route: &Route<'_>) -> Result<Pace, Stop> {
+    let settings = route.settings;
+    let mut pace = Pace::default();
+    let mut done = 0;
+    for until in [1, 4] {
+        if until > settings.max_iterations {
+            break;
+        }
+        let run = Instant::now();
+        match subject.ask(
+            &Command::Run(until),
+            settings.timeout,
+            settings.memory_limit,
+        ) {
+            Answer::Line(line) if line.starts_with("done") => {}
+            Answer::OutOfMemory => {
+                return Err(with_less_memory(route).unwrap_or(Stop::End(LadderEnd::Memory)));
+            }
+            other => return Err(Stop::Failed(failure(subject, route, other, Phase::Running))),
+        }
+        // The first is like no other.
+        pace = Pace::default();
+        pace.note(until - done, run.elapsed(), Duration::ZERO);
+        done = until;
+    }
+    Ok(pace)
+}
+
+/// How many budgets a ladder must take before it is not climbed: paces differ, and
+/// iterations become faster as caches fill.
+const PATIENCE: f64 = 1.5;
+
+/// Whether what has to be found cannot be within the budget.
+///
+/// Where a profile is sampled and no threshold was set, a leak that is much larger
+/// than the coarsest one would still be found, so the budget is spent.
+fn is_out_of_reach(route: &Route<'_>, enough: &Enough, next: u64) -> bool {
+    let settings = route.settings;
+    let is_asked_for = settings.threshold.is_some() || route.plan.is_exact();
+    is_asked_for
+        && next < enough.iterations
+        && enough.iterations <= settings.max_iterations
+        && enough.time > settings.budget.mul_f64(PATIENCE)
+}
+
+/// Begins again with a profile that takes less memory, if there is one and it may be
+/// chosen.
+fn with_less_memory(route: &Route<'_>) -> Option<Stop> {
+    (route.settings.plan.is_none()).then_some(())?;
+    let plan = route.plan.coarser()?;
+    let limit = route.settings.memory_limit >> 20;
+    let profile = match route.plan.is_exact() {
+        true => "an exact profile".to_owned(),
+        false => format!("a sample every {} bytes", route.plan.interval()),
+    };
+    let why = format!("{profile} takes more than the {limit} MiB of memory there are");
+    Some(Stop::Again(Again {
+        plan,
+        why: Some(why),
+        enough: None,
+    }))
+}
+
+/// Begins again with a profile that is fast enough for the ladder, if there is one
+/// and it may be chosen.
+///
+/// A sampled ladder is longer, so this is for iterations that allocate so much that
+/// an exact one has too few rungs for any verdict; no threshold was set, which would
+/// need them all.
+fn with_less_time(
+    subject: &mut Subject<'_>,
+    route: &Route<'_>,
+    profile: &Profile,
+    enough: &Enough,
+    done: u64,
+) -> Option<Stop> {
+    let settings = route.settings;
+    let is_free = settings.plan.is_none() && settings.threshold.is_none();
+    (is_free && route.plan.is_exact()).then_some(())?;
+    let mut timed = |command: &Command| {
+        let run = Instant::now();
+        let answer = subject.ask(command, settings.timeout, settings.memory_limit);
+        let is_done = matches!(&answer, Answer::Line(line) if line.starts_with("done"));
+        is_done.then(|| run.elapsed().as_secs_f64())
+    };
+    // What is allocated meanwhile is in no profile, and the subject not used again.
+    let from = done.max(4);
+    let exact = timed(&Command::Run(from + 1))?;
+    timed(&Command::Profile(false))?;
+    let inactive = timed(&Command::Run(from + 2))?;
+    let pilot = Pilot {
+        exact,
+        inactive,
+        object: profile.mean_object.unwrap_or(64.0),
+    };
+    #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+    let seconds = settings.budget.as_secs_f64() / PATIENCE / enough.iterations as f64;
+    let why = format!(
+        "an exact profile takes {exact:.2} s an iteration, which is too long for the budget"
+    );
+    Some(Stop::Again(Again {
+        plan: pilot.plan_for(seconds)?,
+        why: Some(why),
+        enough: Some(*enough),
+    }))
 }
 
 /// Dumps, observes, and takes in what the dump says.
@@ -281,6 +455,21 @@ impl Pace {
             self.recent.remove(0);
         }
         self.between = between;
+    }
+
+    /// How long the whole ladder takes that is enough for a verdict, if iterations go
+    /// on as fast as the fastest of the last octave.
+    fn enough(&self, route: &Route<'_>, elapsed: Duration, done: u64) -> Option<Enough> {
+        let (settings, interval) = (route.settings, route.plan.interval());
+        let iterations = judge::iterations_to_conclude(settings.threshold, interval);
+        let fastest = self.recent.iter().copied().reduce(f64::min)?;
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let seconds = fastest * iterations.saturating_sub(done) as f64;
+        let ahead = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        Some(Enough {
+            iterations,
+            time: elapsed.saturating_add(ahead),
+        })
     }
 
     /// How long the next rung will take: the slowest pace of the last octave.

@@ -8,6 +8,7 @@ mod isolation;
 mod observe;
 mod outcome;
 mod place;
+mod plan;
 mod process;
 mod profile;
 mod settings;
@@ -26,9 +27,10 @@ use plimsoll_core::layout;
 use plimsoll_core::report::{Finding, Report, Standing, text};
 
 use self::arguments::Arguments;
-use self::climb::{Route, climb};
+use self::climb::{Attempt, Enough, Route, climb};
 use self::guardian::Guardian;
 use self::place::Place;
+use self::plan::Plan;
 use self::process::Subject;
 use self::settings::{Effective, Settings, Stale};
 use crate::scenario::{Inconclusive, Scenario};
@@ -250,26 +252,52 @@ impl Shared {
                 return self.conclude(&report, settings, "");
             }
         };
-        let route = Route {
+        let mut route = Route {
             folder: &folder,
             settings,
+            plan: settings.plan.unwrap_or(Plan::EXACT),
             baseline: &baseline,
             normalization: &self.normalization,
             today: Date::from_unix_seconds(entry::seconds_now()),
         };
-        let guardian = self.guardian()?;
-        let mut subject = Subject::start(name, &folder, self.captures, settings.unwinder, guardian)
+        let mut why = Vec::new();
+        let mut enough: Option<Enough> = None;
+        let (climb, output) = loop {
+            let mut subject = Subject::start(
+                name,
+                &folder,
+                self.captures,
+                (route.plan, settings.unwinder),
+                self.guardian()?,
+            )
             .map_err(|error| problem(format!("the subject cannot be started: {error}")))?;
-        let mut climb = climb(&mut subject, &route);
-        let failed_at_the_end = subject.end();
-        if climb.failure.is_none() && climb.broken.is_none() {
-            climb.failure = failed_at_the_end;
-        }
-        let output = subject.output_tail();
-        drop(subject);
+            match climb(&mut subject, &route) {
+                Attempt::Climbed(mut climb) => {
+                    let failed_at_the_end = subject.end();
+                    if climb.failure.is_none() && climb.broken.is_none() {
+                        climb.failure = failed_at_the_end;
+                    }
+                    // What takes the least would do.
+                    if let Some(before) = enough
+                        && climb.enough.is_none_or(|now| before.time < now.time)
+                    {
+                        climb.enough = enough;
+                    }
+                    break (*climb, subject.output_tail());
+                }
+                Attempt::Again(again) => {
+                    route.plan = again.plan;
+                    why.extend(again.why);
+                    enough = enough.or(again.enough);
+                }
+            }
+            drop(subject);
+            outcome::forget_rungs(&folder)
+                .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
+        };
         outcome::keep_dumps(&climb, &route)
             .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
-        let report = outcome::report(climb, &route, run, name);
+        let report = outcome::report(climb, &route, run, name, why);
         outcome::write(&report, &folder, baseline_text.as_deref()).map_err(problem)?;
         self.conclude(&report, settings, &output)
     }

@@ -9,16 +9,26 @@ use plimsoll_core::fold;
 use plimsoll_core::judge::{Assessment, Policy, Verdict, judge};
 use plimsoll_core::report::{
     BASELINE, Check, CheckOutcome, Compared, Completeness, Finding, LadderEnd, Measured, Report,
-    Run, StackGrowth, Subject, Threshold, flamegraph, folded, json,
+    Run, StackGrowth, Subject, Threshold, flamegraph, folded, json, units,
 };
 use plimsoll_core::{FoldedStack, Frame, Rate, Series, layout};
 
-use super::climb::{Climb, Route, before_and_after};
+use super::climb::{Climb, Enough, Route, before_and_after};
+use super::plan::Plan;
 use super::profile::{Greeting, Sources};
+use super::settings::Effective;
 use crate::subject::unwind::Walks;
 
 /// Judges a climb.
-pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &str) -> Report {
+///
+/// `why` says why it was profiled in another way than usual.
+pub(crate) fn report(
+    mut climb: Climb,
+    route: &Route<'_>,
+    run: Run,
+    scenario: &str,
+    why: Vec<String>,
+) -> Report {
     let (observed, sources) = climb.profile.observe(route.normalization);
     let policy = Policy {
         threshold: route.settings.threshold,
@@ -50,7 +60,7 @@ pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &s
         run,
         scenario: scenario.to_owned(),
         verdict,
-        measured: measured(&climb.greeting),
+        measured: measured(&climb.greeting, climb.plan),
         compared: climb.profile.rungs.last().map(|last| Compared {
             before: climb.profile.rungs[before].iterations,
             after: last.iterations,
@@ -72,6 +82,8 @@ pub(crate) fn report(mut climb: Climb, route: &Route<'_>, run: Run, scenario: &s
         notes: notes(&findings, sources.notes)
             .into_iter()
             .chain(unwinding(&climb.greeting, climb.profile.walks))
+            .chain(why)
+            .chain(budget_that_would_do(verdict, climb.enough, route.settings))
             .collect(),
         findings,
         growth: growth(&climb.profile.iterations(), &observed.stacks, before),
@@ -128,6 +140,27 @@ fn notes(findings: &[Finding], how_names_were_found: Vec<String>) -> Vec<String>
     }
 }
 
+/// How long an inconclusive ladder would have to be.
+fn budget_that_would_do(
+    verdict: Verdict,
+    enough: Option<Enough>,
+    settings: &Effective,
+) -> Option<String> {
+    let enough = enough
+        .filter(|enough| verdict == Verdict::Inconclusive && enough.time > settings.budget)?;
+    // A fifth more than was seen, in full seconds: machines differ.
+    let seconds = (1.2 * enough.time.as_secs_f64()).ceil();
+    let budget = match seconds {
+        ..120.0 => format!("{seconds:.0}s"),
+        ..7_200.0 => format!("{:.0}m", (seconds / 60.0).ceil()),
+        _ => format!("{:.0}h", (seconds / 3_600.0).ceil()),
+    };
+    Some(format!(
+        "{} iterations would be enough, so a budget of about {budget} would do",
+        units::count(enough.iterations)
+    ))
+}
+
 /// What is to be said of how stacks were walked.
 fn unwinding(greeting: &Greeting, ended: Walks) -> Vec<String> {
     let mut notes = Vec::new();
@@ -151,7 +184,7 @@ fn unwinding(greeting: &Greeting, ended: Walks) -> Vec<String> {
     notes
 }
 
-fn measured(greeting: &Greeting) -> Option<Measured> {
+fn measured(greeting: &Greeting, plan: Plan) -> Option<Measured> {
     let jemalloc = greeting.get("version");
     (!jemalloc.is_empty()).then(|| Measured {
         target: env!("PLIMSOLL_TARGET").to_owned(),
@@ -164,7 +197,7 @@ fn measured(greeting: &Greeting) -> Option<Measured> {
         toolchain: env!("PLIMSOLL_TOOLCHAIN").to_owned(),
         // Behind it stands a commit that is of no interest.
         jemalloc: jemalloc.split('-').next().unwrap_or(jemalloc).to_owned(),
-        sample_interval: 1,
+        sample_interval: plan.interval().bytes(),
         unwinder: greeting.get("unwinder").to_owned(),
     })
 }
@@ -271,10 +304,15 @@ pub(crate) fn clear(folder: &Path) -> io::Result<File> {
     ] {
         absent_is_fine(fs::remove_file(folder.join(name)))?;
     }
+    forget_rungs(folder)?;
+    Ok(lock)
+}
+
+/// Removes the dumps of an attempt that is begun again.
+pub(crate) fn forget_rungs(folder: &Path) -> io::Result<()> {
     let rungs = folder.join(layout::RUNGS);
     absent_is_fine(fs::remove_dir_all(&rungs))?;
-    fs::create_dir_all(rungs)?;
-    Ok(lock)
+    fs::create_dir_all(rungs)
 }
 
 /// A report that is being written.

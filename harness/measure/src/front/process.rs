@@ -16,6 +16,7 @@ use plimsoll_core::report::Failure;
 
 use super::guardian::Guardian;
 use super::observe;
+use super::plan::Plan;
 use crate::subject::channel::{Command, MAX_LINE};
 use crate::subject::{Arguments, CONFIGURATION, Unwinder};
 use crate::sys::{self, Progress};
@@ -32,12 +33,10 @@ const OUTPUT_TAIL: u64 = 8 << 10;
 /// How long a workload may take to be dropped.
 const DROP_LIMIT: Duration = Duration::from_secs(2);
 
-/// How jemalloc is set up in a subject. The interval in force when a thread
-/// starts sets its first countdown, so it is set before there is one.
-/// `prof_unbias` would print estimates, and sampling everything needs none.
+/// How jemalloc is set up in a subject, beside the [`Plan`]. `prof_unbias` would
+/// print estimates, which need what they were made from.
 const PROFILING: &str = "prof:true,prof_active:true,prof_thread_active_init:true,\
-lg_prof_sample:0,prof_unbias:false,prof_accum:false,prof_gdump:false,prof_final:false,\
-prof_leak:false,lg_prof_interval:-1";
+prof_unbias:false,prof_gdump:false,prof_final:false,prof_leak:false,lg_prof_interval:-1";
 
 /// A process that runs one scenario's workload.
 pub(crate) struct Subject<'a> {
@@ -73,7 +72,7 @@ impl<'a> Subject<'a> {
         scenario: &str,
         folder: &Path,
         capture: bool,
-        unwinder: Unwinder,
+        (plan, unwinder): (Plan, Unwinder),
         guardian: &'a Guardian,
     ) -> io::Result<Subject<'a>> {
         let (ours, theirs) = UnixStream::pair()?;
@@ -90,7 +89,7 @@ impl<'a> Subject<'a> {
         // Appending, so that it can be cut while it is written to.
         fs::write(&output, "")?;
         let appended = || OpenOptions::new().append(true).open(&output);
-        let mut configuration = PROFILING.to_owned();
+        let mut configuration = format!("{PROFILING},{}", plan.options());
         if let Some(more) = std::env::var_os("PLIMSOLL_MALLOC_CONF") {
             configuration.push(',');
             configuration.push_str(&more.to_string_lossy());

@@ -12,6 +12,7 @@ use plimsoll_core::report::{Check, CheckOutcome, Completeness, Rung};
 use plimsoll_core::{Avma, FoldedStack, Frame, Series, SymbolTable, Tally};
 use plimsoll_symbols::MappedFile;
 
+use super::plan::{self, Plan};
 use crate::subject::canary;
 use crate::subject::unwind::Walks;
 
@@ -30,6 +31,13 @@ pub(crate) struct Profile {
     /// cannot be checked.
     sampled_object: Option<u64>,
     bt_max: usize,
+    plan: Plan,
+    /// What sampling adds to the error of each rung's live bytes, squared.
+    noise: Vec<f64>,
+    /// Threads that the last dump lists.
+    pub(crate) threads_listed: u64,
+    /// Mean bytes of all that was allocated, as far as the profile keeps that.
+    pub(crate) mean_object: Option<f64>,
     pub(crate) rungs: Vec<Rung>,
     stacks: HashMap<Vec<Avma>, Series>,
     maps: Maps,
@@ -72,29 +80,31 @@ impl Greeting {
         self.fields.get(key).map_or("", String::as_str)
     }
 
-    /// Why its profile would be none, and what to do.
-    pub(crate) fn profiling_problem(&self) -> Option<&'static str> {
+    /// Why its profile would not be what was planned, and what to do.
+    pub(crate) fn profiling_problem(&self, plan: Plan) -> Option<String> {
         if self.get("prof") != "true" {
             return Some(
                 "profiling is off: expected jemalloc with `profiling` as the global allocator, \
-                 and `prof:true`",
+                 and `prof:true`"
+                    .to_owned(),
             );
         }
         if self.get("active") != "true" {
-            return Some("profiling is not active: expected `prof_active:true`");
+            return Some("profiling is not active: expected `prof_active:true`".to_owned());
         }
-        if self.get("lg_sample") != "0" {
-            return Some(
-                "not every allocation is sampled: expected `lg_prof_sample:0`, which this version \
-                 needs",
-            );
+        let (planned, found) = (plan.lg_interval, self.get("lg_sample"));
+        if found != planned.to_string() {
+            return Some(format!(
+                "another sample interval than was asked for: expected `lg_prof_sample:{planned}`, \
+                 found `lg_prof_sample:{found}`; set `sample-interval` for another one"
+            ));
         }
         None
     }
 }
 
 impl Profile {
-    pub(crate) fn new(greeting: &Greeting) -> Profile {
+    pub(crate) fn new(greeting: &Greeting, plan: Plan) -> Profile {
         let mut functions = [0; 3];
         for (address, text) in functions.iter_mut().zip(greeting.get("canary").split(',')) {
             *address = text.parse().unwrap_or(0);
@@ -103,6 +113,10 @@ impl Profile {
             canary: Canary { functions },
             sampled_object: greeting.get("sampled").parse().ok(),
             bt_max: greeting.get("bt_max").parse().unwrap_or(128),
+            plan,
+            noise: Vec::new(),
+            threads_listed: 0,
+            mean_object: None,
             rungs: Vec::new(),
             stacks: HashMap::new(),
             maps: Maps::default(),
@@ -142,22 +156,35 @@ impl Profile {
         };
         self.maps = maps.clone();
         let index = self.rungs.len();
+        let interval = self.plan.interval();
         let mut canaries = Tally::default();
+        let mut allocated = Tally::default();
+        let mut noise = 0.0;
         for record in parsed.records() {
             if self.canary.is_on(record.stack) {
                 canaries += record.counts.inuse;
                 continue;
             }
-            rung.live += record.counts.inuse;
+            allocated += record.counts.alloc;
+            let live = record.counts.inuse;
+            let level = interval.level(live);
+            rung.live += level.tally;
+            noise += level.noise.bytes;
             match self.stacks.get_mut(record.stack) {
-                Some(series) => series.add(index, record.counts.inuse),
+                Some(series) => series.add_sampled(index, interval, live),
+                // Of most stacks a profile that keeps them has nothing live.
+                None if live == Tally::default() => {}
                 None => {
                     let mut series = Series::default();
-                    series.set(index, record.counts.inuse);
+                    series.add_sampled(index, interval, live);
                     self.stacks.insert(record.stack.to_vec(), series);
                 }
             }
         }
+        self.noise.push(noise);
+        self.threads_listed = plan::threads_listed(dump);
+        self.mean_object =
+            (allocated.objects > 0).then(|| to_f64(allocated.bytes) / to_f64(allocated.objects));
         // A stack that is gone from the dump is at zero.
         for series in self.stacks.values_mut() {
             series.extend_to(index + 1);
@@ -165,22 +192,10 @@ impl Profile {
         self.completeness.stacks = parsed.records().len();
         self.completeness.zero_object_stacks = parsed.zero_object_stacks();
         self.completeness.truncated_stacks = parsed.stacks_cut_at(self.bt_max);
-        let expected = Tally {
-            objects: index as u64 + 1,
-            bytes: (index as u64 + 1) * canary::BYTES as u64,
-        };
-        if canaries != expected {
+        if let Some(problem) = self.plan.canary_problem(canaries, index as u64 + 1) {
             return Err(failed(
                 "canary",
-                format!(
-                    "at {} iterations: expected {} objects of {} bytes on the canary's stack, found \
-                     {} of {}",
-                    rung.iterations,
-                    expected.objects,
-                    expected.bytes,
-                    canaries.objects,
-                    canaries.bytes
-                ),
+                format!("at {} iterations: {problem}", rung.iterations),
             ));
         }
         self.rungs.push(rung);
@@ -206,9 +221,8 @@ impl Profile {
             .stacks
             .iter()
             .filter(|(_, series)| {
-                series.levels()[from..]
-                    .windows(2)
-                    .any(|two| two[0] != two[1])
+                let moves = |levels: &[Tally]| levels.windows(2).any(|two| two[0] != two[1]);
+                moves(&series.levels()[from..]) || series.counted().get(from..).is_some_and(moves)
             })
             .collect();
         let addresses: BTreeSet<Avma> = moved
@@ -251,10 +265,10 @@ impl Profile {
         };
         let observed = Observed {
             iterations: self.iterations(),
+            interval: self.plan.interval(),
             stacks,
             threads: resource(|rung| rung.threads),
             descriptors: resource(|rung| rung.descriptors),
-            ..Observed::default()
         };
         (
             observed,
@@ -279,13 +293,20 @@ impl Profile {
             );
         };
         // What the profile explains, at most: every byte of it, as if it were
-        // large, and what jemalloc adds for a small object that is sampled.
+        // large, and what jemalloc adds for a small object that is sampled. And the
+        // canaries so far.
+        let canary = self.plan.canary();
         let outside: Vec<i128> = self
             .rungs
             .iter()
-            .map(|rung| {
-                let explained = i128::from(rung.live.bytes)
-                    + i128::from(sampled_object) * i128::from(rung.live.objects);
+            .zip(1_u64..)
+            .map(|(rung, rungs)| {
+                let canaries = rungs * canary.objects * canary.bytes as u64;
+                let of_samples = match self.plan.is_exact() {
+                    true => i128::from(sampled_object) * i128::from(rung.live.objects),
+                    false => i128::from(canaries),
+                };
+                let explained = i128::from(rung.live.bytes) + of_samples;
                 i128::from(rung.allocated.unwrap_or(0)) - explained
             })
             .collect();
@@ -303,7 +324,12 @@ impl Profile {
             .last()
             .zip(series.levels().get(before))
             .map_or(0, |(last, first)| last.bytes.saturating_sub(first.bytes));
-        if growth.bytes.rising && gained > CACHES * threads {
+        // Estimates are off by chance: six deviations of the two levels are not that.
+        let by_chance = 6.0
+            * (self.noise.last().copied().unwrap_or(0.0)
+                + self.noise.get(before).copied().unwrap_or(0.0))
+            .sqrt();
+        if growth.bytes.rising && to_f64(gained) > to_f64(CACHES * threads) + by_chance {
             return check(
                 CheckOutcome::Failed,
                 format!(
@@ -318,6 +344,11 @@ impl Profile {
             format!("{gained} bytes of growth outside the profile, within what caches hold"),
         )
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes and counts of a process")]
+fn to_f64(value: u64) -> f64 {
+    value as f64
 }
 
 /// The subject's mappings. Its program is read through the front, which is the

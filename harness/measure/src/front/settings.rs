@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::plan::Plan;
 use crate::scenario::{Inconclusive, Options};
 use crate::subject::Unwinder;
 
@@ -39,6 +40,8 @@ pub(crate) struct Effective {
     pub(crate) budget: Duration,
     pub(crate) max_iterations: u64,
     pub(crate) threshold: Option<u64>,
+    /// How to profile, where that was not left to the front.
+    pub(crate) plan: Option<Plan>,
     pub(crate) settle: Duration,
     pub(crate) timeout: Duration,
     pub(crate) inconclusive: Inconclusive,
@@ -137,7 +140,7 @@ impl Settings {
             "unwinder" => {
                 let unwinder = Unwinder::from_word(value);
                 self.unwinder = Some(unwinder.ok_or_else(|| {
-                    format!("expected `plimsoll`, `libgcc` or `compare`, found `{value}`")
+                    format!("expected `plimsoll`, `libgcc` or `compare`\n  found `{value}`")
                 })?);
             }
             "keep-rungs" => {
@@ -156,7 +159,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// A message, where a sample interval other than 1 is asked for.
+    /// A message, where a sample interval is asked for that jemalloc does not have.
     pub(crate) fn effective(
         file: &Settings,
         environment: &Settings,
@@ -168,17 +171,13 @@ impl Settings {
                 environment.$field.or(scenario.$field).or(file.$field)
             };
         }
-        if let Some(interval) = first!(sample_interval).filter(|interval| *interval != 1) {
-            return Err(format!(
-                "a sample interval that cannot be measured at\n  expected 1 byte, which is \
-                 every allocation; found {interval}\n  hint: remove `sample_interval`"
-            ));
-        }
+        let plan = first!(sample_interval).map(Plan::fixed).transpose()?;
         let budget = first!(budget).unwrap_or(Duration::from_secs(10));
         Ok(Effective {
             budget,
             max_iterations: first!(max_iterations).unwrap_or(u64::MAX),
             threshold: first!(threshold),
+            plan,
             settle: first!(settle).unwrap_or(Duration::from_millis(100)),
             timeout: first!(timeout).unwrap_or(
                 budget
@@ -365,12 +364,28 @@ mod tests {
     }
 
     #[test]
-    fn another_sample_interval_is_refused() {
-        let options = Options {
-            sample_interval: Some(512),
-            ..Options::default()
-        };
+    fn a_sample_interval_is_a_power_of_two() {
         let settings = Settings::default();
-        assert!(Settings::effective(&settings, &settings, &options, 1).is_err());
+        let with = |interval: u64| {
+            let options = Options {
+                sample_interval: Some(interval),
+                ..Options::default()
+            };
+            Settings::effective(&settings, &settings, &options, 1)
+        };
+        assert_eq!(with(512).unwrap().plan.unwrap().lg_interval, 9);
+        assert_eq!(with(1).unwrap().plan.unwrap().lg_interval, 0);
+        assert_eq!(
+            with(500).unwrap_err(),
+            "a sample interval that jemalloc does not have\n  expected a power of two up to \
+             1073741824, found 500\n  hint: 512"
+        );
+        assert!(with(1 << 31).is_err());
+        assert_eq!(
+            Settings::effective(&settings, &settings, &Options::default(), 1)
+                .unwrap()
+                .plan,
+            None
+        );
     }
 }

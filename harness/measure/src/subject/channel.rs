@@ -15,6 +15,8 @@ pub(crate) enum Command {
     SetUp,
     /// Run it up to that many iterations in all.
     Run(u64),
+    /// Switch the profiler on or off.
+    Profile(bool),
     /// Dump the heap to a file.
     Dump(CString),
     /// Drop the workload, and exit.
@@ -27,6 +29,7 @@ impl Command {
         match word {
             "setup" => Some(Command::SetUp),
             "run" => rest.parse().ok().map(Command::Run),
+            "profile" => Some(Command::Profile(rest == "on")),
             "dump" => CString::new(rest).ok().map(Command::Dump),
             "end" => Some(Command::End),
             _ => None,
@@ -40,6 +43,7 @@ impl fmt::Display for Command {
         match self {
             Command::SetUp => f.write_str("setup"),
             Command::Run(iterations) => write!(f, "run {iterations}"),
+            Command::Profile(on) => write!(f, "profile {}", if *on { "on" } else { "off" }),
             Command::Dump(path) => write!(f, "dump {}", path.to_string_lossy()),
             Command::End => f.write_str("end"),
         }

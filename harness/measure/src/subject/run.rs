@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use super::canary;
+use super::canary::{self, Canary};
 use super::channel::{Channel, Command};
 use super::unwind;
 use crate::jemalloc;
@@ -161,10 +161,12 @@ fn serve(
         jemalloc::prof_bt_max().unwrap_or(128),
         calibrate().map_or(-1, |bytes| bytes),
     ))?;
+    let canary = Canary::at(jemalloc::lg_sample().unwrap_or(0));
     let mut setup = Some(scenario.setup);
     let mut workload: Option<Workload> = None;
     let mut done = 0;
-    while let Some(command) = channel.command() {
+    // A path that is sampled now and then would look like something of the workload's.
+    while let Some(command) = unprofiled(|| channel.command()) {
         match (command, &mut workload) {
             (Command::SetUp, _) => {
                 let Some(setup) = setup.take() else { break };
@@ -192,10 +194,14 @@ fn serve(
                     }
                 }
             }
+            (Command::Profile(on), _) => {
+                let _ = jemalloc::set_prof_active(on);
+                channel.answer(format_args!("done {done}"))?;
+            }
             (Command::Dump(path), _) => {
                 unprofiled(unwind::refresh);
                 unwind::end_stacks_here!();
-                canary::root();
+                canary::root(canary);
                 let allocated = jemalloc::stats_allocated().unwrap_or(0);
                 match jemalloc::dump(&path) {
                     Ok(()) => {

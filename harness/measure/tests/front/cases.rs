@@ -8,6 +8,8 @@ use plimsoll_core::report::{CheckOutcome, LadderEnd, Report, Subject, json};
 
 use crate::PROGRAM;
 
+mod profiling;
+
 /// Every test, by its name.
 pub(crate) const ALL: &[(&str, fn())] = &[
     (
@@ -71,6 +73,34 @@ pub(crate) const ALL: &[(&str, fn())] = &[
     (
         "memory_ends_a_ladder_and_judges_it",
         memory_ends_a_ladder_and_judges_it,
+    ),
+    (
+        "a_sampled_leak_is_found_with_its_error",
+        profiling::a_sampled_leak_is_found_with_its_error,
+    ),
+    (
+        "what_is_sampled_and_does_not_grow_is_within",
+        profiling::what_is_sampled_and_does_not_grow_is_within,
+    ),
+    (
+        "what_is_too_much_for_memory_is_sampled",
+        profiling::what_is_too_much_for_memory_is_sampled,
+    ),
+    (
+        "an_interval_that_was_asked_for_stays",
+        profiling::an_interval_that_was_asked_for_stays,
+    ),
+    (
+        "what_is_too_slow_to_profile_exactly_is_sampled",
+        profiling::what_is_too_slow_to_profile_exactly_is_sampled,
+    ),
+    (
+        "a_threshold_out_of_reach_is_not_waited_for",
+        profiling::a_threshold_out_of_reach_is_not_waited_for,
+    ),
+    (
+        "threads_that_end_are_not_kept",
+        profiling::threads_that_end_are_not_kept,
     ),
     (
         "an_allowance_is_agreed_to_and_then_missed",
@@ -255,7 +285,7 @@ fn a_full_buffer_passes_and_is_quiet() {
     assert!(run.passed, "{}", run.text);
     assert!(!run.text.contains("iterations"), "{}", run.text);
     let loud = project.run_with(&["--exact", "bounded"], &[("PLIMSOLL_VERBOSE", "1")]);
-    let line = "bounded: 16,384 iterations, nothing grows; would have seen 1 object per 1,000";
+    let line = "bounded: 16,384 iterations, nothing grows\n  would have seen 1 object per 1,000";
     assert!(loud.passed && loud.text.contains(line), "{}", loud.text);
     let report = project.report("bounded");
     assert_eq!(
@@ -663,7 +693,8 @@ fn settings_are_read_and_refused() {
     fs::remove_file(&file).unwrap();
     let refused = |name, value| project.run_with(&["bounded"], &[(name, value)]);
     refused("PLIMSOLL_BUDGET", "ten").fails_with(&["PLIMSOLL_BUDGET", "`10s`"]);
-    refused("PLIMSOLL_SAMPLE_INTERVAL", "512").fails_with(&["every allocation"]);
+    refused("PLIMSOLL_SAMPLE_INTERVAL", "500").fails_with(&["a power of two", "hint: 512"]);
+    refused("PLIMSOLL_UNWINDER", "gdb").fails_with(&["`plimsoll`, `libgcc` or `compare`"]);
     let warned = project.run_with(
         &["--exact", "bounded"],
         &[
@@ -691,7 +722,7 @@ fn the_command_line_is_libtests() {
     let all = names(&["--list", "--format", "terse"]);
     assert_eq!(
         (all.len(), all[0].as_str(), all[24].as_str()),
-        (25, "leak", "left_out")
+        (29, "leak", "left_out")
     );
     assert_eq!(
         names(&["--list", "--format", "terse", "--ignored"]),
@@ -728,7 +759,7 @@ fn the_command_line_is_libtests() {
     );
     let filtered = project.run(&["--exact", "bounded", "joins", "--skip", "joins"]);
     assert!(
-        filtered.text.contains("24 filtered out"),
+        filtered.text.contains("28 filtered out"),
         "{}",
         filtered.text
     );

@@ -300,6 +300,46 @@ fn left_out() -> Scenario {
     Scenario::new("left_out", || |_i: u64| {}).ignore("takes a day")
 }
 
+/// More objects than an exact profile has memory for, a page each.
+fn holds_much() -> Scenario {
+    Scenario::new("holds_much", || {
+        let held: Vec<Box<[u8; 64]>> = (0..60_000).map(|_| Box::new([0; 64])).collect();
+        move |_i: u64| {
+            black_box(&held);
+            black_box(Box::new([0_u8; 64]));
+        }
+    })
+}
+
+/// The same, and a leak beside it.
+fn leaks_beside_much() -> Scenario {
+    Scenario::new("leaks_beside_much", || {
+        let held: Vec<Box<[u8; 64]>> = (0..60_000).map(|_| Box::new([0; 64])).collect();
+        move |_i: u64| {
+            black_box(&held);
+            std::mem::forget(black_box(Box::new([0_u8; 256])));
+        }
+    })
+}
+
+/// Iterations of five milliseconds.
+fn is_slow() -> Scenario {
+    Scenario::new("is_slow", || {
+        |_i: u64| std::thread::sleep(Duration::from_millis(5))
+    })
+}
+
+/// Far more allocations in an iteration than an exact profile has time for.
+fn allocates_much() -> Scenario {
+    Scenario::new("allocates_much", || {
+        |_i: u64| {
+            for _ in 0..20_000 {
+                black_box(Box::new([0_u8; 32]));
+            }
+        }
+    })
+}
+
 plimsoll::main!(
     leak(),
     bounded(),
@@ -326,6 +366,10 @@ plimsoll::main!(
     drops_badly(),
     last_words(),
     left_out(),
+    holds_much(),
+    leaks_beside_much(),
+    is_slow(),
+    allocates_much(),
 );
 
 /// Runs the leak test.

@@ -1,0 +1,206 @@
+//! How a scenario is profiled.
+
+use plimsoll_core::Tally;
+use plimsoll_core::dump::SampleInterval;
+
+use crate::subject::canary::Canary;
+
+/// What a subject's profiler is told before there is a thread: a thread draws its
+/// first sample at the interval that is in force when it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// The logarithm to base 2 of the mean bytes between samples.
+    pub(crate) lg_interval: u32,
+    /// Whether jemalloc keeps what it knows of a stack when nothing of it is live.
+    ///
+    /// Else it forgets the stack with its last object, and learns it again with the
+    /// next, which is a third of what exact profiling costs. But it then keeps
+    /// threads that have ended as well.
+    pub(crate) keeps_stacks: bool,
+}
+
+/// The intervals that the front chooses from: 512 B, 4, 32 and 256 KiB.
+const INTERVALS: [u32; 4] = [9, 12, 15, 18];
+
+impl Plan {
+    /// Every allocation.
+    pub(crate) const EXACT: Plan = Plan {
+        lg_interval: 0,
+        keeps_stacks: true,
+    };
+
+    /// At an interval that was asked for.
+    ///
+    /// # Errors
+    ///
+    /// A message, where it is no power of two.
+    pub(crate) fn fixed(interval: u64) -> Result<Plan, String> {
+        const MOST: u64 = 1 << 30;
+        if interval == 1 {
+            return Ok(Self::EXACT);
+        }
+        if interval > MOST || !interval.is_power_of_two() {
+            let near = interval.min(MOST);
+            let below = 1 << near.max(1).ilog2();
+            let nearest = if near - below < below / 2 {
+                below
+            } else {
+                2 * below
+            };
+            return Err(format!(
+                "a sample interval that jemalloc does not have\n  expected a power of two up to \
+                 {MOST}, found {interval}\n  hint: {nearest}"
+            ));
+        }
+        Ok(Self::sampled(interval.ilog2()))
+    }
+
+    /// At an interval of 2^`lg_interval` bytes. Few stacks are sampled often enough
+    /// for it to matter that they are forgotten.
+    pub(crate) fn sampled(lg_interval: u32) -> Plan {
+        Plan {
+            lg_interval,
+            keeps_stacks: false,
+        }
+    }
+
+    /// The next that takes less memory and time.
+    pub(crate) fn coarser(self) -> Option<Plan> {
+        let lg_interval = INTERVALS.into_iter().find(|lg| *lg > self.lg_interval)?;
+        Some(Self::sampled(lg_interval))
+    }
+
+    /// What the subject leaks at each rung.
+    pub(crate) fn canary(self) -> Canary {
+        Canary::at(self.lg_interval as usize)
+    }
+
+    /// Why what was found of the canaries of so many rungs is not what was leaked.
+    ///
+    /// Each object was sampled or not, independently: as many as were found is no
+    /// chance where it is six deviations of the binomial distribution off, and three
+    /// objects, with which the few of the first rungs are no cause for alarm.
+    pub(crate) fn canary_problem(self, found: Tally, rungs: u64) -> Option<String> {
+        let Canary { objects, bytes } = self.canary();
+        let objects = rungs * objects;
+        let bytes = bytes as u64;
+        #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+        let (leaked, seen) = (objects as f64, found.objects as f64);
+        #[expect(clippy::cast_precision_loss, reason = "a power of two")]
+        let probability = self.interval().probability(bytes as f64);
+        let expected = leaked * probability;
+        let by_chance = match self.is_exact() {
+            true => 0.0,
+            false => 6.0 * (expected * (1.0 - probability)).sqrt() + 3.0,
+        };
+        if (seen - expected).abs() <= by_chance && found.bytes == found.objects * bytes {
+            return None;
+        }
+        let about = match self.is_exact() {
+            true => String::new(),
+            false => format!("{expected:.0} ± {by_chance:.0} of "),
+        };
+        Some(format!(
+            "expected {about}{objects} objects of {} bytes on the canary's stack, found {} of {}",
+            objects * bytes,
+            found.objects,
+            found.bytes
+        ))
+    }
+
+    pub(crate) fn is_exact(self) -> bool {
+        self.lg_interval == 0
+    }
+
+    pub(crate) fn interval(self) -> SampleInterval {
+        SampleInterval::new(1 << self.lg_interval).unwrap_or_default()
+    }
+
+    /// As jemalloc's options.
+    pub(crate) fn options(self) -> String {
+        let Plan {
+            lg_interval,
+            keeps_stacks,
+        } = self;
+        format!("lg_prof_sample:{lg_interval},prof_accum:{keeps_stacks}")
+    }
+}
+
+/// Threads that a profile may list and the process no longer have: one ends now and
+/// then, a workload that starts them has sixteen by the first rung.
+const ENDED_THREADS: u64 = 8;
+
+/// Until which rung a plan may turn out to be a bad one; later it costs more to begin
+/// again than to go on.
+const LAST_CHANCE: u64 = 64;
+
+/// Whether a profile that keeps stacks fills with threads that have ended.
+pub(crate) fn fills_with_threads(plan: Plan, iterations: u64, listed: u64, live: u64) -> bool {
+    plan.keeps_stacks && iterations <= LAST_CHANCE && listed > live.saturating_add(ENDED_THREADS)
+}
+
+/// Threads that a dump's head lists.
+pub(crate) fn threads_listed(dump: &[u8]) -> u64 {
+    let head = dump
+        .split(|byte| *byte == b'\n')
+        .take_while(|line| !line.starts_with(b"@"));
+    let is_thread = |line: &&[u8]| {
+        line.trim_ascii_start()
+            .strip_prefix(b"t")
+            .is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
+    };
+    head.filter(is_thread).count() as u64
+}
+
+/// What a pilot has found out about a workload that is too slow for an exact profile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pilot {
+    /// Seconds an iteration, profiled exactly and not at all.
+    pub(crate) exact: f64,
+    pub(crate) inactive: f64,
+    /// Mean bytes of what it allocates.
+    pub(crate) object: f64,
+}
+
+impl Pilot {
+    /// The smallest interval at which an iteration takes no more than so long.
+    pub(crate) fn plan_for(self, seconds: f64) -> Option<Plan> {
+        // What is sampled is as slow as before, the rest as fast as without a profile.
+        let share = (seconds - self.inactive) / (self.exact - self.inactive).max(1e-12);
+        let sampled = |lg: &u32| Plan::sampled(*lg).interval().probability(self.object);
+        let lg_interval = INTERVALS.into_iter().find(|lg| sampled(lg) <= share)?;
+        Some(Plan::sampled(lg_interval))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_counted_in_the_head_alone() {
+        let dump = b"heap_v2/1\n  t*: 3: 48 [9: 96]\n  t0: 2: 32 [8: 80]\n  t7: 1: 16 [1: 16]\n\
+                     @ 0x1 0x2\n  t*: 3: 48 [9: 96]\n  t0: 2: 32 [8: 80]\n";
+        assert_eq!(threads_listed(dump), 2);
+        assert_eq!(threads_listed(b""), 0);
+    }
+
+    #[test]
+    fn a_pilot_takes_the_smallest_interval_that_is_fast_enough() {
+        let pilot = Pilot {
+            exact: 1.0,
+            inactive: 0.1,
+            object: 64.0,
+        };
+        let chosen = |seconds| pilot.plan_for(seconds).map(|plan| plan.lg_interval);
+        assert_eq!(chosen(0.5), Some(9));
+        assert_eq!(chosen(0.15), Some(12));
+        assert_eq!(chosen(0.1005), Some(18));
+        assert_eq!(chosen(0.09), None);
+    }
+
+    #[test]
+    fn options_are_jemallocs() {
+        assert_eq!(Plan::EXACT.options(), "lg_prof_sample:0,prof_accum:true");
+    }
+}

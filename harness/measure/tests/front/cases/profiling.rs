@@ -1,0 +1,131 @@
+//! How the front profiles: exactly where it can, sampled where it cannot.
+
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{LadderEnd, Report};
+
+use super::Project;
+
+fn interval(report: &Report) -> u64 {
+    report.measured.as_ref().unwrap().sample_interval
+}
+
+pub(super) fn a_sampled_leak_is_found_with_its_error() {
+    let project = Project::new("sampled_leak");
+    let variables = [
+        ("PLIMSOLL_SAMPLE_INTERVAL", "512"),
+        ("PLIMSOLL_BUDGET", "2s"),
+    ];
+    project
+        .run_with(&["--exact", "leak"], &variables)
+        .fails_with(&["1 stack keeps growing", "sampled every 512 B", " B ± "]);
+    let report = project.report("leak");
+    assert_eq!(
+        (report.verdict, interval(&report)),
+        (Verdict::Regressed, 512)
+    );
+    let [finding] = report.findings.as_slice() else {
+        panic!("{:?}", report.findings);
+    };
+    // An object of 40 bytes in every iteration, which jemalloc rounds up to 48. The
+    // error holds 2.5 deviations; six times that is no chance.
+    let (rate, error) = (finding.rate, finding.error);
+    assert!(error.bytes > 0.0 && error.bytes < 10.0, "{finding:?}");
+    assert!((rate.bytes - 48.0).abs() < 6.0 * error.bytes, "{finding:?}");
+    assert!(
+        (rate.objects - 1.0).abs() < 6.0 * error.objects,
+        "{finding:?}"
+    );
+}
+
+pub(super) fn what_is_sampled_and_does_not_grow_is_within() {
+    let project = Project::new("sampled_within");
+    let variables = [
+        ("PLIMSOLL_SAMPLE_INTERVAL", "512"),
+        ("PLIMSOLL_THRESHOLD", "10"),
+        ("PLIMSOLL_BUDGET", "60s"),
+        ("PLIMSOLL_VERBOSE", "1"),
+    ];
+    let run = project.run_with(&["--exact", "bounded"], &variables);
+    assert!(run.passed, "{}", run.text);
+    run.has(&["would have seen", "of 512 B or more"]);
+    let report = project.report("bounded");
+    assert_eq!((report.verdict, interval(&report)), (Verdict::Within, 512));
+    assert!(report.visible.is_some() && report.rarest.is_some());
+}
+
+pub(super) fn what_is_too_much_for_memory_is_sampled() {
+    let project = Project::new("sampled_for_memory");
+    let variables = [
+        ("PLIMSOLL_MEMORY_LIMIT", "128MiB"),
+        ("PLIMSOLL_BUDGET", "3s"),
+    ];
+    project
+        .run_with(&["--exact", "leaks_beside_much"], &variables)
+        .fails_with(&["leaks_beside_much", "more than the 128 MiB of memory"]);
+    let report = project.report("leaks_beside_much");
+    assert_eq!(report.verdict, Verdict::Regressed);
+    assert!(interval(&report) >= 512, "{:?}", report.measured);
+    let run = project.run_with(&["--exact", "holds_much"], &variables);
+    let report = project.report("holds_much");
+    // On a slow machine three seconds may be too few to say so; never is it a leak.
+    assert!(report.verdict <= Verdict::Inconclusive, "{}", run.text);
+    assert!(interval(&report) >= 512, "{:?}", report.measured);
+}
+
+pub(super) fn an_interval_that_was_asked_for_stays() {
+    let project = Project::new("fixed_interval");
+    let variables = [
+        ("PLIMSOLL_MEMORY_LIMIT", "128MiB"),
+        ("PLIMSOLL_SAMPLE_INTERVAL", "1"),
+    ];
+    project
+        .run_with(&["--exact", "holds_much"], &variables)
+        .fails_with(&["used more than its 128 MiB of memory"]);
+    assert_eq!(interval(&project.report("holds_much")), 1);
+}
+
+pub(super) fn what_is_too_slow_to_profile_exactly_is_sampled() {
+    let project = Project::new("sampled_for_time");
+    let variables = [("PLIMSOLL_BUDGET", "1s")];
+    project
+        .run_with(&["--exact", "allocates_much"], &variables)
+        .fails_with(&["an exact profile takes", "a budget of about"]);
+    let report = project.report("allocates_much");
+    assert_eq!(report.verdict, Verdict::Inconclusive);
+    assert!(interval(&report) >= 512, "{:?}", report.measured);
+}
+
+pub(super) fn a_threshold_out_of_reach_is_not_waited_for() {
+    let project = Project::new("out_of_reach");
+    let variables = [("PLIMSOLL_THRESHOLD", "100000"), ("PLIMSOLL_BUDGET", "30s")];
+    project
+        .run_with(&["--exact", "is_slow"], &variables)
+        .fails_with(&[
+            "was not spent",
+            "1,600,000 iterations",
+            "a budget of about 3h",
+        ]);
+    let report = project.report("is_slow");
+    assert_eq!(
+        (report.verdict, report.end),
+        (Verdict::Inconclusive, LadderEnd::OutOfReach)
+    );
+    assert!(report.rungs.len() < 4, "{:?}", report.rungs);
+}
+
+pub(super) fn threads_that_end_are_not_kept() {
+    // jemalloc would list every thread that ever was, and the dumps grow with them.
+    let project = Project::new("ended_threads");
+    let variables = [
+        ("PLIMSOLL_KEEP_RUNGS", "1"),
+        ("PLIMSOLL_MAX_ITERATIONS", "512"),
+    ];
+    project.run_with(&["--exact", "joins"], &variables);
+    let report = project.report("joins");
+    let last = report.rungs.last().unwrap();
+    assert_eq!(last.iterations, 512);
+    let dump = plimsoll_core::layout::rung_file(&project.folder("joins"), 512);
+    let dump = std::fs::read_to_string(dump).unwrap();
+    let head = dump.lines().take_while(|line| !line.starts_with('@'));
+    assert!(head.count() < 32, "{}", &dump[..2_000.min(dump.len())]);
+}
