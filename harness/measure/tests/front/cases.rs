@@ -61,6 +61,14 @@ pub(crate) const ALL: &[(&str, fn())] = &[
         "an_unwinder_that_finds_nothing_is_broken",
         an_unwinder_that_finds_nothing_is_broken,
     ),
+    (
+        "generated_code_ends_stacks_and_the_report_says_so",
+        generated_code_ends_stacks_and_the_report_says_so,
+    ),
+    (
+        "the_report_names_the_unwinder",
+        the_report_names_the_unwinder,
+    ),
     ("a_dump_cut_short_is_broken", a_dump_cut_short_is_broken),
     (
         "memory_outside_the_profile_is_broken",
@@ -520,6 +528,42 @@ fn profiling_that_is_off_is_broken() {
 
 fn an_unwinder_that_finds_nothing_is_broken() {
     is_broken_by(&Project::new("blind"), "blind", &[], "canary");
+}
+
+fn generated_code_ends_stacks_and_the_report_says_so() {
+    let project = Project::new("generated");
+    let run = project.run(&["--exact", "generated"]);
+    run.fails_with(&["generated: 1 stack keeps growing"]);
+    let report = project.report("generated");
+    let note = report
+        .notes
+        .iter()
+        .find_map(|note| note.strip_prefix("the stacks of "))
+        .and_then(|note| note.strip_suffix(" allocations end at code without unwind information"));
+    let walks: u64 = note
+        .and_then(|walks| walks.parse().ok())
+        .unwrap_or_else(|| panic!("{:?}", report.notes));
+    let iterations = report.rungs.last().map_or(0, |rung| rung.iterations);
+    assert!(
+        iterations > 0 && walks >= iterations,
+        "{walks} of {iterations}"
+    );
+}
+
+fn the_report_names_the_unwinder() {
+    let project = Project::new("unwinder");
+    for (variables, name) in [
+        (&[][..], "plimsoll"),
+        (&[("PLIMSOLL_UNWINDER", "libgcc")][..], "libgcc"),
+    ] {
+        let run = project.run_with(&["--exact", "leak"], variables);
+        run.fails_with(&["leak: 1 stack keeps growing"]);
+        let text = fs::read_to_string(project.folder("leak").join("report.json")).unwrap();
+        let unwinder = format!("\"unwinder\": \"{name}\"");
+        assert!(text.contains(&unwinder), "no {unwinder} in {text}");
+        let report = project.report("leak");
+        assert!(report.notes.is_empty(), "{:?}", report.notes);
+    }
 }
 
 fn a_dump_cut_short_is_broken() {

@@ -218,6 +218,49 @@ fn blind() -> Scenario {
     })
 }
 
+/// Allocates under code that nothing is known of, as a just-in-time compiler makes it.
+fn generated() -> Scenario {
+    /// Calls its argument.
+    type Code = unsafe extern "C" fn(extern "C" fn());
+    #[cfg(target_arch = "x86_64")]
+    const CODE: [u8; 11] = [
+        0x48, 0x83, 0xec, 0x08, // sub rsp, 8
+        0xff, 0xd7, // call rdi
+        0x48, 0x83, 0xc4, 0x08, // add rsp, 8
+        0xc3, // ret
+    ];
+    #[cfg(target_arch = "aarch64")]
+    const CODE: [u8; 16] = [
+        0xfd, 0x7b, 0xbf, 0xa9, // stp x29, x30, [sp, -16]!
+        0x00, 0x00, 0x3f, 0xd6, // blr x0
+        0xfd, 0x7b, 0xc1, 0xa8, // ldp x29, x30, [sp], 16
+        0xc0, 0x03, 0x5f, 0xd6, // ret
+    ];
+    extern "C" fn allocate() {
+        std::mem::forget(black_box(vec![1_u8; 40]));
+    }
+    Scenario::new("generated", || {
+        // SAFETY: mmap(2) of new memory, which is longer than the code; mprotect(2) of
+        // it. The bytes are a function of that type. x86-64 sees new code at once; on
+        // aarch64 a page that was never executed is in no cache of instructions, and
+        // `mprotect` cleans the other.
+        let code: Code = unsafe {
+            let (protection, kind) = (
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            );
+            let page = libc::mmap(std::ptr::null_mut(), 4_096, protection, kind, -1, 0);
+            assert_ne!(page, libc::MAP_FAILED);
+            page.cast::<[u8; CODE.len()]>().write(CODE);
+            let executable = libc::PROT_READ | libc::PROT_EXEC;
+            assert_eq!(libc::mprotect(page, 4_096, executable), 0);
+            std::mem::transmute::<*mut c_void, Code>(page)
+        };
+        // SAFETY: it calls the function, and returns.
+        move |_i: u64| unsafe { code(allocate) }
+    })
+}
+
 /// Allocates where the profiler is switched off.
 fn outside() -> Scenario {
     Scenario::new("outside", || {
@@ -360,6 +403,7 @@ plimsoll::main!(
     grandchild(),
     floods(),
     blind(),
+    generated(),
     outside(),
     cuts_dumps(),
     joins(),

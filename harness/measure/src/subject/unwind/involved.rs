@@ -262,7 +262,7 @@ impl Registers {
                 RegisterRule::Register(other) => self.get(*other),
                 RegisterRule::Expression(expression) => self
                     .evaluate(entry, expression, Some(cfa))
-                    .and_then(|address| memory::read(address)),
+                    .and_then(memory::read),
                 RegisterRule::ValExpression(expression) => {
                     self.evaluate(entry, expression, Some(cfa))
                 }

@@ -47,10 +47,6 @@ fn is_in_known_page(address: u64) -> bool {
     let page = address / PAGE;
     KNOWN.with(|known| {
         // One word, so a signal's handler that walks in between does no harm.
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "less than the number of pages"
-        )]
         let known = &known[(page % PAGES as u64) as usize];
         if known.get() == page && page != 0 {
             return true;

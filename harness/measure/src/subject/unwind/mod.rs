@@ -17,6 +17,12 @@
 //! would be made when it is first used.
 //! Code without unwind information ends the walk, as it ends libgcc's: a frame
 //! pointer is not trusted to be one.
+//! Wrong unwind information ends it too: no word of a stack is read before the kernel
+//! has said of its page that it can be.
+//!
+//! What libgcc knows and this does not: code that registers its unwind information
+//! while the program runs (`__register_frame`, as some just-in-time compilers do), which
+//! takes a lock to find. It ends a walk as if nothing were known of it.
 
 mod cache;
 mod check;
