@@ -548,6 +548,13 @@ fn generated_code_ends_stacks_and_the_report_says_so() {
         iterations > 0 && walks >= iterations,
         "{walks} of {iterations}"
     );
+    // libgcc's ends there too.
+    let variables = [("PLIMSOLL_UNWINDER", "compare")];
+    project.run_with(&["--exact", "generated"], &variables);
+    let report = project.report("generated");
+    let compared = report.checks.iter().find(|check| check.name == "unwinder");
+    let outcome = compared.map(|check| check.outcome);
+    assert_eq!(outcome, Some(CheckOutcome::Passed), "{compared:?}");
 }
 
 fn the_report_names_the_unwinder() {

@@ -264,6 +264,32 @@ fn of_more_frames_than_there_is_room_for_the_first() {
     });
 }
 
+/// One walk goes on from another that had room for more, or for less.
+#[test]
+fn into_any_room() {
+    #[inline(never)]
+    fn into(frames: &mut [*mut c_void]) -> (usize, End) {
+        walk(&machine::capture!(), frames)
+    }
+    however_modules_are_found(|| {
+        for round in 0..600 {
+            let (depth, room) = (round * 7 % 45, round * 31 % (MOST_FRAMES + 1));
+            deeper(depth, &mut || {
+                let mut both = nothing();
+                record(&mut both);
+                let mut frames = [ptr::null_mut(); MOST_FRAMES];
+                let (walked, end) = into(&mut frames[..room]);
+                let all = both.ours.frames();
+                // All but the leaf's, where the two are called from.
+                let is_whole = room >= all.len();
+                assert_eq!(walked, room.min(all.len()), "{round}");
+                assert_eq!(frames[1.min(walked)..walked], all[1.min(walked)..walked]);
+                assert_eq!(end == End::Full, !is_whole, "{round}");
+            });
+        }
+    });
+}
+
 fn nothing() -> Both {
     Both {
         ours: Found::nothing(),
@@ -657,6 +683,83 @@ fn a_walk_allocates_nothing_and_leaves_errno_alone() {
             }
             assert_eq!(allocated(), before);
         });
+    });
+}
+
+/// Words of every kind where a stack should be, and registers that are none: a walk
+/// ends, whatever it finds, and the process does not.
+#[test]
+fn over_garbage() {
+    fn next(random: &mut u64) -> u64 {
+        *random ^= *random << 13;
+        *random ^= *random >> 7;
+        *random ^= *random << 17;
+        *random
+    }
+    let mut real = nothing();
+    through_c(&mut || record(&mut real));
+    // Code of this program and of the C library, at any instruction, and in between.
+    let code: Vec<u64> = real
+        .ours
+        .frames()
+        .iter()
+        .map(|place| *place as u64)
+        .chain([
+            libc::qsort as *const () as u64,
+            libc::printf as *const () as u64,
+        ])
+        .collect();
+    let stack = Mapped::stack(16 << 10);
+    let (start, top) = (stack.start as u64, stack.top() as u64);
+    let word = |random: &mut u64| {
+        let choice = next(random);
+        let some_code = code[usize::try_from(choice >> 32).unwrap() % code.len()];
+        let more = next(random);
+        match choice % 48 {
+            0..=40 => some_code,
+            41 => some_code
+                .wrapping_add(more % 0x2_0000)
+                .wrapping_sub(0x1_0000),
+            42 => start + more % (top - start) / 8 * 8,
+            43 => top - 64 + more % 128,
+            44 => start.wrapping_add(more % 0x4_0000),
+            45 => more % 64,
+            _ => more,
+        }
+    };
+    however_modules_are_found(|| {
+        let mut random = 0x9E37_79B9_7F4A_7C15;
+        let (mut ends, mut deepest) = ([0_usize; 4], 0);
+        let mut frames = [ptr::null_mut(); MOST_FRAMES];
+        for _ in 0..4_000 {
+            let words = stack.length / 8;
+            for _ in 0..64 {
+                let at = usize::try_from(next(&mut random)).unwrap() % words;
+                // SAFETY: a word of the stack, which nobody is on.
+                unsafe { stack.start.cast::<u64>().add(at).write(word(&mut random)) };
+            }
+            let mut captured = machine::Captured {
+                pc: word(&mut random),
+                stack_pointer: match next(&mut random) % 4 {
+                    0 => word(&mut random),
+                    _ => start + next(&mut random) % (top - start) / 8 * 8,
+                },
+                frame_pointer: word(&mut random),
+                ..machine::Captured::default()
+            };
+            for register in &mut captured.preserved {
+                *register = word(&mut random);
+            }
+            let (walked, end) = walk(&captured, &mut frames);
+            deepest = deepest.max(walked);
+            ends[end as usize] += 1;
+        }
+        let is_hit = |end: End| ends[end as usize] > 0;
+        assert!(
+            is_hit(End::NoInformation) && is_hit(End::Astray),
+            "{ends:?}"
+        );
+        assert!(deepest > 2, "{deepest}");
     });
 }
 
