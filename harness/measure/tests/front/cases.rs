@@ -773,7 +773,7 @@ fn the_command_line_is_libtests() {
     let all = names(&["--list", "--format", "terse"]);
     assert_eq!(
         (all.len(), all[0].as_str(), all[24].as_str()),
-        (29, "leak", "left_out")
+        (30, "leak", "left_out")
     );
     assert_eq!(
         names(&["--list", "--format", "terse", "--ignored"]),
@@ -810,7 +810,7 @@ fn the_command_line_is_libtests() {
     );
     let filtered = project.run(&["--exact", "bounded", "joins", "--skip", "joins"]);
     assert!(
-        filtered.text.contains("28 filtered out"),
+        filtered.text.contains("29 filtered out"),
         "{}",
         filtered.text
     );
