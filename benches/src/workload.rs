@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 
 /// Calls between an iteration and its work, so that the stacks are as deep as
 /// those of a service behind its middleware.
-const DEPTH: u32 = 14;
+const DEPTH: u32 = 17;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Order {

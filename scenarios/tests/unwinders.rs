@@ -1,5 +1,6 @@
 //! Every scenario with both unwinders at once: each stack of each allocation is
 //! walked by plimsoll's and by libgcc's, and has to be the same.
+#![expect(clippy::print_stdout, reason = "how many they were is worth a line")]
 
 use std::path::Path;
 use std::process::{Command, ExitCode};

@@ -772,7 +772,7 @@ fn the_command_line_is_libtests() {
     };
     let all = names(&["--list", "--format", "terse"]);
     assert_eq!(
-        (all.len(), all[0].as_str(), all[24].as_str()),
+        (all.len(), all[0].as_str(), all[25].as_str()),
         (30, "leak", "left_out")
     );
     assert_eq!(

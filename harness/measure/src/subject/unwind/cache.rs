@@ -9,62 +9,102 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::memory;
 use super::rule::Rule;
 
-/// Entries, 16 bytes each. A service has some hundred to a few thousand call
-/// sites on the stacks of its allocations.
-const ENTRIES: usize = 1 << 13;
+/// Sets of four entries, a cache line each. A service has some hundred to a few
+/// thousand call sites on the stacks of its allocations; two of them that put each
+/// other out again and again would cost more than all the others.
+const SETS: usize = 1 << LG_SETS;
+const LG_SETS: u32 = 13;
+const WAYS: usize = 4;
 
+#[repr(C)]
 struct Entry {
     check: AtomicU64,
     rule: AtomicU64,
 }
 
-static TABLE: [Entry; ENTRIES] = [const {
-    Entry {
-        check: AtomicU64::new(0),
-        rule: AtomicU64::new(0),
-    }
-}; ENTRIES];
+#[repr(C, align(64))]
+struct Set([Entry; WAYS]);
+
+static TABLE: [Set; SETS] = [const {
+    Set([const {
+        Entry {
+            check: AtomicU64::new(0),
+            rule: AtomicU64::new(0),
+        }
+    }; WAYS])
+}; SETS];
 
 /// One address to one number, and back (Fibonacci hashing: 2^64 by the golden
 /// ratio, which is odd).
-#[inline]
-fn scramble(address: u64) -> u64 {
+#[inline(always)]
+pub(super) fn scramble(address: u64) -> u64 {
     address.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-#[inline]
-fn entry(scrambled: u64) -> &'static Entry {
+fn set(scrambled: u64) -> &'static Set {
     // The high bits depend on every bit of the address.
-    #[expect(clippy::cast_possible_truncation, reason = "13 bits")]
-    let index = (scrambled >> (64 - ENTRIES.trailing_zeros())) as usize;
+    let index = (scrambled >> (64 - LG_SETS)) as usize;
     &TABLE[index]
 }
 
-/// The rule of an address, if it is there.
-#[inline]
-pub(super) fn get(address: u64) -> Option<Rule> {
-    let scrambled = scramble(address);
-    let entry = entry(scrambled);
-    let rule = entry.rule.load(Ordering::Relaxed);
-    let check = entry.check.load(Ordering::Relaxed);
-    // No rule is zero, so an empty entry is none of the address that scrambles
-    // to zero either.
-    (check ^ rule == scrambled && rule != 0).then_some(Rule(rule))
+impl Entry {
+    fn rule_of(&self, scrambled: u64) -> Option<Rule> {
+        let rule = self.rule.load(Ordering::Relaxed);
+        let check = self.check.load(Ordering::Relaxed);
+        // No rule is zero, so an empty entry is none of the address that scrambles
+        // to zero either.
+        (check ^ rule == scrambled && rule != 0).then_some(Rule(rule))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rule.load(Ordering::Relaxed) == 0
+    }
 }
 
-/// Keeps the rule of an address, in place of another one's.
+/// The rule of an address, if it is there.
+pub(super) fn get(address: u64) -> Option<Rule> {
+    let scrambled = scramble(address);
+    let entries = &set(scrambled).0;
+    entries.iter().find_map(|entry| entry.rule_of(scrambled))
+}
+
+/// The word of the rule of a scrambled address; zero, which is none, where it is not
+/// there. As [`get`], in [plain](super::quick) words.
+#[inline(always)]
+pub(super) fn word(scrambled: u64) -> u64 {
+    let set = &raw const TABLE as u64 + (scrambled >> (64 - LG_SETS)) * 64;
+    let mut entry = set;
+    while entry != set + 64 {
+        // SAFETY: one of the entries: the index has as many bits as there are sets. Each
+        // word is read at once, as a relaxed load of its atomic is.
+        let (check, rule) = unsafe { (memory::read_again(entry), memory::read_again(entry + 8)) };
+        if check ^ rule == scrambled {
+            return rule;
+        }
+        entry += 16;
+    }
+    0
+}
+
+/// Keeps the rule of an address, in the place of another one's if there is no other.
 pub(super) fn put(address: u64, rule: Rule) {
     let scrambled = scramble(address);
-    let entry = entry(scrambled);
+    let entries = &set(scrambled).0;
+    let entry = entries
+        .iter()
+        .find(|entry| entry.is_empty() || entry.rule_of(scrambled).is_some())
+        // Whichever: bits that have not chosen the set.
+        .unwrap_or(&entries[(scrambled >> 32) as usize % WAYS]);
     entry.rule.store(rule.0, Ordering::Relaxed);
     entry.check.store(scrambled ^ rule.0, Ordering::Relaxed);
 }
 
 /// Forgets everything: code may have gone, and other code have come.
 pub(super) fn clear() {
-    for entry in &TABLE {
+    for entry in TABLE.iter().flat_map(|set| &set.0) {
         entry.check.store(0, Ordering::Relaxed);
         entry.rule.store(0, Ordering::Relaxed);
     }
@@ -75,32 +115,59 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_never_see_a_rule_of_another_address() {
-        // Sixteen addresses of one entry, which fight for it; a rule that says which
-        // of them it is of.
-        let rule_of = |address: u64| {
-            Rule::simple(
-                false,
-                8 * i64::try_from(address & 0xF_FFFF).unwrap(),
-                None,
-                Some(-8),
-            )
-        };
-        let place = |address: u64| std::ptr::from_ref(entry(scramble(address)));
-        let addresses: Vec<u64> = (0x5000_0000..)
-            .filter(|address| place(*address) == place(0x5000_0000))
-            .take(16)
+    fn plain_words_say_the_same() {
+        let address = 0x7654_3210;
+        let rule = Rule::simple(true, 64, None, Some(-8)).unwrap();
+        put(address, rule);
+        let scrambled = scramble(address);
+        assert_eq!(word(scrambled), rule.0);
+        assert_eq!(get(address), Some(rule));
+        let another = scramble(address + 1);
+        assert_eq!((word(another), get(address + 1)), (0, None));
+    }
+
+    #[test]
+    fn four_addresses_of_one_set_stay() {
+        let (addresses, rules) = of_one_set(0x4000_0000, 5);
+        for (address, rule) in addresses.iter().zip(&rules) {
+            put(*address, *rule);
+        }
+        let stay = addresses
+            .iter()
+            .zip(&rules)
+            .filter(|(address, rule)| get(**address) == Some(**rule));
+        assert_eq!(stay.count(), 4);
+    }
+
+    /// So many addresses that fight for one set, and a rule that says of each which it is.
+    fn of_one_set(from: u64, count: usize) -> (Vec<u64>, Vec<Rule>) {
+        let place = |address: u64| std::ptr::from_ref(set(scramble(address)));
+        let addresses: Vec<u64> = (from..)
+            .filter(|address| place(*address) == place(from))
+            .take(count)
             .collect();
+        let rules = addresses.iter().map(|address| {
+            let distinct = i64::try_from(address & 0xF_FFFF).unwrap();
+            Rule::simple(false, 8 * distinct, None, Some(-8)).unwrap()
+        });
+        let rules = rules.collect();
+        (addresses, rules)
+    }
+
+    #[test]
+    fn threads_never_see_a_rule_of_another_address() {
+        let (addresses, rules) = of_one_set(0x5000_0000, 16);
         let fight = |seed: usize| {
             let mut hits = 0;
             for round in 0..200_000 {
-                let address = addresses[(round / 3 * 31 + seed) % addresses.len()];
+                let which = (round / 3 * 31 + seed) % addresses.len();
+                let (address, rule) = (addresses[which], rules[which]);
                 match get(address) {
-                    Some(rule) => {
-                        assert_eq!(Some(rule), rule_of(address));
+                    Some(found) => {
+                        assert_eq!(found, rule);
                         hits += 1;
                     }
-                    None => put(address, rule_of(address).unwrap()),
+                    None => put(address, rule),
                 }
             }
             hits

@@ -124,8 +124,32 @@ mod this {
     }
     pub(crate) use capture;
 
+    #[inline(always)]
     pub(crate) fn without_signature(address: u64) -> u64 {
         address
+    }
+
+    /// The word at an address. By an instruction: other functions' frames are no
+    /// objects that the compiler may reason about, and in a test build a volatile read
+    /// is three calls.
+    ///
+    /// # Safety
+    ///
+    /// The address must be aligned, and of memory that can be read. Any bits are a
+    /// number.
+    #[inline(always)]
+    pub(crate) unsafe fn load(address: u64) -> u64 {
+        let word: u64;
+        // SAFETY: reads eight bytes, which the caller says can be read.
+        unsafe {
+            std::arch::asm!(
+                "mov {word}, [{address}]",
+                address = in(reg) address,
+                word = out(reg) word,
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        word
     }
 }
 
@@ -208,6 +232,26 @@ mod this {
         }};
     }
     pub(crate) use capture;
+
+    /// The word at an address; see the other machine's.
+    ///
+    /// # Safety
+    ///
+    /// The address must be aligned, and of memory that can be read.
+    #[inline(always)]
+    pub(crate) unsafe fn load(address: u64) -> u64 {
+        let word: u64;
+        // SAFETY: reads eight bytes, which the caller says can be read.
+        unsafe {
+            std::arch::asm!(
+                "ldr {word}, [{address}]",
+                address = in(reg) address,
+                word = out(reg) word,
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        word
+    }
 
     /// A return address without its pointer authentication code, which signs it
     /// in the bits that addresses do not use.

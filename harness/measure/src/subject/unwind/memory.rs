@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use super::machine::Frame;
+use super::machine::{self, Frame};
 
 /// How far above the stack pointer a frame's words are taken to be its own.
-const NEAR: u64 = 64 << 10;
+pub(super) const NEAR: u64 = 64 << 10;
 
 /// Whether an address is in the frame, or not far above it. What is further away, or
 /// below, is on another stack, or behind a large array.
@@ -21,20 +21,19 @@ pub(super) fn read(address: u64) -> Option<u64> {
         return None;
     }
     // SAFETY: the address is aligned, and is in memory that can be read: the kernel has
-    // said so of its page. Any bits are a number. The read is volatile: other functions'
-    // frames are no objects that the compiler may reason about.
-    Some(unsafe { (address as *const u64).read_volatile() })
+    // said so of its page.
+    Some(unsafe { machine::load(address) })
 }
 
 /// Bytes of the smallest page.
-const PAGE: u64 = 4_096;
+pub(super) const PAGE: u64 = 4_096;
 /// Pages that a thread remembers: of a usual stack all.
-const PAGES: usize = 32;
+pub(super) const PAGES: usize = 32;
 
 thread_local! {
     // Neither made when it is first used nor dropped: a plain address. No page is the
     // first, which never can be read.
-    static KNOWN: [Cell<u64>; PAGES] = const { [const { Cell::new(0) }; PAGES] };
+    pub(super) static KNOWN: [Cell<u64>; PAGES] = const { [const { Cell::new(0) }; PAGES] };
 }
 
 /// Whether the page of an address can be read, as the kernel says or has said.
@@ -64,10 +63,10 @@ fn is_in_known_page(address: u64) -> bool {
 /// # Safety
 ///
 /// For one that it would not there may be no memory.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn read_again(address: u64) -> u64 {
-    // SAFETY: the caller's promise; for the rest see `read`.
-    unsafe { (address as *const u64).read_volatile() }
+    // SAFETY: the caller's promise.
+    unsafe { machine::load(address) }
 }
 
 /// Asks the kernel. It copies the set of signals before it finds that there is

@@ -30,6 +30,7 @@ mod involved;
 pub(crate) mod machine;
 mod memory;
 mod modules;
+mod quick;
 mod recent;
 mod rule;
 
@@ -39,6 +40,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::involved::Registers;
 use self::machine::Captured;
+use self::quick::Stop;
 use self::recent::Walk;
 use self::rule::Step;
 use crate::jemalloc;
@@ -216,38 +218,50 @@ fn walk_beside(
     let mut walked = 0;
     let harness = HARNESS.load(Ordering::Relaxed);
     loop {
-        let address = frame.lookup();
-        let rule = cache::get(address).unwrap_or_else(|| {
-            let rule = involved::rule(&frame);
-            cache::put(address, rule);
-            rule
-        });
-        let mut step = rule.apply(&frame);
-        if step == Step::Involved {
-            step = Registers::of(&frame).step();
-        }
-        frame = match step {
-            Step::Caller(caller) => caller,
-            Step::Root => return (walked, End::Root),
-            Step::NoInformation => return (walked, End::NoInformation),
-            Step::Astray => return (walked, End::Astray),
-            Step::Involved => {
-                if let Some(recent) = recent {
-                    recent.discard();
-                }
-                return walk_with_all_registers(captured, frames);
+        let mut is_met = false;
+        if let Some(recent) = &mut recent {
+            match quick::advance(recent, &mut frame, frames, &mut walked, harness) {
+                Stop::Step => {}
+                Stop::Met => is_met = true,
+                Stop::End(end) => return (walked, end),
             }
-        };
-        if frame.stack_pointer.wrapping_sub(harness) < HARNESS_EXTENT {
-            return (walked, End::Root);
         }
-        let Some(place) = frames.get_mut(walked) else {
-            return (walked, End::Full);
-        };
-        *place = frame.pc as *mut c_void;
-        walked += 1;
-        if let Some(recent) = &mut recent
-            && let Some((more, outermost)) = recent.note(&frame, &mut frames[walked..])
+        if !is_met {
+            let address = frame.lookup();
+            let rule = cache::get(address).unwrap_or_else(|| {
+                let rule = involved::rule(&frame);
+                cache::put(address, rule);
+                rule
+            });
+            let mut step = rule.apply(&frame);
+            if step == Step::Involved {
+                step = Registers::of(&frame).step();
+            }
+            frame = match step {
+                Step::Caller(caller) => caller,
+                Step::Root => return (walked, End::Root),
+                Step::NoInformation => return (walked, End::NoInformation),
+                Step::Astray => return (walked, End::Astray),
+                Step::Involved => {
+                    if let Some(recent) = recent {
+                        recent.discard();
+                    }
+                    return walk_with_all_registers(captured, frames);
+                }
+            };
+            if frame.stack_pointer.wrapping_sub(harness) < HARNESS_EXTENT {
+                return (walked, End::Root);
+            }
+            let Some(place) = frames.get_mut(walked) else {
+                return (walked, End::Full);
+            };
+            *place = frame.pc as *mut c_void;
+            walked += 1;
+            is_met = recent.as_mut().is_some_and(|recent| recent.note(&frame));
+        }
+        if is_met
+            && let Some(recent) = &mut recent
+            && let Some((more, outermost)) = recent.join(&mut frames[walked..])
         {
             walked += more;
             frame = outermost;

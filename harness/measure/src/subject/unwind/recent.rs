@@ -18,13 +18,13 @@ const MOST: usize = 128;
 
 /// A frame, and where its registers were saved by the frame that it called.
 #[derive(Clone, Copy)]
-struct Saved {
-    pc: u64,
-    stack_pointer: u64,
-    frame_pointer: u64,
-    pc_at: u64,
+pub(super) struct Saved {
+    pub(super) pc: u64,
+    pub(super) stack_pointer: u64,
+    pub(super) frame_pointer: u64,
+    pub(super) pc_at: u64,
     /// Zero where the frame pointer was not saved.
-    frame_pointer_at: u64,
+    pub(super) frame_pointer_at: u64,
 }
 
 impl Saved {
@@ -56,21 +56,18 @@ impl Saved {
 
     /// Whether the frame that it called, of which that is known to be as it was,
     /// still has it as its caller.
-    #[inline]
+    #[inline(always)]
     fn still_holds(&self) -> bool {
         // SAFETY: a frame is noted only with addresses that were read, near its
         // callee's stack pointer; and the callee, which is as it was, would have
         // them read anew.
-        let (pc, frame_pointer) = unsafe {
-            (
-                memory::read_again(self.pc_at),
-                match self.frame_pointer_at {
-                    0 => self.frame_pointer,
-                    at => memory::read_again(at),
-                },
-            )
-        };
-        machine::without_signature(pc) == self.pc && frame_pointer == self.frame_pointer
+        let pc = machine::without_signature(unsafe { memory::read_again(self.pc_at) });
+        if pc != self.pc {
+            return false;
+        }
+        self.frame_pointer_at == 0
+            // SAFETY: the same.
+            || unsafe { memory::read_again(self.frame_pointer_at) } == self.frame_pointer
     }
 }
 
@@ -186,55 +183,61 @@ impl Walk<'_> {
         Some(answer)
     }
 
-    /// Notes a frame. Where the last walk went on from here to others, those that
-    /// still hold are written behind `frames[written]`, and the outermost of them
-    /// answered, with their number.
-    #[inline]
-    pub(super) fn note(
-        &mut self,
-        frame: &Frame,
-        frames: &mut [*mut c_void],
-    ) -> Option<(usize, Frame)> {
+    /// Notes a frame, and says whether the last walk came to it as well.
+    pub(super) fn note(&mut self, frame: &Frame) -> bool {
         // Without an address to look at, nothing can be held against it later.
         self.is_open &= frame.pc_at != 0;
-        if !self.is_open {
-            return None;
-        }
-        let fresh = self.contents.fresh.get_mut(self.walked)?;
-        *fresh = Saved::of(frame);
-        self.walked += 1;
-        if self.is_joined {
-            return None;
-        }
-        // Towards the root stack pointers grow; on another stack nothing is found.
-        while let Some(last) = self.contents.last.get(self.next)
-            && last.stack_pointer < frame.stack_pointer
-        {
-            self.next += 1;
-        }
-        let last = self.contents.last.get(self.next)?;
-        if last.stack_pointer != frame.stack_pointer
-            || last.pc != frame.pc
-            || last.frame_pointer != frame.frame_pointer
-        {
-            return None;
-        }
-        self.join(frames)
+        self.note_plain(&Saved::of(frame))
     }
 
-    fn join(&mut self, frames: &mut [*mut c_void]) -> Option<(usize, Frame)> {
+    /// The same of a frame whose registers can be read again. As plain as
+    /// [`advance`](super::quick::advance), for the same reason.
+    #[inline(always)]
+    pub(super) fn note_plain(&mut self, saved: &Saved) -> bool {
+        if !self.is_open || self.walked >= MOST {
+            return false;
+        }
+        // Word by word: in a test build the whole is a call.
+        let fresh = &mut self.contents.fresh[self.walked];
+        fresh.pc = saved.pc;
+        fresh.stack_pointer = saved.stack_pointer;
+        fresh.frame_pointer = saved.frame_pointer;
+        fresh.pc_at = saved.pc_at;
+        fresh.frame_pointer_at = saved.frame_pointer_at;
+        self.walked += 1;
+        if self.is_joined {
+            return false;
+        }
+        // Towards the root stack pointers grow; on another stack nothing is found.
+        let mut next = self.next;
+        while next < MOST && self.contents.last[next].stack_pointer < saved.stack_pointer {
+            next += 1;
+        }
+        self.next = next;
+        if next >= MOST {
+            return false;
+        }
+        let last = &self.contents.last[next];
+        last.stack_pointer == saved.stack_pointer
+            && last.pc == saved.pc
+            && last.frame_pointer == saved.frame_pointer
+    }
+
+    /// Writes those frames behind the one that was met which still hold; answers the
+    /// outermost of them, with their number, if there is one.
+    pub(super) fn join(&mut self, frames: &mut [*mut c_void]) -> Option<(usize, Frame)> {
         self.is_joined = true;
         let same = self.next + 1;
         let mut end = same;
-        let room = &mut frames.iter_mut();
-        while let Some(saved) = self.contents.last.get(end)
-            && saved.still_holds()
-            && let Some(place) = room.next()
-        {
-            *place = saved.pc as *mut c_void;
+        while end < MOST && end - same < frames.len() {
+            let saved = &self.contents.last[end];
+            if !saved.still_holds() {
+                break;
+            }
+            frames[end - same] = saved.pc as *mut c_void;
             end += 1;
         }
-        let outermost = self.contents.last.get(end.checked_sub(1)?)?.frame();
+        let outermost = self.contents.last[end - 1].frame();
         if end < MOST {
             // Not all of it: what does hold is as if it had been walked anew.
             for saved in &self.contents.last[same..end] {

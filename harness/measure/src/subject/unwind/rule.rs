@@ -16,11 +16,11 @@ use super::memory;
 pub(super) struct Rule(pub(super) u64);
 
 /// Bits of an offset.
-const FIELD: u32 = 20;
-const FIELD_MASK: u64 = (1 << FIELD) - 1;
+pub(super) const FIELD: u32 = 20;
+pub(super) const FIELD_MASK: u64 = (1 << FIELD) - 1;
 
-const FROM_STACK_POINTER: u64 = 1;
-const FROM_FRAME_POINTER: u64 = 2;
+pub(super) const FROM_STACK_POINTER: u64 = 1;
+pub(super) const FROM_FRAME_POINTER: u64 = 2;
 const OUTERMOST: u64 = 3;
 const UNKNOWN: u64 = 4;
 const INVOLVED: u64 = 5;
