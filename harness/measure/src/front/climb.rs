@@ -135,7 +135,7 @@ fn ascend(
         Answer::Line(line) if line.starts_with("done") => {}
         other => {
             let again = match other {
-                Answer::OutOfMemory => with_less_memory(route),
+                Answer::OutOfMemory => with_less_memory(route, profile),
                 _ => None,
             };
             let failed = |subject| Stop::Failed(failure(subject, route, other, Phase::SettingUp));
@@ -145,7 +145,7 @@ fn ascend(
     let descriptor_limit = observe::descriptor_limit(subject.process());
     let thread_limit = observe::thread_limit();
     let started = Instant::now();
-    let mut pace = pilot(subject, route)?;
+    let mut pace = pilot(subject, route, profile)?;
     for k in 0.. {
         let done = profile.rungs.last().map_or(0, |rung| rung.iterations);
         let next = rung(k);
@@ -183,7 +183,7 @@ fn ascend(
             Answer::OutOfMemory => {
                 let needed =
                     judge::iterations_to_conclude(settings.threshold, route.plan.interval());
-                return match with_less_memory(route).filter(|_| done < needed) {
+                return match with_less_memory(route, profile).filter(|_| done < needed) {
                     Some(again) => Err(again),
                     None => Ok(LadderEnd::Memory),
                 };
@@ -219,7 +219,7 @@ fn ascend(
 }
 
 /// Runs the few iterations before the first rung, to see how long they take.
-fn pilot(subject: &mut Subject<'_>, route: &Route<'_>) -> Result<Pace, Stop> {
+fn pilot(subject: &mut Subject<'_>, route: &Route<'_>, profile: &Profile) -> Result<Pace, Stop> {
     let settings = route.settings;
     let mut pace = Pace::default();
     let mut done = 0;
@@ -235,7 +235,9 @@ fn pilot(subject: &mut Subject<'_>, route: &Route<'_>) -> Result<Pace, Stop> {
         ) {
             Answer::Line(line) if line.starts_with("done") => {}
             Answer::OutOfMemory => {
-                return Err(with_less_memory(route).unwrap_or(Stop::End(LadderEnd::Memory)));
+                return Err(
+                    with_less_memory(route, profile).unwrap_or(Stop::End(LadderEnd::Memory))
+                );
             }
             other => return Err(Stop::Failed(failure(subject, route, other, Phase::Running))),
         }
@@ -266,10 +268,14 @@ fn is_out_of_reach(route: &Route<'_>, enough: &Enough, next: u64) -> bool {
 
 /// Begins again with a profile that takes less memory, if there is one and it may be
 /// chosen.
-fn with_less_memory(route: &Route<'_>) -> Option<Stop> {
-    (route.settings.plan.is_none()).then_some(())?;
+///
+/// Where what the workload itself keeps comes near the limit, none would do.
+fn with_less_memory(route: &Route<'_>, profile: &Profile) -> Option<Stop> {
+    let limit = route.settings.memory_limit;
+    let kept = profile.rungs.last().map_or(0, |rung| rung.live.bytes);
+    (route.settings.plan.is_none() && kept < limit / 2).then_some(())?;
     let plan = route.plan.coarser()?;
-    let limit = route.settings.memory_limit >> 20;
+    let limit = limit >> 20;
     let profile = match route.plan.is_exact() {
         true => "an exact profile".to_owned(),
         false => format!("a sample every {} bytes", route.plan.interval()),
