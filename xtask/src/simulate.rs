@@ -41,6 +41,9 @@ pub(crate) struct Args {
     /// Only shapes with this in their name.
     #[arg(long, default_value = "")]
     only: String,
+    /// Only profiles that are sampled so; 1 is an exact one.
+    #[arg(long)]
+    interval: Option<u64>,
     /// Threads; as many as there are cores, unless it is set.
     #[arg(long)]
     jobs: Option<usize>,
@@ -51,6 +54,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     let cells: Vec<(usize, SampleInterval)> = (0..SHAPES.len())
         .flat_map(|shape| INTERVALS.map(|bytes| (shape, bytes)))
         .filter(|(shape, _)| SHAPES[*shape].0.contains(&args.only))
+        .filter(|(_, bytes)| args.interval.is_none_or(|only| *bytes == only))
         .filter_map(|(shape, bytes)| Some((shape, SampleInterval::new(bytes)?)))
         .collect();
     let jobs = args

@@ -6,11 +6,15 @@
 //! a cache, a pool or a lazy static gains falls to nothing, and what a buffer
 //! gains changes sign. So a few gains decide, and levels do not.
 
+mod contrast;
+mod exact;
 mod sampled;
 
+use self::exact::Fluctuation;
 use crate::{Law, Rate, Series, Tally, ladder::RUNGS_PER_OCTAVE};
 
-pub(crate) use self::sampled::{RUNGS as RUNGS_TO_RISE, SAMPLES_TO_FIND};
+pub(crate) use self::contrast::RUNGS as RUNGS_TO_RISE;
+pub(crate) use self::sampled::SAMPLES_TO_FIND;
 
 /// Octaves in a row that must rise before growth is called unbounded.
 pub const RISING_OCTAVES: usize = 3;
@@ -66,8 +70,8 @@ pub struct Quantity {
     /// Whether it rose for three octaves, beyond what fluctuation explains.
     pub rising: bool,
     /// The least rate that, on top of what is there, would have been found to
-    /// rise in 99.9 % of runs, for all that sampling leaves to chance; zero where
-    /// every object is sampled.
+    /// rise in 99.9 % of runs, for all that sampling leaves to chance; of counts,
+    /// what would have been found in this run, and zero where they do not move.
     pub findable: f64,
 }
 
@@ -116,12 +120,15 @@ impl Growth {
         let objects: Vec<f64> = levels.iter().map(|level| to_f64(level.objects)).collect();
         let bytes: Vec<f64> = levels.iter().map(|level| to_f64(level.bytes)).collect();
         let iterations: Vec<f64> = iterations.iter().copied().map(to_f64).collect();
+        let counts = Fluctuation::of(&objects, 1.0);
+        let sizes = Fluctuation::of(&bytes, greatest_size(levels)).and(counts);
+        let objects = quantity(&iterations, &objects, counts);
         Growth {
-            objects: quantity(&iterations, &objects),
-            bytes: quantity(&iterations, &bytes),
+            objects,
+            bytes: quantity(&iterations, &bytes, sizes),
             objects_swell: objects_swell(levels),
             smallest: None,
-            findable_of_any_size: 0.0,
+            findable_of_any_size: objects.findable,
         }
     }
 
@@ -166,7 +173,20 @@ fn to_f64(value: u64) -> f64 {
     value as f64
 }
 
-fn quantity(iterations: &[f64], levels: &[f64]) -> Quantity {
+/// Of levels that are counts.
+fn quantity(iterations: &[f64], levels: &[f64], fluctuation: Fluctuation) -> Quantity {
+    if levels.len() <= RUNGS_PER_OCTAVE {
+        return Quantity::FLAT;
+    }
+    let rising = exact::rises(iterations, levels, &fluctuation, 0.0);
+    Quantity {
+        findable: exact::findable(iterations, levels, &fluctuation),
+        ..quantity_of(iterations, levels, rising)
+    }
+}
+
+/// The same, where it is known whether they rise.
+fn quantity_of(iterations: &[f64], levels: &[f64], rising: bool) -> Quantity {
     let Some(last) = levels.len().checked_sub(1) else {
         return Quantity::FLAT;
     };
@@ -180,7 +200,6 @@ fn quantity(iterations: &[f64], levels: &[f64]) -> Quantity {
     let recent = last.saturating_sub(RUNGS_PER_OCTAVE).max(RUNGS_PER_OCTAVE)..=last;
     let greatest_rate = recent.map(window_rate).fold(f64::NEG_INFINITY, f64::max);
 
-    let rising = rises(levels);
     let straight = Line::through(iterations, levels);
     let stepped = rising && !straight.fits;
     let law = match (rising, stepped) {
@@ -228,7 +247,7 @@ fn quantity(iterations: &[f64], levels: &[f64]) -> Quantity {
 /// The ladder has four phases: octaves that end at the last rung, and at the
 /// three before it. Three of them must rise; a step that falls now before and
 /// now behind the edge between two octaves spoils the fourth.
-fn rises(levels: &[f64]) -> bool {
+fn is_rising_in_phases(levels: &[f64]) -> bool {
     let span = RISING_OCTAVES * RUNGS_PER_OCTAVE;
     let phases = levels.len().saturating_sub(span).min(RUNGS_PER_OCTAVE);
     let rising = (0..phases)
@@ -271,19 +290,32 @@ fn moves_both_ways(levels: &[f64]) -> bool {
     steps().any(|step| step > 0.0) && steps().any(|step| step < 0.0)
 }
 
-fn objects_swell(levels: &[Tally]) -> bool {
-    let mean = |level: &Tally| {
-        if level.objects == 0 {
-            0.0
-        } else {
-            to_f64(level.bytes) / to_f64(level.objects)
-        }
+/// The mean size of the objects at each rung; zero where there are none.
+fn mean_sizes(levels: &[Tally]) -> impl Iterator<Item = f64> {
+    let mean = |level: &Tally| match level.objects {
+        0 => 0.0,
+        objects => to_f64(level.bytes) / to_f64(objects),
     };
+    levels.iter().map(mean)
+}
+
+/// The size of the objects that came or went between two rungs, where that is
+/// greatest.
+fn greatest_size(levels: &[Tally]) -> f64 {
+    let from = levels.len().saturating_sub(RUNGS_TO_RISE);
+    let of = |pair: &[Tally]| {
+        let objects = pair[0].objects.abs_diff(pair[1].objects).max(1);
+        to_f64(pair[0].bytes.abs_diff(pair[1].bytes)) / to_f64(objects)
+    };
+    levels[from..].windows(2).map(of).fold(0.0, f64::max)
+}
+
+fn objects_swell(levels: &[Tally]) -> bool {
     let recent = levels.len().saturating_sub(2 * RUNGS_PER_OCTAVE);
     if recent == 0 {
         return true;
     }
-    let greatest = |levels: &[Tally]| levels.iter().map(mean).fold(0.0, f64::max);
+    let greatest = |levels: &[Tally]| mean_sizes(levels).fold(0.0, f64::max);
     greatest(&levels[recent..]) > SWELLING * greatest(&levels[..recent])
 }
 

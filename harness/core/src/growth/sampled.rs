@@ -9,6 +9,7 @@
 //! difference is taken to be the sum of both: in closed form for what moved, and
 //! from the ups and downs for the rest, a workload's own among them.
 
+use super::contrast::{Contrast, RUNGS, rests_on_one_step, ups_and_downs};
 use super::{
     Growth, HARDLY_LESS, Line, Quantity, RISE, RISING_OCTAVES, STRAIGHT, is_net_growth,
     moves_both_ways, objects_swell, to_f64,
@@ -22,9 +23,6 @@ use crate::{Law, Series, Tally};
 /// ladders that are just long enough; with 100 and a lower bar for rising, a
 /// cache that fills and is turned over passed for a leak in 8 of 100,000 runs.
 pub(crate) const SAMPLES_TO_FIND: f64 = 130.0;
-
-/// Rungs that tell whether a stack rises: three octaves, in four phases.
-pub(crate) const RUNGS: usize = (RISING_OCTAVES + 1) * RUNGS_PER_OCTAVE;
 
 /// How many standard deviations an error holds; 99 % of a normal distribution.
 const DEVIATIONS: f64 = 2.5;
@@ -49,9 +47,6 @@ const SURE: f64 = 3.1;
 
 /// More objects or bytes an iteration than any machine has.
 const MOST: f64 = 1e18;
-
-/// The greatest share of the growth of four octaves that may be of one step.
-const GREATEST_STEP: f64 = 0.65;
 
 /// Of a series of estimates over the iteration counts of the same rungs.
 pub(super) fn growth(iterations: &[u64], series: &Series) -> Growth {
@@ -311,89 +306,4 @@ fn rises(levels: &[f64], moved: &[f64], noise: f64, margin: f64) -> bool {
         && beyond(&rise, RISE_DEVIATIONS)
         && is_net_growth(levels)
         && !rests_on_one_step(levels)
-}
-
-/// A sum over the last rungs, each with a weight.
-struct Contrast([f64; RUNGS]);
-
-impl Contrast {
-    /// What an octave gains, on the mean of four phases; octave 0 is the last.
-    fn gain(octave: usize) -> Contrast {
-        let mut weights = [0.0; RUNGS];
-        let end = RUNGS - octave * RUNGS_PER_OCTAVE;
-        #[expect(clippy::cast_precision_loss, reason = "four")]
-        let share = 1.0 / RUNGS_PER_OCTAVE as f64;
-        weights[end - RUNGS_PER_OCTAVE..end].fill(share);
-        weights[end - 2 * RUNGS_PER_OCTAVE..end - RUNGS_PER_OCTAVE].fill(-share);
-        Contrast(weights)
-    }
-
-    fn less(&self, times: f64, other: &Contrast) -> Contrast {
-        Contrast(std::array::from_fn(|rung| {
-            self.0[rung] - times * other.0[rung]
-        }))
-    }
-
-    fn of(&self, levels: &[f64]) -> f64 {
-        self.0
-            .iter()
-            .zip(levels)
-            .map(|(weight, level)| weight * level)
-            .sum()
-    }
-
-    /// What moved before a rung is in that rung and all after it.
-    fn variance(&self, moved: &[f64], ups_and_downs: f64) -> f64 {
-        let mut after = 0.0;
-        let mut variance = 0.0;
-        for (weight, moved) in self.0.iter().zip(moved).rev() {
-            after += weight;
-            variance += after * after * moved + weight * weight * ups_and_downs;
-        }
-        variance
-    }
-}
-
-/// Whether one step is most of the growth, as where a few objects of all sizes
-/// come and go, and a very large one has come last. A `Vec` that doubles makes
-/// steps of 4/7, 2/7 and 1/7.
-fn rests_on_one_step(levels: &[f64]) -> bool {
-    let steps = levels.windows(2).map(|pair| pair[1] - pair[0]);
-    let gain = levels[levels.len() - 1] - levels[0];
-    steps.fold(0.0, f64::max) > GREATEST_STEP * gain
-}
-
-/// The variance of levels about the nearest ones that never fall: what no growth
-/// explains, be it straight, bent or in steps.
-///
-/// Neighbours that fall are pooled until none does (isotonic regression).
-fn ups_and_downs(levels: &[f64]) -> f64 {
-    struct Pool {
-        mean: f64,
-        count: f64,
-        squares: f64,
-    }
-    let mut pools: Vec<Pool> = Vec::with_capacity(levels.len());
-    for level in levels {
-        let mut pool = Pool {
-            mean: *level,
-            count: 1.0,
-            squares: 0.0,
-        };
-        while let Some(before) = pools.pop_if(|before| before.mean >= pool.mean) {
-            let count = before.count + pool.count;
-            let apart = before.mean - pool.mean;
-            pool = Pool {
-                mean: (before.mean * before.count + pool.mean * pool.count) / count,
-                count,
-                squares: before.squares
-                    + pool.squares
-                    + apart * apart * before.count * pool.count / count,
-            };
-        }
-        pools.push(pool);
-    }
-    let squares: f64 = pools.iter().map(|pool| pool.squares).sum();
-    let free = to_f64((levels.len() - pools.len()) as u64);
-    if free > 0.0 { squares / free } else { 0.0 }
 }
