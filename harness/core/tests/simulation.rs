@@ -130,6 +130,23 @@ fn leaks_are_found_under_the_same_churn() {
     }
 }
 
+#[test]
+fn exact_profiles_are_judged_as_their_fluctuation_allows() {
+    let mut leaks = [Verdicts::default(); LEAKS.len()];
+    for (shape, (name, _)) in SHAPES.iter().enumerate() {
+        let outcome = simulate(shape, SampleInterval::default(), 2_000, 1);
+        assert_eq!(outcome.healthy.regressed, 0, "{name}: {outcome:?}");
+        for (sum, more) in leaks.iter_mut().zip(outcome.leaks) {
+            sum.add(more);
+        }
+    }
+    for (name, verdicts) in LEAKS.iter().zip(leaks) {
+        assert_eq!(verdicts.regressed, verdicts.runs(), "{name}: {verdicts:?}");
+    }
+    // There are no rare objects where all are seen.
+    assert!(leaks.iter().filter(|leak| leak.runs() > 1_000).count() >= 7);
+}
+
 /// The full size is `cargo xtask simulate`; its tables are in
 /// `docs/how-it-measures.md`.
 #[test]

@@ -10,6 +10,7 @@ use super::{
     to_f64,
 };
 use crate::ladder::RUNGS_PER_OCTAVE;
+use crate::series::LEAST_SIZE;
 
 /// How many standard deviations the gain of the last octave must be.
 const GAIN_DEVIATIONS: f64 = 5.5;
@@ -80,10 +81,20 @@ impl Fluctuation {
         }
     }
 
-    /// Where other levels show more.
-    pub(super) fn and(mut self, other: Fluctuation) -> Fluctuation {
+    /// Where other levels of the same objects fall, if these do not.
+    pub(super) fn with(mut self, other: &Fluctuation) -> Fluctuation {
         self.is_none &= other.is_none;
         self
+    }
+
+    /// The greater of the two.
+    fn max(self, other: &Fluctuation) -> Fluctuation {
+        Fluctuation {
+            at_a_rung: self.at_a_rung.max(other.at_a_rung),
+            between: self.between.max(other.between),
+            unit: self.unit,
+            is_none: self.is_none && other.is_none,
+        }
     }
 }
 
@@ -102,8 +113,9 @@ pub(super) fn rises(
     fluctuation: &Fluctuation,
     margin: f64,
 ) -> bool {
-    if fluctuation.is_none {
-        return is_rising_in_phases(levels) || is_even(levels, fluctuation.unit);
+    let shaped = || is_rising_in_phases(levels) || is_even(levels, fluctuation.unit);
+    if fluctuation.is_none && shaped() {
+        return true;
     }
     let Some(from) = levels.len().checked_sub(RUNGS) else {
         return false;
@@ -114,7 +126,8 @@ pub(super) fn rises(
     if !is_beyond(&moved) {
         return false;
     }
-    if fluctuation.unit <= 1.0
+    if !fluctuation.is_none
+        && fluctuation.unit <= 1.0
         && is_rising_in_phases(levels)
         && Line::through(iterations, levels).greatest <= FLICKER
     {
@@ -140,7 +153,7 @@ fn is_beyond(levels: &[f64], moved: &[f64; RUNGS], at_a_rung: f64, margin: f64) 
         && beyond(&rise, RISE_DEVIATIONS)
         && gains.iter().all(|gain| beyond(gain, 0.0))
         && gains.windows(2).all(hardly_less)
-        && is_net_growth(levels)
+        && is_net_growth(levels, margin)
         && !rests_on_one_step(levels)
 }
 
@@ -188,9 +201,9 @@ pub(super) fn findable(iterations: &[f64], levels: &[f64], fluctuation: &Fluctua
         rate = rate.max(wanted / gain.of(&iterations[from..]));
     }
     // What never falls is told by its shape alone, which chance bends: a deviation
-    // more of it comes early.
+    // more of it comes early. Where it is of larger objects, their number tells.
     let early = |rate: f64, n: f64| match fluctuation.is_none {
-        true => (fluctuation.unit * rate * n * (1.0 - n / iterations[last])).sqrt(),
+        true => (fluctuation.unit.min(LEAST_SIZE) * rate * n * (1.0 - n / iterations[last])).sqrt(),
         false => 0.0,
     };
     let mut with = levels.to_vec();
@@ -198,11 +211,16 @@ pub(super) fn findable(iterations: &[f64], levels: &[f64], fluctuation: &Fluctua
         for ((with, level), n) in with.iter_mut().zip(levels).zip(iterations) {
             *with = level + rate * n + early(rate, *n);
         }
-        let rising = rises(iterations, &with, fluctuation, SURE);
-        let found = quantity_of(iterations, &with, rising);
-        // The cut of growth at a threshold is a quarter of twice that.
-        if rising && found.rate - found.error > 0.25 * rate {
-            return rate;
+        // Growth may hide what comes and goes, and may show it.
+        let seen = Fluctuation::of(&with, fluctuation.unit);
+        if rises(iterations, &with, &seen, 0.0)
+            && rises(iterations, &with, &seen.max(fluctuation), SURE)
+        {
+            let found = quantity_of(iterations, &with, true);
+            // The cut of growth at a threshold is a quarter of twice that.
+            if found.rate - found.error > 0.25 * rate {
+                return rate;
+            }
         }
         rate *= MORE;
     }

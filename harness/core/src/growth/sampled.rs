@@ -304,6 +304,6 @@ fn rises(levels: &[f64], moved: &[f64], noise: f64, margin: f64) -> bool {
         && gains.windows(2).all(hardly_less)
         && beyond(&gains[0], GAIN_DEVIATIONS)
         && beyond(&rise, RISE_DEVIATIONS)
-        && is_net_growth(levels)
+        && is_net_growth(levels, 0.0)
         && !rests_on_one_step(levels)
 }
