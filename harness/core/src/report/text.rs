@@ -83,18 +83,7 @@ pub fn render(report: &Report, style: &Style) -> String {
 
 /// The outcome in one line, however long: what a passing test says on request.
 pub fn one_line(report: &Report) -> String {
-    let line = format!("{}: {}", report.scenario, outcome(report));
-    // What it would have seen is a line of its own where the two are too long for one.
-    match line.split_once("; would have seen") {
-        Some((before, seen)) if line.chars().count() > 80 => {
-            format!(
-                "{}\n{}",
-                terminal(before),
-                terminal(&format!("  would have seen{seen}"))
-            )
-        }
-        _ => terminal(&line),
-    }
+    terminal(&format!("{}: {}", report.scenario, outcome(report)))
 }
 
 fn headline(page: &mut Page, name: &str, report: &Report) {

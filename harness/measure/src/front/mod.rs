@@ -54,6 +54,16 @@ pub(crate) fn run(target: &Target, scenarios: Vec<Scenario>) -> ExitCode {
     }
 }
 
+/// What it would have seen on a line of its own, where the two are too long for one.
+fn within_80_columns(line: &str) -> String {
+    match line.split_once("; would have seen") {
+        Some((before, seen)) if line.chars().count() > 80 => {
+            format!("{before}\n  would have seen{seen}")
+        }
+        _ => line.to_owned(),
+    }
+}
+
 /// The two doors to the terminal that are not libtest-mimic's.
 fn say(text: &str) {
     // Who closed our output does not want to know.
@@ -354,7 +364,7 @@ impl Shared {
             // What passes with a remark says it without being asked.
             said = text::render(report, &style).trim_end().to_owned();
         } else if self.nocapture || self.show_output {
-            said = text::one_line(report).trim_end().to_owned();
+            said = within_80_columns(text::one_line(report).trim_end());
         }
         if self.show_output && !output.is_empty() {
             said = format!("{said}\n---- {} printed ----\n{output}", report.scenario);
