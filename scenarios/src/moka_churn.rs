@@ -33,7 +33,7 @@ pub fn moka_churn() -> Scenario {
         }
     })
     // What goes up and down hides smaller growth for longer than a pull request waits.
-    .threshold(100)
+    .threshold(10)
     // A busy machine of two cores has been seen to do 400 iterations a second.
     .budget(Duration::from_secs(40))
 }
