@@ -522,6 +522,8 @@ impl Tools {
         test.args([subject.scenario.as_str(), "--exact", "--include-ignored"])
             .env("PLIMSOLL_BUDGET", format!("{}ms", budget.as_millis()))
             .env("PLIMSOLL_KEEP_RUNGS", "false")
+            // A rate is wanted, whatever the verdict.
+            .env("PLIMSOLL_SPEND_BUDGET", "true")
             .env_remove("PLIMSOLL_ISOLATION")
             .stdout(File::create(self.logs.join(format!("{name}.test.out"))).context("a log")?);
         if let Some(iterations) = iterations {

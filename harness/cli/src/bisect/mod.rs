@@ -524,9 +524,10 @@ fn toolchain() -> anyhow::Result<String> {
 
 /// What is set around a build and a climb, and changes what comes of them.
 fn surroundings(variables: impl Iterator<Item = (OsString, OsString)>) -> String {
-    const OURS: [&str; 4] = [
+    const OURS: [&str; 5] = [
         "PLIMSOLL_BUDGET",
         "PLIMSOLL_KEEP_RUNGS",
+        "PLIMSOLL_SPEND_BUDGET",
         "PLIMSOLL_ISOLATION",
         "PLIMSOLL_VERBOSE",
     ];

@@ -261,6 +261,7 @@ fn is_out_of_reach(route: &Route<'_>, enough: &Enough, next: u64) -> bool {
     let settings = route.settings;
     let is_asked_for = settings.threshold.is_some() || route.plan.is_exact();
     is_asked_for
+        && !settings.spend_budget
         && next < enough.iterations
         && enough.iterations <= settings.max_iterations
         && enough.time > settings.budget.mul_f64(PATIENCE)

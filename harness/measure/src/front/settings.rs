@@ -21,6 +21,7 @@ pub(crate) struct Settings {
     pub(crate) memory_limit: Option<u64>,
     pub(crate) stale: Option<Stale>,
     pub(crate) keep_rungs: Option<bool>,
+    pub(crate) spend_budget: Option<bool>,
     pub(crate) unwinder: Option<Unwinder>,
 }
 
@@ -48,10 +49,12 @@ pub(crate) struct Effective {
     pub(crate) memory_limit: u64,
     pub(crate) stale: Stale,
     pub(crate) keep_rungs: bool,
+    /// Whether a ladder is climbed that is too short for what has to be found.
+    pub(crate) spend_budget: bool,
     pub(crate) unwinder: Unwinder,
 }
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "budget",
     "inconclusive",
     "keep-rungs",
@@ -59,6 +62,7 @@ const KEYS: [&str; 11] = [
     "memory-limit",
     "sample-interval",
     "settle",
+    "spend-budget",
     "stale",
     "threshold",
     "timeout",
@@ -143,13 +147,8 @@ impl Settings {
                     format!("expected `plimsoll`, `libgcc` or `compare`\n  found `{value}`")
                 })?);
             }
-            "keep-rungs" => {
-                self.keep_rungs = Some(match value {
-                    "1" | "true" => true,
-                    "0" | "false" => false,
-                    _ => return Err(format!("expected `true` or `false`, found `{value}`")),
-                });
-            }
+            "keep-rungs" => self.keep_rungs = Some(flag(value)?),
+            "spend-budget" => self.spend_budget = Some(flag(value)?),
             _ => return Err(unknown(key)),
         }
         Ok(())
@@ -191,6 +190,10 @@ impl Settings {
                 .unwrap_or(machine_memory),
             stale: environment.stale.or(file.stale).unwrap_or_default(),
             keep_rungs: environment.keep_rungs.or(file.keep_rungs).unwrap_or(false),
+            spend_budget: environment
+                .spend_budget
+                .or(file.spend_budget)
+                .unwrap_or(false),
             unwinder: environment.unwinder.or(file.unwinder).unwrap_or_default(),
         })
     }
@@ -233,6 +236,14 @@ fn distance(from: &str, to: &str) -> usize {
         }
     }
     row[to.len()]
+}
+
+fn flag(value: &str) -> Result<bool, String> {
+    match value {
+        "1" | "true" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => Err(format!("expected `true` or `false`, found `{value}`")),
+    }
 }
 
 fn positive(value: &str) -> Result<u64, String> {

@@ -111,6 +111,17 @@ pub(super) fn a_threshold_out_of_reach_is_not_waited_for() {
         (Verdict::Inconclusive, LadderEnd::OutOfReach)
     );
     assert!(report.rungs.len() < 4, "{:?}", report.rungs);
+    let variables = [
+        ("PLIMSOLL_THRESHOLD", "100000"),
+        ("PLIMSOLL_BUDGET", "500ms"),
+        ("PLIMSOLL_SPEND_BUDGET", "true"),
+    ];
+    project.run_with(&["--exact", "is_slow"], &variables);
+    let report = project.report("is_slow");
+    assert_eq!(
+        (report.verdict, report.end),
+        (Verdict::Inconclusive, LadderEnd::Budget)
+    );
 }
 
 pub(super) fn threads_that_end_are_not_kept() {
