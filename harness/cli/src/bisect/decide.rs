@@ -59,6 +59,9 @@ impl Climb {
         };
         for growth in &report.growth {
             climb.rates.insert(growth.stack.clone(), growth.rate);
+            if let Some(error) = growth.error {
+                climb.errors.insert(growth.stack.clone(), error);
+            }
         }
         if let Some(compared) = &report.compared {
             climb.add_resources(report, compared);

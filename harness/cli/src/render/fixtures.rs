@@ -90,6 +90,7 @@ pub(super) fn growth(stack: &str, bytes: f64) -> StackGrowth {
             objects: bytes / 48.0,
             bytes,
         },
+        error: None,
     }
 }
 

@@ -324,6 +324,7 @@ fn report(grows: &[(&str, f64, f64)]) -> Report {
                 bytes: 1,
             },
             rate,
+            error: None,
         });
     }
     report

@@ -25,6 +25,7 @@ pub(crate) fn drawable() -> [Report; 2] {
         before: tally(512),
         after: tally(1024),
         rate: RATE,
+        error: None,
     });
     [red, report("r1", "lru_churn", Verdict::Within)]
 }

@@ -28,6 +28,7 @@ fn growth(stack: &str, before: u64, after: u64) -> StackGrowth {
             #[expect(clippy::cast_precision_loss, reason = "small numbers")]
             bytes: (after as f64 - before as f64) / 512.0,
         },
+        error: None,
     }
 }
 

@@ -141,6 +141,7 @@ fn full(scenario: &str, verdict: Verdict) -> Report {
                 objects: 1.0,
                 bytes,
             },
+            error: None,
         });
     }
     report
@@ -351,6 +352,7 @@ fn giant_stacks() {
             before: Tally::default(),
             after: Tally::default(),
             rate,
+            error: None,
         });
         report.findings.push(finding("main put", rate));
         let path = project.leave(&report, 0);

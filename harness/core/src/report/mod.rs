@@ -342,4 +342,7 @@ pub struct StackGrowth {
     pub after: Tally,
     /// Per iteration between the two; negative where it shrank.
     pub rate: Rate,
+    /// How far the rate may be off for what was not sampled, 2.5 standard deviations;
+    /// absent where it is exact.
+    pub error: Option<Rate>,
 }

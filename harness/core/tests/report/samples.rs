@@ -141,6 +141,7 @@ pub(crate) fn growth(names: &[&str], before: u64, after: u64, rate: f64) -> Stac
             objects: rate / 96.0,
             bytes: rate,
         },
+        error: None,
     }
 }
 
@@ -326,13 +327,15 @@ pub(crate) fn any_report() -> impl Strategy<Value = Report> {
         outcome,
         detail,
     });
-    let growth =
-        (folded(), tally(), tally(), rate()).prop_map(|(stack, before, after, rate)| StackGrowth {
+    let growth = (folded(), tally(), tally(), rate(), option::of(rate())).prop_map(
+        |(stack, before, after, rate, error)| StackGrowth {
             stack,
             before,
             after,
             rate,
-        });
+            error,
+        },
+    );
     let failure = (words(), option::of(any::<u64>()), vec(words(), 0..40)).prop_map(
         |(what, iteration, output)| Failure {
             what,

@@ -266,7 +266,19 @@ fn growth(
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let per_iteration =
         |before: u64, after: u64| (after as f64 - before as f64) / (last - first).max(1) as f64;
+    // As far as both levels may be off: what lives at both cancels, so it is at most that.
+    let error = |series: &Series| {
+        let noise = series.noise();
+        let (first_noise, last_noise) = (noise.get(before)?, noise.last()?);
+        #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+        let deviations = |variance: f64| 2.5 * variance.sqrt() / (last - first).max(1) as f64;
+        Some(Rate {
+            objects: deviations(first_noise.objects + last_noise.objects),
+            bytes: deviations(first_noise.bytes + last_noise.bytes),
+        })
+    };
     let change = |(stack, series): (&FoldedStack, &Series)| {
+        let error = error(series);
         let before = series.levels().get(before).copied().unwrap_or_default();
         let after = series.levels().last().copied().unwrap_or_default();
         (before != after).then(|| StackGrowth {
@@ -277,6 +289,7 @@ fn growth(
                 objects: per_iteration(before.objects, after.objects),
                 bytes: per_iteration(before.bytes, after.bytes),
             },
+            error,
         })
     };
     stacks.iter().filter_map(change).collect()

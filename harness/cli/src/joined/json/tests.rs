@@ -90,6 +90,7 @@ fn growth(names: usize, bytes: u64) -> StackGrowth {
         before: Tally::default(),
         after: Tally { objects: 1, bytes },
         rate: Rate::default(),
+        error: None,
     }
 }
 

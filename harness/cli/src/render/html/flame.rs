@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::report::units::{bytes, count, plural, signed_bytes};
+use plimsoll_core::report::units::{bytes, count, give_or_take, plural, signed_bytes};
 use plimsoll_core::report::{Report, StackGrowth};
 use serde::Serialize;
 
@@ -83,8 +83,9 @@ fn listed(page: &mut String, report: &Report) {
             .map(|name| format!("<code>{}</code>", text(name)))
             .collect();
         page.push_str(&format!(
-            "<li><b>{}</b> per iteration, {} → {}<br>{}</li>\n",
+            "<li><b>{}{}</b> per iteration, {} → {}<br>{}</li>\n",
             signed_bytes(growth.rate.bytes),
+            give_or_take(growth.error.map(|error| error.bytes), bytes),
             bytes(float(growth.before.bytes)),
             bytes(float(growth.after.bytes)),
             names.join(" ← "),

@@ -117,6 +117,7 @@ fn nothing_but_our_style_and_script_can_do_anything() {
                 objects: f64::NAN,
                 bytes: f64::INFINITY,
             },
+            error: None,
         });
     }
     let page = render(&joined(vec![scenario, none(evil)]));

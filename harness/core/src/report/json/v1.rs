@@ -228,6 +228,8 @@ struct GrowthV1 {
     before: TallyV1,
     after: TallyV1,
     rate: RateV1,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<RateV1>,
 }
 
 /// The words of an enum, once for both directions.
@@ -732,12 +734,14 @@ impl GrowthV1 {
             before,
             after,
             rate,
+            error,
         } = growth;
         GrowthV1 {
             stack: stack.0.clone(),
             before: (*before).into(),
             after: (*after).into(),
             rate: (*rate).into(),
+            error: error.map(Into::into),
         }
     }
 
@@ -747,6 +751,7 @@ impl GrowthV1 {
             before: self.before.into(),
             after: self.after.into(),
             rate: self.rate.into(),
+            error: self.error.map(Into::into),
         }
     }
 }
