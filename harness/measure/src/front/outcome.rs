@@ -83,7 +83,12 @@ pub(crate) fn report(
             .into_iter()
             .chain(unwinding(&climb.greeting, climb.profile.walks))
             .chain(why)
-            .chain(budget_that_would_do(verdict, climb.enough, route.settings))
+            .chain(budget_that_would_do(
+                verdict,
+                climb.profile.rungs.last().map_or(0, |rung| rung.iterations),
+                climb.enough,
+                route.settings,
+            ))
             .collect(),
         findings,
         growth: growth(&climb.profile.iterations(), &observed.stacks, before),
@@ -143,11 +148,15 @@ fn notes(findings: &[Finding], how_names_were_found: Vec<String>) -> Vec<String>
 /// How long an inconclusive ladder would have to be.
 fn budget_that_would_do(
     verdict: Verdict,
+    reached: u64,
     enough: Option<Enough>,
     settings: &Effective,
 ) -> Option<String> {
-    let enough = enough
-        .filter(|enough| verdict == Verdict::Inconclusive && enough.time > settings.budget)?;
+    let enough = enough.filter(|enough| {
+        verdict == Verdict::Inconclusive
+            && reached < enough.iterations
+            && enough.time > settings.budget
+    })?;
     // A fifth more than was seen, in full seconds: machines differ.
     let seconds = (1.2 * enough.time.as_secs_f64()).ceil();
     let budget = match seconds {
