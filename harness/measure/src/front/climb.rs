@@ -36,6 +36,8 @@ pub(crate) struct Climb {
 /// A ladder that would do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Enough {
+    /// How it would be profiled.
+    pub(crate) plan: Plan,
     pub(crate) iterations: u64,
     pub(crate) time: Duration,
 }
@@ -474,6 +476,7 @@ impl Pace {
         let seconds = fastest * iterations.saturating_sub(done) as f64;
         let ahead = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         Some(Enough {
+            plan: route.plan,
             iterations,
             time: elapsed.saturating_add(ahead),
         })

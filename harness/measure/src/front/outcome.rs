@@ -85,7 +85,10 @@ pub(crate) fn report(
             .chain(why)
             .chain(budget_that_would_do(
                 verdict,
-                climb.profile.rungs.last().map_or(0, |rung| rung.iterations),
+                (
+                    climb.plan,
+                    climb.profile.rungs.last().map_or(0, |rung| rung.iterations),
+                ),
                 climb.enough,
                 route.settings,
             ))
@@ -145,18 +148,23 @@ fn notes(findings: &[Finding], how_names_were_found: Vec<String>) -> Vec<String>
     }
 }
 
-/// How long an inconclusive ladder would have to be.
+/// How long an inconclusive ladder would have to be, which was climbed so far in one way,
+/// and may be in another.
 fn budget_that_would_do(
     verdict: Verdict,
-    reached: u64,
+    (plan, reached): (Plan, u64),
     enough: Option<Enough>,
     settings: &Effective,
 ) -> Option<String> {
     let enough = enough.filter(|enough| {
         verdict == Verdict::Inconclusive
-            && reached < enough.iterations
+            && (enough.plan != plan || reached < enough.iterations)
             && enough.time > settings.budget
     })?;
+    let profiled = match enough.plan == plan {
+        true => "",
+        false => " of an exact profile",
+    };
     // A fifth more than was seen, in full seconds: machines differ.
     let seconds = (1.2 * enough.time.as_secs_f64()).ceil();
     let budget = match seconds {
@@ -165,7 +173,7 @@ fn budget_that_would_do(
         _ => format!("{:.0}h", (seconds / 3_600.0).ceil()),
     };
     Some(format!(
-        "{} iterations would be enough, so a budget of about {budget} would do",
+        "{} iterations{profiled} would be enough, so a budget of about {budget} would do",
         units::count(enough.iterations)
     ))
 }
