@@ -14,6 +14,8 @@ pub mod workload;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::Path;
 
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::judge::Observed;
@@ -64,7 +66,33 @@ pub fn stacks(count: usize) -> Vec<Vec<Avma>> {
 /// A dump with these stacks as jemalloc writes it at interval 1, its mappings
 /// included.
 pub fn dump_text(stacks: &[Vec<Avma>]) -> String {
-    let mut sequence = Sequence(2);
+    let end = TEXT + CALL_BYTES * ADDRESSES;
+    let mapping = format!("{TEXT:012x}-{end:012x} r-xp 00001000 08:01 77 /usr/bin/server");
+    dump_with(stacks, 2, &mapping)
+}
+
+/// A dump of so many stacks in the code of an ELF program: where that lies in the file,
+/// and how long it is. `run` makes it another one of the same stacks.
+pub fn dump_of(program: &Path, code: Range<u64>, count: usize, run: u64) -> String {
+    let step = ((code.end - code.start) / ADDRESSES).max(1);
+    let stacks: Vec<Vec<Avma>> = stacks(count)
+        .into_iter()
+        .map(|stack| {
+            let calls = stack.iter().map(|address| (address.0 - TEXT) / CALL_BYTES);
+            calls.map(|call| Avma(TEXT + 1 + call * step)).collect()
+        })
+        .collect();
+    let mapping = format!(
+        "{TEXT:012x}-{:012x} r-xp {:08x} 08:01 77 {}",
+        TEXT + code.end - code.start,
+        code.start,
+        program.display()
+    );
+    dump_with(&stacks, run, &mapping)
+}
+
+fn dump_with(stacks: &[Vec<Avma>], seed: u64, mapping: &str) -> String {
+    let mut sequence = Sequence(seed);
     let counts: Vec<(u64, u64)> = stacks
         .iter()
         .map(|_| {
@@ -86,11 +114,7 @@ pub fn dump_text(stacks: &[Vec<Avma>]) -> String {
             "\n  t*: {objects}: {bytes} [0: 0]\n  t0: {objects}: {bytes} [0: 0]\n"
         );
     }
-    let _ = write!(
-        text,
-        "\nMAPPED_LIBRARIES:\n{TEXT:012x}-{:012x} r-xp 00001000 08:01 77 /usr/bin/server\n",
-        TEXT + CALL_BYTES * ADDRESSES
-    );
+    let _ = write!(text, "\nMAPPED_LIBRARIES:\n{mapping}\n");
     text
 }
 

@@ -8,14 +8,38 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_core::baseline::Date;
 use plimsoll_core::layout::valid_scenario_name;
 
-use crate::bisect::Pattern;
+use crate::baseline::args::BaselineArgs;
+use crate::bisect::args::{BisectArgs, BisectRunArgs, CheckArgs, VerifyFixArgs};
+use crate::config::ConfigArgs;
 use crate::github::names::{Key, Repository, Sha};
+use crate::heap::args::{CompareArgs, ShowArgs, WatchArgs};
+use crate::shell::{CompletionsArgs, ManArgs};
 
 const STATUSES: &str = "\
 Exit status:
   0  done
   2  the command line cannot be meant as it stands
   5  plimsoll's own failure: no reports, a file that cannot be read
+
+The growth of a workload changes nothing in it: `cargo test` is what fails.";
+
+const INIT_STATUSES: &str = "\
+Exit status:
+  0  done, or there was nothing to do, or it was not agreed to
+  2  the command line cannot be meant as it stands, or nobody can be asked
+  5  plimsoll's own failure: no project here, a file that cannot be written";
+
+const MERGE_HELP: &str = "\
+For example, after `cargo nextest run --test leaks --partition hash:1/4` and the
+other three, each with its target/plimsoll under shards/:
+  plimsoll merge shards/* --output merged.json
+  plimsoll comment --report merged.json
+
+Exit status:
+  0  done: every scenario has a result
+  2  the command line cannot be meant as it stands
+  5  plimsoll's own failure: a scenario without a result, which is written all the
+     same; reports of different commits or builds; a file that cannot be read
 
 The growth of a workload changes nothing in it: `cargo test` is what fails.";
 
@@ -54,29 +78,6 @@ Exit status:
   2  the command line cannot be meant as it stands, or no repository is known
   5  the branches could not be listed or deleted";
 
-const BISECT_STATUSES: &str = "\
-Exit status:
-  0    done: the first commit, or the release, was found
-  2    the command line cannot be meant as it stands
-  3    no single answer: the ends do not differ, or all that is left was skipped
-  129  one of the ends cannot be measured, or plimsoll's own failure
-  130  stopped by Ctrl-C; --resume goes on";
-
-const BISECT_RUN_HELP: &str = "\
-For example:
-  git bisect start main v1.4.0
-  git bisect run plimsoll bisect-run --scenario lru_churn
-
-The first call measures the two ends of the bisection, the others take what it kept.
-
-Exit status:
-  0    done: it grows no faster than at the good end
-  1    it grows past that
-  125  this commit cannot be measured: git skips it
-  128  the command line cannot be meant as it stands, or no bisection is under way
-  129  one of the ends cannot be measured, or plimsoll's own failure
-  130  stopped by Ctrl-C";
-
 const ACCEPT_STATUSES: &str = "\
 Exit status:
   0  done, or there was nothing to accept
@@ -87,6 +88,16 @@ Exit status:
 
 Unless every scenario that was named can be accepted, no file is touched.";
 
+const REVIEW_STATUSES: &str = "\
+Exit status:
+  0    done, or there was nothing to accept
+  2    the command line cannot be meant as it stands, this is a CI, or there is no
+       terminal to ask on
+  3    a scenario that was named failed or was inconclusive
+  4    its measurement was broken
+  5    plimsoll's own failure: no reports, a file that cannot be read
+  130  the input ended before the last answer: nothing was written";
+
 /// Says what keeps growing, and keeps what was agreed to.
 ///
 /// `cargo test --test leaks` measures and decides. This tool joins what it
@@ -94,6 +105,7 @@ Unless every scenario that was named can be accepted, no file is touched.";
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, arg_required_else_help = true)]
 #[command(disable_help_subcommand = true, term_width = 80)]
+#[command(help_template = crate::help::template())]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -101,13 +113,111 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Show(ShowArgs),
+    Compare(CompareArgs),
+    Watch(WatchArgs),
+    Init(InitArgs),
     Report(ReportArgs),
+    Merge(MergeArgs),
     Accept(AcceptArgs),
+    Review(ReviewArgs),
+    Baseline(BaselineArgs),
     Comment(CommentArgs),
     Fetch(FetchArgs),
     PruneImages(PruneArgs),
+    Check(CheckArgs),
     Bisect(BisectArgs),
     BisectRun(BisectRunArgs),
+    VerifyFix(VerifyFixArgs),
+    Config(ConfigArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}
+
+/// Sets a cargo project up for leak tests
+///
+/// Adds a package `leaks` to the workspace, with a test of that name and one scenario
+/// that works; a package of its own, so that `cargo test -p` of the others does not
+/// build jemalloc. With --here, adds the test to the package itself. Beside it the
+/// folder for baselines, what cargo-nextest needs to know, and the workflows for GitHub.
+///
+/// Shows first what would change, and asks. What is there is added to and never
+/// replaced; where all is there, nothing is done.
+#[derive(Debug, Args)]
+#[command(after_help = INIT_STATUSES)]
+pub(crate) struct InitArgs {
+    /// Adds the test to the package itself
+    #[arg(long)]
+    pub(crate) here: bool,
+
+    /// The package that is tested; by default the one of this folder
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+
+    /// Writes without asking
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+
+    /// Shows what would change and writes nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+
+    /// Leaves the workflows out
+    #[arg(long)]
+    pub(crate) no_workflows: bool,
+
+    /// The action that the workflows use, with the commit of its release
+    #[arg(
+        long,
+        value_name = "OWNER/NAME@COMMIT",
+        conflicts_with = "no_workflows"
+    )]
+    pub(crate) action: Option<Action>,
+
+    /// Takes the library from that folder, in place of crates.io
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) project: ProjectArgs,
+}
+
+/// An action of a repository, at a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Action {
+    repository: Repository,
+    commit: String,
+}
+
+impl Action {
+    /// As a workflow's `uses:` has it.
+    pub(crate) fn path(&self) -> String {
+        format!(
+            "{}/.github/actions/plimsoll@{} # v{}",
+            self.repository,
+            self.commit,
+            env!("CARGO_PKG_VERSION")
+        )
+    }
+}
+
+impl FromStr for Action {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || {
+            "expected a repository and a whole commit: `owner/plimsoll@` and 40 digits".to_owned()
+        };
+        let (repository, commit) = text.split_once('@').ok_or_else(expected)?;
+        let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match repository.parse() {
+            Ok(repository) if is_commit => Ok(Action {
+                repository,
+                commit: commit.to_owned(),
+            }),
+            _ => Err(expected()),
+        }
+    }
 }
 
 /// Shows what one run of the leak tests found, all scenarios together
@@ -143,6 +253,24 @@ pub(crate) struct ReportArgs {
     pub(crate) project: ProjectArgs,
 }
 
+/// Joins the reports of a run that was split, and says what is missing
+///
+/// Of shards, or of the jobs of a matrix; in any order. Writes the format of `report
+/// --format json`, which `report` and `comment` take. Where a scenario has several
+/// results on one platform, that is said, and the worse one counts.
+#[derive(Debug, Args)]
+#[command(after_help = MERGE_HELP)]
+pub(crate) struct MergeArgs {
+    /// What each shard left: its target/plimsoll, of which the newest run is taken, or
+    /// a file
+    #[arg(value_name = "DIR|FILE", required = true)]
+    pub(crate) reports: Vec<PathBuf>,
+
+    /// Writes to that file, in place of printing
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people, as the failing tests print it
@@ -166,28 +294,34 @@ pub(crate) enum Format {
 /// Writes an allowance for everything that grew past what was allowed, at the
 /// rate that was measured; gives allowances that stand under another caller
 /// their new stack, and takes out those that nothing uses any more. Prints what
-/// changes in the file. Reasons, comments and order in it stay. The file is data for the next `cargo test`,
-/// to be reviewed and committed like code; say why with --reason.
+/// changes in the file. Reasons, comments and order in it stay. The file is data for
+/// the next `cargo test`, to be reviewed and committed like code; say why with
+/// --reason.
 ///
 /// Under CI it refuses: a baseline is agreed to by a person.
 #[derive(Debug, Args)]
 #[command(after_help = ACCEPT_STATUSES)]
 pub(crate) struct AcceptArgs {
-    /// The scenarios to accept, by their names in `plimsoll::main!`
-    #[arg(required_unless_present = "all", value_name = "SCENARIO", value_parser = scenario)]
-    pub(crate) scenarios: Vec<String>,
+    #[command(flatten)]
+    pub(crate) chosen: ChosenArgs,
 
     /// Every scenario that the last run has a report of
     #[arg(long, conflicts_with = "scenarios")]
     pub(crate) all: bool,
 
     /// Why it may grow; written beside each allowance, for people
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = words)]
     pub(crate) reason: Option<String>,
 
     /// Where it is discussed; written beside each allowance, for people
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = words)]
     pub(crate) issue: Option<String>,
+
+    /// Also lowers allowances that are more than twice what they were needed for
+    ///
+    /// Rates may depend on timing: take a run that is like those to come.
+    #[arg(long)]
+    pub(crate) lower: bool,
 
     /// The last day on which it may grow, as YYYY-MM-DD, or `never`
     ///
@@ -199,6 +333,33 @@ pub(crate) struct AcceptArgs {
     /// Prints what would change and writes nothing; also under CI
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// Goes through what the last run found to grow, one finding at a time
+///
+/// Shows the stack of each, its rate and law and the flame graph of its scenario, and
+/// asks whether it is agreed to. Needs a terminal, and nothing of it but lines of
+/// text. What was accepted is written at the end, as `accept` does, and shown.
+///
+/// Under CI it refuses: a baseline is agreed to by a person.
+#[derive(Debug, Args)]
+#[command(after_help = REVIEW_STATUSES)]
+pub(crate) struct ReviewArgs {
+    #[command(flatten)]
+    pub(crate) chosen: ChosenArgs,
+
+    /// Prints what would change and writes nothing; also under CI
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// The scenarios that are agreed to, and where their reports are.
+#[derive(Debug, Args)]
+pub(crate) struct ChosenArgs {
+    /// The scenarios, by their names in `plimsoll::main!`; by default all that have
+    /// something to accept
+    #[arg(value_name = "SCENARIO", value_parser = scenario)]
+    pub(crate) scenarios: Vec<String>,
 
     /// The package with the scenario, where several have one of that name
     #[arg(long, short, value_name = "NAME")]
@@ -208,7 +369,7 @@ pub(crate) struct AcceptArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) test: Option<String>,
 
-    /// The run to accept, by its id, in place of the newest of each test target
+    /// The run to take, by its id, in place of the newest of each test target
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,
 
@@ -225,214 +386,6 @@ pub(crate) struct ProjectArgs {
     /// The Cargo.toml of the project, in place of that of the current folder
     #[arg(long, value_name = "PATH")]
     pub(crate) manifest_path: Option<PathBuf>,
-}
-
-/// Finds the commit since which a scenario grows
-///
-/// Measures GOOD and BAD, takes the stack that grows fastest at the one and not at
-/// the other, and lets git bisect between them, in a worktree of its own: your
-/// checkout, index and any bisection of yours stay as they are. A commit that does
-/// not build or cannot be measured is skipped, and the reason is said. What was
-/// measured is kept, so that the next bisection need not measure it again.
-///
-/// With --dep, it is over the releases of a dependency, at the commit that is
-/// checked out: which of them brought the growth, or mended it.
-#[derive(Debug, Args)]
-#[command(after_help = BISECT_STATUSES)]
-pub(crate) struct BisectArgs {
-    /// A commit, tag or branch where it did not grow yet; with --dep, the versions
-    ///
-    /// `0.12.0..0.12.8` are all releases from the one to the other,
-    /// `0.12.0,0.12.4,0.12.8` are these.
-    #[arg(value_name = "GOOD", required_unless_present = "resume")]
-    pub(crate) good: Option<String>,
-
-    /// One where it does
-    ///
-    /// [default: HEAD]
-    #[arg(value_name = "BAD")]
-    pub(crate) bad: Option<String>,
-
-    /// The dependency whose releases are searched, in place of commits
-    ///
-    /// Where Cargo.lock has several versions of it: `NAME@0.12`.
-    #[arg(long, value_name = "NAME", value_parser = dependency)]
-    #[arg(conflicts_with_all = ["bad", "first_parent", "log", "paths"])]
-    pub(crate) dep: Option<String>,
-
-    /// The scenario; by default the one that regressed in the last run
-    #[arg(long, value_name = "NAME", value_parser = scenario)]
-    pub(crate) scenario: Option<String>,
-
-    /// The stack: parts of functions' names, root first, `;` between, `...` for
-    /// any number of them; by default the one that grows fastest
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) stack: Option<Pattern>,
-
-    /// The package with the test, where several have one
-    #[arg(long, short, value_name = "NAME")]
-    pub(crate) package: Option<String>,
-
-    /// The test target with the scenario
-    ///
-    /// [default: leaks]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) test: Option<String>,
-
-    /// When to lay the working tree's test over a commit
-    #[arg(long, value_enum, default_value_t = WhenToOverlay::Auto)]
-    pub(crate) overlay: WhenToOverlay,
-
-    /// Follows only the first parent of a merge: finds the merge
-    #[arg(long)]
-    pub(crate) first_parent: bool,
-
-    /// Builds with optimisations, as `cargo test --release`
-    #[arg(long)]
-    pub(crate) release: bool,
-
-    /// The longest climb of one commit; the first answer may come sooner
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
-    pub(crate) budget: Duration,
-
-    /// The longest build of one commit, and the longest run of its test
-    #[arg(long, value_name = "TIME", default_value = "20m", value_parser = duration)]
-    pub(crate) timeout: Duration,
-
-    /// Where cargo builds all commits; by default plimsoll-bisect/target in the
-    /// project's target directory
-    #[arg(long, value_name = "DIR")]
-    pub(crate) target_dir: Option<PathBuf>,
-
-    /// What to print at the end
-    #[arg(long, value_enum, default_value_t = BisectFormat::Text)]
-    format: BisectFormat,
-
-    /// The same as --format json
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
-
-    /// Writes what `git bisect replay` takes
-    #[arg(long, value_name = "FILE")]
-    pub(crate) log: Option<PathBuf>,
-
-    /// Where to write the flame graph of what the commit brought
-    #[arg(long, value_name = "FILE")]
-    pub(crate) flamegraph: Option<PathBuf>,
-
-    /// Goes on with the bisection that was stopped
-    #[arg(long, conflicts_with_all = ["good", "bad", "dep", "scenario", "stack"])]
-    pub(crate) resume: bool,
-
-    /// Removes the worktree of a bisection that was killed
-    #[arg(long)]
-    pub(crate) remove_stale: bool,
-
-    /// The Cargo.toml of the project, in place of that of the current folder
-    #[arg(long, value_name = "PATH")]
-    pub(crate) manifest_path: Option<PathBuf>,
-
-    /// Only commits that change one of these files or folders
-    #[arg(last = true, value_name = "PATH")]
-    pub(crate) paths: Vec<String>,
-}
-
-/// Decides on what is checked out, for `git bisect run`
-///
-/// The same decision as of `bisect`, for those who drive git's bisection
-/// themselves. A clean checkout is measured in a worktree of its own; one that
-/// somebody has changed, as it is.
-#[derive(Debug, Args)]
-#[command(after_help = BISECT_RUN_HELP)]
-pub(crate) struct BisectRunArgs {
-    /// The scenario
-    #[arg(long, value_name = "NAME", value_parser = scenario)]
-    pub(crate) scenario: Option<String>,
-
-    /// The stack: parts of functions' names, root first, `;` between, `...` for
-    /// any number of them; by default the one that grows fastest
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) stack: Option<Pattern>,
-
-    /// The package with the test, where several have one
-    #[arg(long, short, value_name = "NAME")]
-    pub(crate) package: Option<String>,
-
-    /// The test target with the scenario
-    ///
-    /// [default: leaks]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) test: Option<String>,
-
-    /// When to lay the bad end's test over a commit
-    #[arg(long, value_enum, default_value_t = WhenToOverlay::Auto)]
-    pub(crate) overlay: WhenToOverlay,
-
-    /// Builds with optimisations, as `cargo test --release`
-    #[arg(long)]
-    pub(crate) release: bool,
-
-    /// The longest climb of one commit; the first answer may come sooner
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
-    pub(crate) budget: Duration,
-
-    /// The longest build of one commit, and the longest run of its test
-    #[arg(long, value_name = "TIME", default_value = "20m", value_parser = duration)]
-    pub(crate) timeout: Duration,
-
-    /// Where cargo builds all commits; by default plimsoll-bisect/target in the
-    /// project's target directory
-    #[arg(long, value_name = "DIR")]
-    pub(crate) target_dir: Option<PathBuf>,
-
-    /// The Cargo.toml of the project, in place of that of the current folder
-    #[arg(long, value_name = "PATH")]
-    pub(crate) manifest_path: Option<PathBuf>,
-}
-
-impl BisectArgs {
-    pub(crate) fn format(&self) -> BisectFormat {
-        match self.json {
-            true => BisectFormat::Json,
-            false => self.format,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BisectFormat {
-    /// For people
-    Text,
-    /// For an issue or a pull request
-    Markdown,
-    /// For programs; versioned
-    Json,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WhenToOverlay {
-    /// Where the commit's own test has no such scenario
-    Auto,
-    /// On every commit
-    Always,
-    /// On none: such a commit is skipped
-    Never,
-}
-
-impl WhenToOverlay {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            WhenToOverlay::Auto => "auto",
-            WhenToOverlay::Always => "always",
-            WhenToOverlay::Never => "never",
-        }
-    }
-
-    pub(crate) fn from_word(word: &str) -> Option<Self> {
-        [Self::Auto, Self::Always, Self::Never]
-            .into_iter()
-            .find(|when| when.as_str() == word)
-    }
 }
 
 /// Says what a run found where a pull request is read: one comment, a check run,
@@ -618,7 +571,7 @@ impl FromStr for Url {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.trim_end_matches(|c: char| c.is_alphabetic()).len());
     let seconds = match unit {
         "ms" => 0.001,
@@ -646,15 +599,7 @@ fn check_name(text: &str) -> Result<String, String> {
     }
 }
 
-fn dependency(name: &str) -> Result<String, String> {
-    let plain = |c: char| c.is_alphanumeric() || "_-@.+".contains(c);
-    match name.starts_with(|c: char| c.is_alphanumeric() || c == '_') && name.chars().all(plain) {
-        true => Ok(name.to_owned()),
-        false => Err("expected the name of a package, as `moka` or `moka@0.12`".to_owned()),
-    }
-}
-
-fn scenario(name: &str) -> Result<String, String> {
+pub(crate) fn scenario(name: &str) -> Result<String, String> {
     if valid_scenario_name(name) {
         return Ok(name.to_owned());
     }
@@ -663,6 +608,14 @@ fn scenario(name: &str) -> Result<String, String> {
          neither a dot nor a dash first"
             .to_owned(),
     )
+}
+
+/// What is written for people. Nothing would take the place of what a file has.
+fn words(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("expected some words; without the option, those of the file stay".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
 }
 
 /// Until when something may grow.
@@ -696,12 +649,17 @@ mod tests {
     fn helps() -> Vec<(String, String)> {
         let mut all = Cli::command();
         all.build();
-        let mut helps = vec![("".to_owned(), all.render_long_help().to_string())];
-        for command in all.get_subcommands_mut() {
-            let help = command.render_long_help().to_string();
-            helps.push((command.get_name().to_owned(), help));
-        }
+        let mut helps = Vec::new();
+        add_helps(&mut all, &mut helps);
         helps
+    }
+
+    fn add_helps(command: &mut clap::Command, helps: &mut Vec<(String, String)>) {
+        let help = command.render_long_help().to_string();
+        helps.push((command.get_name().to_owned(), help));
+        for below in command.get_subcommands_mut() {
+            add_helps(below, helps);
+        }
     }
 
     #[test]

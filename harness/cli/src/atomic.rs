@@ -1,24 +1,52 @@
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::Write;
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
 use anyhow::Context;
 
 /// Writes what was asked for into a file, which is replaced, or into what is no
-/// file: a pipe, a device, standard output under its name.
+/// file: a pipe, a device, standard output under its name, or as `-`.
 ///
 /// Replacing those would take them from every process of the machine.
 pub(crate) fn write_output(path: &Path, content: &str) -> anyhow::Result<()> {
+    write_output_bytes(path, content.as_bytes())
+}
+
+/// The same of what is no text.
+pub(crate) fn write_output_bytes(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+    write_output_with(path, |file| file.write_all(content))
+}
+
+/// The same of what is too long to be kept as a whole.
+pub(crate) fn write_output_with(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    if path == Path::new("-") {
+        return write_to(io::stdout().lock(), write).context("cannot write to standard output");
+    }
     if !is_device(path) {
-        return write(path, content);
+        return write_with(path, write);
     }
     let failed = || format!("cannot write to {}", crate::project::shown(path));
     // Standard output may be a file that has something in it already.
-    let mut file = OpenOptions::new()
+    let file = OpenOptions::new()
         .append(true)
         .open(path)
         .with_context(failed)?;
-    file.write_all(content.as_bytes()).with_context(failed)
+    write_to(file, write).with_context(failed)
+}
+
+/// Whoever reads a pipe may have seen enough.
+fn write_to(
+    to: impl Write,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut to = BufWriter::new(to);
+    match write(&mut to).and_then(|()| to.flush()) {
+        Err(err) if err.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// Whether a path names something that cannot be replaced by a file. A link is
@@ -35,7 +63,14 @@ fn is_device(path: &Path) -> bool {
 
 /// Replaces a file's content so that who reads it, now or after a crash, finds
 /// the old or the new.
-pub(crate) fn write(path: &Path, content: &str) -> anyhow::Result<()> {
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    write_with(path, |file| file.write_all(content.as_ref()))
+}
+
+fn write_with(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> anyhow::Result<()> {
     let dir = path
         .parent()
         .filter(|dir| !dir.as_os_str().is_empty())
@@ -57,7 +92,11 @@ pub(crate) fn write(path: &Path, content: &str) -> anyhow::Result<()> {
     }
     // In the same folder: only within one file system is a rename atomic.
     let mut file = builder.tempfile_in(dir).with_context(failed)?;
-    file.write_all(content.as_bytes()).with_context(failed)?;
+    let mut buffer = BufWriter::new(&mut file);
+    write(&mut buffer)
+        .and_then(|()| buffer.flush())
+        .with_context(failed)?;
+    drop(buffer);
     file.as_file().sync_all().with_context(failed)?;
     file.persist(path)
         .map_err(|err| err.error)

@@ -24,12 +24,14 @@ pub(crate) enum Reader {
     /// The bot, of files made by the code under review: tighter limits, and what
     /// a report lists and does not hold has no result.
     Bot,
+    /// A person, who joins shards: what a report lists and no shard has, has no result.
+    Shards,
 }
 
 impl Reader {
     fn limits(self) -> Limits {
         match self {
-            Reader::Desk => Limits::FORMAT,
+            Reader::Desk | Reader::Shards => Limits::FORMAT,
             Reader::Bot => Limits::UNTRUSTED,
         }
     }
@@ -76,8 +78,19 @@ pub(crate) fn read(
     }
     Ok(match <[Joined; 1]>::try_from(parts) {
         Ok([only]) => only,
-        Err(several) => Joined::merge(several),
+        Err(several) => {
+            let parts = several.into_iter().map(|part| (String::new(), part));
+            joined::merge(parts.collect()).joined
+        }
     })
+}
+
+/// What one shard left; nothing, where no test fell to it.
+pub(crate) fn read_shard(path: &Path, out: &Out) -> anyhow::Result<Option<Joined>> {
+    if path.is_dir() && Reports::collect(path)?.is_empty() {
+        return Ok(None);
+    }
+    read_one(path, None, Reader::Shards, out).map(Some)
 }
 
 /// Refuses reports of different changes: of what is joined, only one source is
@@ -127,6 +140,20 @@ fn read_one(path: &Path, run: Option<&str>, reader: Reader, out: &Out) -> anyhow
         return Err(Unread::error(reason, message));
     }
     parse(&bytes, reader).map_err(|err| cannot(err.reason(), &err.to_string()))
+}
+
+/// What a person's folder or file has of each test: of a folder, the newest run of every
+/// test target, for the last `cargo test` may have been of one.
+pub(crate) fn read_each_target(path: &Path, out: &Out) -> anyhow::Result<Vec<Scenario>> {
+    if !path.is_dir() {
+        return Ok(read_one(path, None, Reader::Desk, out)?.scenarios);
+    }
+    let reports = Reports::collect(path)?;
+    let scenarios = reports.run_of_each_target(None)?;
+    for problem in reports.problems() {
+        out.warning(&problem);
+    }
+    Ok(scenarios)
 }
 
 fn read_dir(dir: &Path, run: Option<&str>, out: &Out) -> anyhow::Result<Joined> {
@@ -185,7 +212,7 @@ fn of_one(report: Report, reader: Reader) -> Joined {
     let run = report.run.clone();
     let mut names = match reader {
         Reader::Desk => Vec::new(),
-        Reader::Bot => run.scenarios.clone(),
+        Reader::Bot | Reader::Shards => run.scenarios.clone(),
     };
     if !names.contains(&report.scenario) {
         names.push(report.scenario.clone());

@@ -11,19 +11,27 @@
 mod accept;
 mod args;
 mod atomic;
+mod baseline;
 mod bisect;
 mod comment;
+mod config;
 mod diff;
 mod fetch;
 mod github;
+mod heap;
+mod help;
+mod init;
 mod input;
 mod joined;
+mod merge;
 mod out;
 mod project;
 mod prune;
 mod render;
 mod report;
 mod reports;
+mod review;
+mod shell;
 mod status;
 
 use std::ffi::OsString;
@@ -75,13 +83,25 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli, name: &str) -> ExitStatus {
     let mut out = Out::new();
     let done = match cli.command {
+        Command::Show(args) => heap::show(&args, &mut out),
+        Command::Compare(args) => heap::compare(&args, &mut out),
+        Command::Watch(args) => heap::watch(&args, &mut out),
+        Command::Init(args) => init::run(&args, &mut out),
         Command::Report(args) => report::run(&args, &mut out),
+        Command::Merge(args) => merge::run(&args, &mut out),
         Command::Accept(args) => accept::run(&args, name, &mut out),
+        Command::Review(args) => review::run(&args, name, &mut out),
+        Command::Baseline(args) => baseline::run(&args, name, &mut out),
         Command::Comment(args) => comment::run(&args, &mut out),
         Command::Fetch(args) => fetch::run(&args, &mut out),
         Command::PruneImages(args) => prune::run(&args, &mut out),
         Command::Bisect(args) => bisect::run(&args, &mut out),
+        Command::Check(args) => bisect::check::run(&args, &mut out),
+        Command::VerifyFix(args) => bisect::verify::run(&args, &mut out),
         Command::BisectRun(args) => bisect::script::run(&args, &mut out),
+        Command::Config(args) => config::run(&args, &mut out),
+        Command::Completions(args) => shell::completions(&args, &mut out),
+        Command::Man(args) => shell::man(&args, &mut out),
     };
     match done {
         Ok(()) => ExitStatus::Passed,

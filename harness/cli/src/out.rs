@@ -1,7 +1,7 @@
 use std::collections::hash_map::RandomState;
 use std::env;
 use std::hash::{BuildHasher, Hasher};
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
 use crate::render::sink;
 
@@ -68,6 +68,16 @@ impl Out {
         self.color
     }
 
+    /// How wide the terminal is that standard output is, if it is one.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        #[cfg(unix)]
+        if io::stdout().is_terminal() {
+            let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+            return (size.ws_col > 0).then_some(usize::from(size.ws_col));
+        }
+        None
+    }
+
     /// In a colour, if standard output is to have them.
     pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
         painted(self.color, paint, text)
@@ -80,15 +90,32 @@ impl Out {
         }
     }
 
+    /// Prints what is too long to be kept as a whole.
+    pub(crate) fn print_with(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if !self.runner {
+            return self.write_with(write);
+        }
+        let mut text = Vec::new();
+        write(&mut text)?;
+        self.print(&String::from_utf8_lossy(&text))
+    }
+
     fn write(&mut self, text: &str) -> io::Result<()> {
+        self.write_with(|stdout| stdout.write_all(text.as_bytes()))
+    }
+
+    fn write_with(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
         if self.closed {
             return Ok(());
         }
-        let mut stdout = io::stdout().lock();
-        match stdout
-            .write_all(text.as_bytes())
-            .and_then(|()| stdout.flush())
-        {
+        let mut stdout = BufWriter::new(io::stdout().lock());
+        match write(&mut stdout).and_then(|()| stdout.flush()) {
             Err(err) if err.kind() == ErrorKind::BrokenPipe => {
                 self.closed = true;
                 Ok(())

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::text;
+use plimsoll_core::report::{Finding, Report, text};
 
 use crate::args::{Format, ReportArgs};
 use crate::atomic;
@@ -75,9 +75,7 @@ fn as_text(run: &Joined, out: &Out) -> String {
     let mut after_block = false;
     for (scenario, title) in run.scenarios.iter().zip(run.titles()) {
         let (block, lines) = match &scenario.outcome {
-            Outcome::Report(report) if report.verdict <= Verdict::Improved => {
-                (false, text::one_line(report) + "\n")
-            }
+            Outcome::Report(report) if is_quiet(report) => (false, text::one_line(report) + "\n"),
             Outcome::Report(report) => (true, text::render(report, &style)),
             Outcome::NoResult(why) => {
                 let name = safe_line(&title);
@@ -94,6 +92,11 @@ fn as_text(run: &Joined, out: &Out) -> String {
     page.push('\n');
     page.push_str(&summary(run, out));
     page
+}
+
+/// Whether there is nothing to do.
+fn is_quiet(report: &Report) -> bool {
+    report.verdict == Verdict::Within && !report.findings.iter().any(Finding::is_remarkable)
 }
 
 /// `3 scenarios: 1 within, 1 regressed, 1 no result`

@@ -135,6 +135,11 @@ impl Reports {
         Ok(read as u64)
     }
 
+    /// Whether there is no file that is a report, or should be one.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.is_empty() && self.unreadable.is_empty()
+    }
+
     /// One line for each file that should be a report and is none.
     pub(crate) fn problems(&self) -> impl Iterator<Item = String> {
         self.unreadable
@@ -173,8 +178,8 @@ impl Reports {
     /// The newest run of each test target, or all that belongs to the run of
     /// that id.
     ///
-    /// `cargo test` runs one target after the other, and each is a run of its
-    /// own unless a runner says otherwise.
+    /// One `cargo test` is one run of all its targets, where the system says who
+    /// started them; one that is started by itself is a run of its own.
     pub(crate) fn run_of_each_target(&self, id: Option<&str>) -> anyhow::Result<Vec<Scenario>> {
         if let Some(id) = id {
             return Ok(self.run(Some(id))?.joined.scenarios);

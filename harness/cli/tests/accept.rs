@@ -275,17 +275,34 @@ fn which_scenario() {
     error: http::echo has no result: it left no report in this run
       hint: measure it with `cargo test --test leaks -- http::echo`
     ");
-    assert_snapshot!(project.plimsoll(&["accept"]), @"
-    --- 2
-    error: the following required arguments were not provided:
-      <SCENARIO>...
-
-    Usage: plimsoll accept <SCENARIO>...
-
-    For more information, try '--help'.
-    ");
     let ran = project.plimsoll(&["accept", "../../x"]);
     assert_eq!(ran.status, Some(2), "{ran}");
+}
+
+#[test]
+fn which_test() {
+    let project = leaky();
+    assert_snapshot!(project.plimsoll(&["accept", "--package", "dmeo", "--test", "leaks"]), @"
+    --- 5
+    error: no report of the package dmeo, test target leaks
+      expected one of: demo (test target leaks)
+      hint: measure it first, with `cargo test --test leaks`
+    ");
+}
+
+#[test]
+fn words_that_say_nothing() {
+    let project = leaky();
+    for option in ["--reason", "--issue"] {
+        let ran = project.plimsoll(&["accept", option, " "]);
+        assert_eq!(ran.status, Some(2), "{ran}");
+        assert!(
+            ran.stderr
+                .contains("expected some words; without the option, those of the file stay"),
+            "{ran}"
+        );
+    }
+    assert!(!project.exists("baselines"));
 }
 
 #[test]
@@ -301,7 +318,15 @@ fn one_name_in_two_packages() {
         other (test target leaks)
       hint: say which one is meant with --package
     ");
+    // Nor can both be written into one file.
+    let refused = project.plimsoll(&["accept"]);
+    assert_eq!(refused.status, Some(2), "{refused}");
     std::fs::create_dir(project.path("other/baselines")).unwrap();
+    let both = project.plimsoll(&["accept", "--dry-run"]);
+    assert_eq!(both.status, Some(0), "{both}");
+    for file in ["baselines/lru_churn.toml", "other/baselines/lru_churn.toml"] {
+        assert!(both.stdout.contains(file), "{both}");
+    }
     let ran = project.plimsoll(&["accept", "lru_churn", "--package", "other"]);
     assert_eq!(ran.status, Some(0), "{ran}");
     assert!(
@@ -327,6 +352,148 @@ fn the_newest_run_of_each_target() {
         "{ran}"
     );
     assert!(project.exists("baselines/lru_churn.toml"));
+}
+
+#[test]
+fn all_that_have_something_to_accept() {
+    let project = leaky();
+    project.leave(&report("r1", "http::echo", Verdict::Broken), 0);
+    let ran = project.plimsoll(&["accept"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert_snapshot!(ran.stderr, @"warning: http::echo: left out: its measurement cannot be trusted");
+    assert!(
+        ran.stdout
+            .ends_with("lru_churn: accepted 1 allowance; commit the file\n"),
+        "{ran}"
+    );
+    // What was named is not left out.
+    assert_eq!(project.plimsoll(&["accept", "--all"]).status, Some(4));
+
+    let quiet = Project::new();
+    quiet.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    assert_snapshot!(quiet.plimsoll(&["accept"]), @"
+    nothing to accept in any scenario of the last run
+    --- 0
+    ");
+    assert_snapshot!(quiet.plimsoll_with(&["accept"], &[("CI", "1")]), @"
+    --- 2
+    error: this is a CI (the variable CI is set): a baseline is agreed to by a person
+      hint: run `cargo test --test leaks` and `plimsoll accept` where you work, and commit what changes
+    ");
+}
+
+#[test]
+fn a_name_that_another_package_has_and_does_not_need() {
+    let project = leaky();
+    let mut other = report("r2", "lru_churn", Verdict::Within);
+    other.run.package = "other".to_owned();
+    project.leave(&other, 1);
+    let ran = project.plimsoll(&["accept"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(project.exists("baselines/lru_churn.toml"));
+}
+
+#[test]
+fn what_another_test_of_that_name_uses_stays() {
+    let project = Project::new();
+    project.write("baselines/.keep", "");
+    let allow = |stack: &str, rate: &str| {
+        format!(
+            "[[allow]]\nstack = ['{stack}']\nobjects = {rate}\nbytes = {rate}\nlaw = 'linear'\n"
+        )
+    };
+    let file = format!(
+        "format = 1\n{}{}",
+        allow("main", "9.0"),
+        allow("theirs", "9.0")
+    );
+    project.write("baselines/lru_churn.toml", &file);
+    let found = |stack: &str, standing, rate: Rate| Finding {
+        standing,
+        allowed: Rate {
+            objects: 9.0,
+            bytes: 9.0,
+        },
+        verdict: Verdict::Within,
+        ..finding(stack, rate)
+    };
+    let unused = |stack: &str| Finding {
+        verdict: Verdict::Improved,
+        levels: Vec::new(),
+        ..found(stack, Standing::Stale, Rate::default())
+    };
+    let small = Rate {
+        objects: 1.0,
+        bytes: 1.0,
+    };
+    let leave = |package: &str, findings: Vec<Finding>| {
+        let mut report = report(package, "lru_churn", Verdict::Improved);
+        report.run.package = package.to_owned();
+        report.findings = findings;
+        project.leave(&report, 0);
+    };
+    let ours = || vec![found("main", Standing::Allowed, small), unused("theirs")];
+    leave("demo", ours());
+    // Of before there was that baseline.
+    leave("other", Vec::new());
+    let note = |what: &str| {
+        format!(
+            "note: lru_churn: the allowance of {what} stays: the scenario of that name of other \
+             (test target leaks) has the same file, and may need it\n  \
+             hint: a plimsoll.toml in the package's folder gives it baselines of its own\n"
+        )
+    };
+    let ran = project.plimsoll(&["accept", "--lower", "--package", "demo"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert_eq!(ran.stderr, note("theirs") + &note("main"));
+    assert_eq!(project.read("baselines/lru_churn.toml"), file);
+
+    leave(
+        "other",
+        vec![unused("main"), found("theirs", Standing::Allowed, small)],
+    );
+    let ran = project.plimsoll(&["accept", "--lower", "--package", "demo"]);
+    assert_eq!(ran.stderr, note("theirs"));
+    let written = project.read("baselines/lru_churn.toml");
+    assert!(
+        written.ends_with(&(allow("main", "1.0") + &allow("theirs", "9.0"))),
+        "{written}"
+    );
+
+    leave("demo", ours());
+    leave("other", vec![unused("main"), unused("theirs")]);
+    let ran = project.plimsoll(&["accept", "--package", "demo"]);
+    assert_eq!(ran.stderr, "");
+    assert!(!project.read("baselines/lru_churn.toml").contains("theirs"));
+}
+
+#[test]
+fn a_named_run_beside_a_report_that_cannot_be_read() {
+    let project = leaky();
+    project.write("target/plimsoll/other/leaks/lru_churn/report.json", "{");
+    let ran = project.plimsoll(&["accept", "lru_churn"]);
+    assert_eq!(ran.status, Some(5), "{ran}");
+    assert!(ran.stderr.contains("name a run with `--run r1`"), "{ran}");
+    let ran = project.plimsoll(&["accept", "lru_churn", "--run", "r1"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+}
+
+#[test]
+fn a_reason_that_is_required() {
+    let project = leaky();
+    project.write("plimsoll.toml", "require-reason = true\n");
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    --- 2
+    error: lru_churn: an allowance without a reason
+      expected one for lru::fill, as `require-reason = true` has it
+      hint: say why it may grow, with --reason
+    ");
+    assert!(!project.exists("baselines"));
+    let ran = project.plimsoll(&["accept", "lru_churn", "--reason", "a pool"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    // The one that the file has by now will do.
+    let ran = project.plimsoll(&["accept", "lru_churn"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
 }
 
 #[test]
@@ -413,6 +580,133 @@ expires = 2001-01-01
 ";
 
 /// A stack that has another caller, and two allowances that nothing uses.
+/// A project with allowances of a pattern and of threads, of which the pattern is used by
+/// one stack, or by several.
+fn patterned(finding: Finding) -> Project {
+    let project = Project::new();
+    project.write(
+        "baselines/lru_churn.toml",
+        "format = 1\n\n# all that is put\n[[allow]]\nstack = ['...', 'lru::put']\n\
+         objects = 0.5\nbytes = 48.0\nlaw = 'linear'\nreason = 'the index'\n\
+         expires = 2001-01-01\n\n[[allow]]\nresource = 'threads'\nobjects = 1.0\n\
+         law = 'linear'\n",
+    );
+    let mut report = report("r1", "lru_churn", Verdict::Regressed);
+    report.findings = vec![Finding {
+        allowed: Rate {
+            objects: 0.5,
+            bytes: 48.0,
+        },
+        ..finding
+    }];
+    report.growth = ["one", "two"]
+        .map(|caller| plimsoll_core::report::StackGrowth {
+            stack: FoldedStack(vec![caller.to_owned(), "lru::put".to_owned()]),
+            before: plimsoll_core::Tally::default(),
+            after: plimsoll_core::Tally::default(),
+            rate: RATE,
+            error: None,
+        })
+        .to_vec();
+    project.leave(&report, 0);
+    project
+}
+
+#[test]
+fn a_pattern_gets_the_new_rate() {
+    let one = |standing| Finding {
+        standing,
+        ..finding("one lru::put", RATE)
+    };
+    let several = |standing| Finding {
+        subject: Subject::Site {
+            frames: FoldedStack(vec!["lru::put".to_owned()]),
+            stacks: 2,
+        },
+        ..one(standing)
+    };
+    let accepted = |finding| {
+        let project = patterned(finding);
+        let ran = project.plimsoll(&["accept"]);
+        assert_eq!(ran.status, Some(0), "{ran}");
+        // By the same report again.
+        let ran = project.plimsoll(&["accept"]);
+        assert!(ran.stdout.contains("nothing changes"), "{ran}");
+        let written = project.read("baselines/lru_churn.toml");
+        written
+            .split_once("# all that is put\n")
+            .unwrap()
+            .1
+            .to_owned()
+    };
+    let of_one = accepted(one(Standing::Exceeded));
+    assert_snapshot!(of_one, @"
+    [[allow]]
+    stack = ['...', 'lru::put']
+    objects = 1.0
+    bytes = 96.0
+    law = 'linear'
+    reason = 'the index'
+    expires = 2001-01-01
+
+    [[allow]]
+    resource = 'threads'
+    objects = 1.0
+    law = 'linear'
+    ");
+    assert_eq!(accepted(several(Standing::Exceeded)), of_one);
+    for finding in [one(Standing::Expired), several(Standing::Expired)] {
+        let project = patterned(finding);
+        let ran = project.plimsoll(&["accept", "--expires", "never", "--lower"]);
+        assert_eq!(ran.status, Some(0), "{ran}");
+        let written = project.read("baselines/lru_churn.toml");
+        assert!(!written.contains("expires"), "{written}");
+        assert_eq!(written.matches("[[allow]]").count(), 2, "{written}");
+    }
+    // A rate that a person has given it since then is theirs.
+    let project = patterned(one(Standing::Exceeded));
+    let file = project.read("baselines/lru_churn.toml");
+    let file = file.replace("48.0", "4800.0");
+    project.write("baselines/lru_churn.toml", &file);
+    let ran = project.plimsoll(&["accept"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(
+        project
+            .read("baselines/lru_churn.toml")
+            .contains("bytes = 4800.0"),
+        "{ran}"
+    );
+}
+
+#[test]
+fn lower_and_expired_at_once() {
+    let project = Project::new();
+    project.write(
+        "baselines/lru_churn.toml",
+        "format = 1\n[[allow]]\nstack = ['main']\nobjects = 5.0\nbytes = 960.0\n\
+         law = 'linear'\nexpires = 2001-01-01\n",
+    );
+    let mut report = regressed("r1", "lru_churn", "main", RATE);
+    report.findings[0].standing = Standing::Expired;
+    report.findings[0].allowed = Rate {
+        objects: 5.0,
+        bytes: 960.0,
+    };
+    project.leave(&report, 0);
+    let ran = project.plimsoll(&["accept", "--lower", "--expires", "never"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    let written = project.read("baselines/lru_churn.toml");
+    assert!(
+        written.contains("objects = 1.0\nbytes = 96.0\n"),
+        "{written}"
+    );
+    assert!(
+        ran.stdout
+            .ends_with("lru_churn: accepted 1 allowance; commit the file\n"),
+        "{ran}"
+    );
+}
+
 fn settled(verdict: Verdict) -> plimsoll_core::report::Report {
     let unused = |subject, standing| Finding {
         verdict: Verdict::Improved,

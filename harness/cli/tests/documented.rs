@@ -37,6 +37,24 @@ fn code(page: &str) -> Vec<String> {
     found
 }
 
+/// Words as a shell has them, with their quotes: what is quoted is one.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut quote) = (vec![String::new()], None);
+    for char in line.chars() {
+        match (char, quote) {
+            (' ', None) => words.push(String::new()),
+            ('"' | '\'', None) => quote = Some(char),
+            (char, Some(open)) if char == open => quote = None,
+            _ => {}
+        }
+        if char != ' ' || quote.is_some() {
+            words.last_mut().unwrap().push(char);
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 /// The arguments, where a line calls the program; up to what stands for anything.
 fn arguments(line: &str) -> Option<Vec<String>> {
     let line = line
@@ -47,8 +65,10 @@ fn arguments(line: &str) -> Option<Vec<String>> {
     let line = line.strip_prefix("cargo ").unwrap_or(line);
     let line = line.strip_prefix("./").unwrap_or(line);
     let mut arguments = Vec::new();
-    for word in line.strip_prefix("plimsoll ")?.split_whitespace() {
-        if ["|", ">", "#", "&&", "||"].contains(&word) || word.starts_with("${") {
+    for word in words(line.strip_prefix("plimsoll ")?) {
+        let word = word.as_str();
+        if ["|", "#", "&&", "||"].contains(&word) || word.starts_with('>') || word.starts_with("${")
+        {
             break;
         }
         if word.contains('…') {
@@ -60,6 +80,7 @@ fn arguments(line: &str) -> Option<Vec<String>> {
         // What stands for something has to look like it.
         arguments.push(match word.as_str() {
             "DATE" => "2030-01-31".to_owned(),
+            "$shell" => "bash".to_owned(),
             "$PAGE" => "https://example.com/".to_owned(),
             _ => word,
         });

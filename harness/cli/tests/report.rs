@@ -5,6 +5,7 @@ mod project;
 use insta::assert_snapshot;
 use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{Finding, Standing};
 
 use project::{Project, regressed, report, set_time};
 
@@ -35,6 +36,49 @@ fn one_run_together() {
       if this is meant: cargo plimsoll accept http::echo
 
     2 scenarios: 1 within, 1 regressed (run r1)
+    --- 0
+    ");
+}
+
+#[test]
+fn what_can_be_done_about_an_allowance() {
+    let project = Project::new();
+    let mut stale = regressed("r1", "lru_churn", "main old::fill", RATE);
+    stale.verdict = Verdict::Improved;
+    stale.findings[0] = Finding {
+        verdict: Verdict::Improved,
+        frames: Vec::new(),
+        rate: Rate::default(),
+        allowed: RATE,
+        standing: Standing::Stale,
+        levels: Vec::new(),
+        ..stale.findings[0].clone()
+    };
+    project.leave(&stale, 0);
+    let mut large = regressed("r1", "http::echo", "main echo", RATE);
+    large.verdict = Verdict::Within;
+    large.findings[0].verdict = Verdict::Within;
+    large.findings[0].standing = Standing::Allowed;
+    large.findings[0].allowed.bytes = 200.0;
+    large.findings[0].allowed.objects = 3.0;
+    large.notes = vec!["the allowance of echo is larger".to_owned()];
+    project.leave(&large, 0);
+    assert_snapshot!(project.plimsoll(&["report"]), @"
+    lru_churn: 1 allowance is no longer needed (1,024 iterations, exact)
+
+      no longer grows                              allowed 96 B, 1.00 objects  stale
+        old::fill
+        └ main
+
+      files: target/plimsoll/demo/leaks/lru_churn/
+      to remove what is stale: cargo plimsoll accept lru_churn
+      it stands in: baselines/lru_churn.toml
+
+    http::echo: 1,024 iterations, 1 stack grows within its allowance; would have
+      seen 1 object per 1,000 iterations
+      note: the allowance of echo is larger
+
+    2 scenarios: 1 within, 1 improved (run r1)
     --- 0
     ");
 }

@@ -5,7 +5,7 @@ use crate::Avma;
 
 /// One function at an address, as the symboliser found it; an address has
 /// several where calls were inlined.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceFrame {
     /// Demangled, with its path and generic arguments, without the hash. For
     /// an address that nothing resolves: `module+0x1234`.

@@ -1,14 +1,18 @@
 //! From growth and a baseline to a verdict. Pure, and it formats nothing.
 
+mod moved;
+mod subjects;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date, StackPattern};
+use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
 use crate::growth::{Growth, Quantity, SAMPLES_TO_FIND};
 use crate::report::{Finding, Rarest, Standing, Subject, Threshold};
 use crate::series::LEAST_SIZE;
-use crate::{FoldedStack, Law, Rate, Series, Tally, fold};
+use crate::{FoldedStack, Rate, Series, Tally, fold};
+use subjects::{Agreed, Measured, Of};
 
 /// Ordered by how much each needs a person, so a run's verdict is the `max` of
 /// its scenarios'. A run of no scenarios has none: `max` gives `None`, not
@@ -73,6 +77,9 @@ pub struct Observed {
     pub iterations: Vec<u64>,
     /// Every stack that moved. Stacks that are absent did not.
     pub stacks: BTreeMap<FoldedStack, Series>,
+    /// Those whose leaf-most frame has a name from a symbol table alone: what was
+    /// inlined into it is not among their frames.
+    pub bare: BTreeSet<FoldedStack>,
     /// Threads of the process, as objects.
     pub threads: Series,
     /// Open file descriptors of the process, as objects.
@@ -123,9 +130,6 @@ const OBJECTS_AT_TOP: u64 = 16;
 
 /// Bytes that weigh as much as one object.
 const BYTES_PER_OBJECT: f64 = 8.0;
-
-/// Leaf-most frames that must be equal for a stack to count as moved.
-const MOVED_FRAMES: usize = 3;
 
 /// How much more than it says an allowance carries where it was sampled: its
 /// rate is an estimate, and so is the one that is held against it.
@@ -214,7 +218,6 @@ pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Asses
         None if policy.at_top => THRESHOLDS.to_vec(),
         None => vec![wanted],
     };
-    let subjects = subjects(observed, baseline);
     // The finest threshold that the ladder was long enough for.
     let supported: Vec<u64> = looked_for
         .iter()
@@ -223,6 +226,7 @@ pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Asses
         .collect();
     let coarsest = looked_for[looked_for.len() - 1];
     let finest = supported.first().copied().unwrap_or(coarsest);
+    let (subjects, taken) = judged(observed, baseline, finest, policy);
     let regressed = |subject: &Measured<'_>| {
         let (carried, errors) = (subject.carried(), subject.errors());
         policy.at_top && subject.growth.exceeds(carried, finest, errors)
@@ -260,17 +264,9 @@ pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Asses
         findings.extend(subject.finding(verdict, threshold, policy.today));
     }
     let idle = idle_allowances(baseline, &subjects, threshold);
-    let taken = excuse_moved(
-        &mut findings,
-        baseline,
-        &idle,
-        finest,
-        policy.today,
-        observed.interval,
-    );
     for index in idle {
         let allowance = &baseline.allowances[index];
-        let expired = is_expired(allowance, policy.today);
+        let expired = Agreed(vec![(index, allowance)]).is_expired(policy.today);
         if !taken.contains(&index) && (expired || conclusive.is_some()) {
             findings.push(unused(allowance, expired));
         }
@@ -320,7 +316,7 @@ fn visible(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict: Ve
     let slack = |of: fn(Rate) -> f64| {
         let beyond = subjects
             .iter()
-            .map(|subject| of(subject.carried()) - of(subject.agreed()));
+            .map(|subject| of(subject.carried()) - of(subject.agreed.carried()));
         beyond.fold(0.0, f64::max)
     };
     Rate {
@@ -410,196 +406,22 @@ impl Growth {
     }
 }
 
-/// One thing that is judged.
-struct Measured<'a> {
-    of: Of<'a>,
-    series: Series,
-    growth: Growth,
-    allowance: Option<(usize, &'a Allowance)>,
-}
-
-enum Of<'a> {
-    Stack(&'a FoldedStack),
-    /// All stacks that fall under one allowance.
-    Allowed(Vec<&'a FoldedStack>),
-    Site {
-        site: FoldedStack,
-        stacks: usize,
-    },
-    Threads,
-    Descriptors,
-}
-
-impl Measured<'_> {
-    fn allowed(&self) -> Rate {
-        self.allowance
-            .map_or(Rate::default(), |(_, allowance)| allowance.rate)
+/// All that is judged, with stacks that have moved under the allowances that they
+/// use; and which those are.
+fn judged<'a>(
+    observed: &'a Observed,
+    baseline: &'a Baseline,
+    threshold: u64,
+    policy: &Policy,
+) -> (Vec<Measured<'a>>, BTreeSet<usize>) {
+    let own = subjects::of(observed, baseline, &[]);
+    let idle = idle_allowances(baseline, &own, threshold);
+    let moves = moved::find(observed, baseline, &own, &idle, threshold, policy);
+    if moves.is_empty() {
+        return (own, BTreeSet::new());
     }
-
-    /// What its allowance carries.
-    fn agreed(&self) -> Rate {
-        self.allowance
-            .map_or(Rate::default(), |(_, allowance)| carried(allowance))
-    }
-
-    fn is_sampled(&self) -> bool {
-        !self.series.interval().is_exact()
-    }
-
-    /// What is held against the growth.
-    fn carried(&self) -> Rate {
-        with_slack(self.agreed(), self.series.interval())
-    }
-
-    /// How many of its errors growth must be past that.
-    fn errors(&self) -> f64 {
-        match self.is_sampled() && self.allowance.is_some() {
-            true => SAMPLED_ERRORS,
-            false => 1.0,
-        }
-    }
-
-    /// What to say of it: nothing, where nothing was agreed and nothing grows.
-    fn finding(&self, verdict: Verdict, threshold: u64, today: Option<Date>) -> Option<Finding> {
-        let expired = self
-            .allowance
-            .is_some_and(|(_, allowance)| is_expired(allowance, today));
-        let grows = !self.growth.stays_within(Rate::default(), threshold);
-        let (verdict, standing) = match (self.allowance, verdict) {
-            (Some(_), _) if expired && grows => (Verdict::Regressed, Standing::Expired),
-            (Some(_), Verdict::Within) if grows => (Verdict::Within, Standing::Allowed),
-            (_, Verdict::Within) => return None,
-            (Some(_), verdict) => (verdict, Standing::Exceeded),
-            (None, verdict) => (verdict, Standing::New),
-        };
-        let subject = match &self.of {
-            Of::Stack(stack) => Subject::Stack((*stack).clone()),
-            Of::Allowed(stacks) => match stacks.as_slice() {
-                [stack] => Subject::Stack((*stack).clone()),
-                several => Subject::Site {
-                    frames: fold::site(several.first()?),
-                    stacks: several.len(),
-                },
-            },
-            Of::Site { site, stacks } => Subject::Site {
-                frames: site.clone(),
-                stacks: *stacks,
-            },
-            Of::Threads => Subject::Threads,
-            Of::Descriptors => Subject::Descriptors,
-        };
-        Some(Finding {
-            verdict,
-            subject,
-            frames: Vec::new(),
-            rate: self.growth.rate(),
-            error: self.growth.error(),
-            law: self.growth.law(),
-            allowed: self.allowed(),
-            standing,
-            moved_from: None,
-            reason: self
-                .allowance
-                .and_then(|(_, allowance)| allowance.reason.clone()),
-            levels: self.series.levels().to_vec(),
-        })
-    }
-}
-
-/// What an allowance carries.
-///
-/// That is its rate, but for stepped growth: a step that fell just behind a rung
-/// in the one run may fall just before it in the next, or the ladder may end
-/// elsewhere, and the next rung is a quarter of an octave further.
-fn carried(allowance: &Allowance) -> Rate {
-    let quarter = 2_f64.sqrt().sqrt();
-    match allowance.law {
-        Law::Stepped => Rate {
-            objects: quarter * allowance.rate.objects,
-            bytes: quarter * allowance.rate.bytes,
-        },
-        Law::Linear | Law::Filling | Law::Fluctuating => allowance.rate,
-    }
-}
-
-/// What is held against growth that was sampled so.
-fn with_slack(carried: Rate, interval: SampleInterval) -> Rate {
-    if interval.is_exact() {
-        return carried;
-    }
-    Rate {
-        objects: (1.0 + SAMPLED_SLACK) * carried.objects,
-        bytes: (1.0 + SAMPLED_SLACK) * carried.bytes,
-    }
-}
-
-fn is_expired(allowance: &Allowance, today: Option<Date>) -> bool {
-    matches!((allowance.expires, today), (Some(expires), Some(today)) if expires < today)
-}
-
-/// Everything that is judged: what falls under each allowance, every stack that
-/// has none, their sites, and the resources.
-fn subjects<'a>(observed: &'a Observed, baseline: &'a Baseline) -> Vec<Measured<'a>> {
-    let mut under: BTreeMap<usize, (Series, Vec<&FoldedStack>)> = BTreeMap::new();
-    let mut sites: BTreeMap<FoldedStack, (Series, usize)> = BTreeMap::new();
-    let mut subjects = Vec::new();
-    let measured = |of, series: Series, allowance: Option<usize>| Measured {
-        of,
-        growth: Growth::of(&observed.iterations, &series),
-        series,
-        allowance: allowance.map(|index| (index, &baseline.allowances[index])),
-    };
-    for (stack, series) in &observed.stacks {
-        if let Some(index) = allowance_of(stack, baseline) {
-            let (sum, stacks) = under.entry(index).or_default();
-            sum.merge(series);
-            stacks.push(stack);
-        } else {
-            let (sum, stacks) = sites.entry(fold::site(stack)).or_default();
-            sum.merge(series);
-            *stacks += 1;
-            subjects.push(measured(Of::Stack(stack), series.clone(), None));
-        }
-    }
-    for (index, (series, stacks)) in under {
-        subjects.push(measured(Of::Allowed(stacks), series, Some(index)));
-    }
-    for (site, (series, stacks)) in sites {
-        if stacks > 1 {
-            subjects.push(measured(Of::Site { site, stacks }, series, None));
-        }
-    }
-    for (of, series, subject) in [
-        (Of::Threads, &observed.threads, AllowanceSubject::Threads),
-        (
-            Of::Descriptors,
-            &observed.descriptors,
-            AllowanceSubject::Descriptors,
-        ),
-    ] {
-        let allowance = baseline
-            .allowances
-            .iter()
-            .position(|allow| allow.subject == subject);
-        subjects.push(measured(of, series.clone(), allowance));
-    }
-    subjects
-}
-
-/// The allowance that a stack falls under: its own before a pattern's.
-fn allowance_of(stack: &FoldedStack, baseline: &Baseline) -> Option<usize> {
-    let matching = |exact: bool| {
-        baseline
-            .allowances
-            .iter()
-            .position(|allowance| match &allowance.subject {
-                AllowanceSubject::Stack(pattern) => {
-                    pattern.is_exact() == exact && pattern.matches(stack)
-                }
-                AllowanceSubject::Threads | AllowanceSubject::Descriptors => false,
-            })
-    };
-    matching(true).or_else(|| matching(false))
+    let taken = moves.iter().flat_map(|one| one.allowances.iter().copied());
+    (subjects::of(observed, baseline, &moves), taken.collect())
 }
 
 /// The allowances whose stack, or resource, does not grow in this run.
@@ -613,7 +435,7 @@ fn idle_allowances(
     let grows = |index: usize| {
         subjects.iter().any(|subject| {
             let (growth, rate) = (&subject.growth, baseline.allowances[index].rate);
-            subject.allowance.is_some_and(|(used, _)| used == index)
+            subject.agreed.uses(index)
                 && (!growth.stays_within(Rate::default(), threshold)
                     || is_half(growth.objects.bound, rate.objects)
                     || is_half(growth.bytes.bound, rate.bytes))
@@ -622,74 +444,6 @@ fn idle_allowances(
     (0..baseline.allowances.len())
         .filter(|index| !grows(*index))
         .collect()
-}
-
-/// Lets a stack that has only another caller now use the allowance that its old
-/// stack has no more use for, one stack to one allowance, in stack order; says
-/// which allowances were taken. One that has expired excuses nothing.
-fn excuse_moved(
-    findings: &mut [Finding],
-    baseline: &Baseline,
-    idle: &BTreeSet<usize>,
-    threshold: u64,
-    today: Option<Date>,
-    interval: SampleInterval,
-) -> BTreeSet<usize> {
-    // As of a stack that has not moved.
-    let errors = match interval.is_exact() {
-        true => 0.0,
-        false => SAMPLED_ERRORS,
-    };
-    let mut taken = BTreeSet::new();
-    for finding in findings.iter_mut() {
-        let Subject::Stack(stack) = &finding.subject else {
-            continue;
-        };
-        if finding.standing != Standing::New {
-            continue;
-        }
-        let home = idle.iter().copied().find(|index| {
-            let allowance = &baseline.allowances[*index];
-            let AllowanceSubject::Stack(old) = &allowance.subject else {
-                return false;
-            };
-            let cut = Growth::cut(with_slack(carried(allowance), interval), threshold);
-            !taken.contains(index)
-                && !is_expired(allowance, today)
-                && same_leaf(old, stack)
-                && finding.rate.objects - errors * finding.error.objects < cut.objects
-                && finding.rate.bytes - errors * finding.error.bytes < cut.bytes
-        });
-        if let Some(index) = home {
-            taken.insert(index);
-            let allowance = &baseline.allowances[index];
-            finding.verdict = Verdict::Within;
-            finding.standing = Standing::Moved;
-            finding.moved_from = match &allowance.subject {
-                AllowanceSubject::Stack(old) => Some(old.shown()),
-                AllowanceSubject::Threads | AllowanceSubject::Descriptors => None,
-            };
-            finding.allowed = allowance.rate;
-            finding.reason.clone_from(&allowance.reason);
-        }
-    }
-    taken
-}
-
-/// Whether a stack ends in the frames of an exact allowance: in three of them,
-/// or in all where the shorter of the two has fewer.
-fn same_leaf(old: &StackPattern, new: &FoldedStack) -> bool {
-    if !old.is_exact() {
-        return false;
-    }
-    let (old, new) = (old.frames(), new.frames());
-    let equal = old
-        .iter()
-        .rev()
-        .zip(new.iter().rev())
-        .take_while(|(a, b)| a.as_str() == *b)
-        .count();
-    equal > 0 && equal >= MOVED_FRAMES.min(old.len()).min(new.len())
 }
 
 /// An allowance that nothing uses any more.

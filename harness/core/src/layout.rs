@@ -12,11 +12,16 @@
 //!   rungs/<n>.heap      after n iterations; where every rung is kept
 //!
 //! <baselines folder>/<scenario>.toml
+//! <package or workspace>/plimsoll.toml
 //! ```
 //!
 //! Paths in, paths out: whether something exists is the caller's to find out.
 
+mod workspace;
+
 use std::path::{Path, PathBuf};
+
+pub use workspace::workspace_root;
 
 /// What was found.
 pub const REPORT: &str = "report.json";
@@ -116,6 +121,24 @@ pub fn baselines_dir(manifest_dir: &Path, exists: impl Fn(&Path) -> bool) -> Pat
         .or_else(|| upwards.iter().find(|dir| has(dir, "Cargo.lock")))
         .copied();
     root.unwrap_or(manifest_dir).join(BASELINES)
+}
+
+/// Where a package's settings may be, the one that goes first first: the nearest
+/// `plimsoll.toml` from the package's folder upwards, and that of its workspace's root.
+///
+/// The first stands beside the package's baselines: see [`baselines_dir`].
+pub fn settings_files(
+    manifest_dir: &Path,
+    workspace_root: &Path,
+    exists: impl Fn(&Path) -> bool,
+) -> Vec<PathBuf> {
+    let upwards = manifest_dir.ancestors().map(|dir| dir.join(SETTINGS));
+    let mut files: Vec<PathBuf> = upwards.filter(|file| exists(file)).take(1).collect();
+    let root = workspace_root.join(SETTINGS);
+    if exists(&root) && !files.contains(&root) {
+        files.push(root);
+    }
+    files
 }
 
 #[cfg(test)]
@@ -248,5 +271,49 @@ mod tests {
             &["/repo/w/Cargo.lock", "/repo/plimsoll.toml"],
             "/repo/baselines",
         );
+    }
+
+    #[test]
+    fn settings_of_the_package_and_of_the_workspace() {
+        let files = |manifest_dir: &str, existing: &[&str]| {
+            let there = |path: &Path| existing.iter().any(|there| Path::new(there) == path);
+            let found = settings_files(Path::new(manifest_dir), Path::new("/r/w"), there);
+            let found = found.iter().map(|path| path.display().to_string());
+            found.collect::<Vec<_>>().join(" ")
+        };
+        let (above, root) = ("/r/plimsoll.toml", "/r/w/plimsoll.toml");
+        let (between, own) = ("/r/w/a/plimsoll.toml", "/r/w/a/b/plimsoll.toml");
+        assert_eq!(files("/r/w/a/b", &[]), "");
+        assert_eq!(files("/r/w/a/b", &[root]), root);
+        assert_eq!(files("/r/w/a/b", &[own]), own);
+        assert_eq!(files("/r/w/a/b", &[own, root]), format!("{own} {root}"));
+        assert_eq!(files("/r/w", &[own, root]), root);
+        // One between the two is the package's, where it has none itself.
+        assert_eq!(
+            files("/r/w/a/b", &[between, root]),
+            format!("{between} {root}")
+        );
+        assert_eq!(
+            files("/r/w/a/b", &[own, between, root]),
+            format!("{own} {root}")
+        );
+        // One above marks where the baselines are, so it is read.
+        assert_eq!(files("/r/w/a/b", &[above]), above);
+        assert_eq!(files("/r/w/a/b", &[root, above]), root);
+        assert_eq!(files("/r/w/a/b", &[own, above]), own);
+    }
+
+    #[test]
+    fn settings_stand_beside_the_baselines() {
+        for existing in [
+            &["/w/a/plimsoll.toml", "/w/plimsoll.toml"][..],
+            &["/w/plimsoll.toml"],
+            &["/plimsoll.toml"],
+        ] {
+            let there = |path: &Path| existing.iter().any(|there| Path::new(there) == path);
+            let files = settings_files(Path::new("/w/a"), Path::new("/w"), there);
+            let baselines = baselines_dir(Path::new("/w/a"), there);
+            assert_eq!(files[0].parent(), baselines.parent(), "{existing:?}");
+        }
     }
 }

@@ -16,6 +16,7 @@
 mod address;
 pub mod baseline;
 pub mod dump;
+pub mod flamegraph;
 pub mod fold;
 mod frame;
 pub mod growth;
@@ -25,7 +26,9 @@ pub mod layout;
 mod rate;
 pub mod report;
 mod series;
+pub mod settings;
 mod tally;
+mod toml;
 
 pub use address::Avma;
 pub use frame::{FoldedStack, Frame, SourceFrame, SymbolTable, SymbolTableBuilder};

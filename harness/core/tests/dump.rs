@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
-use plimsoll_core::dump::{HeapDump, MAX_FRAMES, SampleInterval};
+use plimsoll_core::dump::{DumpReader, HeapDump, MAX_FRAMES, SampleInterval};
 use plimsoll_core::{Avma, Counts, Tally};
 use proptest::prelude::*;
 
@@ -155,7 +155,48 @@ fn cut_short() {
     assert_snapshot!(cut("heap_v2/1\n  t*: 1: 8 [0: 0]\n@ 0x1\n  t*: 1: 8 [0"),
         @"error: line 4: expected counts such as `t*: 1: 8 [0: 0]`, found `t*: 1: 8 [0`");
     assert_snapshot!(cut("heap_v2/1\n  t*: 1: 8 [0: 0]\n@ 0x1"),
-        @"error: line 3: expected an address such as `0x1f` of at most 64 bits, found `@ 0x1`");
+        @"error: line 3: expected the end of the line, found the end of the dump");
+}
+
+#[test]
+fn pieces_are_read_as_the_whole() {
+    for (name, text) in [
+        (
+            "whole",
+            "heap_v2/1\r\n  t*: 3: 40 [5: 80]\n  t0: 3: 40 [5: 80] a name\n@ 0x1 0x2\r\n  t*: 1: 8 [1: 8]\n@\n  t*: 2: 32 [4: 72]\n\nMAPPED_LIBRARIES:\n1000-2000 r-xp 00000000 00:00 0 /bin/x\n",
+        ),
+        ("cut", "heap_v2/1\n@ 0x1\n  t*: 1: 8 [0: 0]\n@ 0x1"),
+        ("wrong", "heap_v2/1\n@ 0x1\n  t*: 1: 8 [0: 0]\n@ zzz\n"),
+    ] {
+        let whole = HeapDump::parse(text.as_bytes());
+        let of_whole = whole.as_ref().map(|dump| {
+            let records = dump.records();
+            records
+                .map(|record| (record.stack.to_vec(), record.counts))
+                .collect::<Vec<_>>()
+        });
+        for first in 0..=text.len() {
+            let mut records = Vec::new();
+            let mut keep = |stack: &[Avma], counts| records.push((stack.to_vec(), counts));
+            let mut reader = DumpReader::new();
+            let (one, two) = text.as_bytes().split_at(first);
+            let read = reader.lines(one, &mut keep).and_then(|rest| {
+                let two = [rest, two].concat();
+                let rest = reader.lines(&two, &mut keep)?;
+                reader.end(rest, &mut keep)
+            });
+            let end = read.and_then(|()| reader.finish(records.iter().map(|(_, counts)| *counts)));
+            match (&whole, &of_whole, end) {
+                (Ok(dump), Ok(all), Ok(end)) => {
+                    assert_eq!(&records, all, "{name}, {first}");
+                    assert_eq!(end.maps.as_ref(), dump.maps());
+                    assert_eq!(end.totals, dump.totals());
+                }
+                (Err(whole), _, Err(pieces)) => assert_eq!(&pieces, whole, "{name}, {first}"),
+                (whole, _, pieces) => panic!("{name}, {first}: {whole:?}, {pieces:?}"),
+            }
+        }
+    }
 }
 
 #[test]

@@ -121,6 +121,17 @@ fn release_stack() {
     ");
 }
 
+/// The same where all of the iteration is inlined into the harness: the closure is
+/// named by its file, and what calls the global allocator by that of its declaration.
+#[test]
+fn an_inlined_iteration() {
+    assert_snapshot!(folded("
+        malloc
+        __rust_alloc @ /home/me/project/harness/measure/src/lib.rs < alloc @ /rustc/5980/library/alloc/src/alloc.rs < {impl#0}::allocate @ /rustc/5980/library/alloc/src/alloc.rs < new<u64> @ /rustc/5980/library/alloc/src/boxed.rs < {closure#0} @ tests/leaks.rs < plimsoll::subject::workload_iteration @ /home/me/project/harness/measure/src/subject.rs
+        plimsoll::subject::run @ /home/me/project/harness/measure/src/subject.rs
+    "), @"leaks::{{closure}} @ tests/leaks.rs");
+}
+
 #[test]
 fn registration_set() {
     assert_snapshot!(folded("
@@ -310,6 +321,9 @@ fn crates_by_their_folders() {
         "leaks::f"
     );
     assert_eq!(name("f @ src/a.rs"), "f");
+    assert_eq!(name("f @ tests/a-b.rs"), "a_b::f");
+    assert_eq!(name("f @ tests/a/main.rs"), "a::f");
+    assert_eq!(name("f @ tests/a/b.rs"), "f");
     assert_eq!(name("f @ /r/foo-1.2.3/src/a.c"), "f");
     assert_eq!(name("f @ /r/foo-1.2.3/src/a.h"), "f");
 }

@@ -44,7 +44,9 @@ mod subject;
 #[cfg(plimsoll_supported)]
 mod sys;
 
-pub use scenario::{Inconclusive, Iteration, Scenario};
+#[doc(inline)]
+pub use plimsoll_core::settings::Inconclusive;
+pub use scenario::{Iteration, Scenario};
 
 /// Which test target of which package this is: what [`main!`] knows and a
 /// library cannot.

@@ -1,6 +1,8 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use plimsoll_core::settings::{Inconclusive, Settings};
+
 use crate::subject::{workload_iteration, workload_setup};
 
 /// One iteration of a workload, given its number; an error fails the test.
@@ -28,8 +30,8 @@ pub(crate) type Workload = Box<dyn FnMut(u64) -> Result<(), String>>;
 /// ```
 ///
 /// An async workload owns its runtime in the outer closure and blocks on it in
-/// the inner one. What is not set here comes from `plimsoll.toml`; `PLIMSOLL_*`
-/// variables override both.
+/// the inner one. What is not set here comes from the package's `plimsoll.toml`, or
+/// the workspace's; `PLIMSOLL_*` variables override all of them.
 pub struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) setup: Box<dyn FnOnce() -> Workload>,
@@ -39,24 +41,8 @@ pub struct Scenario {
 /// What a scenario set itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
-    pub(crate) budget: Option<Duration>,
-    pub(crate) max_iterations: Option<u64>,
-    pub(crate) threshold: Option<u64>,
-    pub(crate) sample_interval: Option<u64>,
-    pub(crate) settle: Option<Duration>,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) inconclusive: Option<Inconclusive>,
+    pub(crate) settings: Settings,
     pub(crate) ignored: Option<&'static str>,
-}
-
-/// What an inconclusive verdict does to a test.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Inconclusive {
-    /// It fails.
-    #[default]
-    Fail,
-    /// It passes, and its report says so.
-    Warn,
 }
 
 impl Scenario {
@@ -85,13 +71,13 @@ impl Scenario {
 
     /// Time for the ladder; setting up is outside it. 10 s unless set.
     pub fn budget(mut self, budget: Duration) -> Scenario {
-        self.options.budget = Some(budget);
+        self.options.settings.budget = Some(budget);
         self
     }
 
     /// The most iterations that are run. As many as the budget allows unless set.
     pub fn max_iterations(mut self, iterations: u64) -> Scenario {
-        self.options.max_iterations = Some(iterations);
+        self.options.settings.max_iterations = Some(iterations);
         self
     }
 
@@ -109,7 +95,7 @@ impl Scenario {
             iterations > 0,
             "a threshold is one object in at least one iteration"
         );
-        self.options.threshold = Some(iterations);
+        self.options.settings.threshold = Some(iterations);
         self
     }
 
@@ -119,27 +105,27 @@ impl Scenario {
     /// Unless it is set, every allocation is sampled where time and memory allow,
     /// and else as many as they do. What is set here stays.
     pub fn sample_interval(mut self, bytes: u64) -> Scenario {
-        self.options.sample_interval = Some(bytes);
+        self.options.settings.sample_interval = Some(bytes);
         self
     }
 
     /// The longest that background threads get to come to rest before a dump.
     /// 100 ms unless set; no time is lost where they rest already.
     pub fn settle(mut self, settle: Duration) -> Scenario {
-        self.options.settle = Some(settle);
+        self.options.settings.settle = Some(settle);
         self
     }
 
     /// The longest that the whole scenario may take, setting up included, before
     /// it counts as hung. One minute and three budgets unless set.
     pub fn timeout(mut self, timeout: Duration) -> Scenario {
-        self.options.timeout = Some(timeout);
+        self.options.settings.timeout = Some(timeout);
         self
     }
 
     /// What an inconclusive verdict does to the test. It fails unless set.
     pub fn inconclusive(mut self, inconclusive: Inconclusive) -> Scenario {
-        self.options.inconclusive = Some(inconclusive);
+        self.options.settings.inconclusive = Some(inconclusive);
         self
     }
 

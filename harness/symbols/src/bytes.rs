@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Why a file cannot be used for names.
@@ -36,7 +37,11 @@ impl std::error::Error for ReadError {}
 
 /// The contents of a file.
 #[derive(Debug)]
-pub(crate) struct Bytes(memmap2::Mmap);
+pub(crate) struct Bytes {
+    map: memmap2::Mmap,
+    /// Of the file that was opened, whatever its path is by now.
+    pub(crate) inode: u64,
+}
 
 impl Bytes {
     /// Maps a regular file.
@@ -51,14 +56,16 @@ impl Bytes {
         if !metadata.is_file() || metadata.len() == 0 {
             return Err(ReadError::NotAFile);
         }
-        Self::map(&file).map_err(ReadError::Io)
+        let map = Self::map(&file).map_err(ReadError::Io)?;
+        let inode = metadata.ino();
+        Ok(Self { map, inode })
     }
 
     #[expect(
         unsafe_code,
         reason = "a file can only be mapped by promising that it stays"
     )]
-    fn map(file: &File) -> io::Result<Self> {
+    fn map(file: &File) -> io::Result<memmap2::Mmap> {
         // SAFETY: `memmap2::Mmap::map` asks that the file is not changed while
         // it is mapped. The mapping is private and read-only, so nothing here
         // changes it. Programs and libraries that ran a moment ago are replaced
@@ -68,8 +75,7 @@ impl Bytes {
         // truncates a library in place kills every process that uses it, this
         // one included, with SIGBUS. The bytes are only ever read as `u8`
         // through parsers that treat them as hostile.
-        let map = unsafe { memmap2::Mmap::map(file) }?;
-        Ok(Self(map))
+        unsafe { memmap2::Mmap::map(file) }
     }
 }
 
@@ -77,6 +83,6 @@ impl Deref for Bytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0
+        &self.map
     }
 }

@@ -1,67 +1,240 @@
-//! Debug information in a file of its own, as distributions install it.
+//! Debug information in files of its own, as distributions and builds leave it.
 //!
 //! ```text
 //! DIR/.build-id/xx/yyyy.debug       by the build ID xxyyyy
-//! name beside the file, in .debug/, in DIR/<the file's directory>/   by .gnu_debuglink
+//! DIR/xx/yyyy.debug                 where DIR is such a directory itself
+//! DIR/xxyyyy/debuginfo              as debuginfod's clients keep it
+//! DIR/name.debug, DIR/name          flat, if the build ID is the file's
+//! name beside the file, in .debug/, in DIR, in DIR/<the file's directory>/   by .gnu_debuglink
 //! ```
+//!
+//! What two debug files have in common may be in a third, which `dwz` made and
+//! `.gnu_debugaltlink` names. What a compiler split off is in a `.dwo` file for
+//! each unit, or in a `.dwp` package of them.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use object::Object;
+use object::{Object, ObjectSection};
 
+use crate::BuildId;
 use crate::bytes::Bytes;
+use crate::dwarf::{Finder, Kind, Package, Sections, SplitOff};
 use crate::image::Image;
+use crate::sysroot;
 
-/// The debug file of an image. A file that is not the image's own is passed
-/// over: by build ID, or by the link's checksum where there is no ID.
-pub(crate) fn find(image: &Image<'_>, path: &Path, directories: &[PathBuf]) -> Option<Bytes> {
-    by_build_id(image, directories).or_else(|| by_link(image, path, directories))
+/// Where to look for what belongs to one file.
+#[derive(Debug)]
+pub(crate) struct Places<'a> {
+    /// The file that was opened.
+    pub(crate) opened: &'a Path,
+    /// Where the process saw it.
+    pub(crate) mapped: &'a Path,
+    pub(crate) directories: &'a [PathBuf],
+    pub(crate) sysroot: Option<&'a Path>,
 }
 
-fn by_build_id(image: &Image<'_>, directories: &[PathBuf]) -> Option<Bytes> {
-    let id = image.build_id()?;
-    let digits = id.to_string();
-    let (first, rest) = digits.split_at_checked(2)?;
-    directories.iter().find_map(|directory| {
-        let path = directory
-            .join(".build-id")
-            .join(first)
-            .join(format!("{rest}.debug"));
-        let bytes = Bytes::open(&path).ok()?;
-        let found = Image::parse(&bytes).ok()?.build_id();
-        (found.as_ref() == Some(&id)).then_some(bytes)
-    })
+/// A file that was found, and where.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Bytes,
 }
 
-fn by_link(image: &Image<'_>, path: &Path, directories: &[PathBuf]) -> Option<Bytes> {
-    let (name, checksum) = image.object.gnu_debuglink().ok()??;
-    let name = std::str::from_utf8(name).ok()?;
-    // A name, not a way out of the directory.
-    if name.is_empty() || name.contains('/') || name == ".." {
-        return None;
+impl Places<'_> {
+    /// The debug file of an image. A file that is not the image's own is passed
+    /// over: by build ID, or by the link's checksum where there is no ID.
+    pub(crate) fn debug_file(&self, image: &Image<'_>) -> Option<Found> {
+        let by_id = image.build_id().and_then(|id| {
+            let flat = self.directories.iter().flat_map(|directory| {
+                let names = [self.mapped, self.opened].map(Path::file_name);
+                names.into_iter().flatten().flat_map(|name| {
+                    let mut debug = name.to_owned();
+                    debug.push(".debug");
+                    [directory.join(debug), directory.join(name)]
+                })
+            });
+            self.by_build_id(&id).or_else(|| {
+                // A stripped copy has the ID as well.
+                flat.into_iter()
+                    .find_map(|path| with_id(path, &id, has_debug_info))
+            })
+        });
+        by_id.or_else(|| self.by_link(image))
     }
-    let path = path.canonicalize().ok()?;
-    let beside = path.parent()?;
-    let mut candidates = vec![beside.join(name), beside.join(".debug").join(name)];
-    let absolute = beside.strip_prefix("/").unwrap_or(beside);
-    candidates.extend(
-        directories
-            .iter()
-            .map(|directory| directory.join(absolute).join(name)),
-    );
-    candidates.into_iter().find_map(|candidate| {
-        // A link may name the file that holds it.
-        if candidate == path {
+
+    fn by_build_id(&self, id: &BuildId) -> Option<Found> {
+        let digits = id.to_string();
+        let (first, rest) = digits.split_at_checked(2)?;
+        let file = format!("{rest}.debug");
+        self.directories.iter().find_map(|directory| {
+            [
+                directory.join(".build-id").join(first).join(&file),
+                directory.join(first).join(&file),
+                directory.join(&digits).join("debuginfo"),
+            ]
+            .into_iter()
+            .find_map(|path| with_id(path, id, |_| true))
+        })
+    }
+
+    fn by_link(&self, image: &Image<'_>) -> Option<Found> {
+        let (name, checksum) = image.object.gnu_debuglink().ok()??;
+        let name = std::str::from_utf8(name).ok()?;
+        // A name, not a way out of the directory.
+        if name.is_empty() || name.contains('/') || name == ".." {
             return None;
         }
-        let bytes = Bytes::open(&candidate).ok()?;
-        let found = Image::parse(&bytes).ok()?.build_id();
-        let own = match (found, image.build_id()) {
-            (Some(found), Some(expected)) => found == expected,
-            _ => crc32(&bytes) == checksum,
+        let path = self.opened.canonicalize().ok()?;
+        let beside = path.parent()?;
+        let mut candidates = vec![beside.join(name), beside.join(".debug").join(name)];
+        for directory in self.directories {
+            for parent in [Some(beside), self.mapped.parent()].into_iter().flatten() {
+                let absolute = parent.strip_prefix("/").unwrap_or(parent);
+                candidates.push(directory.join(absolute).join(name));
+            }
+            candidates.push(directory.join(name));
+        }
+        candidates.into_iter().find_map(|candidate| {
+            // A link may name the file that holds it.
+            if candidate == path {
+                return None;
+            }
+            let bytes = Bytes::open(&candidate).ok()?;
+            let found = Image::parse(&bytes).ok()?.build_id();
+            let own = match (found, image.build_id()) {
+                (Some(found), Some(expected)) => found == expected,
+                _ => crc32(&bytes) == checksum,
+            };
+            own.then_some(Found {
+                path: candidate,
+                bytes,
+            })
+        })
+    }
+
+    /// What `dwz` moved out of a file: the name of the file it is in, and that
+    /// file if it is found.
+    pub(crate) fn supplementary(
+        &self,
+        image: &Image<'_>,
+        at: &Path,
+    ) -> Option<(String, Option<Found>)> {
+        let (link, id) = image.object.gnu_debugaltlink().ok()??;
+        let link = Path::new(OsStr::from_bytes(link));
+        let name = link.file_name().unwrap_or_default().to_string_lossy();
+        let found = BuildId::from_bytes(id).and_then(|id| {
+            let mut candidates = Vec::new();
+            if let Some(root) = self.sysroot {
+                candidates.push(sysroot::resolve(root, link));
+            }
+            // The link may be relative to what it is in.
+            let at = at.canonicalize().unwrap_or_else(|_| at.to_owned());
+            candidates.push(at.parent().unwrap_or(Path::new("/")).join(link));
+            candidates
+                .into_iter()
+                .find_map(|path| with_id(path, &id, |_| true))
+                .or_else(|| self.by_build_id(&id))
+        });
+        Some((name.into_owned(), found))
+    }
+
+    /// The package of what was split off a file, or of its debug file.
+    pub(crate) fn package(&self, debug_file: Option<&Path>) -> Option<Bytes> {
+        let package = |path: &Path| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(".dwp");
+            PathBuf::from(name)
         };
-        own.then_some(bytes)
-    })
+        let real = self.opened.canonicalize().ok();
+        let mut candidates: Vec<PathBuf> = [Some(self.opened), real.as_deref(), debug_file]
+            .into_iter()
+            .flatten()
+            .map(package)
+            .collect();
+        // `program.debug` and `program.dwp`
+        candidates.extend(debug_file.map(|path| path.with_extension("dwp")));
+        for directory in self.directories {
+            let names = [self.mapped, self.opened].map(Path::file_name);
+            candidates.extend(
+                names
+                    .into_iter()
+                    .flatten()
+                    .map(|name| package(&directory.join(name))),
+            );
+        }
+        candidates.iter().find_map(|path| {
+            let bytes = Bytes::open(path).ok()?;
+            Image::parse(&bytes).is_ok().then_some(bytes)
+        })
+    }
+}
+
+fn with_id(path: PathBuf, id: &BuildId, suits: impl Fn(&Image<'_>) -> bool) -> Option<Found> {
+    let bytes = Bytes::open(&path).ok()?;
+    let image = Image::parse(&bytes).ok()?;
+    let own = image.build_id().as_ref() == Some(id) && suits(&image);
+    own.then_some(Found { path, bytes })
+}
+
+fn has_debug_info(image: &Image<'_>) -> bool {
+    let section = image.object.section_by_name(".debug_info");
+    section.is_some_and(|section| section.size() > 0)
+}
+
+/// Finds what was split off one file.
+pub(crate) struct SplitOffFiles<'a> {
+    pub(crate) places: &'a Places<'a>,
+    pub(crate) package: Option<Package<'a>>,
+}
+
+impl Finder for SplitOffFiles<'_> {
+    fn package(&self) -> Option<&Package<'_>> {
+        self.package.as_ref()
+    }
+
+    fn files(&self, split_off: &SplitOff<'_>, is_it: &mut dyn FnMut(&Sections<'_>) -> bool) {
+        let Some(name) = split_off.name else {
+            return;
+        };
+        let name = Path::new(OsStr::from_bytes(name));
+        let directory = Path::new(OsStr::from_bytes(split_off.directory.unwrap_or_default()));
+        let built = directory.join(name);
+        let mut candidates = Vec::new();
+        if let Some(root) = self.places.sysroot {
+            candidates.push(sysroot::resolve(root, &built));
+        }
+        // A relative path would be one from where this happens to run.
+        if built.is_absolute() {
+            candidates.push(built);
+        }
+        let real = self.places.opened.canonicalize();
+        let real = real.unwrap_or_else(|_| self.places.opened.to_owned());
+        let beside = [self.places.opened, &real].map(Path::parent);
+        let directories = self.places.directories.iter().map(PathBuf::as_path);
+        for directory in beside.into_iter().flatten().chain(directories) {
+            if name.is_relative() {
+                candidates.push(directory.join(name));
+            }
+            let file: Option<OsString> = name.file_name().map(OsStr::to_owned);
+            candidates.extend(file.map(|file| directory.join(file)));
+        }
+        candidates.dedup();
+        for path in candidates {
+            let Ok(bytes) = Bytes::open(&path) else {
+                continue;
+            };
+            let Ok(image) = Image::parse(&bytes) else {
+                continue;
+            };
+            if let Ok(Some(sections)) = Sections::load(&image.object, Kind::SplitOff)
+                && is_it(&sections)
+            {
+                return;
+            }
+        }
+    }
 }
 
 /// The checksum of `.gnu_debuglink`: CRC-32 as zlib and Ethernet have it.

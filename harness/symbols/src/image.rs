@@ -73,10 +73,11 @@ impl<'data> Image<'data> {
         BuildId::from_bytes(self.object.build_id().ok()??)
     }
 
-    pub(crate) fn symbols(&self) -> SymbolIndex<'data> {
+    /// The functions by its symbol tables, and by that of `more`.
+    pub(crate) fn symbols(&self, more: Option<&object::File<'data>>) -> SymbolIndex<'data> {
         let code = self.segments.iter().filter(|segment| segment.executable);
         let code = code.map(|segment| segment.svma..segment.svma.saturating_add(segment.size));
-        SymbolIndex::new(&self.object, &code.collect::<Vec<_>>())
+        SymbolIndex::new(&self.object, more, &code.collect::<Vec<_>>())
     }
 }
 

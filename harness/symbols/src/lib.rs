@@ -23,18 +23,37 @@
 //! where the call is.
 //!
 //! This is the one crate below the front that reads files: those that the
-//! mappings name, and, where the caller asks for it, their debug files. A file
-//! that cannot be used costs names, never the run: it becomes a note in the
+//! mappings name, and, where the caller asks for it ([`Options`]), their debug
+//! files, or the same files elsewhere. A file that cannot be used costs names,
+//! never the run: it becomes a note in the
 //! [`SymbolTable`](plimsoll_core::SymbolTable) and its addresses are counted as
 //! unresolved.
 //!
+//! # Another build
+//!
+//! Names from another build are wrong and look right. Where a mapping has a build
+//! ID, a file with another one is refused. jemalloc's own format has none in its
+//! mappings; then a file that was deleted or replaced while the process ran is
+//! refused, one with another inode is read and noted
+//! ([`MappedFile::inode`]), and anything else is believed. [`Options::force`]
+//! turns a refusal into a note.
+//!
+//! # Hostile files
+//!
+//! A file may come with a dump from anywhere, so it is expected to lie. Nothing
+//! recurses by what it says, and it pays for what is read: work and memory are in
+//! proportion to its size, whatever refers to what. `addr2line`, which this was
+//! built on, recurses once for each level of inlining, and 20 kB of those are more
+//! than a stack takes.
+//!
 //! # Incomplete support
 //!
-//! Not read: split DWARF (`.dwo`, `.dwp`), and, without the feature
-//! `compressed`, compressed sections; both are noted where they are met. What
-//! `dwz` moved to a `.gnu_debugaltlink` file is missing silently: such names
-//! come from the symbol table. Files are expected to be damaged, but not built
-//! to attack: `addr2line` recurses once for each level of inlining.
+//! Without the feature `compressed`, compressed sections are not read, without
+//! `minidebuginfo` Fedora's `.gnu_debugdata`, and without `cpp` C++ names stay
+//! mangled; the first two are noted where they are met. A `.dwo` file's references
+//! to others of its kind, DWARF 5's own `.debug_sup` and names of functions in type
+//! units are not followed: such names come from the symbol table. A debug file
+//! without its program has no addresses to be found by.
 #![deny(unsafe_code)]
 
 mod build_id;
@@ -43,11 +62,13 @@ mod debug_file;
 mod dwarf;
 mod image;
 mod mapping;
+mod mini_debug_info;
 mod name;
 mod symbol_index;
 mod symbolize;
+mod sysroot;
 
 pub use build_id::{BuildId, build_id};
 pub use bytes::ReadError;
 pub use mapping::MappedFile;
-pub use symbolize::{Options, symbolize};
+pub use symbolize::{Options, build_ids, symbolize};

@@ -26,9 +26,17 @@ pub struct MappedFile {
     /// The build ID that the process mapped, where it is known: a file with
     /// another one is refused.
     pub build_id: Option<BuildId>,
+    /// Whether it may be run: the first such file is the program, which
+    /// [`Options::exe`](crate::Options::exe) stands for.
+    pub executable: bool,
+    /// The inode that the process mapped. Without a build ID it is what is
+    /// left to tell that `path` is another file by now, which is noted.
+    /// `None`: not compared. A copy on another machine has another inode as a
+    /// rule, and on an overlay file system a file may have two.
+    pub inode: Option<u64>,
 }
 
-/// The file is read where the process saw it, whatever its build ID.
+/// The file is read where the process saw it, whatever its build ID and inode.
 impl From<&Mapping> for MappedFile {
     fn from(mapping: &Mapping) -> Self {
         // What is not a file is told apart by its name.
@@ -42,6 +50,8 @@ impl From<&Mapping> for MappedFile {
             deleted: mapping.is_deleted(),
             open: None,
             build_id: None,
+            executable: mapping.permissions.execute,
+            inode: None,
         }
     }
 }

@@ -23,7 +23,25 @@ fn demangle_cpp(symbol: &str) -> Option<String> {
         return None;
     }
     let name = cpp_demangle::Symbol::new(symbol).ok()?;
-    Some(cut(name.demangle().ok()?))
+    let mut shown = Bounded(String::new());
+    let whole = name.structured_demangle(&mut shown, &Default::default());
+    // What was too long is not what was wrong.
+    (whole.is_ok() || shown.0.len() > MAX_BYTES).then(|| cut(shown.0))
+}
+
+/// A few bytes that refer to each other can stand for a name of gigabytes.
+#[cfg(feature = "cpp")]
+struct Bounded(String);
+
+#[cfg(feature = "cpp")]
+impl std::fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.push_str(text);
+        if self.0.len() > MAX_BYTES {
+            return Err(std::fmt::Error);
+        }
+        Ok(())
+    }
 }
 
 #[cfg(not(feature = "cpp"))]
@@ -114,6 +132,25 @@ mod tests {
             symbol
         };
         assert_eq!(shown(symbol), expected);
+    }
+
+    /// `f(T0, T1, ...)`, where each is a pair of the one before.
+    #[cfg(feature = "cpp")]
+    #[test]
+    fn names_that_double() {
+        let digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ".as_bytes();
+        // S_ is `p`, S0_ is `p<int, int>`, and so on.
+        let mut types = String::from("1pIiiE");
+        for last in digits.iter().take(34) {
+            let last = *last as char;
+            types.push_str(&format!("S_IS{last}_S{last}_E"));
+        }
+        let name = shown(&format!("_Z1f{types}"));
+        assert!(name.len() <= MAX_BYTES + '…'.len_utf8(), "{}", name.len());
+        assert!(
+            name.starts_with("f(p<int, int>, p<p<int, int>"),
+            "{name:.200}"
+        );
     }
 
     #[test]

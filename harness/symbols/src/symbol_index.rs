@@ -1,5 +1,6 @@
 //! Names from `.symtab` and `.dynsym`.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use object::{Object, ObjectSymbol, SymbolKind};
@@ -10,9 +11,20 @@ use crate::name;
 /// holds an address: labels inside a function hide it from a search by start.
 const MAX_STEPS: usize = 64;
 
+/// Bytes of all names as they stand in the file. Chromium has 200 MB; a file can
+/// say one long name for every symbol.
+const MAX_NAMES: usize = 1 << 30;
+
+/// Bytes of names that are made readable.
+const MAX_SHOWN: usize = 1 << 28;
+
 /// The functions of a file, by address.
 #[derive(Debug)]
-pub(crate) struct SymbolIndex<'data>(Vec<Symbol<'data>>);
+pub(crate) struct SymbolIndex<'data> {
+    symbols: Vec<Symbol<'data>>,
+    /// What is left of [`MAX_SHOWN`].
+    left: Cell<usize>,
+}
 
 /// In the order in which one is preferred where several start together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,7 +32,7 @@ struct Symbol<'data> {
     svma: u64,
     /// Only in `.dynsym`: a subset, and with the exported alias only.
     dynamic: bool,
-    /// `malloc` before `__libc_malloc`.
+    /// `malloc` before `__libc_malloc`. Only said of aliases.
     internal: bool,
     /// Global before weak before local.
     binding: Binding,
@@ -36,15 +48,36 @@ enum Binding {
 }
 
 impl<'data> SymbolIndex<'data> {
-    pub(crate) fn new(object: &object::File<'data>, code: &[Range<u64>]) -> Self {
+    pub(crate) fn new(
+        object: &object::File<'data>,
+        more: Option<&object::File<'data>>,
+        code: &[Range<u64>],
+    ) -> Self {
         let full = object
             .symbols()
+            .chain(more.into_iter().flat_map(|more| more.symbols()))
             .filter_map(|symbol| function(&symbol, false));
         let dynamic = object
             .dynamic_symbols()
             .filter_map(|symbol| function(&symbol, true));
-        let mut symbols: Vec<Symbol> = full.chain(dynamic).collect();
-        symbols.sort_unstable();
+        let mut left = MAX_NAMES;
+        let mut symbols: Vec<Symbol> = full
+            .chain(dynamic)
+            .take_while(|symbol| {
+                left = left.saturating_sub(symbol.name.len());
+                left > 0
+            })
+            .collect();
+        symbols.sort_unstable_by_key(|symbol| (symbol.svma, symbol.dynamic));
+        // To tell whether a name is mangled takes long, and matters to aliases.
+        for aliases in symbols.chunk_by_mut(|a, b| (a.svma, a.dynamic) == (b.svma, b.dynamic)) {
+            if aliases.len() > 1 {
+                for alias in &mut *aliases {
+                    alias.internal = alias.name.starts_with('_') && !name::is_mangled(alias.name);
+                }
+                aliases.sort_unstable();
+            }
+        }
 
         // Without a size, as in hand-written assembly, a function lasts until
         // the next symbol or the end of the code.
@@ -60,24 +93,33 @@ impl<'data> SymbolIndex<'data> {
                 symbol.end = code.map_or(symbol.svma, |code| code.end.min(next));
             }
         }
-        Self(symbols)
+        Self {
+            symbols,
+            left: Cell::new(MAX_SHOWN),
+        }
     }
 
     /// The name of the function that holds an address. Where several functions
     /// are one, the one that DWARF calls `bare` if that can be told.
     pub(crate) fn find(&self, svma: u64, bare: Option<&str>) -> Option<String> {
-        let after = self.0.partition_point(|symbol| symbol.svma <= svma);
+        let after = self.symbols.partition_point(|symbol| symbol.svma <= svma);
         let holds = |symbol: &&Symbol| svma < symbol.end;
-        let nearest = self.0[..after].iter().rev().take(MAX_STEPS).find(holds)?;
-        let first = self.0.partition_point(|symbol| symbol.svma < nearest.svma);
-        let mut aliases = self.0[first..after]
+        let nearest = self.symbols[..after]
+            .iter()
+            .rev()
+            .take(MAX_STEPS)
+            .find(holds)?;
+        let first = self
+            .symbols
+            .partition_point(|symbol| symbol.svma < nearest.svma);
+        let mut aliases = self.symbols[first..after]
             .iter()
             .filter(holds)
             .map(|symbol| symbol.name);
         let Some(bare) = bare else {
-            return aliases.next().map(name::shown);
+            return aliases.next().and_then(|name| self.shown(name));
         };
-        let mut names = aliases.take(MAX_STEPS).map(name::shown);
+        let mut names = aliases.take(MAX_STEPS).map_while(|name| self.shown(name));
         let preferred = names.next()?;
         if name::is_of(&preferred, bare) {
             return Some(preferred);
@@ -87,6 +129,13 @@ impl<'data> SymbolIndex<'data> {
                 .find(|name| name::is_of(name, bare))
                 .unwrap_or(preferred),
         )
+    }
+
+    fn shown(&self, name: &str) -> Option<String> {
+        let left = self.left.get().checked_sub(name.len())?;
+        let shown = name::shown(name);
+        self.left.set(left.saturating_sub(shown.len()));
+        Some(shown)
     }
 }
 
@@ -111,7 +160,7 @@ fn function<'data>(symbol: &impl ObjectSymbol<'data>, dynamic: bool) -> Option<S
     Some(Symbol {
         svma,
         dynamic,
-        internal: name.starts_with('_') && !name::is_mangled(name),
+        internal: false,
         binding,
         name,
         end: svma.saturating_add(symbol.size()),

@@ -1,26 +1,40 @@
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::{Avma, SourceFrame, SymbolTable, SymbolTableBuilder};
 
 use crate::BuildId;
 use crate::bytes::{Bytes, ReadError};
-use crate::debug_file;
-use crate::dwarf::{Dwarf, DwarfError, RawFrame, Sections};
+use crate::debug_file::{Places, SplitOffFiles};
+use crate::dwarf::{Dwarf, DwarfError, Finder, Frames, Kind, PackageSections, RawFrame, Sections};
 use crate::image::Image;
 use crate::mapping::{MappedFile, Mappings};
-use crate::name;
 use crate::symbol_index::SymbolIndex;
+use crate::sysroot;
+use crate::{mini_debug_info, name};
 
-/// Where else to look.
+/// Where files are looked for. By default, where the process saw them and
+/// nowhere else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
+    /// The program, wherever it lies now: read in place of the first executable
+    /// file among the mappings.
+    pub exe: Option<PathBuf>,
+    /// What `/` was for the process: put before every mapped path, and symbolic
+    /// links stay inside it. What is not in there is not taken from this
+    /// machine instead.
+    pub sysroot: Option<PathBuf>,
     /// Where debug information lies in files of its own, as in
     /// `/usr/lib/debug`. Empty: none is looked for, not even beside a file,
     /// since inlined frames are part of a stack's identity and would come and
-    /// go with what a machine has installed.
+    /// go with what a machine has installed. Otherwise, for each file: by build
+    /// ID and by debug link, and then what `dwz` moved out of it and what split
+    /// DWARF left in `.dwo` files and `.dwp` packages.
     pub debug_directories: Vec<PathBuf>,
+    /// Whether a file that is known to be another one than was mapped is read
+    /// all the same, with a note.
+    pub force: bool,
 }
 
 /// Finds what stands at each address, a return address, of a process with
@@ -34,6 +48,8 @@ pub fn symbolize(
     options: &Options,
 ) -> SymbolTable {
     let mut table = SymbolTableBuilder::new();
+    let program = program(mappings);
+    let first_pages = first_pages(mappings);
     let by_address = Mappings::new(mappings);
     let mut files: BTreeMap<Source<'_>, Vec<(Avma, &MappedFile)>> = BTreeMap::new();
     for &address in addresses {
@@ -53,9 +69,11 @@ pub fn symbolize(
         let file = File {
             source,
             name: addresses[0].1.file_name(),
-            mappings,
+            first_pages: &first_pages,
+            options,
+            is_program: program == Some(source.path),
         };
-        if let Err(note) = file.resolve(&addresses, options, &mut table) {
+        if let Err(note) = file.resolve(&addresses, &mut table) {
             table.note(note);
             for (address, mapping) in addresses {
                 unresolved(&mut table, address, file.offset_name(address, mapping));
@@ -63,6 +81,42 @@ pub fn symbolize(
         }
     }
     table.build()
+}
+
+/// The build ID of every mapping's file: the one that is known, else that of the file
+/// which [`symbolize`] would read, where nothing says that this is another one. None of
+/// what is not executable: whole heaps may be mapped from files.
+pub fn build_ids(mappings: &[MappedFile], options: &Options) -> Vec<Option<BuildId>> {
+    let program = program(mappings);
+    let first_pages = first_pages(mappings);
+    let mut known: BTreeMap<Source<'_>, Option<BuildId>> = BTreeMap::new();
+    let ids = mappings.iter().map(|mapping| {
+        if !mapping.executable || mapping.special().is_some() {
+            return mapping.build_id.clone();
+        }
+        let source = Source::of(mapping);
+        let id = known.entry(source).or_insert_with(|| {
+            let file = File {
+                source,
+                name: mapping.file_name(),
+                first_pages: &first_pages,
+                options,
+                is_program: program == Some(source.path),
+            };
+            file.build_id()
+        });
+        id.clone()
+    });
+    ids.collect()
+}
+
+/// The first executable file, or the first file where none is known to be one.
+fn program(mappings: &[MappedFile]) -> Option<&Path> {
+    let files = || mappings.iter().filter(|file| file.special().is_none());
+    let program = files().find(|file| file.executable);
+    program
+        .or_else(|| files().next())
+        .map(|file| file.path.as_path())
 }
 
 fn unresolved(table: &mut SymbolTableBuilder, address: Avma, function: String) {
@@ -84,6 +138,7 @@ struct Source<'a> {
     open: Option<&'a Path>,
     deleted: bool,
     build_id: Option<&'a BuildId>,
+    inode: Option<u64>,
 }
 
 impl<'a> Source<'a> {
@@ -93,15 +148,30 @@ impl<'a> Source<'a> {
             open: mapping.open.as_deref(),
             deleted: mapping.deleted,
             build_id: mapping.build_id.as_ref(),
+            inode: mapping.inode,
         }
     }
+}
+
+/// By a file's path, of as many as it is mapped.
+type FirstPages<'a> = HashMap<&'a Path, Vec<u64>>;
+
+fn first_pages(mappings: &[MappedFile]) -> FirstPages<'_> {
+    let mut pages = FirstPages::new();
+    for mapping in mappings.iter().filter(|mapping| mapping.file_offset == 0) {
+        pages.entry(&mapping.path).or_default().push(mapping.start);
+    }
+    pages
 }
 
 #[derive(Debug)]
 struct File<'a> {
     source: Source<'a>,
     name: String,
-    mappings: &'a [MappedFile],
+    /// Where the first page of every file is.
+    first_pages: &'a FirstPages<'a>,
+    options: &'a Options,
+    is_program: bool,
 }
 
 impl File<'_> {
@@ -109,40 +179,91 @@ impl File<'_> {
     fn resolve(
         &self,
         addresses: &[(Avma, &MappedFile)],
-        options: &Options,
         table: &mut SymbolTableBuilder,
     ) -> Result<(), String> {
         let unnamed = |err: ReadError| format!("{} {err}: its addresses have no names", self.name);
-        let path = match self.source.open {
-            Some(path) => path,
-            None if self.source.deleted => {
+        let deleted = || {
+            let name = &self.name;
+            format!("{name} was deleted or replaced: its addresses have no names")
+        };
+        let (path, given) = self.path();
+        // What is there now is another file, unless its build ID says that it
+        // is a copy.
+        let replaced = self.source.deleted && !given;
+        if replaced && self.source.build_id.is_none() && !self.options.force {
+            return Err(deleted());
+        }
+        let bytes = Bytes::open(&path).map_err(|err| match err {
+            ReadError::Io(_) if replaced => deleted(),
+            err => unnamed(err),
+        })?;
+        let image = Image::parse(&bytes).map_err(unnamed)?;
+        match self.other_build(&image) {
+            Some(other) if self.options.force => {
+                table.note(format!("{other}: its names may be wrong"));
+            }
+            Some(_) if replaced => return Err(deleted()),
+            Some(other) => return Err(format!("{other}: its addresses have no names")),
+            None if self.source.build_id.is_some() => {}
+            None if replaced => {
                 let name = &self.name;
-                return Err(format!(
-                    "{name} was deleted or replaced: its addresses have no names"
+                table.note(format!(
+                    "{name} was deleted or replaced: its names may be wrong"
                 ));
             }
-            None => self.source.path,
-        };
-        let bytes = Bytes::open(path).map_err(unnamed)?;
-        let image = Image::parse(&bytes).map_err(unnamed)?;
-        self.check_build_id(&image)?;
+            // A file that was given, or is under another root, is another file
+            // by intent.
+            None if given || self.options.sysroot.is_some() => {}
+            None => {
+                if let Some(inode) = self.source.inode
+                    && inode != bytes.inode
+                {
+                    table.note(format!(
+                        "{} was replaced since, or is a copy: expected inode {inode}, found {}, \
+                         and no build ID is known: its names may be wrong",
+                        self.name, bytes.inode
+                    ));
+                }
+            }
+        }
 
-        let own_sections = Sections::load(&image.object);
-        let elsewhere = matches!(own_sections, Ok(None)) && !options.debug_directories.is_empty();
-        let debug_bytes = elsewhere
-            .then(|| debug_file::find(&image, path, &options.debug_directories))
+        let places = Places {
+            opened: &path,
+            mapped: self.source.path,
+            directories: &self.options.debug_directories,
+            sysroot: self.options.sysroot.as_deref(),
+        };
+        let elsewhere = !places.directories.is_empty();
+        let own_sections = Sections::load(&image.object, Kind::Whole);
+        let debug_file = (elsewhere && matches!(own_sections, Ok(None)))
+            .then(|| places.debug_file(&image))
             .flatten();
-        let debug_image = debug_bytes
-            .as_deref()
-            .and_then(|bytes| Image::parse(bytes).ok());
+        let debug_image = debug_file
+            .as_ref()
+            .and_then(|file| Image::parse(&file.bytes).ok());
         // A debug file has the symbol table as well.
         let (names_image, sections) = match &debug_image {
-            Some(debug) => (debug, Sections::load(&debug.object)),
+            Some(debug) => (debug, Sections::load(&debug.object, Kind::Whole)),
             None => (&image, own_sections),
         };
+        let debug_path = debug_file.as_ref().map(|file| file.path.as_path());
+        let supplementary = elsewhere
+            .then(|| places.supplementary(names_image, debug_path.unwrap_or(&path)))
+            .flatten();
+        if let Some((other, None)) = &supplementary {
+            table.note(format!(
+                "some debug information of {} is in {other}, which was not found",
+                self.name
+            ));
+        }
+        let supplementary = supplementary.and_then(|(_, found)| found);
+        let supplementary = supplementary.as_ref().and_then(|found| {
+            let image = Image::parse(&found.bytes).ok()?;
+            Sections::load(&image.object, Kind::Whole).ok()?
+        });
         let dwarf = match &sections {
             Ok(None) => Ok(None),
-            Ok(Some(sections)) => Dwarf::new(sections).map(Some),
+            Ok(Some(sections)) => Dwarf::new(sections, supplementary.as_ref()).map(Some),
             Err(DwarfError::Compressed) => {
                 table.note(format!(
                     "the debug information of {} is compressed, which this build does not read: \
@@ -159,20 +280,47 @@ impl File<'_> {
             table.note(self.damaged(err));
         }
         let had_debug_info = !matches!(sections, Ok(None));
+        let dwarf = dwarf.ok().flatten();
+
+        let svma_of = |address: Avma, mapping: &MappedFile| {
+            image.svma((address.0 - mapping.start - 1).wrapping_add(mapping.file_offset))
+        };
+        let svmas = addresses
+            .iter()
+            .filter_map(|(address, mapping)| svma_of(*address, mapping));
+        let svmas: Vec<u64> = BTreeSet::from_iter(svmas).into_iter().collect();
+        let package = elsewhere.then(|| places.package(debug_path)).flatten();
+        let package = package.as_ref().and_then(|bytes| {
+            let image = Image::parse(bytes).ok()?;
+            PackageSections::load(&image.object).ok()
+        });
+        let split_off = SplitOffFiles {
+            places: &places,
+            package: package.as_ref().and_then(|package| package.package().ok()),
+        };
+        let finder: Option<&dyn Finder> = if elsewhere { Some(&split_off) } else { None };
+        let frames = dwarf.as_ref().map(|dwarf| dwarf.frames(&svmas, finder));
+        let is_mini = mini_debug_info::is_in(names_image);
+        let mini = is_mini
+            .then(|| mini_debug_info::unpack(names_image))
+            .flatten();
         let names = Names {
             image: names_image,
-            dwarf: dwarf.ok().flatten(),
+            mini: mini.as_deref().and_then(|mini| Image::parse(mini).ok()),
             symbols: OnceCell::new(),
         };
 
         let mut named = false;
         for (address, mapping) in addresses {
-            let call = (address.0 - mapping.start - 1).wrapping_add(mapping.file_offset);
-            let Some(svma) = image.svma(call) else {
+            let Some(svma) = svma_of(*address, mapping) else {
                 unresolved(table, *address, self.offset_name(*address, mapping));
                 continue;
             };
-            match names.lookup(svma) {
+            let frames = frames.as_ref().and_then(|frames| {
+                let index = svmas.binary_search(&svma).ok()?;
+                Some(&frames[index])
+            });
+            match names.lookup(svma, frames) {
                 Lookup::Full(frames) => {
                     table.insert(*address, frames);
                 }
@@ -189,7 +337,19 @@ impl File<'_> {
                 }
             }
         }
-        let only_of_std = || named && names.dwarf.as_ref().is_some_and(Dwarf::is_only_of_std);
+        if elsewhere && is_mini && names.mini.is_none() {
+            table.note(format!(
+                "the symbol table of {} is in its section {}, which {}",
+                self.name,
+                mini_debug_info::SECTION,
+                if cfg!(feature = "minidebuginfo") {
+                    "is damaged"
+                } else {
+                    "this build does not read"
+                }
+            ));
+        }
+        let only_of_std = || named && dwarf.as_ref().is_some_and(Dwarf::is_only_of_std);
         if !had_debug_info || only_of_std() {
             let but = if had_debug_info {
                 " but the standard library's"
@@ -209,18 +369,41 @@ impl File<'_> {
         Ok(())
     }
 
-    fn check_build_id(&self, image: &Image<'_>) -> Result<(), String> {
-        let Some(expected) = self.source.build_id else {
-            return Ok(());
-        };
+    fn build_id(&self) -> Option<BuildId> {
+        if let Some(known) = self.source.build_id {
+            return Some(known.clone());
+        }
+        let (path, given) = self.path();
+        if self.source.deleted && !given {
+            return None;
+        }
+        let bytes = Bytes::open(&path).ok()?;
+        let is_copy = given || self.options.sysroot.is_some();
+        let is_it = is_copy || self.source.inode.is_none_or(|inode| inode == bytes.inode);
+        Image::parse(&bytes).ok().filter(|_| is_it)?.build_id()
+    }
+
+    /// Where to read the file, and whether the caller said so of this very one.
+    fn path(&self) -> (PathBuf, bool) {
+        let Source { path, open, .. } = self.source;
+        match (open, &self.options.exe, &self.options.sysroot) {
+            (Some(open), _, _) => (open.to_owned(), true),
+            (None, Some(exe), _) if self.is_program => (exe.clone(), true),
+            (None, _, Some(root)) => (sysroot::resolve(root, path), false),
+            (None, _, None) => (path.to_owned(), false),
+        }
+    }
+
+    /// That the file is not the one that was mapped, where its build ID says so.
+    fn other_build(&self, image: &Image<'_>) -> Option<String> {
+        let expected = self.source.build_id?;
         let found = image.build_id();
         if found.as_ref() == Some(expected) {
-            return Ok(());
+            return None;
         }
         let found = found.map_or_else(|| "none".to_owned(), |id| id.to_string());
-        Err(format!(
-            "{} is not the file that was mapped: expected build ID {expected}, found {found}: \
-             its addresses have no names",
+        Some(format!(
+            "{} is not the file that was mapped: expected build ID {expected}, found {found}",
             self.name
         ))
     }
@@ -239,8 +422,13 @@ impl File<'_> {
                 table.note(self.damaged(&err));
             }
             Some(Trouble::Split) => {
+                let but = if self.options.debug_directories.is_empty() {
+                    "are not read"
+                } else {
+                    "were not found"
+                };
                 table.note(format!(
-                    "some debug information of {} is in separate .dwo files, which are not read",
+                    "some debug information of {} is in separate .dwo files, which {but}",
                     self.name
                 ));
             }
@@ -251,10 +439,9 @@ impl File<'_> {
     fn offset_name(&self, address: Avma, mapping: &MappedFile) -> String {
         // The first page of the file; of a library that is loaded twice, the
         // nearer one.
-        let starts = self.mappings.iter().filter(|other| {
-            other.path == mapping.path && other.file_offset == 0 && other.start <= address.0
-        });
-        let start = starts.map(|other| other.start).max();
+        let starts = self.first_pages.get(self.source.path);
+        let starts = starts.into_iter().flatten().copied();
+        let start = starts.filter(|start| *start <= address.0).max();
         let start = start.unwrap_or(mapping.start.saturating_sub(mapping.file_offset));
         format!("{}+{:#x}", self.name, address.0 - start)
     }
@@ -274,84 +461,77 @@ enum Lookup {
     Nothing(Option<Trouble>),
 }
 
-/// All that one file says of its addresses.
+/// The names in one file.
 struct Names<'a, 'data> {
     image: &'a Image<'data>,
-    dwarf: Option<Dwarf<'a>>,
+    mini: Option<Image<'data>>,
     /// Rarely asked where there is DWARF with linkage names.
     symbols: OnceCell<SymbolIndex<'data>>,
 }
 
 impl Names<'_, '_> {
-    fn lookup(&self, svma: u64) -> Lookup {
-        let mut trouble = None;
-        let mut frames = match self.dwarf.as_ref().map(|dwarf| dwarf.frames(svma)) {
-            None => Vec::new(),
-            Some(Ok(found)) => {
-                trouble = found.split.then_some(Trouble::Split);
-                found.frames
-            }
-            Some(Err(err)) => {
-                trouble = Some(Trouble::Damaged(err));
-                Vec::new()
-            }
+    fn lookup(&self, svma: u64, frames: Option<&Result<Frames, DwarfError>>) -> Lookup {
+        let (frames, trouble) = match frames {
+            None => (&[][..], None),
+            Some(Ok(found)) => (&found.frames[..], found.split.then_some(Trouble::Split)),
+            Some(Err(err)) => (&[][..], Some(Trouble::Damaged(*err))),
         };
-        let physical = frames.pop();
-        match physical {
-            Some(RawFrame {
-                function: Some(function),
-                file,
-                line,
-            }) => {
-                // With `debug = "line-tables-only"` DWARF has `push` where the
-                // symbol table has `alloc::vec::Vec<T>::push`.
-                let is_linkage_name = function.is_c || name::is_mangled(&function.symbol);
-                let full = if is_linkage_name {
-                    None
-                } else {
-                    self.symbol(svma, Some(&function.symbol))
+        let physical = frames.split_last();
+        if let Some((physical, inlined)) = physical
+            && let Some(function) = &physical.function
+        {
+            // With `debug = "line-tables-only"` DWARF has `push` where the
+            // symbol table has `alloc::vec::Vec<T>::push`.
+            let is_linkage_name = function.is_c || name::is_mangled(&function.symbol.name);
+            let full = if is_linkage_name {
+                None
+            } else {
+                self.symbol(svma, Some(&function.symbol.name))
+            };
+            let full = full.unwrap_or_else(|| function.symbol.shown().to_owned());
+            let mut frames: Vec<SourceFrame> = Vec::with_capacity(inlined.len() + 1);
+            frames.extend(inlined.iter().map(|frame| {
+                let function = frame.function.as_ref();
+                let function = function.map_or_else(
+                    || "[inlined]".to_owned(),
+                    |function| function.symbol.shown().to_owned(),
+                );
+                at_source(function, frame)
+            }));
+            frames.push(at_source(full, physical));
+            return Lookup::Full(frames);
+        }
+        // Code of a unit whose functions are elsewhere: at least a line.
+        match self.symbol(svma, None) {
+            Some(function) => {
+                let frame = match physical {
+                    Some((physical, _)) => at_source(function, physical),
+                    None => SourceFrame {
+                        function,
+                        file: None,
+                        line: None,
+                    },
                 };
-                let full = full.unwrap_or_else(|| name::shown(&function.symbol));
-                let mut frames: Vec<SourceFrame> = frames.into_iter().map(shown).collect();
-                frames.push(SourceFrame {
-                    function: full,
-                    file,
-                    line,
-                });
-                Lookup::Full(frames)
+                Lookup::Symbol(frame, trouble)
             }
-            // Code of a unit whose functions are elsewhere: at least a line.
-            other => match self.symbol(svma, None) {
-                Some(function) => {
-                    let (file, line) = other.map_or((None, None), |frame| (frame.file, frame.line));
-                    Lookup::Symbol(
-                        SourceFrame {
-                            function,
-                            file,
-                            line,
-                        },
-                        trouble,
-                    )
-                }
-                None => Lookup::Nothing(trouble),
-            },
+            None => Lookup::Nothing(trouble),
         }
     }
 
     fn symbol(&self, svma: u64, bare: Option<&str>) -> Option<String> {
         self.symbols
-            .get_or_init(|| self.image.symbols())
+            .get_or_init(|| {
+                self.image
+                    .symbols(self.mini.as_ref().map(|mini| &mini.object))
+            })
             .find(svma, bare)
     }
 }
 
-fn shown(frame: RawFrame) -> SourceFrame {
-    let function = frame
-        .function
-        .map_or_else(|| "[inlined]".to_owned(), |f| name::shown(&f.symbol));
+fn at_source(function: String, frame: &RawFrame) -> SourceFrame {
     SourceFrame {
         function,
-        file: frame.file,
+        file: frame.file.as_deref().map(str::to_owned),
         line: frame.line,
     }
 }

@@ -128,19 +128,54 @@ fn stripped_program() {
 
 #[test]
 fn compressed_sections() {
-    let bench = Bench::new();
-    let process = with_library(&bench, &["-g", "-Wl,--compress-debug-sections=zlib"]);
-    if cfg!(feature = "compressed") {
-        return check_full(&process);
+    for format in ["zlib", "zstd"] {
+        let bench = Bench::new();
+        let flag = format!("-Wl,--compress-debug-sections={format}");
+        let process = with_library(&bench, &["-g", &flag]);
+        if cfg!(feature = "compressed") {
+            check_full(&process);
+            continue;
+        }
+        let table = process.symbolize();
+        assert_eq!(process.shown(&table, "hidden"), "hidden\n", "{format}");
+        assert_eq!(
+            summary(&table),
+            "without debug info 2, unresolved 0\n\
+             the debug information of libfixture.so.1 is compressed, which this build does not \
+             read: names from its symbol table\n",
+            "{format}"
+        );
     }
-    let table = process.symbolize();
-    assert_eq!(process.shown(&table, "hidden"), "hidden\n");
-    assert_eq!(
-        summary(&table),
-        "without debug info 2, unresolved 0\n\
-         the debug information of libfixture.so.1 is compressed, which this build does not read: \
-         names from its symbol table\n"
-    );
+}
+
+/// `.zdebug_info` and so on, which without the feature are sections like any other.
+#[cfg(feature = "compressed")]
+#[test]
+fn compressed_sections_by_name() {
+    let bench = Bench::new();
+    let flags = ["-g", "-Wl,--compress-debug-sections=zlib-gnu"];
+    check_full(&with_library(&bench, &flags));
+}
+
+#[test]
+fn cpp_names() {
+    for flags in [&["-g"][..], &["-g0"]] {
+        let bench = Bench::new();
+        let program = bench.cc("program", &[flags, &["program.cpp", "-lstdc++"]].concat());
+        let process = bench.start(&program);
+        let table = process.symbolize();
+        let name = if cfg!(feature = "cpp") {
+            "store::Cache<int>::put(int, char const*)"
+        } else {
+            "_ZN5store5CacheIiE3putEiPKc"
+        };
+        let line = if flags == ["-g"] {
+            " program.cpp:10"
+        } else {
+            ""
+        };
+        assert_eq!(process.shown(&table, "put"), format!("{name}{line}\n"));
+    }
 }
 
 /// Every address by its offset, and this note.
@@ -279,6 +314,7 @@ fn separate_debug_file() {
         let process = bench.start(&program);
         let options = Options {
             debug_directories: vec![bench.path("debug")],
+            ..Options::default()
         };
 
         let table = process.symbolize_with(&options);

@@ -118,3 +118,139 @@ fn cut_short() {
         );
     }
 }
+
+/// A library whose debug information is written by hand: `main` follows the head
+/// of a unit that claims the code of `fixture`, `more` is for other sections.
+fn crafted(bench: &Bench, main: &str, more: &str) -> std::path::PathBuf {
+    // tag, children, attribute and form, ...: 1 unit, 2 function, 3 inlined call,
+    // 4 block, 5 function of many ranges, 6 function by its origin, 7 unit with
+    // nothing but a line program.
+    let source = format!(
+        r#"
+        .text
+        .globl fixture
+        .type fixture, @function
+fixture: .fill 64, 1, 0x90
+        ret
+        .size fixture, . - fixture
+        .section .debug_abbrev, "", @progbits
+        .byte 1, 0x11, 1, 0x11, 0x01, 0x12, 0x06, 0, 0
+        .byte 2, 0x2e, 1, 0x03, 0x08, 0x11, 0x01, 0x12, 0x06, 0, 0
+        .byte 3, 0x1d, 1, 0x11, 0x01, 0x12, 0x06, 0, 0
+        .byte 4, 0x0b, 1, 0, 0
+        .byte 5, 0x2e, 0, 0x55, 0x17, 0, 0
+        .byte 6, 0x2e, 0, 0x31, 0x13, 0x11, 0x01, 0x12, 0x06, 0, 0
+        .byte 7, 0x11, 0, 0x10, 0x17, 0, 0
+        .byte 0
+        .section .debug_info, "", @progbits
+        .macro unit
+        .long 2f - 1f
+1:      .short 4
+        .long 0
+        .byte 8
+        .endm
+        .macro code number
+        .byte \number
+        .quad fixture
+        .long 65
+        .endm
+        .macro function
+        .byte 2
+        .asciz "claimed"
+        .quad fixture
+        .long 65
+        .endm
+        unit
+unit0 = 1b - 4
+        code 1
+        {main}
+        .byte 0
+2:
+        {more}
+        "#
+    );
+    fs::write(bench.path("crafted.S"), source).unwrap();
+    bench.cc("crafted.so", &["-shared", "-nostdlib", "crafted.S"])
+}
+
+/// What a crafted library makes of an address in its one function.
+#[track_caller]
+fn check_crafted(main: &str, more: &str, expected: &str) {
+    let bench = Bench::new();
+    let path = crafted(&bench, main, more);
+    let bytes = fs::read(&path).unwrap();
+    let object = object::File::parse(&*bytes).expect("the linker made it");
+    let text = object
+        .section_by_name(".text")
+        .and_then(|text| text.file_range());
+    let address = Avma(0x10_0000 + text.expect("there is code").0 + 8);
+    let table = lookup(&path, &BTreeSet::from([address]));
+    let frames = table.get(address);
+    let last = frames.last().map(|frame| frame.function.as_str());
+    let shown = format!(
+        "{} frames, {} outermost\n{}",
+        frames.len(),
+        last.unwrap_or("nothing"),
+        table.notes.join("\n")
+    );
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn nested_as_deep_as_the_file_is_long() {
+    // Every inlined call holds the address.
+    check_crafted(
+        "function\n .rept 300000\n code 3\n .endr",
+        "",
+        "1001 frames, fixture outermost\n",
+    );
+    check_crafted(
+        "function\n .fill 3000000, 1, 4",
+        "",
+        "1 frames, fixture outermost\n",
+    );
+    check_crafted(
+        ".rept 100000\n function\n .endr",
+        "",
+        "1 frames, fixture outermost\n",
+    );
+}
+
+#[test]
+fn the_same_ranges_over_and_over() {
+    let ranges = ".section .debug_ranges, \"\", @progbits\n .rept 20000\n .quad 1, 2\n .endr\n \
+                  .quad 0, 0";
+    check_crafted(
+        ".rept 20000\n .byte 5\n .long 0\n .endr",
+        ranges,
+        "1 frames, fixture outermost\nsome debug information of crafted.so cannot be read: it takes \
+         more work than its size can explain",
+    );
+}
+
+#[test]
+fn the_same_lines_over_and_over() {
+    // A line program of many rows, and many units that have no other ranges.
+    let units = ".rept 20000\n unit\n .byte 7\n .long 0\n 2:\n .endr\n \
+                 .section .debug_line, \"\", @progbits\n .long 2f - 1f\n 1: .short 4\n \
+                 .long 4f - 3f\n 3: .byte 1, 1, 1, 0, 1, 1, 0, 0\n 4:\n .fill 1000000, 1, 1\n 2:";
+    check_crafted(
+        "",
+        units,
+        "1 frames, fixture outermost\nsome debug information of crafted.so cannot be read: it takes \
+         more work than its size can explain",
+    );
+}
+
+#[test]
+fn names_that_go_around() {
+    let around = "again: code6 again\n";
+    check_crafted(
+        &format!(
+            ".macro code6 origin\n .byte 6\n .long \\origin - unit0\n .quad fixture\n .long 65\n \
+             .endm\n {around}"
+        ),
+        "",
+        "1 frames, fixture outermost\n",
+    );
+}

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use plimsoll_core::report::{Report, json};
 
+use super::args::WhenToOverlay;
 use super::cache::{Cache, Kept};
 use super::decide::{Answer, Climb, Question};
 use super::git::Commit;
@@ -16,7 +17,6 @@ use super::overlay::Overlay;
 use super::progress::Progress;
 use super::revision::Revision;
 use super::worktree::Worktree;
-use crate::args::WhenToOverlay;
 use crate::project::shown;
 
 /// A ladder is tried at so many iterations, and at four times as many, …
@@ -265,7 +265,7 @@ impl Bench<'_> {
     }
 
     /// A revision's test, built.
-    fn ready(&mut self, revision: &Revision) -> anyhow::Result<Result<Built, Unusable>> {
+    pub(crate) fn ready(&mut self, revision: &Revision) -> anyhow::Result<Result<Built, Unusable>> {
         if let Some(built) = self.built.get(revision) {
             return Ok(built.clone());
         }

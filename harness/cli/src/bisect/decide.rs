@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_core::report::{Compared, Report, Standing, Subject};
+use plimsoll_core::report::{Compared, Report, StackGrowth, Standing, Subject};
 use plimsoll_core::{FoldedStack, Rate};
 
 /// Leaf-most frames that make stacks the same group, whoever calls them: as many
@@ -36,6 +36,36 @@ fn is_resource(stack: &FoldedStack) -> bool {
     matches!(stack.frames(), [name] if name == THREADS || name == DESCRIPTORS)
 }
 
+/// A growth per iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Gain {
+    pub(crate) rate: Rate,
+    /// How far it may be off; absent where every object was counted.
+    pub(crate) error: Option<Rate>,
+}
+
+impl Gain {
+    /// Of one stack in one report.
+    pub(crate) fn of(growth: &StackGrowth) -> Gain {
+        Gain {
+            rate: growth.rate,
+            error: growth.error,
+        }
+    }
+
+    /// What this is above another.
+    pub(crate) fn above(self, other: Gain) -> Gain {
+        let error = match (self.error, other.error) {
+            (None, error) | (error, None) => error,
+            (Some(one), Some(two)) => Some(hypotenuse(one, two)),
+        };
+        Gain {
+            rate: minus(self.rate, other.rate),
+            error,
+        }
+    }
+}
+
 /// How fast everything grew in one climb.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Climb {
@@ -45,6 +75,8 @@ pub(crate) struct Climb {
     pub(crate) rates: BTreeMap<FoldedStack, Rate>,
     /// How far they may be off, where the report says so.
     pub(crate) errors: BTreeMap<FoldedStack, Rate>,
+    /// Whether they come of sampling; else of what the workload itself does.
+    pub(crate) is_sampled: bool,
     /// What the report says to grow, allowed or not.
     pub(crate) growing: BTreeSet<FoldedStack>,
     /// The sites that it says to grow over many stacks.
@@ -55,6 +87,7 @@ impl Climb {
     pub(crate) fn of(report: &Report) -> Climb {
         let mut climb = Climb {
             iterations: report.rungs.last().map_or(0, |rung| rung.iterations),
+            is_sampled: report.is_sampled(),
             ..Climb::default()
         };
         for growth in &report.growth {
@@ -122,15 +155,27 @@ impl Climb {
     }
 
     fn rate_where(&self, is_asked: impl Fn(&FoldedStack) -> bool) -> (Rate, Rate) {
-        let mut sum = (Rate::default(), Rate::default());
-        for (stack, rate) in &self.rates {
-            if is_asked(stack) {
-                sum.0 = plus(sum.0, *rate);
-                let error = self.errors.get(stack).copied().unwrap_or_default();
-                sum.1 = plus(sum.1, error);
-            }
+        let (mut rate, mut error) = (Rate::default(), Rate::default());
+        for (stack, gained) in self.rates.iter().filter(|(stack, _)| is_asked(stack)) {
+            rate = plus(rate, *gained);
+            let of_stack = self.errors.get(stack).copied().unwrap_or_default();
+            // Errors of samples are independent, those of one workload's stacks may
+            // not be.
+            error = match self.is_sampled {
+                true => hypotenuse(error, of_stack),
+                false => plus(error, of_stack),
+            };
         }
-        sum
+        (rate, error)
+    }
+
+    /// As it is shown. Threads and open files have no error: they are counted.
+    pub(crate) fn gain(&self, (rate, error): (Rate, Rate)) -> Gain {
+        let is_estimate = self.is_sampled && (error.objects > 0.0 || error.bytes > 0.0);
+        Gain {
+            rate,
+            error: is_estimate.then_some(error),
+        }
     }
 
     /// The least growth that can be told from none.
@@ -167,7 +212,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    fn of(stack: &FoldedStack) -> Group {
+    pub(crate) fn of(stack: &FoldedStack) -> Group {
         let frames = stack.frames();
         let first = frames.len().saturating_sub(LEAF_FRAMES);
         Group::Leaf(FoldedStack(frames[first..].to_vec()))
@@ -247,8 +292,8 @@ pub(crate) struct Quantities {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Question {
     pub(crate) group: Group,
-    pub(crate) good: Rate,
-    pub(crate) bad: Rate,
+    pub(crate) good: Gain,
+    pub(crate) bad: Gain,
     pub(crate) quantities: Quantities,
     /// The stack of the group that grows most at the bad end.
     pub(crate) stack: FoldedStack,
@@ -260,7 +305,7 @@ pub(crate) struct Question {
     explained: BTreeSet<Vec<String>>,
     /// Groups that grow at the bad end as well and are not asked about, by their
     /// stack that grows most.
-    pub(crate) others: Vec<(FoldedStack, Rate)>,
+    pub(crate) others: Vec<(FoldedStack, Gain)>,
 }
 
 /// Why there is no question.
@@ -284,12 +329,12 @@ pub(crate) enum Change {
 /// What a climb says.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Answer {
-    Good(Rate),
-    Bad(Rate),
+    Good(Gain),
+    Bad(Gain),
     /// The same growth, on a stack that neither end has.
-    Moved(Rate, FoldedStack),
+    Moved(Gain, FoldedStack),
     /// Neither clearly.
-    Unclear(Rate),
+    Unclear(Gain),
 }
 
 impl Question {
@@ -346,8 +391,8 @@ impl Question {
             if quantities.objects || quantities.bytes {
                 asked.push(Question {
                     group,
-                    good: g,
-                    bad: b,
+                    good: good.gain((g, g_error)),
+                    bad: bad.gain((b, b_error)),
                     quantities,
                     stack,
                     names: BTreeSet::new(),
@@ -369,7 +414,7 @@ impl Question {
             return Err(NoQuestion::NoDifference);
         };
         first.others = asked
-            .map(|other| (other.stack.clone(), other.gained()))
+            .map(|other| (other.stack.clone(), other.bad.above(other.good)))
             .collect();
         // A function that was given another name between the two is no difference.
         let at_bad: BTreeSet<Vec<String>> = bad.rates.keys().map(short).collect();
@@ -417,7 +462,7 @@ impl Question {
 
     /// What the bad end grows more than the good one.
     fn gained(&self) -> Rate {
-        minus(self.bad, self.good)
+        minus(self.bad.rate, self.good.rate)
     }
 
     /// Whether a stack is asked about, under the names of the bad end or, where
@@ -428,21 +473,38 @@ impl Question {
     }
 
     /// The rate of what is asked about.
-    pub(crate) fn rate(&self, climb: &Climb) -> Rate {
-        climb.rate_where(|stack| self.holds(stack)).0
+    pub(crate) fn rate(&self, climb: &Climb) -> Gain {
+        climb.gain(self.rate_and_error(climb))
+    }
+
+    /// The same, and how far it may be off: for what was not sampled, and for what the
+    /// workload itself does.
+    pub(crate) fn rate_and_error(&self, climb: &Climb) -> (Rate, Rate) {
+        climb.rate_where(|stack| self.holds(stack))
+    }
+
+    /// Whether some of it is said to grow.
+    pub(crate) fn grows_in(&self, climb: &Climb) -> bool {
+        let mut stacks = climb.rates.keys().filter(|stack| self.holds(stack));
+        let of_site = |stack: &FoldedStack| {
+            let mut sites = climb.sites.iter();
+            sites.any(|site| stack.frames().ends_with(site.frames()))
+        };
+        stacks.any(|stack| climb.growing.contains(stack) || of_site(stack))
     }
 
     /// Of any revision, after a climb of any length.
     pub(crate) fn answer(&self, climb: &Climb) -> Answer {
         let (rate, error) = climb.rate_where(|stack| self.holds(stack));
+        let measured = climb.gain((rate, error));
         match self.side(rate, error, climb) {
-            Some(true) => return Answer::Bad(rate),
-            None => return Answer::Unclear(rate),
+            Some(true) => return Answer::Bad(measured),
+            None => return Answer::Unclear(measured),
             Some(false) => {}
         }
         // Threads and open files have no other names.
         if is_resource(&self.stack) {
-            return Answer::Good(rate);
+            return Answer::Good(measured);
         }
         let unexplained = climb.rates.iter().filter(|(stack, _)| {
             !is_resource(stack) && !self.holds(stack) && !self.explained.contains(&short(stack))
@@ -454,14 +516,14 @@ impl Question {
             // has: only where the growth is the same can that be told.
             if self.side(*gained, error, climb) != Some(false) {
                 if self.is_as_the_bad_end_gained(*gained) {
-                    return Answer::Moved(*gained, stack.clone());
+                    return Answer::Moved(climb.gain((*gained, error)), stack.clone());
                 }
                 unclear |= self.is_about_what_the_bad_end_gained(*gained);
             }
         }
         match unclear {
-            true => Answer::Unclear(rate),
-            false => Answer::Good(rate),
+            true => Answer::Unclear(measured),
+            false => Answer::Good(measured),
         }
     }
 
@@ -482,7 +544,7 @@ impl Question {
                 None
             }
         };
-        let (good, bad) = (self.good, self.bad);
+        let (good, bad) = (self.good.rate, self.bad.rate);
         let objects = of(
             self.quantities.objects,
             good.objects,
@@ -511,7 +573,7 @@ impl Question {
     /// the same that makes a question of the two ends.
     fn is_visible_in(&self, climb: &Climb) -> bool {
         let visible = climb.visible();
-        let gained = minus(self.bad, self.good);
+        let gained = self.gained();
         (self.quantities.objects && 2.0 * visible.objects <= gained.objects)
             || (self.quantities.bytes && 2.0 * visible.bytes <= gained.bytes)
     }
@@ -549,10 +611,18 @@ fn plus(one: Rate, two: Rate) -> Rate {
     }
 }
 
-pub(crate) fn minus(one: Rate, two: Rate) -> Rate {
+fn minus(one: Rate, two: Rate) -> Rate {
     Rate {
         objects: one.objects - two.objects,
         bytes: one.bytes - two.bytes,
+    }
+}
+
+/// Of two errors that have nothing to do with each other.
+fn hypotenuse(one: Rate, two: Rate) -> Rate {
+    Rate {
+        objects: one.objects.hypot(two.objects),
+        bytes: one.bytes.hypot(two.bytes),
     }
 }
 
@@ -632,6 +702,49 @@ mod tests {
             ends("64 1 main;put", "32 1 main;put"),
             Err(NoQuestion::NoDifference)
         );
+    }
+
+    #[test]
+    fn what_samples_say_has_its_error() {
+        let sampled = |text: &str, error: f64| {
+            let mut climb = climb(16_384, text);
+            climb.is_sampled = true;
+            for stack in climb.rates.keys().filter(|stack| !is_resource(stack)) {
+                let bytes = 10.0 * error;
+                let error = Rate {
+                    objects: error,
+                    bytes,
+                };
+                climb.errors.insert(stack.clone(), error);
+            }
+            climb
+        };
+        let two_of_a_group = "400 4 a;x;cache;insert\n400 4 b;x;cache;insert";
+        let bad = sampled(&format!("{two_of_a_group}\n300 3 main;small"), 0.3);
+        let question = Question::between(&climb(16_384, "8 1 main;small"), &bad, None).unwrap();
+        assert_eq!(question.good.error, None);
+        let close = |one: f64, two: f64| (one - two).abs() < 1e-9;
+        // The root of the sum of their squares.
+        let error = question.bad.error.unwrap();
+        assert!(close(error.objects, 0.3 * f64::sqrt(2.0)), "{error:?}");
+        let [(_, gained)] = question.others.as_slice() else {
+            panic!("{:?}", question.others);
+        };
+        assert!(close(gained.rate.bytes, 292.0) && close(gained.error.unwrap().bytes, 3.0));
+
+        let Answer::Bad(gain) = question.answer(&sampled("800 8 main;x;cache;insert", 0.5)) else {
+            panic!("it is bad");
+        };
+        assert_eq!(
+            crate::bisect::show::rate(gain),
+            "+800 B ± 5 B, 8.00 ± 0.50 objects"
+        );
+        // Threads are counted, whatever is sampled.
+        let threads = sampled("0 1 [threads]", 0.5);
+        assert_eq!(threads.gain(threads.rate_where(|_| true)).error, None);
+        // And every object, in an exact profile.
+        let exact = climb(16_384, two_of_a_group);
+        assert_eq!(exact.gain(exact.rate_where(|_| true)).error, None);
     }
 
     #[test]

@@ -524,6 +524,8 @@ impl Tools {
             .env("PLIMSOLL_KEEP_RUNGS", "false")
             // A rate is wanted, whatever the verdict.
             .env("PLIMSOLL_SPEND_BUDGET", "true")
+            // Nor whether the revision's baseline can be used here.
+            .env("PLIMSOLL_BASELINES", "optional")
             .env_remove("PLIMSOLL_ISOLATION")
             .stdout(File::create(self.logs.join(format!("{name}.test.out"))).context("a log")?);
         if let Some(iterations) = iterations {
@@ -583,11 +585,19 @@ pub(crate) fn usable(bytes: &[u8]) -> Result<Report, Unusable> {
             format!("its report cannot be read: {err}"),
         )
     })?;
+    match unusable(&report) {
+        None => Ok(report),
+        Some(why) => Err(why),
+    }
+}
+
+/// Why a report cannot be compared, where it cannot.
+pub(crate) fn unusable(report: &Report) -> Option<Unusable> {
     if let Some(failure) = &report.failure {
         let at = failure.iteration;
         let at = at.map_or_else(String::new, |at| format!(", in iteration {at}"));
         let what = format!("{}{at}", safe_line(&failure.what));
-        return Err(match what.starts_with("hung") {
+        return Some(match what.starts_with("hung") {
             true => Unusable::new(Kind::Hangs, what),
             false => Unusable::new(Kind::Failed, what),
         });
@@ -595,15 +605,15 @@ pub(crate) fn usable(bytes: &[u8]) -> Result<Report, Unusable> {
     let failed = |check: &&plimsoll_core::report::Check| check.outcome == CheckOutcome::Failed;
     if let Some(check) = report.checks.iter().find(failed) {
         let line = check.detail.lines().next().unwrap_or_default();
-        return Err(Unusable::new(
+        return Some(Unusable::new(
             Kind::Broken,
             format!("{}: {}", check.name, safe_line(line)),
         ));
     }
-    if report.compared.is_none() {
-        return Err(Unusable::new(Kind::Broken, "it reached no rung".to_owned()));
-    }
-    Ok(report)
+    report
+        .compared
+        .is_none()
+        .then(|| Unusable::new(Kind::Broken, "it reached no rung".to_owned()))
 }
 
 fn first_error_in(log: &Path) -> String {

@@ -14,62 +14,55 @@
 //! `decide` and `narrow` are pure, `git` and `worktree` know of no test, `measure` and
 //! `overlay` of no bisection, and `show` prints nothing.
 
+pub(crate) mod args;
 mod bench;
 mod cache;
+pub(crate) mod check;
 mod decide;
 mod dependency;
-mod git;
-mod interrupt;
+mod differences;
+pub(crate) mod git;
+pub(crate) mod interrupt;
 mod measure;
 mod narrow;
 mod overlay;
-mod progress;
+pub(crate) mod progress;
 mod releases;
 mod revision;
 pub(crate) mod script;
 mod session;
+mod setup;
 mod show;
+pub(crate) mod verify;
 mod worktree;
 
 use std::collections::BTreeMap;
-use std::env;
-use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::plural;
-use plimsoll_core::report::{self, Report, flamegraph};
-use plimsoll_core::{FoldedStack, Frame, Rate};
+use plimsoll_core::report::{self, Report, StackGrowth, flamegraph};
+use plimsoll_core::{FoldedStack, Frame};
 
+use self::args::{BisectArgs, BisectFormat};
 use self::bench::{Bench, Length, Tested};
-use self::cache::Cache;
 pub(crate) use self::decide::Pattern;
-use self::decide::{Answer, Change, Climb, NoQuestion, Question, minus};
+use self::decide::{Answer, Change, Climb, Gain, NoQuestion, Question};
 use self::git::{Bisection, Commit, Git, Step};
 use self::interrupt::Interrupt;
-use self::measure::{Kind, Metadata, Subject, Tools, Unusable};
+use self::measure::{Kind, Subject, Unusable};
 use self::narrow::{Narrow, Next, Says};
-use self::overlay::Overlay;
-use self::progress::{Progress, about};
+use self::progress::about;
 use self::releases::Asked;
 use self::revision::Revision;
 use self::session::Session;
+use self::setup::{LOGS, Setup, bench, home, known, overlay, subject, worktree};
 use self::show::{Outcome, Shown, ShownCommit, ShownRelease, ShownTest};
-use self::worktree::{Lock, Place, Worktree};
-use crate::args::{BisectArgs, BisectFormat, WhenToOverlay};
 use crate::atomic;
-use crate::out::{Out, safe, safe_line};
+use crate::out::{Out, safe_line};
 use crate::project::shown;
-use crate::reports::Reports;
 use crate::status::{ExitStatus, Refused};
-
-/// Below the target directory: what is built, measured and logged.
-const FOLDER: &str = "plimsoll-bisect";
-/// In it: what cargo and the tests printed.
-const LOGS: &str = "logs";
 
 pub(crate) fn run(args: &BisectArgs, out: &mut Out) -> anyhow::Result<()> {
     let interrupt = Interrupt::listen().context("signals")?;
@@ -89,20 +82,10 @@ pub(crate) fn run(args: &BisectArgs, out: &mut Out) -> anyhow::Result<()> {
 const STOPPED: &str = "stopped; what was measured is kept\n  \
      hint: `plimsoll bisect --resume` goes on from there";
 
-/// The project, as it is in the working tree.
-struct Home {
-    git: Git,
-    /// The folder of the workspace in the repository.
-    prefix: PathBuf,
-    metadata: Metadata,
-    /// The working tree's target directory.
-    target_dir: PathBuf,
-}
-
 fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Result<()> {
     let started = Instant::now();
-    let home = home(args.manifest_path.as_deref())?;
-    let folder = home.target_dir.join(FOLDER);
+    let home = home(args.bench.manifest_path.as_deref())?;
+    let folder = home.folder();
     let session = Session::choose(args, &folder)?;
     let subject = subject(&session, &home)?;
     let git = &home.git;
@@ -119,15 +102,13 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
 
     let session = session.with(&subject, &good, &bad);
     check_paths(git, &good, &bad, &session)?;
-    let (path, lock) = claim(git, args.remove_stale)?;
+    let worktree = worktree(git, &good, args.remove_stale)?;
     session.keep(&folder)?;
-    let worktree = Worktree::add(git, &path, &good, lock)?;
     let mut bench = bench(Setup {
         home: &home,
         session: &session,
         subject: &subject,
-        target_dir: args.target_dir.as_deref(),
-        folder: &folder,
+        target_dir: args.bench.target_dir.as_deref(),
         worktree: &worktree,
         overlay,
         interrupt,
@@ -184,218 +165,6 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
     }
 }
 
-/// What a bench is made of.
-struct Setup<'a> {
-    home: &'a Home,
-    session: &'a Session,
-    subject: &'a Subject,
-    target_dir: Option<&'a Path>,
-    folder: &'a Path,
-    worktree: &'a Worktree,
-    overlay: Option<Overlay>,
-    interrupt: &'a Interrupt,
-}
-
-fn bench<'a>(setup: Setup<'a>) -> anyhow::Result<Bench<'a>> {
-    let Setup {
-        home,
-        session,
-        subject,
-        folder,
-        worktree,
-        overlay,
-        interrupt,
-        target_dir,
-    } = setup;
-    let target_dir = match target_dir {
-        Some(dir) => std::path::absolute(dir).context("--target-dir")?,
-        None => folder.join("target"),
-    };
-    let logs = folder.join(LOGS);
-    std::fs::create_dir_all(&logs).with_context(|| format!("cannot use {}", shown(&logs)))?;
-    let cargo_args: Vec<String> = match session.release {
-        true => vec!["--release".to_owned()],
-        false => Vec::new(),
-    };
-    let digest = overlay.as_ref().map_or(0, Overlay::digest);
-    let cache = Cache::new(
-        folder.join("measured"),
-        &[
-            &toolchain()?,
-            &subject.package,
-            &subject.target,
-            &subject.scenario,
-            &cargo_args.join(" "),
-            &format!("{:?} {digest:016x}", session.overlay),
-            &format!("{:?}", session.budget),
-            &surroundings(env::vars_os()),
-        ],
-    );
-    Ok(Bench {
-        tools: Tools {
-            target_dir,
-            logs,
-            cargo_args,
-            timeout: session.timeout,
-            budget: session.budget,
-            interrupt: interrupt.clone(),
-        },
-        worktree,
-        subject: subject.clone(),
-        overlay,
-        when: match (session.overlay, &session.dep) {
-            // Of one commit there is one test: the working tree's.
-            (WhenToOverlay::Auto, Some(_)) => WhenToOverlay::Always,
-            (when, _) => when,
-        },
-        dependency: None,
-        prefix: home.prefix.clone(),
-        lockfile: home.metadata.workspace_root().join("Cargo.lock"),
-        cache,
-        progress: Progress::new(),
-        built: BTreeMap::new(),
-        builds: Default::default(),
-        spent: Vec::new(),
-    })
-}
-
-/// The place for the worktree, and the lock that makes it ours.
-fn claim(git: &Git, remove_stale: bool) -> anyhow::Result<(PathBuf, Lock)> {
-    let path = Worktree::path(git);
-    let lock = match Worktree::claim(git, &path)? {
-        Place::Free(lock) => lock,
-        Place::Stale(lock) => {
-            offer_removal(&path, remove_stale)?;
-            Worktree::remove_stale(git, &path)?;
-            lock
-        }
-    };
-    Ok((path, lock))
-}
-
-fn home(manifest_path: Option<&Path>) -> anyhow::Result<Home> {
-    let here = match manifest_path {
-        Some(path) => path
-            .parent()
-            .filter(|dir| !dir.as_os_str().is_empty())
-            .unwrap_or(Path::new("."))
-            .to_owned(),
-        None => PathBuf::from("."),
-    };
-    let metadata = measure::working_tree(&here)?.map_err(|why| Refused::usage(why.why))?;
-    let root = metadata.workspace_root();
-    let git = Git::in_dir(&root);
-    let top = git
-        .try_ask(&["rev-parse", "--path-format=absolute", "--show-toplevel"])?
-        .map(PathBuf::from)
-        .ok_or_else(|| {
-            Refused::usage(format!(
-                "{} is in no git repository: there is no commit to measure",
-                shown(&root)
-            ))
-        })?;
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let prefix = real(&root)
-        .strip_prefix(real(&top))
-        .map(Path::to_owned)
-        .unwrap_or_default();
-    Ok(Home {
-        git: Git::in_dir(real(&top)),
-        prefix,
-        target_dir: metadata.target_dir(),
-        metadata,
-    })
-}
-
-/// Which scenario of which test: as it is said, or where there is no choice.
-fn subject(session: &Session, home: &Home) -> anyhow::Result<Subject> {
-    let tests: Vec<(String, String)> = home
-        .metadata
-        .tests()
-        .filter(|(package, target)| {
-            session.package.as_ref().is_none_or(|name| name == package)
-                && session
-                    .test
-                    .as_deref()
-                    .map_or(target == "leaks", |name| name == target)
-        })
-        .collect();
-    let (package, target) = match tests.as_slice() {
-        [one] => one.clone(),
-        [] => {
-            let test = session.test.as_deref().unwrap_or("leaks");
-            let place = match &session.package {
-                Some(package) => format!("the package `{package}`"),
-                None => "the workspace".to_owned(),
-            };
-            return Err(Refused::usage(safe(&format!(
-                "no test of {place} is called `{test}`\n  \
-                 hint: name the one with the scenario, with --test and --package",
-            ))));
-        }
-        several => {
-            let names: Vec<&str> = several
-                .iter()
-                .map(|(package, _)| package.as_str())
-                .collect();
-            return Err(Refused::usage(format!(
-                "several packages have that test: {}\n  hint: name one with --package",
-                names.join(", ")
-            )));
-        }
-    };
-    if let Some(scenario) = &session.scenario {
-        return Ok(Subject {
-            package,
-            target,
-            scenario: scenario.clone(),
-        });
-    }
-    let dir = plimsoll_core::layout::reports_dir(&home.target_dir);
-    let reports = Reports::collect(&dir);
-    let scenarios = reports
-        .and_then(|reports| reports.run_of_each_target(None))
-        .unwrap_or_default();
-    let of_test: Vec<_> = scenarios
-        .iter()
-        .filter(|one| one.package == package && one.target == target)
-        .collect();
-    let grows: Vec<&str> = of_test
-        .iter()
-        .filter(|one| one.verdict() == Some(Verdict::Regressed))
-        .map(|one| one.name.as_str())
-        .collect();
-    let all: Vec<&str> = of_test.iter().map(|one| one.name.as_str()).collect();
-    match (grows.as_slice(), all.as_slice()) {
-        ([one], _) | ([], [one]) => Ok(Subject {
-            package,
-            target,
-            scenario: (*one).to_owned(),
-        }),
-        ([], []) => Err(Refused::usage(
-            "which scenario? Name it with --scenario; the last run left no report to tell by",
-        )),
-        ([], names) | (names, _) => Err(Refused::usage(format!(
-            "which scenario? Name it with --scenario: {}",
-            names.join(", ")
-        ))),
-    }
-}
-
-fn known(git: &Git, revision: &str) -> anyhow::Result<Commit> {
-    if let Some(commit) = git.commit(revision)? {
-        return Ok(commit);
-    }
-    let mut text = format!("there is no commit `{}`", safe_line(revision));
-    if git.is_shallow()? {
-        text.push_str(
-            "\n  this clone is shallow: what came before was not fetched\n  \
-             hint: git fetch --unshallow --tags",
-        );
-    }
-    Err(Refused::usage(text))
-}
-
 /// The releases of a dependency that are asked for.
 fn asked(session: &Session) -> anyhow::Result<Asked> {
     let asked: Result<Asked, String> = session.good.parse();
@@ -447,29 +216,6 @@ fn check_history(git: &Git, good: &Commit, bad: &Commit, session: &Session) -> a
     Ok(())
 }
 
-fn overlay(home: &Home, subject: &Subject, when: WhenToOverlay) -> anyhow::Result<Option<Overlay>> {
-    if when == WhenToOverlay::Never {
-        return Ok(None);
-    }
-    let (package, target) = (&subject.package, &subject.target);
-    let dir = home
-        .metadata
-        .package_dir(package)
-        .context("the package's folder")?;
-    let file = home
-        .metadata
-        .test_file(package, target)
-        .context("the test's file")?;
-    let others = home.metadata.has_other_targets(package);
-    let top = home.git.dir();
-    let root = home.metadata.workspace_root();
-    let mut overlay = Overlay::read(top, &root, package, &dir, &file, others)?;
-    if let Some(metadata) = measure::resolved(&root)? {
-        overlay.learn(&metadata);
-    }
-    Ok(Some(overlay))
-}
-
 /// Whether any commit is left to look at.
 fn check_paths(git: &Git, good: &Commit, bad: &Commit, session: &Session) -> anyhow::Result<()> {
     if session.paths.is_empty() {
@@ -487,72 +233,6 @@ fn check_paths(git: &Git, good: &Commit, bad: &Commit, session: &Session) -> any
         )));
     }
     Ok(())
-}
-
-fn offer_removal(path: &Path, remove: bool) -> anyhow::Result<()> {
-    if remove {
-        return Ok(());
-    }
-    let found = format!(
-        "a bisection that was killed left its worktree in {}",
-        shown(path)
-    );
-    if io::stdin().is_terminal() && io::stderr().is_terminal() {
-        let _ = write!(io::stderr(), "{found}. Remove it? [Y/n] ");
-        let _ = io::stderr().flush();
-        let mut answer = String::new();
-        io::stdin().read_line(&mut answer).context("an answer")?;
-        if matches!(answer.trim(), "" | "y" | "Y" | "yes") {
-            return Ok(());
-        }
-        return Err(Refused::usage("nothing was done"));
-    }
-    Err(Refused::usage(format!(
-        "{found}\n  hint: --remove-stale removes it; nothing else is in there"
-    )))
-}
-
-/// What compiles, as exactly as it says itself.
-fn toolchain() -> anyhow::Result<String> {
-    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = std::process::Command::new(&rustc)
-        .arg("-vV")
-        .output()
-        .with_context(|| format!("`{} -vV` did not start", rustc.to_string_lossy()))?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// What is set around a build and a climb, and changes what comes of them.
-fn surroundings(variables: impl Iterator<Item = (OsString, OsString)>) -> String {
-    const OURS: [&str; 5] = [
-        "PLIMSOLL_BUDGET",
-        "PLIMSOLL_KEEP_RUNGS",
-        "PLIMSOLL_SPEND_BUDGET",
-        "PLIMSOLL_ISOLATION",
-        "PLIMSOLL_VERBOSE",
-    ];
-    const PLACES: [&str; 3] = [
-        "CARGO_TARGET_DIR",
-        "CARGO_BUILD_TARGET_DIR",
-        "CARGO_BUILD_JOBS",
-    ];
-    const FAMILIES: [&str; 4] = [
-        "PLIMSOLL_",
-        "CARGO_BUILD_",
-        "CARGO_PROFILE_",
-        "CARGO_TARGET_",
-    ];
-    const FLAGS: [&str; 2] = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"];
-    let mut set: Vec<String> = variables
-        .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
-        .filter(|(name, _)| !OURS.contains(&&**name) && !PLACES.contains(&&**name))
-        .filter(|(name, _)| {
-            FLAGS.contains(&&**name) || FAMILIES.iter().any(|family| name.starts_with(family))
-        })
-        .map(|(name, value)| format!("{name}={}", value.to_string_lossy()))
-        .collect();
-    set.sort();
-    set.join("\0")
 }
 
 /// What the search came to.
@@ -769,7 +449,7 @@ impl Search<'_> {
     fn line(&self, revision: &Revision, tested: &Tested) -> anyhow::Result<String> {
         let name = revision.name();
         let said = match &tested.answer {
-            Ok(Answer::Good(rate)) => format!("good  {name}  {}", show::rate(*rate)),
+            Ok(Answer::Good(gain)) => format!("good  {name}  {}", show::rate(*gain)),
             Ok(Answer::Bad(rate)) => format!("bad   {name}  {}", show::rate(*rate)),
             Ok(Answer::Moved(rate, stack)) => format!(
                 "bad   {name}  {}, as {}",
@@ -898,7 +578,7 @@ impl Search<'_> {
     }
 
     /// What it was judged by: where functions had other names, under those.
-    fn rate_at(&self, revision: &Revision, question: &Question) -> Option<Rate> {
+    fn rate_at(&self, revision: &Revision, question: &Question) -> Option<Gain> {
         let tested = self.tested.iter().find(|(one, _)| one == revision);
         if let Some((_, tested)) = tested
             && let Ok(Answer::Moved(rate, _)) = &tested.answer
@@ -912,8 +592,8 @@ impl Search<'_> {
     fn commit(
         &self,
         commit: &Commit,
-        before: Option<Rate>,
-        after: Option<Rate>,
+        before: Option<Gain>,
+        after: Option<Gain>,
     ) -> anyhow::Result<ShownCommit> {
         Ok(ShownCommit {
             about: self.git.about(commit)?,
@@ -1009,7 +689,7 @@ impl Search<'_> {
 
     /// The rates of what was measured: from the good end to the bad one, or from
     /// the first release to the last.
-    fn trend(&self, question: Option<&Question>) -> anyhow::Result<Vec<Rate>> {
+    fn trend(&self, question: Option<&Question>) -> anyhow::Result<Vec<Gain>> {
         let Some(question) = question else {
             return Ok(Vec::new());
         };
@@ -1046,26 +726,36 @@ impl Search<'_> {
         else {
             return Ok(None);
         };
-        let mut report = after.clone();
-        let rates: BTreeMap<&FoldedStack, Rate> = before
-            .growth
-            .iter()
-            .map(|growth| (&growth.stack, growth.rate))
-            .collect();
-        for growth in &mut report.growth {
-            let before = rates.get(&growth.stack).copied().unwrap_or_default();
-            growth.rate = minus(growth.rate, before);
-        }
-        let is_there = |stack: &FoldedStack| after.growth.iter().any(|one| one.stack == *stack);
-        for growth in before.growth.iter().filter(|one| !is_there(&one.stack)) {
-            let mut gone = growth.clone();
-            gone.rate = minus(Rate::default(), growth.rate);
-            report.growth.push(gone);
-        }
-        report.growth.sort_by(|one, two| one.stack.cmp(&two.stack));
+        let report = difference(before, after);
         let svg = flamegraph::render(&report).context("the flame graph")?;
         Ok(Some(svg))
     }
+}
+
+/// The later report with what it grows more, or less, than the earlier one, stack by
+/// stack.
+fn difference(before: &Report, after: &Report) -> Report {
+    let mut report = after.clone();
+    let gains: BTreeMap<&FoldedStack, Gain> = before
+        .growth
+        .iter()
+        .map(|growth| (&growth.stack, Gain::of(growth)))
+        .collect();
+    let set = |growth: &mut StackGrowth, gain: Gain| {
+        (growth.rate, growth.error) = (gain.rate, gain.error);
+    };
+    for growth in &mut report.growth {
+        let before = gains.get(&growth.stack).copied().unwrap_or_default();
+        set(growth, Gain::of(growth).above(before));
+    }
+    let is_there = |stack: &FoldedStack| after.growth.iter().any(|one| one.stack == *stack);
+    for growth in before.growth.iter().filter(|one| !is_there(&one.stack)) {
+        let mut gone = growth.clone();
+        set(&mut gone, Gain::default().above(Gain::of(growth)));
+        report.growth.push(gone);
+    }
+    report.growth.sort_by(|one, two| one.stack.cmp(&two.stack));
+    report
 }
 
 fn left_to_do(bench: &Bench<'_>, left: usize, steps: usize) -> String {

@@ -1,6 +1,8 @@
 //! What is going on, on standard error.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Lines that stay, and on a terminal one below them that changes.
@@ -10,6 +12,8 @@ pub(crate) struct Progress {
     doing: String,
     since: Instant,
     shown: Option<Instant>,
+    /// Nothing is shown before.
+    from: Duration,
 }
 
 impl Progress {
@@ -19,7 +23,15 @@ impl Progress {
             doing: String::new(),
             since: Instant::now(),
             shown: None,
+            from: Duration::ZERO,
         }
+    }
+
+    /// One that shows nothing of what is done within a second.
+    pub(crate) fn late() -> Progress {
+        let mut progress = Progress::new();
+        progress.from = Duration::from_secs(1);
+        progress
     }
 
     /// A line that stays.
@@ -39,7 +51,8 @@ impl Progress {
     /// Shows what is under way, and for how long.
     pub(crate) fn tick(&mut self) {
         let recent = |shown: Instant| shown.elapsed() < Duration::from_millis(500);
-        if !self.terminal || self.doing.is_empty() || self.shown.is_some_and(recent) {
+        let is_early = self.since.elapsed() < self.from;
+        if !self.terminal || is_early || self.doing.is_empty() || self.shown.is_some_and(recent) {
             return;
         }
         self.shown = Some(Instant::now());
@@ -50,6 +63,26 @@ impl Progress {
             .collect();
         let _ = write!(io::stderr(), "\r\x1b[K{text}");
         let _ = io::stderr().flush();
+    }
+
+    /// Does something that says nothing of its own progress.
+    pub(crate) fn during<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
+        self.doing(what);
+        if !self.terminal {
+            return work();
+        }
+        let (done, wait) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let pause = Duration::from_millis(250);
+                while wait.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                    self.tick();
+                }
+            });
+            let result = work();
+            drop(done);
+            result
+        })
     }
 
     pub(crate) fn clear(&mut self) {

@@ -14,17 +14,15 @@
 
 use anyhow::Context;
 
+use super::args::{BisectRunArgs, WhenToOverlay};
 use super::decide::{Answer, Climb, NoQuestion, Question};
 use super::git::{Commit, Git};
 use super::interrupt::Interrupt;
 use super::measure::{Built, Lockfile, Unusable};
 use super::overlay::Overlay;
+use super::setup::{Home, Setup, bench, home, overlay, subject, worktree};
 use super::worktree::Worktree;
-use super::{
-    Bench, FOLDER, Home, Length, STOPPED, Session, Setup, Subject, bench, claim, home, overlay,
-    show, subject,
-};
-use crate::args::{BisectRunArgs, WhenToOverlay};
+use super::{Bench, Length, STOPPED, Session, Subject, show};
 use crate::out::{Out, safe_line};
 use crate::status::{ExitStatus, Refused};
 
@@ -83,42 +81,30 @@ impl Ends {
 }
 
 fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Result<()> {
-    let home = match home(args.manifest_path.as_deref()) {
+    let home = match home(args.bench.manifest_path.as_deref()) {
         Ok(home) => home,
         Err(why) if why.is::<Refused>() => return no_project(why, out),
         Err(why) => return Err(why),
     };
     let git = &home.git;
-    let folder = home.target_dir.join(FOLDER);
     let ends = Ends::find(git)?;
     let here = git.commit("HEAD")?.context("nothing is checked out")?;
     let session = Session {
-        good: ends.good.as_str().to_owned(),
         bad: Some(ends.bad.as_str().to_owned()),
-        dep: None,
         scenario: args.scenario.clone(),
-        package: args.package.clone(),
-        test: args.test.clone(),
-        stack: args.stack.clone(),
-        overlay: args.overlay,
-        first_parent: false,
-        release: args.release,
-        budget: args.budget,
-        timeout: args.timeout,
-        paths: Vec::new(),
+        stack: args.stack.stack.clone(),
+        ..Session::of(&args.bench, ends.good.as_str().to_owned())
     };
     let subject = asked(&session, &home)?;
-    let (path, lock) = claim(git, true)?;
-    let worktree = Worktree::add(git, &path, &ends.bad, lock)?;
+    let worktree = worktree(git, &ends.bad, true)?;
     // What is checked out is the revision itself: the scenario as it is meant is
     // that of the bad end.
-    let laid_over = from_bad_end(&worktree, &home, &subject, args.overlay)?;
+    let laid_over = from_bad_end(&worktree, &home, &subject, args.bench.overlay)?;
     let mut bench = bench(Setup {
         home: &home,
         session: &session,
         subject: &subject,
-        target_dir: args.target_dir.as_deref(),
-        folder: &folder,
+        target_dir: args.bench.target_dir.as_deref(),
         worktree: &worktree,
         overlay: laid_over,
         interrupt,

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::args::{BenchArgs, BisectArgs, WhenToOverlay};
 use super::decide::Pattern;
 use super::git::{Commit, Git};
 use super::measure::Subject;
-use crate::args::{BisectArgs, WhenToOverlay};
 use crate::atomic;
 use crate::status::Refused;
 
@@ -56,6 +56,25 @@ struct SessionV1 {
 }
 
 impl Session {
+    /// One of any scenario, from a commit on.
+    pub(crate) fn of(args: &BenchArgs, good: String) -> Session {
+        Session {
+            good,
+            bad: None,
+            dep: None,
+            scenario: None,
+            package: args.package.clone(),
+            test: args.test.clone(),
+            stack: None,
+            overlay: args.overlay,
+            first_parent: false,
+            release: args.release,
+            budget: args.budget,
+            timeout: args.timeout,
+            paths: Vec::new(),
+        }
+    }
+
     /// The one that the command line asks for, or the one that was stopped.
     pub(crate) fn choose(args: &BisectArgs, folder: &Path) -> anyhow::Result<Session> {
         if args.resume {
@@ -68,19 +87,13 @@ impl Session {
             }));
         };
         Ok(Session {
-            good: good.clone(),
             bad: args.bad.clone(),
             dep: args.dep.clone(),
             scenario: args.scenario.clone(),
-            package: args.package.clone(),
-            test: args.test.clone(),
-            stack: args.stack.clone(),
-            overlay: args.overlay,
+            stack: args.stack.stack.clone(),
             first_parent: args.first_parent,
-            release: args.release,
-            budget: args.budget,
-            timeout: args.timeout,
             paths: from_top(&args.paths)?,
+            ..Session::of(&args.bench, good.clone())
         })
     }
 

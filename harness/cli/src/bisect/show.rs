@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plimsoll_core::report::units::{count, objects, plural, signed_bytes};
-use plimsoll_core::{FoldedStack, Rate};
+use plimsoll_core::FoldedStack;
+use plimsoll_core::report::units::{bytes, count, give_or_take, objects, plural, signed_bytes};
 use serde_json::{Value, json};
 
-use super::decide::{Change, NoQuestion};
+use super::decide::{Change, Gain, NoQuestion};
 use super::git::About;
 use super::measure::{Subject, Unusable};
 use super::progress::about;
@@ -30,14 +30,14 @@ pub(crate) struct Shown {
     pub(crate) subject: Subject,
     pub(crate) stack: Option<FoldedStack>,
     /// What grows at the bad end as well.
-    pub(crate) others: Vec<(FoldedStack, Rate)>,
-    pub(crate) good: (Revision, Option<Rate>),
-    pub(crate) bad: (Revision, Option<Rate>),
+    pub(crate) others: Vec<(FoldedStack, Gain)>,
+    pub(crate) good: (Revision, Option<Gain>),
+    pub(crate) bad: (Revision, Option<Gain>),
     /// Of releases: which of the ends is the bad one.
     pub(crate) change: Option<Change>,
     pub(crate) tests: Vec<ShownTest>,
     /// Rates of what was measured, in the order of the history or of the releases.
-    pub(crate) trend: Vec<Rate>,
+    pub(crate) trend: Vec<Gain>,
     pub(crate) builds: usize,
     pub(crate) took: Duration,
     pub(crate) log: String,
@@ -57,8 +57,8 @@ pub(crate) enum Outcome {
 #[derive(Clone, Debug)]
 pub(crate) struct ShownCommit {
     pub(crate) about: About,
-    pub(crate) before: Option<Rate>,
-    pub(crate) after: Option<Rate>,
+    pub(crate) before: Option<Gain>,
+    pub(crate) after: Option<Gain>,
     /// Frames of the stack in files that it touches: names and places.
     pub(crate) in_stack: Vec<(String, String)>,
 }
@@ -68,8 +68,8 @@ pub(crate) struct ShownRelease {
     pub(crate) release: Revision,
     /// The release before it.
     pub(crate) before: Revision,
-    pub(crate) rate_before: Option<Rate>,
-    pub(crate) rate: Option<Rate>,
+    pub(crate) rate_before: Option<Gain>,
+    pub(crate) rate: Option<Gain>,
 }
 
 #[derive(Clone, Debug)]
@@ -78,17 +78,19 @@ pub(crate) struct ShownTest {
     pub(crate) subject: String,
     pub(crate) answer: &'static str,
     pub(crate) unusable: Option<Unusable>,
-    pub(crate) rate: Option<Rate>,
+    pub(crate) rate: Option<Gain>,
     pub(crate) iterations: Option<u64>,
     pub(crate) cached: bool,
 }
 
-/// `+32 B, 1.00 objects`.
-pub(crate) fn rate(rate: Rate) -> String {
+/// `+32 B, 1.00 objects`; of samples, `+32 B ± 3 B, 1.00 ± 0.10 objects`.
+pub(crate) fn rate(Gain { rate, error }: Gain) -> String {
     format!(
-        "{}, {} objects",
+        "{}{}, {}{} objects",
         signed_bytes(rate.bytes),
-        objects(rate.objects)
+        give_or_take(error.map(|error| error.bytes), bytes),
+        objects(rate.objects),
+        give_or_take(error.map(|error| error.objects), objects),
     )
 }
 
@@ -205,11 +207,11 @@ impl Shown {
     }
 
     fn spark(&self) -> String {
-        let by_bytes = self.trend.iter().any(|rate| rate.bytes.abs() > 0.0);
+        let by_bytes = self.trend.iter().any(|one| one.rate.bytes.abs() > 0.0);
         let values: Vec<u64> = self
             .trend
             .iter()
-            .map(|rate| {
+            .map(|Gain { rate, .. }| {
                 let value = if by_bytes { rate.bytes } else { rate.objects };
                 #[expect(
                     clippy::cast_possible_truncation,
@@ -252,7 +254,7 @@ impl Shown {
     }
 }
 
-fn optional(value: Option<Rate>) -> String {
+fn optional(value: Option<Gain>) -> String {
     value.map_or_else(|| "not measured".to_owned(), rate)
 }
 
@@ -316,9 +318,9 @@ pub(crate) fn text(shown: &Shown) -> String {
         Outcome::NoDifference(_) => {}
     }
     let (good, bad) = (&shown.good, &shown.bad);
-    let end = |(revision, value): &(Revision, Option<Rate>)| match value {
+    let end = |(revision, value): &(Revision, Option<Gain>)| match value {
         Some(value) => format!("{}  {}", revision.short(), rate(*value)),
-        // Measured, but there is no stack to say a rate of.
+        // Gain, but there is no stack to say a rate of.
         None => revision.short(),
     };
     line("good", end(good));
@@ -440,7 +442,7 @@ pub(crate) fn markdown(shown: &Shown) -> String {
     }
     if shown.is_of_releases() && !shown.tests.is_empty() {
         lines.push(String::new());
-        lines.push("Measured between the two ends:".to_owned());
+        lines.push("Gain between the two ends:".to_owned());
         lines.push(String::new());
         for test in shown.in_order() {
             lines.push(format!(
@@ -515,7 +517,13 @@ fn cell(text: &str) -> String {
 
 /// For programs; described in docs/bisect.md.
 pub(crate) fn json(shown: &Shown) -> String {
-    let rate = |rate: Rate| json!({"objects": rate.objects, "bytes": rate.bytes});
+    let rate = |Gain { rate, error }: Gain| {
+        json!({
+            "objects": rate.objects,
+            "bytes": rate.bytes,
+            "error": error.map(|error| json!({"objects": error.objects, "bytes": error.bytes})),
+        })
+    };
     let commit = |commit: &ShownCommit| {
         json!({
             "commit": commit.about.commit.as_str(),
@@ -541,7 +549,7 @@ pub(crate) fn json(shown: &Shown) -> String {
         Outcome::NoDifference(_) => ("no-difference", Value::Null, Vec::new()),
     };
     let version = |revision: &Revision| revision.version().map(ToString::to_string);
-    let end = |(revision, value): &(Revision, Option<Rate>)| {
+    let end = |(revision, value): &(Revision, Option<Gain>)| {
         json!({
             "commit": revision.commit().as_str(),
             "version": version(revision),

@@ -11,6 +11,7 @@
 //! result: what is missing is never green.
 
 pub(crate) mod json;
+mod merge;
 mod no_result;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::Report;
 
+pub(crate) use merge::{Twice, merge};
 pub(crate) use no_result::NoResult;
 
 /// The reports of one run; or of several that are shown together.
@@ -170,52 +172,6 @@ impl Joined {
                 .or_else(|| of_all.clone());
         }
     }
-
-    /// Joins the reports of a matrix, or of shards, whatever their order.
-    ///
-    /// A scenario that one shard has no result of takes the result of another
-    /// that ran on the same platform. Of two results on one platform the worse
-    /// one counts.
-    pub(crate) fn merge(mut parts: Vec<Joined>) -> Joined {
-        parts.sort_by(|one, two| one.runs.cmp(&two.runs));
-        let mut merged = Joined::default();
-        // Where each scenario's entry is.
-        let mut places: BTreeMap<[String; 4], usize> = BTreeMap::new();
-        for part in parts {
-            for run in part.runs {
-                if !merged.runs.contains(&run) {
-                    merged.runs.push(run);
-                }
-            }
-            // The newest attempt, by which the whole is as new as any part.
-            merged.source = match (merged.source.take(), part.source) {
-                (Some(one), Some(two)) if two.attempt > one.attempt => Some(two),
-                (one, two) => one.or(two),
-            };
-            for scenario in part.scenarios {
-                let key = [
-                    scenario.package.clone(),
-                    scenario.target.clone(),
-                    scenario.platform.clone().unwrap_or_default(),
-                    scenario.name.clone(),
-                ];
-                match places.get(&key) {
-                    None => {
-                        places.insert(key, merged.scenarios.len());
-                        merged.scenarios.push(scenario);
-                    }
-                    Some(&place) => {
-                        let found = &mut merged.scenarios[place];
-                        // `None` is the least of all.
-                        if scenario.verdict() > found.verdict() {
-                            *found = scenario;
-                        }
-                    }
-                }
-            }
-        }
-        merged
-    }
 }
 
 #[cfg(test)]
@@ -255,18 +211,20 @@ mod tests {
     #[test]
     fn a_platform_without_a_result_stays() {
         let parts = || {
-            vec![
+            [
                 part("1", Some("x86_64"), &["a", "b"]),
                 part("2", Some("aarch64"), &["a"]),
                 part("3", Some("x86_64"), &["b"]),
             ]
+            .map(|part| (String::new(), part))
+            .to_vec()
         };
-        let merged = Joined::merge(parts());
+        let merged = merge(parts()).joined;
         assert_eq!(merged.titles(), ["a (x86_64)", "b", "a (aarch64)"]);
         assert_eq!(merged.runs, ["1", "2", "3"]);
         assert_eq!(merged.verdict(), None);
         let mut reversed = parts();
         reversed.reverse();
-        assert_eq!(Joined::merge(reversed), merged);
+        assert_eq!(merge(reversed).joined, merged);
     }
 }

@@ -13,7 +13,7 @@ pub(crate) mod plain;
 pub(crate) mod sarif;
 pub(crate) mod sink;
 pub(crate) mod spark;
-mod tree;
+pub(crate) mod tree;
 
 use std::collections::BTreeMap;
 

@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn files_of_the_workspace() {
         assert_eq!(placed("src/lib.rs", ""), "src/lib.rs");
-        assert_eq!(placed("src/lib.rs", "sub/work"), "sub/work/src/lib.rs");
+        assert_eq!(placed("src/lib.rs", "sub/tool"), "sub/tool/src/lib.rs");
         assert_eq!(placed("leaky/../src/lib.rs", ""), "src/lib.rs");
         assert_eq!(placed("../shared/src/lib.rs", "work"), "shared/src/lib.rs");
         assert_eq!(placed("a-b/src/x-1.rs", ""), "a-b/src/x-1.rs");

@@ -9,14 +9,17 @@
 //!   4 %      +2 B ▎        └ log::Logger::log
 //! ```
 //!
+//! Of samples, each number has how far it may be off beside it: `+48 B ± 3 B`.
 //! Root first, the widest branch first. A frame with one caller and one callee
 //! stands below its caller, behind `›`. Where there is too much for the room,
 //! thin branches go first and the middle of chains next; the widest path keeps
 //! its leaf.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use plimsoll_core::report::units::{plural, signed_bytes};
+use plimsoll_core::Rate;
+use plimsoll_core::report::units::{self, give_or_take, plural, signed_bytes};
 use plimsoll_core::report::{Report, Subject, escape};
 
 use super::sink::cut;
@@ -46,6 +49,8 @@ const SIDE_CHAIN: usize = 4;
 const MAX_DEPTH: usize = 500;
 /// Columns of percentage, bytes and bar.
 const GUTTER: usize = 26;
+/// Columns of how far bytes may be off, where samples are their ground.
+const ERROR: usize = 12;
 /// Columns of branches: deeper ones are not told apart.
 const MAX_INDENT: usize = 30;
 /// Eighths of a character.
@@ -59,18 +64,37 @@ struct Node<'a> {
     /// In millionths of a byte per iteration: sums of integers do not depend on
     /// their order.
     weight: u128,
+    /// How far that may be off, squared: errors are independent, so it is their
+    /// squares that add up. In bytes per iteration.
+    variance: f64,
+}
+
+impl Node<'_> {
+    fn add(&mut self, weight: u128, variance: f64) {
+        self.weight += weight;
+        self.variance += variance;
+    }
 }
 
 /// A chain of frames with the same weight, and what its last one calls.
 struct Chain<'a> {
     names: Vec<&'a str>,
     weight: u128,
+    variance: f64,
     callees: Vec<Chain<'a>>,
-    /// Callees too thin to be shown, and their weight.
-    thin: (u64, u128),
+    thin: Thin,
 }
 
-struct Room {
+/// Callees too thin to be shown.
+#[derive(Clone, Copy, Default)]
+struct Thin {
+    count: u64,
+    weight: u128,
+    variance: f64,
+}
+
+struct Room<'a> {
+    style: &'a Style<'a>,
     total: u128,
     grew: bool,
     /// Frames of a chain on the widest path.
@@ -78,6 +102,16 @@ struct Room {
     /// Whether branches that are too thin are counted.
     counts_thin: bool,
     lines: Vec<String>,
+}
+
+/// How numbers are said, and how wide a line may be.
+struct Style<'a> {
+    width: usize,
+    /// What is behind a sum.
+    per: &'a str,
+    /// Whether it is said how far numbers may be off.
+    is_sampled: bool,
+    say: &'a dyn Fn(f64) -> String,
 }
 
 /// What is shown of a tower.
@@ -92,30 +126,79 @@ struct Least {
 /// Both towers; absent where nothing grew and nothing shrank. The text is not
 /// escaped: it belongs into a fenced block.
 pub(super) fn render(report: &Report) -> Option<String> {
-    let stacks = stacks(report);
-    let (grew, shrank) = (tower(&stacks, true), tower(&stacks, false));
+    of_report(report, MAX_LINES, WIDTH)
+}
+
+/// The same, within so many lines and columns.
+pub(crate) fn of_report(report: &Report, most: usize, width: usize) -> Option<String> {
+    let style = Style {
+        width,
+        per: " per iteration",
+        is_sampled: report.is_sampled(),
+        say: &signed_bytes,
+    };
+    let towers = towers(&stacks(report), true, most, &style);
+    (!towers.is_empty()).then(|| towers.join("\n\n"))
+}
+
+/// The same of any stacks, root first, with what each holds, or has gained. `say`
+/// writes a number with its unit, and with its sign where it is a growth.
+pub(crate) fn of_stacks(
+    stacks: &[(Vec<String>, f64)],
+    is_growth: bool,
+    most: usize,
+    width: usize,
+    say: &dyn Fn(f64) -> String,
+) -> String {
+    let style = Style {
+        width,
+        per: "",
+        is_sampled: false,
+        say,
+    };
+    let weighed = stacks.iter().map(|(frames, value)| Weighed {
+        frames,
+        rate: *value,
+        error: 0.0,
+    });
+    let weighed: Vec<Weighed<'_>> = weighed.collect();
+    match towers(&weighed, is_growth, most, &style) {
+        towers if towers.is_empty() && is_growth => "nothing grew and nothing shrank".to_owned(),
+        towers if towers.is_empty() => "nothing is there".to_owned(),
+        towers => towers.join("\n\n"),
+    }
+}
+
+/// What grew and what shrank, in that order.
+fn towers(stacks: &[Weighed<'_>], is_growth: bool, most: usize, style: &Style<'_>) -> Vec<String> {
+    let (grew, shrank) = (tower(stacks, true), tower(stacks, false));
     let most = match (grew.weight, shrank.weight) {
-        (0, 0) => return None,
-        (0, _) | (_, 0) => [MAX_LINES, MAX_LINES],
+        (0, _) | (_, 0) => [most, most],
         // What shrank is seldom what somebody looks for.
-        _ => [MAX_LINES - MAX_LINES / 4 - 1, MAX_LINES / 4],
+        _ => [most - most / 4 - 1, most / 4],
     };
     let towers = [(grew, true), (shrank, false)].into_iter().zip(most);
-    let towers: Vec<String> = towers
+    towers
         .filter(|((tower, _), _)| tower.weight > 0)
-        .map(|((tower, grew), most)| drawn(&tower, grew, most))
-        .collect();
-    Some(towers.join("\n\n"))
+        .map(|((tower, grew), most)| {
+            let word = match (is_growth, grew) {
+                (false, true) => "",
+                (_, true) => "grew ",
+                (_, false) => "shrank ",
+            };
+            drawn(&tower, grew, word, most, style)
+        })
+        .collect()
 }
 
 /// The share, in percent, that the widest stack has of all growth; absent where
 /// nothing grew.
 pub(super) fn share_of_widest(report: &Report) -> Option<u64> {
-    let grew = stacks(report).into_iter().filter(|(_, rate)| *rate > 0.0);
+    let stacks = stacks(report).into_iter();
     // The same stack may be there more than once.
     let mut merged: BTreeMap<&[String], u128> = BTreeMap::new();
-    for (frames, rate) in grew {
-        *merged.entry(frames).or_default() += millionths(rate);
+    for stack in stacks.filter(|stack| stack.rate > 0.0) {
+        *merged.entry(stack.frames).or_default() += millionths(stack.rate);
     }
     let total: u128 = merged.values().sum();
     let widest = merged.values().max()?;
@@ -125,33 +208,45 @@ pub(super) fn share_of_widest(report: &Report) -> Option<u64> {
 /// The frames that the widest stack ends in, leaf first.
 pub(super) fn widest(report: &Report) -> Option<&[String]> {
     let stacks = stacks(report).into_iter();
-    let grew = stacks.filter(|(frames, rate)| *rate > 0.0 && !frames.is_empty());
-    let widest = grew.max_by_key(|(frames, rate)| (millionths(*rate), std::cmp::Reverse(*frames)));
-    widest.map(|(frames, _)| frames)
+    let grew = stacks.filter(|stack| stack.rate > 0.0 && !stack.frames.is_empty());
+    let widest = grew.max_by_key(|stack| (millionths(stack.rate), Reverse(stack.frames)));
+    widest.map(|stack| stack.frames)
+}
+
+/// What one stack gains, in bytes per iteration.
+struct Weighed<'a> {
+    frames: &'a [String],
+    rate: f64,
+    /// How far that may be off; nothing where it is exact.
+    error: f64,
 }
 
 /// What was measured of every stack; or, where that is not there, of what was
 /// found. A site stands for its stacks only where they are not found themselves.
-fn stacks(report: &Report) -> Vec<(&[String], f64)> {
+fn stacks(report: &Report) -> Vec<Weighed<'_>> {
+    let weighed = |frames, rate: Rate, error: Option<Rate>| Weighed {
+        frames,
+        rate: rate.bytes,
+        error: error.map_or(0.0, |error| error.bytes),
+    };
     let growth = report.growth.iter();
-    let growth: Vec<(&[String], f64)> = growth
-        .map(|growth| (growth.stack.frames(), growth.rate.bytes))
-        .filter(|(_, rate)| millionths(*rate) > 0)
+    let growth: Vec<Weighed<'_>> = growth
+        .map(|growth| weighed(growth.stack.frames(), growth.rate, growth.error))
+        .filter(|stack| millionths(stack.rate) > 0)
         .collect();
     if !growth.is_empty() {
         return growth;
     }
-    let found = |sites: bool| -> Vec<(&[String], f64)> {
+    let found = |sites: bool| -> Vec<Weighed<'_>> {
         let findings = report.findings.iter();
         findings
             .filter_map(|finding| match &finding.subject {
-                Subject::Stack(stack) if !sites => Some((stack.frames(), finding.rate.bytes)),
-                Subject::Site { frames, .. } if sites => {
-                    Some((frames.frames(), finding.rate.bytes))
-                }
+                Subject::Stack(stack) if !sites => Some((stack, finding)),
+                Subject::Site { frames, .. } if sites => Some((frames, finding)),
                 _ => None,
             })
-            .filter(|(_, rate)| millionths(*rate) > 0)
+            .map(|(stack, one)| weighed(stack.frames(), one.rate, report.error_of(one)))
+            .filter(|stack| millionths(stack.rate) > 0)
             .collect()
     };
     let stacks = found(false);
@@ -172,14 +267,15 @@ fn millionths(rate: f64) -> u128 {
     (rate.abs() * 1e6).round().min(1e30) as u128
 }
 
-fn tower<'a>(stacks: &[(&'a [String], f64)], grew: bool) -> Node<'a> {
+fn tower<'a>(stacks: &[Weighed<'a>], grew: bool) -> Node<'a> {
     let mut root = Node::default();
-    for (frames, rate) in stacks {
-        if (*rate > 0.0) != grew {
+    for stack in stacks {
+        if (stack.rate > 0.0) != grew {
             continue;
         }
-        let weight = millionths(*rate);
-        root.weight += weight;
+        let (frames, weight) = (stack.frames, millionths(stack.rate));
+        let variance = stack.error * stack.error;
+        root.add(weight, variance);
         let too_many = frames.len().saturating_sub(MAX_DEPTH);
         let top = MAX_DEPTH / 5;
         let names = frames.iter().enumerate();
@@ -193,17 +289,20 @@ fn tower<'a>(stacks: &[(&'a [String], f64)], grew: bool) -> Node<'a> {
                 _ => name.as_str(),
             };
             node = node.callees.entry(name).or_default();
-            node.weight += weight;
+            node.add(weight, variance);
         }
     }
     root
 }
 
-fn drawn(tower: &Node<'_>, grew: bool, most: usize) -> String {
-    let word = if grew { "grew" } else { "shrank" };
-    let sum = bytes(tower.weight, grew);
-    let head = format!("{word} {sum} per iteration");
-    let most = most - 1;
+fn drawn(tower: &Node<'_>, grew: bool, word: &str, most: usize, style: &Style<'_>) -> String {
+    let head = format!(
+        "{word}{}{}{}",
+        style.say(tower.weight, grew),
+        style.error(tower.variance),
+        style.per
+    );
+    let most = most.max(2) - 1;
     let mut lines = Vec::new();
     'fits: for (chain, loss) in CHAINS {
         for percent in THINNEST {
@@ -213,6 +312,7 @@ fn drawn(tower: &Node<'_>, grew: bool, most: usize) -> String {
             };
             let (roots, thin) = callees(tower, least);
             let mut room = Room {
+                style,
                 total: tower.weight,
                 grew,
                 chain,
@@ -239,29 +339,31 @@ fn drawn(tower: &Node<'_>, grew: bool, most: usize) -> String {
 }
 
 /// The callees that are wide enough, widest first, and how many are not.
-fn callees<'a>(node: &Node<'a>, least: Least) -> (Vec<Chain<'a>>, (u64, u128)) {
+fn callees<'a>(node: &Node<'a>, least: Least) -> (Vec<Chain<'a>>, Thin) {
     let mut all: Vec<(&'a str, &Node<'a>)> = node
         .callees
         .iter()
         .map(|(name, node)| (*name, node))
         .collect();
     // They are in the order of their names.
-    all.sort_by_key(|(_, node)| std::cmp::Reverse(node.weight));
+    all.sort_by_key(|(_, node)| Reverse(node.weight));
     let mut shown = Vec::new();
-    let mut thin = (0, 0);
+    let mut thin = Thin::default();
     for (place, (name, callee)) in all.into_iter().enumerate() {
         // The widest is never too thin.
         if place == 0 || callee.weight >= least.weight {
             shown.push(chain(name, callee, least));
         } else {
-            thin = (thin.0 + 1, thin.1 + callee.weight);
+            thin.count += 1;
+            thin.weight += callee.weight;
+            thin.variance += callee.variance;
         }
     }
     (shown, thin)
 }
 
 fn chain<'a>(name: &'a str, mut node: &Node<'a>, least: Least) -> Chain<'a> {
-    let weight = node.weight;
+    let (weight, variance) = (node.weight, node.variance);
     let mut names = vec![name];
     let light = weight - weight * least.loss / 100;
     loop {
@@ -281,22 +383,17 @@ fn chain<'a>(name: &'a str, mut node: &Node<'a>, least: Least) -> Chain<'a> {
     Chain {
         names,
         weight,
+        variance,
         callees,
         thin,
     }
 }
 
-impl Room {
+impl Room<'_> {
     /// The towers' own branches have no indentation.
-    fn branches(
-        &mut self,
-        chains: &[Chain<'_>],
-        thin: (u64, u128),
-        indent: Option<&str>,
-        widest: bool,
-    ) {
+    fn branches(&mut self, chains: &[Chain<'_>], thin: Thin, indent: Option<&str>, widest: bool) {
         for (place, chain) in chains.iter().enumerate() {
-            let last = place + 1 == chains.len() && (thin.0 == 0 || !self.counts_thin);
+            let last = place + 1 == chains.len() && (thin.count == 0 || !self.counts_thin);
             let (branch, below) = match (indent, last) {
                 (None, _) => ("", ""),
                 (_, true) => ("└ ", "  "),
@@ -305,12 +402,11 @@ impl Room {
             let indent = indent.unwrap_or_default();
             self.chain(chain, indent, branch, below, widest && place == 0);
         }
-        if let (n @ 1.., weight) = thin
-            && self.counts_thin
-        {
-            let text = format!("… {}", plural(n, "thinner branch", "thinner branches"));
+        if thin.count > 0 && self.counts_thin {
+            let branches = plural(thin.count, "thinner branch", "thinner branches");
+            let text = format!("… {branches}");
             let start = indent.map_or(String::new(), |indent| format!("{indent}└ "));
-            self.line(Some(weight), &start, &text);
+            self.line(Some((thin.weight, thin.variance)), &start, &text);
         }
     }
 
@@ -330,7 +426,7 @@ impl Room {
         let shown = names.iter().take(head.max(1));
         for (place, name) in shown.enumerate() {
             match place {
-                0 => self.line(Some(chain.weight), &start, name),
+                0 => self.line(Some((chain.weight, chain.variance)), &start, name),
                 _ => self.line(None, &format!("{inner}› "), name),
             }
         }
@@ -345,22 +441,25 @@ impl Room {
         self.branches(&chain.callees, chain.thin, Some(&inner), widest);
     }
 
-    fn line(&mut self, weight: Option<u128>, indent: &str, name: &str) {
+    fn line(&mut self, weight: Option<(u128, f64)>, indent: &str, name: &str) {
+        let error = if self.style.is_sampled { ERROR } else { 0 };
         let gutter = match weight {
-            Some(weight) => format!(
-                "{:>3} % {:>9} {:<BAR$} ",
+            Some((weight, variance)) => format!(
+                "{:>3} % {:>9}{:<error$} {:<BAR$} ",
                 percent(weight, self.total),
-                bytes(weight, self.grew),
+                self.style.say(weight, self.grew),
+                self.style.error(variance),
                 bar(weight, self.total),
             ),
-            None => " ".repeat(3 + 3 + 9 + 1 + BAR + 1),
+            None => " ".repeat(3 + 3 + 9 + error + 1 + BAR + 1),
         };
         let name = escape::xml(name);
         let name = match name.trim() {
             "" => "[unknown]",
             name => name,
         };
-        let room = (WIDTH - GUTTER).saturating_sub(escape::columns(indent));
+        let gutter_and_indent = GUTTER + error + escape::columns(indent);
+        let room = self.style.width.saturating_sub(gutter_and_indent).max(10);
         let line = format!("{gutter}{indent}{}", cut(name, room));
         self.lines.push(line.trim_end().to_owned());
     }
@@ -383,10 +482,16 @@ fn bar(weight: u128, total: u128) -> String {
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-fn bytes(weight: u128, grew: bool) -> String {
-    let bytes = weight as f64 / 1e6;
-    signed_bytes(if grew { bytes } else { -bytes })
+impl Style<'_> {
+    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+    fn say(&self, weight: u128, grew: bool) -> String {
+        let value = weight as f64 / 1e6;
+        (self.say)(if grew { value } else { -value })
+    }
+
+    fn error(&self, variance: f64) -> String {
+        give_or_take(self.is_sampled.then(|| variance.sqrt()), units::bytes)
+    }
 }
 
 #[cfg(test)]

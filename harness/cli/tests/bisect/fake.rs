@@ -392,6 +392,10 @@ if [ "$state" = late ]; then
     template=good
     [ -n "\$PLIMSOLL_MAX_ITERATIONS" ] || template=bad
 fi
+if [ "$state" = unfit-baseline ]; then
+    template=broken
+    [ "\$PLIMSOLL_BASELINES" != optional ] || template=bad
+fi
 [ "$state" = no-report ] || cp "$TEMPLATES/\$template" "\$dir/report.json"
 exit 101
 END

@@ -100,6 +100,14 @@ fn what_cannot_be_measured_is_skipped_with_its_reason() {
 }
 
 #[test]
+fn a_baseline_that_does_not_fit_is_nothing_to_skip_for() {
+    let repository = Repository::history(&["good", "good", "unfit-baseline", "bad"]);
+    let (ran, value) = repository.bisect(&[&repository.named("c0")]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    found(&value, &repository.named("c2"));
+}
+
+#[test]
 fn an_end_that_cannot_be_measured_stops_it() {
     for (state, kind) in UNUSABLE {
         for states in [[state, "good", "bad"], ["good", "bad", state]] {

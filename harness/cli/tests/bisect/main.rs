@@ -1,9 +1,17 @@
 //! `plimsoll bisect`, on histories that are made for it.
 
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#[path = "../built/mod.rs"]
+mod built;
+mod check;
 mod fake;
 mod faults;
 #[path = "../project/mod.rs"]
 mod project;
+mod verify;
 // Where the harness can measure.
 #[cfg(all(
     target_os = "linux",

@@ -5,6 +5,8 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
+#[path = "../built/mod.rs"]
+mod built;
 mod registry;
 
 use std::fs::{self, File};
@@ -14,6 +16,7 @@ use std::process::{Command, Output};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
+use built::link_our_jemalloc;
 use registry::{Does, Kept, Registry, silent, write};
 
 /// A small project that depends on the crate of the registry.
@@ -135,7 +138,7 @@ plimsoll::main!(fills());
                 command.env_remove(&name);
             }
         }
-        let output = silent(&mut command)
+        let output = link_our_jemalloc(silent(&mut command))
             .env_remove("CARGO_TARGET_DIR")
             .args(["bisect", "--target-dir"])
             .arg(&self.target)

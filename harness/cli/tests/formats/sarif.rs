@@ -553,10 +553,10 @@ fn the_repository_around_the_workspace() {
         });
         uris.collect::<Vec<_>>()
     };
-    let one = with_source("owner/name", "2bc8970", "sub/work");
+    let one = with_source("owner/name", "2bc8970", "sub/tool");
     assert_eq!(
         uris(&one),
-        ["sub/work/baselines/lost.toml", "sub/work/src/main.rs"]
+        ["sub/tool/baselines/lost.toml", "sub/tool/src/main.rs"]
     );
     assert_eq!(
         one["runs"][0]["versionControlProvenance"],

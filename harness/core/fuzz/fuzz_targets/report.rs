@@ -10,7 +10,10 @@ fuzz_target!(|bytes: &[u8]| {
     let limits = Limits::UNTRUSTED;
     if let Ok(report) = parse_within(bytes, &limits) {
         let written = to_string_within(&report, &limits);
-        assert_eq!(parse_within(written.as_bytes(), &limits).as_ref(), Ok(&report));
+        assert_eq!(
+            parse_within(written.as_bytes(), &limits).as_ref(),
+            Ok(&report)
+        );
     }
     if let Ok(report) = parse(bytes) {
         assert_eq!(parse(to_string(&report).as_bytes()).as_ref(), Ok(&report));

@@ -1,7 +1,13 @@
-use super::{Allowance, AllowanceSubject, MeasuredWith, StackPattern};
-use crate::FoldedStack;
+use std::collections::BTreeSet;
+
+use super::need::exceeded;
+use super::{
+    Allowance, AllowanceSubject, Baseline, MeasuredWith, Need, StackPattern, is_twice_the_need,
+    needs,
+};
 use crate::judge::Verdict;
 use crate::report::{Finding, Report, Standing, Subject};
+use crate::{FoldedStack, Rate};
 
 /// What somebody agrees to: the measurement that showed it, what from then on
 /// is allowed, and what becomes of allowances that there are.
@@ -44,22 +50,75 @@ impl Acceptance {
     ///
     /// Growth that a run could not make exact is allowed with its error, so that
     /// the next run is not red for the noise alone; nothing else is added.
-    pub fn of(report: &Report) -> Acceptance {
-        let findings = || report.findings.iter();
-        let allowances: Vec<Accepted> = findings()
-            .filter(|finding| is_too_much(finding))
-            .map(accepted)
-            .collect();
+    ///
+    /// The baseline is the one that is agreed to anew: where a pattern of it is exceeded
+    /// or has expired, that pattern is given the new rate, and not the stacks under it.
+    pub fn of(report: &Report, baseline: &Baseline) -> Acceptance {
+        let mut all = Acceptance::default();
+        for finding in &report.findings {
+            all.add(Acceptance::of_finding(report, finding, baseline));
+        }
+        all
+    }
+
+    /// The same of one of its findings.
+    pub fn of_finding(report: &Report, finding: &Finding, baseline: &Baseline) -> Acceptance {
+        let allowance = is_too_much(finding).then(|| accepted(report, finding, baseline));
         Acceptance {
             // Of the figures; where none is new, what a file says of them stays.
-            measured: measured(report).filter(|_| !allowances.is_empty()),
-            allowances,
-            moved: findings().filter_map(moved).collect(),
-            removed: findings()
-                .filter(|finding| finding.is_unused())
-                .map(subject)
+            measured: measured(report).filter(|_| allowance.is_some()),
+            allowances: allowance.into_iter().collect(),
+            moved: moved(finding).into_iter().collect(),
+            removed: finding
+                .is_unused()
+                .then(|| subject(finding))
+                .into_iter()
                 .collect(),
         }
+    }
+
+    /// Whether there is something to agree to in a report, whatever a file has by now.
+    pub fn is_due(report: &Report) -> bool {
+        !Acceptance::of(report, &Baseline::default()).is_empty()
+    }
+
+    /// The rates that a report needed, of allowances that are more than twice as large:
+    /// see [`is_twice_the_need`]. What a file says of them stays.
+    pub fn lower(baseline: &Baseline, report: &Report) -> Acceptance {
+        let due = Acceptance::of(report, baseline);
+        // One that moves is another's from then on, and keeps its rate until then; one that
+        // is agreed to anew has what it needs.
+        let moved = due
+            .moved
+            .iter()
+            .map(|moved| StackPattern::exact(&moved.from));
+        let moved = moved.map(AllowanceSubject::Stack);
+        let renewed = due.allowances.into_iter();
+        let renewed = renewed.map(|accepted| accepted.allowance.subject);
+        let settled: BTreeSet<AllowanceSubject> = moved.chain(renewed).collect();
+        let allowances: Vec<Accepted> = baseline
+            .allowances
+            .iter()
+            .zip(needs(baseline, report))
+            .filter(|(allowance, _)| !settled.contains(&allowance.subject))
+            .filter_map(|(allowance, need)| {
+                let need = need.filter(|need| !need.is_none())?;
+                is_twice_the_need(allowance.rate, need).then(|| lowered(allowance, need))
+            })
+            .collect();
+        Acceptance {
+            measured: measured(report).filter(|_| !allowances.is_empty()),
+            allowances,
+            ..Acceptance::default()
+        }
+    }
+
+    /// Takes in what else is agreed to of the same report.
+    pub fn add(&mut self, other: Acceptance) {
+        self.measured = self.measured.take().or(other.measured);
+        self.allowances.extend(other.allowances);
+        self.moved.extend(other.moved);
+        self.removed.extend(other.removed);
     }
 
     /// Whether there is nothing to agree to.
@@ -112,18 +171,41 @@ fn subject(finding: &Finding) -> AllowanceSubject {
     }
 }
 
-fn accepted(finding: &Finding) -> Accepted {
-    let subject = subject(finding);
-    let mut rate = finding.rate + finding.error;
-    if subject.resource().is_some() {
-        rate.bytes = 0.0;
+fn lowered(allowance: &Allowance, need: Need) -> Accepted {
+    Accepted {
+        allowance: Allowance {
+            rate: agreed(&allowance.subject, need.rate + need.error),
+            reason: None,
+            issue: None,
+            expires: None,
+            ..allowance.clone()
+        },
+        expired: false,
     }
-    // One of the two may shrink while the other grows.
-    rate.objects = rate.objects.max(0.0);
-    rate.bytes = rate.bytes.max(0.0);
+}
+
+/// What can stand in a file.
+fn agreed(subject: &AllowanceSubject, rate: Rate) -> Rate {
+    Rate {
+        // One of the two may shrink while the other grows.
+        objects: rate.objects.max(0.0),
+        bytes: match subject.resource() {
+            Some(_) => 0.0,
+            None => rate.bytes.max(0.0),
+        },
+    }
+}
+
+fn accepted(report: &Report, finding: &Finding, baseline: &Baseline) -> Accepted {
+    let own = subject(finding);
+    let rate = agreed(&own, finding.rate + finding.error);
+    let subject = match exceeded(finding, rate, baseline, report) {
+        Some(index) => baseline.allowances[index].subject.clone(),
+        None => own,
+    };
     let allowance = Allowance {
-        subject,
         rate,
+        subject,
         law: finding.law,
         reason: None,
         issue: None,

@@ -43,6 +43,22 @@ impl Date {
         Date::new(year, month, u8::try_from(days + 1).ok()?)
     }
 
+    /// Days from this one to another; negative where that is earlier.
+    pub fn days_until(self, other: Date) -> i64 {
+        other.number() - self.number()
+    }
+
+    /// Days since the first of year 1.
+    fn number(self) -> i64 {
+        let before = i64::from(self.year) - 1;
+        let months = (1..self.month).map(|month| i64::from(days_in(self.year, month)));
+        before * 365 + before / 4 - before / 100
+            + before / 400
+            + months.sum::<i64>()
+            + i64::from(self.day)
+            - 1
+    }
+
     /// From 1 to 9999.
     pub fn year(self) -> u16 {
         self.year
@@ -159,6 +175,23 @@ mod tests {
         assert_eq!(day(1_735_689_599).as_deref(), Some("2024-12-31"));
         assert_eq!(day(1_735_689_600).as_deref(), Some("2025-01-01"));
         assert_eq!(day(u64::MAX), None);
+    }
+
+    #[test]
+    fn days_between() {
+        let days = |one: &str, two: &str| -> i64 {
+            let date = |text: &str| text.parse::<Date>().unwrap();
+            assert_eq!(
+                date(one).days_until(date(two)),
+                -date(two).days_until(date(one))
+            );
+            date(one).days_until(date(two))
+        };
+        assert_eq!(days("2026-11-21", "2026-11-21"), 0);
+        assert_eq!(days("2027-12-31", "2028-03-01"), 61);
+        assert_eq!(days("1900-02-28", "1900-03-01"), 1);
+        assert_eq!(days("1970-01-01", "2025-01-01"), 1_735_689_600 / 86_400);
+        assert_eq!(days("0001-01-01", "9999-12-31"), 3_652_058);
     }
 
     #[test]

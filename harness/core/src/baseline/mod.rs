@@ -41,6 +41,7 @@ mod acceptance;
 mod date;
 mod error;
 mod frames;
+mod need;
 mod parse;
 mod pattern;
 mod rounding;
@@ -48,10 +49,12 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 pub use acceptance::{Acceptance, Accepted, Moved};
 pub use date::Date;
 pub use error::{BaselineError, BaselineErrorKind};
+pub use need::{Need, is_twice_the_need, needs};
 pub use pattern::{PatternFrame, StackPattern};
 pub use rounding::round_up;
 pub use write::update;
@@ -122,6 +125,18 @@ pub struct Allowance {
     pub expires: Option<Date>,
 }
 
+impl Allowance {
+    /// Whether there is a reason that says something.
+    pub fn has_reason(&self) -> bool {
+        let reason = self.reason.as_deref().unwrap_or_default();
+        !reason.trim().is_empty()
+    }
+}
+
+/// The lines that an allowance stands on, from 1: of the one `[[allow]]`, or of all
+/// that add up to it.
+pub type AllowanceLines = Vec<RangeInclusive<usize>>;
+
 /// What an allowance is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AllowanceSubject {
@@ -170,12 +185,25 @@ impl Baseline {
     /// Where it is not TOML of this format, with the line; where it is of a
     /// newer format; where a key is not known or a limit is passed.
     pub fn parse(text: &[u8]) -> Result<Baseline, BaselineError> {
+        Ok(Self::placed(text)?.0)
+    }
+
+    /// The same, with the lines of each allowance.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Baseline::parse`].
+    pub fn placed(text: &[u8]) -> Result<(Baseline, Vec<AllowanceLines>), BaselineError> {
         let written = parse::read(text)?;
-        let allowances = merged(written.allowances);
-        Ok(Baseline {
-            measured: written.measured,
-            allowances,
-        })
+        let (allowances, lines) = merged(written.allowances, written.lines);
+        let measured = written.measured;
+        Ok((
+            Baseline {
+                measured,
+                allowances,
+            },
+            lines,
+        ))
     }
 
     /// The allowances for stacks that match `stack`, in the file's order.
@@ -188,6 +216,21 @@ impl Baseline {
             })
     }
 
+    /// The allowance that a stack falls under: its own before a pattern's.
+    pub fn allowance_of(&self, stack: &FoldedStack) -> Option<usize> {
+        let matching = |exact: bool| {
+            self.allowances
+                .iter()
+                .position(|allowance| match &allowance.subject {
+                    AllowanceSubject::Stack(pattern) => {
+                        pattern.is_exact() == exact && pattern.matches(stack)
+                    }
+                    AllowanceSubject::Threads | AllowanceSubject::Descriptors => false,
+                })
+        };
+        matching(true).or_else(|| matching(false))
+    }
+
     /// The allowance of exactly this subject.
     pub fn get(&self, subject: &AllowanceSubject) -> Option<&Allowance> {
         self.allowances
@@ -198,19 +241,29 @@ impl Baseline {
 
 /// One allowance to a subject: rates add up, the first law stays, the first of
 /// the words that there are, and the earliest date.
-fn merged(allowances: Vec<Allowance>) -> Vec<Allowance> {
+fn merged(
+    allowances: Vec<Allowance>,
+    lines: Vec<RangeInclusive<usize>>,
+) -> (Vec<Allowance>, Vec<AllowanceLines>) {
     let mut by_subject: BTreeMap<AllowanceSubject, usize> = BTreeMap::new();
     let mut merged: Vec<Allowance> = Vec::new();
-    for allowance in allowances {
+    let mut places: Vec<AllowanceLines> = Vec::new();
+    for (allowance, lines) in allowances.into_iter().zip(lines) {
         let index = *by_subject
             .entry(allowance.subject.clone())
             .or_insert(merged.len());
         match merged.get_mut(index) {
-            None => merged.push(allowance),
-            Some(first) => absorb(first, allowance),
+            None => {
+                merged.push(allowance);
+                places.push(vec![lines]);
+            }
+            Some(first) => {
+                absorb(first, allowance);
+                places[index].push(lines);
+            }
         }
     }
-    merged
+    (merged, places)
 }
 
 fn absorb(first: &mut Allowance, other: Allowance) {

@@ -1,15 +1,15 @@
 //! From a file's bytes to what stands in it, allowance by allowance.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
-use toml_edit::{Array, Document, Item, Table, TableLike, Value};
+use toml_edit::{Array, Document, Item, Table, TableLike};
 
-use super::error::{nearest, quoted};
 use super::{
     Allowance, AllowanceSubject, BaselineError, BaselineErrorKind, Date, FORMAT, MAX_ALLOWANCES,
     MAX_BYTES, MAX_FRAME_BYTES, MAX_FRAMES, MAX_RATE, MeasuredWith, PatternFrame, StackPattern,
 };
 use crate::fold::normalize_frame;
+use crate::toml::{found, found_value, line_at, nearest, quoted, quoted_message};
 use crate::{Law, Rate};
 
 const ROOT: &str = "the file";
@@ -38,6 +38,8 @@ const MAX_VALUES: usize = MAX_BYTES / 32;
 pub(super) struct Written {
     pub(super) measured: Option<MeasuredWith>,
     pub(super) allowances: Vec<Allowance>,
+    /// Of each, from its header to its last key; from 1.
+    pub(super) lines: Vec<RangeInclusive<usize>>,
 }
 
 pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
@@ -69,8 +71,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
         )
     })?;
 
+    let lines = Lines::of(bytes);
     let root = Reader {
-        text,
+        lines: &lines,
         table: document.as_table(),
         header: None,
         name: ROOT,
@@ -78,9 +81,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
     // First: a newer format may have any other key.
     root.check_format()?;
     root.check_keys(ROOT_KEYS)?;
+    let (allowances, lines) = root.allowances()?.into_iter().unzip();
     Ok(Written {
         measured: root.measured()?,
-        allowances: root.allowances()?,
+        allowances,
+        lines,
     })
 }
 
@@ -88,26 +93,25 @@ fn too_many(line: Option<usize>, of: &'static str, limit: usize, found: usize) -
     BaselineError::new(line, BaselineErrorKind::TooMany { of, limit, found })
 }
 
-fn line_at(text: &[u8], offset: usize) -> usize {
-    1 + text[..offset.min(text.len())]
-        .iter()
-        .filter(|byte| **byte == b'\n')
-        .count()
-}
+/// Where lines start: a file may have a million of them, and as many values.
+struct Lines(Vec<usize>);
 
-fn quoted_message(message: &str) -> String {
-    // Longer than what is quoted of a file: the parser lists what it expected.
-    message
-        .chars()
-        .filter(|char| !char.is_control())
-        .take(200)
-        .collect()
+impl Lines {
+    fn of(text: &[u8]) -> Self {
+        let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        Self(ends.map(|(offset, _)| offset + 1).collect())
+    }
+
+    /// From 1.
+    fn at(&self, offset: usize) -> usize {
+        1 + self.0.partition_point(|start| *start <= offset)
+    }
 }
 
 /// One table of the document, and where it stands.
 #[derive(Clone, Copy)]
 struct Reader<'a> {
-    text: &'a str,
+    lines: &'a Lines,
     table: &'a dyn TableLike,
     /// The line of the table's header.
     header: Option<usize>,
@@ -116,7 +120,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn line(&self, span: Option<Range<usize>>) -> Option<usize> {
-        span.map(|span| line_at(self.text.as_bytes(), span.start))
+        span.map(|span| self.lines.at(span.start))
     }
 
     /// Where a key is written; the table's header where that is not known.
@@ -166,7 +170,7 @@ impl<'a> Reader<'a> {
     fn check_keys(&self, known: &'static [&'static str]) -> Result<(), BaselineError> {
         for (key, item) in self.table.iter() {
             if !known.contains(&key) {
-                let nearest = nearest(key, known);
+                let nearest = nearest(key, known.iter().copied());
                 let kind = BaselineErrorKind::UnknownKey {
                     found: quoted(key),
                     nearest,
@@ -202,7 +206,7 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| self.unexpected("measured", item, "a table `[measured]`"))?;
         let header = self.line_of("measured", item);
         let measured = Reader {
-            text: self.text,
+            lines: self.lines,
             table,
             header,
             name: MEASURED,
@@ -213,12 +217,13 @@ impl<'a> Reader<'a> {
             profile: measured.string("profile")?,
             toolchain: measured.string("toolchain")?,
             jemalloc: measured.string("jemalloc")?,
-            sample_interval: measured.count("sample-interval")?,
+            sample_interval: measured.sample_interval()?,
             iterations: measured.count("iterations")?,
         }))
     }
 
-    fn allowances(&self) -> Result<Vec<Allowance>, BaselineError> {
+    /// With the lines that each stands on.
+    fn allowances(&self) -> Result<Vec<(Allowance, RangeInclusive<usize>)>, BaselineError> {
         let Some(item) = self.get("allow") else {
             return Ok(Vec::new());
         };
@@ -230,13 +235,21 @@ impl<'a> Reader<'a> {
         if tables.len() > MAX_ALLOWANCES {
             return Err(too_many(None, "allowances", MAX_ALLOWANCES, tables.len()));
         }
-        tables.iter().map(|table| self.allowance(table)).collect()
+        let placed = |table: &'a Table| Ok((self.allowance(table)?, self.lines_of_table(table)));
+        tables.iter().map(placed).collect()
+    }
+
+    fn lines_of_table(&self, table: &Table) -> RangeInclusive<usize> {
+        let first = self.line(table.span()).unwrap_or(1);
+        let ends = table.iter().filter_map(|(_, item)| item.span());
+        let last = ends.map(|span| self.lines.at(span.end.saturating_sub(1)));
+        first..=last.fold(first, usize::max)
     }
 
     fn allowance(&self, table: &'a Table) -> Result<Allowance, BaselineError> {
         let header = self.line(table.span());
         let allow = Reader {
-            text: self.text,
+            lines: self.lines,
             table,
             header,
             name: ALLOW,
@@ -376,30 +389,20 @@ impl<'a> Reader<'a> {
         self.get(key).map(|_| self.string(key)).transpose()
     }
 
+    fn sample_interval(&self) -> Result<u64, BaselineError> {
+        const KEY: &str = "sample-interval";
+        match self.count(KEY)? {
+            // No profile has it, so nobody knows what the rates are.
+            0 => Err(self.unexpected(KEY, self.required(KEY)?, "1, which is exact, or more")),
+            interval => Ok(interval),
+        }
+    }
+
     fn count(&self, key: &'static str) -> Result<u64, BaselineError> {
         let item = self.required(key)?;
         let count = item
             .as_integer()
             .and_then(|count| u64::try_from(count).ok());
         count.ok_or_else(|| self.unexpected(key, item, "a whole number, zero or more"))
-    }
-}
-
-fn found(item: &Item) -> String {
-    match item.as_value() {
-        Some(value) => found_value(value),
-        None => format!("a {}", item.type_name()),
-    }
-}
-
-fn found_value(value: &Value) -> String {
-    match value {
-        Value::String(text) => format!("`{}`", quoted(text.value())),
-        Value::Integer(number) => format!("`{}`", number.value()),
-        Value::Float(number) => format!("`{:?}`", number.value()),
-        Value::Boolean(truth) => format!("`{}`", truth.value()),
-        Value::Datetime(time) => format!("`{}`", time.value()),
-        Value::Array(_) => "an array".to_owned(),
-        Value::InlineTable(_) => "a table".to_owned(),
     }
 }

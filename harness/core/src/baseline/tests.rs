@@ -898,7 +898,10 @@ proptest! {
     fn what_is_written_is_read(accepted in any_acceptance()) {
         let text = update(None, &accepted).unwrap();
         let read = Baseline::parse(text.as_bytes()).unwrap();
-        let mut expected = merged(accepted.allowances.iter().map(|one| one.allowance.clone()).collect());
+        let agreed: Vec<Allowance> =
+            accepted.allowances.iter().map(|one| one.allowance.clone()).collect();
+        let lines = vec![1..=1; agreed.len()];
+        let (mut expected, _) = merged(agreed, lines);
         for allowance in &mut expected {
             let Rate { objects, bytes } = allowance.rate;
             allowance.rate = Rate {
@@ -966,6 +969,44 @@ proptest! {
             prop_assert_eq!(updated.map(|text| Baseline::parse(text.as_bytes())), Ok(Ok(baseline)));
         }
     }
+}
+
+#[test]
+fn no_profile_samples_at_no_interval() {
+    assert!(Baseline::parse(measured_text(1).as_bytes()).is_ok());
+    assert_snapshot!(parsed(&measured_text(0)), @"error: line 7: unexpected `sample-interval`: expected 1, which is exact, or more, found `0`");
+}
+
+fn measured_text(interval: u64) -> String {
+    format!(
+        "format = 1\n[measured]\ntarget = 'x'\nprofile = 'debug'\ntoolchain = 'x'\n\
+         jemalloc = '5.3.0'\nsample-interval = {interval}\niterations = 64\n"
+    )
+}
+
+#[test]
+fn what_it_was_measured_with_stays_above_the_only_allowance() {
+    let text = "format = 1\n[[allow]]\nresource = 'threads'\nobjects = 1\nlaw = 'linear'\n";
+    let accepted = Acceptance {
+        measured: Some(measured()),
+        allowances: vec![accept("a", 1.0, 8.0)],
+        removed: vec![AllowanceSubject::Threads],
+        ..Acceptance::default()
+    };
+    let updated = update(Some(text), &accepted).unwrap();
+    let place = |table| updated.find(table);
+    assert!(place("[measured]") < place("[[allow]]"), "{updated}");
+}
+
+#[test]
+fn lines_of_allowances() {
+    let text = "format = 1\n\n[[allow]]\nstack = [\n  'a', # leaf\n]\nobjects = 1\nbytes = 8\n\
+        law = 'linear'\n\n# more\n[[allow]]\nresource = 'threads'\nobjects = 1\nlaw = 'linear'\n\
+        reason = \"\"\"\nfor\nthem\"\"\"\n[[allow]]\nlaw = 'linear'\nstack = ['a']\nobjects = 1\n\
+        bytes = 8";
+    let (baseline, lines) = Baseline::placed(text.as_bytes()).unwrap();
+    assert_eq!(Ok(baseline), Baseline::parse(text.as_bytes()));
+    assert_eq!(lines, [vec![3..=9, 19..=23], vec![12..=18]]);
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml_edit::{ArrayOfTables, DocumentMut, Item, RawString, Table, TableLike, Value};
 
-use super::error::quoted;
 use super::{
     Acceptance, Accepted, Allowance, AllowanceSubject, Baseline, BaselineError, BaselineErrorKind,
     Date, MAX_RATE, MeasuredWith, PatternFrame, StackPattern, absorb, round_up,
@@ -12,6 +11,7 @@ use super::{
 use super::{frames, parse};
 use crate::Rate;
 use crate::fold::normalize_frame;
+use crate::toml::quoted;
 
 const NEW_FILE: &str = "\
 # What this scenario may grow per iteration, as agreed with `plimsoll accept`.
@@ -285,6 +285,8 @@ fn append(document: &mut DocumentMut, allowance: &Allowance) {
         table.decor_mut().set_prefix(format!("{trailing}{gap}"));
         document.set_trailing("");
     }
+    // Behind `[measured]`, also where no other allowance is left.
+    table.set_position(Some(isize::MAX));
     tables(document).push(table);
 }
 

@@ -51,6 +51,7 @@ use std::fmt;
 pub use error::{DumpError, Expected, Found};
 pub use interval::{Estimate, Level, Noise, SampleInterval};
 pub use maps::{Mapping, Maps, Permissions};
+pub use parse::{DumpEnd, DumpReader};
 
 use crate::{Avma, Counts, Tally};
 

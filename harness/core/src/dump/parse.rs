@@ -1,5 +1,6 @@
-//! One pass over the bytes: no line is split off, copied or checked for UTF-8
-//! before it is understood, except to quote it in an error.
+//! Line by line: nothing of a dump has to be in memory but the line that is read. No
+//! line is copied or checked for UTF-8 before it is understood, except to quote it
+//! in an error.
 
 use super::error::{DumpError, Expected, Found};
 use super::interval::SampleInterval;
@@ -11,46 +12,298 @@ use crate::{Avma, Counts, Tally};
 const BYTES_PER_FRAME: usize = 15;
 
 pub(super) fn parse(bytes: &[u8]) -> Result<HeapDump, DumpError> {
-    let mut text = Text {
-        bytes,
-        position: 0,
-        line: 1,
-    };
-    let sample_interval = header(&mut text)?;
-    let totals = process(&mut text)?;
-
     let mut frames = Vec::with_capacity(bytes.len() / BYTES_PER_FRAME);
     let mut stacks = Vec::new();
-    while text.eat(b"@") {
-        stack_frames(&mut text, &mut frames)?;
-        let line = text.line;
-        text.next_line()?;
-        let counts = stack_counts(&mut text, line)?;
+    let mut collect = |record: &[Avma], counts| {
+        frames.extend_from_slice(record);
         stacks.push(Stack {
             end: frames.len(),
             counts,
         });
-    }
-    let maps = maps(&mut text)?;
-
-    if let Some(totals) = totals {
-        totals::check(sample_interval, totals, &stacks).map_err(|sum| {
-            let found = Text {
-                bytes,
-                position: 0,
-                line: 1,
-            }
-            .second_line();
-            DumpError::at(2, Expected::TotalsOfStacks { stacks: sum }, found)
-        })?;
-    }
+    };
+    let mut reader = DumpReader::new();
+    let rest = reader.lines(bytes, &mut collect)?;
+    reader.end(rest, &mut collect)?;
+    let rest = reader.finish(stacks.iter().map(|stack| stack.counts))?;
     Ok(HeapDump {
-        sample_interval,
-        totals,
+        sample_interval: rest.sample_interval,
+        totals: rest.totals,
         frames,
         stacks,
-        maps,
+        maps: rest.maps,
     })
+}
+
+/// Reads a dump that comes in pieces, and hands on each stack as it is read.
+///
+/// ```
+/// use plimsoll_core::dump::DumpReader;
+///
+/// let mut all = Vec::new();
+/// let mut collect = |_: &[_], counts| all.push(counts);
+/// let mut reader = DumpReader::new();
+/// let text = b"heap_v2/1\n  t*: 1: 8 [0: 0]\n@ 0x1 0x2\n  t*: 1: 8 [0: 0]\n";
+/// let rest = reader.lines(text, &mut collect)?;
+/// reader.end(rest, &mut collect)?;
+/// let end = reader.finish(all.iter().copied())?;
+/// assert_eq!((all[0].inuse.bytes, end.totals), (8, Some(all[0])));
+/// # Ok::<(), plimsoll_core::dump::DumpError>(())
+/// ```
+#[derive(Debug)]
+pub struct DumpReader {
+    state: State,
+    /// Lines before the first, which are none of the dump's.
+    before: usize,
+    /// Lines that were read, those before it among them.
+    line: usize,
+    sample_interval: Option<SampleInterval>,
+    totals: Option<Counts>,
+    /// The line with the totals, to be quoted.
+    second_line: Found,
+    /// Of the stack that is being read.
+    frames: Vec<Avma>,
+    maps: Option<Maps>,
+}
+
+/// What a dump says beside its stacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DumpEnd {
+    /// The mean number of bytes between two samples.
+    pub sample_interval: SampleInterval,
+    /// The process's own line, as printed; absent in dumps made by hand.
+    pub totals: Option<Counts>,
+    /// The process's mappings, where the dump does not end before them.
+    pub maps: Option<Maps>,
+}
+
+/// What may come next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// `heap_v2/524288`
+    Header,
+    /// The process's line. A dump that was made by hand may begin with its first
+    /// stack.
+    Process,
+    /// A thread's line, with its name, or a stack.
+    ThreadOfProcess,
+    /// The counts of the stack in that line.
+    Counts { stack: usize },
+    /// A thread's line, or the next stack.
+    ThreadOfStack,
+    /// Nothing more, or the mappings.
+    Blank,
+    /// A mapping.
+    Maps,
+}
+
+impl Default for DumpReader {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl DumpReader {
+    /// At the beginning.
+    pub fn new() -> Self {
+        DumpReader {
+            state: State::Header,
+            before: 0,
+            line: 0,
+            sample_interval: None,
+            totals: None,
+            second_line: Found::End,
+            frames: Vec::new(),
+            maps: None,
+        }
+    }
+
+    /// Where so many lines of something else stand before the dump, for errors.
+    pub fn after(lines: usize) -> Self {
+        DumpReader {
+            before: lines,
+            line: lines,
+            ..DumpReader::new()
+        }
+    }
+
+    /// How many lines were read, with those before the dump.
+    pub fn lines_read(&self) -> usize {
+        self.line
+    }
+
+    /// Reads all whole lines of a piece, and gives back what is left of it: the
+    /// beginning of a line, to be put before the next piece.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`HeapDump::parse`].
+    pub fn lines<'a>(
+        &mut self,
+        piece: &'a [u8],
+        record: &mut impl FnMut(&[Avma], Counts),
+    ) -> Result<&'a [u8], DumpError> {
+        let mut rest = piece;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            let line = &rest[..end];
+            self.read(line.strip_suffix(b"\r").unwrap_or(line), record)?;
+            rest = &rest[end + 1..];
+        }
+        Ok(rest)
+    }
+
+    /// Says that nothing follows what is left.
+    ///
+    /// # Errors
+    ///
+    /// Where a dump cannot end here. A last line without an end was cut short, even
+    /// if what stands there reads well.
+    pub fn end(
+        &mut self,
+        rest: &[u8],
+        record: &mut impl FnMut(&[Avma], Counts),
+    ) -> Result<(), DumpError> {
+        if !rest.is_empty() {
+            self.read(rest, record)?;
+            return Err(DumpError::at(self.line, Expected::EndOfLine, Found::End));
+        }
+        let expected = match self.state {
+            State::Header => Expected::Header,
+            State::Process => Expected::Totals,
+            State::Counts { stack } => Expected::Counts { stack },
+            State::ThreadOfProcess | State::ThreadOfStack | State::Blank | State::Maps => {
+                return Ok(());
+            }
+        };
+        Err(DumpError::at(self.line + 1, expected, Found::End))
+    }
+
+    /// Checks the totals against the counts of all stacks that were read.
+    ///
+    /// # Errors
+    ///
+    /// If they do not add up; or if not even the header was read.
+    pub fn finish(
+        self,
+        counts: impl Iterator<Item = Counts> + Clone,
+    ) -> Result<DumpEnd, DumpError> {
+        let Some(sample_interval) = self.sample_interval else {
+            return Err(DumpError::at(self.line + 1, Expected::Header, Found::End));
+        };
+        if let Some(totals) = self.totals {
+            totals::check(sample_interval, totals, counts).map_err(|sum| {
+                let expected = Expected::TotalsOfStacks { stacks: sum };
+                DumpError::at(self.before + 2, expected, self.second_line)
+            })?;
+        }
+        Ok(DumpEnd {
+            sample_interval,
+            totals: self.totals,
+            maps: self.maps,
+        })
+    }
+
+    fn read(
+        &mut self,
+        line: &[u8],
+        record: &mut impl FnMut(&[Avma], Counts),
+    ) -> Result<(), DumpError> {
+        self.line += 1;
+        let mut text = Text {
+            whole: line,
+            rest: line,
+            line: self.line,
+        };
+        match self.state {
+            State::Header => {
+                self.sample_interval = Some(header(&mut text)?);
+                self.state = State::Process;
+            }
+            State::Process if line.starts_with(b"@") => self.stack(&mut text)?,
+            State::Process => {
+                if !text.eat(b"  t*: ") {
+                    return Err(text.expected(Expected::Totals));
+                }
+                self.totals = Some(counts(&mut text)?);
+                text.end()?;
+                self.second_line = text.found();
+                self.state = State::ThreadOfProcess;
+            }
+            State::Counts { stack } => {
+                if !text.eat(b"  t*: ") {
+                    return Err(text.expected(Expected::Counts { stack }));
+                }
+                let counts = counts(&mut text)?;
+                text.end()?;
+                record(&self.frames, counts);
+                self.state = State::ThreadOfStack;
+            }
+            State::ThreadOfProcess if thread(&mut text)? => {
+                // A thread's name may hold anything but the end of a line.
+                if !text.rest.starts_with(b" ") {
+                    text.end()?;
+                }
+            }
+            State::ThreadOfStack if thread(&mut text)? => text.end()?,
+            State::ThreadOfProcess | State::ThreadOfStack if line.starts_with(b"@") => {
+                self.stack(&mut text)?;
+            }
+            State::Maps => self.map(&text)?,
+            State::ThreadOfProcess | State::ThreadOfStack | State::Blank => {
+                if line.is_empty() {
+                    self.state = State::Blank;
+                } else if text.eat(b"MAPPED_LIBRARIES:") {
+                    text.end()?;
+                    self.maps = Some(Maps::default());
+                    self.state = State::Maps;
+                } else {
+                    let expected = match self.state {
+                        State::Blank => Expected::Maps,
+                        _ => Expected::Record,
+                    };
+                    return Err(text.expected(expected));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `@ 0x7f29096a2630 0x7f29096a2d21`
+    fn stack(&mut self, text: &mut Text<'_>) -> Result<(), DumpError> {
+        text.eat(b"@");
+        self.frames.clear();
+        while text.eat(b" ") {
+            if self.frames.len() == MAX_FRAMES {
+                return Err(text.expected(Expected::FewerFrames));
+            }
+            if !text.eat(b"0x") {
+                return Err(text.expected(Expected::Address));
+            }
+            let (address, length) = leading_hexadecimal(text.rest);
+            let Some(address) = address else {
+                return Err(text.expected(Expected::Address));
+            };
+            text.rest = &text.rest[length..];
+            self.frames.push(Avma(address));
+        }
+        if !text.rest.is_empty() {
+            return Err(text.expected(Expected::Address));
+        }
+        self.state = State::Counts { stack: self.line };
+        Ok(())
+    }
+
+    fn map(&mut self, text: &Text<'_>) -> Result<(), DumpError> {
+        // The kernel prints none; a stray one must not change what is printed
+        // back, nor may the `\r` of `\r\n`.
+        let line = without_returns(text.whole);
+        if line.contains(&0) {
+            return Err(text.expected(Expected::MapLine));
+        }
+        if let Some(maps) = self.maps.as_mut().filter(|_| !line.is_empty()) {
+            maps.push(line);
+        }
+        Ok(())
+    }
 }
 
 /// `heap_v2/524288`
@@ -60,73 +313,16 @@ fn header(text: &mut Text<'_>) -> Result<SampleInterval, DumpError> {
     }
     let interval = text.decimal(Expected::Header)?;
     let interval = SampleInterval::new(interval).ok_or_else(|| text.expected(Expected::Header))?;
-    text.next_line()?;
+    text.end()?;
     Ok(interval)
-}
-
-/// The process's line and its threads'. A dump that was made by hand may begin
-/// with its first stack; one that ends here was cut.
-fn process(text: &mut Text<'_>) -> Result<Option<Counts>, DumpError> {
-    if text.starts_with(b"@") {
-        return Ok(None);
-    }
-    if !text.eat(b"  t*: ") {
-        return Err(text.expected(Expected::Totals));
-    }
-    let totals = counts(text)?;
-    text.next_line()?;
-    while thread(text)? {
-        // A thread's name may hold anything but the end of a line.
-        if text.starts_with(b" ") {
-            text.skip_line();
-        }
-        text.next_line()?;
-    }
-    Ok(Some(totals))
-}
-
-/// ` 0x7f29096a2630 0x7f29096a2d21`, up to the end of the line.
-fn stack_frames(text: &mut Text<'_>, frames: &mut Vec<Avma>) -> Result<(), DumpError> {
-    let start = frames.len();
-    while text.eat(b" ") {
-        if frames.len() - start == MAX_FRAMES {
-            return Err(text.expected(Expected::FewerFrames));
-        }
-        if !text.eat(b"0x") {
-            return Err(text.expected(Expected::Address));
-        }
-        let (address, length) = leading_hexadecimal(&text.bytes[text.position..]);
-        let Some(address) = address else {
-            return Err(text.expected(Expected::Address));
-        };
-        text.position += length;
-        frames.push(Avma(address));
-    }
-    if !text.at_line_end() {
-        return Err(text.expected(Expected::Address));
-    }
-    Ok(())
-}
-
-/// The line of counts that follows a stack, and its threads'.
-fn stack_counts(text: &mut Text<'_>, stack: usize) -> Result<Counts, DumpError> {
-    if !text.eat(b"  t*: ") {
-        return Err(text.expected(Expected::Counts { stack }));
-    }
-    let counts = counts(text)?;
-    text.next_line()?;
-    while thread(text)? {
-        text.next_line()?;
-    }
-    Ok(counts)
 }
 
 /// `  t12: 1: 8 [0: 0]`, if the line is one.
 fn thread(text: &mut Text<'_>) -> Result<bool, DumpError> {
-    if !text.starts_with(b"  t") || text.starts_with(b"  t*") {
+    if !text.rest.starts_with(b"  t") || text.rest.starts_with(b"  t*") {
         return Ok(false);
     }
-    text.position += b"  t".len();
+    text.eat(b"  t");
     text.decimal(Expected::CountsForm)?;
     text.expect(b": ")?;
     counts(text)?;
@@ -150,44 +346,6 @@ fn tally(text: &mut Text<'_>) -> Result<Tally, DumpError> {
     Ok(Tally { objects, bytes })
 }
 
-/// What follows the last stack.
-fn maps(text: &mut Text<'_>) -> Result<Option<Maps>, DumpError> {
-    let mut separated = false;
-    while !text.at_end() && text.at_line_end() {
-        text.next_line()?;
-        separated = true;
-    }
-    if text.at_end() {
-        return Ok(None);
-    }
-    if !text.eat(b"MAPPED_LIBRARIES:") {
-        let expected = if separated {
-            Expected::Maps
-        } else {
-            Expected::Record
-        };
-        return Err(text.expected(expected));
-    }
-    text.next_line()?;
-    let mut maps = Maps::default();
-    while !text.at_end() {
-        let start = text.position;
-        text.skip_line();
-        // The kernel prints none; a stray one must not change what is printed
-        // back, nor may the `\r` of `\r\n`.
-        let line = without_returns(&text.bytes[start..text.position]);
-        if line.contains(&0) {
-            text.position = start;
-            return Err(text.expected(Expected::MapLine));
-        }
-        if !line.is_empty() {
-            maps.push(line);
-        }
-        text.next_line()?;
-    }
-    Ok(Some(maps))
-}
-
 fn without_returns(line: &[u8]) -> &[u8] {
     let end = line
         .iter()
@@ -196,28 +354,22 @@ fn without_returns(line: &[u8]) -> &[u8] {
     &line[..end]
 }
 
-/// A position in the dump and its line.
+/// A line without its end, and what is left of it to be read.
 struct Text<'a> {
-    bytes: &'a [u8],
-    position: usize,
+    whole: &'a [u8],
+    rest: &'a [u8],
     line: usize,
 }
 
-impl<'a> Text<'a> {
-    fn rest(&self) -> &'a [u8] {
-        &self.bytes[self.position..]
-    }
-
-    fn starts_with(&self, prefix: &[u8]) -> bool {
-        self.rest().starts_with(prefix)
-    }
-
+impl Text<'_> {
     fn eat(&mut self, prefix: &[u8]) -> bool {
-        let found = self.starts_with(prefix);
-        if found {
-            self.position += prefix.len();
+        match self.rest.strip_prefix(prefix) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
         }
-        found
     }
 
     fn expect(&mut self, punctuation: &[u8]) -> Result<(), DumpError> {
@@ -228,49 +380,22 @@ impl<'a> Text<'a> {
         }
     }
 
-    fn at_end(&self) -> bool {
-        self.position == self.bytes.len()
-    }
-
-    fn at_line_end(&self) -> bool {
-        self.starts_with(b"\n") || self.starts_with(b"\r\n")
-    }
-
-    /// Goes on to the next line. A last line without an end was cut short, even
-    /// if what stands there reads well.
-    fn next_line(&mut self) -> Result<(), DumpError> {
-        if self.eat(b"\n") || self.eat(b"\r\n") {
-            self.line += 1;
+    fn end(&self) -> Result<(), DumpError> {
+        if self.rest.is_empty() {
             Ok(())
         } else {
-            let found = if self.at_end() {
-                Found::End
-            } else {
-                self.found()
-            };
-            Err(DumpError::at(self.line, Expected::EndOfLine, found))
+            Err(self.expected(Expected::EndOfLine))
         }
-    }
-
-    /// Up to the end of the line, before `\n` or `\r\n`.
-    fn skip_line(&mut self) {
-        let rest = self.rest();
-        let length = rest
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .unwrap_or(rest.len());
-        let returned = length < rest.len() && rest[..length].ends_with(b"\r");
-        self.position += length - usize::from(returned);
     }
 
     fn decimal(&mut self, otherwise: Expected) -> Result<u64, DumpError> {
-        let rest = self.rest();
-        let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if length == 0 {
+        let length = self.rest.iter().take_while(|byte| byte.is_ascii_digit());
+        let (digits, rest) = self.rest.split_at(length.count());
+        if digits.is_empty() {
             return Err(self.expected(otherwise));
         }
-        let number = decimal(&rest[..length]).ok_or_else(|| self.expected(Expected::Number))?;
-        self.position += length;
+        let number = decimal(digits).ok_or_else(|| self.expected(Expected::Number))?;
+        self.rest = rest;
         Ok(number)
     }
 
@@ -279,31 +404,9 @@ impl<'a> Text<'a> {
         DumpError::at(self.line, expected, self.found())
     }
 
-    /// The whole line of the position, or the end.
+    /// The whole line.
     fn found(&self) -> Found {
-        let start = self.bytes[..self.position]
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |end| end + 1);
-        let line = &self.bytes[start..];
-        if line.is_empty() {
-            return Found::End;
-        }
-        let end = line
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .unwrap_or(line.len());
-        Found::line(without_returns(&line[..end]))
-    }
-
-    fn second_line(mut self) -> Found {
-        self.skip_line();
-        // It was parsed before, so it is there.
-        if self.next_line().is_ok() {
-            self.found()
-        } else {
-            Found::End
-        }
+        Found::line(without_returns(self.whole))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Whether the process's line of a dump and its stacks belong together.
 
-use super::Stack;
 use super::interval::{Estimate, SampleInterval, count};
 use crate::{Counts, Tally};
 
@@ -13,18 +12,14 @@ use crate::{Counts, Tally};
 pub(super) fn check(
     interval: SampleInterval,
     totals: Counts,
-    stacks: &[Stack],
+    stacks: impl Iterator<Item = Counts> + Clone,
 ) -> Result<(), Tally> {
     check_part(
         interval,
         totals.inuse,
-        stacks.iter().map(|stack| stack.counts.inuse),
+        stacks.clone().map(|counts| counts.inuse),
     )?;
-    check_part(
-        interval,
-        totals.alloc,
-        stacks.iter().map(|stack| stack.counts.alloc),
-    )
+    check_part(interval, totals.alloc, stacks.map(|counts| counts.alloc))
 }
 
 fn check_part(

@@ -22,6 +22,8 @@ pub(super) enum Kind {
     Shim,
     /// Begins a thread or the process.
     Start,
+    /// The same, of Rust's: a frame of its own in builds that do not inline it.
+    RustStart,
     /// Somebody's.
     Other,
 }
@@ -31,7 +33,13 @@ pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
     let file = source.file.as_deref();
     let in_std = file.is_some_and(is_std_file);
     let plain = normalize_frame(&source.function);
-    let mut name = crates.qualify(plain, file);
+    // Where line tables alone name what is inlined, the function that calls the
+    // global allocator stands in the file that declares that.
+    let calls_global = CALLS_GLOBAL.contains(&plain.as_str());
+    let mut name = match calls_global {
+        true => plain,
+        false => crates.qualify(plain, file),
+    };
     if in_std {
         name = without_implementor(name);
     }
@@ -53,6 +61,8 @@ pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
         Kind::Std
     } else if is_c && STARTS.contains(&name.as_str()) {
         Kind::Start
+    } else if is_c && RUST_STARTS.contains(&name.as_str()) {
+        Kind::RustStart
     } else if krate == Some("hashbrown") && file.is_none() {
         Kind::Hashbrown
     } else {
@@ -78,16 +88,17 @@ const STD: [&str; 7] = [
     "proc_macro",
 ];
 
+/// What the compiler makes of std's, without a path.
+const RUST_STARTS: [&str; 2] = ["__rust_begin_short_backtrace", "__rust_try"];
+
 /// What stands between the kernel and Rust; and glibc, of whose start of a thread
 /// Debian strips the name.
-const STARTS: [&str; 18] = [
+const STARTS: [&str; 16] = [
     "__clone",
     "__clone3",
     "__libc_start_call_main",
     "__libc_start_main",
     "__libc_start_main_impl",
-    "__rust_begin_short_backtrace",
-    "__rust_try",
     "_start",
     "clone",
     "clone3",
@@ -129,9 +140,11 @@ const ALLOCATORS: [&str; 22] = [
 
 /// jemalloc's own, where it is built with symbols and without debug information;
 /// and C++'s.
-const C_PREFIXES: [&str; 18] = [
+const C_PREFIXES: [&str; 19] = [
     "_rjem_",
     "je_",
+    // Stripped, and in a library of its own.
+    "libjemalloc.so",
     "prof_",
     "arena_",
     "tcache_",
@@ -167,6 +180,14 @@ const RUST_PREFIXES: [&str; 14] = [
     "jemallocator::",
     "tikv_jemalloc_sys::",
     "tikv_jemallocator::",
+];
+
+/// What `#[global_allocator]` declares, without paths.
+const CALLS_GLOBAL: [&str; 4] = [
+    "__rust_alloc",
+    "__rust_alloc_zeroed",
+    "__rust_dealloc",
+    "__rust_realloc",
 ];
 
 fn is_c_allocator(name: &str) -> bool {

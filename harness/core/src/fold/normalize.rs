@@ -1,10 +1,13 @@
 //! Names that survive a rebuild, a new compiler and another mangling.
 
+use std::borrow::Cow;
+
 use super::UNKNOWN;
 use super::scan::{closing_angle, find_outside, outside};
 
-/// One step from a name to its stable form.
-type Rule = fn(&str) -> String;
+/// One step from a name to its stable form; most leave most names as they are, and
+/// copy nothing then.
+type Rule = fn(&str) -> Cow<'_, str>;
 
 /// Applied in order, to what was measured and to a baseline as it is read, so
 /// that a new rule never turns an old baseline red.
@@ -46,15 +49,26 @@ const ROUNDS: usize = 4;
 /// assert_eq!(normalize_frame("alloc::vec::Vec<T,A>::push"), "alloc::vec::Vec::push");
 /// ```
 pub fn normalize_frame(name: &str) -> String {
-    let mut settled = name.to_owned();
+    let mut settled = Cow::Borrowed(name);
     for _ in 0..ROUNDS {
-        let next = RULES.iter().fold(settled.clone(), |name, rule| rule(&name));
+        let next = RULES.iter().fold(settled.clone(), apply);
         if next == settled {
-            return settled;
+            return settled.into_owned();
         }
         settled = next;
     }
     name.to_owned()
+}
+
+fn apply<'a>(name: Cow<'a, str>, rule: &Rule) -> Cow<'a, str> {
+    match name {
+        Cow::Borrowed(name) => rule(name),
+        Cow::Owned(name) => {
+            let next = Some(rule(&name)).filter(|next| *next != name);
+            let next = next.map(Cow::into_owned);
+            Cow::Owned(next.unwrap_or(name))
+        }
+    }
 }
 
 /// Whether a name follows C++'s grammar: there, arguments are part of the name.
@@ -84,7 +98,7 @@ const SUFFIXES: [&str; 8] = [
     "warm",
 ];
 
-fn strip_compiler_suffixes(name: &str) -> String {
+fn strip_compiler_suffixes(name: &str) -> Cow<'_, str> {
     let mut name = name.trim();
     // `GLIBC_2.2.5` has dots of its own, so the version goes first.
     if let Some((function, version)) = name.split_once('@') {
@@ -97,7 +111,7 @@ fn strip_compiler_suffixes(name: &str) -> String {
     while let Some(shorter) = without_suffix(name) {
         name = shorter;
     }
-    name.to_owned()
+    name.into()
 }
 
 fn is_version_byte(byte: u8) -> bool {
@@ -115,33 +129,36 @@ fn without_suffix(name: &str) -> Option<&str> {
     (numbered && SUFFIXES.contains(&word) && !rest.is_empty()).then_some(rest)
 }
 
-fn strip_module_offset(name: &str) -> String {
+fn strip_module_offset(name: &str) -> Cow<'_, str> {
     let is_hex =
         |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     if name.strip_prefix("0x").is_some_and(is_hex) {
-        return UNKNOWN.to_owned();
+        return UNKNOWN.into();
     }
     match name.rsplit_once("+0x") {
-        Some((module, offset)) if is_hex(offset) && !module.is_empty() => module.to_owned(),
-        _ => name.to_owned(),
+        Some((module, offset)) if is_hex(offset) && !module.is_empty() => module.into(),
+        _ => name.into(),
     }
 }
 
-fn strip_hash(name: &str) -> String {
+fn strip_hash(name: &str) -> Cow<'_, str> {
     match name.rsplit_once("::h") {
         Some((path, hash))
             if hash.len() == 16
                 && !path.is_empty()
                 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
         {
-            path.to_owned()
+            path.into()
         }
-        _ => name.to_owned(),
+        _ => name.into(),
     }
 }
 
 /// A bracket that follows a name directly; `[u8]` follows a space or a bracket.
-fn strip_disambiguators(name: &str) -> String {
+fn strip_disambiguators(name: &str) -> Cow<'_, str> {
+    if !name.contains('[') {
+        return name.into();
+    }
     let mut stripped = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(open) = rest.find('[') {
@@ -162,7 +179,7 @@ fn strip_disambiguators(name: &str) -> String {
             rest = &bracket[1..];
         }
     }
-    stripped + rest
+    (stripped + rest).into()
 }
 
 /// Compilers' words for a function without a name, and ours.
@@ -183,9 +200,9 @@ const ANONYMOUS: [(&str, &str); 14] = [
     ("impl", "impl"),
 ];
 
-fn collapse_braces(name: &str) -> String {
-    if is_cpp(name) {
-        return name.to_owned();
+fn collapse_braces(name: &str) -> Cow<'_, str> {
+    if !name.contains(['{', '$']) || is_cpp(name) {
+        return name.into();
     }
     let mut collapsed = String::with_capacity(name.len());
     let mut rest = name;
@@ -197,7 +214,7 @@ fn collapse_braces(name: &str) -> String {
             None => collapse_brace(&mut collapsed, special),
         };
     }
-    collapsed + rest
+    (collapsed + rest).into()
 }
 
 /// `{closure#0}`, `{{closure}}`, `{shim:vtable#0}` or `{{vtable.shim}}`, at the start
@@ -262,11 +279,11 @@ fn collapse_dollar<'a>(collapsed: &mut String, number: &'a str) -> &'a str {
 /// lies deeper is `_`.
 const MAX_DEPTH: usize = 16;
 
-fn simplify_path(name: &str) -> String {
-    if is_cpp(name) {
-        name.to_owned()
+fn simplify_path(name: &str) -> Cow<'_, str> {
+    if !name.contains('<') || is_cpp(name) {
+        name.into()
     } else {
-        path(name, MAX_DEPTH)
+        path(name, MAX_DEPTH).into()
     }
 }
 
@@ -402,12 +419,15 @@ fn tuple(elements: &str, depth: usize) -> String {
 }
 
 /// A `;` would end the frame in a folded stack, a line feed the stack.
-fn escape_separators(name: &str) -> String {
-    name.chars()
-        .map(|char| match char {
-            ';' => ':',
-            char if char.is_control() => char::REPLACEMENT_CHARACTER,
-            char => char,
-        })
-        .collect()
+fn escape_separators(name: &str) -> Cow<'_, str> {
+    let is_separator = |char: char| char == ';' || char.is_control();
+    if !name.contains(is_separator) {
+        return name.into();
+    }
+    let escaped = name.chars().map(|char| match char {
+        ';' => ':',
+        char if is_separator(char) => char::REPLACEMENT_CHARACTER,
+        char => char,
+    });
+    Cow::Owned(escaped.collect())
 }

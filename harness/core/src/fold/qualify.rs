@@ -10,12 +10,13 @@
 //! ```
 //!
 //! A path below `src/` does not name a local crate; other functions in that folder do, whose
-//! names are complete.
+//! names are complete. A target's own file, `tests/leaks.rs`, names it where nothing else
+//! does.
 
 use std::collections::BTreeMap;
 
 use super::normalize_frame;
-use crate::SymbolTable;
+use crate::SourceFrame;
 
 /// The crate that the sources in a folder belong to.
 #[derive(Debug, Default)]
@@ -23,9 +24,9 @@ pub(super) struct Crates(BTreeMap<String, String>);
 
 impl Crates {
     /// By the complete names that most often stand in each folder.
-    pub(super) fn of(table: &SymbolTable) -> Crates {
+    pub(super) fn of<'a>(frames: impl Iterator<Item = &'a SourceFrame>) -> Crates {
         let mut votes: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
-        for source in table.iter().flat_map(|(_, sources)| sources) {
+        for source in frames {
             let Some(place) = source.file.as_deref().and_then(Place::of) else {
                 continue;
             };
@@ -63,7 +64,8 @@ impl Crates {
         };
         let known = place
             .known_crate()
-            .or_else(|| self.0.get(place.folder).cloned());
+            .or_else(|| self.0.get(place.folder).cloned())
+            .or_else(|| place.target());
         let Some(krate) = known else { return name };
         let mut path = krate.clone();
         for (index, module) in place.modules().enumerate() {
@@ -106,7 +108,7 @@ pub(super) fn crate_of(name: &str) -> Option<&str> {
         .find(|krate| is_identifier(krate))
 }
 
-fn is_identifier(word: &str) -> bool {
+pub(super) fn is_identifier(word: &str) -> bool {
     !word.is_empty()
         && word
             .chars()
@@ -156,6 +158,16 @@ impl<'a> Place<'a> {
             None => return None,
         };
         Some(name.replace('-', "_"))
+    }
+
+    /// The crate of `tests/leaks.rs` and `tests/leaks/main.rs`, as cargo finds it.
+    fn target(&self) -> Option<String> {
+        let target = match self.inside.split_once('/') {
+            None => self.inside,
+            Some((folder, "main")) => folder,
+            Some(_) => return None,
+        };
+        (!self.folder.ends_with("src")).then(|| target.replace('-', "_"))
     }
 
     fn modules(&self) -> impl Iterator<Item = String> {

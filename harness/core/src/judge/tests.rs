@@ -1,3 +1,5 @@
+mod moved;
+
 use super::*;
 use crate::ladder::rung;
 use insta::assert_snapshot;

@@ -1,24 +1,17 @@
 //! `growth.svg`: what one iteration adds and takes away, as a flame graph.
 //!
 //! Two towers stand side by side, `grew` in reds and `shrank` in blues, each as
-//! wide as the bytes per iteration it stands for; a name has the same shade in
-//! every picture. Widths, names and numbers are there without JavaScript,
-//! searching and zooming with it.
-//!
-//! Drawn by inferno from folded stacks. What it has no words for goes through
-//! two doors of it: colours by tower are a palette map over names that end in
-//! an annotation (`_[k]`, which it does not show), and whole numbers come from
-//! counting the bytes of as many iterations as small rates need.
+//! wide as the bytes per iteration it stands for. Whole numbers come from counting the
+//! bytes of as many iterations as small rates need.
 
 use std::cmp::Reverse;
-use std::fmt;
 use std::io;
 
-use inferno::flamegraph::color::{BackgroundColor, Color, PaletteMap};
-use inferno::flamegraph::{self, Options};
-
-use super::units::{count, plural, signed_bytes};
-use super::{Report, escape};
+use super::Report;
+use super::units::{bytes, count, give_or_take, plural, signed_bytes};
+use crate::Rate;
+pub use crate::flamegraph::{FlamegraphError, Theme};
+use crate::flamegraph::{Picture, Tower, draw, names, nothing, shown};
 
 const WIDTH: usize = 1200;
 /// As wide as a comment on a page shows it: scaled down, letters are too small.
@@ -36,105 +29,6 @@ const MAX_STACKS: usize = 20_000;
 const MAX_FRAMES: usize = 500;
 /// In an image: more rows than a screen has room for.
 const MAX_IMAGE_FRAMES: usize = 60;
-/// Characters of a name: a line across the whole picture has about 170.
-const MAX_NAME: usize = 300;
-
-/// Why there is no picture.
-#[derive(Debug)]
-pub struct FlamegraphError(io::Error);
-
-impl fmt::Display for FlamegraphError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the flame graph could not be drawn")
-    }
-}
-
-impl std::error::Error for FlamegraphError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
-    }
-}
-
-/// Which of the two towers a stack stands in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Tower {
-    Grew,
-    Shrank,
-}
-
-impl Tower {
-    fn name(self) -> &'static str {
-        match self {
-            Tower::Grew => "grew",
-            Tower::Shrank => "shrank",
-        }
-    }
-
-    /// Appended to a name, it makes the palette's key, and inferno hides it. It
-    /// also keeps a name that ends in a number from passing for a count.
-    fn annotation(self) -> &'static str {
-        match self {
-            Tower::Grew => "_[k]",
-            Tower::Shrank => "_[w]",
-        }
-    }
-
-    fn color(self, name: &str) -> Color {
-        let [a, b, ..] = fnv(name).to_le_bytes();
-        match self {
-            // From red to orange, and from blue to violet: all light enough
-            // for black letters, none near the other tower's.
-            Tower::Grew => Color {
-                r: 225 + a % 31,
-                g: 100 + b % 100,
-                b: 60 + a % 50,
-            },
-            Tower::Shrank => Color {
-                r: 120 + b % 60,
-                g: 150 + a % 60,
-                b: 225 + a % 31,
-            },
-        }
-    }
-}
-
-/// The page that a picture stands on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Theme {
-    /// Black on white.
-    Light,
-    /// White on nearly black.
-    Dark,
-}
-
-impl Theme {
-    fn background(self) -> Color {
-        match self {
-            Theme::Light => Color {
-                r: 255,
-                g: 255,
-                b: 255,
-            },
-            Theme::Dark => Color {
-                r: 13,
-                g: 17,
-                b: 23,
-            },
-        }
-    }
-
-    /// Of what stands on the background; the letters on frames are black.
-    fn text(self) -> Color {
-        match self {
-            Theme::Light => Color { r: 0, g: 0, b: 0 },
-            Theme::Dark => Color {
-                r: 230,
-                g: 237,
-                b: 243,
-            },
-        }
-    }
-}
 
 /// How to draw.
 struct Canvas {
@@ -159,7 +53,7 @@ pub fn render(report: &Report) -> Result<String, FlamegraphError> {
         theme: Theme::Light,
         image: false,
     };
-    draw(report, &canvas)
+    draw_report(report, &canvas)
 }
 
 /// As [`render`], for an `<img>` on a page of that theme: narrow, without
@@ -180,7 +74,7 @@ pub fn render_image(report: &Report, theme: Theme) -> Result<Option<String>, Fla
             theme,
             image: true,
         };
-        let svg = draw(report, &canvas)?;
+        let svg = draw_report(report, &canvas)?;
         if svg.len() <= MAX_IMAGE {
             return Ok(Some(svg));
         }
@@ -189,7 +83,7 @@ pub fn render_image(report: &Report, theme: Theme) -> Result<Option<String>, Fla
     Err(FlamegraphError(io::Error::other(message)))
 }
 
-fn draw(report: &Report, canvas: &Canvas) -> Result<String, FlamegraphError> {
+fn draw_report(report: &Report, canvas: &Canvas) -> Result<String, FlamegraphError> {
     // Without room for a subtitle in another colour than black.
     let title = match canvas.image {
         true => format!("{}: {}", shown(&report.scenario), sums(report)),
@@ -199,59 +93,22 @@ fn draw(report: &Report, canvas: &Canvas) -> Result<String, FlamegraphError> {
     let per = iterations_per_unit(total);
     let stacks = stacks(report, per, canvas.frames);
     if stacks.is_empty() {
-        return Ok(nothing(&title, &between(report)));
+        let why = format!("{}: nothing grew and nothing shrank", between(report));
+        return Ok(nothing(WIDTH, &title, &why));
     }
-
-    let mut palette = PaletteMap::default();
-    palette.insert(
-        "",
-        Color {
-            r: 225,
-            g: 225,
-            b: 225,
+    draw(&Picture {
+        title,
+        subtitle: (!canvas.image).then(|| subtitle(report)),
+        count_name: match per {
+            1 => "bytes per iteration".to_owned(),
+            per => format!("bytes per {} iterations", count(per)),
         },
-    );
-    let mut lines = Vec::with_capacity(stacks.len());
-    for (tower, names, bytes) in &stacks {
-        let mut line = String::new();
-        for name in std::iter::once(tower.name()).chain(names.iter().map(String::as_str)) {
-            let key = format!("{name}{}", tower.annotation());
-            if !line.is_empty() {
-                line.push(';');
-            }
-            line.push_str(&key);
-            if palette.get(&key).is_none() {
-                palette.insert(key, tower.color(name));
-            }
-        }
-        line.push_str(&format!(" {bytes}"));
-        lines.push(line);
-    }
-
-    let mut options = Options::default();
-    options.title = title;
-    options.subtitle = (!canvas.image).then(|| subtitle(report));
-    options.no_javascript = canvas.image;
-    options.count_name = match per {
-        1 => "bytes per iteration".to_owned(),
-        per => format!("bytes per {} iterations", count(per)),
-    };
-    options.image_width = Some(canvas.width);
-    options.min_width = canvas.min_width;
-    options.font_type = "monospace".to_owned();
-    options.bgcolors = Some(BackgroundColor::Flat(canvas.theme.background()));
-    options.uicolor = canvas.theme.text();
-    options.palette_map = Some(&mut palette);
-    // "Flame chart" only means that inferno keeps the order it is given,
-    // reversed. Its own order is that of whole lines, where the space and the
-    // `;` behind a name decide, and tears equal frames apart.
-    options.flame_chart = true;
-    let lines = lines.iter().rev().map(String::as_str);
-
-    let mut svg = Vec::new();
-    flamegraph::from_lines(&mut options, lines, &mut svg).map_err(FlamegraphError)?;
-    String::from_utf8(svg)
-        .map_err(|error| FlamegraphError(io::Error::new(io::ErrorKind::InvalidData, error)))
+        width: canvas.width,
+        min_width: canvas.min_width,
+        image: canvas.image,
+        theme: canvas.theme,
+        stacks: &stacks,
+    })
 }
 
 fn rates(report: &Report) -> impl Iterator<Item = (&super::StackGrowth, f64)> {
@@ -317,30 +174,6 @@ fn stacks(report: &Report, per: u64, most_frames: usize) -> Vec<(Tower, Vec<Stri
     all
 }
 
-/// The names of one stack as inferno can take and the picture can show them.
-fn names(frames: &[String], most: usize) -> Vec<String> {
-    let name = |name: &String| match shown(name).trim() {
-        "" => "[unknown]".to_owned(),
-        // As the collapsers of flame graphs do.
-        name => name.replace(';', ":"),
-    };
-    match frames.len().checked_sub(most) {
-        None | Some(0) => frames.iter().map(name).collect(),
-        Some(too_many) => {
-            // The ends say where a stack starts and what it allocates for.
-            let root = most / 5;
-            let mut names: Vec<String> = frames[..root].iter().map(name).collect();
-            names.push("[…]".to_owned());
-            names.extend(frames[root + too_many..].iter().map(name));
-            names
-        }
-    }
-}
-
-fn shown(name: &str) -> String {
-    escape::cut_middle(&escape::xml(name), MAX_NAME)
-}
-
 fn between(report: &Report) -> String {
     match report.compared {
         Some(super::Compared { before, after }) => {
@@ -358,51 +191,22 @@ fn subtitle(report: &Report) -> String {
     format!("{}: {}", between(report), sums(report))
 }
 
-/// `grew +48 B, shrank -12 B per iteration`
+/// `grew +48 B, shrank -12 B per iteration`, or, of samples,
+/// `grew +48 B ± 3 B per iteration`.
 fn sums(report: &Report) -> String {
-    let sum = |wanted: fn(f64) -> bool| -> f64 {
-        rates(report)
-            .map(|(_, rate)| rate)
-            .filter(|rate| wanted(*rate))
-            .sum()
+    let sum = |word: &str, wanted: fn(f64) -> bool| {
+        let (mut sum, mut variance) = (0.0, None);
+        for (growth, rate) in rates(report).filter(|(_, rate)| wanted(*rate)) {
+            sum += rate;
+            if let Some(Rate { bytes, .. }) = growth.error {
+                *variance.get_or_insert(0.0) += bytes * bytes;
+            }
+        }
+        let error = give_or_take(variance.map(f64::sqrt), bytes);
+        (sum != 0.0).then(|| format!("{word} {}{error}", signed_bytes(sum)))
     };
-    let (grew, shrank) = (sum(|rate| rate > 0.0), sum(|rate| rate < 0.0));
-    let mut parts = Vec::new();
-    if grew > 0.0 {
-        parts.push(format!("grew {}", signed_bytes(grew)));
-    }
-    if shrank < 0.0 {
-        parts.push(format!("shrank {}", signed_bytes(shrank)));
-    }
+    let grew = sum("grew", |rate| rate > 0.0);
+    let shrank = sum("shrank", |rate| rate < 0.0);
+    let parts: Vec<String> = grew.into_iter().chain(shrank).collect();
     format!("{} per iteration", parts.join(", "))
-}
-
-/// inferno refuses to draw nothing, but a link to the picture must lead to one.
-fn nothing(title: &str, between: &str) -> String {
-    let text = |text: &str| {
-        text.replace('&', "&amp;")
-            .replace('<', "&lt;")
-            .replace('>', "&gt;")
-            .replace('"', "&quot;")
-    };
-    format!(
-        r##"<?xml version="1.0" standalone="no"?>
-<svg version="1.1" width="{WIDTH}" height="110" viewBox="0 0 {WIDTH} 110" xmlns="http://www.w3.org/2000/svg">
-<rect width="100%" height="100%" fill="#ffffff"/>
-<g font-family="monospace" text-anchor="middle">
-<text x="50%" y="30" font-size="17">{}</text>
-<text x="50%" y="70" font-size="12">{}: nothing grew and nothing shrank</text>
-</g>
-</svg>
-"##,
-        text(title),
-        text(between),
-    )
-}
-
-/// FNV-1a, 64 bits: the same on every machine and in every version.
-fn fnv(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

@@ -9,6 +9,7 @@ pub mod json;
 pub mod text;
 pub mod units;
 
+use crate::baseline::{Need, is_twice_the_need};
 use crate::dump::SampleInterval;
 use crate::judge::{Verdict, iterations_to_settle};
 use crate::{FoldedStack, Frame, Law, Rate, Tally};
@@ -231,6 +232,22 @@ impl Finding {
             _ => false,
         }
     }
+
+    /// Whether its allowance is more than twice what it needs, which is no verdict:
+    /// rates may depend on timing.
+    pub fn has_twice_its_need(&self) -> bool {
+        let need = Need {
+            rate: self.rate,
+            error: self.error,
+        };
+        let grows_within = matches!(self.standing, Standing::Allowed | Standing::Moved);
+        grows_within && is_twice_the_need(self.allowed, need)
+    }
+
+    /// Whether it is worth a word where the test passes.
+    pub fn is_remarkable(&self) -> bool {
+        self.standing == Standing::Moved || self.has_twice_its_need()
+    }
 }
 
 /// What a finding is about.
@@ -260,7 +277,9 @@ pub enum Standing {
     Allowed,
     /// It has an allowance, and grows past it.
     Exceeded,
-    /// It has an allowance under another caller, and grows within it.
+    /// The baseline has it under another stack, and it grows within that. Without
+    /// [`Finding::moved_from`] it is not to take that stack's place: names are missing,
+    /// or sums of several stacks or allowances are held against each other.
     Moved,
     /// Its allowance has expired.
     Expired,

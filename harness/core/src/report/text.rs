@@ -81,6 +81,14 @@ pub fn render(report: &Report, style: &Style) -> String {
     page.finish()
 }
 
+/// What is said of one finding, whatever the verdict, with a newline at its end.
+pub fn finding(report: &Report, finding: &Finding, style: &Style) -> String {
+    let mut page = Page::new(style);
+    findings::blocks(&mut page, report, &[finding]);
+    findings::moves(&mut page, &[finding]);
+    page.finish()
+}
+
 /// The outcome in one line, however long: what a passing test says on request.
 pub fn one_line(report: &Report) -> String {
     terminal(&format!("{}: {}", report.scenario, outcome(report)))
@@ -174,7 +182,7 @@ fn outcome(report: &Report) -> String {
             }) => format!("failed setting up: {what}"),
             None => format!("failed{under}"),
         },
-        Verdict::Broken if lacks_baseline(report) => "its baseline cannot be read".to_owned(),
+        Verdict::Broken if lacks_baseline(report) => "its baseline cannot be used".to_owned(),
         Verdict::Broken => format!("the measurement cannot be trusted{under}"),
     }
 }
@@ -501,6 +509,20 @@ fn others(page: &mut Page, report: &Report) {
         lines.push(allowance_words(&allowed));
     }
     let moved = of(report, |finding| finding.standing == Standing::Moved);
+    let (moved, grouped): (Vec<&Finding>, Vec<&Finding>) = moved
+        .into_iter()
+        .partition(|finding| finding.moved_from.is_some());
+    if !grouped.is_empty() {
+        let stacks = grouped.iter().map(|finding| match finding.subject {
+            Subject::Site { stacks, .. } => stacks as u64,
+            _ => 1,
+        });
+        let n = stacks.sum();
+        lines.push(format!(
+            "{} allowances that this build does not tell apart",
+            plural(n, "stack uses", "stacks use")
+        ));
+    }
     if !moved.is_empty() {
         let n = moved.len() as u64;
         let verb = if n == 1 { "stands" } else { "stand" };
@@ -514,8 +536,15 @@ fn others(page: &mut Page, report: &Report) {
     if !stale.is_empty() && verdict != Verdict::Improved {
         let n = stale.len() as u64;
         let verb = if n == 1 { "is" } else { "are" };
+        // Agrees to one finding, and not to all.
+        let command = match verdict {
+            Verdict::Regressed => {
+                format!(": cargo plimsoll review {}", shell_word(&report.scenario))
+            }
+            _ => String::new(),
+        };
         lines.push(format!(
-            "{} {verb} no longer needed",
+            "{} {verb} no longer needed{command}",
             plural(n, "allowance", "allowances")
         ));
     }
@@ -611,6 +640,9 @@ fn next(page: &mut Page, report: &Report, style: &Style) {
     }
     let accept = format!("cargo plimsoll accept {}", shell_word(&report.scenario));
     match report.verdict {
+        Verdict::Regressed if growing(report).iter().all(|finding| finding.is_unused()) => {
+            page.command("to remove what has expired:", &accept);
+        }
         Verdict::Regressed => page.command("if this is meant:", &accept),
         Verdict::Improved => {
             page.command("to remove what is stale:", &accept);

@@ -1,6 +1,7 @@
 //! What reports look like: every output, through the door that users have.
 
 mod json;
+mod needs;
 mod pictures;
 mod samples;
 mod schema;

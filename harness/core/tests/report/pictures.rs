@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
 use plimsoll_core::report::{Report, flamegraph, folded};
-use plimsoll_core::{FoldedStack, Tally};
+use plimsoll_core::{FoldedStack, Rate, Tally};
 use proptest::prelude::*;
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -129,6 +129,24 @@ fn grew_and_shrank_are_two_towers() {
     assert!(!reddish(
         fills["shrank (1,000 bytes per 1,000 iterations, 1.01%)"]
     ));
+}
+
+#[test]
+fn what_samples_say_has_its_error() {
+    let mut report = regressed();
+    report.measured.as_mut().unwrap().sample_interval = 4_096;
+    for growth in &mut report.growth {
+        growth.error = Some(Rate {
+            objects: 0.1,
+            bytes: 6.0,
+        });
+    }
+    let svg = picture(&report);
+    // Two errors of 6 B that have nothing to do with each other, and one.
+    assert!(
+        svg.contains("grew +98 B ± 8.49 B, shrank -1 B ± 6 B per iteration"),
+        "{svg}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::text::{Style, one_line, render};
 use plimsoll_core::report::{
-    Check, CheckOutcome, LadderEnd, Rarest, Report, Standing, Subject, Threshold,
+    Check, CheckOutcome, Finding, LadderEnd, Rarest, Report, Standing, Subject, Threshold,
 };
 use plimsoll_core::{Law, Rate};
 use proptest::prelude::*;
@@ -58,6 +58,11 @@ fn growth_within_allowances() {
         coarsened: true,
     };
     assert_snapshot!(rendered(&report));
+    report.findings[1].moved_from = None;
+    let text = rendered(&report);
+    let line = "1 stack uses allowances that this build does not tell apart";
+    assert!(text.contains(line), "{text}");
+    assert!(!text.contains("another caller"), "{text}");
 }
 
 #[test]
@@ -204,10 +209,34 @@ fn an_allowance_is_stale() {
         agreed: lru keeps evicted keys
 
       files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
-      if this is meant: cargo plimsoll accept lru_churn
+      to remove what has expired: cargo plimsoll accept lru_churn
       reproduce: PLIMSOLL_ISOLATION=off cargo test -p plimsoll-scenarios --test \
         leaks -- --exact lru_churn
     ");
+}
+
+#[test]
+fn an_allowance_is_stale_beside_growth() {
+    let mut report = regressed();
+    let stale = Finding {
+        verdict: Verdict::Improved,
+        standing: Standing::Stale,
+        rate: Rate::default(),
+        frames: Vec::new(),
+        levels: Vec::new(),
+        ..finding()
+    };
+    report.findings.push(stale);
+    // To accept would take the growth as well.
+    let said = rendered(&report);
+    assert!(
+        said.contains("  1 allowance is no longer needed: cargo plimsoll review lru_churn\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("  if this is meant: cargo plimsoll accept lru_churn\n"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -296,7 +325,7 @@ fn the_baseline_cannot_be_read() {
             .to_owned(),
     }];
     assert_snapshot!(rendered(&report), @"
-    lru_churn: its baseline cannot be read
+    lru_churn: its baseline cannot be used
 
       baseline: baselines/lru_churn.toml:1: written by a newer plimsoll
         expected format 1 or older, found 3

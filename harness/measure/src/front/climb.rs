@@ -266,7 +266,8 @@ fn is_out_of_reach(route: &Route<'_>, enough: &Enough, next: u64) -> bool {
         && !settings.spend_budget
         && next < enough.iterations
         && enough.iterations <= settings.max_iterations
-        && enough.time > settings.budget.mul_f64(PATIENCE)
+        // Not the budget multiplied: one without end would overflow.
+        && enough.time.div_f64(PATIENCE) > settings.budget
 }
 
 /// Begins again with a profile that takes less memory, if there is one and it may be

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use plimsoll_core::settings::Unwinder;
+
 use super::arguments::Arguments;
 use super::settings::Effective;
 use super::{FAILED, complain, say};
 use crate::jemalloc;
 use crate::scenario::Scenario;
-use crate::subject::{Unwinder, unwind};
+use crate::subject::unwind;
 
 /// Runs the one scenario that was chosen until its budget or its iterations are
 /// spent, and measures nothing.

@@ -1,6 +1,7 @@
 //! The process that thinks: it starts a subject for every scenario, and judges
 //! what that dumps.
 
+mod agreed;
 mod arguments;
 mod climb;
 pub(crate) mod guardian;
@@ -14,6 +15,7 @@ mod profile;
 mod settings;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,17 +25,18 @@ use libtest_mimic::{Completion, Failed, Trial};
 use plimsoll_core::baseline::{Baseline, Date};
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::{self, Verdict};
-use plimsoll_core::layout;
-use plimsoll_core::report::{Finding, Report, Standing, text};
+use plimsoll_core::report::{Finding, Report, text};
+use plimsoll_core::settings::{Inconclusive, Layer, Stale};
 
+use self::agreed::Agreed;
 use self::arguments::Arguments;
 use self::climb::{Attempt, Enough, Route, climb};
 use self::guardian::Guardian;
 use self::place::Place;
 use self::plan::Plan;
 use self::process::Subject;
-use self::settings::{Effective, Settings, Stale};
-use crate::scenario::{Inconclusive, Scenario};
+use self::settings::Effective;
+use crate::scenario::Scenario;
 use crate::{Target, entry};
 
 /// libtest's status for a failed run, and for a command line that it refuses.
@@ -97,6 +100,8 @@ struct Shared {
     show_output: bool,
     color: bool,
     fail_fast: bool,
+    /// Whether a baseline that cannot be used counts as none.
+    baselines_optional: bool,
     failed: AtomicBool,
     /// What passing scenarios have to say, by name.
     said: Mutex<BTreeMap<String, String>>,
@@ -111,12 +116,18 @@ impl Front {
         }
         entry::check_names(scenarios)?;
         let place = Place::find(target);
-        let file = settings::read_file(&place.settings)?;
-        let environment = Settings::from_environment(variable)?;
+        let files = settings::read_files(&place)?;
+        let text = |(name, text): (OsString, OsString)| {
+            Some((name.into_string().ok()?, text.into_string().ok()?))
+        };
+        let environment = Layer::from_variables(std::env::vars_os().filter_map(text))
+            .map_err(|error| error.to_string())?;
         let memory = observe::memory_limit();
         let mut effective = BTreeMap::new();
         for scenario in scenarios {
-            let settings = Settings::effective(&file, &environment, &scenario.options, memory)
+            let builder = &scenario.options.settings;
+            let set = environment.settings.or(builder).or(&files);
+            let settings = Effective::of(&set, memory)
                 .map_err(|message| format!("{}: {message}", scenario.name))?;
             effective.insert(scenario.name, settings);
         }
@@ -127,6 +138,15 @@ impl Front {
             Some(other) => {
                 return Err(format!(
                     "PLIMSOLL_ISOLATION: expected `off` or `on`, found `{other}`"
+                ));
+            }
+        };
+        let baselines_optional = match variable("PLIMSOLL_BASELINES").as_deref() {
+            None | Some("" | "required") => false,
+            Some("optional") => true,
+            Some(other) => {
+                return Err(format!(
+                    "PLIMSOLL_BASELINES: expected `optional` or `required`, found `{other}`"
                 ));
             }
         };
@@ -152,6 +172,7 @@ impl Front {
             show_output: arguments.show_output || is_on("PLIMSOLL_VERBOSE"),
             color,
             fail_fast: arguments.fail_fast,
+            baselines_optional,
             failed: AtomicBool::new(false),
             said: Mutex::default(),
         };
@@ -253,7 +274,7 @@ impl Shared {
         let _lock = outcome::clear(&folder)
             .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
         let run = self.place.run(name, &self.scenarios);
-        let (baseline, baseline_text) = match self.baseline(name) {
+        let (baseline, baseline_text) = match self.agreed(name, settings) {
             Ok(read) => read,
             Err(detail) => {
                 let threshold = settings.threshold.unwrap_or(judge::DEFAULT_THRESHOLD);
@@ -312,21 +333,12 @@ impl Shared {
         self.conclude(&report, settings, &output)
     }
 
-    /// What a scenario may grow, with the file's text, or why that cannot be
-    /// known.
-    fn baseline(&self, name: &str) -> Result<(Baseline, Option<String>), String> {
-        let file = layout::baseline_file(&self.place.baselines, name);
-        let shown = self.place.relative(&file);
-        let bytes = match std::fs::read(&file) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok((Baseline::default(), None));
-            }
-            Err(error) => return Err(format!("{shown}: {error}")),
-        };
-        let baseline = Baseline::parse(&bytes).map_err(|error| error.explain(&shown, name))?;
-        // It would have been refused, were it anything but text.
-        Ok((baseline, String::from_utf8(bytes).ok()))
+    fn agreed(&self, name: &str, settings: &Effective) -> Result<Agreed, String> {
+        match agreed::read(&self.place, name, settings) {
+            // Nothing may grow: that is stricter than any baseline.
+            Err(_) if self.baselines_optional => Ok((Baseline::default(), None)),
+            agreed => agreed,
+        }
     }
 
     fn guardian(&self) -> Result<&Guardian, Failed> {
@@ -357,8 +369,8 @@ impl Shared {
                 text::render(report, &style).trim_end()
             )));
         }
-        let has_moved = |finding: &Finding| finding.standing == Standing::Moved;
-        let quiet = report.verdict == Verdict::Within && !report.findings.iter().any(has_moved);
+        let is_remarkable = report.findings.iter().any(Finding::is_remarkable);
+        let quiet = report.verdict == Verdict::Within && !is_remarkable;
         let mut said = String::new();
         if !quiet {
             // What passes with a remark says it without being asked.

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use plimsoll_core::baseline::{self, Acceptance};
+use plimsoll_core::baseline::{self, Acceptance, Baseline};
 use plimsoll_core::fold;
 use plimsoll_core::judge::{Assessment, Policy, Verdict, judge};
 use plimsoll_core::report::{
@@ -56,6 +56,7 @@ pub(crate) fn report(
         verdict = Verdict::Broken;
     }
     let before = climb.profile.before().unwrap_or(0);
+    let larger = more_than_needed(verdict, &findings, &run.baseline);
     Report {
         run,
         scenario: scenario.to_owned(),
@@ -83,6 +84,8 @@ pub(crate) fn report(
             .into_iter()
             .chain(unwinding(&climb.greeting, climb.profile.walks))
             .chain(why)
+            .chain(larger)
+            .chain(timeout_within_budget(verdict, climb.end, route.settings))
             .chain(budget_that_would_do(
                 verdict,
                 (
@@ -148,6 +151,38 @@ fn notes(findings: &[Finding], how_names_were_found: Vec<String>) -> Vec<String>
     }
 }
 
+/// Rates may depend on timing: that an allowance is too large is no verdict.
+fn more_than_needed(verdict: Verdict, findings: &[Finding], baseline: &str) -> Vec<String> {
+    let findings = findings
+        .iter()
+        .filter(|finding| finding.has_twice_its_need());
+    let findings = findings.filter(|_| is_trusted(verdict));
+    let said = findings.map(|finding| {
+        let (what, is_heap) = match &finding.subject {
+            Subject::Threads => ("threads", false),
+            Subject::Descriptors => ("file descriptors", false),
+            Subject::Stack(stack) | Subject::Site { frames: stack, .. } => {
+                (stack.frames().last().map_or("", String::as_str), true)
+            }
+        };
+        let rate = |rate: Rate| match is_heap {
+            true => format!(
+                "{} and {} objects",
+                units::bytes(rate.bytes),
+                units::objects(rate.objects)
+            ),
+            false => units::objects(rate.objects),
+        };
+        format!(
+            "the allowance of {what} is more than twice what it needs: {} per iteration in \
+             {baseline}, found {}",
+            rate(finding.allowed),
+            rate(finding.rate + finding.error)
+        )
+    });
+    said.collect()
+}
+
 /// How long an inconclusive ladder would have to be, which was climbed so far in one way,
 /// and may be in another.
 fn budget_that_would_do(
@@ -178,6 +213,19 @@ fn budget_that_would_do(
     ))
 }
 
+/// That it is the timeout that has to be raised, where the ladder ended before it.
+fn timeout_within_budget(verdict: Verdict, end: LadderEnd, settings: &Effective) -> Option<String> {
+    let ended_early = verdict == Verdict::Inconclusive
+        && end == LadderEnd::Budget
+        && settings.timeout < settings.budget;
+    ended_early.then(|| {
+        format!(
+            "the timeout of {:?} leaves less time than the budget of {:?}: raise `timeout`",
+            settings.timeout, settings.budget
+        )
+    })
+}
+
 /// What is to be said of how stacks were walked.
 fn unwinding(greeting: &Greeting, ended: Walks) -> Vec<String> {
     let mut notes = Vec::new();
@@ -201,16 +249,19 @@ fn unwinding(greeting: &Greeting, ended: Walks) -> Vec<String> {
     notes
 }
 
+/// Cargo's profile, as far as a program can know it.
+pub(crate) fn profile() -> &'static str {
+    match cfg!(debug_assertions) {
+        true => "debug",
+        false => "release",
+    }
+}
+
 fn measured(greeting: &Greeting, plan: Plan) -> Option<Measured> {
     let jemalloc = greeting.get("version");
     (!jemalloc.is_empty()).then(|| Measured {
         target: env!("PLIMSOLL_TARGET").to_owned(),
-        profile: if cfg!(debug_assertions) {
-            "debug"
-        } else {
-            "release"
-        }
-        .to_owned(),
+        profile: profile().to_owned(),
         toolchain: env!("PLIMSOLL_TOOLCHAIN").to_owned(),
         // Behind it stands a commit that is of no interest.
         jemalloc: jemalloc.split('-').next().unwrap_or(jemalloc).to_owned(),
@@ -377,7 +428,9 @@ pub(crate) fn write(report: &Report, folder: &Path, baseline: Option<&str>) -> R
     write(layout::GROWTH_FOLDED, &folded::render(report))?;
     let picture = flamegraph::render(report).map_err(|error| error.to_string())?;
     write(layout::GROWTH_SVG, &picture)?;
-    let acceptance = Acceptance::of(report);
+    // The run would have been broken, were it none.
+    let agreed = baseline.and_then(|text| Baseline::parse(text.as_bytes()).ok());
+    let acceptance = Acceptance::of(report, &agreed.unwrap_or_default());
     if is_trusted(report.verdict) && !acceptance.is_empty() {
         // What a file cannot have is `accept`'s to refuse; no report is lost by it.
         let text = baseline::update(baseline, &acceptance).ok();

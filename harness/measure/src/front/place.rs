@@ -16,7 +16,8 @@ pub(crate) struct Place {
     target: String,
     reports: PathBuf,
     pub(crate) baselines: PathBuf,
-    pub(crate) settings: PathBuf,
+    /// Those that there are, the one that goes first first.
+    pub(crate) settings: Vec<PathBuf>,
     pub(crate) workspace: PathBuf,
     run: String,
     commit: Option<String>,
@@ -29,23 +30,20 @@ impl Place {
         let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(target.manifest_dir), PathBuf::from);
         let baselines = layout::baselines_dir(&manifest, Path::exists);
-        let workspace = manifest
-            .ancestors()
-            .filter(|folder| folder.join("Cargo.lock").exists())
-            .last()
-            .unwrap_or(&manifest)
-            .to_owned();
-        let settings = baselines
-            .parent()
-            .unwrap_or(&manifest)
-            .join(layout::SETTINGS);
+        let workspace = layout::workspace_root(&manifest, |dir| {
+            std::fs::read_to_string(dir.join("Cargo.toml")).ok()
+        });
+        let settings = layout::settings_files(&manifest, &workspace, Path::exists);
         let target_dir = target_dir().unwrap_or_else(|| workspace.join("target"));
         Place {
             package: target.package.to_owned(),
             target: target.name.to_owned(),
             reports: layout::reports_dir(&target_dir),
             settings,
-            run: std::env::var("NEXTEST_RUN_ID").unwrap_or_else(|_| own_run_id()),
+            run: std::env::var("NEXTEST_RUN_ID")
+                .ok()
+                .or_else(cargo_run_id)
+                .unwrap_or_else(own_run_id),
             commit: commit(&workspace),
             baselines,
             workspace,
@@ -106,6 +104,28 @@ fn target_dir() -> Option<PathBuf> {
     program.ancestors().skip(1).find(marked).map(Path::to_owned)
 }
 
+/// Of the cargo that started this: all test targets that one `cargo test` runs are one
+/// run. None where nobody did, or the system does not say.
+fn cargo_run_id() -> Option<String> {
+    let cargo = std::os::unix::process::parent_id();
+    let told = |file: &str| std::fs::read_to_string(format!("/proc/{file}")).ok();
+    let since = started_as(&told(&format!("{cargo}/stat"))?, "cargo")?;
+    // The time is since the machine was started.
+    let boot = told("sys/kernel/random/boot_id")?;
+    let boot = boot.split('-').next()?;
+    Some(format!("{since:x}-{cargo:x}-{boot}"))
+}
+
+/// When a process of that name was started, of its line in `/proc/PID/stat` (proc(5)): in
+/// clock ticks since the machine was.
+fn started_as(stat: &str, name: &str) -> Option<u64> {
+    let (start, rest) = stat.rsplit_once(')')?;
+    let (_, found) = start.split_once('(')?;
+    // The second of the fields is the name, the twenty-second the time.
+    let started = rest.split_whitespace().nth(19)?;
+    (found == name).then(|| started.parse().ok())?
+}
+
 /// Of the time and the process: two runs that differ in neither are one.
 fn own_run_id() -> String {
     let now = SystemTime::now()
@@ -125,4 +145,23 @@ fn commit(workspace: &Path) -> Option<String> {
         .ok()?;
     let commit = String::from_utf8(output.stdout).ok()?.trim().to_owned();
     (output.status.success() && commit.len() >= 40).then_some(commit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn when_cargo_was_started() {
+        let stat = |name: &str| {
+            format!(
+                "1107 ({name}) S 1 1107 1107 0 -1 4194560 168 0 0 0 0 0 0 0 20 0 1 0 75432 \
+                 4354048 232 18446744073709551615"
+            )
+        };
+        assert_eq!(started_as(&stat("cargo"), "cargo"), Some(75_432));
+        assert_eq!(started_as(&stat("bash"), "cargo"), None);
+        assert_eq!(started_as(&stat("a) S (cargo"), "cargo"), None);
+        assert_eq!(started_as("", "cargo"), None);
+    }
 }

@@ -2,6 +2,7 @@
 
 use plimsoll_core::Tally;
 use plimsoll_core::dump::SampleInterval;
+use plimsoll_core::settings::{MAX_SAMPLE_INTERVAL, nearest_sample_interval};
 
 use crate::subject::canary::Canary;
 
@@ -35,21 +36,14 @@ impl Plan {
     ///
     /// A message, where it is no power of two.
     pub(crate) fn fixed(interval: u64) -> Result<Plan, String> {
-        const MOST: u64 = 1 << 30;
         if interval == 1 {
             return Ok(Self::EXACT);
         }
-        if interval > MOST || !interval.is_power_of_two() {
-            let near = interval.min(MOST);
-            let below = 1 << near.max(1).ilog2();
-            let nearest = if near - below < below / 2 {
-                below
-            } else {
-                2 * below
-            };
+        let nearest = nearest_sample_interval(interval);
+        if interval != nearest {
             return Err(format!(
                 "a sample interval that jemalloc does not have\n  expected a power of two up to \
-                 {MOST}, found {interval}\n  hint: {nearest}"
+                 {MAX_SAMPLE_INTERVAL}, found {interval}\n  hint: {nearest}"
             ));
         }
         Ok(Self::sampled(interval.ilog2()))

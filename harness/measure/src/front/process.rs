@@ -13,12 +13,13 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::layout;
 use plimsoll_core::report::Failure;
+use plimsoll_core::settings::Unwinder;
 
 use super::guardian::Guardian;
 use super::observe;
 use super::plan::Plan;
 use crate::subject::channel::{Command, MAX_LINE};
-use crate::subject::{Arguments, CONFIGURATION, Unwinder};
+use crate::subject::{Arguments, CONFIGURATION};
 use crate::sys::{self, Progress};
 
 /// How often a subject is looked at while it works.

@@ -242,8 +242,16 @@ impl Profile {
         let folder = Folder::new(&self.symbols, normalization);
         let mut stacks: BTreeMap<FoldedStack, Series> = BTreeMap::new();
         let mut sources: BTreeMap<FoldedStack, Vec<Frame>> = BTreeMap::new();
+        let mut bare: BTreeSet<FoldedStack> = BTreeSet::new();
         for (stack, series) in moved {
             let folded = folder.fold(stack);
+            if folded
+                .frames
+                .first()
+                .is_some_and(|leaf| leaf.file.is_none())
+            {
+                bare.insert(folded.stack.clone());
+            }
             // Of several places with one name, the least: any would do, but the
             // same one every time.
             sources
@@ -267,6 +275,7 @@ impl Profile {
             iterations: self.iterations(),
             interval: self.plan.interval(),
             stacks,
+            bare,
             threads: resource(|rung| rung.threads),
             descriptors: resource(|rung| rung.descriptors),
         };

@@ -17,7 +17,7 @@ use std::hint::black_box;
 use crate::scenario::Iteration;
 
 #[cfg(plimsoll_supported)]
-pub(crate) use run::{Arguments, CONFIGURATION, Unwinder, run};
+pub(crate) use run::{Arguments, CONFIGURATION, run};
 
 /// Sets a workload up. Its name marks where the harness ends on a stack, which
 /// `plimsoll_core::fold` cuts there; so it is never inlined, and never the

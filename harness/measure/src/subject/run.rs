@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
+use plimsoll_core::settings::Unwinder;
+
 use super::canary::{self, Canary};
 use super::channel::{Channel, Command};
 use super::unwind;
@@ -42,36 +44,6 @@ impl Arguments {
             progress: arguments.next()?,
             unwinder: Unwinder::from_word(&arguments.next()?)?,
         })
-    }
-}
-
-/// What walks the stacks for the profiler.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Unwinder {
-    /// [`unwind`], if it finds what libgcc's finds.
-    #[default]
-    Plimsoll,
-    /// What jemalloc was built with.
-    Libgcc,
-    /// Both, and every stack that they do not agree on is counted.
-    Compare,
-}
-
-impl Unwinder {
-    /// The word that settings and reports use.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Unwinder::Plimsoll => "plimsoll",
-            Unwinder::Libgcc => "libgcc",
-            Unwinder::Compare => "compare",
-        }
-    }
-
-    /// The unwinder of that word.
-    pub(crate) fn from_word(word: &str) -> Option<Unwinder> {
-        [Unwinder::Plimsoll, Unwinder::Libgcc, Unwinder::Compare]
-            .into_iter()
-            .find(|unwinder| unwinder.as_str() == word)
     }
 }
 

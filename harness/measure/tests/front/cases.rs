@@ -21,6 +21,10 @@ pub(crate) const ALL: &[(&str, fn())] = &[
         a_full_buffer_passes_and_is_quiet,
     ),
     (
+        "what_one_cargo_runs_is_one_run",
+        what_one_cargo_runs_is_one_run,
+    ),
+    (
         "a_slow_leak_under_churn_fails",
         a_slow_leak_under_churn_fails,
     ),
@@ -122,6 +126,10 @@ pub(crate) const ALL: &[(&str, fn())] = &[
         "settings_are_read_and_refused",
         settings_are_read_and_refused,
     ),
+    (
+        "a_packages_settings_go_before_its_workspaces",
+        a_packages_settings_go_before_its_workspaces,
+    ),
     ("the_command_line_is_libtests", the_command_line_is_libtests),
     (
         "fail_fast_starts_nothing_more",
@@ -158,6 +166,8 @@ impl Project {
         let deps = root.join("target/debug/deps");
         fs::create_dir_all(&deps).unwrap();
         fs::write(root.join("Cargo.lock"), "").unwrap();
+        // Or it would be in the workspace around it.
+        fs::write(root.join("Cargo.toml"), "[workspace]\n").unwrap();
         fs::write(root.join("target/CACHEDIR.TAG"), "").unwrap();
         let binary = deps.join("leaks");
         let this = std::env::current_exe().unwrap();
@@ -285,6 +295,40 @@ fn a_leak_fails_with_its_stack_and_exact_rate() {
     let folded = fs::read_to_string(project.folder("leak").join("growth.folded")).unwrap();
     assert_eq!(folded.lines().count(), 1, "{folded}");
     assert!(!folded.contains("plimsoll::"), "{folded}");
+}
+
+/// As `cargo test` runs one test target after the other.
+fn what_one_cargo_runs_is_one_run() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let project = Project::new("one-run");
+    let (cargo, first) = (project.root.join("cargo"), project.root.join("first.json"));
+    let script =
+        "#!/bin/sh\n\"$1\" --exact bounded && cp \"$2\" \"$3\" && \"$1\" --exact bounded\n";
+    fs::write(&cargo, script).unwrap();
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(&cargo);
+    command
+        .arg(&project.binary)
+        .arg(project.folder("bounded").join("report.json"))
+        .arg(&first)
+        .stdin(Stdio::null());
+    for (name, value) in project.command(&[]).get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let run = Run::of(command.output().unwrap());
+    assert!(run.passed, "{}", run.text);
+    let first = json::parse(&fs::read(&first).unwrap()).unwrap().run.id;
+    assert_eq!(first, project.report("bounded").run.id);
+
+    assert!(project.run(&["--exact", "bounded"]).passed);
+    let one = project.report("bounded").run.id;
+    assert!(project.run(&["--exact", "bounded"]).passed);
+    let other = project.report("bounded").run.id;
+    assert!(one != other && one != first && other != first);
 }
 
 fn a_full_buffer_passes_and_is_quiet() {
@@ -643,6 +687,23 @@ fn an_allowance_is_agreed_to_and_then_missed() {
         .run(&["--exact", "leak"])
         .fails_with(&["allowed 47"]);
 
+    // More than is needed is a remark, and nothing else.
+    let twice = new.replace("objects = 1.0", "objects = 2.5");
+    fs::write(
+        baselines.join("leak.toml"),
+        twice.replace("bytes = 48.0", "bytes = 120.0"),
+    )
+    .unwrap();
+    let run = project.run(&["--exact", "leak"]);
+    let said = run.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "more than twice what it needs: 120 B and 2.50 objects per iteration in",
+        "found 48 B and 1.00 objects",
+    ] {
+        assert!(run.passed && said.contains(part), "{}", run.text);
+    }
+    assert_eq!(project.report("leak").verdict, Verdict::Within);
+
     fs::write(baselines.join("bounded.toml"), &new).unwrap();
     let run = project.run(&["--exact", "bounded"]);
     assert!(run.passed && run.text.contains("no longer"), "{}", run.text);
@@ -680,7 +741,7 @@ fn a_baseline_that_cannot_be_read_fails() {
     says(
         &run,
         &[
-            "bounded: its baseline cannot be read",
+            "bounded: its baseline cannot be used",
             "baselines/bounded.toml:1: written by a newer plimsoll",
             "expected format 1 or older, found 99",
             "hint: upgrade, or remove the file",
@@ -722,6 +783,43 @@ fn a_baseline_that_cannot_be_read_fails() {
         &project.run(&["--exact", "bounded"]),
         &["bounded.toml:1: not a text file"],
     );
+    // Nothing may grow then, and nothing does.
+    let optional = [("PLIMSOLL_BASELINES", "optional")];
+    let run = project.run_with(&["--exact", "bounded"], &optional);
+    assert!(run.passed, "{}", run.text);
+    let run = project.run_with(&["--exact", "leak"], &optional);
+    run.fails_with(&["keeps growing"]);
+    let run = project.run_with(&["bounded"], &[("PLIMSOLL_BASELINES", "no")]);
+    run.fails_with(&["expected `optional` or `required`, found `no`"]);
+
+    let threads = "format = 1\n[[allow]]\nresource = 'threads'\nobjects = 1\nlaw = 'linear'\n";
+    fs::write(&file, threads).unwrap();
+    assert!(project.run(&["--exact", "bounded"]).passed);
+    fs::write(
+        project.root.join("plimsoll.toml"),
+        "require-reason = true\n",
+    )
+    .unwrap();
+    let run = project.run(&["--exact", "bounded"]);
+    says(
+        &run,
+        &[
+            "bounded: its baseline cannot be used",
+            "baselines/bounded.toml:2: an allowance without a reason",
+            "expected one, as `require-reason = true` has it",
+        ],
+    );
+    fs::write(&file, format!("{threads}reason = 'a pool'\n")).unwrap();
+    assert!(project.run(&["--exact", "bounded"]).passed);
+
+    // What was agreed to in another profile, at another sample interval, holds here.
+    let measured = "[measured]\ntarget = 'x'\nprofile = 'release'\ntoolchain = 'x'\n\
+        jemalloc = '5.3.0'\nsample-interval = 512\niterations = 64\n";
+    let allow = "stack = ['a', 'b']\nobjects = 1\nbytes = 8\nlaw = 'linear'\n";
+    let text = format!("format = 1\n{measured}[[allow]]\nreason = 'x'\n{allow}");
+    fs::write(&file, text).unwrap();
+    let run = project.run(&["--exact", "bounded"]);
+    assert!(run.passed, "{}", run.text);
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     says(
@@ -740,8 +838,22 @@ fn settings_are_read_and_refused() {
     fs::write(&file, "treshold = 100\n").unwrap();
     project
         .run(&["--exact", "bounded"])
-        .fails_with(&["treshold", "hint: `threshold`?"]);
+        .fails_with(&["error: plimsoll.toml:1: `treshold`", "hint: `threshold`?"]);
     fs::remove_file(&file).unwrap();
+    // It is not the budget that was too short.
+    let hasty = [
+        ("PLIMSOLL_BUDGET", "60s"),
+        ("PLIMSOLL_TIMEOUT", "2s"),
+        ("PLIMSOLL_THRESHOLD", "1000000000"),
+        ("PLIMSOLL_SPEND_BUDGET", "true"),
+    ];
+    project
+        .run_with(&["--exact", "bounded"], &hasty)
+        .fails_with(&["note: the timeout of 2s leaves less time than the budget"]);
+    // As long as can be said, for a budget without end.
+    let endless = [("PLIMSOLL_BUDGET", "5000000000000000h")];
+    let run = project.run_with(&["--exact", "bounded"], &endless);
+    assert!(run.passed, "{}", run.text);
     let refused = |name, value| project.run_with(&["bounded"], &[(name, value)]);
     refused("PLIMSOLL_BUDGET", "ten").fails_with(&["PLIMSOLL_BUDGET", "`10s`"]);
     refused("PLIMSOLL_SAMPLE_INTERVAL", "500").fails_with(&["a power of two", "hint: 512"]);
@@ -760,6 +872,43 @@ fn settings_are_read_and_refused() {
         &[("PLIMSOLL_THRESHOLD", "1000000000")],
     );
     failed.fails_with(&["bounded"]);
+}
+
+fn a_packages_settings_go_before_its_workspaces() {
+    let project = Project::new("settings_of_two");
+    let package = project.root.join("crates/a");
+    fs::create_dir_all(&package).unwrap();
+    fs::write(package.join("Cargo.toml"), "[package]\nname = \"a\"\n").unwrap();
+    // As it is left behind when a package moves into a workspace.
+    fs::write(package.join("Cargo.lock"), "").unwrap();
+    let run = |variables: &[(&str, &str)]| {
+        let mut command = project.command(&["--exact", "bounded"]);
+        let command = command.env("CARGO_MANIFEST_DIR", &package);
+        Run::of(command.envs(variables.iter().copied()).output().unwrap())
+    };
+    let threshold = || project.report("bounded").threshold.iterations;
+    let workspaces = "threshold = 100\ninconclusive = \"warn\"\n";
+    fs::write(project.root.join("plimsoll.toml"), workspaces).unwrap();
+    assert!(run(&[]).passed);
+    assert_eq!(threshold(), 100);
+
+    // The package's before the workspace's, and that for what the package leaves open.
+    fs::write(package.join("plimsoll.toml"), "threshold = 1_000_000_000\n").unwrap();
+    let warned = run(&[]);
+    assert!(warned.passed, "{}", warned.text);
+    assert_eq!(project.report("bounded").verdict, Verdict::Inconclusive);
+    assert_eq!(threshold(), 1_000_000_000);
+    assert!(run(&[("PLIMSOLL_THRESHOLD", "50")]).passed);
+    assert_eq!(threshold(), 50);
+
+    // Paths are the workspace's, and a file of its own marks the package's baselines.
+    let baseline = project.report("bounded").run.baseline;
+    assert_eq!(baseline, "crates/a/baselines/bounded.toml");
+    fs::write(package.join("plimsoll.toml"), "\n\nbudget = 10\n").unwrap();
+    run(&[]).fails_with(&[
+        "error: crates/a/plimsoll.toml:3: `budget`: unexpected value",
+        "found `10`",
+    ]);
 }
 
 fn the_command_line_is_libtests() {

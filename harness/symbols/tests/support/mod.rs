@@ -33,7 +33,7 @@ impl Bench {
         command
             .args(["-O1", "-o", output])
             .args(arguments.iter().map(|argument| {
-                if argument.ends_with(".c") {
+                if [".c", ".cpp"].iter().any(|end| argument.ends_with(end)) {
                     fixture(argument)
                 } else {
                     (*argument).into()
@@ -78,6 +78,16 @@ impl Bench {
     pub(crate) fn start(&self, program: &Path) -> Process {
         Process::parse(&self.run(Command::new(program).env("LD_LIBRARY_PATH", self.path(""))))
     }
+}
+
+/// Whether a tool is there that not every machine has.
+#[expect(clippy::print_stderr, reason = "what was not tested must be said")]
+pub(crate) fn has(tool: &str) -> bool {
+    let there = Command::new(tool).arg("--version").output().is_ok();
+    if !there {
+        eprintln!("NOT TESTED: {tool} is missing");
+    }
+    there
 }
 
 pub(crate) fn fixture(name: &str) -> PathBuf {

@@ -55,7 +55,7 @@ pub(super) fn block(view: &View<'_>, place: usize, is_open: bool) -> String {
 fn about(report: &Report) -> String {
     match report.verdict {
         Verdict::Broken if words::lacks_baseline(report) => {
-            "its baseline cannot be read".to_owned()
+            "its baseline cannot be used".to_owned()
         }
         Verdict::Broken => "the measurement cannot be trusted".to_owned(),
         Verdict::Failed => match report.failure.as_ref().map(|failure| failure.iteration) {

@@ -182,7 +182,7 @@ fn worst(view: &View<'_>, place: usize) -> String {
     };
     match report.verdict {
         Verdict::Broken if words::lacks_baseline(report) => {
-            format!("The baseline of {title} cannot be read")
+            format!("The baseline of {title} cannot be used")
         }
         Verdict::Broken => {
             let mut checks = report.checks.iter();

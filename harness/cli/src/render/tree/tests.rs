@@ -1,4 +1,5 @@
 use insta::assert_snapshot;
+use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::escape::columns;
 
@@ -44,6 +45,39 @@ fn towers() {
     shrank -16 B per iteration
     100 %     -16 B ████████ demo::main
                              › cache::evict
+    ");
+}
+
+#[test]
+fn of_samples_each_number_has_its_error() {
+    let mut report = regressed(
+        "a",
+        &[
+            ("demo::main http::serve http::parse alloc::push", 4_000.0),
+            ("demo::main http::serve log::line", 200.0),
+            ("demo::main cache::evict", -1_600.0),
+        ],
+    );
+    report.measured.as_mut().unwrap().sample_interval = 4_096;
+    for (growth, error) in report.growth.iter_mut().zip([300.0, 40.0, 90.0]) {
+        growth.error = Some(Rate {
+            objects: 1.0,
+            bytes: error,
+        });
+    }
+    let text = render(&report).unwrap();
+    assert_small(&text);
+    assert_snapshot!(text, @"
+    grew +4.1 KiB ± 303 B per iteration
+    100 %  +4.1 KiB ± 303 B     ████████ demo::main
+                                         › http::serve
+     95 % +3.91 KiB ± 300 B     ███████▌ ├ http::parse
+                                         │ › alloc::push
+      5 %    +200 B ± 40 B      ▍        └ log::line
+
+    shrank -1.56 KiB ± 90 B per iteration
+    100 % -1.56 KiB ± 90 B      ████████ demo::main
+                                         › cache::evict
     ");
 }
 

@@ -26,6 +26,7 @@ use serde_json::Value;
 use super::history::History;
 use super::repository::{Repository, alone, found_in};
 use super::store::{Fault, SCENARIOS, Store};
+use crate::built::link_our_jemalloc;
 
 /// The longest climb.
 const BUDGET: &str = "2s";
@@ -128,7 +129,7 @@ impl Ground {
     }
 
     fn cargo(&self, dir: &Path, args: &[&str]) {
-        let output = Command::new(cargo())
+        let output = link_our_jemalloc(&mut Command::new(cargo()))
             .args(args)
             .current_dir(dir)
             .env("CARGO_TARGET_DIR", self.target())
@@ -258,7 +259,7 @@ impl Ground {
                 command.env_remove(&name);
             }
         }
-        alone(&mut command)
+        link_our_jemalloc(alone(&mut command))
             .arg("bisect")
             .args(["--format", "json", "--budget", BUDGET, "--timeout", TIMEOUT])
             .arg("--target-dir")

@@ -1,85 +1,42 @@
-//! Unwind information itself, through gimli: what a rule is made from, and the
-//! few frames that no rule can say. Nothing here allocates.
+//! What a rule is made from, and the few frames that no rule can say: through
+//! [call frame information](super::cfi) itself. Nothing here allocates.
 
-use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, Evaluation, EvaluationResult,
-    EvaluationStorage, Expression, FrameDescriptionEntry, LittleEndian, Pointer, Register,
-    RegisterRule, UnwindContext, UnwindContextStorage, UnwindExpression, UnwindSection,
-    UnwindTableRow, Value,
-};
-
+use super::cfi::{CfaRule, Expression, Function, RegisterRule, Row};
+use super::expression;
 use super::machine::{self, Captured, Frame};
 use super::memory;
-use super::modules::{self, Module};
+use super::modules;
 use super::rule::{Rule, Step};
 
-type Bytes = EndianSlice<'static, LittleEndian>;
-
-/// Where gimli works: in arrays on the stack, which may be a coroutine's and small.
-struct OnStack;
-
-impl UnwindContextStorage<usize> for OnStack {
-    type Rules = [(Register, RegisterRule<usize>); machine::MOST_RULES];
-    // What the header says, what holds now, and one that is remembered.
-    type Stack = [UnwindTableRow<usize, Self>; 3];
-}
-
-impl EvaluationStorage<Bytes> for OnStack {
-    type Stack = [Value; 16];
-    type ExpressionStack = [(Bytes, Bytes); 2];
-    type Result = [gimli::Piece<Bytes>; 1];
-}
-
-/// What is known of a code address.
-struct Entry {
-    section: EhFrame<Bytes>,
-    bases: BaseAddresses,
-    entry: FrameDescriptionEntry<Bytes>,
-}
-
-fn entry(module: &Module, address: u64) -> Option<Entry> {
-    let index_address = module.index.as_ptr() as u64;
-    let bases = BaseAddresses::default().set_eh_frame_hdr(index_address);
-    let index = EhFrameHdr::new(module.index, LittleEndian)
-        .parse(&bases, 8)
-        .ok()?;
-    let Pointer::Direct(start) = index.eh_frame_ptr() else {
-        return None;
-    };
-    let mut section = EhFrame::new(module.from(start)?, LittleEndian);
-    section.set_vendor(machine::VENDOR);
-    let bases = bases.set_eh_frame(start);
-    let entry = match index.table() {
-        Some(table) => table.fde_for_address(&section, &bases, address, EhFrame::cie_from_offset),
-        // A linker that could not read all of it makes no table.
-        None => section.fde_for_address(&bases, address, EhFrame::cie_from_offset),
+/// Finds what is known of an address: its function, and the row there. Answers whether
+/// anything is.
+fn look_up(address: u64, function: &mut Function<'static>, row: &mut Row) -> bool {
+    match modules::find(address) {
+        Some(module) => {
+            function.find(&module.index, &module.frames, address) && function.row(address, row)
+        }
+        None => false,
     }
-    .ok()?;
-    Some(Entry {
-        section,
-        bases,
-        entry,
-    })
 }
 
 /// The rule of the code that a frame is in.
 #[cold]
 #[inline(never)]
 pub(super) fn rule(frame: &Frame) -> Rule {
-    with_row(frame.lookup(), |_, entry, row| {
+    let mut function = Function::NONE;
+    let mut row = Row::UNSPECIFIED;
+    if look_up(frame.lookup(), &mut function, &mut row) {
         // A signal's frame is not left by a call, so the next address is exact.
-        if entry.entry.is_signal_trampoline() {
+        if function.is_signal_frame() {
             return Rule::INVOLVED;
         }
-        simple(entry, row).unwrap_or(Rule::INVOLVED)
-    })
-    .unwrap_or_else(|| {
-        if is_signal_return(frame.pc) {
-            Rule::INVOLVED
-        } else {
-            Rule::UNKNOWN
-        }
-    })
+        return simple(&function, &row).unwrap_or(Rule::INVOLVED);
+    }
+    if is_signal_return(frame.pc) {
+        Rule::INVOLVED
+    } else {
+        Rule::UNKNOWN
+    }
 }
 
 /// Whether the instructions at an address are those by which a signal's handler
@@ -96,73 +53,99 @@ fn is_signal_return(pc: u64) -> bool {
             == machine::SIGNAL_RETURN
 }
 
-fn with_row<T>(
-    address: u64,
-    then: impl FnOnce(u64, &Entry, &UnwindTableRow<usize, OnStack>) -> T,
-) -> Option<T> {
-    let entry = entry(&modules::find(address)?, address)?;
-    let mut context: UnwindContext<usize, OnStack> = UnwindContext::new_in();
-    let row = entry
-        .entry
-        .unwind_info_for_address(&entry.section, &entry.bases, &mut context, address)
-        .ok()?;
-    Some(then(address, &entry, row))
-}
-
 /// None where it takes more than a word to say.
-fn simple(entry: &Entry, row: &UnwindTableRow<usize, OnStack>) -> Option<Rule> {
-    let return_address = entry.entry.cie().return_address_register();
+fn simple(function: &Function<'_>, row: &Row) -> Option<Rule> {
     // How libgcc says that as well: there is nobody to return to.
-    let saved_return_address = match row.register(return_address) {
-        Some(RegisterRule::Undefined) => return Some(Rule::OUTERMOST),
-        Some(RegisterRule::Offset(offset)) => Some(offset),
-        None | Some(RegisterRule::SameValue) if machine::LINK_REGISTER.is_some() => None,
-        None => return Some(Rule::OUTERMOST),
+    let saved_return_address = match row.register(function.return_address()) {
+        RegisterRule::Undefined => return Some(Rule::OUTERMOST),
+        RegisterRule::Offset(offset) => Some(i64::from(offset)),
+        RegisterRule::Unspecified | RegisterRule::SameValue if machine::LINK_REGISTER.is_some() => {
+            None
+        }
+        RegisterRule::Unspecified => return Some(Rule::OUTERMOST),
         _ => return None,
     };
-    let saved_frame_pointer = match row.register(Register(machine::FRAME_POINTER)) {
-        None | Some(RegisterRule::SameValue | RegisterRule::Undefined) => None,
-        Some(RegisterRule::Offset(offset)) => Some(offset),
+    let saved_frame_pointer = match row.register(machine::FRAME_POINTER) {
+        RegisterRule::Unspecified | RegisterRule::SameValue | RegisterRule::Undefined => None,
+        RegisterRule::Offset(offset) => Some(i64::from(offset)),
         _ => return None,
     };
     // The caller's stack pointer is the CFA, unless something else is said.
-    if row.register(Register(machine::STACK_POINTER)).is_some() {
+    if row.register(machine::STACK_POINTER) != RegisterRule::Unspecified {
         return None;
     }
-    let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else {
+    let CfaRule::Register { register, offset } = row.cfa() else {
         return None;
     };
-    let from_frame_pointer = match register.0 {
+    let from_frame_pointer = match register {
         machine::STACK_POINTER => false,
         machine::FRAME_POINTER => true,
         _ => return None,
     };
     Rule::simple(
         from_frame_pointer,
-        *offset,
+        offset,
         saved_frame_pointer,
         saved_return_address,
     )
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "there are few")]
+const REGISTERS: u16 = machine::REGISTERS as u16;
+
 /// All registers of a frame that are known.
-#[derive(Clone, Copy)]
 pub(super) struct Registers {
-    known: [Option<u64>; machine::REGISTERS],
+    values: Values,
     frame: Frame,
+}
+
+struct Values {
+    values: [u64; machine::REGISTERS],
+    /// A bit for each of them that is known.
+    known: u32,
+}
+
+impl Values {
+    const NONE: Values = Values {
+        values: [0; machine::REGISTERS],
+        known: 0,
+    };
+
+    fn get(&self, register: u16) -> Option<u64> {
+        let value = *self.values.get(usize::from(register))?;
+        (self.known >> register & 1 != 0).then_some(value)
+    }
+
+    fn set(&mut self, register: u16, value: Option<u64>) {
+        match value {
+            Some(value) => {
+                self.values[usize::from(register)] = value;
+                self.known |= 1 << register;
+            }
+            None => self.known &= !(1 << register),
+        }
+    }
+}
+
+/// Goes from a frame to its caller, whatever that takes. Answers `Involved` where it
+/// takes registers that not every frame has.
+#[cold]
+#[inline(never)]
+pub(super) fn step(frame: &Frame) -> Step {
+    Registers::of(frame).step()
 }
 
 impl Registers {
     /// Those that every frame has.
-    pub(super) fn of(frame: &Frame) -> Registers {
-        let mut known = [None; machine::REGISTERS];
-        known[usize::from(machine::STACK_POINTER)] = Some(frame.stack_pointer);
-        known[usize::from(machine::FRAME_POINTER)] = Some(frame.frame_pointer);
+    fn of(frame: &Frame) -> Registers {
+        let mut values = Values::NONE;
+        values.set(machine::STACK_POINTER, Some(frame.stack_pointer));
+        values.set(machine::FRAME_POINTER, Some(frame.frame_pointer));
         if let Some(register) = machine::LINK_REGISTER {
-            known[usize::from(register)] = machine::link_register(frame);
+            values.set(register, machine::link_register(frame));
         }
         Registers {
-            known,
+            values,
             frame: *frame,
         }
     }
@@ -171,7 +154,7 @@ impl Registers {
     pub(super) fn captured(captured: &Captured) -> Registers {
         let mut registers = Self::of(&captured.frame());
         for (register, value) in machine::PRESERVED.into_iter().zip(captured.preserved) {
-            registers.known[usize::from(register)] = Some(value);
+            registers.values.set(register, Some(value));
         }
         registers
     }
@@ -180,17 +163,17 @@ impl Registers {
         &self.frame
     }
 
-    fn get(&self, register: Register) -> Option<u64> {
-        *self.known.get(usize::from(register.0))?
-    }
-
     /// Goes to the caller, whatever that takes. Answers `Involved` where it takes a
     /// register that is not known.
     #[cold]
     #[inline(never)]
     pub(super) fn step(&mut self) -> Step {
-        with_row(self.frame.lookup(), |_, entry, row| self.leave(entry, row))
-            .unwrap_or_else(|| self.leave_handler())
+        let mut function = Function::NONE;
+        let mut row = Row::UNSPECIFIED;
+        if look_up(self.frame.lookup(), &mut function, &mut row) {
+            return self.leave(&function, &row);
+        }
+        self.leave_handler()
     }
 
     /// Goes from where a signal's handler returns to what the signal interrupted.
@@ -200,14 +183,13 @@ impl Registers {
         }
         let mut at = self.frame.stack_pointer.wrapping_add(machine::INTERRUPTED);
         for register in machine::INTERRUPTED_REGISTERS {
-            self.known[usize::from(register)] = memory::read(at);
+            self.values.set(register, memory::read(at));
             at = at.wrapping_add(8);
         }
-        let known = |register: u16| self.known[usize::from(register)];
         let (Some(pc), Some(stack_pointer), Some(frame_pointer)) = (
             memory::read(at),
-            known(machine::STACK_POINTER),
-            known(machine::FRAME_POINTER),
+            self.values.get(machine::STACK_POINTER),
+            self.values.get(machine::FRAME_POINTER),
         ) else {
             return Step::Astray;
         };
@@ -221,133 +203,97 @@ impl Registers {
     fn interrupted(&mut self) {
         self.frame.is_exact = true;
         self.frame.link = machine::LINK_REGISTER
-            .and_then(|register| self.get(Register(register)))
+            .and_then(|register| self.values.get(register))
             .unwrap_or(0);
     }
 
-    fn leave(&mut self, entry: &Entry, row: &UnwindTableRow<usize, OnStack>) -> Step {
-        let frame = self.frame;
-        let cfa = match row.cfa() {
-            CfaRule::RegisterAndOffset { register, offset } => self
-                .get(*register)
-                .map(|value| value.wrapping_add_signed(*offset)),
-            CfaRule::Expression(expression) => self.evaluate(entry, expression, None),
-        };
-        let Some(cfa) = cfa else {
+    fn leave(&mut self, function: &Function<'_>, row: &Row) -> Step {
+        let Some(cfa) = self.cfa(function, row) else {
             return Step::Involved;
         };
-        let return_column = entry.entry.cie().return_address_register();
-        let mut caller = *self;
-        // Not what a call may change, and what nothing is known of.
-        for (number, known) in caller.known.iter_mut().enumerate() {
-            let is_preserved = machine::PRESERVED.iter().any(|p| usize::from(*p) == number)
-                || number == usize::from(machine::FRAME_POINTER);
-            if !is_preserved {
-                *known = None;
-            }
+        let return_column = function.return_address();
+        if row.register(return_column) == RegisterRule::Undefined {
+            return Step::Root;
         }
-        caller.known[usize::from(machine::STACK_POINTER)] = Some(cfa);
-        let mut return_address = match row.register(return_column) {
-            None | Some(RegisterRule::SameValue) => machine::link_register(&frame),
-            _ => None,
+        let mut callers = Values::NONE;
+        for register in 0..REGISTERS {
+            callers.set(register, self.recover(function, row, register, cfa));
+        }
+        let return_address = match row.register(return_column) {
+            RegisterRule::Unspecified => machine::link_register(&self.frame),
+            _ => callers.get(return_column),
         };
-        for (register, rule) in row.registers() {
-            let at = |offset: i64| cfa.wrapping_add_signed(offset);
-            let value = match rule {
-                RegisterRule::Undefined if *register == return_column => return Step::Root,
-                RegisterRule::Undefined => None,
-                RegisterRule::SameValue => self.get(*register),
-                RegisterRule::Offset(offset) => memory::read(at(*offset)),
-                RegisterRule::ValOffset(offset) => Some(at(*offset)),
-                RegisterRule::Register(other) => self.get(*other),
-                RegisterRule::Expression(expression) => self
-                    .evaluate(entry, expression, Some(cfa))
-                    .and_then(memory::read),
-                RegisterRule::ValExpression(expression) => {
-                    self.evaluate(entry, expression, Some(cfa))
-                }
-                _ => None,
-            };
-            if *register == return_column {
-                return_address = value;
-            }
-            if let Some(known) = caller.known.get_mut(usize::from(register.0)) {
-                *known = value;
-            }
-        }
         let Some(return_address) = return_address.map(machine::without_signature) else {
             return Step::Astray;
         };
         if return_address == 0 {
             return Step::Root;
         }
-        let stack_pointer = caller.known[usize::from(machine::STACK_POINTER)].unwrap_or(cfa);
+        let stack_pointer = callers.get(machine::STACK_POINTER).unwrap_or(cfa);
         // Another stack may be anywhere; the same place again would be for ever.
-        if stack_pointer == frame.stack_pointer && return_address == frame.pc {
+        if stack_pointer == self.frame.stack_pointer && return_address == self.frame.pc {
             return Step::Astray;
         }
-        let frame_pointer = caller.known[usize::from(machine::FRAME_POINTER)].unwrap_or(0);
-        caller.frame = Frame::caller(return_address, stack_pointer, frame_pointer);
-        if entry.entry.is_signal_trampoline() {
-            caller.interrupted();
+        let frame_pointer = callers.get(machine::FRAME_POINTER).unwrap_or(0);
+        self.frame = Frame::caller(return_address, stack_pointer, frame_pointer);
+        self.values = callers;
+        if function.is_signal_frame() {
+            self.interrupted();
         }
-        *self = caller;
-        Step::Caller(caller.frame)
+        Step::Caller(self.frame)
+    }
+
+    fn cfa(&self, function: &Function<'_>, row: &Row) -> Option<u64> {
+        match row.cfa() {
+            CfaRule::Register { register, offset } => {
+                let base = self.values.get(register)?;
+                Some(base.wrapping_add_signed(offset))
+            }
+            CfaRule::Expression(expression) => self.evaluate(function, expression, None),
+        }
+    }
+
+    /// What a register was in the caller.
+    fn recover(&self, function: &Function<'_>, row: &Row, register: u16, cfa: u64) -> Option<u64> {
+        match row.register(register) {
+            RegisterRule::Unspecified if register == machine::STACK_POINTER => Some(cfa),
+            // What a call may change is not known.
+            RegisterRule::Unspecified if !is_preserved(register) => None,
+            RegisterRule::Unspecified | RegisterRule::SameValue => self.values.get(register),
+            RegisterRule::Undefined => None,
+            RegisterRule::Offset(offset) => memory::read(cfa.wrapping_add_signed(offset.into())),
+            RegisterRule::ValueOffset(offset) => Some(cfa.wrapping_add_signed(offset.into())),
+            RegisterRule::Register(other) => self.values.get(other),
+            RegisterRule::Expression(expression) => self
+                .evaluate(function, expression, Some(cfa))
+                .and_then(memory::read),
+            RegisterRule::ValueExpression(expression) => {
+                self.evaluate(function, expression, Some(cfa))
+            }
+        }
     }
 
     /// The value of an expression; none where it needs what is not known, or does
     /// not end.
     fn evaluate(
         &self,
-        entry: &Entry,
-        expression: &UnwindExpression<usize>,
+        function: &Function<'_>,
+        expression: Expression,
         cfa: Option<u64>,
     ) -> Option<u64> {
-        let Expression(code) = expression.get(&entry.section).ok()?;
-        let encoding = entry.entry.cie().encoding();
-        let mut evaluation: Evaluation<Bytes, OnStack> = Evaluation::new_in(code, encoding);
-        evaluation.set_max_iterations(64);
-        if let Some(cfa) = cfa {
-            evaluation.set_initial_value(cfa);
-        }
-        let mut result = evaluation.evaluate().ok()?;
-        loop {
-            result = match result {
-                EvaluationResult::Complete => break,
-                EvaluationResult::RequiresRegister { register, .. } => {
-                    // In a procedure linkage table the expression asks where we are.
-                    let is_here = register == entry.entry.cie().return_address_register();
-                    let value = if is_here {
-                        Some(self.frame.pc)
-                    } else {
-                        self.get(register)
-                    }?;
-                    evaluation
-                        .resume_with_register(Value::Generic(value))
-                        .ok()?
-                }
-                EvaluationResult::RequiresMemory {
-                    address,
-                    size: 8,
-                    space: None,
-                    ..
-                } => {
-                    let value = memory::read(address)?;
-                    evaluation.resume_with_memory(Value::Generic(value)).ok()?
-                }
-                _ => return None,
-            };
-        }
-        match evaluation.value_result() {
-            Some(value) => value.to_u64(u64::MAX).ok(),
-            // Without one the result is the address of a location.
-            None => match evaluation.as_result() {
-                [piece] => match piece.location {
-                    gimli::Location::Address { address } => Some(address),
-                    _ => None,
-                },
-                _ => None,
-            },
-        }
+        let register = |register: u16| {
+            // In a procedure linkage table the expression asks where we are.
+            if register == function.return_address() {
+                Some(self.frame.pc)
+            } else {
+                self.values.get(register)
+            }
+        };
+        expression::evaluate(function.operations(expression)?, cfa, &register)
     }
+}
+
+/// Whether a call leaves a register as it was.
+fn is_preserved(register: u16) -> bool {
+    register == machine::FRAME_POINTER || machine::PRESERVED.contains(&register)
 }

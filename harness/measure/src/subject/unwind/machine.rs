@@ -58,14 +58,10 @@ mod this {
     pub(crate) const FRAME_POINTER: u16 = 6;
     /// Where a return address is that nothing is said of.
     pub(crate) const LINK_REGISTER: Option<u16> = None;
-    /// Whose instructions beside the standard's unwind information has.
-    pub(crate) const VENDOR: gimli::Vendor = gimli::Vendor::Default;
+    /// Instructions of call frame information that say a return address is signed.
+    pub(crate) const SIGNS_RETURN_ADDRESS: &[u8] = &[];
     /// DWARF numbers in use, the return address among them.
     pub(crate) const REGISTERS: usize = 17;
-    /// Registers that a frame saves at most; where one saves more, it counts as one of
-    /// which nothing is known. All in a signal's frame; and 19 in a function for
-    /// Windows, with xmm6 to xmm15.
-    pub(crate) const MOST_RULES: usize = 20;
     /// What a call preserves beside the two pointers: rbx, r12 to r15.
     pub(crate) const PRESERVED: [u16; 5] = [3, 12, 13, 14, 15];
 
@@ -160,12 +156,10 @@ mod this {
     pub(crate) const STACK_POINTER: u16 = 31;
     pub(crate) const FRAME_POINTER: u16 = 29;
     pub(crate) const LINK_REGISTER: Option<u16> = Some(30);
-    /// `DW_CFA_AARCH64_negate_ra_state`, in every function that signs its return
-    /// address: without it nothing would be known of those.
-    pub(crate) const VENDOR: gimli::Vendor = gimli::Vendor::AArch64;
+    /// `DW_CFA_AARCH64_negate_ra_state_with_pc` and `DW_CFA_AARCH64_negate_ra_state`, in
+    /// every function that signs its return address. Neither has an operand.
+    pub(crate) const SIGNS_RETURN_ADDRESS: &[u8] = &[0x2c, 0x2d];
     pub(crate) const REGISTERS: usize = 32;
-    /// x19 to x30, v8 to v23 (vector calls), and whether the return address is signed.
-    pub(crate) const MOST_RULES: usize = 30;
     /// x19 to x28.
     pub(crate) const PRESERVED: [u16; 10] = [19, 20, 21, 22, 23, 24, 25, 26, 27, 28];
 

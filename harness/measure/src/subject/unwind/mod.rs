@@ -8,9 +8,9 @@
 //! ```text
 //! hook ─► walk ─► cache::get ──────────────────► Rule::apply ─► caller …
 //!                   └ not there: involved::rule      │             └ as in this thread's
-//!                       (modules::find, gimli)       │                last walk: recent
+//!                       (modules::find, cfi)         │                last walk: recent
 //!                                                    └ Involved: Registers::step
-//!                                                        (all registers, gimli)
+//!                                                        (all registers, cfi, expression)
 //! ```
 //!
 //! In the hook nothing allocates, nothing locks, and no thread-local is touched that
@@ -24,8 +24,13 @@
 //! while the program runs (`__register_frame`, as some just-in-time compilers do), which
 //! takes a lock to find. It ends a walk as if nothing were known of it.
 
+#[cfg(test)]
+mod by_gimli;
 mod cache;
+mod cfi;
 mod check;
+mod cursor;
+mod expression;
 mod involved;
 pub(crate) mod machine;
 mod memory;
@@ -39,10 +44,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::involved::Registers;
-use self::machine::Captured;
+use self::machine::{Captured, Frame};
 use self::quick::Stop;
 use self::recent::Walk;
-use self::rule::Step;
+use self::rule::{Rule, Step};
 use crate::jemalloc;
 
 /// Why a walk ended.
@@ -227,18 +232,12 @@ fn walk_beside(
             }
         }
         if !is_met {
-            let address = frame.lookup();
-            let rule = cache::get(address).unwrap_or_else(|| {
-                let rule = involved::rule(&frame);
-                cache::put(address, rule);
-                rule
-            });
-            let mut step = rule.apply(&frame);
+            let mut step = rule_of(&frame).apply(&frame);
             if step == Step::Involved {
-                step = Registers::of(&frame).step();
+                step = involved::step(&frame);
             }
-            frame = match step {
-                Step::Caller(caller) => caller,
+            match step {
+                Step::Caller(caller) => frame = caller,
                 Step::Root => return (walked, End::Root),
                 Step::NoInformation => return (walked, End::NoInformation),
                 Step::Astray => return (walked, End::Astray),
@@ -248,7 +247,7 @@ fn walk_beside(
                     }
                     return walk_with_all_registers(captured, frames);
                 }
-            };
+            }
             if frame.stack_pointer.wrapping_sub(harness) < HARNESS_EXTENT {
                 return (walked, End::Root);
             }
@@ -265,6 +264,20 @@ fn walk_beside(
         {
             walked += more;
             frame = outermost;
+        }
+    }
+}
+
+/// The rule of the code that a frame is in, found out where it is not known. Apart, so
+/// that finding it out has less below it on the stack.
+fn rule_of(frame: &Frame) -> Rule {
+    let address = frame.lookup();
+    match cache::get(address) {
+        Some(rule) => rule,
+        None => {
+            let rule = involved::rule(frame);
+            cache::put(address, rule);
+            rule
         }
     }
 }

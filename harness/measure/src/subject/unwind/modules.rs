@@ -12,23 +12,17 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use libc::{Elf64_Ehdr, Elf64_Phdr};
 
+use super::cfi::{self, Section};
 use super::memory;
 
-/// One file's unwind information in memory, as the "Linux Standard Base Core
-/// Specification" lays it out (10.6, exception frames).
+/// One file's unwind information in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Module {
-    /// `.eh_frame_hdr`: where `.eh_frame` is, and a sorted table into it.
-    pub(super) index: &'static [u8],
-    /// Addresses of loaded segments that can be read.
-    segments: Segments,
+    /// `.eh_frame_hdr`.
+    pub(super) index: Section<'static>,
+    /// `.eh_frame`, and what else is behind it in its segment.
+    pub(super) frames: Section<'static>,
 }
-
-/// As many as a linker makes; four or five are usual.
-const MOST_SEGMENTS: usize = 16;
-
-#[derive(Clone, Copy, Debug)]
-struct Segments([(u64, u64); MOST_SEGMENTS]);
 
 impl Module {
     /// From its program headers and the difference between addresses in memory and
@@ -39,53 +33,44 @@ impl Module {
     /// The headers must be those of a file that is loaded with that difference,
     /// and stays loaded while the answer, or what was read through it, is in use.
     unsafe fn of(headers: &[Elf64_Phdr], difference: u64) -> Option<Module> {
-        let mut segments = [(0, 0); MOST_SEGMENTS];
-        let loaded = headers
-            .iter()
-            .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_R != 0);
-        for (segment, header) in segments.iter_mut().zip(loaded) {
-            let start = difference.wrapping_add(header.p_vaddr);
-            *segment = (start, start.checked_add(header.p_memsz)?);
-        }
-        let segments = Segments(segments);
         let index = headers
             .iter()
             .find(|header| header.p_type == libc::PT_GNU_EH_FRAME)?;
         let start = difference.wrapping_add(index.p_vaddr);
-        let (rest, length) = (
-            segments.rest_of(start)?,
-            usize::try_from(index.p_memsz).ok()?,
-        );
+        let rest = rest_of(headers, difference, start)?;
+        let length = rest.min(usize::try_from(index.p_memsz).ok()?);
         // SAFETY: the bytes lie in one readable segment of a loaded file, which the
         // caller keeps loaded; nobody writes to unwind information.
-        let index = unsafe { std::slice::from_raw_parts(start as *const u8, length.min(rest)) };
-        Some(Module { index, segments })
+        let index = unsafe { std::slice::from_raw_parts(start as *const u8, length) };
+        let index = Section::loaded(index);
+        let start = cfi::frames_address(&index)?;
+        let length = rest_of(headers, difference, start)?;
+        // SAFETY: as for the index.
+        let frames = unsafe { std::slice::from_raw_parts(start as *const u8, length) };
+        let frames = Section::loaded(frames);
+        Some(Module { index, frames })
     }
 
     /// Whether its unwind information can be read.
     fn is_there(&self) -> bool {
-        let start = self.index.as_ptr() as u64;
-        let last = start + (self.index.len() as u64).saturating_sub(8);
+        let index = self.index.bytes();
+        let start = index.as_ptr() as u64;
+        let last = start + (index.len() as u64).saturating_sub(8);
         memory::is_readable(start) && memory::is_readable(last)
-    }
-
-    /// Everything from an address to the end of its segment.
-    pub(super) fn from(&self, address: u64) -> Option<&'static [u8]> {
-        let length = self.segments.rest_of(address)?;
-        // SAFETY: as for the index.
-        Some(unsafe { std::slice::from_raw_parts(address as *const u8, length) })
     }
 }
 
-impl Segments {
-    /// Bytes from an address to the end of the segment that it is in.
-    fn rest_of(&self, address: u64) -> Option<usize> {
-        let (_, end) = self
-            .0
-            .iter()
-            .find(|(start, end)| (*start..*end).contains(&address))?;
-        usize::try_from(end - address).ok()
+/// Bytes from an address to the end of the segment that it is in, of those that can be
+/// read.
+fn rest_of(headers: &[Elf64_Phdr], difference: u64, address: u64) -> Option<usize> {
+    for header in headers {
+        let offset = address.wrapping_sub(difference.wrapping_add(header.p_vaddr));
+        let is_readable = header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_R != 0;
+        if is_readable && offset < header.p_memsz {
+            return usize::try_from(header.p_memsz - offset).ok();
+        }
     }
+    None
 }
 
 /// The file that an address is in, if it has unwind information. Neither
@@ -106,34 +91,49 @@ pub(super) fn find(address: u64) -> Option<Module> {
         return None;
     }
     // SAFETY: it was filled; and all zeros are a value of it too.
-    let object = unsafe { object.assume_init() };
+    let object = unsafe { object.assume_init_ref() };
+    let start = object.start.cast::<Elf64_Ehdr>();
     // SAFETY: the file is loaded from there on, and `address` is in it: it stays
     // loaded while the calling thread is about to return to it.
-    unsafe { loaded_at(object.start as *const Elf64_Ehdr) }.or_else(|| as_found(&object))
+    match unsafe { headers_at(start) } {
+        // SAFETY: the same, and the headers are the file's own.
+        Some((headers, difference)) => unsafe { Module::of(headers, difference) },
+        // SAFETY: the same.
+        None => unsafe { as_found(object) },
+    }
 }
 
 /// The file as glibc knows it, where its headers are not loaded at its start: tools
 /// that edit libraries (patchelf) move them to the end.
-fn as_found(object: &FoundObject) -> Option<Module> {
-    let mut segments = [(0, 0); MOST_SEGMENTS];
+///
+/// # Safety
+///
+/// A file that stays loaded.
+unsafe fn as_found(object: &FoundObject) -> Option<Module> {
+    let (first, end) = (object.start as u64, object.end as u64);
     // Its segments, and what is between them: nothing in it says that anything is there.
-    segments[0] = (object.start as u64, object.end as u64);
-    let segments = Segments(segments);
-    let start = object.eh_frame as u64;
-    let length = segments.rest_of(start)?;
-    // SAFETY: dlfcn.h: the file's `PT_GNU_EH_FRAME`, and where the file ends, which is
-    // loaded as for `loaded_at`. What is behind the index is looked at only where its
-    // own numbers lead, as libgcc does that knows no more.
-    let index = unsafe { std::slice::from_raw_parts(start as *const u8, length) };
-    Some(Module { index, segments })
+    // What is behind the index is looked at only where its own numbers lead, as libgcc
+    // does that knows no more.
+    let section_at = |start: u64| {
+        let length = (first..end).contains(&start).then(|| end - start)?;
+        let length = usize::try_from(length).ok()?;
+        // SAFETY: the caller's promise; dlfcn.h: that is where the file ends.
+        let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, length) };
+        Some(Section::loaded(bytes))
+    };
+    // dlfcn.h: the file's `PT_GNU_EH_FRAME`.
+    let index = section_at(object.eh_frame as u64)?;
+    let frames = section_at(cfi::frames_address(&index)?)?;
+    Some(Module { index, frames })
 }
 
-/// The file whose first bytes were loaded there.
+/// The program headers of the file whose first bytes were loaded there, and the
+/// difference between addresses in memory and in the file.
 ///
 /// # Safety
 ///
 /// A file that stays loaded, whose first segment begins there.
-unsafe fn loaded_at(start: *const Elf64_Ehdr) -> Option<Module> {
+unsafe fn headers_at(start: *const Elf64_Ehdr) -> Option<(&'static [Elf64_Phdr], u64)> {
     // SAFETY: the first segment of a loaded file is at least a page, and can be
     // read; it is page-aligned.
     let header = unsafe { start.as_ref() }?;
@@ -153,9 +153,8 @@ unsafe fn loaded_at(start: *const Elf64_Ehdr) -> Option<Module> {
     let headers = unsafe { std::slice::from_raw_parts(headers, usize::from(header.e_phnum)) };
     let first = headers.iter().find(|h| h.p_type == libc::PT_LOAD)?;
     // The first segment holds the file's header only where it starts at byte 0.
-    let difference = (first.p_offset == 0).then(|| (start as u64).wrapping_sub(first.p_vaddr))?;
-    // SAFETY: the caller's promise, and the headers are the file's own.
-    unsafe { Module::of(headers, difference) }
+    let difference = (start as u64).wrapping_sub(first.p_vaddr);
+    (first.p_offset == 0).then_some((headers, difference))
 }
 
 /// `struct dl_find_object` of glibc's dlfcn.h, on 64-bit machines.

@@ -152,6 +152,7 @@ pub(super) fn threads_that_end_are_not_kept() {
     // jemalloc would list every thread that ever was, and the dumps grow with them.
     let project = Project::new("ended_threads");
     let variables = [
+        ("PLIMSOLL_BUDGET", "60s"),
         ("PLIMSOLL_KEEP_RUNGS", "1"),
         ("PLIMSOLL_MAX_ITERATIONS", "512"),
     ];

@@ -20,15 +20,15 @@ fn used_of_stack(switch: OnStack, something: &mut dyn FnMut()) -> usize {
     usize::try_from(start).unwrap() - (words as usize + 8 * painted)
 }
 
-/// A coroutine has to have so much to spare wherever it allocates. In bytes, with
-/// and without optimisations: 900 and 2,600 where all rules are known, 6,900 and
-/// 15,000 where one is found out, 7,000 and 29,000 where an expression is
-/// evaluated. libgcc's takes 1,600.
+/// A coroutine has to have so much to spare wherever it allocates. In bytes, with and
+/// without optimisations: 700 and 2,800 where all rules are known, 1,900 and 3,300 where
+/// one is found out, 2,300 and 4,300 where an expression is evaluated or all registers
+/// are needed. libgcc's takes 1,600.
 #[test]
 fn a_walk_needs_little_of_a_stack() {
-    let (most_known, most) = match cfg!(debug_assertions) {
-        true => (4 << 10, 40 << 10),
-        false => (2 << 10, 10 << 10),
+    let [most_known, most_simple, most_involved] = match cfg!(debug_assertions) {
+        true => [3_500, 4_096, 5_000],
+        false => [1_000, 2_300, 2_500],
     };
     however_modules_are_found(|| {
         let mut frames = [ptr::null_mut(); MOST_FRAMES];
@@ -40,12 +40,15 @@ fn a_walk_needs_little_of_a_stack() {
             *used = used_of_stack(plimsoll_test_on_stack_by_rbp, &mut walk);
         }
         let [simple, known] = used;
-        let involved = used_of_stack(plimsoll_test_on_stack_by_expression, &mut walk);
         assert!(known < most_known, "{known} bytes");
-        assert!(
-            simple < most && involved < most,
-            "{simple}, {involved} bytes"
-        );
+        assert!(simple < most_simple, "{simple} bytes");
+        for switch in [
+            plimsoll_test_on_stack_by_expression,
+            plimsoll_test_on_stack_by_r13,
+        ] {
+            let involved = used_of_stack(switch, &mut walk);
+            assert!(involved < most_involved, "{involved} bytes");
+        }
     });
 }
 

@@ -1,0 +1,216 @@
+//! How long `plimsoll show` and `compare` think about dumps of every size, in CPU
+//! seconds, and jeprof about the same dumps where it is installed.
+//!
+//! ```text
+//! cargo bench -p plimsoll-benches --bench heap
+//! cargo bench -p plimsoll-benches --bench heap -- --exe target/debug/plimsoll
+//! ```
+//!
+//! `--exe` is the program whose functions are on the stacks of the first rows: one with
+//! debug information, the larger the better; by default it is this benchmark. Ours is
+//! the median of five runs in this process. jeprof runs once, and on none of the dumps
+//! that it takes minutes for unless `--all` is given.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a table for people"
+)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::hint::black_box;
+use std::io::BufReader;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use plimsoll_benches::{dump_of, dump_text, stacks};
+use plimsoll_core::Avma;
+use plimsoll_profile::read::{Limits, read};
+use plimsoll_profile::{Calls, Filter, Frames, Granularity, Measure, Names, Profile, Table, View};
+use plimsoll_symbols::{MappedFile, Options, symbolize};
+
+/// Up to so many bytes jeprof is asked as well.
+const FOR_JEPROF: u64 = 5 << 20;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let has = |flag: &str| words.iter().any(|word| word == flag);
+    let at = words.iter().position(|word| word == "--exe");
+    let exe = match at.and_then(|at| words.get(at + 1)) {
+        Some(exe) => PathBuf::from(exe),
+        None => std::env::current_exe().unwrap_or_default(),
+    };
+    match measure(&exe, has("--test"), has("--all")) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(exe: &Path, is_test: bool, all: bool) -> Result<(), String> {
+    let folder = std::env::temp_dir().join(format!("plimsoll-bench-{}", std::process::id()));
+    fs::create_dir_all(&folder).map_err(|err| err.to_string())?;
+    let done = measure_in(&folder, exe, is_test, all);
+    // What is left over is the system's to remove.
+    let _ = fs::remove_dir_all(&folder);
+    done
+}
+
+fn measure_in(folder: &Path, exe: &Path, is_test: bool, all: bool) -> Result<(), String> {
+    let exe = exe
+        .canonicalize()
+        .map_err(|err| format!("{}: {err}", exe.display()))?;
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        fs::write(&path, text)
+            .map(|()| path)
+            .map_err(|err| err.to_string())
+    };
+    let small = if is_test { 100 } else { 1 };
+    let bytes = fs::metadata(&exe).map_err(|err| err.to_string())?.len();
+    println!("{} has {} MB\n", exe.display(), bytes / 1_000_000);
+    println!("{:34} {:>8} {:>10} {:>10}", "", "MB", "plimsoll", "jeprof");
+    let code = code(&exe).ok_or_else(|| format!("{} is no ELF program", exe.display()))?;
+    let pair = [
+        write("before.heap", dump_of(&exe, code.clone(), 1_100 / small, 1))?,
+        write("after.heap", dump_of(&exe, code, 1_100 / small, 2))?,
+    ];
+    row("a pair of 1,100 stacks", &pair, &exe, is_test, all)?;
+    for (name, count) in [
+        ("8,500 stacks", 8_500),
+        ("222,000 stacks", 222_000),
+        ("1,000,000 stacks", 1_000_000),
+    ] {
+        let dump = write("one.heap", dump_text(&stacks(count / small)))?;
+        row(name, &[dump], &exe, is_test, all)?;
+    }
+    Ok(())
+}
+
+/// Where the code of a 64-bit program lies in its file: its segment that may be run
+/// (ELF-64 Object File Format, "Program Header").
+fn code(exe: &Path) -> Option<Range<u64>> {
+    let bytes = fs::read(exe).ok()?;
+    let number = |at: usize, length: usize| {
+        let bytes = bytes.get(at..at + length)?;
+        let digits = bytes.iter().rev();
+        Some(digits.fold(0_u64, |number, byte| number << 8 | u64::from(*byte)))
+    };
+    let first = usize::try_from(number(32, 8)?).ok()?;
+    let count = usize::try_from(number(56, 2)?).ok()?;
+    (0..count).find_map(|index| {
+        let header = first + 56 * index;
+        let is_code = number(header, 4)? == 1 && number(header + 4, 4)? & 1 == 1;
+        let start = number(header + 8, 8)?;
+        is_code.then_some(start..start + number(header + 32, 8)?)
+    })
+}
+
+fn row(name: &str, dumps: &[PathBuf], exe: &Path, is_test: bool, all: bool) -> Result<(), String> {
+    let size = |path: &PathBuf| fs::metadata(path).map_or(0, |data| data.len());
+    let bytes: u64 = dumps.iter().map(size).sum();
+    let mut times = Vec::new();
+    for _ in 0..if is_test { 1 } else { 5 } {
+        let before = cpu_seconds(libc::RUSAGE_SELF);
+        black_box(think(dumps)?);
+        times.push(cpu_seconds(libc::RUSAGE_SELF) - before);
+    }
+    times.sort_by(f64::total_cmp);
+    let asks = !is_test && (all || bytes < FOR_JEPROF);
+    let jeprof = match asks.then(|| jeprof(dumps, exe)).flatten() {
+        Some(seconds) => format!("{seconds:.2} s"),
+        None => "-".to_owned(),
+    };
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    let megabytes = bytes as f64 / 1e6;
+    let ours = times[times.len() / 2];
+    println!("{name:34} {megabytes:>8.1} {ours:>8.3} s {jeprof:>10}");
+    Ok(())
+}
+
+/// All that the tool does but for printing the table.
+fn think(dumps: &[PathBuf]) -> Result<usize, String> {
+    let mut profiles: Vec<Profile> = dumps
+        .iter()
+        .map(|dump| load(dump))
+        .collect::<Result<_, _>>()?;
+    name(&mut profiles);
+    let mut names = Names::default();
+    let filter = Filter::default();
+    let mut views = Vec::new();
+    for profile in &profiles {
+        let (granularity, frames) = (Granularity::Functions, Frames::Folded);
+        views.push(View::new(profile, granularity, frames, &filter, &mut names));
+    }
+    let table = match views.as_slice() {
+        [before, after] => {
+            let calls = Calls::between(before, after);
+            let gains = calls.gains(Measure::InuseSpace, false);
+            Table::of_calls(&calls, &gains, false, &names)
+        }
+        views => Table::of(&views[0], Measure::InuseSpace, false, &names),
+    };
+    Ok(table.rows.len())
+}
+
+fn load(path: &Path) -> Result<Profile, String> {
+    let file = fs::File::open(path).map_err(|err| err.to_string())?;
+    let mut file = BufReader::with_capacity(256 << 10, file);
+    read(&mut file, Limits::default()).map_err(|err| err.to_string())
+}
+
+/// Both processes have the program at the same place, so each address is looked up once,
+/// as the tool does wherever they have it.
+fn name(profiles: &mut [Profile]) {
+    let locations = profiles.iter().flat_map(Profile::locations);
+    let addresses: BTreeSet<Avma> = locations.filter_map(|location| location.address).collect();
+    let mapped = |mapping: &plimsoll_profile::MappedObject| MappedFile {
+        start: mapping.start,
+        end: mapping.end,
+        file_offset: mapping.file_offset,
+        path: mapping.path.clone().into(),
+        ..MappedFile::default()
+    };
+    let mappings = profiles.iter().flat_map(Profile::mappings).map(mapped);
+    let mappings: Vec<MappedFile> = mappings.take(1).collect();
+    let table = symbolize(&mappings, &addresses, &Options::default());
+    for profile in profiles {
+        profile.name(|address| table.get(address).to_vec());
+    }
+}
+
+/// What jeprof takes; none where it is not there, or has no answer.
+fn jeprof(dumps: &[PathBuf], exe: &Path) -> Option<f64> {
+    let before = cpu_seconds(libc::RUSAGE_CHILDREN);
+    let mut command = Command::new("jeprof");
+    command.arg("--text");
+    let dump = match dumps {
+        [base, dump] => {
+            command.arg(format!("--base={}", base.display()));
+            dump
+        }
+        dumps => dumps.first()?,
+    };
+    let done = command
+        .args([exe, dump])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .ok()?;
+    done.success()
+        .then(|| cpu_seconds(libc::RUSAGE_CHILDREN) - before)
+}
+
+fn cpu_seconds(whose: libc::c_int) -> f64 {
+    // SAFETY: a `rusage` of zeros is one.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: it is written to and read by nobody else.
+    unsafe { libc::getrusage(whose, &raw mut usage) };
+    #[expect(clippy::cast_precision_loss, reason = "some seconds")]
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}

@@ -1,0 +1,257 @@
+//! What becomes of one baseline's file.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use plimsoll_core::FoldedStack;
+use plimsoll_core::baseline::{self, Acceptance, AllowanceSubject, Baseline, Moved};
+use plimsoll_core::layout;
+use plimsoll_core::report::Report;
+
+use crate::config;
+use crate::out::{Out, Paint, safe, safe_line};
+use crate::project::{Project, shown};
+use crate::status::Refused;
+use crate::{atomic, diff};
+
+/// What is to become of one file.
+pub(crate) struct Change {
+    scenario: String,
+    path: PathBuf,
+    existing: Option<String>,
+    updated: String,
+    allowances: usize,
+    /// What has no reason, where one is required.
+    unreasoned: Option<String>,
+    moved: Vec<Moved>,
+    removed: Vec<AllowanceSubject>,
+}
+
+/// The file of a scenario, as it is.
+pub(crate) struct BaselineFile {
+    dir: PathBuf,
+    path: PathBuf,
+    /// What it allows; nothing where there is none.
+    pub(crate) baseline: Baseline,
+    text: Option<String>,
+}
+
+impl BaselineFile {
+    pub(crate) fn of(report: &Report, project: &Project) -> anyhow::Result<BaselineFile> {
+        let (scenario, package) = (&report.scenario, &report.run.package);
+        if !layout::valid_scenario_name(scenario) {
+            bail!("{}: no scenario can have that name", safe_line(scenario));
+        }
+        let dir = project.baselines_dir(package).ok_or_else(|| {
+            Refused::usage(format!(
+                "{scenario} is a scenario of the package {}, which is not in this workspace\n  \
+             hint: say where it is with --manifest-path",
+                safe_line(package)
+            ))
+        })?;
+        let path = layout::baseline_file(&dir, scenario);
+        let (baseline, text) = match read(&path)? {
+            None => (Baseline::default(), None),
+            // Checked first, and not as text, for the sake of the error.
+            Some(bytes) => {
+                let baseline = Baseline::parse(&bytes)
+                    .map_err(|err| anyhow::anyhow!("{}", err.explain(&shown(&path), scenario)))?;
+                (baseline, Some(String::from_utf8(bytes)?))
+            }
+        };
+        Ok(BaselineFile {
+            dir,
+            path,
+            baseline,
+            text,
+        })
+    }
+}
+
+impl Change {
+    /// By what somebody agrees to of a report.
+    pub(crate) fn of(
+        report: &Report,
+        acceptance: &Acceptance,
+        project: &Project,
+    ) -> anyhow::Result<Change> {
+        let BaselineFile {
+            dir,
+            path,
+            baseline: before,
+            text: existing,
+        } = BaselineFile::of(report, project)?;
+        let scenario = &report.scenario;
+        let explain = |err: baseline::BaselineError| {
+            anyhow::anyhow!("{}", err.explain(&shown(&path), scenario))
+        };
+        let updated = if existing.is_none() && acceptance.allowances.is_empty() {
+            // No file for what no longer is in any.
+            String::new()
+        } else {
+            baseline::update(existing.as_deref(), acceptance).map_err(explain)?
+        };
+        let after = match updated.as_str() {
+            "" => Baseline::default(),
+            text => Baseline::parse(text.as_bytes()).map_err(explain)?,
+        };
+        let unreasoned = acceptance.allowances.iter().find(|accepted| {
+            let agreed = after.get(&accepted.allowance.subject);
+            agreed.is_some_and(|allowance| !allowance.has_reason())
+        });
+        let unreasoned = unreasoned.map(|accepted| leaf_of(&accepted.allowance.subject));
+        let requires_reason = config::require_reason(&dir, project)?;
+        // The file may have changed since the run, so not all need be in it.
+        let went = |subject: &AllowanceSubject| {
+            before.get(subject).is_some() && after.get(subject).is_none()
+        };
+        let mut moved = acceptance.moved.clone();
+        moved.retain(|moved| went(&exact(&moved.from)) && after.get(&exact(&moved.to)).is_some());
+        let mut removed = acceptance.removed.clone();
+        removed.retain(went);
+        Ok(Change {
+            scenario: scenario.clone(),
+            path,
+            existing,
+            updated,
+            allowances: acceptance.allowances.len(),
+            unreasoned: unreasoned.filter(|_| requires_reason),
+            moved,
+            removed,
+        })
+    }
+
+    /// Where a reason is required, and what is agreed to would stand without one.
+    pub(crate) fn lacks_reason(&self) -> bool {
+        self.unreasoned.is_some()
+    }
+
+    pub(crate) fn refuse_without_reason(&self) -> anyhow::Result<()> {
+        let Some(what) = &self.unreasoned else {
+            return Ok(());
+        };
+        Err(Refused::usage(format!(
+            "{}: an allowance without a reason\n  \
+             expected one for {}, as `require-reason = true` has it\n  \
+             hint: say why it may grow, with --reason",
+            safe_line(&self.scenario),
+            safe_line(what)
+        )))
+    }
+
+    /// Whether the file has it all already.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.existing.as_deref().unwrap_or_default() == self.updated
+    }
+
+    /// Writes the file, and shows what changes in it.
+    pub(crate) fn make(&self, dry_run: bool, out: &mut Out) -> anyhow::Result<()> {
+        let Change {
+            scenario,
+            path,
+            existing,
+            updated,
+            ..
+        } = self;
+        let path_shown = shown(path);
+        if self.is_nothing() {
+            let has = match self.allowances {
+                0 => "has none of it any more",
+                _ => "has it all",
+            };
+            out.print(&format!("{path_shown}: {has}, nothing changes\n"))?;
+            return Ok(());
+        }
+        let new = if existing.is_none() { " (new)" } else { "" };
+        let head = out.paint(Paint::Bold, &format!("{path_shown}{new}"));
+        let lines = diff::render(existing.as_deref().unwrap_or_default(), updated, out);
+        if !dry_run {
+            atomic::write(path, updated)?;
+        }
+        let then = if dry_run { "" } else { "; commit the file" };
+        let end = format!("{}: {}{then}\n", safe(scenario), done(self, dry_run));
+        let told = told(self, dry_run);
+        out.print(&format!("{head}\n{lines}{told}{end}"))?;
+        Ok(())
+    }
+}
+
+fn exact(stack: &FoldedStack) -> AllowanceSubject {
+    AllowanceSubject::Stack(baseline::StackPattern::exact(stack))
+}
+
+fn read(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
+    let failed = || format!("cannot read {}", shown(path));
+    let file = match File::open(path) {
+        Err(err) if err.kind() == ErrorKind::NotFound => return Ok(None),
+        file => file.with_context(failed)?,
+    };
+    let mut bytes = Vec::new();
+    // One more than is allowed, for the parser to refuse.
+    let most = baseline::MAX_BYTES as u64 + 1;
+    file.take(most)
+        .read_to_end(&mut bytes)
+        .with_context(failed)?;
+    Ok(Some(bytes))
+}
+
+/// What becomes of allowances that there were, a line each.
+fn told(change: &Change, dry_run: bool) -> String {
+    let name = safe(&change.scenario);
+    let (moved, removed) = match dry_run {
+        true => ("would move", "would remove"),
+        false => ("moved", "removed"),
+    };
+    let mut told = String::new();
+    for Moved { from, to } in &change.moved {
+        let none = "no caller";
+        let line = format!(
+            "{moved} {} from {} to {}",
+            leaf(to),
+            from.caller_apart_from(to).unwrap_or(none),
+            to.caller_apart_from(from).unwrap_or(none)
+        );
+        told += &format!("{name}: {}\n", safe_line(&line));
+    }
+    for subject in &change.removed {
+        let line = format!("{removed} {}, which no longer grows", leaf_of(subject));
+        told += &format!("{name}: {}\n", safe_line(&line));
+    }
+    told
+}
+
+/// The frames are in the diff; by the last of them a reader finds it there.
+fn leaf(stack: &FoldedStack) -> &str {
+    stack.frames().last().map_or("", String::as_str)
+}
+
+/// The same of what an allowance is for.
+pub(super) fn leaf_of(subject: &AllowanceSubject) -> String {
+    match subject {
+        AllowanceSubject::Stack(pattern) => leaf(&pattern.shown()).to_owned(),
+        AllowanceSubject::Threads | AllowanceSubject::Descriptors => subject.to_string(),
+    }
+}
+
+/// `accepted 1 allowance, moved 2, removed 1`
+fn done(change: &Change, dry_run: bool) -> String {
+    let words = match dry_run {
+        true => ["accept", "move", "remove"],
+        false => ["accepted", "moved", "removed"],
+    };
+    let counts = [change.allowances, change.moved.len(), change.removed.len()];
+    let mut parts: Vec<String> = Vec::new();
+    for (word, count) in words.into_iter().zip(counts) {
+        let noun = match (parts.is_empty(), count) {
+            (_, 0) => continue,
+            (false, _) => "",
+            (true, 1) => " allowance",
+            (true, _) => " allowances",
+        };
+        parts.push(format!("{word} {count}{noun}"));
+    }
+    let would = if dry_run { "would " } else { "" };
+    format!("{would}{}", parts.join(", "))
+}

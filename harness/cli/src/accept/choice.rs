@@ -1,0 +1,299 @@
+//! Which reports are meant.
+
+use std::collections::BTreeSet;
+
+use anyhow::bail;
+use plimsoll_core::baseline::{Acceptance, AllowanceSubject, Baseline, StackPattern, needs};
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::layout;
+use plimsoll_core::report::{Report, Run};
+
+use super::change::leaf_of;
+use crate::args::ChosenArgs;
+use crate::joined::{Outcome, Scenario};
+use crate::out::{Out, safe_line};
+use crate::project::{Project, shown};
+use crate::reports::Reports;
+use crate::status::{ExitStatus, Refused};
+
+/// How scenarios are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// Those that are named; or, where none is, all with something to accept.
+    Named,
+    /// Those that are named; or, where none is, all that can be trusted.
+    Trusted,
+    /// Every one that has a report.
+    All,
+}
+
+/// A report, and who else has the file.
+pub(crate) struct Chosen {
+    pub(crate) report: Report,
+    /// What other tests made of scenarios of the same name, by the same baseline.
+    pub(crate) others: Vec<Scenario>,
+}
+
+/// The reports of the scenarios that are meant, each of which can be trusted.
+///
+/// Where none was named, one that cannot be is left out, with a warning.
+pub(crate) fn choose(
+    args: &ChosenArgs,
+    which: Which,
+    project: &Project,
+    out: &Out,
+) -> anyhow::Result<Vec<Chosen>> {
+    let dir = args.dir.clone().unwrap_or_else(|| project.reports_dir());
+    if !dir.is_dir() {
+        bail!(
+            "no reports in {}: there is no such folder\n  \
+             hint: measure first, with `cargo test --test leaks`",
+            shown(&dir)
+        );
+    }
+    let reports = Reports::collect(&dir)?;
+    let mut scenarios = reports.run_of_each_target(args.run.as_deref())?;
+    // Of every test, whichever are asked about.
+    let all = match args.run {
+        None => scenarios.clone(),
+        // A run is named also where the newest one cannot be told.
+        Some(_) => reports
+            .run_of_each_target(None)
+            .unwrap_or_else(|_| scenarios.clone()),
+    };
+    let is =
+        |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|name| name == found);
+    scenarios.retain(|one| is(&args.package, &one.package) && is(&args.test, &one.target));
+    if scenarios.is_empty() {
+        return Err(of_none(args, &all));
+    }
+    let is_unnamed = which != Which::All && args.scenarios.is_empty();
+    if is_unnamed {
+        scenarios.retain(|scenario| has_something(scenario, which, out));
+    }
+    let mut chosen = Vec::new();
+    if args.scenarios.is_empty() {
+        let mut files = BTreeSet::new();
+        for report in scenarios.iter().filter_map(Scenario::report) {
+            let name = &report.scenario;
+            if !layout::valid_scenario_name(name) {
+                continue;
+            }
+            // What two of that name agree to may not be written into one file: which of
+            // them is meant is asked.
+            let is_new = files.insert((project.baselines_dir(&report.run.package), name));
+            chosen.push(match is_new {
+                true => report.clone(),
+                false => report_of(name, &scenarios, &reports)?,
+            });
+        }
+    }
+    let mut seen = BTreeSet::new();
+    for name in args.scenarios.iter().filter(|name| seen.insert(*name)) {
+        chosen.push(report_of(name, &scenarios, &reports)?);
+    }
+    if chosen.is_empty() && !is_unnamed {
+        bail!("no scenario of the last run has a report");
+    }
+    for problem in reports.problems() {
+        out.warning(&problem);
+    }
+    for report in &chosen {
+        refuse_untrustworthy(report)?;
+    }
+    let chosen = chosen.into_iter().map(|report| Chosen {
+        others: others(&report, &all, project),
+        report,
+    });
+    Ok(chosen.collect())
+}
+
+fn others(report: &Report, all: &[Scenario], project: &Project) -> Vec<Scenario> {
+    let Run {
+        package, target, ..
+    } = &report.run;
+    let dir = project.baselines_dir(package);
+    let is_other = |other: &&Scenario| {
+        other.name == report.scenario
+            && (&other.package, &other.target) != (package, target)
+            && project.baselines_dir(&other.package) == dir
+    };
+    all.iter().filter(is_other).cloned().collect()
+}
+
+impl Chosen {
+    /// Takes back what is another test's to lose: an allowance that goes, moves or gets
+    /// smaller, where one has not shown that it needs nothing of it.
+    pub(crate) fn leave_to_others(
+        &self,
+        acceptance: &mut Acceptance,
+        baseline: &Baseline,
+        out: &Out,
+    ) {
+        let mut left = Vec::new();
+        let mut is_free = |subject: &AllowanceSubject| {
+            let other = self
+                .others
+                .iter()
+                .find(|other| may_use(other, subject, baseline));
+            left.extend(other.map(|other| (subject.clone(), other)));
+            other.is_none()
+        };
+        acceptance.removed.retain(&mut is_free);
+        acceptance
+            .moved
+            .retain(|moved| is_free(&AllowanceSubject::Stack(StackPattern::exact(&moved.from))));
+        acceptance.allowances.retain(|accepted| {
+            let allowance = &accepted.allowance;
+            let before = baseline.get(&allowance.subject);
+            let is_lower = before.is_some_and(|before| {
+                allowance.rate.objects < before.rate.objects
+                    || allowance.rate.bytes < before.rate.bytes
+            });
+            // One that has expired is nobody's any more.
+            accepted.expired || !is_lower || is_free(&allowance.subject)
+        });
+        for (subject, other) in left {
+            out.note(&format!(
+                "{}: the allowance of {} stays: the scenario of that name of {} (test target {}) \
+                 has the same file, and may need it\n  \
+                 hint: a plimsoll.toml in the package's folder gives it baselines of its own",
+                safe_line(&self.report.scenario),
+                safe_line(&leaf_of(&subject)),
+                safe_line(&other.package),
+                safe_line(&other.target)
+            ));
+        }
+    }
+}
+
+/// Whether a test may use an allowance, by what its newest run says.
+fn may_use(other: &Scenario, subject: &AllowanceSubject, baseline: &Baseline) -> bool {
+    let mut allowances = baseline.allowances.iter();
+    let Some(index) = allowances.position(|allowance| allowance.subject == *subject) else {
+        return false;
+    };
+    let trusted = other
+        .report()
+        .filter(|report| untrustworthy(report.verdict).is_none());
+    let need = trusted.and_then(|report| needs(baseline, report)[index]);
+    need.is_none_or(|need| !need.is_none())
+}
+
+fn has_something(scenario: &Scenario, which: Which, out: &Out) -> bool {
+    let Some(report) = scenario.report() else {
+        return false;
+    };
+    match untrustworthy(report.verdict) {
+        None => which == Which::Trusted || Acceptance::is_due(report),
+        Some((why, _)) => {
+            out.warning(&format!("{}: left out: {why}", safe_line(&report.scenario)));
+            false
+        }
+    }
+}
+
+fn report_of(name: &str, scenarios: &[Scenario], reports: &Reports) -> anyhow::Result<Report> {
+    let named: Vec<&Scenario> = scenarios
+        .iter()
+        .filter(|scenario| scenario.name == name)
+        .collect();
+    let scenario = match named.as_slice() {
+        [] => return Err(unknown(name, scenarios)),
+        [one] => *one,
+        [one, others @ ..] => {
+            let flag = if others.iter().any(|other| other.package != one.package) {
+                "--package"
+            } else {
+                "--test"
+            };
+            let places = named.iter().map(|scenario| {
+                let (package, target) = (&scenario.package, &scenario.target);
+                format!("{} (test target {})", safe_line(package), safe_line(target))
+            });
+            let places = places.collect::<Vec<_>>().join("\n    ");
+            return Err(Refused::usage(format!(
+                "{name} is the name of several scenarios\n    {places}\n  \
+                 hint: say which one is meant with {flag}"
+            )));
+        }
+    };
+    match &scenario.outcome {
+        Outcome::Report(report) => Ok(Report::clone(report)),
+        Outcome::NoResult(why) => {
+            let runs = reports.runs_with(name);
+            let earlier = runs.last().map_or_else(String::new, |run| {
+                format!(", or take an earlier run's with `--run {}`", safe_line(run))
+            });
+            bail!(
+                "{name} has no result: {}\n  \
+                 hint: measure it with `cargo test --test {} -- {name}`{earlier}",
+                safe_line(why),
+                safe_line(&scenario.target)
+            )
+        }
+    }
+}
+
+fn unknown(name: &str, scenarios: &[Scenario]) -> anyhow::Error {
+    let names: BTreeSet<String> = scenarios
+        .iter()
+        .map(|scenario| safe_line(&scenario.name))
+        .collect();
+    let shown: Vec<String> = names.iter().take(20).cloned().collect();
+    let more = if names.len() > shown.len() {
+        ", …"
+    } else {
+        ""
+    };
+    Refused::usage(format!(
+        "no scenario {name} in the last run\n  expected one of: {}{more}",
+        shown.join(", ")
+    ))
+}
+
+/// Where no test is what was named.
+fn of_none(args: &ChosenArgs, all: &[Scenario]) -> anyhow::Error {
+    let package = args.package.iter().map(|name| format!("package {name}"));
+    let test = args.test.iter().map(|name| format!("test target {name}"));
+    let named: Vec<String> = package.chain(test).collect();
+    let of_test = |one: &Scenario| format!("{} (test target {})", one.package, one.target);
+    let tests: BTreeSet<String> = all.iter().map(of_test).collect();
+    let tests: Vec<String> = tests.into_iter().collect();
+    anyhow::anyhow!(
+        "no report of the {}\n  expected one of: {}\n  \
+         hint: measure it first, with `cargo test --test leaks`",
+        safe_line(&named.join(", ")),
+        safe_line(&tests.join(", "))
+    )
+}
+
+fn refuse_untrustworthy(report: &Report) -> anyhow::Result<()> {
+    let Some((why, hint)) = untrustworthy(report.verdict) else {
+        return Ok(());
+    };
+    let name = safe_line(&report.scenario);
+    Err(Refused::with_status(
+        ExitStatus::from(report.verdict),
+        format!("{name}: nothing was accepted: {why}\n  hint: {hint}"),
+    ))
+}
+
+/// Why there is nothing to agree to, and what to do.
+fn untrustworthy(verdict: Verdict) -> Option<(&'static str, &'static str)> {
+    match verdict {
+        Verdict::Within | Verdict::Improved | Verdict::Regressed => None,
+        Verdict::Inconclusive => Some((
+            "its run was inconclusive: what it would take to pass is not known",
+            "give the scenario a larger budget, and measure again",
+        )),
+        Verdict::Failed => Some((
+            "its workload failed, and what grew until then says little",
+            "mend the workload, and measure again",
+        )),
+        Verdict::Broken => Some((
+            "its measurement cannot be trusted",
+            "`plimsoll report` says what was wrong; mend that, and measure again",
+        )),
+    }
+}

@@ -1,0 +1,117 @@
+//! Since when lines stand as they do, as `git blame` has it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use plimsoll_core::baseline::Date;
+
+use crate::bisect::git::Git;
+
+/// The day of each line's commit, by its number, from 1. A line that is not
+/// committed has none, nor has any outside a repository.
+#[derive(Debug, Default)]
+pub(super) struct Ages(BTreeMap<usize, Date>);
+
+impl Ages {
+    pub(super) fn of(file: &Path) -> Ages {
+        let (Some(dir), Some(name)) = (file.parent(), file.file_name()) else {
+            return Ages::default();
+        };
+        let git = Git::in_dir(dir);
+        let Ok(is_shallow) = git.is_shallow() else {
+            return Ages::default();
+        };
+        let args = [
+            "blame".as_ref(),
+            "--porcelain".as_ref(),
+            "--".as_ref(),
+            name,
+        ];
+        match git.run(&args) {
+            Ok(output) if output.status.success() => Ages(parse(&output.stdout, is_shallow)),
+            _ => Ages::default(),
+        }
+    }
+
+    /// The newest of some lines, where all of them are known.
+    pub(super) fn newest(&self, lines: &[RangeInclusive<usize>]) -> Option<Date> {
+        let days = lines
+            .iter()
+            .cloned()
+            .flatten()
+            .map(|line| self.0.get(&line));
+        let days = days.collect::<Option<Vec<&Date>>>()?;
+        days.into_iter().max().copied()
+    }
+}
+
+/// Of what `git blame --porcelain` prints. In a shallow clone, what it has cut off
+/// may be of any age.
+fn parse(porcelain: &[u8], is_shallow: bool) -> BTreeMap<usize, Date> {
+    let text = String::from_utf8_lossy(porcelain);
+    let mut days: HashMap<&str, Option<Date>> = HashMap::new();
+    let mut lines: Vec<(usize, &str)> = Vec::new();
+    let mut commit = "";
+    for line in text.lines().filter(|line| !line.starts_with('\t')) {
+        let mut words = line.split(' ');
+        match (words.next().unwrap_or_default(), words.next()) {
+            ("committer-time", Some(seconds)) => {
+                let day = seconds.parse().ok().and_then(Date::from_unix_seconds);
+                days.entry(commit).or_insert(day);
+            }
+            ("boundary", None) if is_shallow => drop(days.insert(commit, None)),
+            (id, Some(_)) if is_commit(id) => {
+                commit = id;
+                let number = words.next().and_then(|number| number.parse().ok());
+                lines.extend(number.map(|number| (number, id)));
+            }
+            _ => {}
+        }
+    }
+    let is_committed = |id: &str| id.bytes().any(|byte| byte != b'0');
+    let known = lines.into_iter().filter(|(_, id)| is_committed(id));
+    known
+        .filter_map(|(line, id)| Some((line, days.get(id).copied().flatten()?)))
+        .collect()
+}
+
+fn is_commit(word: &str) -> bool {
+    word.len() >= 40 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "1111111111111111111111111111111111111111";
+    const TWO: &str = "2222222222222222222222222222222222222222";
+
+    fn blamed() -> String {
+        let none = "0".repeat(40);
+        format!(
+            "{ONE} 1 1 2\nauthor a\ncommitter-time 951782400\nsummary {TWO} 9 9\nboundary\n\
+             filename x.toml\n\tformat = 1\n{ONE} 2 2\n\tcommitter-time 0\n\
+             {TWO} 7 3 1\ncommitter-time 1735689600\n\tx\n\
+             {none} 4 4 1\ncommitter-time 1735689600\n\ty\n"
+        )
+    }
+
+    #[test]
+    fn of_lines() {
+        let ages = Ages(parse(blamed().as_bytes(), false));
+        let newest =
+            |lines: &[RangeInclusive<usize>]| ages.newest(lines).map(|day| day.to_string());
+        assert_eq!(newest(&[1..=2]).as_deref(), Some("2000-02-29"));
+        assert_eq!(newest(&[1..=1, 3..=3]).as_deref(), Some("2025-01-01"));
+        assert_eq!(newest(&[3..=4]), None);
+        assert_eq!(newest(&[3..=3, 9..=9]), None);
+    }
+
+    #[test]
+    fn of_a_shallow_clone() {
+        let ages = Ages(parse(blamed().as_bytes(), true));
+        assert_eq!(ages.newest(&[1..=1]), None);
+        assert!(ages.newest(&[3..=3]).is_some());
+    }
+}

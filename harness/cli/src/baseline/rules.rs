@@ -1,0 +1,231 @@
+//! What an allowance has to keep to. Decides, and prints nothing.
+
+use plimsoll_core::Rate;
+use plimsoll_core::baseline::{Allowance, is_twice_the_need, round_up};
+use plimsoll_core::judge::Verdict;
+
+use super::shelf::{Content, Entry, Filed, Folder, Shelf};
+use super::text::{rate, subject};
+use crate::out::safe_line;
+use crate::project::shown;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Error,
+    Warning,
+}
+
+impl Level {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Level::Error => "error",
+            Level::Warning => "warning",
+        }
+    }
+}
+
+/// What is wrong with one file or allowance.
+pub(super) struct Problem {
+    pub(super) level: Level,
+    /// The rule's name, for programs.
+    pub(super) rule: &'static str,
+    /// From the workspace's root.
+    pub(super) file: String,
+    pub(super) line: Option<usize>,
+    /// Over a few lines: where and what, what was found, what to do.
+    pub(super) message: String,
+}
+
+/// In the order of the files and of what is in them.
+pub(super) fn check(shelf: &Shelf, name: &str) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for folder in &shelf.folders {
+        for file in &folder.files {
+            let at = At { file, name };
+            match &file.content {
+                Err(problem) => problems.push(Problem {
+                    level: Level::Error,
+                    rule: if problem.is_newer {
+                        "newer-format"
+                    } else {
+                        "unreadable"
+                    },
+                    file: file.relative.clone(),
+                    line: problem.line,
+                    message: problem.why.clone(),
+                }),
+                Ok(content) => {
+                    problems.extend(at.of_no_scenario(folder));
+                    for entry in &content.entries {
+                        let found = [
+                            at.expired(entry, shelf),
+                            at.without_reason(entry, folder),
+                            at.not_needed(entry, content),
+                            at.more_than_needed(entry),
+                        ];
+                        problems.extend(found.into_iter().flatten());
+                    }
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// Where a problem is, and by which name this program was called.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    file: &'a Filed,
+    name: &'a str,
+}
+
+impl At<'_> {
+    fn problem(
+        self,
+        level: Level,
+        rule: &'static str,
+        line: Option<usize>,
+        what: &str,
+        more: &[String],
+    ) -> Problem {
+        let path = shown(&self.file.path);
+        let place = line.map_or(path.clone(), |line| format!("{path}:{line}"));
+        let mut message = format!("{place}: {what}");
+        for line in more {
+            message += &format!("\n  {line}");
+        }
+        Problem {
+            level,
+            rule,
+            file: self.file.relative.clone(),
+            line,
+            message,
+        }
+    }
+
+    fn accept(self) -> String {
+        format!("{} accept {}", self.name, self.file.scenario)
+    }
+
+    fn of_no_scenario(self, folder: &Folder) -> Option<Problem> {
+        let scenario = &self.file.scenario;
+        if folder.scenarios.is_empty() || folder.scenarios.contains(scenario) {
+            return None;
+        }
+        let (level, why) = match folder.unmeasured.as_slice() {
+            [] => (
+                Level::Error,
+                format!(
+                    "hint: `git rm {}`, or give the file the scenario's new name",
+                    shown(&self.file.path)
+                ),
+            ),
+            tests => (
+                Level::Warning,
+                format!(
+                    "hint: one of these may have it, measure them: {}",
+                    safe_line(&tests.join(", "))
+                ),
+            ),
+        };
+        let names: Vec<String> = folder
+            .scenarios
+            .iter()
+            .map(|name| safe_line(name))
+            .collect();
+        let expected = format!("expected one of {}", safe_line(&names.join(", ")));
+        let what = format!("no test that was measured has a scenario `{scenario}`");
+        Some(self.problem(level, "no-scenario", None, &what, &[expected, why]))
+    }
+
+    fn expired(self, entry: &Entry, shelf: &Shelf) -> Option<Problem> {
+        let Allowance {
+            reason, expires, ..
+        } = &entry.allowance;
+        let last = expires.filter(|_| entry.days_left(shelf.today).is_some_and(|days| days < 0))?;
+        let mut more = vec![format!("it held until {last}, today is {}", shelf.today)];
+        more.extend(
+            reason
+                .iter()
+                .map(|reason| format!("its reason: {}", safe_line(reason))),
+        );
+        more.push(format!(
+            "hint: mend it, or measure it and agree again: `{} --expires YYYY-MM-DD`",
+            self.accept()
+        ));
+        let what = format!("the allowance of {} has expired", subject(entry));
+        Some(self.problem(Level::Error, "expired", Some(entry.line()), &what, &more))
+    }
+
+    fn without_reason(self, entry: &Entry, folder: &Folder) -> Option<Problem> {
+        if entry.allowance.has_reason() {
+            return None;
+        }
+        let (level, why) = match folder.require_reason {
+            true => (
+                Level::Error,
+                "expected one: `require-reason = true`".to_owned(),
+            ),
+            false => (
+                Level::Warning,
+                "who reviews it cannot know why it may grow".to_owned(),
+            ),
+        };
+        let what = format!("the allowance of {} has no reason", subject(entry));
+        let hint = "hint: write `reason = \"…\"` below it".to_owned();
+        Some(self.problem(level, "no-reason", Some(entry.line()), &what, &[why, hint]))
+    }
+
+    fn not_needed(self, entry: &Entry, content: &Content) -> Option<Problem> {
+        entry.need.filter(|need| need.is_none())?;
+        let command = match content.verdict {
+            // It would take more than that over.
+            Some(Verdict::Regressed) => format!("{} review {}", self.name, self.file.scenario),
+            _ => self.accept(),
+        };
+        let what = format!("nothing uses the allowance of {} any more", subject(entry));
+        let hint = format!("hint: take it out with `{command}`");
+        Some(self.problem(Level::Warning, "stale", Some(entry.line()), &what, &[hint]))
+    }
+
+    fn more_than_needed(self, entry: &Entry) -> Option<Problem> {
+        let allowed = entry.allowance.rate;
+        let need = entry.need.filter(|need| !need.is_none())?;
+        if !is_twice_the_need(allowed, need) {
+            return None;
+        }
+        let needed = need.rate + need.error;
+        let what = format!(
+            "the allowance of {} is more than twice what it needs",
+            subject(entry)
+        );
+        let found = format!(
+            "it allows {}, the newest run needed {}",
+            rate(&entry.allowance.subject, allowed),
+            rate(&entry.allowance.subject, needed)
+        );
+        let hint = format!(
+            "hint: `{}` would do, and `{} --lower` writes it",
+            written(entry, needed),
+            self.accept()
+        );
+        let line = Some(entry.line());
+        Some(self.problem(
+            Level::Warning,
+            "larger-than-needed",
+            line,
+            &what,
+            &[found, hint],
+        ))
+    }
+}
+
+/// As the file would have it.
+fn written(entry: &Entry, needed: Rate) -> String {
+    let rounded = |rate: f64| round_up(rate.max(0.0)).unwrap_or(rate);
+    let objects = format!("objects = {:?}", rounded(needed.objects));
+    match entry.allowance.subject.resource() {
+        Some(_) => objects,
+        None => format!("{objects}`, `bytes = {:?}", rounded(needed.bytes)),
+    }
+}

@@ -1,0 +1,301 @@
+//! Every baseline of a workspace, with what git and the newest reports say of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, bail};
+use plimsoll_core::baseline::{
+    self, Allowance, AllowanceLines, Baseline, BaselineErrorKind, Date, MeasuredWith, Need, needs,
+};
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::layout;
+use plimsoll_core::report::Report;
+
+use super::age::Ages;
+use crate::config;
+use crate::joined::Scenario;
+use crate::out::safe_line;
+use crate::project::{Project, shown};
+use crate::reports::Reports;
+
+/// Files in one folder, at most.
+const MAX_FILES: usize = 10_000;
+
+/// All of them.
+pub(super) struct Shelf {
+    pub(super) today: Date,
+    pub(super) folders: Vec<Folder>,
+    /// What is wrong with the reports.
+    pub(super) warnings: Vec<String>,
+}
+
+/// A folder of baselines that is there.
+pub(super) struct Folder {
+    /// In the order of their names.
+    pub(super) files: Vec<Filed>,
+    pub(super) require_reason: bool,
+    /// The scenarios of the newest run of each test target.
+    pub(super) scenarios: BTreeSet<String>,
+    /// Test targets that may have scenarios of which no report says.
+    pub(super) unmeasured: Vec<String>,
+}
+
+/// One file.
+pub(super) struct Filed {
+    pub(super) path: PathBuf,
+    /// From the workspace's root.
+    pub(super) relative: String,
+    pub(super) scenario: String,
+    pub(super) content: Result<Content, Unreadable>,
+}
+
+/// Why a file cannot be read, over a few lines that begin with its path.
+pub(super) struct Unreadable {
+    pub(super) is_newer: bool,
+    pub(super) line: Option<usize>,
+    pub(super) why: String,
+}
+
+pub(super) struct Content {
+    pub(super) measured: Option<MeasuredWith>,
+    pub(super) entries: Vec<Entry>,
+    /// The newest report of the scenario, or the one that needs a person most.
+    pub(super) verdict: Option<Verdict>,
+}
+
+/// One allowance.
+pub(super) struct Entry {
+    pub(super) allowance: Allowance,
+    pub(super) lines: AllowanceLines,
+    /// The day of the commit that changed it last.
+    pub(super) changed: Option<Date>,
+    /// What it was needed for in the newest run.
+    pub(super) need: Option<Need>,
+}
+
+impl Entry {
+    pub(super) fn line(&self) -> usize {
+        self.lines.first().map_or(1, |lines| *lines.start())
+    }
+
+    /// Days that it still holds; negative where it has expired.
+    pub(super) fn days_left(&self, today: Date) -> Option<i64> {
+        self.allowance.expires.map(|last| today.days_until(last))
+    }
+}
+
+/// The day in UTC, as the tests take it for allowances that expire.
+pub(crate) fn today() -> anyhow::Result<Date> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let day = now
+        .ok()
+        .and_then(|now| Date::from_unix_seconds(now.as_secs()));
+    day.context("the machine's clock is in no year from 1970 to 9999")
+}
+
+impl Shelf {
+    /// Reads the files of every folder, or those of one scenario.
+    pub(super) fn read(project: &Project, scenario: Option<&str>) -> anyhow::Result<Shelf> {
+        let mut shelf = Shelf {
+            today: today()?,
+            folders: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let measured = shelf.reports(project);
+        for (dir, packages) in project.baselines_dirs() {
+            let Some(mut paths) = list(&dir)? else {
+                continue;
+            };
+            paths.retain(|path| scenario.is_none_or(|wanted| scenario_of(path) == wanted));
+            let of_folder = |one: &&Scenario| packages.contains(&one.package);
+            let measured: Vec<&Scenario> = measured.iter().filter(of_folder).collect();
+            let reported: BTreeMap<&str, Vec<&Report>> = by_name(&measured);
+            let files = paths.into_iter().map(|path| Filed {
+                relative: project.relative(&path),
+                scenario: scenario_of(&path),
+                content: read(&path, &reported),
+                path,
+            });
+            let files = files.collect();
+            shelf.folders.push(Folder {
+                require_reason: config::require_reason(&dir, project)?,
+                scenarios: measured.iter().map(|one| one.name.clone()).collect(),
+                unmeasured: unmeasured(project, &packages, &measured),
+                files,
+            });
+        }
+        Ok(shelf)
+    }
+
+    /// What is wrong with them is no reason to say nothing of the baselines.
+    fn reports(&mut self, project: &Project) -> Vec<Scenario> {
+        let dir = project.reports_dir();
+        if !dir.is_dir() {
+            return Vec::new();
+        }
+        let newest = |reports: &Reports| match reports.is_empty() {
+            true => Ok(Vec::new()),
+            false => reports.run_of_each_target(None),
+        };
+        match Reports::collect(&dir).and_then(|reports| newest(&reports)) {
+            Ok(scenarios) => scenarios,
+            Err(err) => {
+                self.warnings.push(format!("{err:#}"));
+                Vec::new()
+            }
+        }
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = &Filed> {
+        self.folders.iter().flat_map(|folder| &folder.files)
+    }
+
+    /// Whether there are baselines, and no report of any of their packages.
+    pub(super) fn is_unmeasured(&self) -> bool {
+        let filled = self
+            .folders
+            .iter()
+            .filter(|folder| !folder.files.is_empty());
+        let mut filled = filled.peekable();
+        filled.peek().is_some() && filled.all(|folder| folder.scenarios.is_empty())
+    }
+
+    /// Those that cannot be read.
+    pub(super) fn unreadable(&self) -> impl Iterator<Item = &Unreadable> {
+        self.files().filter_map(|file| file.content.as_ref().err())
+    }
+}
+
+/// The files of a folder that can be baselines; absent where there is no folder.
+fn list(dir: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
+    let failed = || format!("cannot list {}", shown(dir));
+    let entries = match fs::read_dir(dir) {
+        Err(err) if err.kind() == ErrorKind::NotFound => return Ok(None),
+        entries => entries.with_context(failed)?,
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.with_context(failed)?.path();
+        let is_hidden = path
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        let is_toml = path.extension().is_some_and(|ending| ending == "toml");
+        if is_toml && !is_hidden && !path.is_dir() {
+            paths.push(path);
+        }
+        if paths.len() > MAX_FILES {
+            bail!("more than {MAX_FILES} baselines in {}", shown(dir));
+        }
+    }
+    paths.sort();
+    Ok(Some(paths))
+}
+
+/// The scenario that a file is of; one that no scenario can be called, where the
+/// file's name is no baseline's.
+fn scenario_of(path: &Path) -> String {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    name.replace('+', ":")
+}
+
+fn by_name<'a>(scenarios: &[&'a Scenario]) -> BTreeMap<&'a str, Vec<&'a Report>> {
+    let mut by_name: BTreeMap<&str, Vec<&Report>> = BTreeMap::new();
+    for scenario in scenarios {
+        if let Some(report) = scenario.report() {
+            by_name.entry(&scenario.name).or_default().push(report);
+        }
+    }
+    by_name
+}
+
+fn unmeasured(project: &Project, packages: &[String], measured: &[&Scenario]) -> Vec<String> {
+    let mut unmeasured = Vec::new();
+    for package in packages {
+        let is_measured = |test: &String| {
+            let of_test = |one: &&Scenario| one.package == *package && one.target == *test;
+            measured.iter().any(of_test)
+        };
+        let tests = project.leak_tests(package).into_iter();
+        let tests = tests.filter(|test| !is_measured(test));
+        unmeasured.extend(tests.map(|test| format!("{package} (test target {test})")));
+    }
+    unmeasured
+}
+
+fn read(path: &Path, reported: &BTreeMap<&str, Vec<&Report>>) -> Result<Content, Unreadable> {
+    let scenario = scenario_of(path);
+    let unreadable = |why: String| Unreadable {
+        is_newer: false,
+        line: None,
+        why: format!("{}: {why}", shown(path)),
+    };
+    if !layout::valid_scenario_name(&scenario) {
+        let name = safe_line(&scenario);
+        return Err(unreadable(format!(
+            "no scenario can be called `{name}`\n  hint: remove or rename the file"
+        )));
+    }
+    let bytes = bytes(path).map_err(|err| unreadable(err.to_string()))?;
+    let (baseline, lines) = Baseline::placed(&bytes).map_err(|err| Unreadable {
+        is_newer: matches!(err.kind(), BaselineErrorKind::NewerFormat { .. }),
+        line: err.line(),
+        why: err.explain(&shown(path), &scenario),
+    })?;
+    let reports = reported
+        .get(scenario.as_str())
+        .map_or(&[][..], Vec::as_slice);
+    let mut needs = needed(&baseline, reports).into_iter();
+    let ages = match baseline.allowances.is_empty() {
+        true => Ages::default(),
+        false => Ages::of(path),
+    };
+    let placed = baseline.allowances.into_iter().zip(lines);
+    let entries = placed.map(|(allowance, lines)| Entry {
+        changed: ages.newest(&lines),
+        need: needs.next().flatten(),
+        allowance,
+        lines,
+    });
+    Ok(Content {
+        measured: baseline.measured,
+        entries: entries.collect(),
+        verdict: reports.iter().map(|report| report.verdict).max(),
+    })
+}
+
+/// At most as much as is allowed, and one more for the parser to refuse.
+fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    // Opening a pipe would wait for whoever writes to it.
+    if !fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other(
+            "expected a file, found something else",
+        ));
+    }
+    let mut bytes = Vec::new();
+    let most = baseline::MAX_BYTES as u64 + 1;
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What several test targets with a scenario of that name need together.
+fn needed(baseline: &Baseline, reports: &[&Report]) -> Vec<Option<Need>> {
+    let is_trusted = |report: &&&Report| match report.verdict {
+        Verdict::Within | Verdict::Improved | Verdict::Regressed => true,
+        Verdict::Inconclusive | Verdict::Failed | Verdict::Broken => false,
+    };
+    let mut together = vec![None; baseline.allowances.len()];
+    for (place, report) in reports.iter().filter(is_trusted).enumerate() {
+        for (sum, need) in together.iter_mut().zip(needs(baseline, report)) {
+            *sum = match (place, *sum, need) {
+                (0, _, need) => need,
+                (_, Some(one), Some(other)) => Some(Need::max(one, other)),
+                // One of them does not say, and may need all of it.
+                _ => None,
+            };
+        }
+    }
+    together
+}

@@ -1,0 +1,179 @@
+//! `list` and `show`, for people.
+
+use plimsoll_core::Rate;
+use plimsoll_core::baseline::{AllowanceSubject, MeasuredWith};
+use plimsoll_core::report::units::{bytes, give_or_take, objects, plural};
+
+use super::rules::{Level, Problem};
+use super::shelf::{Content, Entry, Filed, Shelf};
+use crate::out::{Out, Paint, safe, safe_line};
+use crate::project::shown;
+
+/// Every allowance by its leaf.
+pub(super) fn list(shelf: &Shelf, out: &Out) -> String {
+    let mut page = pages(shelf, |entry| {
+        let frames = match &entry.allowance.subject {
+            AllowanceSubject::Stack(pattern) => {
+                let n = pattern.frames().len() as u64;
+                format!(" ({})", plural(n, "frame", "frames"))
+            }
+            AllowanceSubject::Threads | AllowanceSubject::Descriptors => String::new(),
+        };
+        format!("  {}{frames}\n", out.paint(Paint::Bold, &subject(entry)))
+    });
+    page += &summary(shelf, &[]);
+    page
+}
+
+/// Every allowance with all of its frames, leaf first.
+pub(super) fn show(shelf: &Shelf, out: &Out) -> String {
+    pages(shelf, |entry| {
+        let AllowanceSubject::Stack(pattern) = &entry.allowance.subject else {
+            return format!("  {}\n", out.paint(Paint::Bold, &subject(entry)));
+        };
+        let frames = pattern.frames().iter().rev().enumerate();
+        frames
+            .map(|(depth, frame)| match depth {
+                0 => format!("  {}\n", out.paint(Paint::Bold, &safe(frame.as_str()))),
+                _ => format!("    └ {}\n", safe(frame.as_str())),
+            })
+            .collect()
+    })
+}
+
+fn pages(shelf: &Shelf, head: impl Fn(&Entry) -> String) -> String {
+    let mut page = String::new();
+    for file in shelf.files() {
+        match &file.content {
+            // Said as an error, where that can be seen.
+            Err(_) => page += &format!("{}: cannot be read\n\n", shown(&file.path)),
+            Ok(content) => {
+                page += &title(file, content);
+                for entry in &content.entries {
+                    page += &head(entry);
+                    page += &about(entry, shelf);
+                }
+                page.push('\n');
+            }
+        }
+    }
+    page
+}
+
+fn title(file: &Filed, content: &Content) -> String {
+    let n = content.entries.len() as u64;
+    let measured = content
+        .measured
+        .as_ref()
+        .map_or_else(String::new, |measured| {
+            let MeasuredWith {
+                profile,
+                sample_interval,
+                iterations,
+                ..
+            } = measured;
+            let sampled = match sample_interval {
+                0 | 1 => "exact".to_owned(),
+                #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+                interval => format!("sampled every {}", bytes(*interval as f64)),
+            };
+            let iterations = plural(*iterations, "iteration", "iterations");
+            format!(" ({}, {iterations}, {sampled})", safe_line(profile))
+        });
+    format!(
+        "{}: {}{measured}\n",
+        shown(&file.path),
+        plural(n, "allowance", "allowances")
+    )
+}
+
+fn about(entry: &Entry, shelf: &Shelf) -> String {
+    let allowance = &entry.allowance;
+    let mut lines = vec![format!(
+        "allows {} per iteration, {}",
+        rate(&allowance.subject, allowance.rate),
+        allowance.law
+    )];
+    lines.push(match entry.need {
+        None => "needs: unknown, no result of it in the newest run".to_owned(),
+        Some(need) if need.is_none() => "needs nothing any more".to_owned(),
+        Some(need) => {
+            let is_exact = need.error == Rate::default();
+            let off = (!is_exact).then_some(need.error.bytes);
+            let needs = rate(&allowance.subject, need.rate);
+            format!("needs {needs}{}", give_or_take(off, bytes))
+        }
+    });
+    let or_none = |text: &Option<String>| text.as_deref().map_or("none".to_owned(), safe_line);
+    lines.push(format!("reason: {}", or_none(&allowance.reason)));
+    lines.extend(
+        allowance
+            .issue
+            .as_ref()
+            .map(|_| format!("issue: {}", or_none(&allowance.issue))),
+    );
+    if let (Some(last), Some(days)) = (allowance.expires, entry.days_left(shelf.today)) {
+        lines.push(match days {
+            ..0 => format!("expired: it held until {last}"),
+            _ => format!("expires: {last}, in {}", number_of_days(days)),
+        });
+    }
+    lines.push(match entry.changed {
+        None => "age: unknown, not committed".to_owned(),
+        Some(day) => {
+            let age = number_of_days(day.days_until(shelf.today).max(0));
+            format!("age: {age}, as it is since {day}")
+        }
+    });
+    lines.iter().map(|line| format!("    {line}\n")).collect()
+}
+
+fn number_of_days(days: i64) -> String {
+    plural(days.unsigned_abs(), "day", "days")
+}
+
+/// The leaf of a stack, or the resource.
+pub(super) fn subject(entry: &Entry) -> String {
+    match &entry.allowance.subject {
+        AllowanceSubject::Stack(pattern) => {
+            let leaf = pattern.frames().last();
+            safe_line(leaf.map_or("", |frame| frame.as_str()))
+        }
+        AllowanceSubject::Threads => "threads".to_owned(),
+        AllowanceSubject::Descriptors => "file descriptors".to_owned(),
+    }
+}
+
+/// `96 B, 1.00 objects`
+pub(super) fn rate(subject: &AllowanceSubject, rate: Rate) -> String {
+    match subject.resource() {
+        Some(word) => format!("{} {word}", objects(rate.objects)),
+        None => format!("{}, {} objects", bytes(rate.bytes), objects(rate.objects)),
+    }
+}
+
+/// `2 baselines, 3 allowances: 1 error, 2 warnings`
+pub(super) fn summary(shelf: &Shelf, problems: &[Problem]) -> String {
+    let files = shelf.files().count() as u64;
+    let contents = shelf.files().filter_map(|file| file.content.as_ref().ok());
+    let allowances: usize = contents.map(|content| content.entries.len()).sum();
+    let of = |level: Level| {
+        let found = problems.iter().filter(|problem| problem.level == level);
+        let n = found.count() as u64;
+        let word = level.as_str();
+        (n > 0).then(|| plural(n, word, &format!("{word}s")))
+    };
+    let found: Vec<String> = [Level::Error, Level::Warning]
+        .into_iter()
+        .filter_map(of)
+        .collect();
+    let found = match found.is_empty() {
+        true => String::new(),
+        false => format!(": {}", found.join(", ")),
+    };
+    format!(
+        "{}, {}{found}\n",
+        plural(files, "baseline", "baselines"),
+        plural(allowances as u64, "allowance", "allowances")
+    )
+}

@@ -1,0 +1,216 @@
+//! `plimsoll config`: what the settings are, and where each comes from.
+
+mod show;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use clap::{Args, Subcommand};
+use plimsoll_core::layout;
+use plimsoll_core::settings::{self, Key, Layer, MAX_BYTES};
+
+use crate::args::ProjectArgs;
+use crate::out::{Out, safe, safe_line};
+use crate::project::{self, Project};
+use crate::status::Refused;
+
+const SHOW_HELP: &str = "\
+For example:
+  plimsoll config show --effective
+  plimsoll config show --package parser --json
+
+Exit status:
+  0  done
+  2  the command line cannot be meant as it stands, or a variable cannot
+  5  plimsoll's own failure: a settings file that cannot be read";
+
+const SCHEMA_HELP: &str = "\
+For example:
+  plimsoll config schema > plimsoll-toml-v1.schema.json
+
+Exit status:
+  0  done";
+
+const STATUSES: &str = "\
+Exit status:
+  0  done
+  2  the command line cannot be meant as it stands
+  5  plimsoll's own failure";
+
+/// Shows the settings, and where each comes from
+#[derive(Debug, Args)]
+#[command(after_help = STATUSES, disable_help_subcommand = true)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    Show(ConfigShowArgs),
+    Schema(ConfigSchemaArgs),
+}
+
+/// Shows what is set for a package's leak tests, and where
+///
+/// By variables, by the package's plimsoll.toml and by the workspace's; what goes
+/// first, first. What a scenario's own builder sets is in the program, and not shown.
+#[derive(Debug, Args)]
+#[command(after_help = SHOW_HELP)]
+pub(crate) struct ConfigShowArgs {
+    /// Every setting, also those that are not set, with their defaults
+    #[arg(long)]
+    effective: bool,
+
+    /// The package, in place of that of the current folder
+    #[arg(long, short, value_name = "NAME")]
+    package: Option<String>,
+
+    /// For programs
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+/// Prints the JSON schema of plimsoll.toml, for editors
+#[derive(Debug, Args)]
+#[command(after_help = SCHEMA_HELP)]
+struct ConfigSchemaArgs {}
+
+pub(crate) fn run(args: &ConfigArgs, out: &mut Out) -> anyhow::Result<()> {
+    match &args.command {
+        ConfigCommand::Schema(ConfigSchemaArgs {}) => Ok(out.print(&settings::schema())?),
+        ConfigCommand::Show(args) => {
+            let found = Found::by(args)?;
+            let text = match args.json {
+                true => show::json(&found, args.effective),
+                false => show::text(&found, args.effective),
+            };
+            Ok(out.print(&text)?)
+        }
+    }
+}
+
+/// What is set, in the order in which it goes.
+struct Found {
+    /// None in a workspace's root that is no package.
+    package: Option<String>,
+    variables: Layer,
+    files: Vec<SettingsFile>,
+}
+
+struct SettingsFile {
+    /// From the workspace's root, where it is below.
+    shown: String,
+    of: Owner,
+    layer: Layer,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Package,
+    Workspace,
+}
+
+/// Where a setting is set.
+enum Origin<'a> {
+    Variable(String),
+    File(&'a SettingsFile, usize),
+}
+
+impl Found {
+    fn by(args: &ConfigShowArgs) -> anyhow::Result<Found> {
+        let project = Project::find(&args.project)?;
+        let root = project.workspace_root();
+        let package = chosen(args, &project)?;
+        let dir = match &package {
+            Some(package) => project.package_dir(package).unwrap_or(root),
+            None => root,
+        };
+        let files = layout::settings_files(dir, root, |path| path.exists());
+        let files = files.into_iter().map(|path| {
+            let of = match path.parent() == Some(root) {
+                true => Owner::Workspace,
+                false => Owner::Package,
+            };
+            SettingsFile::read(&path, root, of)
+        });
+        Ok(Found {
+            variables: variables()?,
+            files: files.collect::<anyhow::Result<_>>()?,
+            package,
+        })
+    }
+
+    /// Each place that sets it, with how it is written there; the first one counts.
+    fn set(&self, key: &Key) -> Vec<(Origin<'_>, &str)> {
+        let variable = self.variables.get(key);
+        let variable = variable.map(|entry| (Origin::Variable(key.variable()), &*entry.text));
+        let files = self.files.iter().filter_map(|file| {
+            let entry = file.layer.get(key)?;
+            Some((Origin::File(file, entry.line?), &*entry.text))
+        });
+        variable.into_iter().chain(files).collect()
+    }
+}
+
+impl SettingsFile {
+    fn read(path: &Path, root: &Path, of: Owner) -> anyhow::Result<SettingsFile> {
+        let shown = path.strip_prefix(root).unwrap_or(path);
+        let shown = safe_line(&shown.to_string_lossy());
+        let mut bytes = Vec::new();
+        File::open(path)
+            // One more than may be, so that too much is seen.
+            .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
+            .with_context(|| shown.clone())?;
+        let layer = Layer::parse(&bytes).map_err(|error| anyhow!(error.explain(&shown)))?;
+        Ok(SettingsFile { shown, of, layer })
+    }
+}
+
+/// What the environment sets.
+fn variables() -> anyhow::Result<Layer> {
+    let text = |(name, text): (OsString, OsString)| {
+        Some((name.into_string().ok()?, text.into_string().ok()?))
+    };
+    let variables = std::env::vars_os().filter_map(text);
+    Layer::from_variables(variables).map_err(|error| Refused::usage(safe(&error.to_string())))
+}
+
+/// Whether the allowances of a baselines folder need a reason: as the tests have it that
+/// use the folder.
+pub(crate) fn require_reason(baselines_dir: &Path, project: &Project) -> anyhow::Result<bool> {
+    let mut all = variables()?.settings;
+    let (root, dir) = (project.workspace_root(), baselines_dir.parent());
+    let dir = dir.unwrap_or(baselines_dir);
+    for path in layout::settings_files(dir, root, |path| path.exists()) {
+        all = all.or(&SettingsFile::read(&path, root, Owner::Workspace)?
+            .layer
+            .settings);
+    }
+    Ok(all.require_reason.unwrap_or(false))
+}
+
+/// The package that is named, or the one that the manifest or the folder is of.
+fn chosen(args: &ConfigShowArgs, project: &Project) -> anyhow::Result<Option<String>> {
+    if let Some(name) = &args.package {
+        return match project.package_dir(name) {
+            Some(_) => Ok(Some(name.clone())),
+            None => {
+                let known: Vec<&str> = project.packages().collect();
+                Err(Refused::usage(format!(
+                    "`{}` is no package of this workspace\n  hint: one of {}",
+                    safe_line(name),
+                    safe_line(&known.join(", "))
+                )))
+            }
+        };
+    }
+    let here = project::folder(&args.project)?;
+    Ok(project.package_at(&here).map(str::to_owned))
+}

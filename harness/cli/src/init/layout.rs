@@ -1,0 +1,220 @@
+//! Where the leak tests of a project go.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use crate::args::InitArgs;
+use crate::out::safe_line;
+use crate::project;
+use crate::status::Refused;
+
+/// The folder of the member, and the name of the test target.
+pub(super) const LEAKS: &str = "leaks";
+
+/// A package of the project.
+#[derive(Clone, Debug)]
+pub(super) struct Package {
+    pub(super) name: String,
+    pub(super) edition: String,
+    pub(super) dir: PathBuf,
+    /// Whether others can depend on it.
+    pub(super) is_library: bool,
+    /// The source of its test target of that name, if it has one.
+    leaks: Option<PathBuf>,
+    /// Whether cargo takes it in the workspace's root where none is named.
+    is_default: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) workspace: PathBuf,
+    /// The one that is tested, where it is known.
+    pub(super) tested: Option<Package>,
+    /// The one that has the test, or is to have it.
+    pub(super) name: String,
+    pub(super) edition: String,
+    pub(super) dir: PathBuf,
+    /// The source of the test target, where it is there already.
+    pub(super) source: Option<PathBuf>,
+    /// Whether cargo finds the test in the workspace's root.
+    is_found_in_root: bool,
+    /// The same of the current folder.
+    is_found_here: bool,
+}
+
+impl Layout {
+    pub(super) fn find(args: &InitArgs, metadata: &Value) -> anyhow::Result<Layout> {
+        let workspace = metadata["workspace_root"]
+            .as_str()
+            .context("`cargo metadata` printed no workspace root")?;
+        let workspace = PathBuf::from(workspace);
+        let packages = metadata["packages"].as_array().into_iter().flatten();
+        let defaults = metadata["workspace_default_members"].as_array();
+        let is_default = |id: &Value| defaults.is_none_or(|defaults| defaults.contains(id));
+        let packages: Vec<Package> = packages
+            .filter_map(|value| package(value, is_default(&value["id"])))
+            .collect();
+        let tested = tested(args, &packages)?;
+        // Cargo takes the package that the folder is in; in a root, the default ones.
+        let current = env::current_dir().unwrap_or_default();
+        let around = current
+            .ancestors()
+            .find(|dir| *dir == workspace || packages.iter().any(|one| one.dir == *dir))
+            .filter(|dir| *dir != workspace);
+        let is_found_from = |dir: &Path, is_default: bool| match around {
+            Some(around) => around == dir,
+            None => is_default,
+        };
+        if args.here {
+            let Some(tested) = tested else {
+                return Err(Refused::usage(
+                    "--here puts the test into a package, and there are several\n  \
+                     hint: say which one with --package, or go into its folder",
+                ));
+            };
+            return Ok(Layout {
+                name: tested.name.clone(),
+                edition: tested.edition.clone(),
+                dir: tested.dir.clone(),
+                source: tested.leaks.clone(),
+                is_found_in_root: tested.is_default,
+                is_found_here: is_found_from(&tested.dir, tested.is_default),
+                tested: Some(tested),
+                workspace,
+            });
+        }
+        let dir = workspace.join(LEAKS);
+        let member = packages.iter().find(|package| package.dir == dir);
+        if let Some(member) = member {
+            if member.leaks.is_none() {
+                bail!(
+                    "{LEAKS}/ is the package {}, which has no test target `{LEAKS}`\n  \
+                     hint: --here puts the test into the package that it tests",
+                    safe_line(&member.name)
+                );
+            }
+        } else if dir.join("Cargo.toml").exists() {
+            bail!(
+                "{LEAKS}/ is a package that is not in this workspace\n  \
+                 hint: --here puts the test into the package that it tests"
+            );
+        }
+        // A new one is made one of them.
+        let is_default = member.is_none_or(|member| member.is_default);
+        let base = tested.as_ref().map(|package| package.name.clone());
+        let base = base.or_else(|| {
+            let name = workspace.file_name()?.to_string_lossy();
+            let plain = |char: char| char.is_ascii_alphanumeric() || "-_".contains(char);
+            let starts = name.starts_with(|char: char| char.is_ascii_alphabetic());
+            (starts && name.chars().all(plain)).then(|| name.into_owned())
+        });
+        Ok(Layout {
+            name: match (member, base) {
+                (Some(member), _) => member.name.clone(),
+                (None, base) => free_name(&base.unwrap_or("project".to_owned()), &packages),
+            },
+            edition: match &tested {
+                Some(tested) => tested.edition.clone(),
+                None => packages
+                    .iter()
+                    .map(|package| package.edition.clone())
+                    .max()
+                    .unwrap_or_else(|| "2024".to_owned()),
+            },
+            source: member.and_then(|member| member.leaks.clone()),
+            is_found_in_root: is_default,
+            is_found_here: is_found_from(&dir, is_default),
+            dir,
+            tested,
+            workspace,
+        })
+    }
+
+    /// What measures, from the current folder.
+    pub(super) fn command(&self) -> String {
+        format!(
+            "cargo test {}--test {LEAKS}",
+            self.named(self.is_found_here)
+        )
+    }
+
+    /// The same in a workflow, from the workspace's root.
+    pub(super) fn locked_command(&self) -> String {
+        let named = self.named(self.is_found_in_root);
+        format!("cargo test --locked {named}--test {LEAKS}")
+    }
+
+    fn named(&self, is_found: bool) -> String {
+        match is_found {
+            true => String::new(),
+            false => format!("-p {} ", safe_line(&self.name)),
+        }
+    }
+}
+
+/// A workspace has one package of a name.
+fn free_name(base: &str, packages: &[Package]) -> String {
+    let is_free = |name: &String| packages.iter().all(|package| package.name != *name);
+    let first = format!("{base}-{LEAKS}");
+    let others = (2..).map(|number| format!("{first}-{number}"));
+    let mut names = std::iter::once(first.clone()).chain(others);
+    names.find(is_free).unwrap_or(first)
+}
+
+fn package(value: &Value, is_default: bool) -> Option<Package> {
+    let manifest = Path::new(value["manifest_path"].as_str()?);
+    let targets = || value["targets"].as_array().into_iter().flatten();
+    let has_kind = |target: &Value, kinds: &[&str]| {
+        let mut of = target["kind"].as_array().into_iter().flatten();
+        of.any(|kind| kind.as_str().is_some_and(|kind| kinds.contains(&kind)))
+    };
+    let mut tests = targets().filter(|target| has_kind(target, &["test"]));
+    let leaks = tests.find(|target| target["name"] == LEAKS);
+    Some(Package {
+        name: value["name"].as_str()?.to_owned(),
+        edition: value["edition"].as_str()?.to_owned(),
+        dir: manifest.parent()?.to_owned(),
+        is_library: targets().any(|target| has_kind(target, &["lib", "rlib"])),
+        leaks: leaks.and_then(|target| Some(target["src_path"].as_str()?.into())),
+        is_default,
+    })
+}
+
+/// The package that was named, the one of this folder, or the only one that there is.
+fn tested(args: &InitArgs, packages: &[Package]) -> anyhow::Result<Option<Package>> {
+    if let Some(name) = &args.package {
+        let found = packages.iter().find(|package| package.name == *name);
+        return match found {
+            Some(package) => Ok(Some(package.clone())),
+            None => {
+                let names = packages.iter().map(|package| safe_line(&package.name));
+                Err(Refused::usage(format!(
+                    "there is no package {}\n  expected one of: {}",
+                    safe_line(name),
+                    names.collect::<Vec<_>>().join(", ")
+                )))
+            }
+        };
+    }
+    // What tests others is not tested itself.
+    let own: Vec<&Package> = packages
+        .iter()
+        .filter(|one| one.leaks.is_none() || args.here)
+        .collect();
+    let here = project::folder(&args.project).ok();
+    let around = here
+        .iter()
+        .flat_map(|here| here.ancestors())
+        .find_map(|dir| {
+            let at = own.iter().find(|package| package.dir == dir)?;
+            Some((*at).clone())
+        });
+    let only = match own.as_slice() {
+        [only] => Some((*only).clone()),
+        _ => None,
+    };
+    Ok(around.or(only))
+}

@@ -1,0 +1,243 @@
+//! Additions to files in TOML, whose order and comments stay.
+
+use anyhow::{Context, bail};
+use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
+
+use super::layout::LEAKS;
+
+/// Where `plimsoll` is taken from.
+#[derive(Clone, Debug)]
+pub(super) enum Library {
+    Version(&'static str),
+    Path(String),
+}
+
+impl Library {
+    fn value(&self) -> Value {
+        match self {
+            Library::Version(version) => (*version).into(),
+            Library::Path(path) => {
+                let mut table = InlineTable::new();
+                table.insert("path", path.as_str().into());
+                table.into()
+            }
+        }
+    }
+}
+
+fn parse(text: &str) -> anyhow::Result<DocumentMut> {
+    text.parse::<DocumentMut>().context("is no TOML")
+}
+
+/// The name of a manifest's package, if it is of one.
+pub(super) fn package_name(text: &str) -> Option<String> {
+    let document = parse(text).ok()?;
+    let name = document.get("package")?.get("name")?.as_str()?;
+    Some(name.to_owned())
+}
+
+/// The manifest of a package with the leak tests and nothing else.
+pub(super) fn member(
+    name: &str,
+    edition: &str,
+    library: &Library,
+    tested: Option<(&str, &str)>,
+) -> String {
+    let mut document = DocumentMut::new();
+    let mut package = Table::new();
+    package.insert("name", name.into());
+    package.insert("version", "0.0.0".into());
+    package.insert("edition", edition.into());
+    package.insert("publish", false.into());
+    document.insert("package", Item::Table(package));
+    let mut dependencies = Table::new();
+    dependencies.insert("plimsoll", Item::Value(library.value()));
+    if let Some((name, path)) = tested {
+        let mut table = InlineTable::new();
+        table.insert("path", path.into());
+        dependencies.insert(name, Item::Value(table.into()));
+    }
+    dependencies
+        .decor_mut()
+        .set_prefix("\n# For tests alone: who builds the workspace does not build them.\n");
+    document.insert("dev-dependencies", Item::Table(dependencies));
+    let mut tests = ArrayOfTables::new();
+    tests.push(test_target());
+    document.insert("test", Item::ArrayOfTables(tests));
+    document.to_string()
+}
+
+fn test_target() -> Table {
+    let mut target = Table::new();
+    target.insert("name", LEAKS.into());
+    target.insert("harness", false.into());
+    target.decor_mut().set_prefix("\n");
+    target
+}
+
+/// A package's manifest with the test target.
+pub(super) fn with_test(text: &str, library: &Library) -> anyhow::Result<String> {
+    let mut document = parse(text)?;
+    let dependencies = document
+        .entry("dev-dependencies")
+        .or_insert_with(|| Item::Table(Table::new()));
+    let Some(dependencies) = dependencies.as_table_like_mut() else {
+        bail!("`dev-dependencies` is no table");
+    };
+    if !dependencies.contains_key("plimsoll") {
+        dependencies.insert("plimsoll", Item::Value(library.value()));
+    }
+    let tests = document
+        .entry("test")
+        .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
+    let Some(tests) = tests.as_array_of_tables_mut() else {
+        bail!("`test` is no `[[test]]`");
+    };
+    let is_there = |table: &Table| table.get("name").and_then(Item::as_str) == Some(LEAKS);
+    if !tests.iter().any(is_there) {
+        tests.push(test_target());
+    }
+    Ok(document.to_string())
+}
+
+/// The workspace's manifest with the member, which `cargo test --test leaks` finds.
+pub(super) fn with_member(text: &str) -> anyhow::Result<String> {
+    let mut document = parse(text)?;
+    let is_package = document.contains_key("package");
+    let workspace = document
+        .entry("workspace")
+        .or_insert_with(|| Item::Table(Table::new()));
+    let Some(workspace) = workspace.as_table_like_mut() else {
+        bail!("`workspace` is no table");
+    };
+    let add = |array: &mut Array| {
+        let is_there = array.iter().any(|name| name.as_str() == Some(LEAKS));
+        if !is_there {
+            push(array, LEAKS);
+        }
+    };
+    match workspace.get_mut("members") {
+        None => {
+            workspace.insert("members", Item::Value(Array::from_iter([LEAKS]).into()));
+        }
+        Some(members) => add(members.as_array_mut().context("`members` is no list")?),
+    }
+    match workspace.get_mut("default-members") {
+        Some(members) => add(members
+            .as_array_mut()
+            .context("`default-members` is no list")?),
+        // Without it, cargo would test the package at the root alone.
+        None if is_package => {
+            let members = Array::from_iter([".", LEAKS]);
+            workspace.insert("default-members", Item::Value(members.into()));
+        }
+        None => {}
+    }
+    Ok(document.to_string())
+}
+
+/// Adds to a list as it is written: on a line of its own, where the others have one.
+fn push(array: &mut Array, name: &str) {
+    let indent = array
+        .iter()
+        .last()
+        .and_then(|last| last.decor().prefix())
+        .and_then(|prefix| prefix.as_str())
+        .and_then(|prefix| Some(prefix.rsplit_once('\n')?.1.to_owned()));
+    // What is behind the last one, where no comma is.
+    let suffix = array.iter_mut().last().map(|last| {
+        let suffix = last.decor().suffix().and_then(|suffix| suffix.as_str());
+        let suffix = suffix.unwrap_or_default().to_owned();
+        last.decor_mut().set_suffix("");
+        suffix
+    });
+    let trailing = array.trailing().as_str().unwrap_or_default();
+    let trailing = suffix.unwrap_or_default() + trailing;
+    array.set_trailing(&trailing);
+    // A comment behind the last one stays behind it.
+    let comment = trailing
+        .split_once('\n')
+        .filter(|(comment, _)| comment.contains('#'));
+    array.push(name);
+    let (Some(indent), Some(last)) = (indent, array.iter_mut().last()) else {
+        return;
+    };
+    let behind = comment.map_or("", |(comment, _)| comment);
+    last.decor_mut().set_prefix(format!("{behind}\n{indent}"));
+    if let Some((_, rest)) = comment {
+        array.set_trailing(format!("\n{rest}"));
+    }
+    // As is usual where each has a line of its own.
+    array.set_trailing_comma(true);
+}
+
+/// nextest's configuration with the override, after what there is.
+pub(super) fn with_override(text: &str, addition: &str) -> anyhow::Result<String> {
+    let document = parse(text)?;
+    let is_there = document
+        .get("test-groups")
+        .and_then(Item::as_table_like)
+        .is_some_and(|groups| groups.contains_key(LEAKS));
+    if is_there {
+        return Ok(text.to_owned());
+    }
+    let groups = document.get("test-groups").is_some();
+    let joined = match groups {
+        // A table can be opened once.
+        true => {
+            let mut document = document;
+            let mut group = InlineTable::new();
+            group.insert("max-threads", 1.into());
+            if let Some(groups) = document["test-groups"].as_table_like_mut() {
+                groups.insert(LEAKS, Item::Value(group.into()));
+            }
+            let (_, overrides) = addition.split_once("\n\n").unwrap_or(("", addition));
+            format!(
+                "{}\n{overrides}",
+                document.to_string().trim_end_matches('\n').to_owned() + "\n"
+            )
+        }
+        false => format!("{}\n\n{addition}", text.trim_end_matches('\n')),
+    };
+    // What is there may be written so that nothing can be added below it.
+    if parse(&joined).is_err() {
+        bail!(
+            "the override for the leak tests cannot be added to it\n  \
+             expected `[[profile.default.overrides]]` to be possible below what is there\n  \
+             hint: add a test group `{LEAKS}` of one thread by hand, and an override for \
+             `binary(={LEAKS})` that is in it: then the file is left as it is"
+        );
+    }
+    Ok(joined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(list: &str) -> String {
+        let with = with_member(&format!("[workspace]\nmembers = {list}\n")).unwrap();
+        with.replace("[workspace]\nmembers = ", "")
+    }
+
+    #[test]
+    fn lists_are_added_to_as_they_are_written() {
+        for (list, expected) in [
+            ("[]", "[\"leaks\"]\n"),
+            ("[\"a\"]", "[\"a\", \"leaks\"]\n"),
+            ("[ \"a\" ]", "[ \"a\", \"leaks\" ]\n"),
+            ("[\n  \"a\"\n]", "[\n  \"a\",\n  \"leaks\",\n]\n"),
+            ("[\n  \"a\",\n]", "[\n  \"a\",\n  \"leaks\",\n]\n"),
+            (
+                "[\n  \"a\" # last\n]",
+                "[\n  \"a\", # last\n  \"leaks\",\n]\n",
+            ),
+            (
+                "[\n  \"a\", # last\n]",
+                "[\n  \"a\", # last\n  \"leaks\",\n]\n",
+            ),
+        ] {
+            assert_eq!(members(list), expected, "{list}");
+        }
+    }
+}

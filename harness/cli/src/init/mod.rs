@@ -1,0 +1,147 @@
+//! `plimsoll init`: leak tests for a cargo project.
+//!
+//! ```text
+//! cargo metadata ─► Layout          where the test goes, which crate it tests
+//! files ──────────► plan ─► Files   what each is, and is to become
+//!                             │ a diff; on a terminal, a question
+//!                             ▼
+//!                          written, each at once or not at all
+//! ```
+//!
+//! What is there is added to and never replaced: a file of ours that is there already
+//! stays as it is, and a manifest keeps its order and comments.
+
+mod layout;
+mod manifest;
+mod plan;
+
+use std::cmp::Reverse;
+use std::fs;
+use std::io::{self, BufRead, IsTerminal};
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+
+use self::layout::Layout;
+use self::plan::{File, Plan};
+use crate::args::InitArgs;
+use crate::out::{Out, Paint};
+use crate::project::{self, Project, shown};
+use crate::status::Refused;
+use crate::{atomic, diff};
+
+pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
+    let layout = Layout::find(args, &Project::metadata(&args.project)?)?;
+    let plan = Plan::make(args, &layout, &|path| read(path))?;
+    for left in &plan.left {
+        out.note(&format!("{} is there, and stays as it is", shown(left)));
+    }
+    let source = layout.source.as_deref();
+    let foreign = source.filter(|source| !project::is_leak_test(source));
+    if let Some(source) = foreign {
+        out.note(&format!(
+            "{} is there, and measures nothing without `plimsoll::main!`\n  \
+             hint: give it another name, and set up again; or write it by hand",
+            shown(source)
+        ));
+    }
+    let then = |before: &str| match foreign {
+        None => format!("{before}measure with `{}`", layout.command()),
+        Some(_) => String::new(),
+    };
+    if plan.files.is_empty() {
+        out.print(&format!("nothing to do{}\n", then(": ")))?;
+        return Ok(());
+    }
+    for file in &plan.files {
+        out.print(&show(file, out))?;
+    }
+    if args.dry_run || !is_agreed(args, out)? {
+        out.print("nothing was written\n")?;
+        return Ok(());
+    }
+    write(&plan.files, args)?;
+    out.print(&format!("written{}\n", then("; now ")))?;
+    if plan.writes_placeholder() {
+        out.note(
+            "the workflows name the action `OWNER/plimsoll`: give it and the commit of its \
+             release with --action, or write them in place of it",
+        );
+    }
+    Ok(())
+}
+
+/// All files or none: cargo reads no project whose manifest names a member that is not
+/// there, and then nobody can so much as ask again.
+fn write(files: &[File], args: &InitArgs) -> anyhow::Result<()> {
+    // The inner ones first, as they are to be removed.
+    let mut folders: Vec<&Path> = files
+        .iter()
+        .flat_map(|file| file.path.ancestors().skip(1))
+        .filter(|dir| !dir.exists())
+        .collect();
+    folders.sort_by_key(|dir| Reverse(dir.components().count()));
+    let mut written = Vec::new();
+    let done = files.iter().try_for_each(|file| {
+        atomic::write(&file.path, &file.after)?;
+        written.push(file);
+        Ok(())
+    });
+    let done = done.and_then(|()| {
+        let metadata = Project::metadata(&args.project);
+        metadata.map(drop).map_err(|err| {
+            anyhow!(
+                "with what was to be written, {err:#}\n  \
+                 hint: nothing was written; --dry-run shows what it would be"
+            )
+        })
+    });
+    if done.is_ok() {
+        return Ok(());
+    }
+    for file in written {
+        match &file.before {
+            Some(before) => atomic::write(&file.path, before)?,
+            None => fs::remove_file(&file.path)
+                .with_context(|| format!("cannot remove {}", shown(&file.path)))?,
+        }
+    }
+    for folder in folders {
+        // What is there by now is somebody else's.
+        let _ = fs::remove_dir(folder);
+    }
+    done
+}
+
+/// What there is, where it is a file.
+fn read(path: &Path) -> anyhow::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(err) => Err(err).with_context(|| format!("cannot read {}", shown(path))),
+    }
+}
+
+fn show(file: &File, out: &Out) -> String {
+    let new = if file.before.is_none() { " (new)" } else { "" };
+    let head = out.paint(Paint::Bold, &format!("{}{new}", shown(&file.path)));
+    let before = file.before.as_deref().unwrap_or_default();
+    format!("{head}\n{}\n", diff::render(before, &file.after, out))
+}
+
+/// Whether it is to be written: somebody is asked, where somebody is there.
+fn is_agreed(args: &InitArgs, out: &mut Out) -> anyhow::Result<bool> {
+    if args.yes {
+        return Ok(true);
+    }
+    if !io::stdin().is_terminal() {
+        return Err(Refused::usage(
+            "nobody is there to be asked: standard input is no terminal\n  \
+             hint: --yes writes what was shown, --dry-run only shows it",
+        ));
+    }
+    out.print("write this? [y/N] ")?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

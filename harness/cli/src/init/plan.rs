@@ -1,0 +1,244 @@
+//! Which files there are to be.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::Value;
+
+use super::layout::{LEAKS, Layout};
+use super::manifest::{self, Library};
+use crate::args::InitArgs;
+use crate::out::safe_line;
+use crate::project::shown;
+use crate::status::Refused;
+
+const TEST: &str = include_str!("templates/leaks.rs");
+const BASELINES: &str = include_str!("templates/baselines.md");
+const NEXTEST: &str = include_str!("templates/nextest.toml");
+pub(super) const WORKFLOWS: [(&str, &str); 2] = [
+    (
+        "leaks-measure.yml",
+        include_str!("templates/leaks-measure.yml"),
+    ),
+    (
+        "leaks-comment.yml",
+        include_str!("templates/leaks-comment.yml"),
+    ),
+];
+
+/// What stands for the action where none is named, as in docs/ci.md.
+const PLACEHOLDER: &str =
+    "OWNER/plimsoll/.github/actions/plimsoll@0000000000000000000000000000000000000000 # v0.1.0";
+
+/// What the workflows measure by, and where a step says in which folder.
+const MEASURE: &str = "cargo test --locked --test leaks";
+const RUNS: &str = "        run: ";
+const REPORTS: &str = "          command: report\n";
+
+/// A file that changes, or is new.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct File {
+    pub(super) path: PathBuf,
+    pub(super) before: Option<String>,
+    pub(super) after: String,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) files: Vec<File>,
+    /// What is there already, and is somebody's.
+    pub(super) left: Vec<PathBuf>,
+}
+
+impl Plan {
+    /// `read` is asked for files that may not be there.
+    pub(super) fn make(
+        args: &InitArgs,
+        layout: &Layout,
+        read: &dyn Fn(&Path) -> anyhow::Result<Option<String>>,
+    ) -> anyhow::Result<Plan> {
+        let mut plan = Plan::default();
+        let library = match &args.path {
+            None => Library::Version(env!("CARGO_PKG_VERSION")),
+            Some(path) => Library::Path(absolute(path, read)?),
+        };
+        let manifest = layout.dir.join("Cargo.toml");
+        let text = match layout.edition.as_str() {
+            // The one that does not know a crate by its being a dependency.
+            "2015" => TEST.replace("use plimsoll", "extern crate plimsoll;\n\nuse plimsoll"),
+            _ => TEST.to_owned(),
+        };
+        let test = layout.dir.join("tests").join(format!("{LEAKS}.rs"));
+        if layout.source.is_some() {
+            // However it is set up, it is somebody's.
+        } else if args.here {
+            plan.change(&manifest, read, |text| manifest::with_test(text, &library))?;
+            plan.create(test, &text, read)?;
+        } else {
+            let root = layout.workspace.join("Cargo.toml");
+            plan.change(&root, read, manifest::with_member)?;
+            let tested = layout.tested.as_ref().filter(|tested| tested.is_library);
+            let path = tested.and_then(|tested| {
+                let inside = tested.dir.strip_prefix(&layout.workspace).ok()?;
+                Some(Path::new("..").join(inside).to_string_lossy().into_owned())
+            });
+            let path = path.map(|path| path.trim_end_matches('/').to_owned());
+            let tested = tested
+                .map(|tested| tested.name.as_str())
+                .zip(path.as_deref());
+            let member = manifest::member(&layout.name, &layout.edition, &library, tested);
+            plan.create(manifest, &member, read)?;
+            let empty = format!("//! Nothing but tests: see `tests/{LEAKS}.rs`.\n");
+            plan.create(layout.dir.join("src/lib.rs"), &empty, read)?;
+            plan.create(test, &text, read)?;
+        }
+        let baselines = plimsoll_core::layout::baselines_dir(&layout.dir, |path| {
+            // What is to be is not there yet.
+            path == layout.workspace.join("Cargo.lock") || path.exists()
+        });
+        if !baselines.exists() {
+            plan.create(baselines.join("README.md"), BASELINES, read)?;
+        }
+        let nextest = layout.workspace.join(".config/nextest.toml");
+        match read(&nextest)? {
+            None => plan.create(nextest, NEXTEST, read)?,
+            Some(_) => {
+                plan.change(&nextest, read, |text| {
+                    manifest::with_override(text, NEXTEST)
+                })?;
+            }
+        }
+        if !args.no_workflows {
+            plan.workflows(args, layout, read)?;
+        }
+        Ok(plan)
+    }
+
+    fn workflows(
+        &mut self,
+        args: &InitArgs,
+        layout: &Layout,
+        read: &dyn Fn(&Path) -> anyhow::Result<Option<String>>,
+    ) -> anyhow::Result<()> {
+        // GitHub reads those of the repository's root.
+        let root = layout.workspace.ancestors();
+        let root = root.clone().find(|dir| dir.join(".git").exists());
+        let root = root.unwrap_or(&layout.workspace);
+        let below = layout.workspace.strip_prefix(root).unwrap_or(Path::new(""));
+        let dir = root.join(".github/workflows");
+        for (name, text) in WORKFLOWS {
+            let text = match &args.action {
+                Some(action) => text.replace(PLACEHOLDER, &action.path()),
+                None => text.to_owned(),
+            };
+            let text = text.replace(MEASURE, &layout.locked_command());
+            let text = in_folder(text, &below.to_string_lossy());
+            self.create(dir.join(name), &text, read)?;
+        }
+        Ok(())
+    }
+
+    /// A file of ours, where there is none.
+    fn create(
+        &mut self,
+        path: PathBuf,
+        text: &str,
+        read: &dyn Fn(&Path) -> anyhow::Result<Option<String>>,
+    ) -> anyhow::Result<()> {
+        match read(&path)? {
+            None => self.files.push(File {
+                path,
+                before: None,
+                after: text.to_owned(),
+            }),
+            Some(there) if there == text => {}
+            Some(_) => self.left.push(path),
+        }
+        Ok(())
+    }
+
+    /// A file of the project's, with what is added to it.
+    fn change(
+        &mut self,
+        path: &Path,
+        read: &dyn Fn(&Path) -> anyhow::Result<Option<String>>,
+        edit: impl FnOnce(&str) -> anyhow::Result<String>,
+    ) -> anyhow::Result<()> {
+        let before = read(path)?.unwrap_or_default();
+        let plain = before.replace("\r\n", "\n");
+        let after = edit(&plain).with_context(|| shown(path))?;
+        if after != plain {
+            // Its lines end as they did.
+            let after = match before.contains("\r\n") {
+                true => after.replace('\n', "\r\n"),
+                false => after,
+            };
+            self.files.push(File {
+                path: path.to_owned(),
+                before: Some(before),
+                after,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether a workflow is written that names nobody's action.
+    pub(super) fn writes_placeholder(&self) -> bool {
+        let mut files = self.files.iter();
+        files.any(|file| file.after.contains(PLACEHOLDER))
+    }
+}
+
+/// A workflow whose steps are about a folder of the repository.
+fn in_folder(workflow: String, folder: &str) -> String {
+    if folder.is_empty() {
+        return workflow;
+    }
+    // What JSON quotes is quoted in YAML.
+    let setting = format!("working-directory: {}\n", Value::from(folder));
+    workflow
+        .replace(RUNS, &format!("        {setting}{RUNS}"))
+        .replace(REPORTS, &format!("{REPORTS}          {setting}"))
+}
+
+/// The folder of the library, which may be looked for in a checkout of it.
+fn absolute(
+    path: &Path,
+    read: &dyn Fn(&Path) -> anyhow::Result<Option<String>>,
+) -> anyhow::Result<String> {
+    let found = path.canonicalize();
+    let found = found.with_context(|| format!("--path {}", shown(path)))?;
+    let manifest = match found.is_dir() {
+        true => read(&found.join("Cargo.toml"))?,
+        false => None,
+    };
+    let name = manifest.as_deref().and_then(manifest::package_name);
+    if name.as_deref() != Some("plimsoll") {
+        let found = match name {
+            Some(name) => format!("that of {}", safe_line(&name)),
+            None => "no package".to_owned(),
+        };
+        return Err(Refused::usage(format!(
+            "--path {}: expected the folder of the package plimsoll, found {found}\n  \
+             hint: in a checkout it is harness/measure",
+            shown(path)
+        )));
+    }
+    Ok(found.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// They are in the documentation too, where they are linted.
+    #[test]
+    fn workflows_are_those_of_the_documentation() {
+        let page = include_str!("../../../../docs/ci.md");
+        for (name, text) in WORKFLOWS {
+            let block = format!("```yaml .github/workflows/{name}\n{text}```\n");
+            assert!(page.contains(&block), "{name}");
+            assert!(text.contains(PLACEHOLDER), "{name}");
+        }
+    }
+}

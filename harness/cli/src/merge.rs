@@ -1,0 +1,135 @@
+//! `plimsoll merge`: the reports of shards, as one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::bail;
+
+use crate::args::MergeArgs;
+use crate::atomic;
+use crate::input;
+use crate::joined::{self, Joined, Outcome, Scenario, Twice};
+use crate::out::{Out, safe_line};
+use crate::project::shown;
+
+pub(crate) fn run(args: &MergeArgs, out: &mut Out) -> anyhow::Result<()> {
+    let mut parts = Vec::new();
+    for path in &args.reports {
+        let name = shown(path);
+        match input::read_shard(path, out)? {
+            Some(part) => parts.push((name, part)),
+            None => out.note(&format!("{name}: no reports, as of a shard without tests")),
+        }
+    }
+    if parts.is_empty() {
+        bail!(
+            "no reports in any of them\n  hint: name the folder that each shard left, its \
+             target/plimsoll"
+        );
+    }
+    of_one_commit(&parts)?;
+    of_one_list(&parts)?;
+    let merged = joined::merge(parts);
+    for twice in &merged.twice {
+        out.warning(&conflict(twice));
+    }
+    let text = joined::json::to_string(&merged.joined);
+    match &args.output {
+        Some(path) => atomic::write_output(path, &text)?,
+        None => out.print(&text)?,
+    }
+    complete(&merged.joined)
+}
+
+/// Refuses shards that were built from different commits.
+fn of_one_commit(parts: &[(String, Joined)]) -> anyhow::Result<()> {
+    let mut commits: BTreeMap<&str, &str> = BTreeMap::new();
+    for (from, part) in parts {
+        let reports = part.scenarios.iter().filter_map(Scenario::report);
+        for commit in reports.filter_map(|report| report.run.commit.as_deref()) {
+            commits.entry(commit).or_insert(from);
+        }
+    }
+    if commits.len() < 2 {
+        return Ok(());
+    }
+    let lines = commits
+        .iter()
+        .map(|(commit, from)| format!("\n  {}: {from}", safe_line(commit)));
+    bail!(
+        "the reports are of different commits{}\n  hint: join the shards of one run",
+        lines.collect::<String>()
+    )
+}
+
+/// Refuses shards whose test has other scenarios: then nobody knows whether one is
+/// missing.
+fn of_one_list(parts: &[(String, Joined)]) -> anyhow::Result<()> {
+    type Target<'a> = (&'a str, &'a str, Option<&'a str>);
+    let mut lists: BTreeMap<Target<'_>, (&str, BTreeSet<&str>)> = BTreeMap::new();
+    for (from, part) in parts {
+        let mut own: BTreeMap<Target<'_>, BTreeSet<&str>> = BTreeMap::new();
+        for scenario in &part.scenarios {
+            let platform = scenario.platform.as_deref();
+            let target = (
+                scenario.package.as_str(),
+                scenario.target.as_str(),
+                platform,
+            );
+            own.entry(target).or_default().insert(&scenario.name);
+        }
+        for (target, names) in own {
+            let (first, known) = lists.entry(target).or_insert((from, names.clone()));
+            let Some(only) = known.symmetric_difference(&names).next() else {
+                continue;
+            };
+            let has = if known.contains(only) { *first } else { from };
+            bail!(
+                "the test target {} of {} has other scenarios in {first} than in {from}\n  \
+                 {} is in {has} alone\n  hint: join the shards of one build",
+                safe_line(target.1),
+                safe_line(target.0),
+                safe_line(only)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// `lru_churn (demo, leaks) is regressed in shard-1 and within in shard-2: the worse counts`
+fn conflict(twice: &Twice) -> String {
+    let results = twice.results.iter();
+    let results = results.map(|(from, verdict)| format!("{verdict} in {from}"));
+    format!(
+        "{} ({}, {}) is {}: the worse counts",
+        safe_line(&twice.name),
+        safe_line(&twice.package),
+        safe_line(&twice.target),
+        results.collect::<Vec<_>>().join(" and ")
+    )
+}
+
+/// Names what is in no shard.
+fn complete(joined: &Joined) -> anyhow::Result<()> {
+    let titles = joined.titles();
+    let missing: Vec<String> = joined
+        .scenarios
+        .iter()
+        .zip(&titles)
+        .filter_map(|(scenario, title)| match &scenario.outcome {
+            Outcome::NoResult(why) => Some(format!("\n  {}: {}", safe_line(title), safe_line(why))),
+            Outcome::Report(_) => None,
+        })
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let (n, have) = match missing.len() {
+        1 => ("1 scenario".to_owned(), "has"),
+        n => (format!("{n} scenarios"), "have"),
+    };
+    bail!(
+        "{n} {have} no result in any shard{}\n  hint: name the folders of all shards, each \
+         by itself",
+        missing.concat()
+    )
+}

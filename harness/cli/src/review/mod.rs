@@ -1,0 +1,196 @@
+//! `plimsoll review`: agrees to one finding at a time.
+//!
+//! ```text
+//! newest reports ──► one Item for each finding ──► Session ──► a Change for each file
+//!                                                   ▲   │
+//!                                       lines typed ┘   └ what to print
+//! ```
+//!
+//! Plain lines in and out: it works over ssh, and in an editor's terminal. Nothing
+//! is written before the last answer, so that whatever ends it leaves all as it was.
+
+mod session;
+
+use std::io::{self, BufRead, IsTerminal, Read};
+
+use plimsoll_core::baseline::Acceptance;
+use plimsoll_core::report::{Report, Standing, text};
+
+use crate::accept::{BaselineFile, Change, Chosen, Which, choose, refuse_under_ci};
+use crate::args::ReviewArgs;
+use crate::baseline::today;
+use crate::out::{Out, Paint, safe, safe_line};
+use crate::project::Project;
+use crate::render::tree;
+use crate::status::{ExitStatus, Refused};
+use session::{Item, Kind, Next, Session};
+
+/// Lines of a scenario's flame graph: more would push the finding off the screen.
+const TREE_LINES: usize = 16;
+/// Bytes of one answer, at most: what a terminal hands on as one line.
+const LONGEST_ANSWER: u64 = 4_096;
+
+/// A finding, and the scenario that it is of.
+struct Found<'a> {
+    report: &'a Report,
+    acceptance: Acceptance,
+    shown: String,
+}
+
+pub(crate) fn run(args: &ReviewArgs, name: &str, out: &mut Out) -> anyhow::Result<()> {
+    let scenarios = args.chosen.scenarios.join(" ");
+    let command = |what: &str| format!("{name} {what} {scenarios}").trim_end().to_owned();
+    refuse_under_ci(args.dry_run, &command("review"))?;
+    refuse_without_terminal(&command("accept"))?;
+    let project = Project::find(&args.chosen.project)?;
+    let chosen = choose(&args.chosen, Which::Named, &project, out)?;
+    let style = text::Style {
+        color: out.color(),
+        width: out.columns().unwrap_or(80).min(100),
+        ..text::Style::plain()
+    };
+    let (mut found, mut items) = (Vec::new(), Vec::new());
+    let is_due = |chosen: &&Chosen| Acceptance::is_due(&chosen.report);
+    for chosen in chosen.iter().filter(is_due) {
+        let report = &chosen.report;
+        let baseline = BaselineFile::of(report, &project)?.baseline;
+        for finding in &report.findings {
+            let mut acceptance = Acceptance::of_finding(report, finding, &baseline);
+            chosen.leave_to_others(&mut acceptance, &baseline, out);
+            if acceptance.is_empty() {
+                continue;
+            }
+            let change = Change::of(report, &acceptance, &project)?;
+            // Agreed to since that run.
+            if change.is_nothing() {
+                continue;
+            }
+            items.push(Item {
+                kind: Kind::of(&acceptance),
+                has_expired: finding.standing == Standing::Expired,
+                lacks_reason: change.lacks_reason(),
+                words: Default::default(),
+                is_accepted: false,
+            });
+            found.push(Found {
+                report,
+                acceptance,
+                shown: text::finding(report, finding, &style),
+            });
+        }
+    }
+    if found.is_empty() {
+        return Ok(out.print("nothing to accept in the last run\n")?);
+    }
+    let session = ask(Session::new(items, today()?), &found, style.width, out)?;
+    let changes = changes(&session, &found, &project)?;
+    if changes.is_empty() {
+        out.print("nothing was accepted, no file changes\n")?;
+    }
+    for change in &changes {
+        change.make(args.dry_run, out)?;
+    }
+    Ok(())
+}
+
+fn refuse_without_terminal(accept: &str) -> anyhow::Result<()> {
+    if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        return Ok(());
+    }
+    Err(Refused::usage(format!(
+        "there is no terminal to ask on\n  \
+         expected one as standard input and output\n  \
+         hint: `{accept} --dry-run` shows what there is to agree to, `{accept}` agrees to all of it"
+    )))
+}
+
+/// Asks until all is decided. Whoever ends the input has decided nothing.
+fn ask(
+    mut session: Session,
+    found: &[Found<'_>],
+    width: usize,
+    out: &mut Out,
+) -> anyhow::Result<Session> {
+    let mut stdin = io::stdin().lock();
+    let mut shown = None;
+    loop {
+        let at = session.at();
+        if shown != Some(at) {
+            let before = at.checked_sub(1).map(|before| &found[before]);
+            out.print(&page(&found[at], before, (at, found.len()), width, out))?;
+            shown = Some(at);
+        }
+        out.print(&format!("{} ", out.paint(Paint::Bold, &session.prompt())))?;
+        let Some(line) = line(&mut stdin)? else {
+            out.print("\n")?;
+            return Err(Refused::with_status(
+                ExitStatus::Interrupted,
+                "nothing was written: the input ended before the last answer",
+            ));
+        };
+        match session.answer(&line) {
+            Next::Say(text) => out.print(&format!("  {text}\n"))?,
+            Next::Ask => {}
+            Next::Done => return Ok(session),
+        }
+    }
+}
+
+/// One line of what is typed, without its end; absent where nothing more comes.
+fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    input.take(LONGEST_ANSWER).read_until(b'\n', &mut bytes)?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    // What is no text has characters that no answer may have.
+    Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()))
+}
+
+/// A scenario's flame graph stands before the first of its findings.
+fn page(
+    found: &Found<'_>,
+    before: Option<&Found<'_>>,
+    (at, all): (usize, usize),
+    width: usize,
+    out: &Out,
+) -> String {
+    let report = found.report;
+    let title = format!("{} of {all}: {}", at + 1, safe_line(&report.scenario));
+    let mut page = format!("\n{}\n", out.paint(Paint::Bold, &title));
+    if before.is_none_or(|before| !std::ptr::eq(before.report, report)) {
+        let tree = tree::of_report(report, TREE_LINES, width.saturating_sub(2));
+        for line in tree.iter().flat_map(|tree| tree.lines()) {
+            page += &format!("  {}\n", safe(line));
+        }
+        page += if tree.is_some() { "\n" } else { "" };
+    }
+    page + found.shown.trim_start_matches('\n') + "\n"
+}
+
+/// What was accepted, a change for each scenario.
+fn changes(
+    session: &Session,
+    found: &[Found<'_>],
+    project: &Project,
+) -> anyhow::Result<Vec<Change>> {
+    let mut accepted: Vec<(&Report, Acceptance)> = Vec::new();
+    for (item, found) in session.items().iter().zip(found) {
+        if !item.is_accepted {
+            continue;
+        }
+        let mut acceptance = found.acceptance.clone();
+        item.words.write(&mut acceptance);
+        match accepted.last_mut() {
+            Some((report, all)) if std::ptr::eq(*report, found.report) => all.add(acceptance),
+            _ => accepted.push((found.report, acceptance)),
+        }
+    }
+    let mut changes = Vec::new();
+    for (report, acceptance) in accepted {
+        let change = Change::of(report, &acceptance, project)?;
+        change.refuse_without_reason()?;
+        changes.push(change);
+    }
+    Ok(changes)
+}

@@ -1,0 +1,93 @@
+//! What is made of the command line itself: completions for shells, manual pages.
+
+use std::path::PathBuf;
+
+use clap::{Args, Command, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use crate::args::Cli;
+use crate::out::Out;
+use crate::{atomic, project};
+
+const NAME: &str = "plimsoll";
+
+const COMPLETIONS_HELP: &str = "\
+For example:
+  plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll
+  plimsoll completions zsh > ~/.zfunc/_plimsoll
+  plimsoll completions fish > ~/.config/fish/completions/plimsoll.fish
+
+Exit status:
+  0  done
+  2  the command line cannot be meant as it stands";
+
+const MAN_HELP: &str = "\
+For example:
+  plimsoll man --output ~/.local/share/man/man1
+
+Exit status:
+  0  done
+  2  the command line cannot be meant as it stands
+  5  a page cannot be written";
+
+/// Prints what a shell completes the command line by
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_HELP)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    shell: Shell,
+}
+
+/// Writes manual pages, one for each command
+#[derive(Debug, Args)]
+#[command(after_help = MAN_HELP)]
+pub(crate) struct ManArgs {
+    /// The folder to write them in, which is made where there is none
+    #[arg(long, short, value_name = "DIR")]
+    output: PathBuf,
+}
+
+pub(crate) fn completions(args: &CompletionsArgs, out: &mut Out) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), NAME, &mut script);
+    Ok(out.print(&String::from_utf8(script)?)?)
+}
+
+pub(crate) fn man(args: &ManArgs, out: &mut Out) -> anyhow::Result<()> {
+    let mut cli = Cli::command();
+    cli.build();
+    let mut pages = Vec::new();
+    add_pages(&cli, NAME, &mut pages)?;
+    // For `man cargo-plimsoll`: the same page.
+    pages.push((
+        format!("cargo-{NAME}.1"),
+        format!(".so man1/{NAME}.1\n").into_bytes(),
+    ));
+    for (name, page) in &pages {
+        atomic::write(&args.output.join(name), page)?;
+    }
+    let folder = project::shown(&args.output);
+    Ok(out.print(&format!("{} manual pages in {folder}\n", pages.len()))?)
+}
+
+/// The page of a command, and of those below it.
+fn add_pages(
+    command: &Command,
+    name: &str,
+    pages: &mut Vec<(String, Vec<u8>)>,
+) -> anyhow::Result<()> {
+    let mut page = Vec::new();
+    Man::new(command.clone())
+        .title(name)
+        .section("1")
+        .source(format!("{NAME} {}", env!("CARGO_PKG_VERSION")))
+        .manual(NAME)
+        .render(&mut page)?;
+    pages.push((format!("{name}.1"), page));
+    for below in command.get_subcommands() {
+        add_pages(below, &format!("{name}-{}", below.get_name()), pages)?;
+    }
+    Ok(())
+}

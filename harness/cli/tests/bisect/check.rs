@@ -1,0 +1,172 @@
+//! `plimsoll check`: the working tree against another revision.
+
+use std::fs;
+
+use crate::fake::Repository;
+
+fn check(repository: &Repository, args: &[&str]) -> (i32, String) {
+    let args = [&["check", "--overlay", "never"], args].concat();
+    let ran = repository.plimsoll(&args);
+    (
+        ran.status.unwrap_or(-1),
+        format!("{}{}", ran.stdout, ran.stderr),
+    )
+}
+
+/// A branch of one commit on a main branch of one.
+fn branch(main: &str, own: &str) -> Repository {
+    let repository = Repository::history(&[main]);
+    repository.git(&["checkout", "--quiet", "-b", "feature"]);
+    repository.commit(own, "own");
+    repository
+}
+
+#[track_caller]
+fn says(repository: &Repository, args: &[&str], status: i32, parts: &[&str]) -> String {
+    let before = repository.everything();
+    let (found, text) = check(repository, args);
+    assert_eq!(found, status, "{text}");
+    for part in parts {
+        assert!(text.contains(part), "expected {part:?} in: {text}");
+    }
+    assert_eq!(repository.everything(), before);
+    text
+}
+
+#[test]
+fn a_branch_that_leaks() {
+    let repository = branch("good", "bad");
+    let text = says(
+        &repository,
+        &[],
+        1,
+        &[
+            "churn: 1 stack grows faster than at the base on main (",
+            "new     …;store;put",
+            "before 0 B, 0.00 objects, now +80 B, 1.00 objects",
+            "flame graph: target/plimsoll/check/churn.svg",
+        ],
+    );
+    let svg = fs::read_to_string(repository.top().join("target/plimsoll/check/churn.svg"));
+    assert!(svg.unwrap().contains("put"), "{text}");
+}
+
+#[test]
+fn what_differs_is_shown() {
+    says(
+        &branch("half", "bad"),
+        &[],
+        1,
+        &["grew    …;store;put", "before +8 B"],
+    );
+    says(
+        &branch("bad", "half"),
+        &[],
+        0,
+        &["nothing grows faster", "shrank  …;store;put"],
+    );
+    says(
+        &branch("bad", "good"),
+        &[],
+        0,
+        &["gone    …;store;put", "now 0 B"],
+    );
+    says(
+        &branch("bad", "other"),
+        &[],
+        1,
+        &["new     …;log;push", "gone    …;store;put"],
+    );
+    let same = says(&branch("bad", "bad"), &[], 0, &["nothing grows faster"]);
+    assert!(!same.contains("flame graph"), "{same}");
+}
+
+#[test]
+fn the_working_tree_as_it_is() {
+    let repository = Repository::history(&["good"]);
+    let (status, text) = check(&repository, &[]);
+    assert_eq!(status, 2, "{text}");
+    assert!(text.contains("is what is checked out"), "{text}");
+    repository.write("state", "bad\n");
+    says(&repository, &[], 1, &["new     …;store;put"]);
+    // Nothing of it is kept.
+    repository.write("state", "half\n");
+    says(&repository, &[], 1, &["now +8 B"]);
+}
+
+#[test]
+fn what_was_measured_of_commits_is_kept() {
+    let repository = branch("good", "half");
+    assert_eq!(check(&repository, &[]).0, 1);
+    let builds = repository.builds();
+    assert_eq!(check(&repository, &[]).0, 1);
+    // The list of scenarios is asked for again, and nothing else.
+    assert_eq!(repository.builds(), builds + 1);
+}
+
+#[test]
+fn another_revision() {
+    let repository = Repository::history(&["good", "half", "bad"]);
+    says(
+        &repository,
+        &["--baseline-rev", "HEAD~1"],
+        1,
+        &["grew", "than at HEAD~1 ("],
+    );
+    says(
+        &repository,
+        &["--baseline-rev", "HEAD~2", "churn"],
+        1,
+        &["new"],
+    );
+    let refused = |args: &[&str], part: &str| {
+        let (status, text) = check(&repository, args);
+        assert_eq!(status, 2, "{text}");
+        assert!(text.contains(part), "{text}");
+    };
+    refused(
+        &["--baseline-rev", "nowhere"],
+        "there is no commit `nowhere`",
+    );
+    refused(
+        &["--baseline-rev", "HEAD~1", "other"],
+        "expected some of: churn",
+    );
+}
+
+#[test]
+fn what_cannot_be_compared() {
+    for (state, why) in [
+        ("unbuildable", "cannot find value"),
+        ("no-scenario", "scenario"),
+        ("broken", "canary"),
+    ] {
+        let parts = ["churn: cannot be compared, at ", why];
+        says(&branch(state, "good"), &[], 3, &parts);
+    }
+    says(
+        &branch("good", "broken"),
+        &[],
+        3,
+        &["in the working tree: ", "canary"],
+    );
+    says(
+        &branch("good", "unbuildable"),
+        &[],
+        3,
+        &["the working tree cannot be measured"],
+    );
+}
+
+#[test]
+fn for_programs() {
+    let repository = branch("good", "bad");
+    let (status, text) = check(&repository, &["--json"]);
+    assert_eq!(status, 1, "{text}");
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["version"], 1);
+    let scenario = &value["scenarios"][0];
+    assert_eq!(scenario["result"], "regressed");
+    assert_eq!(scenario["differences"][0]["kind"], "new");
+    assert_eq!(scenario["differences"][0]["after"]["bytes"], 80.0);
+}

@@ -1,0 +1,225 @@
+//! Profiles by somebody who means harm.
+
+use std::fs;
+
+use crate::{Folder, dump, plimsoll};
+
+/// Names that are markup, commands to a terminal, or nothing.
+const NAMES: [&str; 9] = [
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)>",
+    "\u{1b}[31mred\u{1b}[0m",
+    "\u{1b}]0;title\u{7}",
+    "a\u{202e}b",
+    "]]>",
+    "\\\" ]; evil [label=\"x",
+    "&amp;lt;",
+    "\u{0}",
+];
+
+#[test]
+fn names_stay_text() {
+    let folder = Folder::new();
+    let mut symbols = String::from("--- symbol\n");
+    let mut stacks = String::new();
+    for (number, name) in NAMES.iter().enumerate() {
+        let at = 16 * (number + 1);
+        symbols.push_str(&format!("{at:#x} {name}\n"));
+        stacks.push_str(&format!("1 4096 {:#x} {:#x}\n", at + 1, 17));
+    }
+    let file = folder.file(
+        "a.heap",
+        format!("{symbols}---\n--- heap\n{}", dump(1, &stacks)),
+    );
+    let svg = folder.name("a.svg");
+    for output in ["--text", "--tree", "--folded", "--json", "--dot"] {
+        for frames in ["--functions", "--lines", "--addresses", "--all-frames"] {
+            let printed = plimsoll(&["show", output, frames, "--flamegraph", &svg, &file]).done();
+            let is_bad = |char: char| char.is_control() && char != '\n';
+            assert!(!printed.contains(is_bad), "{output}: {printed:?}");
+            let is_for_eyes = matches!(output, "--text" | "--tree" | "--dot");
+            assert!(
+                !is_for_eyes || !printed.contains('\u{202e}'),
+                "{output}: {printed:?}"
+            );
+            // What ends a string is escaped, and a `;` is no frame's.
+            let escaped = r#"\\\" ]"#;
+            assert!(output != "--dot" || printed.contains(escaped), "{printed}");
+            let picture = fs::read_to_string(&svg).unwrap();
+            assert!(
+                !picture.contains("<script>alert") && !picture.contains("<img"),
+                "{picture}"
+            );
+        }
+    }
+}
+
+#[test]
+fn truncated_anywhere() {
+    let folder = Folder::new();
+    let whole = dump(512, "3 3072 0x10 0x20\n1 64 0x30 0x20");
+    // What ends before its mappings may come from a program that cannot read them.
+    let end = whole.find("\nMAPPED").unwrap();
+    for length in 0..end {
+        let file = folder.file("cut.heap", &whole[..length]);
+        let said = plimsoll(&["show", &file]);
+        // The lines of threads add nothing, and all stacks may be there.
+        let expected = match said.status {
+            0 => "the dump has no mappings",
+            _ => "expected",
+        };
+        assert!(matches!(said.status, 0 | 5), "{length}: {}", said.status);
+        assert!(said.err.contains(expected), "{length}: {}", said.err);
+        let is_whole = said.out.contains("on 2 stacks");
+        assert!(said.status == 5 || is_whole, "{length}: {}", said.out);
+    }
+}
+
+#[test]
+fn absurd_counts_and_depths() {
+    let folder = Folder::new();
+    let most = u64::MAX;
+    for (name, text, status) in [
+        (
+            "counts",
+            format!("heap_v2/1\n@ 0x1\n  t*: {most}: {most} [{most}: {most}]\n"),
+            0,
+        ),
+        (
+            "zeros",
+            "heap_v2/1\n@ 0x1\n  t*: 0: 5 [7: 0]\n".to_owned(),
+            0,
+        ),
+        (
+            "interval",
+            format!("heap_v2/{most}\n@ 0x1\n  t*: 1: 1 [0: 0]\n"),
+            0,
+        ),
+        (
+            "empty stack",
+            "heap_v2/1\n@\n  t*: 1: 8 [0: 0]\n".to_owned(),
+            0,
+        ),
+        (
+            "depth",
+            format!(
+                "heap_v2/1\n@{}\n  t*: 1: 8 [0: 0]\n",
+                " 0x1".repeat(10_000_000)
+            ),
+            5,
+        ),
+        (
+            "folded depth",
+            format!("{}a 1\n", "a;".repeat(10_000_000)),
+            5,
+        ),
+        ("line", "x".repeat(10_000_000), 5),
+    ] {
+        let file = folder.file("a.heap", &text);
+        let outputs = ["--text", "--tree", "--folded", "--json", "--dot"];
+        // Not even read, so one is as good as all.
+        let most = if status == 5 { 1 } else { outputs.len() };
+        for output in &outputs[..most] {
+            let said = plimsoll(&["show", output, &file]);
+            assert_eq!(said.status, status, "{name} {output}: {}", said.err);
+            assert!(
+                !said.out.contains("NaN") && !said.out.contains("null,\n"),
+                "{name}: {}",
+                said.out
+            );
+        }
+    }
+}
+
+/// A database may have mapped as many files as the kernel lets it, 65,530.
+#[test]
+fn many_mappings_take_linear_time() {
+    let folder = Folder::new();
+    let files = [0x7f00_0000_0000_u64, 0x7fff_0000_0000].map(|start| {
+        let mut maps = String::new();
+        let mut stacks = String::new();
+        for number in 0..30_000_u64 {
+            let at = start + 0x2000 * number;
+            let end = at + 0x1000;
+            maps.push_str(&format!(
+                "{at:x}-{end:x} r--p 00000000 08:01 {number} /none/{number}.sst\n"
+            ));
+            if number % 10 == 0 {
+                stacks.push_str(&format!("1 8 {:#x}\n", at + 16));
+            }
+        }
+        folder.file(&format!("{start}"), dump(1, &stacks) + &maps)
+    });
+    let started = std::time::Instant::now();
+    for arguments in [
+        &["compare", &files[0], &files[1]][..],
+        &["compare", "--series", &files[0], &files[1]],
+    ] {
+        let said = plimsoll(arguments);
+        assert_eq!(said.status, 0, "{}", said.err);
+    }
+    // It was minutes, for each pair of mappings some work.
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
+/// pprof's format lets a mapping end before it begins.
+#[test]
+fn mappings_that_lie() {
+    use plimsoll_core::{Avma, Counts, Tally};
+    use plimsoll_profile::write::{About, pprof};
+    use plimsoll_profile::{Location, MappedObject, Names, ProfileBuilder, View};
+
+    let folder = Folder::new();
+    let write = |name: &str, start: u64, end: u64| {
+        let mut builder = ProfileBuilder::new(&[]);
+        builder.mapping(MappedObject {
+            start,
+            end,
+            path: "/none/it".to_owned(),
+            executable: true,
+            ..MappedObject::default()
+        });
+        let location = builder.push(Location {
+            address: Some(Avma(start.saturating_add(9))),
+            mapping: Some(0),
+            ..Location::default()
+        });
+        let one = Tally {
+            objects: 1,
+            bytes: 8,
+        };
+        let counts = Counts {
+            inuse: one,
+            alloc: one,
+        };
+        builder.stack([location.unwrap()], counts);
+        let profile = builder.build();
+        let mut names = Names::default();
+        let view = View::new(
+            &profile,
+            Default::default(),
+            Default::default(),
+            &Default::default(),
+            &mut names,
+        );
+        let mut packed = Vec::new();
+        pprof(&mut packed, None, &view, &About::default()).unwrap();
+        folder.file(name, packed)
+    };
+    let all = [
+        write("backwards", 0x2000, 0x1000),
+        write("all", 0, u64::MAX),
+        write("late", u64::MAX - 16, u64::MAX),
+    ];
+    for one in &all {
+        for two in &all {
+            for arguments in [
+                &["compare", one, two][..],
+                &["compare", "--series", one, two],
+            ] {
+                let said = plimsoll(arguments);
+                assert_eq!(said.status, 0, "{arguments:?}: {}", said.err);
+            }
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! What is printed, and what is written.
+
+use std::fs;
+use std::process::Command;
+
+use insta::assert_snapshot;
+
+use crate::{Folder, dump, plimsoll, skipped};
+
+const NAMES: &str = "\
+--- symbol
+0x000000000000000f hashbrown::raw::RawTable<T,A>::reserve_rehash
+0x000000000000001f alloc::vec::Vec<T,A>::push
+0x000000000000002f cache::Cache::put
+0x000000000000003f http::parse
+0x000000000000004f app::serve
+0x000000000000005f app::main
+---
+--- heap
+";
+
+fn named(stacks: &str) -> String {
+    format!("{NAMES}{}", dump(1, stacks))
+}
+
+struct Two {
+    folder: Folder,
+    before: String,
+    after: String,
+}
+
+impl Two {
+    fn new() -> Two {
+        let folder = Folder::new();
+        let before = named(
+            "100 4096000 0x10 0x20 0x30 0x50 0x60\n\
+             7 700000 0x20 0x40 0x50 0x60\n\
+             2 2048 0x40 0x60",
+        );
+        let after = named(
+            "150 8192000 0x10 0x20 0x30 0x50 0x60\n\
+             5 500000 0x20 0x40 0x50 0x60\n\
+             2 2048 0x40 0x60\n\
+             1 16 0x60",
+        );
+        let before = folder.file("before.heap", before);
+        let after = folder.file("after.heap", after);
+        Two {
+            folder,
+            before,
+            after,
+        }
+    }
+
+    fn show(&self, arguments: &[&str]) -> String {
+        let all = [&["show"], arguments, &[self.after.as_str()]].concat();
+        self.without_folder(&plimsoll(&all).done())
+    }
+
+    fn compare(&self, arguments: &[&str]) -> String {
+        let all = [
+            &["compare"],
+            arguments,
+            &[self.before.as_str(), &self.after],
+        ]
+        .concat();
+        self.without_folder(&plimsoll(&all).done())
+    }
+
+    fn without_folder(&self, text: &str) -> String {
+        text.replace(&format!("{}/", self.folder.0.path().display()), "")
+    }
+}
+
+#[test]
+fn tables() {
+    let two = Two::new();
+    assert_snapshot!(two.show(&[]), @"
+    live bytes of after.heap
+    8.29 MiB on 4 stacks
+
+        flat  flat%    sum%       cum    cum%  function
+    7.81 MiB  94.2%   94.2%  7.81 MiB   94.2%  cache::Cache::put
+     490 KiB   5.8%  100.0%   490 KiB    5.8%  http::parse
+        16 B   0.0%  100.0%  8.29 MiB  100.0%  app::main
+         0 B   0.0%  100.0%  8.29 MiB  100.0%  app::serve
+    ");
+    assert_snapshot!(two.show(&["--top", "2", "--cum", "--inuse-objects"]), @"
+    live objects of after.heap
+    158 on 4 stacks
+
+    flat  flat%  sum%  cum    cum%  function
+       1   0.6%  0.6%  158  100.0%  app::main
+       0   0.0%  0.6%  155   98.1%  app::serve
+    … 2 rows more: --top 0 shows all
+    ");
+    assert_snapshot!(two.show(&["--all-frames"]), @"
+    live bytes of after.heap
+    8.29 MiB on 4 stacks
+
+        flat  flat%    sum%       cum    cum%  function
+    7.81 MiB  94.2%   94.2%  7.81 MiB   94.2%  hashbrown::raw::RawTable<T,A>::reserve_rehash
+     488 KiB   5.8%  100.0%  8.29 MiB  100.0%  alloc::vec::Vec<T,A>::push
+       2 KiB   0.0%  100.0%   490 KiB    5.8%  http::parse
+        16 B   0.0%  100.0%  8.29 MiB  100.0%  app::main
+         0 B   0.0%  100.0%  8.29 MiB  100.0%  app::serve
+         0 B   0.0%  100.0%  7.81 MiB   94.2%  cache::Cache::put
+    ");
+    assert_snapshot!(two.compare(&[]), @"
+    growth of live bytes from before.heap to after.heap
+    2 stacks grew by 3.91 MiB, 1 stack shrank by 195 KiB: +3.72 MiB in all
+
+         flat   flat%    sum%        cum    cum%  function
+    +3.91 MiB  105.1%  105.1%  +3.91 MiB  105.1%  cache::Cache::put
+     -195 KiB   -5.1%  100.0%   -195 KiB   -5.1%  http::parse
+        +16 B    0.0%  100.0%  +3.72 MiB  100.0%  app::main
+          0 B    0.0%  100.0%  +3.72 MiB  100.0%  app::serve
+    ");
+    assert_snapshot!(two.compare(&["--drop-negative"]), @"
+    growth of live bytes from before.heap to after.heap
+    2 stacks grew by 3.91 MiB: +3.91 MiB in all
+
+         flat   flat%    sum%        cum    cum%  function
+    +3.91 MiB  100.0%  100.0%  +3.91 MiB  100.0%  cache::Cache::put
+        +16 B    0.0%  100.0%  +3.91 MiB  100.0%  app::main
+          0 B    0.0%  100.0%  +3.91 MiB  100.0%  app::serve
+    ");
+}
+
+#[test]
+fn trees() {
+    let two = Two::new();
+    assert_snapshot!(two.show(&["--tree"]), @"
+    live bytes of after.heap
+
+    8.29 MiB
+    100 %  8.29 MiB ████████ app::main
+     99 %  8.29 MiB ███████▉ ├ app::serve
+     94 %  7.81 MiB ███████▌ │ ├ cache::Cache::put
+      6 %   488 KiB ▍        │ └ http::parse
+      1 %     2 KiB ▏        └ … 1 thinner branch
+    ");
+    assert_snapshot!(two.compare(&["--tree"]), @"
+    growth of live bytes from before.heap to after.heap
+
+    grew +3.91 MiB
+    100 % +3.91 MiB ████████ app::main
+     99 % +3.91 MiB ███████▉ └ app::serve
+                               › cache::Cache::put
+
+    shrank -195 KiB
+    100 %  -195 KiB ████████ app::main
+                             › app::serve
+                             › http::parse
+    ");
+}
+
+#[test]
+fn folded_stacks() {
+    let two = Two::new();
+    assert_snapshot!(two.show(&["--folded"]), @"
+    app::main 16
+    app::main;app::serve;cache::Cache::put 8192000
+    app::main;app::serve;http::parse 500000
+    app::main;http::parse 2048
+    ");
+    assert_snapshot!(two.compare(&["--folded", "--inuse-objects"]), @"
+    app::main 1
+    app::main;app::serve;cache::Cache::put 50
+    app::main;app::serve;http::parse -2
+    ");
+    assert_snapshot!(two.show(&["--folded", "--addresses"]), @"
+    0x60 app::main 16
+    0x60 app::main;0x40 http::parse 2048
+    0x60 app::main;0x50 app::serve;0x30 cache::Cache::put;0x20 alloc::vec::Vec<T,A>::push;0x10 hashbrown::raw::RawTable<T,A>::reserve_rehash 8192000
+    0x60 app::main;0x50 app::serve;0x40 http::parse;0x20 alloc::vec::Vec<T,A>::push 500000
+    ");
+}
+
+#[test]
+fn patterns_choose_stacks_and_frames() {
+    let two = Two::new();
+    for (arguments, expected) in [
+        (
+            ["--focus", "^http::"],
+            "app::main;app::serve;http::parse 500000\napp::main;http::parse 2048\n",
+        ),
+        (
+            ["--focus", "0x0000000000000030"],
+            "app::main;app::serve;cache::Cache::put 8192000\n",
+        ),
+        (
+            ["--ignore", "serve"],
+            "app::main 16\napp::main;http::parse 2048\n",
+        ),
+        (
+            ["--hide", "^app::"],
+            "cache::Cache::put 8192000\nhttp::parse 502048\n",
+        ),
+        // The standard library's frames are not shown, but they are there.
+        (
+            ["--ignore", "reserve_rehash"],
+            "app::main 16\napp::main;app::serve;http::parse 500000\napp::main;http::parse 2048\n",
+        ),
+    ] {
+        let mut all = vec!["--folded"];
+        all.extend(arguments);
+        assert_eq!(two.show(&all), expected, "{arguments:?}");
+    }
+    let said = plimsoll(&["show", "--focus", "(", &two.after]);
+    assert!(
+        said.status == 2 && said.err.contains("expected a regular expression"),
+        "{}",
+        said.err
+    );
+}
+
+/// What is left out of the folded stacks is left out of all.
+#[test]
+fn what_is_hidden_altogether_is_nowhere() {
+    let two = Two::new();
+    let path = two.folder.name("hidden.pb.gz");
+    let all = ["show", "--hide", "^app::main$", &two.after];
+    assert_eq!(
+        plimsoll(&[&all[..], &["--pprof", &path]].concat()).status,
+        0
+    );
+    let table = plimsoll(&all).done();
+    let again = plimsoll(&["show", &path]).done();
+    assert!(table.contains("8.29 MiB on 3 stacks"), "{table}");
+    assert!(again.contains("8.29 MiB on 3 stacks"), "{again}");
+}
+
+/// As in jeprof: `malloc` is on every stack, and says nothing of any.
+#[test]
+fn patterns_do_not_fit_the_allocator() {
+    let folder = Folder::new();
+    let text = "a_file.c;reallocate;malloc 5\nreads;malloc 7\n";
+    let file = folder.file("a.folded", text);
+    let shown = |arguments: &[&str]| {
+        let all = [&["show", "--folded"], arguments, &[file.as_str()]].concat();
+        plimsoll(&all).done()
+    };
+    let (both, one) = ("a_file.c;reallocate 5\nreads 7\n", "reads 7\n");
+    assert_eq!(shown(&["--ignore", "^malloc"]), both);
+    assert_eq!(shown(&["--focus", "^malloc"]), "");
+    assert_eq!(shown(&["--ignore", "alloc"]), one);
+    // Where it is shown it is a frame as any other.
+    assert_eq!(shown(&["--all-frames", "--focus", "^malloc"]), text);
+}
+
+/// Whether the standard library's start of a thread is inlined depends on the build.
+#[test]
+fn threads_of_two_builds() {
+    let folder = Folder::new();
+    let (debug, release) = (
+        "start_thread;std::panicking::catch_unwind;__rust_try;app::work 5\n",
+        "start_thread;std::panicking::catch_unwind;app::work 5\n",
+    );
+    let (debug, release) = (folder.file("a", debug), folder.file("b", release));
+    let grown = plimsoll(&["compare", "--folded", &debug, &release]).done();
+    assert_eq!(grown, "");
+    let shown = plimsoll(&["show", "--folded", &debug]).done();
+    assert_eq!(shown, "start_thread;app::work 5\n");
+}
+
+#[test]
+fn json_says_everything() {
+    let two = Two::new();
+    let json: serde_json::Value = serde_json::from_str(&two.compare(&["--json"])).unwrap();
+    assert_eq!(json["version"], 1);
+    assert_eq!(
+        (&json["kind"], &json["measure"]),
+        (&"growth".into(), &"inuse_space".into())
+    );
+    let growth = json["total"]["growth"].as_f64().unwrap();
+    assert!((growth - 3_896_016.0).abs() < 1.0, "{growth}");
+    assert_eq!(json["profiles"][1]["sample_interval"], 1);
+    let first = &json["stacks"][0];
+    assert_eq!(
+        first["stack"],
+        serde_json::json!(["app::main", "app::serve", "cache::Cache::put"])
+    );
+    assert_eq!(first["before"]["inuse_objects"], 100.0);
+    assert_eq!(first["growth"], 4_096_000.0);
+    let schema = fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/schema/heap-v1.schema.json"
+    ));
+    let schema: serde_json::Value = serde_json::from_str(&schema.unwrap()).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let one: serde_json::Value = serde_json::from_str(&two.show(&["--json"])).unwrap();
+    for json in [&json, &one] {
+        let errors: Vec<String> = schema
+            .iter_errors(json)
+            .map(|err| err.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+    let mut wrong = one;
+    wrong["stacks"][0]["stack"] = "a".into();
+    assert!(!schema.is_valid(&wrong));
+}
+
+/// The titles of a picture's frames.
+fn titles(svg: &str) -> Vec<String> {
+    let mut reader = quick_xml::Reader::from_str(svg);
+    let (mut titles, mut inside) = (Vec::new(), false);
+    loop {
+        use quick_xml::events::Event;
+        match reader.read_event().expect("the picture is well-formed XML") {
+            Event::Start(start) => inside = start.name().as_ref() == b"title",
+            Event::Text(text) if inside => titles.push(text.decode().unwrap().into_owned()),
+            Event::End(_) => inside = false,
+            Event::Eof => return titles,
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn flame_graphs() {
+    let two = Two::new();
+    let path = two.folder.name("live.svg");
+    // Nothing is printed where a file is all that is asked for.
+    assert_eq!(two.show(&["--flamegraph", &path]), "");
+    let found = titles(&fs::read_to_string(&path).unwrap());
+    let expected = "cache::Cache::put (8,192,000 bytes, 94.23%)";
+    assert!(found.iter().any(|title| title == expected), "{found:?}");
+    assert!(
+        !found.iter().any(|title| title.starts_with("grew")),
+        "{found:?}"
+    );
+
+    let printed = titles(&two.show(&["--flamegraph", "-"]));
+    assert!(printed == found, "{printed:?}");
+    assert_eq!(two.show(&["--output", "-"]), two.show(&[]));
+    assert!(
+        two.compare(&["--text", "--flamegraph", &path])
+            .contains("grew by")
+    );
+    let svg = fs::read_to_string(&path).unwrap();
+    let found = titles(&svg);
+    let has = |wanted: &str| assert!(found.iter().any(|title| title == wanted), "{found:?}");
+    has("grew (4,096,016 bytes, 95.34%)");
+    has("shrank (200,000 bytes, 4.66%)");
+    assert!(svg.contains("growth of live bytes from"), "{svg}");
+}
+
+/// What is written can be read again, and is what was recorded.
+#[test]
+fn for_pprof() {
+    let two = Two::new();
+    let path = two.folder.name("live.pb.gz");
+    assert_eq!(two.show(&["--pprof", &path]), "");
+    let bytes = fs::read(&path).unwrap();
+    assert!(bytes.starts_with(&[0x1f, 0x8b]));
+    let again = plimsoll(&["show", "--folded", &path]).done();
+    assert_eq!(again, two.show(&["--folded"]));
+    assert_eq!(two.show(&["--pprof", &path]), "");
+    assert_eq!(
+        fs::read(&path).unwrap(),
+        bytes,
+        "the same dump, the same bytes"
+    );
+    // What one has gained on another is no profile, for us.
+    assert_eq!(two.compare(&["--pprof", &path]), "");
+    let said = plimsoll(&["show", &path]);
+    assert!(
+        said.err.ends_with("a difference of two profiles\n"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn graphs_of_calls() {
+    let two = Two::new();
+    let dot = two.compare(&["--dot"]);
+    assert!(dot.starts_with("digraph ") && dot.ends_with("}\n"), "{dot}");
+    assert!(
+        dot.contains("cache::Cache::put\\n+3.91 MiB (95.3 %)"),
+        "{dot}"
+    );
+    if Command::new("dot").arg("-V").output().is_err() {
+        let said = plimsoll(&["show", "--svg", &two.folder.name("a.svg"), &two.after]);
+        assert!(
+            said.status == 5 && said.err.contains("install graphviz"),
+            "{}",
+            said.err
+        );
+        return skipped("pictures by Graphviz", "`dot` is missing (.ci/install)");
+    }
+    let (svg, pdf) = (two.folder.name("a.svg"), two.folder.name("a.pdf"));
+    assert_eq!(two.compare(&["--svg", &svg, "--pdf", &pdf]), "");
+    let svg = fs::read_to_string(svg).unwrap();
+    assert!(
+        svg.contains("<svg") && svg.contains("cache::Cache::put"),
+        "{svg}"
+    );
+    assert!(fs::read(pdf).unwrap().starts_with(b"%PDF"));
+}
+
+#[test]
+fn measures_that_are_not_there() {
+    let two = Two::new();
+    let said = plimsoll(&["show", "--alloc-space", &two.after]);
+    assert_eq!(said.status, 2);
+    assert!(said.err.contains("`prof_accum:true`"), "{}", said.err);
+    let folded = two.folder.file("a.folded", "a;b 5\n");
+    let said = plimsoll(&["show", "--inuse-objects", &folded]);
+    assert!(
+        said.status == 2 && said.err.contains("has inuse_space"),
+        "{}",
+        said.err
+    );
+}
+
+/// A profile in the place of the file to be written is soon typed, and is gone then.
+#[test]
+fn no_profile_is_written_over() {
+    let folder = Folder::new();
+    let (a, b) = (folder.file("a", "x;y 10\n"), folder.file("b", "x;y 30\n"));
+    let new = folder.name("new");
+    let around = folder.name("../")
+        + folder
+            .path("a")
+            .parent()
+            .unwrap()
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+        + "/a";
+    for arguments in [
+        &["show", "--flamegraph", &a, &a][..],
+        &["show", &a, "--output", &around],
+        &["compare", &a, &b, "--pprof", &b],
+        &["compare", "--series", &a, &b, &b, "-o", &a],
+        &["show", &a, "--flamegraph", &new, "--output", &new],
+    ] {
+        let said = plimsoll(arguments);
+        assert_eq!(said.status, 2, "{arguments:?}: {}", said.err);
+        assert!(
+            said.err.contains("expected a file of its own"),
+            "{}",
+            said.err
+        );
+    }
+    assert_eq!(fs::read_to_string(&a).unwrap(), "x;y 10\n");
+    assert_eq!(fs::read_to_string(&b).unwrap(), "x;y 30\n");
+    assert!(!folder.path("new").exists());
+    // What is there already is replaced, and a device takes all.
+    let old = folder.file("old", "");
+    plimsoll(&["show", &a, "--output", &old]).done();
+    plimsoll(&["show", &a, "--pprof", "/dev/null", "--output", "/dev/null"]).done();
+}
+
+/// Which is not the same as none.
+#[test]
+fn stacks_too_narrow_for_a_picture() {
+    let folder = Folder::new();
+    let stacks: String = (0..3_000).map(|root| format!("f{root};g 10\n")).collect();
+    let (thin, none) = (
+        folder.file("thin", stacks),
+        folder.file("none", dump(1, "")),
+    );
+    let picture = folder.name("picture.svg");
+    for arguments in [&["show", &thin][..], &["compare", &none, &thin]] {
+        plimsoll(&[arguments, &["--flamegraph", &picture]].concat()).done();
+        let svg = fs::read_to_string(&picture).unwrap();
+        assert!(
+            svg.contains("every stack is too narrow to be drawn"),
+            "{svg}"
+        );
+    }
+    plimsoll(&["show", &none, "--flamegraph", &picture]).done();
+    let svg = fs::read_to_string(&picture).unwrap();
+    assert!(svg.contains("nothing is there"), "{svg}");
+}

@@ -1,0 +1,108 @@
+//! Servers behind https, whose certificates an authority of the test signs.
+
+use std::io::Write;
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use tempfile::NamedTempFile;
+
+use crate::fake::{Fake, TlsStream, whole};
+use crate::{plimsoll, said};
+
+const PROFILE: &[u8] = b"main;leak 4096\n";
+
+/// Who signs certificates.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    /// Its own certificate, for those who trust it.
+    file: NamedTempFile,
+}
+
+impl Authority {
+    fn new(name: &str) -> Authority {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let mut file = NamedTempFile::new().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        file.write_all(certificate.pem().as_bytes()).unwrap();
+        Authority {
+            issuer: Issuer::new(params, key),
+            file,
+        }
+    }
+
+    /// For a server of that name, until that year.
+    fn signs(&self, name: &str, until: i32) -> ServerConfig {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        params.not_after = date_time_ymd(until, 1, 1);
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let ring = rustls::crypto::ring::default_provider();
+        ServerConfig::builder_with_provider(ring.into())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![CertificateDer::from(certificate)], key)
+            .unwrap()
+    }
+
+    /// `plimsoll show`, which trusts this authority and no other.
+    fn show(&self, address: &str) -> (String, i32) {
+        said(plimsoll(&["show", address]).env("SSL_CERT_FILE", self.file.path()))
+    }
+}
+
+fn answers(status: &str, headers: &str, body: &[u8]) -> impl Fn(&str, &mut TlsStream) + use<> {
+    let answer = whole(status, headers, body);
+    move |_, stream| {
+        let _ = stream.write_all(&answer);
+    }
+}
+
+#[test]
+fn a_server_that_is_trusted() {
+    let authority = Authority::new("ours");
+    let config = authority.signs("127.0.0.1", 4_000);
+    let server = Fake::with_tls(config, answers("200 OK", "", PROFILE));
+    let (text, status) = authority.show(&server.url("/"));
+    assert_eq!(status, 0, "{text}");
+    assert!(text.contains("leak"), "{text}");
+    assert!(server.requests()[0].starts_with("GET / HTTP/1.1\r\n"));
+}
+
+#[test]
+fn a_server_that_is_not() {
+    let authority = Authority::new("ours");
+    let somebody = Authority::new("somebody's");
+    for (config, expected) in [
+        (somebody.signs("127.0.0.1", 4_000), "UnknownIssuer"),
+        (authority.signs("example.org", 4_000), "not valid for name"),
+        (authority.signs("127.0.0.1", 1_999), "expired"),
+    ] {
+        let server = Fake::with_tls(config, answers("200 OK", "", PROFILE));
+        let (text, status) = authority.show(&server.url("/"));
+        assert_eq!(status, 5, "{text}");
+        for part in ["its certificate is not trusted", expected, "SSL_CERT_FILE"] {
+            assert!(text.contains(part), "expected {part:?} in: {text}");
+        }
+        let requests = server.requests();
+        assert!(requests.iter().all(String::is_empty), "{requests:?}");
+    }
+}
+
+#[test]
+fn no_redirect_leaves_tls() {
+    let authority = Authority::new("ours");
+    let plain = Fake::with("200 OK", "", PROFILE);
+    let to = format!("location: {}\r\n", plain.url("/"));
+    let config = authority.signs("127.0.0.1", 4_000);
+    let server = Fake::with_tls(config, answers("302 Found", &to, b""));
+    let (text, status) = authority.show(&server.url("/"));
+    assert_eq!(status, 5, "{text}");
+    assert!(text.contains("from https to http"), "{text}");
+    assert!(plain.requests().is_empty());
+}

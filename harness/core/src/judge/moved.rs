@@ -1,0 +1,419 @@
+//! Which stacks are those of an allowance, as another build or an edit has them.
+//!
+//! ```text
+//! allowance                this run
+//! main;a;b;put      ─────  main;new;a;b;put      three equal leaf-most frames
+//! main;a::T::put    ─────  main;a::put           another debug level, another mangling
+//! main;a;b;put      ─────  main;b;put            `a` ends with that call
+//! main;a;put  1.0   ──┐
+//! main;b;put  1.0   ──┴──  main;put  2.0         symbols alone, and `a` and `b` are inlined
+//! ```
+//!
+//! Nothing grows under the allowance any more, and it has not expired; nobody allows
+//! the stack. Each is used once: by pairs where that can be, the nearest first, and what
+//! is left over by groups, whose sums are compared. Other than with equal leaf-most
+//! frames, the rate must be the same, and not only within: names say less then.
+
+use std::collections::BTreeSet;
+
+use super::subjects::{Agreed, Measured, Of};
+use super::{Observed, Policy, SAMPLED_ERRORS};
+use crate::baseline::{AllowanceSubject, Baseline, StackPattern};
+use crate::dump::SampleInterval;
+use crate::fold::may_be_one;
+use crate::growth::{Growth, Quantity};
+use crate::{FoldedStack, Rate, Series};
+
+/// Leaf-most frames that must be equal for a stack to count as moved, whatever calls
+/// them.
+const MOVED_FRAMES: usize = 3;
+
+/// What a rate in a file may have been rounded up by.
+const ROUNDED: f64 = 0.001;
+
+/// Stacks that use allowances of others.
+#[derive(Debug)]
+pub(super) struct Move<'a> {
+    /// In order.
+    pub(super) stacks: Vec<&'a FoldedStack>,
+    /// Their places in the baseline, in its order.
+    pub(super) allowances: Vec<usize>,
+    /// It is one stack, of one allowance, and no frames of it went with their names.
+    is_whole: bool,
+}
+
+impl Move<'_> {
+    /// The stack that was agreed to, where the one that grows may take its place in the
+    /// file.
+    pub(super) fn from(&self, baseline: &Baseline) -> Option<FoldedStack> {
+        let index = self.allowances.first().filter(|_| self.is_whole)?;
+        match &baseline.allowances[*index].subject {
+            AllowanceSubject::Stack(old) => Some(old.shown()),
+            AllowanceSubject::Threads | AllowanceSubject::Descriptors => None,
+        }
+    }
+}
+
+/// A stack that grows and that nobody allows.
+struct Grown<'s, 'a> {
+    stack: &'a FoldedStack,
+    series: &'s Series,
+    growth: &'s Growth,
+    /// Its names are from a symbol table alone: what was inlined is not among them.
+    is_bare: bool,
+}
+
+/// An allowance that has no use.
+struct Idle<'a> {
+    index: usize,
+    frames: Vec<&'a str>,
+    agreed: Agreed<'a>,
+}
+
+/// How far a stack is from an allowance's: the nearest is the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Distance {
+    other_rate: bool,
+    frames: usize,
+    names: usize,
+}
+
+/// Finds them among what is judged, of the allowances that are idle.
+pub(super) fn find<'a>(
+    observed: &'a Observed,
+    baseline: &'a Baseline,
+    subjects: &[Measured<'a>],
+    idle: &BTreeSet<usize>,
+    threshold: u64,
+    policy: &Policy,
+) -> Vec<Move<'a>> {
+    let grown: Vec<Grown<'_, 'a>> = subjects
+        .iter()
+        .filter(|subject| !subject.growth.stays_within(Rate::default(), threshold))
+        .filter_map(|subject| match subject.of {
+            Of::Stack(stack) => Some(Grown {
+                stack,
+                series: &subject.series,
+                growth: &subject.growth,
+                is_bare: observed.bare.contains(stack),
+            }),
+            _ => None,
+        })
+        .collect();
+    if grown.is_empty() {
+        return Vec::new();
+    }
+    let idle: Vec<Idle<'_>> = idle
+        .iter()
+        .filter_map(|index| {
+            let allowance = &baseline.allowances[*index];
+            let AllowanceSubject::Stack(old) = &allowance.subject else {
+                return None;
+            };
+            let agreed = Agreed(vec![(*index, allowance)]);
+            (old.is_exact() && !agreed.is_expired(policy.today)).then(|| Idle {
+                index: *index,
+                frames: names(old),
+                agreed,
+            })
+        })
+        .collect();
+    let mut left = Left {
+        grown: (0..grown.len()).collect(),
+        idle: (0..idle.len()).collect(),
+    };
+    let near = near(&grown, &idle, threshold);
+    let mut moves = Vec::new();
+    left.pair(&near, true, &mut moves);
+    left.group(&grown, &idle, &observed.iterations, threshold, &mut moves);
+    left.pair(&near, false, &mut moves);
+    let moves = moves.iter().map(|(stacks, allowances)| Move {
+        stacks: stacks.iter().map(|at| grown[*at].stack).collect(),
+        allowances: allowances.iter().map(|place| idle[*place].index).collect(),
+        is_whole: is_whole(stacks, allowances, &grown, &idle),
+    });
+    moves.collect()
+}
+
+/// Places of stacks and of the allowances that they use.
+type Places = (BTreeSet<usize>, BTreeSet<usize>);
+
+fn is_whole(
+    stacks: &BTreeSet<usize>,
+    allowances: &BTreeSet<usize>,
+    grown: &[Grown<'_, '_>],
+    idle: &[Idle<'_>],
+) -> bool {
+    let is_cut = |at: &usize, place: &usize| {
+        grown[*at].is_bare && of_workload(&grown[*at]).len() < idle[*place].frames.len()
+    };
+    stacks.len() == 1
+        && allowances.len() == 1
+        && !stacks
+            .iter()
+            .zip(allowances)
+            .any(|(at, place)| is_cut(at, place))
+}
+
+/// A stack and an allowance that may be its own, by their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Near {
+    distance: Distance,
+    grown: usize,
+    idle: usize,
+}
+
+/// Every pair that there may be, the nearest first, and of equally near ones in the
+/// order of stacks.
+fn near(grown: &[Grown<'_, '_>], idle: &[Idle<'_>], threshold: u64) -> Vec<Near> {
+    let mut near: Vec<Near> = Vec::new();
+    for (at, new) in grown.iter().enumerate() {
+        let rate = Measure::of(new.growth, new.series.interval());
+        for (place, old) in idle.iter().enumerate() {
+            if rate.is_within(&old.agreed, threshold)
+                && let Some(distance) = distance(old, new, rate.is_same(&old.agreed, threshold))
+            {
+                near.push(Near {
+                    distance,
+                    grown: at,
+                    idle: place,
+                });
+            }
+        }
+    }
+    near.sort_unstable();
+    near
+}
+
+/// What has not been matched, by its place.
+struct Left {
+    grown: BTreeSet<usize>,
+    idle: BTreeSet<usize>,
+}
+
+impl Left {
+    /// One stack to one allowance, of the same rate or of a lower one.
+    fn pair(&mut self, near: &[Near], same_rate: bool, moves: &mut Vec<Places>) {
+        for one in near {
+            if one.distance.other_rate != same_rate
+                && self.grown.contains(&one.grown)
+                && self.idle.remove(&one.idle)
+            {
+                self.grown.remove(&one.grown);
+                moves.push((BTreeSet::from([one.grown]), BTreeSet::from([one.idle])));
+            }
+        }
+    }
+
+    /// Several stacks to one allowance, one stack to several, or several to several:
+    /// all that may be one another, held against each other by their sums.
+    fn group(
+        &mut self,
+        grown: &[Grown<'_, '_>],
+        idle: &[Idle<'_>],
+        iterations: &[u64],
+        threshold: u64,
+        moves: &mut Vec<Places>,
+    ) {
+        let is_same = |(stacks, allowances): &Places| {
+            let parts = stacks.iter().map(|at| grown[*at].series);
+            let (sum, growth) = together(iterations, parts);
+            let agreed = allowances.iter().flat_map(|place| &idle[*place].agreed.0);
+            let agreed = Agreed(agreed.copied().collect());
+            let rate = Measure::of(&growth, sum.interval());
+            rate.is_within(&agreed, threshold) && rate.is_same(&agreed, threshold)
+        };
+        let mut unseen = self.grown.clone();
+        while let Some(first) = unseen.first().copied() {
+            let group = self.group_of(first, grown, idle, &mut unseen);
+            if !group.1.is_empty() && is_same(&group) {
+                self.grown.retain(|at| !group.0.contains(at));
+                self.idle.retain(|place| !group.1.contains(place));
+                moves.push(group);
+            }
+        }
+    }
+
+    /// From stack to allowance to stack, as far as that leads.
+    fn group_of(
+        &self,
+        first: usize,
+        grown: &[Grown<'_, '_>],
+        idle: &[Idle<'_>],
+        unseen: &mut BTreeSet<usize>,
+    ) -> Places {
+        let (mut stacks, mut allowances) = Places::default();
+        let mut next = vec![first];
+        while let Some(at) = next.pop() {
+            if !unseen.remove(&at) {
+                continue;
+            }
+            stacks.insert(at);
+            for place in &self.idle {
+                if !allowances.contains(place) && may_be_of(&idle[*place], &grown[at]) {
+                    allowances.insert(*place);
+                    let others = unseen.iter().copied();
+                    next.extend(others.filter(|at| may_be_of(&idle[*place], &grown[*at])));
+                }
+            }
+        }
+        (stacks, allowances)
+    }
+}
+
+/// What several stacks do together: the sum of their levels, and, where those are
+/// exact, of what each does. What one does in steps is no noise of the sum then.
+pub(super) fn together<'s>(
+    iterations: &[u64],
+    parts: impl Iterator<Item = &'s Series>,
+) -> (Series, Growth) {
+    let mut sum = Series::default();
+    let mut growth: Option<Growth> = None;
+    for part in parts {
+        sum.merge(part);
+        let own = Growth::of(iterations, part);
+        growth = Some(growth.map_or(own, |growth| both(&growth, &own)));
+    }
+    let growth = growth.filter(|_| sum.interval().is_exact());
+    let growth = growth.unwrap_or_else(|| Growth::of(iterations, &sum));
+    (sum, growth)
+}
+
+fn both(one: &Growth, other: &Growth) -> Growth {
+    let quantity = |one: &Quantity, other: &Quantity| Quantity {
+        rate: one.rate + other.rate,
+        bound: one.bound + other.bound,
+        error: one.error + other.error,
+        law: match (one.rising, other.rising) {
+            (true, false) => one.law,
+            (false, true) => other.law,
+            _ => one.law.max(other.law),
+        },
+        rising: one.rising || other.rising,
+        findable: one.findable + other.findable,
+    };
+    Growth {
+        objects: quantity(&one.objects, &other.objects),
+        bytes: quantity(&one.bytes, &other.bytes),
+        objects_swell: one.objects_swell || other.objects_swell,
+        // Sizes are known where levels are exact.
+        smallest: None,
+        findable_of_any_size: one.findable_of_any_size + other.findable_of_any_size,
+    }
+}
+
+/// A rate with its error.
+struct Measure {
+    rate: Rate,
+    error: Rate,
+    interval: SampleInterval,
+}
+
+impl Measure {
+    fn of(growth: &Growth, interval: SampleInterval) -> Measure {
+        Measure {
+            rate: growth.rate(),
+            error: growth.error(),
+            interval,
+        }
+    }
+
+    /// Whether it is not more than what was agreed to.
+    fn is_within(&self, agreed: &Agreed<'_>, threshold: u64) -> bool {
+        // As of a stack that has not moved.
+        let errors = match self.interval.is_exact() {
+            true => 0.0,
+            false => SAMPLED_ERRORS,
+        };
+        let cut = Growth::cut(agreed.carried_at(self.interval), threshold);
+        self.rate.objects - errors * self.error.objects < cut.objects
+            && self.rate.bytes - errors * self.error.bytes < cut.bytes
+    }
+
+    /// Whether it is not less either: in objects by no more than it might be more, in
+    /// bytes by a quarter of an octave, because what is linear may have a part in steps.
+    /// A rate is agreed to with its error; an estimate has one of its own.
+    fn is_same(&self, agreed: &Agreed<'_>, threshold: u64) -> bool {
+        let half = Growth::cut(Rate::default(), threshold);
+        let (most, rate) = (agreed.carried_at(self.interval), agreed.rate());
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+        let rounded = ROUNDED * agreed.0.len() as f64;
+        let share = |agreed: f64, most: f64| if most > 0.0 { agreed / most } else { 1.0 };
+        let objects = rate.objects * share(rate.objects, most.objects);
+        let bytes = rate.bytes * share(rate.bytes, most.bytes).min(0.5_f64.sqrt().sqrt());
+        let errors = match self.interval.is_exact() {
+            true => 1.0,
+            false => 1.0 + SAMPLED_ERRORS,
+        };
+        self.rate.objects + errors * self.error.objects > objects - half.objects - rounded
+            && self.rate.bytes + errors * self.error.bytes > bytes - half.bytes - rounded
+    }
+}
+
+/// How far they are from each other; absent where they cannot be one.
+fn distance(old: &Idle<'_>, new: &Grown<'_, '_>, same_rate: bool) -> Option<Distance> {
+    let (one, other) = (&old.frames, new.stack.frames());
+    let differ = |common: usize| one.len() + other.len() - 2 * common;
+    let equal = equal_at_leaf(one, other);
+    let has_leaf = equal > 0 && equal >= MOVED_FRAMES.min(one.len()).min(other.len());
+    let by_leaf = has_leaf.then(|| Distance {
+        other_rate: !same_rate,
+        frames: differ(equal),
+        names: 0,
+    });
+    let by_frames = (same_rate && may_be_of(old, new) && !of_workload(new).is_empty()).then(|| {
+        let shorter = one.len().min(of_workload(new).len());
+        Distance {
+            other_rate: false,
+            frames: differ(shorter),
+            names: shorter.saturating_sub(equal),
+        }
+    });
+    [by_leaf, by_frames].into_iter().flatten().min()
+}
+
+fn equal_at_leaf(one: &[&str], other: &[String]) -> usize {
+    let both = one.iter().rev().zip(other.iter().rev());
+    both.take_while(|(a, b)| a == b).count()
+}
+
+/// Whether one of the two stacks is the other without some of its frames. The leaf-most
+/// is among what both have, but where what was inlined has no name.
+fn may_be_of(old: &Idle<'_>, new: &Grown<'_, '_>) -> bool {
+    let (old, frames) = (&old.frames, of_workload(new));
+    let same_leaf = match (old.last(), frames.last()) {
+        (Some(old), Some(new)) => may_be_one(old, new),
+        _ => false,
+    };
+    (new.is_bare || same_leaf) && is_part_of(&frames, old) || same_leaf && is_part_of(old, &frames)
+}
+
+/// Whether all frames of the one stand in the other, in order.
+fn is_part_of(less: &[&str], more: &[&str]) -> bool {
+    let mut rest = more.iter();
+    less.len() <= more.len()
+        && less
+            .iter()
+            .all(|frame| rest.any(|other| may_be_one(frame, other)))
+}
+
+/// What of a stack is the workload's. Where all of that was inlined, and has no name, a
+/// stack ends in ours; and nothing tells the standard library's map from another.
+fn of_workload<'a>(new: &Grown<'_, 'a>) -> Vec<&'a str> {
+    let frames = new.stack.frames().iter().map(String::as_str);
+    let is_ours = |frame: &&str| frame.starts_with("plimsoll::");
+    let is_map = |frame: &&str| frame.starts_with("hashbrown::");
+    let mut frames: Vec<&str> = frames.collect();
+    while new.is_bare
+        && frames
+            .last()
+            .is_some_and(|leaf| is_ours(leaf) || is_map(leaf))
+    {
+        frames.pop();
+    }
+    frames
+}
+
+fn names(old: &StackPattern) -> Vec<&str> {
+    old.frames().iter().map(|frame| frame.as_str()).collect()
+}

@@ -1,0 +1,250 @@
+//! Allowances as another build has their stacks.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Stacks, as `main;put 1 32`, with what they gain in an iteration; `*` before one says
+/// that its names are from a symbol table alone.
+fn seen(stacks: &str) -> Observed {
+    let iterations: Vec<u64> = (0..41).map(rung).collect();
+    let mut observed = Observed {
+        threads: Series::new(vec![Tally::default(); iterations.len()]),
+        descriptors: Series::new(vec![Tally::default(); iterations.len()]),
+        iterations,
+        ..Observed::default()
+    };
+    for (stack, objects, bytes) in rates(stacks) {
+        let is_bare = stack.starts_with('*');
+        let stack = folded(stack.trim_start_matches('*'));
+        if is_bare {
+            observed.bare.insert(stack.clone());
+        }
+        let levels = observed.iterations.iter().map(|n| Tally {
+            objects: n * objects,
+            bytes: n * bytes,
+        });
+        let series = Series::new(levels.collect());
+        observed.stacks.entry(stack).or_default().merge(&series);
+    }
+    observed
+}
+
+fn rates(stacks: &str) -> impl Iterator<Item = (&str, u64, u64)> {
+    let lines = stacks.lines().map(str::trim);
+    lines.filter(|line| !line.is_empty()).map(|line| {
+        let mut words = line.rsplitn(3, ' ');
+        let mut number = || words.next().unwrap().parse::<u64>().unwrap();
+        let (bytes, objects) = (number(), number());
+        (words.next().unwrap(), objects, bytes)
+    })
+}
+
+fn agreed(stacks: &str) -> Baseline {
+    let mut text = "format = 1\n".to_owned();
+    for (stack, objects, bytes) in rates(stacks) {
+        let frames: Vec<&str> = stack.split(';').collect();
+        text += &format!(
+            "[[allow]]\nstack = {frames:?}\nobjects = {objects}.0\nbytes = {bytes}.0\n\
+             law = \"linear\"\n"
+        );
+    }
+    Baseline::parse(text.as_bytes()).unwrap()
+}
+
+/// What becomes of stacks that grow, where others were agreed to.
+#[track_caller]
+fn held(allowances: &str, stacks: &str) -> String {
+    shown(&judge(&seen(stacks), &agreed(allowances), &TOP))
+}
+
+#[track_caller]
+fn verdict(allowances: &str, stacks: &str) -> Verdict {
+    judge(&seen(stacks), &agreed(allowances), &TOP).verdict
+}
+
+#[test]
+fn line_tables_alone_in_a_release_build() {
+    let debug = "
+        t::all::{{closure}} 1 48
+        t::all::{{closure}};a::b::Page::new;a::b::copy 1 32
+        t::all::{{closure}};a::serve::{{closure}};a::read::{{closure}} 1 80
+        t::all::{{closure}};a::Keep::some;<a::Hole as a::Keep>::keep 1 32";
+    let release = "
+        t::{{closure}} 1 48
+        t::{{closure}};a::b::new;a::b::copy 1 32
+        t::{{closure}};a::{{closure}} 1 80
+        t::{{closure}};<a::Hole as a::Keep>::keep 1 32";
+    assert_snapshot!(held(debug, release), @"
+    within, 1 per 1000
+    within Moved: t::{{closure}};a::{{closure}} 1.00 objects 80.00 B linear, from t::all::{{closure}};a::serve::{{closure}};a::read::{{closure}}
+    within Moved: t::{{closure}} 1.00 objects 48.00 B linear, from t::all::{{closure}}
+    within Moved: t::{{closure}};<a::Hole as a::Keep>::keep 1.00 objects 32.00 B linear, from t::all::{{closure}};a::Keep::some;<a::Hole as a::Keep>::keep
+    within Moved: t::{{closure}};a::b::new;a::b::copy 1.00 objects 32.00 B linear, from t::all::{{closure}};a::b::Page::new;a::b::copy
+    ");
+    assert_eq!(verdict(release, debug), Verdict::Within);
+}
+
+#[test]
+fn a_moved_stack_settles_before_the_top() {
+    let policy = Policy {
+        at_top: false,
+        ..TOP
+    };
+    let assessment = judge(&seen("b;c;d 1 32"), &agreed("a;b;c;d 1 32"), &policy);
+    assert_eq!(assessment.verdict, Verdict::Within, "{assessment:#?}");
+}
+
+/// Where names say less, the rate has to say more.
+#[test]
+fn another_rate_is_another_leak() {
+    let old = "main;a::T::put;a::T::add 2 64";
+    assert_eq!(verdict(old, "main;a::put;a::add 2 64"), Verdict::Within);
+    for rate in ["2 96", "4 128", "3 64", "1 64", "1 32", "2 48"] {
+        let new = format!("main;a::put;a::add {rate}");
+        assert_eq!(verdict(old, &new), Verdict::Regressed, "{rate}");
+    }
+    // Three equal frames say more: less of the same leak is no other one.
+    assert_eq!(verdict("a;b;c;d 2 64", "x;b;c;d 1 32"), Verdict::Within);
+}
+
+#[test]
+fn another_leaf_is_another_leak() {
+    let old = "main;a::fill;a::put 1 32";
+    for new in [
+        "main;a::fill",
+        "main",
+        "main;a::fill;a::add",
+        "main;a::fill;a::put;a::add",
+    ] {
+        assert_eq!(
+            verdict(old, &format!("{new} 1 32")),
+            Verdict::Regressed,
+            "{new}"
+        );
+    }
+    // An allowance for all that is leaked in `main` itself is none for what it calls.
+    assert_eq!(verdict("main 1 32", "main;a::put 1 32"), Verdict::Regressed);
+}
+
+#[test]
+fn symbols_alone() {
+    let debug = "
+        main;a::fill;a::put 1 32
+        main;a::hoard 3 96
+        main;b::T::insert 2 64";
+    assert_snapshot!(held(debug, "*main;a::fill 1 32\n*main 2 64\n*main;a::hoard 3 96"), @"
+    within, 1 per 1000
+    within Allowed: main;a::hoard 3.00 objects 96.00 B linear
+    within Moved: main 2.00 objects 64.00 B linear
+    within Moved: main;a::fill 1.00 objects 32.00 B linear
+    ");
+    // Two objects in three are inlined, and what is left is ours.
+    assert_snapshot!(
+        held(debug, "*a::hoard 1 32\n*plimsoll::subject::workload_iteration 5 160"), @"
+    within, 1 per 1000
+    within Moved: 2 stacks at a::hoard 6.00 objects 192.00 B linear
+    ");
+    for more in [
+        "*a::hoard 1 32\n*plimsoll::subject::workload_iteration 6 192",
+        "*a::hoard 1 32\n*plimsoll::subject::workload_iteration 4 128",
+        "*a::hoard 1 32\n*plimsoll::subject::workload_iteration 5 160\n*b::add 1 32",
+        // It has debug information, so what it calls would be named.
+        "*a::hoard 1 32\nmain 5 160",
+    ] {
+        assert_eq!(verdict(debug, more), Verdict::Regressed, "{more}");
+    }
+}
+
+#[test]
+fn one_stack_in_place_of_two_and_two_in_place_of_one() {
+    let two = "main;<a::B as a::F>::f 1 32\nmain;<a::C as a::F>::f 1 64";
+    let one = "main;a::f 2 96";
+    assert_snapshot!(held(two, one), @"
+    within, 1 per 1000
+    within Moved: main;a::f 2.00 objects 96.00 B linear
+    ");
+    assert_snapshot!(held(one, two), @"
+    within, 1 per 1000
+    within Moved: 2 stacks at <a::B as a::F>::f 2.00 objects 96.00 B linear
+    ");
+    assert_eq!(verdict(two, "main;a::f 3 128"), Verdict::Regressed);
+    // Neither uses the allowance twice.
+    let both = "main;<a::B as a::F>::f 2 96\nmain;<a::C as a::F>::f 2 96";
+    assert_eq!(verdict(one, both), Verdict::Regressed);
+}
+
+#[test]
+fn the_nearest_stack_has_the_allowance() {
+    let new = "main;b::put 1 32\nmain;a::fill;b::put 1 32";
+    assert_snapshot!(held("main;a::fill;b::T::put 1 32", new), @"
+    regressed, 1 per 1000
+    regressed New: main;b::put 1.00 objects 32.00 B linear
+    within Moved: main;a::fill;b::put 1.00 objects 32.00 B linear, from main;a::fill;b::T::put
+    ");
+}
+
+/// Stacks of few names, so that many may be one another.
+fn stacks() -> impl Strategy<Value = Vec<(String, u64)>> {
+    let frame = prop::sample::select(vec![
+        "m",
+        "a::T::f",
+        "a::f",
+        "f",
+        "<a::T as b::U>::f",
+        "b::U::f",
+        "b::g",
+    ]);
+    let stack = prop::collection::vec(frame, 1..5).prop_map(|frames| frames.join(";"));
+    let bare = any::<bool>().prop_map(|bare| if bare { "*" } else { "" });
+    let line = (bare, stack, 1..4_u64);
+    let line = line.prop_map(|(bare, stack, rate)| (format!("{bare}{stack}"), rate));
+    prop::collection::vec(line, 0..6)
+}
+
+fn lines(stacks: &[(String, u64)], times: u64) -> String {
+    let line = |(stack, rate): &(String, u64)| {
+        format!("{stack} {0} {1}\n", rate * times, rate * times * 16)
+    };
+    stacks.iter().map(line).collect()
+}
+
+proptest! {
+    /// What may grow in all is what was agreed to in all, whoever is taken for whom.
+    #[test]
+    fn no_allowance_is_used_twice(old in stacks(), new in stacks()) {
+        let without_marks = lines(&old, 1).replace('*', "");
+        let (observed, baseline) = (seen(&lines(&new, 1)), agreed(&without_marks));
+        let assessment = judge(&observed, &baseline, &TOP);
+        let grown: u64 = observed.stacks.values().map(|series| series.levels()[40].objects).sum();
+        #[expect(clippy::cast_precision_loss, reason = "small")]
+        let grown = grown as f64 / observed.iterations[40] as f64;
+        let allowed: f64 = baseline.allowances.iter().map(|allow| allow.rate.objects).sum();
+        if assessment.verdict <= Verdict::Improved {
+            prop_assert!(grown <= allowed + 0.01, "{} of {}: {}", grown, allowed, shown(&assessment));
+        }
+        // Nor is one to be had twice at the price of one.
+        if !observed.stacks.is_empty() {
+            let old = lines(&new, 1).replace('*', "");
+            let twice = judge(&seen(&lines(&new, 2)), &agreed(&old), &TOP);
+            prop_assert_eq!(twice.verdict, Verdict::Regressed, "{}", shown(&twice));
+        }
+    }
+
+    /// A build that has the very stacks that were agreed to is within, whatever else
+    /// they might be taken for; and one leak more is one too many.
+    #[test]
+    fn one_leak_more_is_one_too_many(old in stacks()) {
+        let allowances = lines(&old, 1).replace('*', "");
+        let observed = seen(&allowances);
+        let written = observed.stacks.iter().map(|(stack, series)| {
+            let rate = series.levels()[40].objects / observed.iterations[40];
+            (stack.to_string(), rate)
+        });
+        let written: Vec<(String, u64)> = written.collect();
+        let baseline = agreed(&lines(&written, 1));
+        prop_assert_eq!(judge(&observed, &baseline, &TOP).verdict, Verdict::Within);
+        let more = format!("{allowances}m;a::T::f;new::leak 1 16\n");
+        prop_assert_eq!(judge(&seen(&more), &baseline, &TOP).verdict, Verdict::Regressed);
+    }
+}

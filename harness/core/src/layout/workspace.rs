@@ -1,0 +1,125 @@
+//! Which workspace a package is in: cargo's rule, by the manifests alone.
+
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Document, Item, TableLike};
+
+/// The root of a package's workspace, which is the package's own folder where it is in
+/// none.
+///
+/// As cargo finds it: where the package's `Cargo.toml` says so (`[workspace]`, or
+/// `package.workspace`), or the nearest one above that has a `[workspace]` and does not
+/// exclude the package. `manifest` gives the text of a folder's `Cargo.toml`.
+pub fn workspace_root(manifest_dir: &Path, manifest: impl Fn(&Path) -> Option<String>) -> PathBuf {
+    let above = manifest_dir.ancestors().enumerate();
+    let mut roots = above.filter_map(|(height, dir)| {
+        let text = manifest(dir)?;
+        let document = Document::parse(text.as_str()).ok()?;
+        root_by(
+            dir,
+            document.as_table(),
+            (height > 0).then_some(manifest_dir),
+        )
+    });
+    roots.next().unwrap_or_else(|| manifest_dir.to_owned())
+}
+
+/// The root that a manifest gives: to itself, or to a package below.
+fn root_by(dir: &Path, manifest: &dyn TableLike, below: Option<&Path>) -> Option<PathBuf> {
+    let Some(workspace) = manifest.get("workspace").and_then(Item::as_table_like) else {
+        let pointer = manifest.get("package")?.get("workspace")?.as_str()?;
+        return Some(joined(dir, pointer));
+    };
+    let lists = |key: &str| {
+        let list = workspace.get(key).and_then(Item::as_array);
+        let mut paths = list.into_iter().flatten().filter_map(|path| path.as_str());
+        below.is_some_and(|package| paths.any(|path| package.starts_with(joined(dir, path))))
+    };
+    // A member that is named is none that is excluded.
+    (!lists("exclude") || lists("members")).then(|| dir.to_owned())
+}
+
+/// A manifest's path from a folder, without the `..` in it.
+fn joined(dir: &Path, path: &str) -> PathBuf {
+    let mut joined = dir.to_owned();
+    for part in Path::new(path).components() {
+        match part {
+            std::path::Component::ParentDir => {
+                joined.pop();
+            }
+            part => joined.push(part),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(manifest_dir: &str, manifests: &[(&str, &str)], expected: &str) {
+        let root = workspace_root(Path::new(manifest_dir), |dir| {
+            let found = manifests.iter().find(|(of, _)| Path::new(of) == dir);
+            found.map(|(_, text)| (*text).to_owned())
+        });
+        assert_eq!(root, Path::new(expected), "{manifest_dir} in {manifests:?}");
+    }
+
+    const PACKAGE: &str = "[package]\nname = \"a\"\n";
+
+    #[test]
+    fn the_nearest_that_has_a_workspace() {
+        let outer = ("/", "[workspace]\n");
+        let root = ("/w", "[workspace]\nmembers = [\"crates/*\"]\n");
+        check(
+            "/w/crates/a",
+            &[outer, root, ("/w/crates/a", PACKAGE)],
+            "/w",
+        );
+        let own = "[package]\nname = \"a\"\n[workspace]\n";
+        check("/w/a", &[root, ("/w/a", own)], "/w/a");
+        // What lies between and is a package only.
+        check(
+            "/w/a/b",
+            &[root, ("/w/a", PACKAGE), ("/w/a/b", PACKAGE)],
+            "/w",
+        );
+    }
+
+    #[test]
+    fn none() {
+        check("/w/a", &[("/w/a", PACKAGE)], "/w/a");
+        check("/w/a", &[("/w", PACKAGE), ("/w/a", PACKAGE)], "/w/a");
+        check("/w/a", &[], "/w/a");
+        // Another package's manifest, or no manifest at all.
+        check("/w/a", &[("/w", "[workspace\n"), ("/w/a", PACKAGE)], "/w/a");
+        check(
+            "/w/a",
+            &[("/w", "workspace = 1\n"), ("/w/a", PACKAGE)],
+            "/w/a",
+        );
+    }
+
+    #[test]
+    fn a_workspace_that_excludes_the_package() {
+        let excludes = "[workspace]\nexclude = [\"tools\", \"./x/../fuzz\"]\n";
+        let outer = ("/r", "[workspace]\n");
+        check("/r/w/tools/a", &[outer, ("/r/w", excludes)], "/r");
+        check(
+            "/w/fuzz",
+            &[("/w", excludes), ("/w/fuzz", PACKAGE)],
+            "/w/fuzz",
+        );
+        check("/w/tools-too", &[("/w", excludes)], "/w");
+        let but_one = "[workspace]\nexclude = [\"tools\"]\nmembers = [\"tools/a\"]\n";
+        check("/w/tools/a", &[("/w", but_one)], "/w");
+        check("/w/tools/b", &[("/w", but_one)], "/w/tools/b");
+    }
+
+    #[test]
+    fn a_package_that_names_its_workspace() {
+        let names = "[package]\nname = \"a\"\nworkspace = \"../w\"\n";
+        check("/r/a", &[("/r", "[workspace]\n"), ("/r/a", names)], "/r/w");
+    }
+}

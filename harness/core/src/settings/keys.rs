@@ -1,0 +1,199 @@
+//! The settings, one row each.
+
+use super::units::{count, flag, sample_interval, size, time};
+use super::{Inconclusive, MAX_SAMPLE_INTERVAL, Settings, Stale, Unwinder};
+
+/// One setting.
+#[derive(Debug)]
+pub struct Key {
+    /// As it is in `plimsoll.toml`.
+    pub name: &'static str,
+    /// What its value is.
+    pub kind: Kind,
+    /// What holds where it is not set.
+    pub fallback: Fallback,
+    /// The call on a scenario's builder, where there is one.
+    pub builder: Option<&'static str>,
+    /// What it means, in markdown and on one line.
+    pub doc: &'static str,
+    /// Takes a value over; `None` where it is none of this kind.
+    pub(super) set: fn(&mut Settings, &str) -> Option<()>,
+}
+
+/// What the value of a setting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A number and a unit of time.
+    Time,
+    /// A number and a unit of memory.
+    Size,
+    /// A whole number above zero.
+    Count,
+    /// Mean bytes between samples.
+    SampleInterval,
+    /// `true` or `false`.
+    Flag,
+    /// One of some words.
+    Word(&'static [&'static str]),
+}
+
+/// What holds where a setting is not set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// A value that could as well be written.
+    Value(&'static str),
+    /// What no value says, in markdown.
+    Words(&'static str),
+}
+
+impl Key {
+    /// The setting of that name.
+    pub fn find(name: &str) -> Option<&'static Key> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// The variable that goes before every file: `PLIMSOLL_` and the key in capitals.
+    pub fn variable(&self) -> String {
+        variable(self.name)
+    }
+}
+
+/// What the variable of a key is called.
+pub(super) fn variable(key: &str) -> String {
+    format!("PLIMSOLL_{}", key.replace('-', "_").to_uppercase())
+}
+
+impl Kind {
+    /// What can stand there, for a message.
+    pub(super) fn expected(self) -> String {
+        match self {
+            Kind::Time => "a time such as `500ms`, `10s` or `2m`".to_owned(),
+            Kind::Size => "a size such as `512MiB` or `2GiB`".to_owned(),
+            Kind::Count => "a whole number above zero".to_owned(),
+            Kind::SampleInterval => format!("a power of two up to {MAX_SAMPLE_INTERVAL}"),
+            Kind::Flag => "`true` or `false`".to_owned(),
+            Kind::Word(words) => match words.split_last() {
+                Some((last, rest)) => format!("`{}` or `{last}`", rest.join("`, `")),
+                None => "nothing".to_owned(),
+            },
+        }
+    }
+}
+
+/// All of them, in the order of docs/settings.md.
+pub static KEYS: [Key; 13] = [
+    Key {
+        name: "budget",
+        kind: Kind::Time,
+        fallback: Fallback::Value("10s"),
+        builder: Some(".budget(Duration)"),
+        doc: "time on the ladder; setting up is outside it",
+        set: |settings, text| time(text).map(|value| settings.budget = Some(value)),
+    },
+    Key {
+        name: "max-iterations",
+        kind: Kind::Count,
+        fallback: Fallback::Words("none"),
+        builder: Some(".max_iterations(u64)"),
+        doc: "no rung above it",
+        set: |settings, text| count(text).map(|value| settings.max_iterations = Some(value)),
+    },
+    Key {
+        name: "threshold",
+        kind: Kind::Count,
+        fallback: Fallback::Words("1,000, coarser for slow iterations"),
+        builder: Some(".threshold(u64)"),
+        doc: "the growth to find: one object, or 8 bytes, in so many iterations; \
+              never coarsened once set",
+        set: |settings, text| count(text).map(|value| settings.threshold = Some(value)),
+    },
+    Key {
+        name: "settle",
+        kind: Kind::Time,
+        fallback: Fallback::Value("100ms"),
+        builder: Some(".settle(Duration)"),
+        doc: "the longest that background threads get to come to rest before a dump",
+        set: |settings, text| time(text).map(|value| settings.settle = Some(value)),
+    },
+    Key {
+        name: "timeout",
+        kind: Kind::Time,
+        fallback: Fallback::Words("`60s` and three budgets"),
+        builder: Some(".timeout(Duration)"),
+        doc: "the longest that the scenario may take, setting up included, before it \
+              counts as hung",
+        set: |settings, text| time(text).map(|value| settings.timeout = Some(value)),
+    },
+    Key {
+        name: "inconclusive",
+        kind: Kind::Word(Inconclusive::WORDS),
+        fallback: Fallback::Value("fail"),
+        builder: Some(".inconclusive(Inconclusive)"),
+        doc: "`warn`: an inconclusive scenario passes",
+        set: |settings, text| {
+            Inconclusive::from_word(text).map(|value| settings.inconclusive = Some(value))
+        },
+    },
+    Key {
+        name: "memory-limit",
+        kind: Kind::Size,
+        fallback: Fallback::Words("`2GiB`, or less where less is free"),
+        builder: None,
+        doc: "resident set at which the ladder ends and is judged",
+        set: |settings, text| size(text).map(|value| settings.memory_limit = Some(value)),
+    },
+    Key {
+        name: "stale",
+        kind: Kind::Word(Stale::WORDS),
+        fallback: Fallback::Value("warn"),
+        builder: None,
+        doc: "`deny`: an allowance that is no longer needed fails the test",
+        set: |settings, text| Stale::from_word(text).map(|value| settings.stale = Some(value)),
+    },
+    Key {
+        name: "require-reason",
+        kind: Kind::Flag,
+        fallback: Fallback::Value("false"),
+        builder: None,
+        doc: "`true`: an allowance without a reason fails the test, and `plimsoll baseline check`",
+        set: |settings, text| flag(text).map(|value| settings.require_reason = Some(value)),
+    },
+    Key {
+        name: "keep-rungs",
+        kind: Kind::Flag,
+        fallback: Fallback::Value("false"),
+        builder: None,
+        doc: "keeps the dump of every rung",
+        set: |settings, text| flag(text).map(|value| settings.keep_rungs = Some(value)),
+    },
+    Key {
+        name: "spend-budget",
+        kind: Kind::Flag,
+        fallback: Fallback::Value("false"),
+        builder: None,
+        doc: "climbs on where a threshold is out of the budget's reach, for the rates that \
+              there are; `bisect` does",
+        set: |settings, text| flag(text).map(|value| settings.spend_budget = Some(value)),
+    },
+    Key {
+        name: "sample-interval",
+        kind: Kind::SampleInterval,
+        fallback: Fallback::Words("1, or what time and memory allow"),
+        builder: Some(".sample_interval(u64)"),
+        doc: "mean bytes between samples, a power of two; one that is set stays",
+        set: |settings, text| {
+            sample_interval(text).map(|value| settings.sample_interval = Some(value))
+        },
+    },
+    Key {
+        name: "unwinder",
+        kind: Kind::Word(Unwinder::WORDS),
+        fallback: Fallback::Value("plimsoll"),
+        builder: None,
+        doc: "who walks the stacks: `libgcc` is what jemalloc was built with; `compare` asks \
+              both, and a difference is *broken*",
+        set: |settings, text| {
+            Unwinder::from_word(text).map(|value| settings.unwinder = Some(value))
+        },
+    },
+];

@@ -1,0 +1,161 @@
+//! What a run goes by, and how that is written down.
+//!
+//! ```text
+//! plimsoll.toml ── Layer::parse ─────────► Layer      what it sets, and on which line
+//! PLIMSOLL_*    ── Layer::from_variables ► Layer
+//! Settings::or                             one after the other: variable, a scenario's
+//!                                          builder, the package's file, the workspace's
+//! KEYS                                     a row for each setting: what the parser, the
+//!                                          schema, the docs and `config show` go by
+//! ```
+//!
+//! What is set nowhere stays `None`: the front has the defaults.
+
+mod error;
+mod keys;
+mod parse;
+mod schema;
+mod units;
+
+use std::time::Duration;
+
+pub use error::{SettingsError, SettingsErrorKind};
+pub use keys::{Fallback, KEYS, Key, Kind};
+pub use parse::{Entry, Layer};
+pub use schema::schema;
+pub use units::{MAX_SAMPLE_INTERVAL, nearest_sample_interval};
+
+/// The largest file that is read, in bytes: there are a dozen keys.
+pub const MAX_BYTES: usize = 64 << 10;
+
+/// What one place sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Time on the ladder.
+    pub budget: Option<Duration>,
+    /// No rung is above it.
+    pub max_iterations: Option<u64>,
+    /// The growth to find: one object, or 8 bytes, in so many iterations.
+    pub threshold: Option<u64>,
+    /// The longest that background threads get to come to rest before a dump.
+    pub settle: Option<Duration>,
+    /// The longest that a scenario may take.
+    pub timeout: Option<Duration>,
+    /// What an inconclusive verdict does to a test.
+    pub inconclusive: Option<Inconclusive>,
+    /// The resident set at which the ladder ends, in bytes.
+    pub memory_limit: Option<u64>,
+    /// What an allowance that is no longer needed does to a test.
+    pub stale: Option<Stale>,
+    /// Whether an allowance without a reason fails a test.
+    pub require_reason: Option<bool>,
+    /// Whether the dump of every rung is kept.
+    pub keep_rungs: Option<bool>,
+    /// Whether a ladder is climbed that is too short for what has to be found.
+    pub spend_budget: Option<bool>,
+    /// Mean bytes between samples.
+    pub sample_interval: Option<u64>,
+    /// What walks the stacks for the profiler.
+    pub unwinder: Option<Unwinder>,
+}
+
+impl Settings {
+    /// These, and what they leave open from others.
+    #[must_use]
+    pub fn or(&self, others: &Settings) -> Settings {
+        Settings {
+            budget: self.budget.or(others.budget),
+            max_iterations: self.max_iterations.or(others.max_iterations),
+            threshold: self.threshold.or(others.threshold),
+            settle: self.settle.or(others.settle),
+            timeout: self.timeout.or(others.timeout),
+            inconclusive: self.inconclusive.or(others.inconclusive),
+            memory_limit: self.memory_limit.or(others.memory_limit),
+            stale: self.stale.or(others.stale),
+            require_reason: self.require_reason.or(others.require_reason),
+            keep_rungs: self.keep_rungs.or(others.keep_rungs),
+            spend_budget: self.spend_budget.or(others.spend_budget),
+            sample_interval: self.sample_interval.or(others.sample_interval),
+            unwinder: self.unwinder.or(others.unwinder),
+        }
+    }
+}
+
+/// What an inconclusive verdict does to a test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inconclusive {
+    /// It fails.
+    #[default]
+    Fail,
+    /// It passes, and its report says so.
+    Warn,
+}
+
+impl Inconclusive {
+    pub(crate) const WORDS: &[&str] = &["fail", "warn"];
+
+    fn from_word(word: &str) -> Option<Inconclusive> {
+        match word {
+            "fail" => Some(Inconclusive::Fail),
+            "warn" => Some(Inconclusive::Warn),
+            _ => None,
+        }
+    }
+}
+
+/// What an allowance that is no longer needed does to a test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stale {
+    /// It passes, and its report says so.
+    #[default]
+    Warn,
+    /// It fails.
+    Deny,
+}
+
+impl Stale {
+    pub(crate) const WORDS: &[&str] = &["warn", "deny"];
+
+    fn from_word(word: &str) -> Option<Stale> {
+        match word {
+            "warn" => Some(Stale::Warn),
+            "deny" => Some(Stale::Deny),
+            _ => None,
+        }
+    }
+}
+
+/// What walks the stacks for the profiler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unwinder {
+    /// plimsoll's own, if it finds what libgcc's finds.
+    #[default]
+    Plimsoll,
+    /// What jemalloc was built with.
+    Libgcc,
+    /// Both, and every stack that they do not agree on is counted.
+    Compare,
+}
+
+impl Unwinder {
+    pub(crate) const WORDS: &[&str] = &["plimsoll", "libgcc", "compare"];
+
+    /// The word that settings and reports use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Unwinder::Plimsoll => "plimsoll",
+            Unwinder::Libgcc => "libgcc",
+            Unwinder::Compare => "compare",
+        }
+    }
+
+    /// The unwinder of that word.
+    pub fn from_word(word: &str) -> Option<Unwinder> {
+        match word {
+            "plimsoll" => Some(Unwinder::Plimsoll),
+            "libgcc" => Some(Unwinder::Libgcc),
+            "compare" => Some(Unwinder::Compare),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! From text to what it sets.
+
+use std::collections::BTreeMap;
+
+use toml_edit::{Document, Item, Value};
+
+use super::keys::variable;
+use super::{KEYS, Key, Kind, MAX_BYTES, Settings, SettingsError, SettingsErrorKind};
+use super::{nearest_sample_interval, units};
+use crate::toml::{found, line_at, meant, nearest, quoted, quoted_message};
+
+/// What a file, or the environment, sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layer {
+    /// As values.
+    pub settings: Settings,
+    entries: BTreeMap<&'static str, Entry>,
+}
+
+/// How a setting is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its value, without quotes.
+    pub text: String,
+    /// In a file: where the key is, from 1.
+    pub line: Option<usize>,
+}
+
+impl Layer {
+    /// What the bytes of a `plimsoll.toml` set.
+    ///
+    /// # Errors
+    ///
+    /// At the first line that is no TOML, has a key that no setting has, or a value
+    /// that is not of the setting's kind.
+    pub fn parse(bytes: &[u8]) -> Result<Layer, SettingsError> {
+        if bytes.len() > MAX_BYTES {
+            return Err(SettingsError::new(None, SettingsErrorKind::TooLarge));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            let line = line_at(bytes, error.valid_up_to());
+            SettingsError::new(Some(line), SettingsErrorKind::NotUtf8)
+        })?;
+        let document = Document::parse(text).map_err(|error| {
+            let line = error.span().map(|span| line_at(bytes, span.start));
+            let message = quoted_message(error.message());
+            SettingsError::new(line, SettingsErrorKind::Syntax(message))
+        })?;
+        let table = document.as_table();
+        let mut layer = Layer::default();
+        for (name, item) in table.iter() {
+            let written = table.key(name).and_then(toml_edit::Key::span);
+            let line = written
+                .or_else(|| item.span())
+                .map(|span| line_at(bytes, span.start));
+            let wrong = |kind| SettingsError::new(line, kind);
+            let key = Key::find(name).ok_or_else(|| wrong(unknown(name)))?;
+            let shown = format!("`{name}`");
+            let text = written_as(key.kind, item)
+                .ok_or_else(|| wrong(unexpected(key, shown.clone(), found_for(key.kind, item))))?;
+            layer
+                .set(key, &text, line)
+                .ok_or_else(|| wrong(unexpected(key, shown, format!("`{}`", quoted(&text)))))?;
+        }
+        Ok(layer)
+    }
+
+    /// What the environment sets; an empty variable is none. Of variables that are no
+    /// settings' some are wrong: those that are one's but for a slip of the finger.
+    ///
+    /// # Errors
+    ///
+    /// At the first variable, by name, whose value is not of the setting's kind, or that
+    /// is misspelt.
+    pub fn from_variables(
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Layer, SettingsError> {
+        let variables: BTreeMap<String, String> = variables
+            .into_iter()
+            .filter(|(name, text)| name.starts_with(PREFIX) && !text.is_empty())
+            .collect();
+        let mut layer = Layer::default();
+        for (name, text) in variables {
+            let wrong = |kind| SettingsError::new(None, kind);
+            let Some(key) = KEYS.iter().find(|key| key.variable() == name) else {
+                misspelt(&name).map_err(wrong)?;
+                continue;
+            };
+            layer.set(key, &text, None).ok_or_else(|| {
+                let found = format!("`{}`", quoted(&text));
+                wrong(unexpected(key, name, found))
+            })?;
+        }
+        Ok(layer)
+    }
+
+    /// How a setting is written here, if it is.
+    pub fn get(&self, key: &Key) -> Option<&Entry> {
+        self.entries.get(key.name)
+    }
+
+    fn set(&mut self, key: &Key, text: &str, line: Option<usize>) -> Option<()> {
+        (key.set)(&mut self.settings, text)?;
+        let text = text.to_owned();
+        self.entries.insert(key.name, Entry { text, line });
+        Some(())
+    }
+}
+
+/// How variables begin that are ours.
+const PREFIX: &str = "PLIMSOLL_";
+
+/// What our variables are called that set nothing in `plimsoll.toml`, as keys would be.
+const OTHERS: [&str; 7] = [
+    "baselines",
+    "http-password",
+    "http-token",
+    "http-user",
+    "isolation",
+    "malloc-conf",
+    "verbose",
+];
+
+/// Whether a variable, which is no setting's, may be of something else.
+fn misspelt(name: &str) -> Result<(), SettingsErrorKind> {
+    let known = || KEYS.iter().map(|key| key.name).chain(OTHERS);
+    let found = name.trim_start_matches(PREFIX).to_lowercase();
+    let found = found.replace('_', "-");
+    match meant(&found, known()) {
+        // One that is right but for its case or its punctuation sets nothing either.
+        Some(nearest) if variable(nearest) != name => Err(SettingsErrorKind::UnknownVariable {
+            found: quoted(name),
+            nearest: variable(nearest),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The text of a value, where TOML has it as the kind wants it.
+fn written_as(kind: Kind, item: &Item) -> Option<String> {
+    match (kind, item.as_value()?) {
+        (Kind::Time | Kind::Size | Kind::Word(_), Value::String(text)) => {
+            Some(text.value().clone())
+        }
+        (Kind::Count | Kind::SampleInterval, Value::Integer(number)) => {
+            Some(number.value().to_string())
+        }
+        (Kind::Flag, Value::Boolean(flag)) => Some(flag.value().to_string()),
+        _ => None,
+    }
+}
+
+/// What stands where TOML has another type: `"10"` is no number.
+fn found_for(kind: Kind, item: &Item) -> String {
+    match (kind, item.as_str()) {
+        (Kind::Count | Kind::SampleInterval | Kind::Flag, Some(text)) => {
+            format!("the string `{}`", quoted(text))
+        }
+        _ => found(item),
+    }
+}
+
+fn unknown(name: &str) -> SettingsErrorKind {
+    SettingsErrorKind::UnknownKey {
+        found: quoted(name),
+        nearest: nearest(name, KEYS.iter().map(|key| key.name)),
+    }
+}
+
+fn unexpected(key: &Key, name: String, found: String) -> SettingsErrorKind {
+    let hint = match key.kind {
+        Kind::SampleInterval => units::count(found.trim_matches('`'))
+            .map(|bytes| nearest_sample_interval(bytes).to_string()),
+        _ => None,
+    };
+    SettingsErrorKind::Unexpected {
+        name,
+        expected: key.kind.expected(),
+        found,
+        hint,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use insta::assert_snapshot;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::settings::{Fallback, Inconclusive};
+
+    /// What a file sets, each with its line, or what is wrong with it.
+    #[track_caller]
+    fn read(file: impl AsRef<[u8]>) -> String {
+        match Layer::parse(file.as_ref()) {
+            Ok(layer) => {
+                let set = KEYS
+                    .iter()
+                    .filter_map(|key| Some((key.name, layer.get(key)?)));
+                set.map(|(name, entry)| {
+                    let line = entry.line.map_or("?".to_owned(), |line| line.to_string());
+                    format!("{line}: {name} is {}\n", entry.text)
+                })
+                .collect()
+            }
+            Err(error) => error.explain("plimsoll.toml"),
+        }
+    }
+
+    #[test]
+    fn a_file_sets_what_it_names() {
+        let file = "# ours\nbudget = \"2s\"\nthreshold = 10_000\n\ninconclusive = \"warn\"\n\
+                    'keep-rungs' = true\nmemory-limit = \"1.5GiB\"\nsample-interval = 0x200\n";
+        assert_snapshot!(read(file), @"
+        2: budget is 2s
+        3: threshold is 10000
+        5: inconclusive is warn
+        7: memory-limit is 1.5GiB
+        6: keep-rungs is true
+        8: sample-interval is 512
+        ");
+        let settings = Layer::parse(file.as_bytes()).unwrap().settings;
+        assert_eq!(settings.budget, Some(Duration::from_secs(2)));
+        assert_eq!(settings.threshold, Some(10_000));
+        assert_eq!(settings.inconclusive, Some(Inconclusive::Warn));
+        assert_eq!(settings.memory_limit, Some(1_610_612_736));
+        assert_eq!(settings.keep_rungs, Some(true));
+        assert_eq!(settings.stale, None);
+    }
+
+    #[test]
+    fn keys_that_no_setting_has() {
+        assert_snapshot!(read("stale = \"deny\"\nbugdet = \"2s\"\n"), @"
+        plimsoll.toml:2: `bugdet`: there is no such setting
+          hint: `budget`?
+        ");
+        assert_snapshot!(read("[treshold]\nx = 1\n"), @"
+        plimsoll.toml:1: `treshold`: there is no such setting
+          hint: `threshold`?
+        ");
+        assert_snapshot!(read("\"\\u001b[31m\" = 1"), @r"
+        plimsoll.toml:1: `\u{1b}[31m`: there is no such setting
+          hint: one of budget, max-iterations, threshold, settle, timeout, inconclusive,
+            memory-limit, stale, require-reason, keep-rungs, spend-budget, sample-interval,
+            unwinder
+        ");
+    }
+
+    #[test]
+    fn values_of_another_kind() {
+        assert_snapshot!(read("\nbudget = 10"), @"
+        plimsoll.toml:2: `budget`: unexpected value
+          expected a time such as `500ms`, `10s` or `2m`
+          found `10`
+        ");
+        assert_snapshot!(read("memory-limit = \"2 gigs\""), @"
+        plimsoll.toml:1: `memory-limit`: unexpected value
+          expected a size such as `512MiB` or `2GiB`
+          found `2 gigs`
+        ");
+        assert_snapshot!(read("threshold = 0"), @"
+        plimsoll.toml:1: `threshold`: unexpected value
+          expected a whole number above zero
+          found `0`
+        ");
+        assert_snapshot!(read("threshold = \"10\""), @"
+        plimsoll.toml:1: `threshold`: unexpected value
+          expected a whole number above zero
+          found the string `10`
+        ");
+        assert_snapshot!(read("sample-interval = 500"), @"
+        plimsoll.toml:1: `sample-interval`: unexpected value
+          expected a power of two up to 1073741824
+          found `500`
+          hint: 512
+        ");
+        assert_snapshot!(read("unwinder = \"gdb\""), @"
+        plimsoll.toml:1: `unwinder`: unexpected value
+          expected `plimsoll`, `libgcc` or `compare`
+          found `gdb`
+        ");
+        assert_snapshot!(read("keep-rungs = 1"), @"
+        plimsoll.toml:1: `keep-rungs`: unexpected value
+          expected `true` or `false`
+          found `1`
+        ");
+        assert_snapshot!(read("[budget]"), @"
+        plimsoll.toml:1: `budget`: unexpected value
+          expected a time such as `500ms`, `10s` or `2m`
+          found a table
+        ");
+    }
+
+    #[test]
+    fn what_is_no_settings_file() {
+        assert_snapshot!(read("budget ="), @"
+        plimsoll.toml:1: not TOML
+          string values must be quoted, expected literal string
+        ");
+        assert_snapshot!(read("stale = \"deny\"\nstale = \"warn\""), @"
+        plimsoll.toml:2: not TOML
+          duplicate key
+        ");
+        assert_snapshot!(read(b"# \xff"), @"
+        plimsoll.toml:1: not a text file
+          expected UTF-8, found other bytes
+        ");
+        assert_snapshot!(read(" ".repeat(MAX_BYTES + 1)), @"
+        plimsoll.toml: too large
+          expected at most 65536 bytes
+        ");
+    }
+
+    #[test]
+    fn variables() {
+        let with = |name: &'static str, text: &'static str| {
+            Layer::from_variables([(name.to_owned(), text.to_owned())])
+        };
+        let layer = with("PLIMSOLL_MAX_ITERATIONS", "1_000").unwrap();
+        assert_eq!(layer.settings.max_iterations, Some(1_000));
+        assert_eq!(with("PLIMSOLL_BUDGET", "").unwrap(), Layer::default());
+        assert_eq!(
+            with("PLIMSOLL_KEEP_RUNGS", "1")
+                .unwrap()
+                .settings
+                .keep_rungs,
+            Some(true)
+        );
+        assert_snapshot!(with("PLIMSOLL_BUDGET", "ten\n").unwrap_err(), @r"
+        PLIMSOLL_BUDGET: unexpected value
+          expected a time such as `500ms`, `10s` or `2m`
+          found `ten\n`
+        ");
+        assert_snapshot!(with("PLIMSOLL_SAMPLE_INTERVAL", "500").unwrap_err(), @"
+        PLIMSOLL_SAMPLE_INTERVAL: unexpected value
+          expected a power of two up to 1073741824
+          found `500`
+          hint: 512
+        ");
+    }
+
+    #[test]
+    fn misspelt_variables() {
+        let with = |name: &str| Layer::from_variables([(name.to_owned(), "1".to_owned())]);
+        for (found, nearest) in [
+            ("PLIMSOLL_BUGDET", "PLIMSOLL_BUDGET"),
+            ("PLIMSOLL_KEEPRUNGS", "PLIMSOLL_KEEP_RUNGS"),
+            ("PLIMSOLL_STAL", "PLIMSOLL_STALE"),
+            ("PLIMSOLL_BASELINE", "PLIMSOLL_BASELINES"),
+            ("PLIMSOLL_Budget", "PLIMSOLL_BUDGET"),
+            ("PLIMSOLL_keep-rungs", "PLIMSOLL_KEEP_RUNGS"),
+            ("PLIMSOLL_verbose", "PLIMSOLL_VERBOSE"),
+        ] {
+            assert_eq!(
+                with(found).unwrap_err().to_string(),
+                format!("{found}: there is no such variable\n  hint: {nearest}?")
+            );
+        }
+        // Ours for something else, and somebody else's.
+        for name in [
+            "PLIMSOLL_VERBOSE",
+            "PLIMSOLL_HTTP_TOKEN",
+            "PLIMSOLL_SHA",
+            "PLIMSOLL_RELEASE",
+            "PLIMSOLL_",
+            "BUGDET",
+        ] {
+            assert_eq!(with(name).unwrap(), Layer::default(), "{name}");
+        }
+    }
+
+    /// Each fallback that is a value, as if the environment had set it.
+    fn fallbacks() -> Layer {
+        let written = KEYS.iter().filter_map(|key| match key.fallback {
+            Fallback::Value(value) => Some((key.variable(), value.to_owned())),
+            Fallback::Words(_) => None,
+        });
+        Layer::from_variables(written).unwrap()
+    }
+
+    #[test]
+    fn every_setting_sets_its_own() {
+        for key in &KEYS {
+            assert!(std::ptr::eq(Key::find(key.name).unwrap().name, key.name));
+            let text = match key.kind {
+                Kind::Time => "7s",
+                Kind::Size => "7MiB",
+                Kind::Count => "7",
+                Kind::SampleInterval => "8",
+                Kind::Flag => "true",
+                Kind::Word(words) => words[1],
+            };
+            let layer = Layer::from_variables([(key.variable(), text.to_owned())]);
+            let settings = layer.unwrap().settings;
+            // The one that is named like it, and no other.
+            let set: Vec<String> = format!("{settings:#?}")
+                .lines()
+                .filter(|line| line.contains(": Some("))
+                .map(|line| line.trim().to_owned())
+                .collect();
+            assert_eq!(set.len(), 1, "{key:?}: {set:?}");
+            let field = key.name.replace('-', "_");
+            assert!(
+                set[0].starts_with(&format!("{field}: ")),
+                "{key:?}: {set:?}"
+            );
+            assert_eq!(
+                settings.or(&fallbacks().settings).or(&settings),
+                settings.or(&fallbacks().settings)
+            );
+        }
+    }
+
+    #[test]
+    fn the_one_before_goes_first() {
+        let file = |text: &str| Layer::parse(text.as_bytes()).unwrap().settings;
+        let package = file("budget = \"1s\"");
+        let workspace = file("budget = \"2s\"\nthreshold = 7");
+        let both = package.or(&workspace);
+        assert_eq!(both.budget, Some(Duration::from_secs(1)));
+        assert_eq!(both.threshold, Some(7));
+        assert_eq!(Settings::default().or(&both), both);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_much(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Layer::parse(&bytes);
+        }
+
+        #[test]
+        fn near_settings_files(
+            key in "(budget|stale|threshold|keep-rungs|x)",
+            value in "(\"[0-9.]{0,4}(s|ms|GiB|deny)\"|[-0-9_.]{1,5}|true|\\[\\]|\\{\\})",
+        ) {
+            let file = format!("\n{key} = {value}\n");
+            if let Err(error) = Layer::parse(file.as_bytes()) {
+                prop_assert_eq!(error.line(), Some(2));
+            }
+        }
+    }
+}

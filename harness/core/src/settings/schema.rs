@@ -1,0 +1,89 @@
+//! `plimsoll.toml` as a JSON schema, for editors and whatever else checks files.
+//!
+//! Only keywords that mean the same from draft 4 to draft 7: which of them an editor
+//! for TOML knows is its own choice.
+
+use serde_json::{Map, Value, json};
+
+use super::{Fallback, KEYS, Key, Kind, MAX_SAMPLE_INTERVAL};
+
+/// A number above zero, as a regular expression that every engine has.
+const NUMBER: &str = "(0*[1-9][0-9]*([.][0-9]+)?|0+[.]0*[1-9][0-9]*)";
+
+/// The schema's text.
+///
+/// What it takes, [`Layer::parse`](super::Layer::parse) takes as well, but for numbers
+/// that are zero or endless in the unit that counts.
+pub fn schema() -> String {
+    let properties: Map<String, Value> = KEYS
+        .iter()
+        .map(|key| (key.name.to_owned(), property(key)))
+        .collect();
+    let schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "plimsoll.toml",
+        "description": "What a run of leak tests goes by, where neither a PLIMSOLL_* variable \
+                        nor the scenario's own builder says otherwise.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": properties,
+    });
+    format!("{schema:#}\n")
+}
+
+fn property(key: &Key) -> Value {
+    let mut property = match key.kind {
+        Kind::Time => json!({
+            "type": "string",
+            "pattern": format!("^{NUMBER} ?(ms|s|m|min|h)$"),
+        }),
+        Kind::Size => json!({
+            "type": "string",
+            "pattern": format!("^{NUMBER} ?(KiB|MiB|GiB|kB|MB|GB)$"),
+        }),
+        Kind::Count => json!({ "type": "integer", "minimum": 1 }),
+        Kind::SampleInterval => {
+            let powers = (0..=MAX_SAMPLE_INTERVAL.ilog2()).map(|lg| 1_u64 << lg);
+            json!({ "type": "integer", "enum": powers.collect::<Vec<u64>>() })
+        }
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Word(words) => json!({ "type": "string", "enum": words }),
+    };
+    let fallback = match key.fallback {
+        Fallback::Value(value) => {
+            property["default"] = value_of(key.kind, value);
+            format!("`{value}`")
+        }
+        Fallback::Words(words) => words.to_owned(),
+    };
+    property["description"] = format!("{}; default: {fallback}", key.doc).into();
+    property
+}
+
+/// A value's text as JSON has it.
+fn value_of(kind: Kind, text: &str) -> Value {
+    match kind {
+        Kind::Flag => (text == "true").into(),
+        Kind::Count | Kind::SampleInterval => text
+            .replace('_', "")
+            .parse::<u64>()
+            .map_or(Value::Null, Value::from),
+        Kind::Time | Kind::Size | Kind::Word(_) => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_what_is_written() {
+        let file = include_str!("../../schema/plimsoll-toml-v1.schema.json");
+        assert!(
+            schema() == file,
+            "hint: plimsoll config schema > \
+             harness/core/schema/plimsoll-toml-v1.schema.json\n{}",
+            schema()
+        );
+    }
+}

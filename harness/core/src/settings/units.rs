@@ -1,0 +1,108 @@
+//! Times, sizes, counts: text to values. What is none is `None`.
+
+use std::time::Duration;
+
+/// The largest sample interval: what jemalloc has above is of no use.
+pub const MAX_SAMPLE_INTERVAL: u64 = 1 << 30;
+
+/// The sample interval that jemalloc has and that is nearest: a power of two, up to
+/// [`MAX_SAMPLE_INTERVAL`].
+pub fn nearest_sample_interval(bytes: u64) -> u64 {
+    let near = bytes.clamp(1, MAX_SAMPLE_INTERVAL);
+    let below = 1 << near.ilog2();
+    match near - below < below.div_ceil(2) {
+        true => below,
+        false => 2 * below,
+    }
+}
+
+pub(super) fn flag(text: &str) -> Option<bool> {
+    match text {
+        "1" | "true" => Some(true),
+        "0" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+pub(super) fn count(text: &str) -> Option<u64> {
+    let number = text.replace('_', "").parse().ok()?;
+    (number > 0).then_some(number)
+}
+
+pub(super) fn sample_interval(text: &str) -> Option<u64> {
+    count(text).filter(|bytes| nearest_sample_interval(*bytes) == *bytes)
+}
+
+/// A number above zero, and its unit.
+fn quantity(text: &str) -> Option<(f64, &str)> {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
+    // Of what may stand around it, a space alone.
+    let number: f64 = number.trim_matches(' ').parse().ok()?;
+    (number.is_finite() && number > 0.0).then_some((number, unit))
+}
+
+pub(super) fn time(text: &str) -> Option<Duration> {
+    let (number, unit) = quantity(text)?;
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3_600.0,
+        _ => return None,
+    };
+    let time = Duration::try_from_secs_f64(number * seconds).ok()?;
+    (!time.is_zero()).then_some(time)
+}
+
+pub(super) fn size(text: &str) -> Option<u64> {
+    let (number, unit) = quantity(text)?;
+    let unit = match unit {
+        "KiB" => 1_024.0,
+        "MiB" => 1_048_576.0,
+        "GiB" => 1_073_741_824.0,
+        "kB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        _ => return None,
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive and finite, and a float saturates"
+    )]
+    let bytes = (number * unit) as u64;
+    (bytes > 0).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_with_units() {
+        assert_eq!(time("1.5s"), Some(Duration::from_millis(1_500)));
+        assert_eq!(time("2 min"), Some(Duration::from_secs(120)));
+        assert_eq!(time("500ms"), Some(Duration::from_millis(500)));
+        assert_eq!(size("1.5GiB"), Some(1_610_612_736));
+        assert_eq!(size("512MB"), Some(512_000_000));
+        for none in [
+            "", "10", "s", "0s", "-1s", "1e3s", "inf s", "1d", "1 s ", "1\ns",
+        ] {
+            assert_eq!(time(none), None, "{none}");
+        }
+        // Above zero as they are written, and zero in the unit that counts.
+        assert_eq!(time("0.0000000000001ms"), None);
+        assert_eq!(size("0.0001kB"), None);
+        assert_eq!(time(&format!("{}h", "9".repeat(40))), None);
+    }
+
+    #[test]
+    fn sample_intervals() {
+        let nearest = |bytes| nearest_sample_interval(bytes);
+        assert_eq!([0, 1, 2, 3, 500, 512].map(nearest), [1, 1, 2, 4, 512, 512]);
+        assert_eq!([700, 800].map(nearest), [512, 1_024]);
+        assert_eq!(nearest(u64::MAX), MAX_SAMPLE_INTERVAL);
+        assert_eq!(sample_interval("4_096"), Some(4_096));
+        assert_eq!(sample_interval("2147483648"), None);
+    }
+}

@@ -1,0 +1,333 @@
+//! One baseline holds for every build of a program: it is recorded in a debug build,
+//! and held against others.
+//!
+//! ```text
+//! tests/builds/leaky/             the program's sources
+//! target/tmp/bisect-proof/target  where it is built: what it depends on, once
+//! target/tmp/builds/leaky/        the program, with its baseline and its reports
+//! target/tmp/builds/NAME          hands rustc the flags of that build
+//! ```
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
+#[path = "../../../cli/tests/built/mod.rs"]
+mod built;
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+
+use plimsoll_core::baseline::{self, Acceptance, Baseline};
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{Report, Standing, Subject, json};
+
+use built::link_our_jemalloc;
+
+const SOURCES: [(&str, &str); 7] = [
+    ("src/lib.rs", include_str!("leaky/src/lib.rs")),
+    ("src/cache.rs", include_str!("leaky/src/cache.rs")),
+    ("src/keep.rs", include_str!("leaky/src/keep.rs")),
+    ("src/tasks.rs", include_str!("leaky/src/tasks.rs")),
+    ("tests/leaks.rs", include_str!("leaky/tests/leaks.rs")),
+    ("shelf/src/lib.rs", include_str!("leaky/shelf/src/lib.rs")),
+    (
+        "shelf/src/boards.rs",
+        include_str!("leaky/shelf/src/boards.rs"),
+    ),
+];
+
+/// How a build is made: what rustc is told of the program and of the crate that it
+/// depends on, behind the flags of its kind.
+struct Build {
+    name: &'static str,
+    kind: Kind,
+    flags: &'static str,
+}
+
+#[derive(PartialEq)]
+enum Kind {
+    Debug,
+    /// With what a debug build of the crates is that it depends on, as they are there.
+    Release,
+    /// With these optimised at link time.
+    Lto,
+}
+
+const RELEASE: &str = "-Copt-level=3 -Cdebug-assertions=off -Coverflow-checks=off";
+
+/// What is optimised at link time has to be built for it, all of it. rustc 1.95 crashes
+/// over crates that are not optimised at all.
+const LTO: &str = "\n[profile.lto]\ninherits = \"release\"\nlto = \"fat\"\n\
+     debug = \"line-tables-only\"\n\n[profile.lto.package.\"*\"]\nopt-level = 1\n";
+
+/// The first is the one that the baseline is recorded in.
+const BUILDS: [Build; 9] = [
+    build("debug", Kind::Debug, "-Cdebuginfo=2"),
+    build(
+        "debug-v0",
+        Kind::Debug,
+        "-Cdebuginfo=2 -Csymbol-mangling-version=v0",
+    ),
+    build("release-limited", Kind::Release, "-Cdebuginfo=1"),
+    build(
+        "release-lines",
+        Kind::Release,
+        "-Cdebuginfo=line-tables-only",
+    ),
+    build(
+        "release-lines-v0",
+        Kind::Release,
+        "-Cdebuginfo=line-tables-only -Csymbol-mangling-version=v0",
+    ),
+    build(
+        "release-one-unit",
+        Kind::Release,
+        "-Cdebuginfo=2 -Ccodegen-units=1 -Csymbol-mangling-version=v0",
+    ),
+    build(
+        "small-lines",
+        Kind::Release,
+        "-Cdebuginfo=line-tables-only -Copt-level=s",
+    ),
+    build("release-symbols", Kind::Release, "-Cdebuginfo=0"),
+    build("lto", Kind::Lto, ""),
+];
+
+const fn build(name: &'static str, kind: Kind, flags: &'static str) -> Build {
+    Build { name, kind, flags }
+}
+
+/// The program's folder.
+struct Ground {
+    dir: PathBuf,
+    target: PathBuf,
+    /// What is built here, others build too.
+    _lock: File,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let shared = temporary.join("bisect-proof");
+        fs::create_dir_all(&shared).unwrap();
+        let lock = File::create(shared.join("lock")).unwrap();
+        lock.lock().unwrap();
+        let dir = temporary.join("builds/leaky");
+        let _ = fs::remove_dir_all(&dir);
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .canonicalize()
+            .unwrap();
+        for (path, text) in SOURCES {
+            write(&dir.join(path), text);
+        }
+        write(
+            &dir.join("Cargo.toml"),
+            &format!(
+                "[package]\nname = \"leaky\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
+                 [dependencies]\nshelf = {{ path = \"shelf\" }}\n\n\
+                 [dev-dependencies]\nplimsoll = {{ path = {package:?} }}\n\n\
+                 [[test]]\nname = \"leaks\"\nharness = false\n\n[workspace]\n{LTO}"
+            ),
+        );
+        write(
+            &dir.join("target/CACHEDIR.TAG"),
+            "Signature: 8a477f597d28d172789f06886806bc55\n",
+        );
+        write(
+            &dir.join("shelf/Cargo.toml"),
+            "[package]\nname = \"shelf\"\nversion = \"0.0.0\"\nedition = \"2024\"\n",
+        );
+        // The versions of this repository, which have been fetched.
+        fs::copy(package.join("../../Cargo.lock"), dir.join("Cargo.lock")).unwrap();
+        let ground = Ground {
+            dir,
+            target: shared.join("target"),
+            _lock: lock,
+        };
+        // Leaves out what is not needed here, and changes nothing else.
+        ran(ground.cargo(&["update", "--quiet", "--workspace", "--offline"]));
+        ground
+    }
+
+    fn cargo(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(cargo());
+        link_our_jemalloc(&mut command)
+            .args(args)
+            .current_dir(&self.dir)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// The program, where the next build does not replace it, and below a folder that is
+    /// marked as cargo's: reports go there.
+    fn build(&self, build: &Build) -> PathBuf {
+        let program = self.dir.join(format!("target/{}-leaks", build.name));
+        // cargo builds for each wrapper anew; what it asks for itself comes before.
+        let wrapper = self.dir.with_file_name(build.name);
+        let (release, profile): (&str, &[&str]) = match build.kind {
+            Kind::Debug => ("", &[]),
+            Kind::Release => (RELEASE, &[]),
+            Kind::Lto => ("", &["--profile", "lto"]),
+        };
+        write(
+            &wrapper,
+            &format!("#!/bin/sh\nexec \"$@\" {release} {}\n", build.flags),
+        );
+        fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+        let args = ["test", "--no-run", "--offline", "--message-format=json"];
+        let output = ran(self
+            .cargo(&args)
+            .args(["--test", "leaks"])
+            .args(profile)
+            .env("CARGO_INCREMENTAL", "0")
+            .env("RUSTC_WORKSPACE_WRAPPER", &wrapper));
+        let messages = String::from_utf8(output.stdout).unwrap();
+        let built = messages
+            .rsplit_once("\"executable\":\"")
+            .and_then(|(_, rest)| rest.split_once('"'))
+            .map(|(path, _)| path);
+        fs::copy(built.expect("cargo says what it built"), &program).unwrap();
+        program
+    }
+
+    /// What a run finds, where that is what the test says.
+    #[track_caller]
+    fn measure(&self, program: &Path, leaky: &str) -> Report {
+        let mut command = Command::new(program);
+        // What was set for this test, as the folder of its package, or for the leak
+        // tests of whoever runs it.
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("PLIMSOLL_") || text.starts_with("CARGO_") {
+                command.env_remove(&name);
+            }
+        }
+        let output = command
+            .current_dir(&self.dir)
+            .env("LEAKY", leaky)
+            .env("PLIMSOLL_BUDGET", "60s")
+            .env("PLIMSOLL_MAX_ITERATIONS", "20000")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let path = "target/plimsoll/leaky/leaks/all/report.json";
+        let report = json::parse(&fs::read(self.dir.join(path)).unwrap()).unwrap();
+        let passes = report.verdict == Verdict::Within;
+        assert_eq!(output.status.success(), passes, "{output:?}");
+        report
+    }
+
+    fn accept(&self, report: &Report) {
+        let text = baseline::update(None, &Acceptance::of(report, &Baseline::default())).unwrap();
+        write(&self.dir.join("baselines/all.toml"), &text);
+    }
+}
+
+#[test]
+fn one_baseline_for_every_build() {
+    let ground = Ground::new();
+    let (built, programs) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let ground = &ground;
+        scope.spawn(move || {
+            for build in &BUILDS {
+                built.send((build, ground.build(build))).unwrap();
+            }
+        });
+        for (number, (build, program)) in programs.iter().enumerate() {
+            if number == 0 {
+                ground.accept(&ground.measure(&program, ""));
+            }
+            holds(ground, build, &program);
+        }
+    });
+}
+
+/// What was agreed to is within; one leak more, or twice as much, is too much.
+#[track_caller]
+fn holds(ground: &Ground, build: &Build, program: &Path) {
+    let report = ground.measure(program, "");
+    let said = format!("{}:\n{}", build.name, shown(&report));
+    assert_eq!(report.verdict, Verdict::Within, "{said}");
+    let moved = of(&report, Standing::Moved);
+    match build.name {
+        "debug" => assert_eq!(moved, 0, "{said}"),
+        // A method that the trait provides.
+        "debug-v0" => assert_eq!(moved, 1, "{said}"),
+        // None, or what ends with a call.
+        "release-limited" | "release-one-unit" => assert!(moved <= 1, "{said}"),
+        // The iteration is inlined into ours, and its name is another everywhere.
+        _ => assert_eq!(moved, report.findings.len(), "{said}"),
+    }
+
+    let report = ground.measure(program, "further");
+    let said = format!("{}, one leak more:\n{}", build.name, shown(&report));
+    assert_eq!(report.verdict, Verdict::Regressed, "{said}");
+    if build.name != "release-symbols" {
+        // And it is the only one that is blamed.
+        assert_eq!(of(&report, Standing::New), 1, "{said}");
+        assert_eq!(report.findings.len(), 10, "{said}");
+        let blamed = &report.findings[0];
+        assert!(shown_subject(&blamed.subject).ends_with("extra"), "{said}");
+    }
+
+    let report = ground.measure(program, "twice");
+    let said = format!("{}, twice as much:\n{}", build.name, shown(&report));
+    assert_eq!(report.verdict, Verdict::Regressed, "{said}");
+    assert_eq!(of(&report, Standing::Moved), 0, "{said}");
+    assert_eq!(of(&report, Standing::Allowed), 0, "{said}");
+}
+
+fn of(report: &Report, standing: Standing) -> usize {
+    let findings = report.findings.iter();
+    findings
+        .filter(|finding| finding.standing == standing)
+        .count()
+}
+
+fn shown(report: &Report) -> String {
+    let mut text = report.verdict.to_string();
+    for finding in &report.findings {
+        text += &format!(
+            "\n{} {:?} {:?} {}",
+            finding.verdict,
+            finding.standing,
+            finding.rate,
+            shown_subject(&finding.subject)
+        );
+    }
+    text
+}
+
+fn shown_subject(subject: &Subject) -> String {
+    match subject {
+        Subject::Stack(stack) => stack.to_string(),
+        Subject::Site { frames, stacks } => format!("{stacks} stacks at {frames}"),
+        Subject::Threads => "threads".to_owned(),
+        Subject::Descriptors => "descriptors".to_owned(),
+    }
+}
+
+#[track_caller]
+fn ran(mut command: impl std::borrow::BorrowMut<Command>) -> Output {
+    let output = command.borrow_mut().output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    output
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn cargo() -> OsString {
+    // An absolute path, as cargo sets it for a test.
+    std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into())
+}

@@ -1,0 +1,33 @@
+//! Any heap profile in, any picture of it out.
+//!
+//! ```text
+//! bytes ── read ──► Profile        stacks of locations, counts as printed
+//!                      │  names of its addresses, from plimsoll-symbols or from the file
+//!                      ▼
+//!                    View           which frames are shown, by which names; which stacks
+//!                      │
+//!        ┌─────────────┼──────────────┐
+//!        ▼             ▼              ▼
+//!      Table         Calls          write     text · tree · folded · SVG · dot · JSON · pprof
+//!   flat and cum   stacks merged, of one profile or of two
+//! ```
+//!
+//! Values in and values out: no files, clocks, threads or environment. What comes in
+//! may be by anyone, so readers have limits and no panics; see [`read()`].
+#![forbid(unsafe_code)]
+
+mod calls;
+mod merged;
+mod profile;
+pub mod read;
+mod table;
+mod view;
+pub mod write;
+
+pub use calls::{Calls, Held, Least};
+pub use profile::{
+    Location, LocationId, MappedObject, Measure, Profile, ProfileBuilder, TooManyLocations, Values,
+};
+pub use read::read;
+pub use table::{Row, Table};
+pub use view::{Filter, Frames, Granularity, NameId, Names, View};

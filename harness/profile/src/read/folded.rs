@@ -1,0 +1,78 @@
+//! Folded stacks, as the collapsers of flame graphs write them.
+
+use std::io::BufRead;
+
+use plimsoll_core::dump::MAX_FRAMES;
+use plimsoll_core::{Counts, SourceFrame, Tally};
+
+use super::{ReadError, next_line, quoted};
+use crate::Profile;
+use crate::profile::{Measure, ProfileBuilder};
+
+const EXPECTED: &str = "a stack and a number, such as `main;parse;push 4096`";
+
+/// `root;caller;leaf 123`, a line each; numbers are taken for live bytes. Empty lines
+/// and those that begin with `#` say nothing.
+pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
+    let mut builder = ProfileBuilder::new(&[Measure::InuseSpace]);
+    let mut line = Vec::new();
+    let mut number = 0;
+    let mut locations = Vec::new();
+    while next_line(input, &mut line, &mut number)? {
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let otherwise = || ReadError::Text {
+            line: number,
+            expected: EXPECTED,
+            found: quoted(text.as_bytes()),
+        };
+        let (stack, bytes) = text.rsplit_once([' ', '\t']).ok_or_else(otherwise)?;
+        let bytes = whole(bytes).ok_or_else(otherwise)?;
+        locations.clear();
+        for name in stack.trim_end().rsplit(';') {
+            if locations.len() == MAX_FRAMES {
+                return Err(ReadError::Text {
+                    line: number,
+                    expected: "at most 65536 frames in a stack",
+                    found: "more".to_owned(),
+                });
+            }
+            locations.push(builder.frames(vec![SourceFrame {
+                function: name.trim().to_owned(),
+                file: None,
+                line: None,
+            }])?);
+        }
+        let inuse = Tally { objects: 0, bytes };
+        builder.stack(
+            locations.iter().copied(),
+            Counts {
+                inuse,
+                alloc: Tally::default(),
+            },
+        );
+    }
+    Ok(builder.build())
+}
+
+/// Whether a line is a stack and a number: it begins with a character, as protobuf of
+/// unknown fields does not, and whatever else stands in a name may be none.
+pub(super) fn is_line(line: &[u8]) -> bool {
+    let begins = line.utf8_chunks().next();
+    if begins.is_none_or(|chunk| chunk.valid().is_empty()) {
+        return false;
+    }
+    let text = String::from_utf8_lossy(line);
+    let parts = text.trim().rsplit_once([' ', '\t']);
+    parts.is_some_and(|(stack, bytes)| !stack.trim().is_empty() && whole(bytes).is_some())
+}
+
+/// A number of bytes. Some writers give it a fraction.
+fn whole(digits: &str) -> Option<u64> {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    (is_number(whole) && is_number(fraction)).then(|| whole.parse().ok())?
+}

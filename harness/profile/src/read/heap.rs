@@ -1,0 +1,122 @@
+//! jemalloc's text.
+
+use std::io::BufRead;
+
+use plimsoll_core::dump::{DumpReader, Maps};
+use plimsoll_core::{Avma, Counts};
+
+use super::symbols::Symbols;
+use super::{MAX_LINE, ReadError};
+use crate::profile::{LocationId, MappedObject, Measure, Profile, ProfileBuilder};
+
+/// As much is read at once.
+const PIECE: usize = 256 << 10;
+
+pub(super) fn read(
+    input: &mut dyn BufRead,
+    symbols: Option<&Symbols>,
+) -> Result<Profile, ReadError> {
+    let mut builder = ProfileBuilder::new(&Measure::ALL[2..]);
+    let mut locations: Vec<LocationId> = Vec::new();
+    let mut has_alloc = false;
+    let mut too_many = None;
+    let mut record = |stack: &[Avma], counts: Counts| {
+        locations.clear();
+        for address in stack {
+            match builder.address(*address) {
+                Ok(location) => locations.push(location),
+                Err(why) => too_many = Some(why),
+            }
+        }
+        has_alloc |= counts.alloc.objects > 0;
+        builder.stack(locations.iter().copied(), counts);
+    };
+
+    let before = symbols.map_or(0, |symbols| symbols.lines);
+    let mut reader = DumpReader::after(before);
+    let mut piece = Vec::with_capacity(PIECE + MAX_LINE);
+    loop {
+        let start = piece.len();
+        piece.resize(start + PIECE, 0);
+        let read = input.read(&mut piece[start..])?;
+        piece.truncate(start + read);
+        let rest = reader.lines(&piece, &mut record)?.len();
+        piece.drain(..piece.len() - rest);
+        if read == 0 {
+            break;
+        }
+        if piece.len() > MAX_LINE {
+            let line = reader.lines_read() + 1;
+            return Err(ReadError::Line { line });
+        }
+    }
+    reader.end(&piece, &mut record)?;
+    if let Some(why) = too_many {
+        return Err(why.into());
+    }
+    let end = reader.finish(builder.counts())?;
+
+    builder.scale_by(end.sample_interval);
+    if has_alloc {
+        builder.measures(&Measure::ALL);
+    }
+    match &end.maps {
+        Some(maps) => mappings(maps, &mut builder),
+        None => {
+            builder.note("the dump has no mappings: its addresses have no names".to_owned());
+        }
+    }
+    if let Some(symbols) = symbols {
+        builder.name(|address| symbols.of(address));
+    }
+    Ok(builder.build())
+}
+
+fn mappings(maps: &Maps, builder: &mut ProfileBuilder) {
+    for mapping in &maps.mappings {
+        let path = mapping.file().unwrap_or(&mapping.path);
+        builder.mapping(MappedObject {
+            start: mapping.start,
+            end: mapping.end,
+            file_offset: mapping.offset,
+            // The one character that the kernel escapes in a path.
+            path: path.replace("\\012", "\n"),
+            deleted: mapping.is_deleted(),
+            build_id: None,
+            executable: mapping.permissions.execute,
+            inode: (mapping.inode != 0).then_some(mapping.inode),
+        });
+    }
+    let mut unreadable = 0;
+    for line in &maps.unreadable {
+        match of_macos(line) {
+            Some(mapping) => {
+                builder.mapping(mapping);
+            }
+            None => unreadable += 1,
+        }
+    }
+    if unreadable > 0 {
+        builder.note(format!(
+            "{unreadable} of the dump's mappings cannot be read"
+        ));
+    }
+}
+
+/// `100000000-100004000: /usr/lib/libSystem.B.dylib`, as macOS's jemalloc writes it.
+fn of_macos(line: &str) -> Option<MappedObject> {
+    let (range, path) = line.trim_start().split_once(": ")?;
+    let (start, end) = range.split_once('-')?;
+    let number = |digits: &str| {
+        let digits = digits.strip_prefix("0x").unwrap_or(digits);
+        u64::from_str_radix(digits, 16).ok()
+    };
+    let (start, end) = (number(start)?, number(end)?);
+    (start < end).then(|| MappedObject {
+        start,
+        end,
+        path: path.trim().to_owned(),
+        executable: true,
+        ..MappedObject::default()
+    })
+}

@@ -1,0 +1,703 @@
+//! pprof's profile.proto, unpacked.
+//!
+//! ```text
+//! Profile ─┬─ sample_type    what a sample's values are: inuse_space in bytes
+//!          ├─ sample ─────── location ids, leaf first, and values
+//!          ├─ location ┬──── an address, in a mapping
+//!          │           └──── lines: functions that were inlined, leaf first
+//!          ├─ mapping        of a file, with its build ID
+//!          ├─ function       a name, a file
+//!          └─ string_table   all text; the others have places in it
+//! ```
+//!
+//! The tables may stand behind what refers to them, and do in Go's profiles: so the
+//! profile is held as it came and gone through once for strings, once for what has
+//! them, once for locations, and once for samples. What is kept of it takes about twice
+//! as much again, and no more than some twenty-five times where somebody means harm:
+//! a line of four bytes may name a function of a megabyte, and so lines have a limit.
+//!
+//! Labels, comments, times and the frames that pprof would drop are not read.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::BufRead;
+
+use foldhash::fast::RandomState;
+use plimsoll_core::dump::{MAX_FRAMES, SampleInterval};
+use plimsoll_core::{Avma, Counts, SourceFrame, Tally};
+
+use super::ReadError;
+use crate::Profile;
+use crate::profile::{Location, LocationId, MappedObject, Measure, ProfileBuilder};
+use wire::{Field, Message};
+
+mod wire;
+
+/// Lines and mappings, with the names that they repeat, may take so much for each byte
+/// of the profile. Those of a large program, with names of two hundred bytes, take seven.
+const NAMED_RATIO: usize = 12;
+/// And so much in any profile.
+const ANY_NAMED: usize = 64 << 20;
+/// Sample types that an error or a note lists.
+const LISTED: usize = 8;
+
+/// What profilers call the four measures, and their units. The first of a measure
+/// counts.
+const SAMPLE_TYPES: [(&str, Measure); 16] = [
+    // Go, jemalloc_pprof, and pprof where it converts text. With hyphens, Datadog.
+    ("alloc_objects", Measure::AllocObjects),
+    ("alloc_space", Measure::AllocSpace),
+    ("inuse_objects", Measure::InuseObjects),
+    ("inuse_space", Measure::InuseSpace),
+    // tcmalloc and V8, and pprof where text has nothing but what is live.
+    ("objects", Measure::InuseObjects),
+    ("space", Measure::InuseSpace),
+    // tcmalloc, between two points in time.
+    ("allocated_objects", Measure::AllocObjects),
+    ("allocated_space", Measure::AllocSpace),
+    // Datadog.
+    ("alloc_samples", Measure::AllocObjects),
+    ("alloc_size", Measure::AllocSpace),
+    ("heap_live_samples", Measure::InuseObjects),
+    ("heap_live_size", Measure::InuseSpace),
+    // heapprofd, of Android and Perfetto.
+    ("Total malloc count", Measure::AllocObjects),
+    ("Total malloc size", Measure::AllocSpace),
+    ("Unreleased malloc count", Measure::InuseObjects),
+    ("Unreleased malloc size", Measure::InuseSpace),
+];
+
+/// Why bytes are no heap profile of pprof's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PprofError {
+    /// They are no such protobuf, or contradict themselves.
+    Malformed {
+        /// Where, from the first byte after decompression.
+        offset: usize,
+        /// The message or field, as profile.proto calls it.
+        field: &'static str,
+        /// What should stand there.
+        expected: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// They are a profile of something else.
+    NoHeap {
+        /// Its sample types.
+        found: Vec<String>,
+    },
+}
+
+impl PprofError {
+    fn malformed(
+        offset: usize,
+        field: &'static str,
+        expected: &'static str,
+        found: String,
+    ) -> PprofError {
+        PprofError::Malformed {
+            offset,
+            field,
+            expected,
+            found,
+        }
+    }
+}
+
+impl fmt::Display for PprofError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PprofError::Malformed {
+                offset,
+                field,
+                expected,
+                found,
+            } => write!(
+                f,
+                "pprof's protobuf, byte {offset}, {field}: expected {expected}, found {found}"
+            ),
+            PprofError::NoHeap { found } => {
+                f.write_str(
+                    "expected the sample types of a heap profile (`inuse_space` in bytes, \
+                     `inuse_objects`, `alloc_space`, `alloc_objects`, or other profilers' names \
+                     of them), found ",
+                )?;
+                match found.as_slice() {
+                    [] => f.write_str("none"),
+                    found => f.write_str(&found.join(", ")),
+                }
+            }
+        }
+    }
+}
+
+impl std::error::Error for PprofError {}
+
+pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes)?;
+    let profile = Message::new(&bytes);
+    let strings = Strings::read(profile)?;
+    let tables = Tables::read(profile, &strings)?;
+    let columns = Columns::of(&tables.sample_types)?;
+
+    let mut builder = ProfileBuilder::new(&columns.measures());
+    if let Some(interval) = tables.sample_interval() {
+        builder.sampled_by(interval);
+    }
+    if !columns.others.is_empty() {
+        let others = columns.others.join(", ");
+        builder.note(format!("sample types that are not read: {others}"));
+    }
+    let mut room = Room::of(bytes.len());
+    for mapping in &tables.mappings {
+        builder.mapping(mapping.object(&mut room)?);
+    }
+    let locations = locations(profile, &tables, &mut room, &mut builder)?;
+    samples(profile, &columns, &locations, &mut builder)?;
+    // Go's four are written by those too that count live objects alone.
+    let counts_alloc = builder
+        .counts()
+        .any(|counts| counts.alloc != Tally::default());
+    let counts_inuse = builder
+        .counts()
+        .any(|counts| counts.inuse != Tally::default());
+    if counts_inuse && !counts_alloc {
+        let mut measures = columns.measures();
+        measures.retain(|measure| Measure::ALL[2..].contains(measure));
+        builder.measures(&measures);
+    }
+    Ok(builder.build())
+}
+
+/// Hands on every field of a message.
+fn each<'a>(
+    mut message: Message<'a>,
+    mut read: impl FnMut(Field<'a>) -> Result<(), PprofError>,
+) -> Result<(), PprofError> {
+    while let Some(field) = message.field()? {
+        read(field)?;
+    }
+    Ok(())
+}
+
+/// The string table.
+struct Strings<'a>(Vec<&'a [u8]>);
+
+impl<'a> Strings<'a> {
+    fn read(profile: Message<'a>) -> Result<Self, PprofError> {
+        const NAME: &str = "Profile.string_table";
+        let mut strings = Vec::new();
+        each(profile, |field| {
+            if field.number == 6 {
+                let string = field.bytes(NAME)?;
+                // Whoever leaves a place out means this one.
+                if strings.is_empty() && !string.is_empty() {
+                    return Err(PprofError::malformed(
+                        field.offset,
+                        NAME,
+                        "an empty string first",
+                        format!("{} bytes", string.len()),
+                    ));
+                }
+                strings.push(string);
+            }
+            Ok(())
+        })?;
+        Ok(Strings(strings))
+    }
+
+    /// The string whose place a field has.
+    fn at(&self, field: &Field<'_>, name: &'static str) -> Result<&'a [u8], PprofError> {
+        let place = field.varint(name)?;
+        let string = usize::try_from(place).ok().and_then(|at| self.0.get(at));
+        string.copied().ok_or_else(|| {
+            PprofError::malformed(
+                field.offset,
+                name,
+                "a place in the string table",
+                format!("{place} of {}", self.0.len()),
+            )
+        })
+    }
+}
+
+/// What a sample's value is.
+#[derive(Clone, Copy, Debug, Default)]
+struct ValueType<'a> {
+    name: &'a [u8],
+    unit: &'a [u8],
+}
+
+impl<'a> ValueType<'a> {
+    fn read(
+        field: &Field<'a>,
+        name: &'static str,
+        strings: &Strings<'a>,
+    ) -> Result<Self, PprofError> {
+        let mut value = ValueType::default();
+        each(field.message(name)?, |field| {
+            match field.number {
+                1 => value.name = strings.at(&field, "ValueType.type")?,
+                2 => value.unit = strings.at(&field, "ValueType.unit")?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(value)
+    }
+
+    fn measure(&self) -> Option<Measure> {
+        let name = String::from_utf8_lossy(self.name).replace('-', "_");
+        let known = SAMPLE_TYPES.iter().find(|(known, _)| *known == name);
+        let (_, measure) = known?;
+        let unit: &[u8] = if measure.is_space() {
+            b"bytes"
+        } else {
+            b"count"
+        };
+        (self.unit == unit).then_some(*measure)
+    }
+}
+
+impl fmt::Display for ValueType<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, unit) = (super::quoted(self.name), super::quoted(self.unit));
+        write!(f, "{name} in {unit}")
+    }
+}
+
+/// A function, as far as frames have it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Function<'a> {
+    name: &'a [u8],
+    file: &'a [u8],
+}
+
+/// A mapping, and its text where the profile has it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mapping<'a> {
+    offset: usize,
+    start: u64,
+    end: u64,
+    file_offset: u64,
+    file: &'a [u8],
+    build_id: &'a [u8],
+}
+
+impl Mapping<'_> {
+    fn object(&self, room: &mut Room) -> Result<MappedObject, PprofError> {
+        room.take::<MappedObject>(self.file.len() + self.build_id.len(), self.offset)?;
+        let path = String::from_utf8_lossy(self.file);
+        let (path, deleted) = match path.strip_suffix(" (deleted)") {
+            Some(path) => (path, true),
+            None => (&*path, false),
+        };
+        // Go's linker, for one, has identifiers that are none of the file's notes.
+        let is_hex = !self.build_id.is_empty() && self.build_id.iter().all(u8::is_ascii_hexdigit);
+        let build_id = is_hex.then(|| String::from_utf8_lossy(self.build_id).to_lowercase());
+        Ok(MappedObject {
+            start: self.start,
+            end: self.end,
+            file_offset: self.file_offset,
+            path: path.to_owned(),
+            deleted,
+            build_id,
+            // Others are not listed.
+            executable: true,
+            inode: None,
+        })
+    }
+}
+
+/// How many bytes lines and mappings may yet take.
+struct Room {
+    left: usize,
+}
+
+impl Room {
+    fn of(bytes: usize) -> Self {
+        let left = bytes.saturating_mul(NAMED_RATIO);
+        Room {
+            left: left.saturating_add(ANY_NAMED),
+        }
+    }
+
+    /// For a `T`, and names of so many bytes.
+    fn take<T>(&mut self, names: usize, offset: usize) -> Result<(), PprofError> {
+        let left = self.left.checked_sub(size_of::<T>() + names);
+        self.left = left.ok_or_else(|| {
+            PprofError::malformed(
+                offset,
+                "Profile",
+                "lines and mappings that take at most twelve times as much as the profile",
+                "more".to_owned(),
+            )
+        })?;
+        Ok(())
+    }
+}
+
+/// What locations and samples refer to.
+#[derive(Default)]
+struct Tables<'a> {
+    sample_types: Vec<ValueType<'a>>,
+    functions: Vec<Function<'a>>,
+    function_ids: Ids,
+    mappings: Vec<Mapping<'a>>,
+    mapping_ids: Ids,
+    period: u64,
+    period_type: ValueType<'a>,
+}
+
+impl<'a> Tables<'a> {
+    fn read(profile: Message<'a>, strings: &Strings<'a>) -> Result<Self, PprofError> {
+        let mut tables = Tables::default();
+        each(profile, |field| {
+            match field.number {
+                1 => {
+                    let read = ValueType::read(&field, "Profile.sample_type", strings)?;
+                    tables.sample_types.push(read);
+                }
+                3 => tables.mapping(&field, strings)?,
+                5 => tables.function(&field, strings)?,
+                11 => {
+                    tables.period_type = ValueType::read(&field, "Profile.period_type", strings)?;
+                }
+                12 => tables.period = field.varint("Profile.period")?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(tables)
+    }
+
+    fn mapping(&mut self, field: &Field<'a>, strings: &Strings<'a>) -> Result<(), PprofError> {
+        let mut id = 0;
+        let mut mapping = Mapping {
+            offset: field.offset,
+            ..Mapping::default()
+        };
+        each(field.message("Profile.mapping")?, |field| {
+            match field.number {
+                1 => id = field.varint("Mapping.id")?,
+                2 => mapping.start = field.varint("Mapping.memory_start")?,
+                3 => mapping.end = field.varint("Mapping.memory_limit")?,
+                4 => mapping.file_offset = field.varint("Mapping.file_offset")?,
+                5 => mapping.file = strings.at(&field, "Mapping.filename")?,
+                6 => mapping.build_id = strings.at(&field, "Mapping.build_id")?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        self.mapping_ids.add(id, field.offset, "Mapping.id")?;
+        self.mappings.push(mapping);
+        Ok(())
+    }
+
+    fn function(&mut self, field: &Field<'a>, strings: &Strings<'a>) -> Result<(), PprofError> {
+        let mut id = 0;
+        let mut function = Function::default();
+        let mut system_name: &[u8] = &[];
+        each(field.message("Profile.function")?, |field| {
+            match field.number {
+                1 => id = field.varint("Function.id")?,
+                2 => function.name = strings.at(&field, "Function.name")?,
+                3 => system_name = strings.at(&field, "Function.system_name")?,
+                4 => function.file = strings.at(&field, "Function.filename")?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        if function.name.is_empty() {
+            function.name = system_name;
+        }
+        self.function_ids.add(id, field.offset, "Function.id")?;
+        self.functions.push(function);
+        Ok(())
+    }
+
+    fn sample_interval(&self) -> Option<SampleInterval> {
+        let is_bytes = self.period_type.unit == b"bytes" && self.period.cast_signed() > 0;
+        SampleInterval::new(self.period).filter(|_| is_bytes)
+    }
+}
+
+/// The places of things in a table, by their ids: most profiles count from one, and
+/// then an id is a place already; some take addresses.
+#[derive(Default)]
+struct Ids {
+    ids: Vec<u64>,
+    /// Those that do not stand where counting would put them.
+    others: HashMap<u64, usize, RandomState>,
+}
+
+impl Ids {
+    fn add(&mut self, id: u64, offset: usize, name: &'static str) -> Result<(), PprofError> {
+        let otherwise =
+            |found| PprofError::malformed(offset, name, "an id that is not zero, once", found);
+        if id == 0 {
+            return Err(otherwise("none".to_owned()));
+        }
+        if self.get(id).is_some() {
+            return Err(otherwise(format!("{id} again")));
+        }
+        let place = self.ids.len();
+        if place as u64 + 1 != id {
+            self.others.insert(id, place);
+        }
+        self.ids.push(id);
+        Ok(())
+    }
+
+    fn get(&self, id: u64) -> Option<usize> {
+        let place = usize::try_from(id.checked_sub(1)?).ok()?;
+        match self.ids.get(place) {
+            Some(there) if *there == id => Some(place),
+            _ => self.others.get(&id).copied(),
+        }
+    }
+
+    /// The place of what a field refers to.
+    fn find(&self, id: u64, offset: usize, name: &'static str) -> Result<usize, PprofError> {
+        self.get(id).ok_or_else(|| {
+            PprofError::malformed(
+                offset,
+                name,
+                "the id of something in the profile",
+                id.to_string(),
+            )
+        })
+    }
+}
+
+/// Which of a sample's values are which measure.
+struct Columns {
+    places: [Option<usize>; Measure::ALL.len()],
+    /// How many values a sample has.
+    len: usize,
+    /// Sample types that are none.
+    others: Vec<String>,
+}
+
+impl Columns {
+    fn of(sample_types: &[ValueType<'_>]) -> Result<Self, PprofError> {
+        let mut columns = Columns {
+            places: [None; Measure::ALL.len()],
+            len: sample_types.len(),
+            others: Vec::new(),
+        };
+        for (place, value) in sample_types.iter().enumerate() {
+            match value.measure() {
+                Some(measure) if columns.places[measure as usize].is_none() => {
+                    columns.places[measure as usize] = Some(place);
+                }
+                _ if columns.others.len() < LISTED => columns.others.push(value.to_string()),
+                _ => {}
+            }
+        }
+        if columns.measures().is_empty() {
+            return Err(PprofError::NoHeap {
+                found: columns.others,
+            });
+        }
+        Ok(columns)
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let mut measures = Measure::ALL.to_vec();
+        measures.retain(|measure| self.places[*measure as usize].is_some());
+        measures
+    }
+
+    fn counts(&self, values: &[u64]) -> Counts {
+        let value = |measure| self.places[measure as usize].map_or(0, |place| values[place]);
+        Counts {
+            inuse: Tally {
+                objects: value(Measure::InuseObjects),
+                bytes: value(Measure::InuseSpace),
+            },
+            alloc: Tally {
+                objects: value(Measure::AllocObjects),
+                bytes: value(Measure::AllocSpace),
+            },
+        }
+    }
+}
+
+/// Locations, by the places of their ids.
+struct Locations {
+    ids: Ids,
+    locations: Vec<LocationId>,
+}
+
+fn locations(
+    profile: Message<'_>,
+    tables: &Tables<'_>,
+    room: &mut Room,
+    builder: &mut ProfileBuilder,
+) -> Result<Locations, ReadError> {
+    let mut read = Locations {
+        ids: Ids::default(),
+        locations: Vec::new(),
+    };
+    let mut profile = profile;
+    while let Some(field) = profile.field()? {
+        if field.number != 4 {
+            continue;
+        }
+        let mut id = 0;
+        let mut location = Location::default();
+        each(field.message("Profile.location")?, |field| {
+            match field.number {
+                1 => id = field.varint("Location.id")?,
+                2 => location.mapping = mapping(&field, tables)?,
+                3 => location.address = return_address(field.varint("Location.address")?),
+                4 => location.frames.extend(frame(&field, tables, room)?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        read.ids.add(id, field.offset, "Location.id")?;
+        read.locations.push(builder.push(location)?);
+    }
+    Ok(read)
+}
+
+fn mapping(field: &Field<'_>, tables: &Tables<'_>) -> Result<Option<usize>, PprofError> {
+    const NAME: &str = "Location.mapping_id";
+    match field.varint(NAME)? {
+        0 => Ok(None),
+        id => tables.mapping_ids.find(id, field.offset, NAME).map(Some),
+    }
+}
+
+/// A location's address lies within the call: Go, tcmalloc, jemalloc_pprof and pprof's
+/// own converters take one off each return address, and pprof looks up what is left as
+/// it is. Ours are return addresses, and one is taken off when they are looked up: so it
+/// is put back. The leaf of a converted text profile, from which pprof takes nothing
+/// off, is thereby looked up where pprof does.
+fn return_address(call: u64) -> Option<Avma> {
+    (call != 0).then(|| Avma(call.saturating_add(1)))
+}
+
+/// A line; absent where its function has no name.
+fn frame(
+    field: &Field<'_>,
+    tables: &Tables<'_>,
+    room: &mut Room,
+) -> Result<Option<SourceFrame>, PprofError> {
+    const NAME: &str = "Line.function_id";
+    let mut function = Function::default();
+    let mut line = 0;
+    each(field.message("Location.line")?, |field| {
+        match field.number {
+            1 => {
+                let id = field.varint(NAME)?;
+                let place = tables.function_ids.find(id, field.offset, NAME)?;
+                function = tables.functions[place];
+            }
+            2 => line = field.varint("Line.line")?,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    if function.name.is_empty() {
+        return Ok(None);
+    }
+    room.take::<SourceFrame>(function.name.len() + function.file.len(), field.offset)?;
+    let owned = |text| String::from_utf8_lossy(text).into_owned();
+    Ok(Some(SourceFrame {
+        function: owned(function.name),
+        file: (!function.file.is_empty()).then(|| owned(function.file)),
+        // Unknown is 0, or -1.
+        line: u32::try_from(line).ok().filter(|line| *line > 0),
+    }))
+}
+
+fn samples(
+    profile: Message<'_>,
+    columns: &Columns,
+    locations: &Locations,
+    builder: &mut ProfileBuilder,
+) -> Result<(), PprofError> {
+    let mut stack = Vec::new();
+    let mut values = Vec::new();
+    each(profile, |field| {
+        if field.number != 2 {
+            return Ok(());
+        }
+        stack.clear();
+        values.clear();
+        each(field.message("Profile.sample")?, |field| {
+            match field.number {
+                1 => sample_locations(&field, locations, &mut stack)?,
+                2 => sample_values(&field, columns, &mut values)?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        if values.len() != columns.len {
+            return Err(PprofError::malformed(
+                field.offset,
+                "Sample.value",
+                "one for each sample type",
+                format!("{} for {}", values.len(), columns.len),
+            ));
+        }
+        builder.stack(stack.iter().copied(), columns.counts(&values));
+        Ok(())
+    })
+}
+
+fn sample_locations(
+    field: &Field<'_>,
+    locations: &Locations,
+    stack: &mut Vec<LocationId>,
+) -> Result<(), PprofError> {
+    const NAME: &str = "Sample.location_id";
+    let mut ids = field.varints(NAME)?;
+    while let Some((id, offset)) = ids.next()? {
+        if stack.len() == MAX_FRAMES {
+            return Err(PprofError::malformed(
+                offset,
+                NAME,
+                "at most 65536 locations in a sample",
+                "more".to_owned(),
+            ));
+        }
+        let place = locations.ids.find(id, offset, NAME)?;
+        stack.push(locations.locations[place]);
+    }
+    Ok(())
+}
+
+fn sample_values(
+    field: &Field<'_>,
+    columns: &Columns,
+    values: &mut Vec<u64>,
+) -> Result<(), PprofError> {
+    const NAME: &str = "Sample.value";
+    let mut numbers = field.varints(NAME)?;
+    while let Some((value, offset)) = numbers.next()? {
+        if values.len() == columns.len {
+            return Err(PprofError::malformed(
+                offset,
+                NAME,
+                "one for each sample type",
+                "more".to_owned(),
+            ));
+        }
+        let signed = value.cast_signed();
+        if signed < 0 && columns.places.contains(&Some(values.len())) {
+            return Err(PprofError::malformed(
+                offset,
+                NAME,
+                "what a heap holds",
+                format!("{signed}: a difference of two profiles"),
+            ));
+        }
+        values.push(value);
+    }
+    Ok(())
+}

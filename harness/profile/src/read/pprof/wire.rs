@@ -1,0 +1,204 @@
+//! Protobuf's wire format: a message is fields, a field is a number and a value.
+//!
+//! ```text
+//! 08 96 01            field 1, a varint: 150
+//! 12 03 66 6f 6f      field 2, three bytes: a string, a message, or packed varints
+//! 1d .. .. .. ..      field 3, four bytes; 19 has eight
+//! ```
+//!
+//! Groups, which protobuf gave up before profile.proto was written, are an error.
+
+use super::PprofError;
+
+/// Bytes of a message that are not read yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message<'a> {
+    name: &'static str,
+    bytes: &'a [u8],
+    /// Where they stand in the profile.
+    offset: usize,
+}
+
+/// One field of a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field<'a> {
+    pub(super) number: u64,
+    /// Where its value stands in the profile.
+    pub(super) offset: usize,
+    value: Value<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Value<'a> {
+    Varint(u64),
+    Bytes(&'a [u8]),
+    /// Of four or eight bytes, which nothing in a profile is.
+    Fixed,
+}
+
+impl<'a> Message<'a> {
+    /// A whole profile.
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Message {
+            name: "Profile",
+            bytes,
+            offset: 0,
+        }
+    }
+
+    /// The next field; absent at the end.
+    pub(super) fn field(&mut self) -> Result<Option<Field<'a>>, PprofError> {
+        if self.bytes.is_empty() {
+            return Ok(None);
+        }
+        let start = self.offset;
+        let tag = self.varint(self.name)?;
+        let number = tag >> 3;
+        // The largest that protobuf has.
+        if !(1..1 << 29).contains(&number) {
+            return Err(PprofError::malformed(
+                start,
+                self.name,
+                "a field's number",
+                number.to_string(),
+            ));
+        }
+        let mut offset = self.offset;
+        let value = match tag & 7 {
+            0 => Value::Varint(self.varint(self.name)?),
+            1 => self.take(8).map(|_| Value::Fixed)?,
+            2 => {
+                let len = self.varint(self.name)?;
+                offset = self.offset;
+                Value::Bytes(self.take(len)?)
+            }
+            5 => self.take(4).map(|_| Value::Fixed)?,
+            other => {
+                return Err(PprofError::malformed(
+                    start,
+                    self.name,
+                    "a varint, a fixed number or bytes",
+                    format!("wire type {other} in field {number}"),
+                ));
+            }
+        };
+        Ok(Some(Field {
+            number,
+            offset,
+            value,
+        }))
+    }
+
+    fn take(&mut self, len: u64) -> Result<&'a [u8], PprofError> {
+        let split = usize::try_from(len).ok();
+        let Some((taken, rest)) = split.and_then(|len| self.bytes.split_at_checked(len)) else {
+            return Err(PprofError::malformed(
+                self.offset,
+                self.name,
+                "as many bytes as are announced",
+                format!("{} of {len}", self.bytes.len()),
+            ));
+        };
+        self.offset += taken.len();
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    fn varint(&mut self, name: &'static str) -> Result<u64, PprofError> {
+        let mut number = 0;
+        for (place, byte) in self.bytes.iter().enumerate().take(10) {
+            let bits = u64::from(byte & 0x7f);
+            // Of the tenth, one bit is left.
+            if place == 9 && bits > 1 {
+                break;
+            }
+            number |= bits << (7 * place);
+            if byte & 0x80 == 0 {
+                self.offset += place + 1;
+                self.bytes = &self.bytes[place + 1..];
+                return Ok(number);
+            }
+        }
+        let found = match self.bytes.len() {
+            ..10 => "the end",
+            _ => "more bits",
+        };
+        Err(PprofError::malformed(
+            self.offset,
+            name,
+            "a varint of at most 64 bits",
+            found.to_owned(),
+        ))
+    }
+}
+
+impl<'a> Field<'a> {
+    /// As a number.
+    pub(super) fn varint(&self, name: &'static str) -> Result<u64, PprofError> {
+        match self.value {
+            Value::Varint(number) => Ok(number),
+            _ => Err(self.otherwise(name, "a varint")),
+        }
+    }
+
+    /// As a string, which may be any bytes.
+    pub(super) fn bytes(&self, name: &'static str) -> Result<&'a [u8], PprofError> {
+        match self.value {
+            Value::Bytes(bytes) => Ok(bytes),
+            _ => Err(self.otherwise(name, "bytes")),
+        }
+    }
+
+    /// As a message.
+    pub(super) fn message(&self, name: &'static str) -> Result<Message<'a>, PprofError> {
+        Ok(Message {
+            name,
+            bytes: self.bytes(name)?,
+            offset: self.offset,
+        })
+    }
+
+    /// As a part of a repeated field: one number, or several that are packed.
+    pub(super) fn varints(&self, name: &'static str) -> Result<Varints<'a>, PprofError> {
+        let (one, bytes) = match self.value {
+            Value::Varint(number) => (Some(number), &[][..]),
+            Value::Bytes(bytes) => (None, bytes),
+            Value::Fixed => return Err(self.otherwise(name, "a varint, or several")),
+        };
+        let packed = Message {
+            name,
+            bytes,
+            offset: self.offset,
+        };
+        Ok(Varints { one, packed })
+    }
+
+    fn otherwise(&self, name: &'static str, expected: &'static str) -> PprofError {
+        let found = match self.value {
+            Value::Varint(_) => "a varint",
+            Value::Bytes(_) => "bytes",
+            Value::Fixed => "a fixed number",
+        };
+        PprofError::malformed(self.offset, name, expected, found.to_owned())
+    }
+}
+
+/// Numbers of a repeated field.
+#[derive(Debug)]
+pub(super) struct Varints<'a> {
+    one: Option<u64>,
+    packed: Message<'a>,
+}
+
+impl Varints<'_> {
+    /// The next and where it stands; absent at the end.
+    pub(super) fn next(&mut self) -> Result<Option<(u64, usize)>, PprofError> {
+        let offset = self.packed.offset;
+        let number = match self.one.take() {
+            Some(number) => number,
+            None if self.packed.bytes.is_empty() => return Ok(None),
+            None => self.packed.varint(self.packed.name)?,
+        };
+        Ok(Some((number, offset)))
+    }
+}

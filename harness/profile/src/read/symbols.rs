@@ -1,0 +1,99 @@
+//! The names that `jeprof --raw` puts before a dump.
+//!
+//! ```text
+//! --- symbol
+//! binary=/usr/bin/redis-server
+//! 0x0000564ffdf94006 zmalloc
+//! 0x0000564ffdf8572a createClient--acceptCommonHandler    a caller, then what was inlined into it
+//! ---
+//! --- heap
+//! heap_v2/524288
+//! ```
+//!
+//! jeprof takes one off the return addresses of callers before it looks them up, and
+//! writes what it looked up; the dump behind it keeps what jemalloc wrote.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+
+use plimsoll_core::{Avma, SourceFrame};
+
+use super::{ReadError, heap, next_line, quoted};
+use crate::Profile;
+
+/// Names by address.
+#[derive(Debug, Default)]
+pub(super) struct Symbols {
+    names: BTreeMap<u64, Vec<String>>,
+    /// How many lines they took.
+    pub(super) lines: usize,
+}
+
+impl Symbols {
+    /// The functions of a return address, leaf first; empty where there is none.
+    pub(super) fn of(&self, address: Avma) -> Vec<SourceFrame> {
+        let before = address.0.checked_sub(1);
+        let names = before.and_then(|call| self.names.get(&call));
+        let names = names.or_else(|| self.names.get(&address.0));
+        let frame = |name: &String| SourceFrame {
+            function: name.clone(),
+            file: None,
+            line: None,
+        };
+        names.into_iter().flatten().rev().map(frame).collect()
+    }
+}
+
+pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
+    let mut symbols = Symbols::default();
+    let mut line = Vec::new();
+    let mut number = 0;
+    let expected = "an address and its function's name, or `---`";
+    next_line(input, &mut line, &mut number)?;
+    loop {
+        if !next_line(input, &mut line, &mut number)? {
+            return Err(ReadError::Text {
+                line: number,
+                expected,
+                found: "the end of the file".to_owned(),
+            });
+        }
+        if line.starts_with(b"---") {
+            break;
+        }
+        if line.starts_with(b"binary=") {
+            continue;
+        }
+        let text = String::from_utf8_lossy(&line);
+        let (address, names) = text.split_once(' ').unwrap_or((&text, ""));
+        let digits = address.strip_prefix("0x");
+        let Some(address) = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()) else {
+            return Err(ReadError::Text {
+                line: number,
+                expected,
+                found: quoted(&line),
+            });
+        };
+        // Without a name of its own, jeprof writes the address.
+        let is_name = |name: &&str| !name.is_empty() && !name.starts_with("0x");
+        let names: Vec<String> = names
+            .split("--")
+            .filter(is_name)
+            .map(str::to_owned)
+            .collect();
+        if !names.is_empty() {
+            symbols.names.insert(address, names);
+        }
+    }
+    // What kind of profile follows, where that is said.
+    let said = !line.starts_with(b"--- heap");
+    if said && (!next_line(input, &mut line, &mut number)? || !line.starts_with(b"--- heap")) {
+        return Err(ReadError::Text {
+            line: number,
+            expected: "`--- heap` after the names",
+            found: quoted(&line),
+        });
+    }
+    symbols.lines = number;
+    heap::read(input, Some(&symbols))
+}

@@ -1,0 +1,444 @@
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use plimsoll_core::fold::{FrameKind, Left, Namer, left};
+use plimsoll_core::{Avma, Frame, SourceFrame};
+use regex::Regex;
+
+use crate::profile::{Location, LocationId, Profile, Values};
+
+/// What one name stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Granularity {
+    /// A function.
+    #[default]
+    Functions,
+    /// A line of a function.
+    Lines,
+    /// A file.
+    Files,
+    /// A return address.
+    Addresses,
+}
+
+/// Which frames of a stack are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Frames {
+    /// As in a baseline: without the allocator and the standard library, by names that
+    /// are the same in the next build.
+    #[default]
+    Folded,
+    /// All that were recorded, by their full names.
+    All,
+}
+
+/// Which stacks are shown. A pattern fits a frame by its name, its file and line, or
+/// its address.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Stacks with such a frame alone.
+    pub focus: Option<Regex>,
+    /// No stack with such a frame.
+    pub ignore: Option<Regex>,
+    /// Stacks without their such frames.
+    pub hide: Option<Regex>,
+}
+
+/// Names, each once: those of two profiles that are compared.
+#[derive(Debug, Default)]
+pub struct Names {
+    names: Vec<Box<str>>,
+    /// Their numbers, by what stands in `names` alone.
+    ids: HashTable<u32>,
+    hasher: RandomState,
+}
+
+/// A name's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NameId(pub(crate) u32);
+
+impl Names {
+    /// By its number.
+    pub fn get(&self, id: NameId) -> &str {
+        &self.names[id.0 as usize]
+    }
+
+    /// All, by their numbers.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(AsRef::as_ref)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Its number, a new one where it had none.
+    pub(crate) fn id(&mut self, name: &str) -> NameId {
+        let (names, hasher) = (&self.names, &self.hasher);
+        let of = |id: &u32| &*names[*id as usize];
+        let new = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        let entry = self.ids.entry(
+            hasher.hash_one(name),
+            |id| of(id) == name,
+            |id| hasher.hash_one(of(id)),
+        );
+        let id = *entry.or_insert(new).get();
+        if id == new {
+            self.names.push(name.into());
+        }
+        NameId(id)
+    }
+}
+
+/// A profile as it is shown: every location's names, and which stacks are wanted.
+#[derive(Debug)]
+pub struct View<'a> {
+    profile: &'a Profile,
+    frames: Frames,
+    /// The names of every location, leaf first, one after the other.
+    names: Vec<(NameId, FrameKind)>,
+    /// Where each location's end.
+    ends: Vec<usize>,
+    fits: Vec<Fits>,
+    /// Frames that are hidden: a location's number, and the frame's place in it.
+    hidden: Vec<(LocationId, usize)>,
+    has_focus: bool,
+    /// What stands for stacks of which nothing is left.
+    nothing: [NameId; 2],
+}
+
+/// Which patterns a location fits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fits {
+    focus: bool,
+    ignore: bool,
+}
+
+/// An address of which not even the module is known.
+const UNKNOWN: &str = "[unknown]";
+
+impl<'a> View<'a> {
+    /// Names every location, once.
+    pub fn new(
+        profile: &'a Profile,
+        granularity: Granularity,
+        frames: Frames,
+        filter: &Filter,
+        names: &mut Names,
+    ) -> View<'a> {
+        // Addresses are for who wants to see what was recorded.
+        let frames = match granularity {
+            Granularity::Addresses => Frames::All,
+            _ => frames,
+        };
+        let mut namer = Cached::new(profile, frames);
+        let mut view = View {
+            profile,
+            frames,
+            names: Vec::new(),
+            ends: Vec::with_capacity(profile.locations().len()),
+            fits: Vec::with_capacity(profile.locations().len()),
+            hidden: Vec::new(),
+            has_focus: filter.focus.is_some(),
+            nothing: ["[empty]", "[allocator]"].map(|name| names.id(name)),
+        };
+        for (id, location) in profile.numbered_locations() {
+            let unnamed = location.frames.is_empty();
+            let unnamed = unnamed.then(|| without_name(location.address));
+            let mut fits = Fits::default();
+            let sources = location.frames.iter().chain(&unnamed);
+            for (frame_place, source) in sources.enumerate() {
+                let once;
+                let (frame, kind) = match unnamed {
+                    // No other has its address.
+                    Some(_) => {
+                        once = namer.work_out(source);
+                        &once
+                    }
+                    None => namer.name(&location.frames[frame_place]),
+                };
+                let fit = |pattern: &Option<Regex>| {
+                    pattern
+                        .as_ref()
+                        .is_some_and(|pattern| fits_frame(pattern, source, frame, location))
+                };
+                // As jeprof, which cuts `malloc` before it asks; Rust's own it does not.
+                let is_asked = self::is_asked(frames, *kind, source);
+                fits.focus |= is_asked && fit(&filter.focus);
+                fits.ignore |= is_asked && fit(&filter.ignore);
+                if fit(&filter.hide) {
+                    view.hidden.push((id, frame_place));
+                    continue;
+                }
+                let name = match shown(granularity, frame, location.address) {
+                    Some(name) => names.id(&name),
+                    None => names.id(&frame.function),
+                };
+                view.names.push((name, *kind));
+            }
+            view.ends.push(view.names.len());
+            view.fits.push(fits);
+        }
+        view
+    }
+
+    /// The profile that is shown.
+    pub fn profile(&self) -> &'a Profile {
+        self.profile
+    }
+
+    /// What a stack holds, by its place among all of the profile.
+    pub fn values(&self, stack: usize) -> Values {
+        self.profile.values_of(stack)
+    }
+
+    /// Whether a stack is wanted.
+    pub(crate) fn wants(&self, stack: &[LocationId]) -> bool {
+        let mut fits = Fits::default();
+        for location in stack {
+            let fit = self.fits[location.0 as usize];
+            fits.focus |= fit.focus;
+            fits.ignore |= fit.ignore;
+        }
+        !fits.ignore && (fits.focus || !self.has_focus)
+    }
+
+    /// Whether a frame of a location is hidden. A location without frames has one that
+    /// is unknown.
+    pub(crate) fn hides(&self, location: LocationId, frame: usize) -> bool {
+        self.hidden.binary_search(&(location, frame)).is_ok()
+    }
+
+    /// Whether a stack has a frame that is hidden.
+    fn hides_of(&self, stack: &[LocationId]) -> bool {
+        let has = |id: &LocationId| {
+            let after = self.hidden.partition_point(|(hidden, _)| hidden < id);
+            self.hidden
+                .get(after)
+                .is_some_and(|(hidden, _)| hidden == id)
+        };
+        !self.hidden.is_empty() && stack.iter().any(has)
+    }
+
+    /// Every stack that is wanted, by its place among all of the profile. One of which
+    /// nothing is left but what is hidden is none, as in jeprof and pprof.
+    pub fn stacks(&self) -> impl Iterator<Item = usize> {
+        let stacks = self.profile.stacks().enumerate();
+        let wanted = stacks.filter(|(number, (stack, _))| {
+            let is_hidden = || self.hides_of(stack) && self.left(*number) == Left::Nothing;
+            self.wants(stack) && !is_hidden()
+        });
+        wanted.map(|(number, _)| number)
+    }
+
+    /// A stack's names, root first. They are worked out anew each time: there may be
+    /// millions of stacks.
+    pub fn root_first(&self, stack: usize) -> impl Iterator<Item = NameId> + Clone {
+        let shown = self.shown(stack);
+        let callers = shown.callers.iter().rev();
+        let callers = callers.flat_map(|id| self.names_of(*id).iter().rev());
+        self.distinct(callers.chain(shown.leaf.iter().rev()))
+            .chain(shown.only)
+    }
+
+    /// The same, leaf first.
+    pub fn leaf_first(&self, stack: usize) -> impl Iterator<Item = NameId> + Clone {
+        let shown = self.shown(stack);
+        let callers = shown.callers.iter();
+        let callers = callers.flat_map(|id| self.names_of(*id));
+        self.distinct(shown.leaf.iter().chain(callers))
+            .chain(shown.only)
+    }
+
+    /// All frames of a stack that are not hidden, leaf first.
+    fn frames_of(&self, stack: usize) -> impl Iterator<Item = (NameId, FrameKind)> + Clone {
+        let locations = self.profile.stack(stack).iter();
+        locations.flat_map(|location| self.names_of(*location).iter().copied())
+    }
+
+    fn names_of(&self, location: LocationId) -> &[(NameId, FrameKind)] {
+        let place = location.0 as usize;
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.names[start..self.ends[place]]
+    }
+
+    fn left(&self, stack: usize) -> Left {
+        let mut kinds = self.frames_of(stack).map(|(_, kind)| kind);
+        match self.frames {
+            Frames::Folded => left(kinds),
+            Frames::All => kinds.next().map_or(Left::Nothing, |_| Left::From(0)),
+        }
+    }
+
+    fn shown(&self, stack: usize) -> Shown<'_> {
+        let only = |name| Shown {
+            leaf: &[],
+            callers: &[],
+            only: Some(name),
+        };
+        match self.left(stack) {
+            Left::From(mut cut) => {
+                let mut callers = self.profile.stack(stack);
+                while let Some((leaf, rest)) = callers.split_first() {
+                    let names = self.names_of(*leaf);
+                    callers = rest;
+                    if let Some(leaf) = names.get(cut..) {
+                        return Shown {
+                            leaf,
+                            callers,
+                            only: None,
+                        };
+                    }
+                    cut -= names.len();
+                }
+                only(self.nothing[0])
+            }
+            Left::One(place) => match self.frames_of(stack).nth(place) {
+                Some((name, _)) => only(name),
+                None => only(self.nothing[0]),
+            },
+            Left::Nothing => {
+                let has_frames = self.frames_of(stack).next().is_some();
+                only(self.nothing[usize::from(has_frames)])
+            }
+        }
+    }
+
+    /// Without those that are not shown, and runs of one name.
+    fn distinct<'n>(
+        &self,
+        frames: impl Iterator<Item = &'n (NameId, FrameKind)> + Clone,
+    ) -> impl Iterator<Item = NameId> + Clone {
+        let is_all = self.frames == Frames::All;
+        let mut last = None;
+        let is_left = move |(name, kind): &&(NameId, FrameKind)| {
+            is_all || kind.is_shown() && last.replace(*name) != Some(*name)
+        };
+        frames.filter(is_left).map(|(name, _)| *name)
+    }
+}
+
+/// What is shown of a stack.
+struct Shown<'v> {
+    /// Of the first location that is not cut, the frames that are not.
+    leaf: &'v [(NameId, FrameKind)],
+    /// The locations behind it.
+    callers: &'v [LocationId],
+    /// One name, in place of all.
+    only: Option<NameId>,
+}
+
+/// Names of frames, each worked out once: there are far fewer than locations.
+struct Cached<'a> {
+    namer: Option<Namer>,
+    named: HashMap<&'a SourceFrame, (Frame, FrameKind), RandomState>,
+}
+
+impl<'a> Cached<'a> {
+    fn new(profile: &'a Profile, frames: Frames) -> Self {
+        let all = || {
+            profile
+                .locations()
+                .iter()
+                .flat_map(|location| &location.frames)
+        };
+        Cached {
+            namer: (frames == Frames::Folded).then(|| Namer::new(all())),
+            named: HashMap::default(),
+        }
+    }
+
+    fn name(&mut self, source: &'a SourceFrame) -> &(Frame, FrameKind) {
+        if !self.named.contains_key(source) {
+            self.named.insert(source, self.work_out(source));
+        }
+        &self.named[source]
+    }
+
+    fn work_out(&self, source: &SourceFrame) -> (Frame, FrameKind) {
+        let Some(namer) = &self.namer else {
+            let frame = Frame {
+                function: source.function.clone(),
+                file: source.file.clone(),
+                line: source.line,
+            };
+            return (frame, FrameKind::OTHER);
+        };
+        let (mut frame, kind) = namer.name(source);
+        // A baseline has the module alone, because places in it change from build to
+        // build; here they are all that tells its functions apart.
+        if is_place(source) {
+            frame.function.clone_from(&source.function);
+        }
+        (frame, kind)
+    }
+}
+
+/// Whether patterns are held against a frame: not against those of C's allocator, where
+/// they are not shown. They are on every stack.
+fn is_asked(frames: Frames, kind: FrameKind, source: &SourceFrame) -> bool {
+    frames == Frames::All || !kind.is_allocator() || source.function.contains("::")
+}
+
+/// A place that nothing is known of, by its address.
+fn without_name(address: Option<Avma>) -> SourceFrame {
+    SourceFrame {
+        function: address.map_or_else(|| UNKNOWN.to_owned(), |address| address.to_string()),
+        file: None,
+        line: None,
+    }
+}
+
+/// `module+0x1234` or `0x1234`: what there is no name for.
+fn is_place(source: &SourceFrame) -> bool {
+    let function = &source.function;
+    let after_module = function.rsplit_once("+0x").map(|(_, digits)| digits);
+    let digits = after_module.or_else(|| function.strip_prefix("0x"));
+    let is_number =
+        |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    source.file.is_none() && digits.is_some_and(is_number)
+}
+
+/// A frame's name, where that is not its function's.
+fn shown(granularity: Granularity, frame: &Frame, address: Option<Avma>) -> Option<String> {
+    let at = || match (&frame.file, frame.line) {
+        (Some(file), Some(line)) => format!(" {file}:{line}"),
+        (Some(file), None) => format!(" {file}"),
+        _ => String::new(),
+    };
+    match granularity {
+        Granularity::Functions => None,
+        Granularity::Lines => Some(format!("{}{}", frame.function, at())),
+        Granularity::Files => frame.file.clone(),
+        Granularity::Addresses => {
+            let address = address?;
+            let function = &frame.function;
+            Some(match address.to_string() {
+                plain if plain == *function => plain,
+                plain => format!("{plain} {function}{}", at()),
+            })
+        }
+    }
+}
+
+/// As jeprof: the address in sixteen digits, the function, or file and line.
+fn fits_frame(pattern: &Regex, source: &SourceFrame, frame: &Frame, location: &Location) -> bool {
+    let place = || match (&source.file, source.line) {
+        (Some(file), Some(line)) => pattern.is_match(&format!("{file}:{line}")),
+        (Some(file), None) => pattern.is_match(file),
+        _ => false,
+    };
+    let address = || {
+        let address = location.address;
+        address.is_some_and(|address| pattern.is_match(&format!("{:#018x}", address.0)))
+    };
+    pattern.is_match(&source.function) || pattern.is_match(&frame.function) || place() || address()
+}

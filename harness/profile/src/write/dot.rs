@@ -1,0 +1,161 @@
+//! Graphviz's language: who calls whom, with what it holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::calls::Calls;
+use crate::view::{NameId, Names};
+
+/// How much of the graph is drawn, by jeprof's names and defaults.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dot {
+    /// Nodes, at most: those that hold most.
+    pub nodes: usize,
+    /// Of all, what a node must hold to be drawn.
+    pub node_fraction: f64,
+    /// Of all, what must go over an edge.
+    pub edge_fraction: f64,
+}
+
+impl Default for Dot {
+    fn default() -> Self {
+        Dot {
+            nodes: 80,
+            node_fraction: 0.005,
+            edge_fraction: 0.001,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    flat: f64,
+    cum: f64,
+}
+
+/// The graph of calls. `say` writes a number with its unit. Of a recursion, a name and
+/// an edge count once for a stack.
+pub fn dot(
+    calls: &Calls<'_>,
+    gains: &[f64],
+    names: &Names,
+    title: &str,
+    limits: Dot,
+    say: impl Fn(f64) -> String,
+) -> String {
+    let gaining = || gains.iter().enumerate().filter(|(_, gain)| **gain != 0.0);
+    let mut held: BTreeMap<NameId, Held> = BTreeMap::new();
+    let mut total = 0.0;
+    for (stack, gain) in gaining() {
+        total += gain.abs();
+        if let Some(leaf) = calls.leaf_first(stack).next() {
+            held.entry(leaf).or_default().flat += gain;
+        }
+        let names: BTreeSet<NameId> = calls.leaf_first(stack).collect();
+        for name in names {
+            held.entry(name).or_default().cum += gain;
+        }
+    }
+
+    let mut shown: Vec<(NameId, Held)> = held
+        .into_iter()
+        .filter(|(_, held)| held.cum.abs() >= limits.node_fraction * total)
+        .collect();
+    shown.sort_by(|(a, one), (b, two)| {
+        two.cum
+            .abs()
+            .total_cmp(&one.cum.abs())
+            .then_with(|| names.get(*a).cmp(names.get(*b)))
+    });
+    shown.truncate(limits.nodes);
+    let numbers: BTreeMap<NameId, usize> = shown
+        .iter()
+        .enumerate()
+        .map(|(number, (name, _))| (*name, number + 1))
+        .collect();
+
+    // Of those that are drawn alone: there may be a hundred times as many.
+    let mut edges: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+    for (stack, gain) in gaining() {
+        let frames = calls.root_first(stack).map(|name| numbers.get(&name));
+        let pairs = frames.clone().zip(frames.skip(1));
+        let drawn = pairs.filter_map(|(caller, callee)| Some((*caller?, *callee?)));
+        for pair in drawn.collect::<BTreeSet<_>>() {
+            *edges.entry(pair).or_default() += gain;
+        }
+    }
+
+    let percent = |value: f64| match total > 0.0 {
+        true => 100.0 * value / total,
+        false => 0.0,
+    };
+    let mut out = String::from("digraph \"heap\" {\n");
+    out.push_str("node [shape=box fontname=\"monospace\" style=filled fillcolor=\"#f8f8f8\"];\n");
+    out.push_str(&format!(
+        "legend [shape=note fontsize=16 label={}];\n",
+        quoted(&format!("{title}\n{} in all", say(gains.iter().sum())))
+    ));
+    for (number, (name, held)) in shown.iter().enumerate() {
+        let mut label = format!("{}\n{}", names.get(*name), say(held.flat));
+        label.push_str(&format!(" ({:.1} %)", percent(held.flat)));
+        if (held.cum - held.flat).abs() > 0.0 {
+            label.push_str(&format!(
+                "\nof {} ({:.1} %)",
+                say(held.cum),
+                percent(held.cum)
+            ));
+        }
+        // As pprof: area by what it holds itself.
+        let size = 8.0 + 24.0 * (percent(held.flat).abs() / 100.0).sqrt();
+        out.push_str(&format!(
+            "n{} [label={} fontsize={size:.0} fillcolor=\"{}\"];\n",
+            number + 1,
+            quoted(&label),
+            color(held.cum, percent(held.cum)),
+        ));
+    }
+    for ((from, to), gain) in edges {
+        if gain.abs() < limits.edge_fraction * total {
+            continue;
+        }
+        let width = 1.0 + 5.0 * percent(gain).abs() / 100.0;
+        out.push_str(&format!(
+            "n{from} -> n{to} [label={} penwidth={width:.1}{}];\n",
+            quoted(&say(gain)),
+            if gain < 0.0 { " style=dashed" } else { "" }
+        ));
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// From white to red for what is held or gained, to blue for what was lost.
+fn color(value: f64, percent: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "at most 120")]
+    #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
+    let shade = (percent.abs().min(100.0) * 1.2) as u8;
+    let pale = 245 - shade;
+    match value < 0.0 {
+        true => format!("#{pale:02x}{pale:02x}f5"),
+        false => format!("#f5{pale:02x}{pale:02x}"),
+    }
+}
+
+/// As a string of the language: the two characters that it escapes, lines centred, and
+/// nothing that a renderer may not take.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for (number, line) in text.lines().enumerate() {
+        if number > 0 {
+            out.push_str("\\n");
+        }
+        let line = plimsoll_core::flamegraph::shown(line);
+        for char in line.chars() {
+            match char {
+                '"' => out.push_str("\\\""),
+                '\\' => out.push_str("\\\\"),
+                char => out.push(char),
+            }
+        }
+    }
+    out + "\""
+}

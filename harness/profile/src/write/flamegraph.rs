@@ -1,0 +1,79 @@
+//! Flame graphs.
+
+use plimsoll_core::flamegraph::{FlamegraphError, Picture, Theme, Tower, draw, names, nothing};
+
+use crate::calls::{Calls, Least};
+use crate::view::{NameId, Names};
+
+const WIDTH: usize = 1200;
+/// Of the width, in percent; what is thinner cannot be read or hit.
+const MIN_WIDTH: f64 = 0.1;
+/// jemalloc cuts at 128 addresses, each of a few inlined frames.
+const MAX_FRAMES: usize = 500;
+/// More than the widest picture has room for.
+const MAX_COUNT: f64 = 1e17;
+
+/// Draws what every node's own stacks hold or gained, in units of `count_name`. With
+/// `is_growth`, what was gained and what was lost stand in towers of their own.
+///
+/// # Errors
+///
+/// If inferno refuses, which no profile is known to make it do.
+pub fn flamegraph(
+    calls: &Calls<'_>,
+    gains: &[f64],
+    is_growth: bool,
+    names: &Names,
+    title: &str,
+    subtitle: &str,
+    count_name: &str,
+) -> Result<String, FlamegraphError> {
+    let title = plimsoll_core::flamegraph::shown(title);
+    let subtitle = plimsoll_core::flamegraph::shown(subtitle);
+    let total: f64 = gains.iter().map(|gain| gain.abs()).sum();
+    let towers: &[(Tower, f64)] = match is_growth {
+        true => &[(Tower::Grew, 1.0), (Tower::Shrank, -1.0)],
+        false => &[(Tower::Held, 1.0)],
+    };
+    let mut stacks = Vec::new();
+    for (tower, sign) in towers {
+        let least = Least::Width(total * MIN_WIDTH / 100.0);
+        for (stack, gain) in calls.wide(gains, *sign, least) {
+            let count = whole(gain);
+            if count > 0 {
+                stacks.push((*tower, shown(&stack, names), count));
+            }
+        }
+    }
+    stacks.sort();
+    if stacks.is_empty() {
+        let why = match is_growth {
+            // There is something, of which nobody could see a part.
+            _ if whole(total) > 0 => "every stack is too narrow to be drawn",
+            true => "nothing grew and nothing shrank",
+            false => "nothing is there",
+        };
+        return Ok(nothing(WIDTH, &title, why));
+    }
+    draw(&Picture {
+        title,
+        subtitle: Some(subtitle),
+        count_name: count_name.to_owned(),
+        width: WIDTH,
+        min_width: MIN_WIDTH,
+        image: false,
+        theme: Theme::Light,
+        stacks: &stacks,
+    })
+}
+
+fn shown(stack: &[NameId], all: &Names) -> Vec<String> {
+    let stack: Vec<String> = stack.iter().map(|name| all.get(*name).to_owned()).collect();
+    names(&stack, MAX_FRAMES)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "cut to the range before")]
+#[expect(clippy::cast_sign_loss, reason = "it is not negative")]
+fn whole(count: f64) -> u64 {
+    count.round().min(MAX_COUNT) as u64
+}

@@ -1,0 +1,71 @@
+//! Folded stacks: `root;caller;leaf 4096`, a line each.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use crate::calls::Calls;
+use crate::view::Names;
+
+/// One line for each stack, in the order of their names, frame by frame; numbers are cut
+/// to whole ones, as jeprof cuts them. What was lost has a minus, which flame graph tools
+/// skip; what is nothing is left out.
+///
+/// # Errors
+///
+/// If `out` cannot be written to.
+pub fn folded(
+    out: &mut dyn Write,
+    calls: &Calls<'_>,
+    gains: &[f64],
+    names: &Names,
+) -> io::Result<()> {
+    // The format has no escapes, so names may become equal.
+    let mut ranks: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (number, name) in names.all().enumerate() {
+        ranks.entry(frame(name)).or_default().push(number);
+    }
+    let mut rank_of = vec![0; names.len()];
+    for (rank, numbers) in ranks.values().enumerate() {
+        for number in numbers {
+            rank_of[*number] = rank;
+        }
+    }
+    let frames: Vec<String> = ranks.into_keys().collect();
+    let ranks = |stack: &usize| {
+        calls
+            .root_first(*stack)
+            .map(|name| rank_of[name.0 as usize])
+    };
+
+    let mut stacks: Vec<usize> = (0..calls.len()).filter(|at| gains[*at] != 0.0).collect();
+    // Stable: a sum of floats is the same only in the same order.
+    stacks.sort_by(|one, two| ranks(one).cmp(ranks(two)));
+    for equal in stacks.chunk_by(|one, two| ranks(one).eq(ranks(two))) {
+        let gain: f64 = equal.iter().map(|stack| gains[*stack]).sum();
+        if gain.trunc() == 0.0 {
+            continue;
+        }
+        for (depth, rank) in ranks(&equal[0]).enumerate() {
+            let between = if depth == 0 { "" } else { ";" };
+            write!(out, "{between}{}", frames[rank])?;
+        }
+        writeln!(out, " {:.0}", gain.trunc())?;
+    }
+    Ok(())
+}
+
+/// Without what ends a frame or a line, and never a number behind a space.
+fn frame(name: &str) -> String {
+    let safe: String = name
+        .chars()
+        .map(|char| match char {
+            ';' => ':',
+            char if char.is_control() => ' ',
+            char => char,
+        })
+        .collect();
+    match safe.trim() {
+        "" => "[unknown]".to_owned(),
+        safe => safe.to_owned(),
+    }
+}

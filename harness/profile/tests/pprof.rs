@@ -1,0 +1,923 @@
+//! pprof's format, read and written: what is read is ours and what Datadog's types
+//! write; what is written is read by us, by those types, and by `go tool pprof`.
+
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::process::Command;
+
+use flate2::read::GzDecoder;
+use insta::assert_snapshot;
+use libdd_profiling_protobuf::prost_impls as proto;
+use plimsoll_core::dump::{MAX_FRAMES, SampleInterval};
+use plimsoll_core::{Avma, Counts, SourceFrame, Tally};
+use plimsoll_profile::read::Limits;
+use plimsoll_profile::write::{About, pprof};
+use plimsoll_profile::{
+    Filter, Frames, Granularity, Location, LocationId, MappedObject, Measure, Names, Profile,
+    ProfileBuilder, View,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proto::Message as _;
+use regex::Regex;
+
+fn read(mut bytes: &[u8]) -> Result<Profile, String> {
+    plimsoll_profile::read(&mut bytes, Limits::default()).map_err(|why| why.to_string())
+}
+
+/// What was read, as text.
+fn told(bytes: &[u8]) -> String {
+    match read(bytes) {
+        Ok(profile) => shown(&profile),
+        Err(why) => format!("error: {why}"),
+    }
+}
+
+fn shown(profile: &Profile) -> String {
+    let mut text = String::new();
+    let names: Vec<&str> = profile.measures().iter().map(|m| m.name()).collect();
+    write!(text, "{}", names.join(" ")).unwrap();
+    if let Some(interval) = profile.sample_interval() {
+        write!(text, ", a sample each {} bytes", interval.bytes()).unwrap();
+    }
+    assert_eq!(profile.scaled_by(), None, "estimates are not scaled again");
+    for note in profile.notes() {
+        write!(text, "\nnote: {note}").unwrap();
+    }
+    for mapping in profile.mappings() {
+        let MappedObject {
+            start,
+            end,
+            file_offset,
+            path,
+            deleted,
+            build_id,
+            executable,
+            inode,
+        } = mapping;
+        assert_eq!((*executable, *inode), (true, None));
+        write!(text, "\n{start:#x}-{end:#x} at {file_offset:#x} of {path}").unwrap();
+        if let Some(build_id) = build_id {
+            write!(text, ", {build_id}").unwrap();
+        }
+        text.push_str(if *deleted { ", deleted" } else { "" });
+    }
+    for (stack, counts) in profile.stacks() {
+        let Counts { inuse, alloc } = counts;
+        write!(
+            text,
+            "\n{} in {} bytes, of {} in {}",
+            inuse.objects, inuse.bytes, alloc.objects, alloc.bytes
+        )
+        .unwrap();
+        for id in stack {
+            text.push_str("\n  ");
+            text.push_str(&located(profile.location(*id)));
+        }
+    }
+    text
+}
+
+fn located(location: &Location) -> String {
+    let mut text = match location.address {
+        Some(address) => address.to_string(),
+        None => "-".to_owned(),
+    };
+    if let Some(mapping) = location.mapping {
+        write!(text, " in {mapping}").unwrap();
+    }
+    for frame in &location.frames {
+        write!(text, " {}", frame.function).unwrap();
+        if let Some(file) = &frame.file {
+            write!(text, " {file}").unwrap();
+        }
+        if let Some(line) = frame.line {
+            write!(text, ":{line}").unwrap();
+        }
+    }
+    text
+}
+
+fn view<'a>(profile: &'a Profile, filter: &Filter) -> View<'a> {
+    let mut names = Names::default();
+    View::new(
+        profile,
+        Granularity::Functions,
+        Frames::All,
+        filter,
+        &mut names,
+    )
+}
+
+fn packed(before: Option<&View<'_>>, after: &View<'_>, about: &About<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    pprof(&mut bytes, before, after, about).unwrap();
+    bytes
+}
+
+fn written(profile: &Profile) -> Vec<u8> {
+    packed(None, &view(profile, &Filter::default()), &About::default())
+}
+
+fn compared(before: &Profile, after: &Profile) -> proto::Profile {
+    let filter = Filter::default();
+    let (before, after) = (view(before, &filter), view(after, &filter));
+    decoded(&packed(Some(&before), &after, &About::default()))
+}
+
+fn unpacked(bytes: &[u8]) -> Vec<u8> {
+    let mut unpacked = Vec::new();
+    GzDecoder::new(bytes).read_to_end(&mut unpacked).unwrap();
+    unpacked
+}
+
+/// With somebody else's types.
+fn decoded(bytes: &[u8]) -> proto::Profile {
+    proto::Profile::decode(unpacked(bytes).as_slice()).unwrap()
+}
+
+/// What somebody else reads in it.
+fn told_by_prost(profile: &proto::Profile) -> String {
+    let string = |place: i64| profile.string_table[usize::try_from(place).unwrap()].as_str();
+    let value_type =
+        |value: &proto::ValueType| format!("{}/{}", string(value.r#type), string(value.unit));
+    let types: Vec<String> = profile.sample_types.iter().map(value_type).collect();
+    let period = profile.period_type.as_ref().map(value_type).unwrap();
+    let some = |place: i64| if place == 0 { "nothing" } else { string(place) };
+    let mut text = format!(
+        "{}, {} by default, every {} {period}",
+        types.join(" "),
+        string(profile.default_sample_type),
+        profile.period,
+    );
+    for mapping in &profile.mappings {
+        write!(
+            text,
+            "\n{}: {:#x}-{:#x} at {:#x} of {}, known by {}",
+            mapping.id,
+            mapping.memory_start,
+            mapping.memory_limit,
+            mapping.file_offset,
+            string(mapping.filename),
+            some(mapping.build_id),
+        )
+        .unwrap();
+        let has = [
+            (mapping.has_functions, "functions"),
+            (mapping.has_filenames, "files"),
+            (mapping.has_line_numbers, "lines"),
+            (mapping.has_inline_frames, "inlined"),
+        ];
+        for (_, what) in has.iter().filter(|(has, _)| *has) {
+            write!(text, ", {what}").unwrap();
+        }
+    }
+    for sample in &profile.samples {
+        write!(text, "\n{:?}", sample.values).unwrap();
+        for id in &sample.location_ids {
+            let location = profile.locations.iter().find(|known| known.id == *id);
+            let location = location.unwrap();
+            write!(
+                text,
+                "\n  {:#x} in {}",
+                location.address, location.mapping_id
+            )
+            .unwrap();
+            for line in &location.lines {
+                let mut functions = profile.functions.iter();
+                let function = functions.find(|known| known.id == line.function_id);
+                let function = function.unwrap();
+                let (name, file) = (string(function.name), string(function.filename));
+                write!(text, " {name} {file}:{}", line.line).unwrap();
+            }
+        }
+    }
+    for comment in &profile.comment {
+        write!(text, "\n# {}", string(*comment)).unwrap();
+    }
+    text
+}
+
+/// Collects a profile for somebody else's encoder.
+#[derive(Default)]
+struct Theirs(proto::Profile);
+
+impl Theirs {
+    fn new(sample_types: &[(&str, &str)]) -> Self {
+        let mut theirs = Theirs::default();
+        theirs.string("");
+        for (name, unit) in sample_types {
+            let value = proto::ValueType {
+                r#type: theirs.string(name),
+                unit: theirs.string(unit),
+            };
+            theirs.0.sample_types.push(value);
+        }
+        theirs
+    }
+
+    fn string(&mut self, string: &str) -> i64 {
+        let strings = &mut self.0.string_table;
+        let place = strings.iter().position(|known| known == string);
+        let place = place.unwrap_or_else(|| {
+            strings.push(string.to_owned());
+            strings.len() - 1
+        });
+        i64::try_from(place).unwrap()
+    }
+
+    fn sample(&mut self, location_ids: &[u64], values: &[i64]) -> &mut Self {
+        self.0.samples.push(proto::Sample {
+            location_ids: location_ids.to_vec(),
+            values: values.to_vec(),
+            labels: Vec::new(),
+        });
+        self
+    }
+
+    fn location(&mut self, id: u64, address: u64, lines: &[(u64, i64)]) -> &mut Self {
+        let line = |(function_id, line): &(u64, i64)| proto::Line {
+            function_id: *function_id,
+            line: *line,
+        };
+        self.0.locations.push(proto::Location {
+            id,
+            mapping_id: 0,
+            address,
+            lines: lines.iter().map(line).collect(),
+            is_folded: false,
+        });
+        self
+    }
+
+    fn function(&mut self, id: u64, name: &str, system_name: &str, file: &str) -> &mut Self {
+        let function = proto::Function {
+            id,
+            name: self.string(name),
+            system_name: self.string(system_name),
+            filename: self.string(file),
+        };
+        self.0.functions.push(function);
+        self
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.0.encode_to_vec()
+    }
+}
+
+/// A field of bytes: a string, a message, or packed numbers.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![number << 3 | 2];
+    let mut len = bytes.len();
+    while len >= 0x80 {
+        out.push(u8::try_from(len % 0x80).unwrap() | 0x80);
+        len /= 0x80;
+    }
+    out.push(u8::try_from(len).unwrap());
+    out.extend_from_slice(bytes);
+    out
+}
+
+fn hex(digits: &str) -> Vec<u8> {
+    let byte = |digits| u8::from_str_radix(digits, 16).unwrap();
+    digits.split(' ').map(byte).collect()
+}
+
+/// A profile of one sample type with its strings, and what comes after them.
+fn inuse_space(rest: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = field(1, &[0x08, 1, 0x10, 2]);
+    for string in ["", "inuse_space", "bytes", "f", "f.rs"] {
+        bytes.extend(field(6, string.as_bytes()));
+    }
+    bytes.extend(rest.concat());
+    bytes
+}
+
+fn stack_of(function: &str, file: &str, line: u32) -> Vec<SourceFrame> {
+    vec![frame(function, file, line)]
+}
+
+fn frame(function: &str, file: &str, line: u32) -> SourceFrame {
+    SourceFrame {
+        function: function.to_owned(),
+        file: Some(file.to_owned()),
+        line: Some(line),
+    }
+}
+
+fn held(objects: u64, bytes: u64) -> Counts {
+    Counts {
+        inuse: Tally { objects, bytes },
+        alloc: Tally::default(),
+    }
+}
+
+fn program(start: u64) -> MappedObject {
+    MappedObject {
+        start,
+        end: start + 0x8000,
+        file_offset: 0x1000,
+        path: "/srv/app".to_owned(),
+        deleted: false,
+        build_id: Some("8f3a12".to_owned()),
+        executable: true,
+        inode: None,
+    }
+}
+
+/// A program at `start` with three stacks, called from libc, which has no names. The
+/// second stack's leaf has an inlined function.
+fn app(start: u64) -> Profile {
+    let mut builder = ProfileBuilder::new(&Measure::ALL[2..]);
+    builder.sampled_by(SampleInterval::new(524_288).unwrap());
+    builder.mapping(program(start));
+    builder.mapping(MappedObject {
+        start: start + 0x10_0000,
+        end: start + 0x11_0000,
+        path: "/lib/libc.so.6".to_owned(),
+        ..MappedObject::default()
+    });
+    let mut located = |offset: u64, frames: Vec<SourceFrame>| {
+        let location = Location {
+            address: Some(Avma(start + offset)),
+            frames,
+            ..Location::default()
+        };
+        builder.push(location).unwrap()
+    };
+    let push = located(0x10, stack_of("<T as app::Push>::push", "src/push.rs", 7));
+    let fill = located(
+        0x20,
+        vec![
+            frame("app::inlined", "src/fill.rs", 9),
+            frame("app::fill", "src/fill.rs", 30),
+        ],
+    );
+    let main = located(0x30, stack_of("app::main", "src/main.rs", 2));
+    let start_main = located(0x10_0040, Vec::new());
+    builder.stack([push, main, start_main], held(3, 3_000));
+    builder.stack([fill, main, start_main], held(1, 64));
+    builder.stack([start_main], held(2, 32));
+    builder.build()
+}
+
+#[test]
+fn by_hand() {
+    let strings = "|objects|count|space|bytes|leaf|leaf.rs|caller|/bin/a (deleted)|C0FFEE";
+    let strings = strings.split('|').map(|string| field(6, string.as_bytes()));
+    // Samples, locations and functions stand before the strings that they need.
+    let bytes = [
+        field(1, &hex("08 01 10 02")), // objects in count
+        field(1, &hex("08 03 10 04")), // space in bytes
+        // Locations packed, values not; a label that nobody asked for.
+        field(2, &hex("0a 02 01 07 10 05 10 f4 03 1a 02 08 03")),
+        // The same the other way, with the values first.
+        field(2, &hex("12 02 01 09 08 07")),
+        // 0x1000 to 0x2000
+        field(3, &hex("08 01 10 80 20 18 80 40 28 08 30 09")),
+        // 0x1010, with two lines; 0x1020, with none
+        field(
+            4,
+            &hex("08 01 10 01 18 90 20 22 04 08 01 10 03 22 04 08 02 10 28"),
+        ),
+        field(4, &hex("08 07 10 01 18 a0 20")),
+        field(5, &hex("08 01 10 05 18 05 20 06 28 01")),
+        field(5, &hex("08 02 18 07")), // by its system name alone
+        hex("a1 01 01 02 03 04 05 06 07 08"), // an unknown field of eight bytes
+        field(11, &hex("08 03 10 04")),
+        hex("60 80 80 20"), // every 524,288 bytes
+        strings.collect::<Vec<_>>().concat(),
+    ];
+    assert_snapshot!(told(&bytes.concat()), @r"
+    inuse_objects inuse_space, a sample each 524288 bytes
+    0x1000-0x2000 at 0x0 of /bin/a, c0ffee, deleted
+    5 in 500 bytes, of 0 in 0
+      0x1011 in 0 leaf leaf.rs:3 caller:40
+      0x1021 in 0
+    1 in 9 bytes, of 0 in 0
+      0x1021 in 0
+    ");
+}
+
+#[test]
+fn somebody_elses() {
+    let mut theirs = Theirs::new(&[
+        ("alloc_objects", "count"),
+        ("alloc_space", "bytes"),
+        ("inuse_objects", "count"),
+        ("inuse_space", "bytes"),
+    ]);
+    theirs
+        .function(3, "main.leak", "main.leak", "main.go")
+        .function(9, "main.main", "main.main", "main.go")
+        // Ids that are addresses, and no line, a line of -1, a function without a name.
+        .function(1, "", "", "asm.s")
+        .location(0x4a_0010, 0x4a_0010, &[(3, 12), (9, 80)])
+        .location(0x4a_0100, 0x4a_0100, &[(9, -1)])
+        .location(5, 0x4a_0200, &[(1, 4)])
+        .sample(&[0x4a_0010, 0x4a_0100, 5], &[10, 1_000, 4, 400])
+        .sample(&[], &[0, 0, 0, 0]);
+    assert_snapshot!(told(&theirs.bytes()), @r"
+    alloc_objects alloc_space inuse_objects inuse_space
+    4 in 400 bytes, of 10 in 1000
+      0x4a0011 main.leak main.go:12 main.main main.go:80
+      0x4a0101 main.main main.go
+      0x4a0201
+    0 in 0 bytes, of 0 in 0
+    ");
+}
+
+#[test]
+fn sample_types() {
+    let told = |sample_types: &[(&str, &str)]| told(&Theirs::new(sample_types).bytes());
+    assert_snapshot!(told(&[("inuse_space", "bytes")]), @"inuse_space");
+    assert_snapshot!(told(&[("objects", "count"), ("space", "bytes")]), @"inuse_objects inuse_space");
+    assert_snapshot!(told(&[("inuse-space", "bytes"), ("alloc-size", "bytes"), ("heap-live-samples", "count")]), @"alloc_space inuse_objects inuse_space");
+    assert_snapshot!(told(&[("space", "bytes"), ("resident_space", "bytes"), ("inuse_space", "bytes")]), @r"
+    inuse_space
+    note: sample types that are not read: `resident_space` in `bytes`, `inuse_space` in `bytes`
+    ");
+    assert_snapshot!(told(&[("Total malloc size", "bytes"), ("Unreleased malloc size", "bytes")]), @"alloc_space inuse_space");
+    assert_snapshot!(told(&[("samples", "count"), ("cpu", "nanoseconds")]), @"error: expected the sample types of a heap profile (`inuse_space` in bytes, `inuse_objects`, `alloc_space`, `alloc_objects`, or other profilers' names of them), found `samples` in `count`, `cpu` in `nanoseconds`");
+    assert_snapshot!(told(&[("inuse_space", "pages")]), @"error: expected the sample types of a heap profile (`inuse_space` in bytes, `inuse_objects`, `alloc_space`, `alloc_objects`, or other profilers' names of them), found `inuse_space` in `pages`");
+    assert_snapshot!(told(&[]), @"error: expected the sample types of a heap profile (`inuse_space` in bytes, `inuse_objects`, `alloc_space`, `alloc_objects`, or other profilers' names of them), found none");
+}
+
+#[test]
+fn contradictions() {
+    let location = field(4, &[0x08, 1, 0x18, 0x10]);
+    let told = |rest: &[Vec<u8>]| told(&inuse_space(rest));
+    assert_snapshot!(told(&[location.clone(), field(2, &[0x08, 1])]), @"error: pprof's protobuf, byte 45, Sample.value: expected one for each sample type, found 0 for 1");
+    assert_snapshot!(told(&[location.clone(), field(2, &[0x08, 1, 0x12, 2, 5, 6])]), @"error: pprof's protobuf, byte 50, Sample.value: expected one for each sample type, found more");
+    assert_snapshot!(told(&[location.clone(), field(2, &[0x08, 2, 0x10, 5])]), @"error: pprof's protobuf, byte 46, Sample.location_id: expected the id of something in the profile, found 2");
+    assert_snapshot!(told(&[location.clone(), location.clone()]), @"error: pprof's protobuf, byte 45, Location.id: expected an id that is not zero, once, found 1 again");
+    assert_snapshot!(told(&[field(4, &[0x18, 0x10])]), @"error: pprof's protobuf, byte 39, Location.id: expected an id that is not zero, once, found none");
+    assert_snapshot!(told(&[field(4, &[0x08, 1, 0x10, 6])]), @"error: pprof's protobuf, byte 42, Location.mapping_id: expected the id of something in the profile, found 6");
+    assert_snapshot!(told(&[field(4, &[0x08, 1, 0x22, 2, 0x08, 6])]), @"error: pprof's protobuf, byte 44, Line.function_id: expected the id of something in the profile, found 6");
+    assert_snapshot!(told(&[field(5, &[0x08, 1, 0x10, 5])]), @"error: pprof's protobuf, byte 42, Function.name: expected a place in the string table, found 5 of 5");
+    assert_snapshot!(told(&[field(5, &[0x08, 1, 0x12, 1, b'f'])]), @"error: pprof's protobuf, byte 43, Function.name: expected a varint, found bytes");
+    assert_snapshot!(
+        told(&[location.clone(), field(2, &[0x08, 1, 0x10, 0xfb, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1])]),
+        @"error: pprof's protobuf, byte 48, Sample.value: expected what a heap holds, found -5: a difference of two profiles"
+    );
+    assert_snapshot!(crate::told(&[field(1, &[0x08, 1, 0x10, 2]), field(6, b"x")].concat()), @"error: pprof's protobuf, byte 8, Profile.string_table: expected an empty string first, found 1 bytes");
+    assert_snapshot!(crate::told(&field(1, &[0x08, 1, 0x10, 2])), @"error: pprof's protobuf, byte 3, ValueType.type: expected a place in the string table, found 1 of 0");
+}
+
+#[test]
+fn broken_bytes() {
+    let told = |rest: &[u8]| told(&inuse_space(&[rest.to_vec()]));
+    assert_snapshot!(told(&[0x12, 0x7f, 1]), @"error: pprof's protobuf, byte 39, Profile: expected as many bytes as are announced, found 1 of 127");
+    assert_snapshot!(told(&[0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]), @"error: pprof's protobuf, byte 48, Profile: expected as many bytes as are announced, found 0 of 18446744073709551615");
+    assert_snapshot!(told(&[0x60, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]), @"error: pprof's protobuf, byte 38, Profile: expected a varint of at most 64 bits, found more bits");
+    assert_snapshot!(told(&[0x60, 0x80]), @"error: pprof's protobuf, byte 38, Profile: expected a varint of at most 64 bits, found the end");
+    assert_snapshot!(told(&[0x60]), @"error: pprof's protobuf, byte 38, Profile: expected a varint of at most 64 bits, found the end");
+    assert_snapshot!(told(&[0x00, 0x01]), @"error: pprof's protobuf, byte 37, Profile: expected a field's number, found 0");
+    assert_snapshot!(told(&[0x13, 0x14]), @"error: pprof's protobuf, byte 37, Profile: expected a varint, a fixed number or bytes, found wire type 3 in field 2");
+    assert_snapshot!(told(&[0x65, 1, 2, 3, 4]), @"error: pprof's protobuf, byte 38, Profile.period: expected a varint, found a fixed number");
+    assert_snapshot!(told(&[0x10, 1]), @"error: pprof's protobuf, byte 38, Profile.sample: expected bytes, found a varint");
+}
+
+#[test]
+fn cut_short() {
+    let whole = unpacked(&written(&app(0x55_0000_0000)));
+    // Of its first byte alone, nobody could tell.
+    for end in 2..whole.len() {
+        if let Ok(profile) = read(&whole[..end]) {
+            panic!(
+                "{end} of {} bytes are a profile:\n{}",
+                whole.len(),
+                shown(&profile)
+            );
+        }
+    }
+}
+
+#[test]
+fn flipped_bits() {
+    let whole = unpacked(&written(&app(0x55_0000_0000)));
+    let mut readable = 0;
+    for place in 0..whole.len() {
+        for bit in 0..8 {
+            let mut flipped = whole.clone();
+            flipped[place] ^= 1 << bit;
+            readable += usize::from(read(&flipped).is_ok());
+        }
+    }
+    // Names and numbers are as good as before; the rest holds the profile together.
+    assert!(readable > 0 && readable < whole.len() * 8, "{readable}");
+}
+
+#[test]
+fn endless_stack() {
+    let stack = |len| {
+        let sample = [field(1, &vec![1; len]), field(2, &[5])].concat();
+        inuse_space(&[field(4, &[0x08, 1]), field(2, &sample)])
+    };
+    assert_eq!(read(&stack(MAX_FRAMES)).unwrap().len(), 1);
+    assert_snapshot!(told(&stack(10_000_000)), @"error: pprof's protobuf, byte 65587, Sample.location_id: expected at most 65536 locations in a sample, found more");
+}
+
+/// A long name that each line of four bytes repeats.
+#[test]
+fn repeated_names() {
+    let name = vec![b'n'; 1 << 20];
+    let lines = [0x22, 2, 0x08, 1].repeat(1_000);
+    let location = [&[0x08, 1], lines.as_slice()].concat();
+    let bytes = inuse_space(&[
+        field(6, &name),
+        field(5, &[0x08, 1, 0x10, 5]),
+        field(4, &location),
+    ]);
+    assert_snapshot!(told(&bytes), @"error: pprof's protobuf, byte 1048934, Profile: expected lines and mappings that take at most twelve times as much as the profile, found more");
+}
+
+#[test]
+fn as_others_read_it() {
+    let profile = app(0x55_0000_0000);
+    let about = About {
+        comments: &["app at noon"],
+        time_nanos: Some(1_700_000_000_000_000_000),
+    };
+    let bytes = packed(None, &view(&profile, &Filter::default()), &about);
+    let decoded = decoded(&bytes);
+    assert_eq!(decoded.time_nanos, 1_700_000_000_000_000_000);
+    assert_eq!((decoded.drop_frames, decoded.keep_frames), (0, 0));
+    assert!(
+        decoded
+            .functions
+            .iter()
+            .all(|function| function.system_name == 0)
+    );
+    assert_snapshot!(told_by_prost(&decoded), @r"
+    alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes, inuse_space by default, every 524288 space/bytes
+    1: 0x5500000000-0x5500008000 at 0x1000 of /srv/app, known by 8f3a12, functions, files, lines, inlined
+    2: 0x5500100000-0x5500110000 at 0x0 of /lib/libc.so.6, known by nothing
+    [0, 0, 3, 3000]
+      0x550000000f in 1 <T as app::Push>::push src/push.rs:7
+      0x550000002f in 1 app::main src/main.rs:2
+      0x550010003f in 2
+    [0, 0, 1, 64]
+      0x550000001f in 1 app::inlined src/fill.rs:9 app::fill src/fill.rs:30
+      0x550000002f in 1 app::main src/main.rs:2
+      0x550010003f in 2
+    [0, 0, 2, 32]
+      0x550010003f in 2
+    # app at noon
+    # nothing was counted in alloc_objects, alloc_space
+    ");
+}
+
+#[test]
+fn filtered() {
+    let profile = app(0x55_0000_0000);
+    let told = |filter: Filter| {
+        let bytes = packed(None, &view(&profile, &filter), &About::default());
+        told(&bytes)
+    };
+    let pattern = |pattern| Some(Regex::new(pattern).unwrap());
+    let focus = Filter {
+        focus: pattern("inlined"),
+        ..Filter::default()
+    };
+    assert_snapshot!(told(focus), @r"
+    inuse_objects inuse_space, a sample each 524288 bytes
+    0x5500000000-0x5500008000 at 0x1000 of /srv/app, 8f3a12
+    0x5500100000-0x5500110000 at 0x0 of /lib/libc.so.6
+    1 in 64 bytes, of 0 in 0
+      0x5500000020 in 0 app::inlined src/fill.rs:9 app::fill src/fill.rs:30
+      0x5500000030 in 0 app::main src/main.rs:2
+      0x5500100040 in 1
+    ");
+    let ignore = Filter {
+        ignore: pattern("app::"),
+        ..Filter::default()
+    };
+    assert_snapshot!(told(ignore), @r"
+    inuse_objects inuse_space, a sample each 524288 bytes
+    0x5500100000-0x5500110000 at 0x0 of /lib/libc.so.6
+    2 in 32 bytes, of 0 in 0
+      0x5500100040 in 0
+    ");
+    // Of one of the stacks nothing is left.
+    let hide = Filter {
+        hide: pattern("app::(inlined|main)|5500100040"),
+        ..Filter::default()
+    };
+    assert_snapshot!(told(hide), @r"
+    inuse_objects inuse_space, a sample each 524288 bytes
+    0x5500000000-0x5500008000 at 0x1000 of /srv/app, 8f3a12
+    0x5500100000-0x5500110000 at 0x0 of /lib/libc.so.6
+    3 in 3000 bytes, of 0 in 0
+      0x5500000010 in 0 <T as app::Push>::push src/push.rs:7
+    1 in 64 bytes, of 0 in 0
+      0x5500000020 in 0 app::fill src/fill.rs:30
+    ");
+}
+
+/// The later process has its program elsewhere, and code of its own.
+#[test]
+fn difference() {
+    let before = app(0x55_0000_0000);
+    let mut builder = ProfileBuilder::new(&Measure::ALL[2..]);
+    builder.mapping(program(0x7f_0000_0000));
+    let located = |offset: u64, frames: Vec<SourceFrame>| Location {
+        address: Some(Avma(0x7f_0000_0000 + offset)),
+        frames,
+        ..Location::default()
+    };
+    let mut push = |location| builder.push(location).unwrap();
+    let grown = push(located(
+        0x20,
+        vec![
+            frame("app::inlined", "src/fill.rs", 9),
+            frame("app::fill", "src/fill.rs", 30),
+        ],
+    ));
+    let new = push(located(0x60, stack_of("app::new", "src/new.rs", 1)));
+    let main = push(located(0x30, stack_of("app::main", "src/main.rs", 2)));
+    builder.stack([grown, main], held(9, 900));
+    builder.stack([new, main], held(1, 10));
+    let after = builder.build();
+
+    assert_snapshot!(told_by_prost(&compared(&before, &after)), @r"
+    alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes, inuse_space by default, every 0 space/bytes
+    1: 0x7f00000000-0x7f00008000 at 0x1000 of /srv/app, known by 8f3a12, functions, files, lines, inlined
+    2: 0x5500100000-0x5500110000 at 0x0 of /lib/libc.so.6, known by nothing
+    [0, 0, 9, 900]
+      0x7f0000001f in 1 app::inlined src/fill.rs:9 app::fill src/fill.rs:30
+      0x7f0000002f in 1 app::main src/main.rs:2
+    [0, 0, 1, 10]
+      0x7f0000005f in 1 app::new src/new.rs:1
+      0x7f0000002f in 1 app::main src/main.rs:2
+    [0, 0, -3, -3000]
+      0x7f0000000f in 1 <T as app::Push>::push src/push.rs:7
+      0x7f0000002f in 1 app::main src/main.rs:2
+      0x550010003f in 2
+    [0, 0, -1, -64]
+      0x7f0000001f in 1 app::inlined src/fill.rs:9 app::fill src/fill.rs:30
+      0x7f0000002f in 1 app::main src/main.rs:2
+      0x550010003f in 2
+    [0, 0, -2, -32]
+      0x550010003f in 2
+    # nothing was counted in alloc_objects, alloc_space
+    ");
+    assert_snapshot!(told_by_prost(&compared(&before, &before)), @r"
+    alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes, inuse_space by default, every 524288 space/bytes
+    1: 0x5500000000-0x5500008000 at 0x1000 of /srv/app, known by 8f3a12, functions, files, lines, inlined
+    2: 0x5500100000-0x5500110000 at 0x0 of /lib/libc.so.6, known by nothing
+    # nothing was counted in alloc_objects, alloc_space
+    ");
+    let (there, back) = (compared(&before, &after), compared(&after, &before));
+    let sums = |profile: &proto::Profile| {
+        let mut values: Vec<Vec<i64>> = profile.samples.iter().map(|s| s.values.clone()).collect();
+        values.sort();
+        values
+    };
+    let mut negated: Vec<Vec<i64>> = sums(&back);
+    negated
+        .iter_mut()
+        .flatten()
+        .for_each(|value| *value = -*value);
+    negated.sort();
+    assert_eq!(sums(&there), negated);
+}
+
+#[test]
+fn estimates_are_rounded() {
+    let mut builder = ProfileBuilder::new(&Measure::ALL[2..]);
+    builder.scale_by(SampleInterval::new(100).unwrap());
+    let leaf = builder.address(Avma(0x1000)).unwrap();
+    // 1 / (1 − exp(−1)) is 1.58.
+    builder.stack([leaf], held(1, 100));
+    assert_snapshot!(told(&written(&builder.build())), @r"
+    inuse_objects inuse_space, a sample each 100 bytes
+    2 in 158 bytes, of 0 in 0
+      0x1000
+    ");
+}
+
+/// jemalloc's text, through the public door on both sides.
+#[test]
+fn from_jemalloc() {
+    let dump = "heap_v2/1
+  t*: 2: 96 [0: 0]
+@ 0x401010 0x401020
+  t*: 2: 96 [0: 0]
+
+MAPPED_LIBRARIES:
+00400000-00402000 r-xp 00000000 08:01 7   /bin/a
+00402000-00403000 rw-p 00002000 08:01 7   /bin/a
+";
+    let profile = read(dump.as_bytes()).unwrap();
+    assert_snapshot!(told_by_prost(&decoded(&written(&profile))), @r"
+    alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes, inuse_space by default, every 1 space/bytes
+    1: 0x400000-0x402000 at 0x0 of /bin/a, known by nothing
+    [0, 0, 2, 96]
+      0x40100f in 1
+      0x40101f in 1
+    # nothing was counted in alloc_objects, alloc_space
+    ");
+}
+
+#[test]
+fn same_bytes() {
+    let profile = app(0x55_0000_0000);
+    assert_eq!(written(&profile), written(&profile.clone()));
+    let bytes = written(&profile);
+    assert_eq!(&bytes[..4], [0x1f, 0x8b, 8, 0], "gzip without a name");
+    assert_eq!(&bytes[4..8], [0; 4], "and without a time");
+}
+
+/// Go's own reader: what there is, and what it says of it.
+#[test]
+fn as_go_reads_it() {
+    let profile = app(0x55_0000_0000);
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&written(&profile)).unwrap();
+    let Some(top) = go(&["-top", "-sample_index=inuse_space"], &file) else {
+        return;
+    };
+    for expected in [
+        "Type: inuse_space",
+        "Showing nodes accounting for 3096B, 100% of 3096B total",
+        "3000B 96.90% 96.90%      3000B 96.90%  <T as app::Push>::push",
+        "64B  2.07%",
+        "app::inlined (inline)",
+    ] {
+        assert!(top.contains(expected), "{expected}\n{top}");
+    }
+    let raw = go(&["-raw"], &file).unwrap();
+    for expected in [
+        "PeriodType: space bytes",
+        "Period: 524288",
+        "inuse_objects/count inuse_space/bytes[dflt]",
+        "3       3000: 1 2 3",
+        "1: 0x550000000f M=1 <T as app::Push>::push src/push.rs:7",
+        "app::inlined src/fill.rs:9",
+        "app::fill src/fill.rs:30",
+        "1: 0x5500000000/0x5500008000/0x1000 /srv/app 8f3a12 [FN][FL][LN][IN]",
+    ] {
+        assert!(raw.contains(expected), "{expected}\n{raw}");
+    }
+}
+
+/// What `go tool pprof` says; absent, and said so, where there is no Go.
+fn go(args: &[&str], file: &tempfile::NamedTempFile) -> Option<String> {
+    let run = Command::new("go")
+        .args(["tool", "pprof", "-symbolize=none"])
+        .args(args)
+        .arg(file.path())
+        .output();
+    match run {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{said}");
+            Some(String::from_utf8(output.stdout).unwrap())
+        }
+        Err(why) => {
+            // Not `eprintln!`, which a test that passes keeps to itself.
+            let said = format!("SKIPPED: as_go_reads_it: `go` cannot be run: {why}\n");
+            std::io::stderr().write_all(said.as_bytes()).unwrap();
+            None
+        }
+    }
+}
+
+prop_compose! {
+    fn any_frame()(
+        function in "[a-z<>: ]{1,12}",
+        file in proptest::option::of("[a-z/.]{1,12}"),
+        line in proptest::option::of(1..=u32::MAX),
+    ) -> SourceFrame {
+        SourceFrame { function, file, line }
+    }
+}
+
+fn any_tally() -> impl Strategy<Value = Tally> {
+    // What a double holds.
+    let number = prop_oneof![0..9_u64, 0..1_u64 << 53];
+    (number.clone(), number).prop_map(|(objects, bytes)| Tally { objects, bytes })
+}
+
+/// Locations, each in one of the mappings or in none, and stacks of them.
+fn any_profile() -> impl Strategy<Value = Profile> {
+    let path = "(/[a-z]{1,8})?";
+    let build_id = proptest::option::of("[0-9a-f]{2,40}");
+    let mapping = (path, build_id, any::<u32>());
+    let location = (
+        proptest::option::of(1..0x9_0000_u64),
+        vec(any_frame(), 0..4),
+    );
+    let stack = (
+        vec(any::<prop::sample::Index>(), 0..9),
+        any_tally(),
+        any_tally(),
+    );
+    (vec(mapping, 0..5), vec(location, 1..20), vec(stack, 0..30)).prop_map(
+        |(mappings, locations, stacks)| {
+            let mut builder = ProfileBuilder::new(&Measure::ALL);
+            for ((path, build_id, offset), start) in mappings.into_iter().zip(1..) {
+                builder.mapping(MappedObject {
+                    start: start << 16,
+                    end: (start << 16) + 0x8000,
+                    file_offset: offset.into(),
+                    path,
+                    deleted: false,
+                    build_id,
+                    executable: true,
+                    inode: None,
+                });
+            }
+            let mut push = |(address, frames): (Option<u64>, Vec<SourceFrame>)| {
+                let location = Location {
+                    // The zero before the first is no address there.
+                    address: address.map(|address| Avma(address + 1)),
+                    frames,
+                    ..Location::default()
+                };
+                builder.push(location).unwrap()
+            };
+            let ids: Vec<LocationId> = locations.into_iter().map(&mut push).collect();
+            for (stack, inuse, alloc) in stacks {
+                let stack = stack.iter().map(|index| *index.get(&ids));
+                builder.stack(stack, Counts { inuse, alloc });
+            }
+            builder.build()
+        },
+    )
+}
+
+/// A stack's locations, and the mappings that they are in.
+type Resolved = Vec<(Location, Option<MappedObject>)>;
+
+/// Every stack, whatever the numbers of its locations are.
+fn resolved(profile: &Profile) -> Vec<(Resolved, Counts)> {
+    let within = |location: &Location| {
+        let call = location.address.map(|address| address.0 - 1);
+        let mut mappings = profile.mappings().iter();
+        match location.mapping {
+            Some(mapping) => Some(profile.mappings()[mapping].clone()),
+            None => mappings
+                .find(|m| call.is_some_and(|call| m.start <= call && call < m.end))
+                .cloned(),
+        }
+    };
+    let one = |id: &LocationId| {
+        let location = profile.location(*id);
+        let mapping = within(location);
+        let location = Location {
+            mapping: None,
+            ..location.clone()
+        };
+        (location, mapping)
+    };
+    let stacks = profile.stacks();
+    stacks
+        .map(|(stack, counts)| (stack.iter().map(one).collect(), counts))
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn comes_back(profile in any_profile()) {
+        let bytes = written(&profile);
+        let back = read(&bytes).unwrap();
+        prop_assert_eq!(resolved(&back), resolved(&profile));
+        prop_assert_eq!(back.measures(), profile.measures());
+        prop_assert_eq!(written(&back), bytes);
+    }
+
+    #[test]
+    fn any_bytes(bytes in vec(any::<u8>(), 0..400)) {
+        let _ = read(&bytes);
+    }
+
+    #[test]
+    fn any_fields(fields in vec((1..17_u8, vec(any::<u8>(), 0..30)), 0..30)) {
+        let fields: Vec<Vec<u8>> = fields.iter().map(|(number, bytes)| field(*number, bytes)).collect();
+        let _ = read(&inuse_space(&fields));
+    }
+
+    #[test]
+    fn nothing_changed(profile in any_profile()) {
+        prop_assert_eq!(compared(&profile, &profile).samples, []);
+    }
+
+    #[test]
+    fn back_is_minus_there(before in any_profile(), after in any_profile()) {
+        let total = |profile: proto::Profile| {
+            let values = profile.samples.iter().flat_map(|sample| &sample.values);
+            values.map(|value| i128::from(*value)).sum::<i128>()
+        };
+        prop_assert_eq!(total(compared(&before, &after)), -total(compared(&after, &before)));
+    }
+}
+
+/// Found by the fuzzer: it was read as `;\t\t\u{1};` with a number.
+#[test]
+fn a_field_that_ends_as_a_folded_stack_does() {
+    let bytes = b"\xa2\x06\x00;\t\t\x01;\t0";
+    assert!(plimsoll_profile::read(&mut &bytes[..], Limits::default()).is_err());
+}

@@ -1,0 +1,230 @@
+//! The functions of a unit, and what was inlined into them.
+
+use super::budget::{Budget, STEP};
+use super::entries::{Entries, Kind};
+use super::unit::RangeAttributes;
+use super::{DwarfError, MAX_INLINED, Reader};
+use gimli::{AttributeValue, UnitOffset};
+
+/// What stands at an address.
+#[derive(Clone, Debug)]
+pub(super) struct Function {
+    pub(super) entry: UnitOffset,
+    /// From the outermost call to the innermost: indices of [`Functions::calls`].
+    pub(super) inlined: Vec<usize>,
+}
+
+/// A call that was inlined.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InlinedCall {
+    pub(super) entry: UnitOffset,
+    pub(super) file: Option<u64>,
+    pub(super) line: u32,
+}
+
+pub(super) struct Functions {
+    /// For each address that was asked for.
+    pub(super) at: Vec<Option<Function>>,
+    pub(super) calls: Vec<InlinedCall>,
+}
+
+impl Functions {
+    /// Finds the functions at these addresses, which are in order.
+    ///
+    /// One pass for the functions, one over those that were met for what is
+    /// inlined in them. Neither recurses: a file may nest as deep as it is long.
+    pub(super) fn find<'a>(
+        dwarf: &gimli::Dwarf<Reader<'a>>,
+        unit: &gimli::Unit<Reader<'a>>,
+        svmas: &[u64],
+        budget: &Budget,
+    ) -> Result<Self, DwarfError> {
+        let mut finder = Finder {
+            dwarf,
+            unit,
+            svmas,
+            budget,
+            entry: gimli::DebuggingInformationEntry::null(),
+        };
+        let mut entries = Entries::new(unit, budget)?;
+        let starts = finder.functions(&mut entries)?;
+
+        let mut found = Functions {
+            at: vec![None; svmas.len()],
+            calls: Vec::new(),
+        };
+        let mut functions: Vec<(UnitOffset, usize)> = Vec::new();
+        for (index, start) in starts.into_iter().enumerate() {
+            if let Some((_, entry)) = start {
+                functions.push((entry, index));
+                found.at[index] = Some(Function {
+                    entry,
+                    inlined: Vec::new(),
+                });
+            }
+        }
+        functions.sort_unstable_by_key(|(entry, index)| (entry.0, *index));
+        for of_one in functions.chunk_by(|a, b| a.0 == b.0) {
+            finder.inlined(&mut entries, of_one, &mut found)?;
+        }
+        Ok(found)
+    }
+}
+
+struct Finder<'f, 'a> {
+    dwarf: &'f gimli::Dwarf<Reader<'a>>,
+    unit: &'f gimli::Unit<Reader<'a>>,
+    svmas: &'f [u64],
+    budget: &'f Budget,
+    /// Used again for each entry that is read.
+    entry: gimli::DebuggingInformationEntry<Reader<'a>>,
+}
+
+impl<'a> Finder<'_, 'a> {
+    /// For each address its function and where that begins. Functions that a
+    /// linker discarded seem to lie at 0 and may reach over others: the one that
+    /// begins nearest is meant.
+    fn functions(
+        &mut self,
+        entries: &mut Entries<'_, 'a>,
+    ) -> Result<Vec<Option<(u64, UnitOffset)>>, DwarfError> {
+        let mut starts: Vec<Option<(u64, UnitOffset)>> = vec![None; self.svmas.len()];
+        while let Some(entry) = entries.next_function()? {
+            self.read(entry.offset)?;
+            self.ranges(|budget, svmas, begin, end| {
+                let first = svmas.partition_point(|svma| *svma < begin);
+                for (start, svma) in starts[first..].iter_mut().zip(&svmas[first..]) {
+                    if *svma >= end {
+                        break;
+                    }
+                    budget.spend(STEP)?;
+                    if start.is_none_or(|(nearest, _)| nearest < begin) {
+                        *start = Some((begin, entry.offset));
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(starts)
+    }
+
+    /// Adds the inlined calls at the addresses of one function.
+    fn inlined(
+        &mut self,
+        entries: &mut Entries<'_, 'a>,
+        function: &[(UnitOffset, usize)],
+        found: &mut Functions,
+    ) -> Result<(), DwarfError> {
+        entries.go_to(function[0].0);
+        let start = entries.offset();
+        if !entries.next()?.is_some_and(|entry| entry.has_children) {
+            return Ok(());
+        }
+        let (first, last) = (function[0].1, function[function.len() - 1].1);
+        // How deep the next entry is in the function.
+        let mut depth = 1_usize;
+        // The depths of the inlined calls around it, all of which hold one of
+        // the addresses.
+        let mut around: Vec<usize> = Vec::new();
+        // Entries deeper than this are of no interest.
+        let mut boring = usize::MAX;
+        while depth > 0 && !entries.is_empty() {
+            let Some(entry) = entries.next()? else {
+                depth -= 1;
+                continue;
+            };
+            let here = depth;
+            depth += usize::from(entry.has_children);
+            if here > boring {
+                continue;
+            }
+            boring = usize::MAX;
+            while around.last().is_some_and(|call| *call >= here) {
+                around.pop();
+            }
+            match entry.kind {
+                Kind::Other => {}
+                Kind::Subprogram => boring = here,
+                Kind::InlinedSubroutine => {
+                    let level = around.len();
+                    let call = found.calls.len();
+                    let mut holds = false;
+                    if entry.has_code && level < MAX_INLINED {
+                        self.read(entry.offset)?;
+                        self.ranges(|budget, svmas, begin, end| {
+                            let svmas = &svmas[first..=last];
+                            let from = first + svmas.partition_point(|svma| *svma < begin);
+                            let to = first + svmas.partition_point(|svma| *svma < end);
+                            for at in &mut found.at[from..to] {
+                                budget.spend(STEP)?;
+                                if let Some(at) = at
+                                    && at.entry == start
+                                    && at.inlined.len() == level
+                                {
+                                    at.inlined.push(call);
+                                    holds = true;
+                                }
+                            }
+                            Ok(())
+                        })?;
+                    }
+                    if holds {
+                        found.calls.push(self.call(entry.offset));
+                        around.push(here);
+                    } else {
+                        boring = here;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, offset: UnitOffset) -> Result<(), DwarfError> {
+        let unit = self.unit;
+        let mut entries = unit.header.entries_raw(&unit.abbreviations, Some(offset))?;
+        entries.read_entry(&mut self.entry)?;
+        Ok(())
+    }
+
+    /// Calls back with the ranges of the entry that was read.
+    fn ranges(
+        &self,
+        mut found: impl FnMut(&Budget, &[u64], u64, u64) -> Result<(), DwarfError>,
+    ) -> Result<(), DwarfError> {
+        let mut ranges = RangeAttributes::default();
+        for attribute in self.entry.attrs() {
+            ranges.take(attribute);
+        }
+        let (budget, svmas) = (self.budget, self.svmas);
+        ranges.each(self.dwarf, self.unit, budget, |begin, end| {
+            found(budget, svmas, begin, end)
+        })?;
+        Ok(())
+    }
+
+    /// The call that was read.
+    fn call(&self, entry: UnitOffset) -> InlinedCall {
+        let mut call = InlinedCall {
+            entry,
+            file: None,
+            line: 0,
+        };
+        for attribute in self.entry.attrs() {
+            match (attribute.name(), attribute.value()) {
+                // Before DWARF 5, 0 is no file.
+                (gimli::DW_AT_call_file, AttributeValue::FileIndex(file))
+                    if file > 0 || self.unit.header.version() >= 5 =>
+                {
+                    call.file = Some(file);
+                }
+                (gimli::DW_AT_call_line, line) => {
+                    let line = line.udata_value().and_then(|line| u32::try_from(line).ok());
+                    call.line = line.unwrap_or(0);
+                }
+                _ => {}
+            }
+        }
+        call
+    }
+}

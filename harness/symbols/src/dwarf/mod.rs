@@ -1,0 +1,565 @@
+//! What DWARF says of addresses.
+//!
+//! ```text
+//! Units       which unit's code an address is in    every unit's root, once
+//! Functions   its function and inlined calls        that unit's entries, once
+//! Names       what those are called                 wherever they refer to
+//! Lines       where they are written                that unit's line program, once
+//! ```
+//!
+//! Addresses come in bulk, so that each unit is read once for all of its own and
+//! let go again. Nothing recurses, and all that is read is paid for from a
+//! [`Budget`]: a file may claim anything and costs a multiple of its size.
+
+mod budget;
+mod entries;
+mod functions;
+mod lines;
+mod names;
+mod unit;
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::fmt;
+use std::rc::Rc;
+
+use gimli::{DwarfSections, EndianSlice, RunTimeEndian, SectionId, UnitOffset};
+use object::{CompressionFormat, Object, ObjectSection};
+
+use budget::Budget;
+use functions::{Function, Functions};
+use lines::Lines;
+use names::{Names, Origin};
+use unit::{Skeleton, Unit, Units};
+
+/// Inlined frames at one address. Real ones reach some tens; a file that
+/// claims more than this is lying.
+const MAX_INLINED: usize = 1000;
+
+/// What a file's compressed sections may claim to hold: more than the largest programs
+/// have, less than what takes a machine down.
+const MAX_UNCOMPRESSED: u64 = 4 << 30;
+
+/// How many bytes one compressed byte may stand for: deflate's own limit. zstd
+/// can say more, but debug information never shrinks to a hundredth.
+const MAX_RATIO: u64 = 1032;
+
+/// Why a file's DWARF cannot be used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum DwarfError {
+    /// It is compressed, and this build does not decompress.
+    Compressed,
+    /// Its container is damaged.
+    Elf(object::Error),
+    /// Its compressed sections claim to hold so many bytes.
+    TooLarge(u64),
+    /// It takes more time or memory than debug information of its size can.
+    TooMuch,
+    /// It is damaged.
+    Dwarf(gimli::Error),
+}
+
+impl fmt::Display for DwarfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DwarfError::Compressed => f.write_str("it is compressed"),
+            DwarfError::Elf(err) => err.fmt(f),
+            DwarfError::TooLarge(bytes) => {
+                write!(
+                    f,
+                    "expected sections of at most {MAX_UNCOMPRESSED} bytes, found {bytes}"
+                )
+            }
+            DwarfError::TooMuch => f.write_str("it takes more work than its size can explain"),
+            DwarfError::Dwarf(err) => err.fmt(f),
+        }
+    }
+}
+
+impl From<gimli::Error> for DwarfError {
+    fn from(err: gimli::Error) -> Self {
+        DwarfError::Dwarf(err)
+    }
+}
+
+/// The bytes of the debug sections.
+pub(crate) struct Sections<'data> {
+    sections: DwarfSections<Cow<'data, [u8]>>,
+    endian: RunTimeEndian,
+    bytes: u64,
+}
+
+/// Which sections of a file are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `.debug_info` and so on.
+    Whole,
+    /// `.debug_info.dwo` and so on: what was split off.
+    SplitOff,
+}
+
+impl<'data> Sections<'data> {
+    /// `None` for a file without debug information.
+    pub(crate) fn load(
+        object: &object::File<'data>,
+        kind: Kind,
+    ) -> Result<Option<Self>, DwarfError> {
+        let name = |id: SectionId| match kind {
+            Kind::Whole => Some(id.name()),
+            Kind::SplitOff => id.dwo_name(),
+        };
+        let main = name(SectionId::DebugInfo).and_then(|name| object.section_by_name(name));
+        if main.is_none_or(|section| section.size() == 0) {
+            return Ok(None);
+        }
+        let mut loader = Loader::default();
+        let sections = DwarfSections::load(|id| match id {
+            // Variables and types, which nobody asks about here.
+            SectionId::DebugLoc
+            | SectionId::DebugLocLists
+            | SectionId::DebugMacinfo
+            | SectionId::DebugMacro
+            | SectionId::DebugNames
+            | SectionId::DebugTypes => Ok(Cow::Borrowed(&[][..])),
+            id => loader.section(object, name(id)),
+        })?;
+        Ok(Some(Self {
+            sections,
+            endian: endian(object),
+            bytes: loader.bytes,
+        }))
+    }
+
+    fn borrow<'a>(&'a self, supplementary: Option<&'a Sections<'_>>) -> gimli::Dwarf<Reader<'a>> {
+        let supplementary = supplementary.map(|supplementary| &supplementary.sections);
+        self.sections
+            .borrow_with_sup(supplementary, |bytes| EndianSlice::new(bytes, self.endian))
+    }
+}
+
+/// The bytes of a `.dwp` package, many `.dwo` files in one.
+pub(crate) struct PackageSections<'data> {
+    sections: gimli::DwarfPackageSections<Cow<'data, [u8]>>,
+    endian: RunTimeEndian,
+}
+
+impl<'data> PackageSections<'data> {
+    pub(crate) fn load(object: &object::File<'data>) -> Result<Self, DwarfError> {
+        let mut loader = Loader::default();
+        let sections =
+            gimli::DwarfPackageSections::load(|id| loader.section(object, id.dwo_name()))?;
+        Ok(Self {
+            sections,
+            endian: endian(object),
+        })
+    }
+
+    pub(crate) fn package(&self) -> Result<Package<'_>, DwarfError> {
+        let endian = self.endian;
+        let package = self.sections.borrow(
+            |bytes| EndianSlice::new(bytes, endian),
+            EndianSlice::new(&[], endian),
+        )?;
+        Ok(Package(package))
+    }
+}
+
+/// Finds split-off units by their ID.
+pub(crate) struct Package<'a>(gimli::DwarfPackage<Reader<'a>>);
+
+fn endian(object: &object::File<'_>) -> RunTimeEndian {
+    if object.is_little_endian() {
+        RunTimeEndian::Little
+    } else {
+        RunTimeEndian::Big
+    }
+}
+
+/// Reads the sections of one file.
+#[derive(Debug, Default)]
+struct Loader {
+    bytes: u64,
+    uncompressed: u64,
+}
+
+impl Loader {
+    fn section<'data>(
+        &mut self,
+        object: &object::File<'data>,
+        name: Option<&str>,
+    ) -> Result<Cow<'data, [u8]>, DwarfError> {
+        // object finds the older `.zdebug_info` under this name as well.
+        let Some(section) = name.and_then(|name| object.section_by_name(name)) else {
+            return Ok(Cow::Borrowed(&[]));
+        };
+        let data = section.compressed_data().map_err(DwarfError::Elf)?;
+        if data.format != CompressionFormat::None {
+            if !cfg!(feature = "compressed") {
+                return Err(DwarfError::Compressed);
+            }
+            let length = u64::try_from(data.data.len()).unwrap_or(u64::MAX);
+            self.uncompressed = self.uncompressed.saturating_add(data.uncompressed_size);
+            if data.uncompressed_size > length.saturating_mul(MAX_RATIO)
+                || self.uncompressed > MAX_UNCOMPRESSED
+            {
+                return Err(DwarfError::TooLarge(data.uncompressed_size));
+            }
+        }
+        let bytes = data.decompress().map_err(DwarfError::Elf)?;
+        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.bytes = self.bytes.saturating_add(length);
+        Ok(bytes)
+    }
+}
+
+type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
+type Attribute<'a> = gimli::Attribute<Reader<'a>>;
+
+/// A file's debug information, read as far as it is asked about.
+pub(crate) struct Dwarf<'a> {
+    dwarf: gimli::Dwarf<Reader<'a>>,
+    units: Units<'a>,
+    supplementary: OnceCell<Option<Units<'a>>>,
+    budget: Budget,
+}
+
+/// One function at an address, before its name is made readable.
+#[derive(Clone, Debug)]
+pub(crate) struct RawFrame {
+    pub(crate) function: Option<RawFunction>,
+    pub(crate) file: Option<Rc<str>>,
+    pub(crate) line: Option<u32>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct RawFunction {
+    pub(crate) symbol: Rc<Symbol>,
+    /// In C, the bare name is the linkage name.
+    pub(crate) is_c: bool,
+}
+
+/// The name of a function, shared by its addresses.
+#[derive(Debug)]
+pub(crate) struct Symbol {
+    /// The linkage name, else the bare one.
+    pub(crate) name: Box<str>,
+    shown: OnceCell<Box<str>>,
+}
+
+impl Symbol {
+    fn new(name: &[u8]) -> Rc<Self> {
+        Rc::new(Self {
+            name: String::from_utf8_lossy(name).into(),
+            shown: OnceCell::new(),
+        })
+    }
+
+    /// As it is shown: demangled, once.
+    pub(crate) fn shown(&self) -> &str {
+        self.shown
+            .get_or_init(|| crate::name::shown(&self.name).into())
+    }
+}
+
+/// What DWARF says of one address.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Frames {
+    /// Leaf first; the physical function last.
+    pub(crate) frames: Vec<RawFrame>,
+    /// Whether more is said in another file, which was not found.
+    pub(crate) split: bool,
+}
+
+/// A `.dwo` file that a unit names.
+#[derive(Debug)]
+pub(crate) struct SplitOff<'a> {
+    pub(crate) id: u64,
+    pub(crate) directory: Option<&'a [u8]>,
+    pub(crate) name: Option<&'a [u8]>,
+}
+
+/// Finds what was split off a program.
+pub(crate) trait Finder {
+    fn package(&self) -> Option<&Package<'_>>;
+
+    /// Calls back with each file that may be meant, until one was.
+    fn files(&self, split_off: &SplitOff<'_>, is_it: &mut dyn FnMut(&Sections<'_>) -> bool);
+}
+
+impl<'a> Dwarf<'a> {
+    pub(crate) fn new(
+        sections: &'a Sections<'_>,
+        supplementary: Option<&'a Sections<'_>>,
+    ) -> Result<Self, DwarfError> {
+        let dwarf = sections.borrow(supplementary);
+        let others = supplementary.map_or(0, |sections| sections.bytes);
+        let budget = Budget::of(sections.bytes.saturating_add(others));
+        let units = Units::new(&dwarf, &budget, |unit| match unit.line_program {
+            Some(program) => lines::sequences(&dwarf, &unit.unit, program, &budget),
+            None => Ok(Vec::new()),
+        })?;
+        Ok(Self {
+            dwarf,
+            units,
+            supplementary: OnceCell::new(),
+            budget,
+        })
+    }
+
+    /// Whether all there is came with Rust's standard library: so it is in
+    /// every Rust program that was built without debug information.
+    pub(crate) fn is_only_of_std(&self) -> bool {
+        unit::are_of_std(&self.dwarf, &self.units, &self.budget)
+    }
+
+    /// The frames of the instructions at these addresses, which are in order
+    /// and distinct.
+    pub(crate) fn frames(
+        &self,
+        svmas: &[u64],
+        finder: Option<&dyn Finder>,
+    ) -> Vec<Result<Frames, DwarfError>> {
+        let mut found: Vec<Result<Frames, DwarfError>> = vec![Ok(Frames::default()); svmas.len()];
+        let mut names = Names::new(
+            self.origin(),
+            self.dwarf.sup().and_then(|dwarf| {
+                let units = self
+                    .supplementary
+                    .get_or_init(|| Units::without_ranges(dwarf).ok());
+                Some(Origin {
+                    dwarf,
+                    units: Some(units.as_ref()?),
+                    budget: &self.budget,
+                })
+            }),
+        );
+        // Most addresses are in the first unit that claims them, and the rest
+        // asks the next one.
+        let mut asking: Vec<usize> = (0..svmas.len()).collect();
+        let mut nth = 0;
+        while !asking.is_empty() {
+            let mut by_unit: Vec<(usize, usize)> = Vec::with_capacity(asking.len());
+            for index in asking.drain(..) {
+                match self.units.claiming(svmas[index], nth, &self.budget) {
+                    Ok(Some(unit)) => by_unit.push((unit, index)),
+                    Ok(None) => {}
+                    Err(err) => found[index] = Err(err),
+                }
+            }
+            by_unit.sort_unstable();
+            for of_one in by_unit.chunk_by(|a, b| a.0 == b.0) {
+                let here: Vec<u64> = of_one.iter().map(|(_, index)| svmas[*index]).collect();
+                let mut said = Said::new(&here);
+                let result = self.in_unit(of_one[0].0, &here, &mut names, finder, &mut said);
+                for ((_, index), frames) in of_one.iter().zip(said.frames) {
+                    match (result, frames) {
+                        (Err(err), _) | (Ok(()), Err(err)) => found[*index] = Err(err),
+                        (Ok(()), Ok(frames)) => {
+                            let split =
+                                said.split || found[*index].as_ref().is_ok_and(|found| found.split);
+                            if frames.is_empty() {
+                                asking.push(*index);
+                            }
+                            found[*index] = Ok(Frames { frames, split });
+                        }
+                    }
+                }
+            }
+            nth += 1;
+        }
+        found
+    }
+
+    fn origin(&self) -> Origin<'_, 'a> {
+        Origin {
+            dwarf: &self.dwarf,
+            units: Some(&self.units),
+            budget: &self.budget,
+        }
+    }
+
+    fn in_unit<'f>(
+        &'f self,
+        index: usize,
+        svmas: &[u64],
+        names: &mut Names<'f, 'a>,
+        finder: Option<&dyn Finder>,
+        said: &mut Said,
+    ) -> Result<(), DwarfError> {
+        let budget = &self.budget;
+        let unit = Unit::read(&self.dwarf, self.units.headers[index], budget)?;
+        let mut lines = Lines::find(&self.dwarf, &unit.unit, unit.line_program, svmas, budget)?;
+        if let Some(id) = unit.unit.dwo_id {
+            let split_off = SplitOff {
+                id: id.0,
+                directory: unit.unit.comp_dir.map(|directory| directory.slice()),
+                name: unit.dwo_name(&self.dwarf, budget)?.map(|name| name.slice()),
+            };
+            match finder.and_then(|finder| {
+                self.split_off(unit.skeleton(), &split_off, finder, svmas, &mut lines, said)
+            }) {
+                Some(result) => return result,
+                None => said.split = true,
+            }
+        }
+        let functions = Functions::find(&self.dwarf, &unit.unit, svmas, budget)?;
+        said.collect(&unit, &functions, &mut lines, names, budget);
+        Ok(())
+    }
+
+    /// What is said of the addresses where the rest of the unit is, if that is
+    /// found.
+    fn split_off(
+        &self,
+        skeleton: Skeleton,
+        split_off: &SplitOff<'_>,
+        finder: &dyn Finder,
+        svmas: &[u64],
+        lines: &mut Lines<'_, '_>,
+        said: &mut Said,
+    ) -> Option<Result<(), DwarfError>> {
+        let budget = &self.budget;
+        if let Some(Package(package)) = finder.package() {
+            match package.find_cu(gimli::DwoId(split_off.id), &self.dwarf) {
+                Ok(None) => {}
+                Ok(Some(dwarf)) => {
+                    return in_split_off(&dwarf, skeleton, svmas, lines, said, budget);
+                }
+                Err(err) => return Some(Err(err.into())),
+            }
+        }
+        let mut result = None;
+        finder.files(split_off, &mut |sections| {
+            let mut dwarf = sections.borrow(None);
+            dwarf.make_dwo(&self.dwarf);
+            result = in_split_off(&dwarf, skeleton, svmas, lines, said, budget);
+            result.is_some()
+        });
+        result
+    }
+}
+
+fn in_split_off<'x>(
+    dwarf: &gimli::Dwarf<Reader<'x>>,
+    skeleton: Skeleton,
+    svmas: &[u64],
+    lines: &mut Lines<'_, '_>,
+    said: &mut Said,
+    budget: &Budget,
+) -> Option<Result<(), DwarfError>> {
+    // Units of types may come first.
+    let mut headers = dwarf.units();
+    while let Ok(Some(header)) = headers.next() {
+        let Ok(mut unit) = Unit::read(dwarf, header, budget) else {
+            return None;
+        };
+        if unit.unit.dwo_id != skeleton.id {
+            continue;
+        }
+        if let Some(id) = skeleton.id {
+            budget.extend(id.0, header.length_including_self());
+        }
+        unit.take_from(skeleton);
+        let functions = match Functions::find(dwarf, &unit.unit, svmas, budget) {
+            Ok(functions) => functions,
+            Err(err) => return Some(Err(err)),
+        };
+        let own = Origin {
+            dwarf,
+            units: None,
+            budget,
+        };
+        said.collect(&unit, &functions, lines, &mut Names::new(own, None), budget);
+        return Some(Ok(()));
+    }
+    None
+}
+
+/// What one unit says of some addresses.
+struct Said {
+    frames: Vec<Result<Vec<RawFrame>, DwarfError>>,
+    split: bool,
+}
+
+impl Said {
+    fn new(svmas: &[u64]) -> Self {
+        Self {
+            frames: vec![Ok(Vec::new()); svmas.len()],
+            split: false,
+        }
+    }
+
+    fn collect<'a>(
+        &mut self,
+        unit: &Unit<'a>,
+        functions: &Functions,
+        lines: &mut Lines<'_, '_>,
+        names: &mut Names<'_, 'a>,
+        budget: &Budget,
+    ) {
+        let is_c = matches!(
+            unit.language,
+            Some(
+                gimli::DW_LANG_C
+                    | gimli::DW_LANG_C89
+                    | gimli::DW_LANG_C99
+                    | gimli::DW_LANG_C11
+                    | gimli::DW_LANG_C17
+            )
+        );
+        let mut name = |entry| -> Result<Option<RawFunction>, DwarfError> {
+            let symbol = names.of(&unit.unit, entry)?;
+            Ok(symbol.map(|symbol| RawFunction { symbol, is_c }))
+        };
+        for (index, (at, said)) in functions.at.iter().zip(&mut self.frames).enumerate() {
+            let location = lines.location(index);
+            let Some(at) = at else {
+                // Code whose functions are elsewhere: at least a line.
+                *said = Ok(Vec::from_iter(location.map(|(file, line)| RawFrame {
+                    function: None,
+                    file,
+                    line,
+                })));
+                continue;
+            };
+            *said = frames(at, functions, location, lines, &mut name, budget);
+        }
+    }
+}
+
+/// The frames at one address, leaf first.
+fn frames(
+    at: &Function,
+    functions: &Functions,
+    location: Option<(Option<Rc<str>>, Option<u32>)>,
+    lines: &mut Lines<'_, '_>,
+    mut name: impl FnMut(UnitOffset) -> Result<Option<RawFunction>, DwarfError>,
+    budget: &Budget,
+) -> Result<Vec<RawFrame>, DwarfError> {
+    let mut frames = Vec::with_capacity(at.inlined.len() + 1);
+    let (mut file, mut line) = location.unwrap_or_default();
+    for call in at.inlined.iter().rev() {
+        let call = functions.calls[*call];
+        let function = name(call.entry)?;
+        frames.push(RawFrame {
+            function,
+            file,
+            line,
+        });
+        file = call.file.and_then(|file| lines.file(file));
+        line = (call.line != 0).then_some(call.line);
+    }
+    let function = name(at.entry)?;
+    frames.push(RawFrame {
+        function,
+        file,
+        line,
+    });
+    // What is kept for each address, though it was read once.
+    for frame in &frames {
+        let name = frame.function.as_ref().map_or(0, |f| f.symbol.name.len());
+        let file = frame.file.as_ref().map_or(0, |file| file.len());
+        budget.spend(name + file)?;
+    }
+    Ok(frames)
+}
