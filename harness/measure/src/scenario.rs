@@ -70,6 +70,8 @@ impl Scenario {
     }
 
     /// Time for the ladder; setting up is outside it. 10 s unless set.
+    ///
+    /// A ladder that can tell too little by then goes on, up to three times as long.
     pub fn budget(mut self, budget: Duration) -> Scenario {
         self.options.settings.budget = Some(budget);
         self

@@ -87,7 +87,8 @@ pub static KEYS: [Key; 13] = [
         kind: Kind::Time,
         fallback: Fallback::Value("10s"),
         builder: Some(".budget(Duration)"),
-        doc: "time on the ladder; setting up is outside it",
+        doc: "time on the ladder; setting up is outside it. Up to three times as long where \
+              too little could be told by then",
         set: |settings, text| time(text).map(|value| settings.budget = Some(value)),
     },
     Key {
@@ -171,8 +172,8 @@ pub static KEYS: [Key; 13] = [
         kind: Kind::Flag,
         fallback: Fallback::Value("false"),
         builder: None,
-        doc: "climbs on where a threshold is out of the budget's reach, for the rates that \
-              there are; `bisect` does",
+        doc: "takes the budget as it is: climbs on where a threshold is out of its reach, \
+              for the rates that there are, and never past it; `bisect` does",
         set: |settings, text| flag(text).map(|value| settings.spend_budget = Some(value)),
     },
     Key {

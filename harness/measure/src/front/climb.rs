@@ -30,6 +30,8 @@ pub(crate) struct Climb {
     pub(crate) broken: Option<Check>,
     /// What would have been enough for a verdict, by the pace that it had.
     pub(crate) enough: Option<Enough>,
+    /// How long the ladder took, where that is more than its budget.
+    pub(crate) overtime: Option<Duration>,
     pub(crate) plan: Plan,
 }
 
@@ -89,6 +91,7 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
                 failure: Some(failure(subject, route, other, Phase::Starting)),
                 broken: None,
                 enough: None,
+                overtime: None,
                 plan: route.plan,
             }));
         }
@@ -100,11 +103,12 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
         failure: None,
         broken: None,
         enough: None,
+        overtime: None,
         plan: route.plan,
     };
     let stop = match climb.greeting.profiling_problem(route.plan) {
         Some(problem) => Stop::Broken(broken("profiling", problem)),
-        None => match ascend(subject, route, &mut climb.profile, &mut climb.enough) {
+        None => match ascend(subject, route, &mut climb) {
             Ok(end) => Stop::End(end),
             Err(stop) => stop,
         },
@@ -129,10 +133,10 @@ fn broken(name: &str, detail: String) -> Check {
 fn ascend(
     subject: &mut Subject<'_>,
     route: &Route<'_>,
-    profile: &mut Profile,
-    enough: &mut Option<Enough>,
+    climb: &mut Climb,
 ) -> Result<LadderEnd, Stop> {
     let settings = route.settings;
+    let profile = &mut climb.profile;
     match subject.ask(&Command::SetUp, settings.timeout, settings.memory_limit) {
         Answer::Line(line) if line.starts_with("done") => {}
         other => {
@@ -163,19 +167,21 @@ fn ascend(
                 return Ok(LadderEnd::Threads);
             }
         }
-        *enough = pace.enough(route, started.elapsed(), done);
-        if let Some(enough) = enough
-            && is_out_of_reach(route, enough, next)
+        climb.enough = pace.enough(route, started.elapsed(), done);
+        if let Some(enough) = climb.enough
+            && is_out_of_reach(route, &enough, next)
         {
-            if let Some(again) = with_less_time(subject, route, profile, enough, done) {
+            if let Some(again) = with_less_time(subject, route, profile, &enough, done) {
                 return Err(again);
             }
             return Ok(LadderEnd::OutOfReach);
         }
         // A timeout is for what hangs: a ladder that climbs ends before it.
         let ahead = pace.predict(next - done);
-        if started.elapsed().saturating_add(ahead) > settings.budget
-            || subject.age().saturating_add(ahead.saturating_mul(2)) > settings.timeout
+        let until = started.elapsed().saturating_add(ahead);
+        let is_late = until > settings.budget;
+        if subject.age().saturating_add(ahead.saturating_mul(2)) > settings.timeout
+            || is_late && !may_take_longer(route, profile, until)
         {
             return Ok(LadderEnd::Budget);
         }
@@ -193,6 +199,7 @@ fn ascend(
             other => return Err(Stop::Failed(failure(subject, route, other, Phase::Running))),
         }
         let ran = run.elapsed();
+        climb.overtime = is_late.then(|| started.elapsed());
         let rest = Instant::now();
         observe::settle(subject.process(), settings.settle);
         take_dump(subject, route, profile, next)?;
@@ -251,9 +258,18 @@ fn pilot(subject: &mut Subject<'_>, route: &Route<'_>, profile: &Profile) -> Res
     Ok(pace)
 }
 
-/// How many budgets a ladder must take before it is not climbed: paces differ, and
-/// iterations become faster as caches fill.
-const PATIENCE: f64 = 1.5;
+/// How many budgets a ladder may take before it is inconclusive for want of time, as on
+/// a machine that is slow today, or stood still: a budget is for what is as always.
+const PATIENCE: u32 = 3;
+
+/// Whether the ladder may go on past its budget, until then: nothing could be told yet.
+fn may_take_longer(route: &Route<'_>, profile: &mut Profile, until: Duration) -> bool {
+    let settings = route.settings;
+    // Not the budget multiplied: one without end would overflow.
+    !settings.spend_budget
+        && until / PATIENCE <= settings.budget
+        && (profile.rungs.is_empty() || verdict(profile, route, true) == Verdict::Inconclusive)
+}
 
 /// Whether what has to be found cannot be within the budget.
 ///
@@ -266,8 +282,7 @@ fn is_out_of_reach(route: &Route<'_>, enough: &Enough, next: u64) -> bool {
         && !settings.spend_budget
         && next < enough.iterations
         && enough.iterations <= settings.max_iterations
-        // Not the budget multiplied: one without end would overflow.
-        && enough.time.div_f64(PATIENCE) > settings.budget
+        && enough.time / PATIENCE > settings.budget
 }
 
 /// Begins again with a profile that takes less memory, if there is one and it may be
@@ -291,6 +306,9 @@ fn with_less_memory(route: &Route<'_>, profile: &Profile) -> Option<Stop> {
         enough: None,
     }))
 }
+
+/// By how much a sampled ladder should be faster than it must be: paces differ.
+const MARGIN: f64 = 1.5;
 
 /// Begins again with a profile that is fast enough for the ladder, if there is one
 /// and it may be chosen.
@@ -325,7 +343,7 @@ fn with_less_time(
         object: profile.mean_object.unwrap_or(64.0),
     };
     #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
-    let seconds = settings.budget.as_secs_f64() / PATIENCE / enough.iterations as f64;
+    let seconds = settings.budget.as_secs_f64() / MARGIN / enough.iterations as f64;
     let why = format!(
         "an exact profile takes {exact:.2} s an iteration, which is too long for the budget"
     );
@@ -402,15 +420,20 @@ fn forget_rung(folder: &Path, profile: &Profile) {
 
 /// Whether nothing grows, so that there is no need to go on.
 fn settled(profile: &mut Profile, route: &Route<'_>) -> bool {
+    // What rises outside the profile may only be filling, as a stack may.
+    verdict(profile, route, false) <= Verdict::Improved
+        && profile.coverage().outcome != CheckOutcome::Failed
+}
+
+/// What the stacks say so far, of a ladder that ends here or goes on.
+fn verdict(profile: &mut Profile, route: &Route<'_>, at_top: bool) -> Verdict {
     let (observed, _) = profile.observe(route.normalization);
     let policy = Policy {
         threshold: route.settings.threshold,
-        at_top: false,
+        at_top,
         today: route.today,
     };
-    // What rises outside the profile may only be filling, as a stack may.
-    judge(&observed, route.baseline, &policy).verdict <= Verdict::Improved
-        && profile.coverage().outcome != CheckOutcome::Failed
+    judge(&observed, route.baseline, &policy).verdict
 }
 
 /// What a subject was doing when it failed.

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use plimsoll_core::baseline::{self, Acceptance, Baseline};
 use plimsoll_core::fold;
@@ -86,6 +87,7 @@ pub(crate) fn report(
             .chain(why)
             .chain(larger)
             .chain(timeout_within_budget(verdict, climb.end, route.settings))
+            .chain(overtime(verdict, climb.overtime, route.settings))
             .chain(budget_that_would_do(
                 verdict,
                 (
@@ -224,6 +226,20 @@ fn timeout_within_budget(verdict: Verdict, end: LadderEnd, settings: &Effective)
             settings.timeout, settings.budget
         )
     })
+}
+
+/// That the ladder went on past its budget.
+fn overtime(verdict: Verdict, took: Option<Duration>, settings: &Effective) -> Option<String> {
+    let took = took?.as_secs_f64();
+    let advice = match is_trusted(verdict) {
+        true => ": with a larger `budget` a slower machine can tell as well",
+        false => "",
+    };
+    Some(format!(
+        "too little could be told within the budget of {:?}, so the ladder went on until {took:.1} \
+         s{advice}",
+        settings.budget
+    ))
 }
 
 /// What is to be said of how stacks were walked.

@@ -111,6 +111,10 @@ pub(crate) const ALL: &[(&str, fn())] = &[
         profiling::a_threshold_out_of_reach_is_not_waited_for,
     ),
     (
+        "a_budget_that_is_too_short_by_half_is_overrun",
+        profiling::a_budget_that_is_too_short_by_half_is_overrun,
+    ),
+    (
         "threads_that_end_are_not_kept",
         profiling::threads_that_end_are_not_kept,
     ),
