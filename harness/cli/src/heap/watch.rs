@@ -178,11 +178,12 @@ impl Watch<'_> {
     fn dump(&self, progress: &mut Progress) -> anyhow::Result<Dump> {
         progress.doing(&format!("{}: dump {}", self.name, self.taken + 1));
         let most = self.args.symbols.max_size;
+        let asked = Instant::now();
         let mut body = self
             .served
             .open(most, Some(&self.interrupt), &mut || progress.tick())?;
-        // Once it answers, it has dumped itself.
-        let at = Instant::now();
+        // It dumped itself after it was asked, and before it answered.
+        let at = asked + asked.elapsed() / 2;
         let mut file = tempfile::NamedTempFile::new_in(self.folder)
             .with_context(|| crate::project::shown(self.folder))?;
         io::copy(&mut body, &mut file)?;
