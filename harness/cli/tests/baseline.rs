@@ -345,6 +345,32 @@ fn a_scenario_that_no_test_has() {
 }
 
 #[test]
+fn a_scenario_that_two_tests_have() {
+    let project = agreed();
+    let agreed = AGREED.split("\n[[allow]]\nresource").next().unwrap();
+    project.write("baselines/lru_churn.toml", agreed);
+    project.write(
+        "other/tests/leaks-too.rs",
+        "plimsoll::main!(lru_churn());\n",
+    );
+    let mut other = used(RATE);
+    other.run.package = "other".to_owned();
+    other.run.target = "leaks_too".to_owned();
+    project.leave(&other, 1);
+    assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
+    1 baseline, 1 allowance: 1 warning
+    --- 0
+    warning: baselines/lru_churn.toml: what one test uses of this file, others take for stale
+      a scenario `lru_churn` is in demo (test target leaks) and in other (test target leaks_too)
+      hint: rename one, or give its package a plimsoll.toml, and so baselines of its own
+    ");
+    // Nothing is agreed to that could be taken for another's.
+    project.write("baselines/lru_churn.toml", "format = 1\n");
+    let ran = project.plimsoll(&["baseline", "check"]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran}");
+}
+
+#[test]
 fn what_is_not_needed() {
     let project = agreed();
     let agreed = AGREED.split("\n[[allow]]\nresource").next().unwrap();

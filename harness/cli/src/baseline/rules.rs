@@ -56,6 +56,7 @@ pub(super) fn check(shelf: &Shelf, name: &str) -> Vec<Problem> {
                 }),
                 Ok(content) => {
                     problems.extend(at.of_no_scenario(folder));
+                    problems.extend(at.of_several(folder, content));
                     for entry in &content.entries {
                         let found = [
                             at.expired(entry, shelf),
@@ -109,7 +110,7 @@ impl At<'_> {
 
     fn of_no_scenario(self, folder: &Folder) -> Option<Problem> {
         let scenario = &self.file.scenario;
-        if folder.scenarios.is_empty() || folder.scenarios.contains(scenario) {
+        if folder.scenarios.is_empty() || folder.scenarios.contains_key(scenario) {
             return None;
         }
         let (level, why) = match folder.unmeasured.as_slice() {
@@ -130,12 +131,30 @@ impl At<'_> {
         };
         let names: Vec<String> = folder
             .scenarios
-            .iter()
+            .keys()
             .map(|name| safe_line(name))
             .collect();
         let expected = format!("expected one of {}", safe_line(&names.join(", ")));
         let what = format!("no test that was measured has a scenario `{scenario}`");
         Some(self.problem(level, "no-scenario", None, &what, &[expected, why]))
+    }
+
+    fn of_several(self, folder: &Folder, content: &Content) -> Option<Problem> {
+        let scenario = &self.file.scenario;
+        let tests = folder.scenarios.get(scenario)?;
+        if tests.len() < 2 || content.entries.is_empty() {
+            return None;
+        }
+        let tests: Vec<&str> = tests.iter().map(String::as_str).collect();
+        let what = "what one test uses of this file, others take for stale";
+        let found = format!(
+            "a scenario `{scenario}` is in {}",
+            safe_line(&tests.join(" and in "))
+        );
+        let hint = "hint: rename one, or give its package a plimsoll.toml, and so baselines of \
+                    its own"
+            .to_owned();
+        Some(self.problem(Level::Warning, "shared", None, what, &[found, hint]))
     }
 
     fn expired(self, entry: &Entry, shelf: &Shelf) -> Option<Problem> {

@@ -37,8 +37,8 @@ pub(super) struct Folder {
     /// In the order of their names.
     pub(super) files: Vec<Filed>,
     pub(super) require_reason: bool,
-    /// The scenarios of the newest run of each test target.
-    pub(super) scenarios: BTreeSet<String>,
+    /// The scenarios of the newest run of each test target, with the test targets.
+    pub(super) scenarios: BTreeMap<String, BTreeSet<String>>,
     /// Test targets that may have scenarios of which no report says.
     pub(super) unmeasured: Vec<String>,
 }
@@ -122,7 +122,7 @@ impl Shelf {
             let files = files.collect();
             shelf.folders.push(Folder {
                 require_reason: config::require_reason(&dir, project)?,
-                scenarios: measured.iter().map(|one| one.name.clone()).collect(),
+                scenarios: tests_by_name(&measured),
                 unmeasured: unmeasured(project, &packages, &measured),
                 files,
             });
@@ -211,6 +211,22 @@ fn by_name<'a>(scenarios: &[&'a Scenario]) -> BTreeMap<&'a str, Vec<&'a Report>>
     by_name
 }
 
+fn tests_by_name(scenarios: &[&Scenario]) -> BTreeMap<String, BTreeSet<String>> {
+    let mut by_name: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for scenario in scenarios {
+        let test = test_name(&scenario.package, &scenario.target);
+        by_name
+            .entry(scenario.name.clone())
+            .or_default()
+            .insert(test);
+    }
+    by_name
+}
+
+fn test_name(package: &str, target: &str) -> String {
+    format!("{package} (test target {target})")
+}
+
 fn unmeasured(project: &Project, packages: &[String], measured: &[&Scenario]) -> Vec<String> {
     let mut unmeasured = Vec::new();
     for package in packages {
@@ -220,7 +236,7 @@ fn unmeasured(project: &Project, packages: &[String], measured: &[&Scenario]) ->
         };
         let tests = project.leak_tests(package).into_iter();
         let tests = tests.filter(|test| !is_measured(test));
-        unmeasured.extend(tests.map(|test| format!("{package} (test target {test})")));
+        unmeasured.extend(tests.map(|test| test_name(package, &test)));
     }
     unmeasured
 }
