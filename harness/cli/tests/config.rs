@@ -9,11 +9,13 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 use jsonschema::Validator;
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::BuilderSetting;
 use plimsoll_core::settings::{Fallback, KEYS, Key, Layer};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use project::{Project, Ran};
+use project::{Project, Ran, report};
 
 const SCHEMA: &str = include_str!("../../core/schema/plimsoll-toml-v1.schema.json");
 
@@ -54,7 +56,8 @@ fn each_setting_with_where_it_is_from() {
     stale = "deny"     # plimsoll.toml:3
     keep-rungs = true  # PLIMSOLL_KEEP_RUNGS
 
-    # what a scenario's own builder sets goes before the files, and after variables:
+    # what a scenario's own builder sets goes before the files, and after variables;
+    # after a run it is shown here:
     #   budget, max-iterations, threshold, settle,
     #   timeout, inconclusive, sample-interval
     --- 0
@@ -82,7 +85,8 @@ fn all_settings_with_their_defaults() {
     # sample-interval       # default: 1, or what time and memory allow
     unwinder = "plimsoll"   # default
 
-    # what a scenario's own builder sets goes before the files, and after variables:
+    # what a scenario's own builder sets goes before the files, and after variables;
+    # after a run it is shown here:
     #   budget, max-iterations, threshold, settle,
     #   timeout, inconclusive, sample-interval
     --- 0
@@ -97,6 +101,65 @@ fn all_settings_with_their_defaults() {
 }
 
 #[test]
+fn what_builders_set() {
+    let project = with_two_files();
+    project.leave(&report("r1", "http::echo", Verdict::Within), 0);
+    let variables = [("PLIMSOLL_THRESHOLD", "500")];
+    let nothing = config(&project, &["show"], &variables);
+    assert!(
+        nothing
+            .stdout
+            .ends_with("\n# no scenario's own builder sets anything, as of their last run\n"),
+        "{nothing}"
+    );
+    let mut churn = report("r1", "lru_churn", Verdict::Within);
+    let set = |(key, value): (&str, &str)| BuilderSetting {
+        key: key.to_owned(),
+        value: value.to_owned(),
+    };
+    churn.builder = [
+        ("budget", "20s"),
+        ("threshold", "100"),
+        ("later", "a\u{1b}"),
+    ]
+    .map(set)
+    .to_vec();
+    project.leave(&churn, 0);
+    assert_snapshot!(config(&project, &["show"], &variables), @r#"
+    # settings of the package demo
+    #   plimsoll.toml  the workspace's
+
+    budget = "20s"   # plimsoll.toml:2
+    threshold = 500  # PLIMSOLL_THRESHOLD
+    stale = "deny"   # plimsoll.toml:3
+
+    # scenarios' own builders, as of their last run, go before the files, and after
+    # variables:
+    #   lru_churn (test target leaks)
+    #     budget = "20s"
+    #     threshold = 100  # not used: PLIMSOLL_THRESHOLD goes before
+    #     later = "a\u001b"
+    --- 0
+    "#);
+    let shown = config(&project, &["show", "--json"], &variables);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(
+        shown["builders"],
+        json!([{
+            "test": "leaks",
+            "scenario": "lru_churn",
+            "settings": { "budget": "20s", "threshold": 100, "later": "a\u{1b}" },
+        }])
+    );
+    // Of another package nothing is known.
+    let other = config(&project, &["show", "--package", "other"], &[]);
+    assert!(
+        other.stdout.contains("after a run it is shown here"),
+        "{other}"
+    );
+}
+
+#[test]
 fn nothing_is_set() {
     assert_snapshot!(config(&Project::new(), &["show"], &[]), @"
     # settings of the package demo
@@ -104,7 +167,8 @@ fn nothing_is_set() {
 
     # nothing is set
 
-    # what a scenario's own builder sets goes before the files, and after variables:
+    # what a scenario's own builder sets goes before the files, and after variables;
+    # after a run it is shown here:
     #   budget, max-iterations, threshold, settle,
     #   timeout, inconclusive, sample-interval
     --- 0
@@ -156,6 +220,7 @@ fn for_programs() {
                     "builder": null,
                 },
             ],
+            "builders": null,
         })
     );
     let all = config(&with_two_files(), &["show", "--json", "--effective"], &[]);

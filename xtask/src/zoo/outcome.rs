@@ -208,6 +208,7 @@ pub(super) mod tests {
             scenario: "a".to_owned(),
             verdict,
             measured: None,
+            builder: Vec::new(),
             rungs: Vec::new(),
             end: LadderEnd::Budget,
             threshold: Threshold {

@@ -10,11 +10,14 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 use plimsoll_core::layout;
+use plimsoll_core::report::{BuilderSetting, Report};
 use plimsoll_core::settings::{self, Key, Layer, MAX_BYTES};
 
 use crate::args::ProjectArgs;
+use crate::joined::Scenario;
 use crate::out::{Out, safe, safe_line};
 use crate::project::{self, Project};
+use crate::reports::Reports;
 use crate::status::Refused;
 
 const SHOW_HELP: &str = "\
@@ -57,7 +60,8 @@ enum ConfigCommand {
 /// Shows what is set for a package's leak tests, and where
 ///
 /// By variables, by the package's plimsoll.toml and by the workspace's; what goes
-/// first, first. What a scenario's own builder sets is in the program, and not shown.
+/// first, first. What scenarios' own builders set is in the program: it is shown as
+/// their last run had it.
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_HELP)]
 pub(crate) struct ConfigShowArgs {
@@ -86,7 +90,7 @@ pub(crate) fn run(args: &ConfigArgs, out: &mut Out) -> anyhow::Result<()> {
     match &args.command {
         ConfigCommand::Schema(ConfigSchemaArgs {}) => Ok(out.print(&settings::schema())?),
         ConfigCommand::Show(args) => {
-            let found = Found::by(args)?;
+            let found = Found::by(args, out)?;
             let text = match args.json {
                 true => show::json(&found, args.effective),
                 false => show::text(&found, args.effective),
@@ -102,6 +106,16 @@ struct Found {
     package: Option<String>,
     variables: Layer,
     files: Vec<SettingsFile>,
+    /// What scenarios' builders set, as of the newest run of each test target; absent
+    /// where there was none.
+    builders: Option<Vec<OfBuilder>>,
+}
+
+/// What one scenario's builder sets.
+struct OfBuilder {
+    test: String,
+    scenario: String,
+    settings: Vec<BuilderSetting>,
 }
 
 struct SettingsFile {
@@ -124,7 +138,7 @@ enum Origin<'a> {
 }
 
 impl Found {
-    fn by(args: &ConfigShowArgs) -> anyhow::Result<Found> {
+    fn by(args: &ConfigShowArgs, out: &Out) -> anyhow::Result<Found> {
         let project = Project::find(&args.project)?;
         let root = project.workspace_root();
         let package = chosen(args, &project)?;
@@ -143,6 +157,9 @@ impl Found {
         Ok(Found {
             variables: variables()?,
             files: files.collect::<anyhow::Result<_>>()?,
+            builders: package
+                .as_ref()
+                .and_then(|package| builders(package, &project, out)),
             package,
         })
     }
@@ -157,6 +174,36 @@ impl Found {
         });
         variable.into_iter().chain(files).collect()
     }
+}
+
+/// As the reports of the package's tests say it. What is wrong with those is no reason to
+/// say nothing of the rest.
+fn builders(package: &str, project: &Project, out: &Out) -> Option<Vec<OfBuilder>> {
+    let dir = project.reports_dir();
+    if !dir.is_dir() {
+        return None;
+    }
+    let newest = |reports: &Reports| match reports.is_empty() {
+        true => Ok(Vec::new()),
+        false => reports.run_of_each_target(None),
+    };
+    let scenarios = Reports::collect(&dir).and_then(|reports| newest(&reports));
+    let scenarios = match scenarios {
+        Ok(scenarios) => scenarios,
+        Err(err) => {
+            out.warning(&format!("{err:#}"));
+            return None;
+        }
+    };
+    let of_package = scenarios.iter().filter(|one| one.package == package);
+    let reports: Vec<&Report> = of_package.filter_map(Scenario::report).collect();
+    let setting = reports.iter().filter(|report| !report.builder.is_empty());
+    let builders = setting.map(|report| OfBuilder {
+        test: report.run.target.clone(),
+        scenario: report.scenario.clone(),
+        settings: report.builder.clone(),
+    });
+    (!reports.is_empty()).then(|| builders.collect())
 }
 
 impl SettingsFile {

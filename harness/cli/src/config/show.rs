@@ -1,9 +1,11 @@
 //! As text, which is itself a `plimsoll.toml`, and for programs.
 
+use plimsoll_core::report::BuilderSetting;
 use plimsoll_core::settings::{Fallback, KEYS, Key, Kind};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Found, Origin, Owner};
+use crate::out::safe_line;
 
 pub(super) fn text(found: &Found, effective: bool) -> String {
     let mut text = match &found.package {
@@ -35,7 +37,7 @@ pub(super) fn text(found: &Found, effective: bool) -> String {
     if rows.is_empty() {
         text += "# nothing is set\n";
     }
-    text + "\n" + &about_builders()
+    text + "\n" + &builders(found)
 }
 
 /// A setting and where it is from; the defaults only where all is asked for.
@@ -78,7 +80,37 @@ impl Origin<'_> {
     }
 }
 
-/// What is not seen here, and stands between the variables and the files.
+/// What stands between the variables and the files.
+fn builders(found: &Found) -> String {
+    let Some(builders) = &found.builders else {
+        return about_builders();
+    };
+    if builders.is_empty() {
+        return "# no scenario's own builder sets anything, as of their last run\n".to_owned();
+    }
+    let mut text =
+        "# scenarios' own builders, as of their last run, go before the files, and after\n\
+                    # variables:\n"
+            .to_owned();
+    for of in builders {
+        text += &format!(
+            "#   {} (test target {})\n",
+            safe_line(&of.scenario),
+            safe_line(&of.test)
+        );
+        for setting in &of.settings {
+            let line = safe_line(&format!("{} = {}", setting.key, builder_value(setting)));
+            let variable = Key::find(&setting.key).filter(|key| found.variables.get(key).is_some());
+            let unless = variable.map_or_else(String::new, |key| {
+                format!("  # not used: {} goes before", key.variable())
+            });
+            text += &format!("#     {line}{unless}\n");
+        }
+    }
+    text
+}
+
+/// The same where nothing was run.
 fn about_builders() -> String {
     let names: Vec<&str> = KEYS
         .iter()
@@ -87,7 +119,8 @@ fn about_builders() -> String {
         .collect();
     let lines: Vec<String> = names.chunks(4).map(|line| line.join(", ")).collect();
     format!(
-        "# what a scenario's own builder sets goes before the files, and after variables:\n\
+        "# what a scenario's own builder sets goes before the files, and after variables;\n\
+         # after a run it is shown here:\n\
          #   {}\n",
         lines.join(",\n#   ")
     )
@@ -103,6 +136,12 @@ fn value_of(kind: Kind, text: &str) -> Value {
         }
         Kind::Time | Kind::Size | Kind::Word(_) => text.into(),
     }
+}
+
+/// What a builder sets, also where this version does not know the key.
+fn builder_value(setting: &BuilderSetting) -> Value {
+    let kind = Key::find(&setting.key).map_or(Kind::Word(&[]), |key| key.kind);
+    value_of(kind, &setting.value)
 }
 
 pub(super) fn json(found: &Found, effective: bool) -> String {
@@ -121,11 +160,23 @@ pub(super) fn json(found: &Found, effective: bool) -> String {
         .iter()
         .filter_map(|key| setting(found, key, effective))
         .collect();
+    let builders = found.builders.as_ref().map(|builders| {
+        let builders = builders.iter().map(|of| {
+            let settings: Map<String, Value> = of
+                .settings
+                .iter()
+                .map(|setting| (setting.key.clone(), builder_value(setting)))
+                .collect();
+            json!({ "test": of.test, "scenario": of.scenario, "settings": settings })
+        });
+        builders.collect::<Vec<Value>>()
+    });
     let shown = json!({
         "version": 1,
         "package": found.package,
         "files": files,
         "settings": settings,
+        "builders": builders,
     });
     format!("{shown:#}\n")
 }

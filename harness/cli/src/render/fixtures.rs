@@ -59,6 +59,7 @@ pub(super) fn report(scenario: &str, verdict: Verdict) -> Report {
             sample_interval: 1,
             unwinder: "framehop".to_owned(),
         }),
+        builder: Vec::new(),
         rungs: [512, 1_024, 2_048, 4_096, 8_192].map(rung).to_vec(),
         end: LadderEnd::Budget,
         threshold: Threshold {

@@ -168,6 +168,7 @@ pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
             sample_interval: 1,
             unwinder: "framehop".to_owned(),
         }),
+        builder: Vec::new(),
         rungs: vec![rung(512), rung(1024)],
         end: LadderEnd::Budget,
         threshold: Threshold {

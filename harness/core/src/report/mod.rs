@@ -25,6 +25,8 @@ pub struct Report {
     pub verdict: Verdict,
     /// What it was measured with; absent where the subject never got that far.
     pub measured: Option<Measured>,
+    /// What the scenario's own builder set, in the order of the settings' keys.
+    pub builder: Vec<BuilderSetting>,
     /// Every rung that was reached, in order.
     pub rungs: Vec<Rung>,
     /// Why the ladder ended.
@@ -135,6 +137,15 @@ pub struct Measured {
     pub sample_interval: u64,
     /// What walked the stacks.
     pub unwinder: String,
+}
+
+/// A setting, as it would be written in `plimsoll.toml`, without quotes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuilderSetting {
+    /// Its key, such as `budget`.
+    pub key: String,
+    /// Its value, such as `20s`.
+    pub value: String,
 }
 
 /// One rung of the ladder.

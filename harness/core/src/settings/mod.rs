@@ -79,6 +79,39 @@ impl Settings {
             unwinder: self.unwinder.or(others.unwinder),
         }
     }
+
+    /// Of these, what a scenario's builder can set: the keys, and the values as they
+    /// would be written in `plimsoll.toml`, without quotes.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use plimsoll_core::settings::Settings;
+    /// let set = Settings {
+    ///     budget: Some(Duration::from_millis(1_500)),
+    ///     threshold: Some(100),
+    ///     ..Settings::default()
+    /// };
+    /// let written = [("budget", "1500ms".to_owned()), ("threshold", "100".to_owned())];
+    /// assert_eq!(set.of_builder(), written);
+    /// ```
+    pub fn of_builder(&self) -> Vec<(&'static str, String)> {
+        let number = |value: Option<u64>| value.map(|number| number.to_string());
+        let time = |value: Option<Duration>| value.map(units::written);
+        let all = [
+            ("budget", time(self.budget)),
+            ("max-iterations", number(self.max_iterations)),
+            ("threshold", number(self.threshold)),
+            ("settle", time(self.settle)),
+            ("timeout", time(self.timeout)),
+            (
+                "inconclusive",
+                self.inconclusive.map(|value| value.as_str().to_owned()),
+            ),
+            ("sample-interval", number(self.sample_interval)),
+        ];
+        let is_set = |(key, value): (_, Option<_>)| Some((key, value?));
+        all.into_iter().filter_map(is_set).collect()
+    }
 }
 
 /// What an inconclusive verdict does to a test.
@@ -93,6 +126,13 @@ pub enum Inconclusive {
 
 impl Inconclusive {
     pub(crate) const WORDS: &[&str] = &["fail", "warn"];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Inconclusive::Fail => "fail",
+            Inconclusive::Warn => "warn",
+        }
+    }
 
     fn from_word(word: &str) -> Option<Inconclusive> {
         match word {

@@ -406,6 +406,12 @@ mod tests {
                 set[0].starts_with(&format!("{field}: ")),
                 "{key:?}: {set:?}"
             );
+            let of_builder: Vec<_> = key
+                .builder
+                .map(|_| (key.name, text.to_owned()))
+                .into_iter()
+                .collect();
+            assert_eq!(settings.of_builder(), of_builder);
             assert_eq!(
                 settings.or(&fallbacks().settings).or(&settings),
                 settings.or(&fallbacks().settings)

@@ -54,6 +54,18 @@ pub(super) fn time(text: &str) -> Option<Duration> {
     (!time.is_zero()).then_some(time)
 }
 
+/// A time in the largest unit of which it is a whole number.
+pub(super) fn written(time: Duration) -> String {
+    let (seconds, below) = (time.as_secs(), time.subsec_nanos());
+    match (seconds, below) {
+        (0, 0) => "0s".to_owned(),
+        (_, 0) if seconds % 3_600 == 0 => format!("{}h", seconds / 3_600),
+        (_, 0) if seconds % 60 == 0 => format!("{}m", seconds / 60),
+        (_, 0) => format!("{seconds}s"),
+        _ => format!("{}ms", time.as_secs_f64() * 1e3),
+    }
+}
+
 pub(super) fn size(text: &str) -> Option<u64> {
     let (number, unit) = quantity(text)?;
     let unit = match unit {
@@ -94,6 +106,16 @@ mod tests {
         assert_eq!(time("0.0000000000001ms"), None);
         assert_eq!(size("0.0001kB"), None);
         assert_eq!(time(&format!("{}h", "9".repeat(40))), None);
+    }
+
+    #[test]
+    fn times_are_written_as_they_are_read() {
+        let written = |text: &str| written(time(text).unwrap());
+        for text in ["10s", "90s", "2m", "25h", "1500ms", "0.5ms"] {
+            assert_eq!(written(text), text);
+        }
+        assert_eq!(["60s", "1.5h", "0.1s"].map(written), ["1m", "90m", "100ms"]);
+        assert_eq!(super::written(Duration::ZERO), "0s");
     }
 
     #[test]

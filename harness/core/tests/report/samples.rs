@@ -3,8 +3,8 @@
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{
-    Check, CheckOutcome, Compared, Completeness, Failure, Finding, LadderEnd, Measured, Rarest,
-    Report, Run, Rung, StackGrowth, Standing, Subject, Threshold,
+    BuilderSetting, Check, CheckOutcome, Compared, Completeness, Failure, Finding, LadderEnd,
+    Measured, Rarest, Report, Run, Rung, StackGrowth, Standing, Subject, Threshold,
 };
 use plimsoll_core::{FoldedStack, Frame, Law, Rate, Tally};
 use proptest::collection::vec;
@@ -45,6 +45,7 @@ pub(crate) fn within() -> Report {
             sample_interval: 1,
             unwinder: "framehop".to_owned(),
         }),
+        builder: Vec::new(),
         rungs: vec![rung(4_096, 1_000), rung(8_192, 1_000), rung(16_384, 1_000)],
         end: LadderEnd::Settled,
         threshold: Threshold {
@@ -314,6 +315,7 @@ pub(crate) fn any_report() -> impl Strategy<Value = Report> {
         CheckOutcome::Unavailable,
         CheckOutcome::Failed,
     ]);
+    let setting = (words(), words()).prop_map(|(key, value)| BuilderSetting { key, value });
     let rung = (any::<[u64; 5]>(), tally(), any::<bool>()).prop_map(|(n, live, known)| Rung {
         iterations: n[0],
         live,
@@ -358,6 +360,7 @@ pub(crate) fn any_report() -> impl Strategy<Value = Report> {
         (
             proptest::sample::select(Verdict::ALL.to_vec()),
             any::<bool>(),
+            vec(setting, 0..3),
             vec(rung, 0..4),
             end,
         ),
@@ -379,7 +382,7 @@ pub(crate) fn any_report() -> impl Strategy<Value = Report> {
         .prop_map(
             |(
                 (words, commit, scenarios),
-                (verdict, measured, rungs, end),
+                (verdict, measured, builder, rungs, end),
                 (iterations, coarsened, visible, rarest, findings),
                 (checks, completeness, failure, notes),
                 (compared, growth, sample_interval),
@@ -406,6 +409,7 @@ pub(crate) fn any_report() -> impl Strategy<Value = Report> {
                         sample_interval,
                         unwinder: word(1),
                     }),
+                    builder,
                     rungs,
                     end,
                     threshold: Threshold {

@@ -171,8 +171,10 @@ fn the_schema_is_strict_and_described() {
                 .filter_map(Value::as_str)
                 .collect();
             let keys = properties.keys().map(String::as_str);
-            let came_later =
-                |key: &str| key == "rarest" || key == "error" && at.ends_with("$defs/growth");
+            let came_later = |key: &str| {
+                ["builder", "rarest"].contains(&key)
+                    || key == "error" && at.ends_with("$defs/growth")
+            };
             let keys: Vec<&str> = keys.filter(|key| !came_later(key)).collect();
             let sorted = {
                 let mut required = required;

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use libtest_mimic::{Completion, Failed, Trial};
 use plimsoll_core::baseline::{Baseline, Date};
 use plimsoll_core::fold::Normalization;
-use plimsoll_core::judge::{self, Verdict};
+use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, text};
 use plimsoll_core::settings::{Inconclusive, Layer, Stale};
 
@@ -129,7 +129,7 @@ impl Front {
             let set = environment.settings.or(builder).or(&files);
             let settings = Effective::of(&set, memory)
                 .map_err(|message| format!("{}: {message}", scenario.name))?;
-            effective.insert(scenario.name, settings);
+            effective.insert(scenario.name, settings.saying(builder));
         }
         let is_on = |name: &str| variable(name).is_some_and(|value| !["", "0"].contains(&&*value));
         let isolated = match variable("PLIMSOLL_ISOLATION").as_deref() {
@@ -277,8 +277,7 @@ impl Shared {
         let (baseline, baseline_text) = match self.agreed(name, settings) {
             Ok(read) => read,
             Err(detail) => {
-                let threshold = settings.threshold.unwrap_or(judge::DEFAULT_THRESHOLD);
-                let report = outcome::without_baseline(run, name, threshold, detail);
+                let report = outcome::without_baseline(run, name, settings, detail);
                 outcome::write(&report, &folder, None).map_err(problem)?;
                 return self.conclude(&report, settings, "");
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plimsoll_core::baseline::{self, Acceptance, Baseline};
 use plimsoll_core::fold;
-use plimsoll_core::judge::{Assessment, Policy, Verdict, judge};
+use plimsoll_core::judge::{self, Assessment, Policy, Verdict, judge};
 use plimsoll_core::report::{
     BASELINE, Check, CheckOutcome, Compared, Completeness, Finding, LadderEnd, Measured, Report,
     Run, StackGrowth, Subject, Threshold, flamegraph, folded, json, units,
@@ -63,6 +63,7 @@ pub(crate) fn report(
         scenario: scenario.to_owned(),
         verdict,
         measured: measured(&climb.greeting, climb.plan),
+        builder: route.settings.builder.clone(),
         compared: climb.profile.rungs.last().map(|last| Compared {
             before: climb.profile.rungs[before].iterations,
             after: last.iterations,
@@ -114,16 +115,22 @@ fn is_trusted(verdict: Verdict) -> bool {
 
 /// The report of a scenario that was not run, because nobody can say what it
 /// may grow.
-pub(crate) fn without_baseline(run: Run, scenario: &str, threshold: u64, detail: String) -> Report {
+pub(crate) fn without_baseline(
+    run: Run,
+    scenario: &str,
+    settings: &Effective,
+    detail: String,
+) -> Report {
     Report {
         run,
         scenario: scenario.to_owned(),
         verdict: Verdict::Broken,
         measured: None,
+        builder: settings.builder.clone(),
         rungs: Vec::new(),
         end: LadderEnd::Failure,
         threshold: Threshold {
-            iterations: threshold,
+            iterations: settings.threshold.unwrap_or(judge::DEFAULT_THRESHOLD),
             coarsened: false,
         },
         visible: None,

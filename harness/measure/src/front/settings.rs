@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use plimsoll_core::report::BuilderSetting;
 use plimsoll_core::settings::{Inconclusive, Layer, Settings, Stale, Unwinder};
 
 use super::place::Place;
@@ -27,6 +28,8 @@ pub(crate) struct Effective {
     /// Whether a ladder is climbed that is too short for what has to be found.
     pub(crate) spend_budget: bool,
     pub(crate) unwinder: Unwinder,
+    /// What the scenario's builder has set of all this, for the report.
+    pub(crate) builder: Vec<BuilderSetting>,
 }
 
 impl Effective {
@@ -54,7 +57,21 @@ impl Effective {
             keep_rungs: set.keep_rungs.unwrap_or(false),
             spend_budget: set.spend_budget.unwrap_or(false),
             unwinder: set.unwinder.unwrap_or_default(),
+            builder: Vec::new(),
         })
+    }
+
+    /// With what is to be said of the builder.
+    pub(crate) fn saying(self, builder: &Settings) -> Effective {
+        let said = builder.of_builder().into_iter();
+        let said = said.map(|(key, value)| BuilderSetting {
+            key: key.to_owned(),
+            value,
+        });
+        Effective {
+            builder: said.collect(),
+            ..self
+        }
     }
 }
 

@@ -476,6 +476,12 @@ fn a_subject_that_dies_fails_its_own_test() {
         assert_eq!(report.verdict, Verdict::Failed);
         assert_eq!(report.failure.unwrap().iteration, Some(100), "{scenario}");
     }
+    let set = |scenario: &str| {
+        let settings = project.report(scenario).builder.into_iter();
+        settings.map(|set| (set.key, set.value)).collect::<Vec<_>>()
+    };
+    assert_eq!(set("hangs"), [("timeout".to_owned(), "5s".to_owned())]);
+    assert_eq!(set("bounded"), []);
 }
 
 /// Waits until a process is gone, or is a zombie that nobody has asked for.

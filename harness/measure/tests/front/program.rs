@@ -166,7 +166,7 @@ fn hangs() -> Scenario {
             }
         }
     })
-    .timeout(Duration::from_secs(1))
+    .timeout(Duration::from_secs(5))
 }
 
 /// Leaves a process behind that holds the output open.

@@ -8,6 +8,8 @@ use crate::{FoldedStack, Rate};
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     scenarios: usize,
+    /// Settings of the scenario's builder.
+    builder: usize,
     /// Bytes of every string but the output.
     string: usize,
     /// Bytes of the failure's output.
@@ -31,6 +33,7 @@ impl Limits {
     /// What format 1 promises. A ladder of 64 octaves has 256 rungs.
     pub const FORMAT: Limits = Limits {
         scenarios: 1_000,
+        builder: 100,
         string: 4_096,
         output: 64 * 1024,
         rungs: 512,
@@ -143,6 +146,7 @@ impl Limits {
             false => Ok(()),
         };
         at_most("scenarios", self.scenarios, report.run.scenarios.len())?;
+        at_most("settings", self.builder, report.builder.len())?;
         at_most("rungs", self.rungs, report.rungs.len())?;
         at_most("findings", self.findings, report.findings.len())?;
         at_most("checks", self.checks, report.checks.len())?;
@@ -281,6 +285,10 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
         visit("toolchain", &mut measured.toolchain);
         visit("jemalloc", &mut measured.jemalloc);
         visit("unwinder", &mut measured.unwinder);
+    }
+    for setting in &mut report.builder {
+        visit("key", &mut setting.key);
+        visit("value", &mut setting.value);
     }
     for finding in &mut report.findings {
         match &mut finding.subject {

@@ -62,13 +62,15 @@ struct ReportV1 {
     verdict: VerdictV1,
     #[serde(deserialize_with = "nullable")]
     measured: Option<MeasuredV1>,
+    /// Absent where it sets nothing: that is how reports were before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    builder: Vec<BuilderSettingV1>,
     rungs: Vec<RungV1>,
     end: EndV1,
     threshold: ThresholdV1,
     #[serde(deserialize_with = "nullable")]
     visible: Option<RateV1>,
-    /// The one key that may be absent: an exact run has none, and is written as
-    /// it was before there were others.
+    /// Absent in an exact run, which is written as it was before there were others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rarest: Option<RarestV1>,
     findings: Vec<FindingV1>,
@@ -105,6 +107,13 @@ struct MeasuredV1 {
     jemalloc: String,
     sample_interval: u64,
     unwinder: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BuilderSettingV1 {
+    key: String,
+    value: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -314,6 +323,7 @@ impl ReportV1 {
             scenario,
             verdict,
             measured,
+            builder,
             rungs,
             end,
             threshold,
@@ -333,6 +343,7 @@ impl ReportV1 {
             scenario: scenario.clone(),
             verdict: (*verdict).into(),
             measured: measured.as_ref().map(MeasuredV1::from_measured),
+            builder: builder.iter().map(BuilderSettingV1::from_setting).collect(),
             rungs: rungs.iter().map(RungV1::from_rung).collect(),
             end: (*end).into(),
             threshold: ThresholdV1 {
@@ -359,6 +370,11 @@ impl ReportV1 {
             scenario: self.scenario,
             verdict: self.verdict.into(),
             measured: self.measured.map(MeasuredV1::into_measured),
+            builder: self
+                .builder
+                .into_iter()
+                .map(BuilderSettingV1::into_setting)
+                .collect(),
             rungs: self.rungs.into_iter().map(RungV1::into_rung).collect(),
             end: self.end.into(),
             threshold: report::Threshold {
@@ -471,6 +487,18 @@ impl MeasuredV1 {
             sample_interval,
             unwinder,
         }
+    }
+}
+
+impl BuilderSettingV1 {
+    fn from_setting(setting: &report::BuilderSetting) -> Self {
+        let report::BuilderSetting { key, value } = setting.clone();
+        BuilderSettingV1 { key, value }
+    }
+
+    fn into_setting(self) -> report::BuilderSetting {
+        let BuilderSettingV1 { key, value } = self;
+        report::BuilderSetting { key, value }
     }
 }
 
