@@ -1055,7 +1055,8 @@ fn nextest_lists_and_runs() {
     let nextest = |words: &[&str]| {
         let mut command = Command::new(&cargo);
         command
-            .args(["nextest", "run", "--package", "plimsoll", "--test", "front"])
+            // With the features of the whole workspace, as `cargo test` has built it.
+            .args(["nextest", "run", "--workspace", "--test", "front"])
             .args(words)
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .env(PROGRAM, "1")
