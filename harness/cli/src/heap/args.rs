@@ -121,7 +121,7 @@ pub(crate) struct CompareArgs {
     pub(crate) series: bool,
 
     /// The process whose dumps are taken, where a folder has those of several
-    #[arg(long, value_name = "N", conflicts_with = "series")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["series", "after"])]
     pub(crate) pid: Option<u64>,
 
     /// Fails where this holds: `growth > 1MiB`; several may be given

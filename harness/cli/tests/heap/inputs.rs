@@ -80,6 +80,14 @@ fn every_frame_of_zstd() {
 
 /// A name may hold anything, and the line is one all the same.
 #[test]
+fn folded_stacks_from_an_editor() {
+    let folder = Folder::new();
+    let file = folder.file("a", "\u{feff}main;a 100\r\nmain;b 5\r\n".as_bytes());
+    let shown = plimsoll(&["show", "--folded", &file]).done();
+    assert_eq!(shown, "main;a 100\nmain;b 5\n");
+}
+
+#[test]
 fn folded_stacks_with_control_characters() {
     let folder = Folder::new();
     let file = folder.file("a", b"main;\x1b[31mred\x00 7\nmain;\xff 5\n");

@@ -98,9 +98,10 @@ fn serve() {
     let start = Instant::now();
     let dump = move || {
         leak_on_purpose(match is_leaking {
-            true => usize::try_from(start.elapsed().as_millis().pow(2) / 2_000)
-                .unwrap()
-                .min(1 << 18),
+            true => {
+                let later = start.elapsed().as_millis().pow(2) / 2_000;
+                100 + usize::try_from(later).unwrap().min(1 << 18)
+            }
             false => 500,
         });
         dumped()

@@ -76,6 +76,7 @@ fn what_cannot_be_meant() {
         &["."][..],
         &["a.heap"],
         &["a.heap", "a.heap", "a.heap"],
+        &["a.heap", "a.heap", "--pid", "1"],
         &["--series", "a.heap"],
         &["--series", "a.heap", "a.heap", "--alloc-space"],
     ] {

@@ -20,7 +20,8 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
     let mut locations = Vec::new();
     while next_line(input, &mut line, &mut number)? {
         let text = String::from_utf8_lossy(&line);
-        let text = text.trim();
+        // An editor may have put the mark there.
+        let text = text.trim_start_matches('\u{feff}').trim();
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
