@@ -201,7 +201,7 @@ impl Here {
             ..
         } = bench;
         let mut meanwhile = || progress.tick();
-        tools.build(
+        tools.apart().build(
             &home.metadata,
             subject,
             Lockfile::Open,
@@ -280,7 +280,7 @@ impl Two<'_, '_> {
         } = &mut *self.bench;
         progress.doing("the working tree: the whole ladder");
         let mut meanwhile = || progress.tick();
-        tools.climb(
+        tools.apart().climb(
             self.built,
             subject,
             None,

@@ -284,6 +284,16 @@ fn metadata(command: &mut Command) -> anyhow::Result<Result<Metadata, Unusable>>
 }
 
 impl Tools {
+    /// For the checkout itself. In one folder with the worktree's, cargo would take what it
+    /// built of the one for the other: their packages are the same to it, and it goes by
+    /// the age of the files.
+    pub(crate) fn apart(&self) -> Tools {
+        Tools {
+            target_dir: self.target_dir.join("checkout"),
+            ..self.clone()
+        }
+    }
+
     fn cargo(&self, dir: &Path) -> Command {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);

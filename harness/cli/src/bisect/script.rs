@@ -246,6 +246,7 @@ fn in_place(
         progress,
         ..
     } = bench;
+    let tools = tools.apart();
     let mut meanwhile = || progress.tick();
     let name = "checkout";
     let built: Built = match tools.build(

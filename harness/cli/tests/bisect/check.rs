@@ -94,6 +94,29 @@ fn the_working_tree_as_it_is() {
     says(&repository, &[], 1, &["now +8 B"]);
 }
 
+/// cargo takes two copies of a workspace for one, and what it built of the older files for
+/// that of the newer: of two copies that it builds in one folder, one is not measured.
+#[test]
+fn the_working_tree_and_the_worktree_are_built_apart() {
+    let apart = |repository: &Repository| {
+        let built = repository.built_from();
+        assert_eq!(built.len(), 2, "{built:?}");
+        assert!(built.values().all(|from| from.len() == 1), "{built:?}");
+    };
+    let repository = Repository::history(&["good"]);
+    repository.write("state", "bad\n");
+    says(&repository, &[], 1, &["new     …;store;put"]);
+    apart(&repository);
+    // Where git's own bisection has a patched commit checked out.
+    let repository = Repository::history(&["good", "good", "bad"]);
+    repository.git(&["bisect", "start", "HEAD", "HEAD~2"]);
+    repository.write("state", "bad\n");
+    let args = ["bisect-run", "--scenario", "churn", "--overlay", "never"];
+    let ran = repository.plimsoll(&args);
+    assert_eq!(ran.status, Some(1), "{ran}");
+    apart(&repository);
+}
+
 #[test]
 fn what_was_measured_of_commits_is_kept() {
     let repository = branch("good", "half");

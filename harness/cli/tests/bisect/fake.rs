@@ -1,7 +1,7 @@
 //! A repository whose commits say in one file what measuring them comes to, and
 //! a cargo that believes it. What is tested is everything around the measuring.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -178,6 +178,18 @@ impl Repository {
     pub(crate) fn builds(&self) -> usize {
         let text = fs::read_to_string(self.path("builds")).unwrap_or_default();
         text.lines().count()
+    }
+
+    /// From which folders cargo was asked to build, by the folder that it built in.
+    pub(crate) fn built_from(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let text = fs::read_to_string(self.path("builds")).unwrap();
+        let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (target, from) in text.lines().map(|line| line.split_once(' ').unwrap()) {
+            all.entry(target.to_owned())
+                .or_default()
+                .insert(from.to_owned());
+        }
+        all
     }
 
     /// Everything of the user's that a bisection must leave as it was.
@@ -360,7 +372,7 @@ fetch)
     fi
     ;;
 test)
-    echo build >>"$BUILDS"
+    echo "$target $PWD" >>"$BUILDS"
     if [ "$state" = unbuildable ]; then
         echo "error[E0425]: cannot find value" >&2
         exit 101
