@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::args::VerifyFixArgs;
 use super::decide::{Climb, Gain, NoQuestion, Pattern, Question};
+use super::differences::{self, Difference, Kind};
 use super::interrupt::Interrupt;
 use super::measure::unusable;
 use super::setup::{Setup, bench, home, known, overlay, subject, worktree};
@@ -295,13 +296,16 @@ struct Verified {
     share: f64,
     /// How many standard deviations that is; absent where nothing is left to chance.
     deviations: Option<f64>,
-    /// What grows after and did not before, by its stack that grows most.
-    new: Option<(FoldedStack, Gain)>,
+    /// Whether it grows faster, beyond what the errors explain.
+    rose: bool,
+    /// What else grows after and did not before, or not as fast: what gained most.
+    new: Option<Difference>,
 }
 
 impl Verified {
     fn of(before: &Climb, after: &Climb, pattern: Option<&Pattern>) -> Verified {
-        let new = Question::between(before, after, None).ok();
+        let mut worse = differences::between(before, after);
+        worse.retain(|difference| difference.kind.is_worse());
         // Held against nothing, whatever grows before is a question.
         let nothing = Climb::default();
         let asked = match Question::between(after, before, pattern) {
@@ -322,7 +326,8 @@ impl Verified {
                     after: Gain::default(),
                     share: 0.0,
                     deviations: None,
-                    new: new.map(|question| (question.stack.clone(), question.bad)),
+                    rose: false,
+                    new: worse.into_iter().next(),
                 };
             }
         };
@@ -348,9 +353,8 @@ impl Verified {
             after: question.rate(after),
             share: if of(b) > 0.0 { lost / of(b) } else { 0.0 },
             deviations: (error > 0.0).then(|| lost * DEVIATIONS / error),
-            new: new
-                .filter(|new| !question.holds(&new.stack))
-                .map(|new| (new.stack.clone(), new.bad)),
+            rose: worse.iter().any(|one| question.holds(&one.stack)),
+            new: worse.into_iter().find(|one| !question.holds(&one.stack)),
             stack: Some(question.stack),
         }
     }
@@ -362,6 +366,7 @@ fn as_text(sides: &[Side; 2], verified: &Verified, out: &Out) -> String {
     let (paint, what) = match verified.outcome {
         Outcome::Fixed => (Paint::Green, "fixed: it grows no more"),
         Outcome::Fell => (Paint::Yellow, "it grows more slowly, and still grows"),
+        Outcome::NotFallen if verified.rose => (Paint::Red, "not fixed: it grows faster"),
         Outcome::NotFallen => (Paint::Red, "not fixed: it grows as before"),
         Outcome::Unclear => (
             Paint::Yellow,
@@ -390,11 +395,15 @@ fn as_text(sides: &[Side; 2], verified: &Verified, out: &Out) -> String {
     if verified.outcome == Outcome::Unclear {
         text += "  hint: a longer climb says more: --budget 60s, or a smaller sample interval\n";
     }
-    if let Some((stack, gain)) = &verified.new {
+    if let Some(new) = &verified.new {
+        let what = match new.kind {
+            Kind::New => "grows that did not",
+            _ => "grows faster than it did",
+        };
         text += &format!(
-            "\n  but this grows that did not: {}  {}\n",
-            safe_line(&show::leaf(stack)),
-            show::rate(*gain)
+            "\n  but this {what}: {}  {}\n",
+            safe_line(&show::leaf(&new.stack)),
+            show::rate(new.after)
         );
     }
     text
@@ -451,9 +460,9 @@ fn as_json(sides: &[Side; 2], verified: &Verified) -> Value {
         "after": side(after, verified.after),
         "fell_by": verified.stack.as_ref().map(|_| verified.share),
         "deviations": verified.deviations,
-        "new": verified.new.as_ref().map(|(new, rate)| json!({
-            "stack": stack(new),
-            "rate": gain(*rate),
+        "new": verified.new.as_ref().map(|new| json!({
+            "stack": stack(&new.stack),
+            "rate": gain(new.after),
         })),
     })
 }
@@ -536,6 +545,9 @@ mod tests {
             0.0,
             Outcome::Fixed,
         );
-        assert_eq!(verified.new.unwrap().0.frames(), ["main", "log", "push"]);
+        assert_eq!(
+            verified.new.unwrap().stack.frames(),
+            ["main", "log", "push"]
+        );
     }
 }

@@ -48,13 +48,29 @@ fn a_fix_between_two_revisions() {
 
 #[test]
 fn no_fix() {
-    check(["bad", "bad"], 1, &["churn: not fixed", "it fell by 0 %"]);
+    check(
+        ["bad", "bad"],
+        1,
+        &["churn: not fixed: it grows as before", "it fell by 0 %"],
+    );
     check(["bad", "renamed"], 1, &["churn: not fixed"]);
-    check(["half", "bad"], 1, &["it rose by 900 %"]);
+    check(
+        ["half", "bad"],
+        1,
+        &["churn: not fixed: it grows faster", "it rose by 900 %"],
+    );
     check(
         ["bad", "other"],
         0,
         &["churn: fixed", "but this grows that did not: "],
+    );
+    check(
+        ["both", "other"],
+        0,
+        &[
+            "churn: fixed",
+            "but this grows faster than it did: …;log;push",
+        ],
     );
 }
 
