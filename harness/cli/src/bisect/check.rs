@@ -99,8 +99,11 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
     })?;
     // Of the working tree, its own test says which scenarios there are.
     let when = std::mem::replace(&mut bench.when, WhenToOverlay::Never);
-    let built = here.build(&mut bench, &home)?.map_err(|why| {
-        let text = format!("the working tree cannot be measured: {why}");
+    let built = here.build(&mut bench, &home)?;
+    let logs = bench.tools.logs.clone();
+    let built = built.map_err(|why| {
+        let logs = shown(&logs);
+        let text = format!("the working tree cannot be measured: {why}\n  logs: {logs}");
         Refused::with_status(ExitStatus::NoVerdict, text)
     })?;
     bench.when = when;
@@ -137,7 +140,7 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
     let base = format!("{} ({})", safe_line(&name), base.short());
     let text = match args.json {
         true => format!("{:#}\n", as_json(&base, &all)),
-        false => as_text(&base, &all, out),
+        false => as_text(&base, &all, &logs, out),
     };
     out.print(&text)?;
     if all.iter().any(Checked::is_worse) {
@@ -301,14 +304,14 @@ fn picture(folder: &Path, scenario: &str, reports: &[Report; 2]) -> anyhow::Resu
     Ok(path)
 }
 
-fn as_text(base: &str, all: &[Checked], out: &Out) -> String {
+fn as_text(base: &str, all: &[Checked], logs: &Path, out: &Out) -> String {
     let mut text = String::new();
     for checked in all {
         let name = safe_line(&checked.scenario);
         let differences = match &checked.came {
             Err(why) => {
                 let what = out.paint(Paint::Yellow, "cannot be compared");
-                text += &format!("{name}: {what}, {why}\n");
+                text += &format!("{name}: {what}, {why}\n  logs: {}\n", shown(logs));
                 continue;
             }
             Ok(differences) => differences,

@@ -24,6 +24,7 @@ use super::{Length, Session, show};
 use crate::input;
 use crate::joined::Scenario;
 use crate::out::{Out, Paint, safe_line};
+use crate::project::shown;
 use crate::status::{ExitStatus, Refused};
 
 const VERSION: u64 = 1;
@@ -116,6 +117,7 @@ fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[
         overlay: laid_over,
         interrupt,
     })?;
+    let logs = shown(&bench.tools.logs);
     let mut sides = None;
     for length in [Length::Full, Length::Patient] {
         let mut measured = Vec::new();
@@ -124,7 +126,10 @@ fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[
                 let name = safe_line(name);
                 Refused::with_status(
                     ExitStatus::NoVerdict,
-                    format!("{name}, {}, cannot be measured: {why}", commit.short()),
+                    format!(
+                        "{name}, {}, cannot be measured: {why}\n  logs: {logs}",
+                        commit.short()
+                    ),
                 )
             })?;
             measured.push((format!("{} ({})", safe_line(name), commit.short()), report));

@@ -164,7 +164,11 @@ fn what_cannot_be_compared() {
         ("no-scenario", "scenario"),
         ("broken", "canary"),
     ] {
-        let parts = ["churn: cannot be compared, at ", why];
+        let parts = [
+            "churn: cannot be compared, at ",
+            why,
+            "\n  logs: target/plimsoll-bisect/logs\n",
+        ];
         says(&branch(state, "good"), &[], 3, &parts);
     }
     says(
@@ -177,7 +181,10 @@ fn what_cannot_be_compared() {
         &branch("good", "unbuildable"),
         &[],
         3,
-        &["the working tree cannot be measured"],
+        &[
+            "the working tree cannot be measured",
+            "\n  logs: target/plimsoll-bisect/logs\n",
+        ],
     );
 }
 

@@ -87,7 +87,11 @@ fn nothing_to_be_said() {
         ("broken", "canary"),
         ("hung", "hung"),
     ] {
-        check(["bad", state], 3, &["HEAD, ", "cannot be measured", why]);
+        check(
+            ["bad", state],
+            3,
+            &["HEAD, ", "cannot be measured", why, "logs: "],
+        );
     }
 }
 
