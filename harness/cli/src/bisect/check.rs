@@ -106,6 +106,10 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
         let text = format!("the working tree cannot be measured: {why}\n  logs: {logs}");
         Refused::with_status(ExitStatus::NoVerdict, text)
     })?;
+    if built.scenarios.is_empty() {
+        let text = "the working tree's test has no scenarios: there is nothing to compare";
+        return Err(Refused::with_status(ExitStatus::NoVerdict, text));
+    }
     bench.when = when;
     let scenarios = scenarios(args, &built)?;
     let pictures = layout::reports_dir(&home.target_dir).join("check");

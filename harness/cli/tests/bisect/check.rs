@@ -189,6 +189,16 @@ fn what_cannot_be_compared() {
 }
 
 #[test]
+fn a_test_without_scenarios() {
+    says(
+        &branch("good", "no-scenario"),
+        &[],
+        3,
+        &["the working tree's test has no scenarios"],
+    );
+}
+
+#[test]
 fn for_programs() {
     let repository = branch("good", "bad");
     let (status, text) = check(&repository, &["--json"]);
