@@ -38,8 +38,9 @@ other three, each with its target/plimsoll under shards/:
 Exit status:
   0  done: every scenario has a result
   2  the command line cannot be meant as it stands
-  5  plimsoll's own failure: a scenario without a result, which is written all the
-     same; reports of different commits or builds; a file that cannot be read
+  5  plimsoll's own failure: a scenario without a result, which is written all
+     the same; reports of different commits or builds; a file that cannot be
+     read
 
 The growth of a workload changes nothing in it: `cargo test` is what fails.";
 
@@ -91,8 +92,8 @@ Unless every scenario that was named can be accepted, no file is touched.";
 const REVIEW_STATUSES: &str = "\
 Exit status:
   0    done, or there was nothing to accept
-  2    the command line cannot be meant as it stands, this is a CI, or there is no
-       terminal to ask on
+  2    the command line cannot be meant as it stands, this is a CI, or there is
+       no terminal to ask on
   3    a scenario that was named failed or was inconclusive
   4    its measurement was broken
   5    plimsoll's own failure: no reports, a file that cannot be read

@@ -81,6 +81,20 @@ mod tests {
         assert_eq!(listed, known);
     }
 
+    /// What is wider is wrapped, without its indentation.
+    #[test]
+    fn what_closes_a_page_is_not_wrapped() {
+        fn check(command: &clap::Command) {
+            let closing = command.get_after_help().map(ToString::to_string);
+            for line in closing.unwrap_or_default().lines() {
+                let width = line.chars().count();
+                assert!(width <= 80, "{}: {line}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+
     #[test]
     fn it_fits_a_screen() {
         for page in [

@@ -14,7 +14,8 @@ const NAME: &str = "plimsoll";
 
 const COMPLETIONS_HELP: &str = "\
 For example:
-  plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll
+  plimsoll completions bash \\
+    > ~/.local/share/bash-completion/completions/plimsoll
   plimsoll completions zsh > ~/.zfunc/_plimsoll
   plimsoll completions fish > ~/.config/fish/completions/plimsoll.fish
 

@@ -21,13 +21,15 @@ For example:
   git bisect start main v1.4.0
   git bisect run plimsoll bisect-run --scenario lru_churn
 
-The first call measures the two ends of the bisection, the others take what it kept.
+The first call measures the two ends of the bisection, the others take what it
+kept.
 
 Exit status:
   0    done: it grows no faster than at the good end
   1    it grows past that
   125  this commit cannot be measured: git skips it
-  128  the command line cannot be meant as it stands, or no bisection is under way
+  128  the command line cannot be meant as it stands, or no bisection is under
+       way
   129  one of the ends cannot be measured, or plimsoll's own failure
   130  stopped by Ctrl-C";
 

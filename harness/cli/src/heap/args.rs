@@ -37,8 +37,9 @@ For example:
   plimsoll compare --series jeprof.1234.*.heap
 
 A condition of --fail-on is `growth` (of any stack, or of all together), `stack
-growth` or `total growth`, then `>` or `>=` and a limit: `1MiB`, `500 objects`, or
-`10%` of what was there before. Several in one, with `and`, have to hold together.
+growth` or `total growth`, then `>` or `>=` and a limit: `1MiB`, `500 objects`,
+or `10%` of what was there before. Several in one, with `and`, have to hold
+together.
 
 Exit status:
   0  done, and no condition of --fail-on holds
