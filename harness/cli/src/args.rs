@@ -30,8 +30,9 @@ Exit status:
   5  plimsoll's own failure: no project here, a file that cannot be written";
 
 const MERGE_HELP: &str = "\
-For example, after `cargo nextest run --test leaks --partition hash:1/4` and the
-other three, each with its target/plimsoll under shards/:
+For example, after `cargo nextest run --test leaks --no-fail-fast --no-tests
+pass --partition hash:1/4` and the other three, each with its target/plimsoll
+under shards/:
   plimsoll merge shards/* --output merged.json
   plimsoll comment --report merged.json
 
