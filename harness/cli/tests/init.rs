@@ -461,6 +461,34 @@ fn workflows_name_the_action() {
 }
 
 #[test]
+fn a_lockfile_that_git_ignores() {
+    let git = |folder: &Folder, args: &[&str]| {
+        let status = Command::new("git")
+            .args(args)
+            .current_dir(folder.path(""))
+            .env_remove("GIT_DIR")
+            .status();
+        assert!(status.unwrap().success());
+    };
+    let note = "git ignores Cargo.lock";
+    let folder = Folder::with_package("demo", "lib");
+    git(&folder, &["init", "--quiet"]);
+    folder.write(".gitignore", "Cargo.lock\n");
+    folder.init(&["--yes"]).has(0, &[note, "`--locked`"]);
+
+    let folder = Folder::with_package("demo", "lib");
+    git(&folder, &["init", "--quiet"]);
+    folder.write(".gitignore", "Cargo.lock\n");
+    let said = folder.init(&["--yes", "--no-workflows"]);
+    assert!(!said.text.contains(note), "{}", said.text);
+
+    let folder = Folder::with_package("demo", "lib");
+    git(&folder, &["init", "--quiet"]);
+    let said = folder.init(&["--yes"]);
+    assert!(!said.text.contains(note), "{}", said.text);
+}
+
+#[test]
 fn workflows_measure_where_the_project_is() {
     let folder = Folder::new();
     folder.write(".git/HEAD", "");

@@ -19,6 +19,7 @@ use std::cmp::Reverse;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, anyhow};
 
@@ -68,7 +69,24 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
              release with --action, or write them in place of it",
         );
     }
+    if plan.writes_locked() && ignores_lockfile(&layout.workspace) {
+        out.note(
+            "git ignores Cargo.lock, and without it the workflows' `--locked` fails: commit \
+             it, or take `--locked` out",
+        );
+    }
     Ok(())
+}
+
+/// Where there is no git, or no repository, nothing is ignored.
+fn ignores_lockfile(workspace: &Path) -> bool {
+    let mut command = Command::new("git");
+    command
+        .args(["check-ignore", "--quiet", "Cargo.lock"])
+        .current_dir(workspace)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// All files or none: cargo reads no project whose manifest names a member that is not

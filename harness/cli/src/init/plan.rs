@@ -184,8 +184,16 @@ impl Plan {
 
     /// Whether a workflow is written that names nobody's action.
     pub(super) fn writes_placeholder(&self) -> bool {
-        let mut files = self.files.iter();
-        files.any(|file| file.after.contains(PLACEHOLDER))
+        self.writes(PLACEHOLDER)
+    }
+
+    /// Whether cargo is asked to keep to a lockfile that is there.
+    pub(super) fn writes_locked(&self) -> bool {
+        self.writes("cargo test --locked")
+    }
+
+    fn writes(&self, text: &str) -> bool {
+        self.files.iter().any(|file| file.after.contains(text))
     }
 }
 
