@@ -189,7 +189,7 @@ enum Here {
 
 impl Here {
     fn find(git: &Git) -> anyhow::Result<Here> {
-        let changes = git.ask(&["status", "--porcelain"])?;
+        let changes = git.ask(&["status", "--porcelain", "--untracked-files=normal"])?;
         Ok(match git.commit("HEAD")?.filter(|_| changes.is_empty()) {
             Some(head) => Here::Clean(head),
             None => Here::Changed,

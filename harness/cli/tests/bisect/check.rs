@@ -94,6 +94,14 @@ fn the_working_tree_as_it_is() {
     says(&repository, &[], 1, &["now +8 B"]);
 }
 
+#[test]
+fn a_new_file_counts_whatever_git_shows() {
+    let repository = Repository::history(&["good"]);
+    repository.git(&["config", "status.showUntrackedFiles", "no"]);
+    repository.write("sub/state", "bad\n");
+    says(&repository, &[], 1, &["new     …;store;put"]);
+}
+
 /// cargo takes two copies of a workspace for one, and what it built of the older files for
 /// that of the newer: of two copies that it builds in one folder, one is not measured.
 #[test]
