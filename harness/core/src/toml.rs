@@ -91,23 +91,29 @@ pub(crate) fn meant(
     known: impl IntoIterator<Item = &'static str>,
 ) -> Option<&'static str> {
     let nearest = nearest(found, known)?;
-    // Two that have changed places count twice.
     let slips = if nearest.len() < 6 { 1 } else { 2 };
     (distance(found, nearest) <= slips).then_some(nearest)
 }
 
-/// Characters to insert, remove, replace (Levenshtein).
+/// Characters to insert, remove, replace, and neighbours to swap (optimal string
+/// alignment).
 fn distance(one: &str, two: &str) -> usize {
     let two: Vec<char> = two.chars().collect();
+    let mut above: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=two.len()).collect();
+    let mut before = None;
     for (index, char) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
+        let mut next = vec![index + 1];
         for (column, other) in two.iter().enumerate() {
-            let replaced = diagonal + usize::from(char != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+            let replaced = row[column] + usize::from(char != *other);
+            let mut fewest = replaced.min(row[column + 1] + 1).min(next[column] + 1);
+            if column > 0 && before == Some(*other) && two[column - 1] == char {
+                fewest = fewest.min(above[column - 1] + 1);
+            }
+            next.push(fewest);
         }
+        above = std::mem::replace(&mut row, next);
+        before = Some(char);
     }
     row[two.len()]
 }
