@@ -299,6 +299,30 @@ fn what_cannot_be_read() {
     ");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_variable_that_is_no_text_is_refused() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let project = Project::new();
+    project.write("baselines/lru_churn.toml", "format = 1\n");
+    for command in [["config", "show"], ["baseline", "check"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+            .args(command)
+            .current_dir(project.path("."))
+            .env("PLIMSOLL_STALE", OsStr::from_bytes(b"de\xffny"))
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert_eq!(
+            String::from_utf8(output.stderr).unwrap(),
+            "error: PLIMSOLL_STALE: unexpected value\n  expected `warn` or `deny`\n  \
+             found bytes that are not UTF-8\n"
+        );
+    }
+}
+
 #[test]
 fn the_schema_is_printed() {
     let ran = config(&Project::new(), &["schema"], &[]);

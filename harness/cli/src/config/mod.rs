@@ -2,7 +2,6 @@
 
 mod show;
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -222,11 +221,8 @@ impl SettingsFile {
 
 /// What the environment sets.
 fn variables() -> anyhow::Result<Layer> {
-    let text = |(name, text): (OsString, OsString)| {
-        Some((name.into_string().ok()?, text.into_string().ok()?))
-    };
-    let variables = std::env::vars_os().filter_map(text);
-    Layer::from_variables(variables).map_err(|error| Refused::usage(safe(&error.to_string())))
+    Layer::from_variables(std::env::vars_os())
+        .map_err(|error| Refused::usage(safe(&error.to_string())))
 }
 
 /// Whether the allowances of a baselines folder need a reason: as the tests have it that

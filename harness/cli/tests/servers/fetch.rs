@@ -172,6 +172,23 @@ fn credentials_stay_with_their_host() {
     assert!(!other.requests()[0].contains("authorization"));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_credential_that_is_no_text_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let server = Fake::with("200 OK", "", PROFILE);
+    let token = std::ffi::OsStr::from_bytes(b"t0k\xffen");
+    let (text, status) =
+        said(plimsoll(&["show", &server.url("/")]).env("PLIMSOLL_HTTP_TOKEN", token));
+    assert_eq!(status, 2, "{text}");
+    assert!(
+        text.contains("PLIMSOLL_HTTP_TOKEN: expected text"),
+        "{text}"
+    );
+    assert!(server.requests().is_empty());
+}
+
 #[test]
 fn a_password_is_never_shown() {
     // It says everything that it was told.

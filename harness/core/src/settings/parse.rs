@@ -1,6 +1,7 @@
 //! From text to what it sets.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 
 use toml_edit::{Document, Item, Value};
 
@@ -70,22 +71,35 @@ impl Layer {
     ///
     /// # Errors
     ///
-    /// At the first variable, by name, whose value is not of the setting's kind, or that
-    /// is misspelt.
-    pub fn from_variables(
-        variables: impl IntoIterator<Item = (String, String)>,
+    /// At the first variable, by name, whose value is not of the setting's kind, or no
+    /// text, or that is misspelt.
+    pub fn from_variables<Text: Into<OsString>>(
+        variables: impl IntoIterator<Item = (Text, Text)>,
     ) -> Result<Layer, SettingsError> {
-        let variables: BTreeMap<String, String> = variables
+        let variables: BTreeMap<String, OsString> = variables
             .into_iter()
-            .filter(|(name, text)| name.starts_with(PREFIX) && !text.is_empty())
+            .filter_map(|(name, value)| Some((name.into().into_string().ok()?, value.into())))
+            .filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty())
             .collect();
         let mut layer = Layer::default();
-        for (name, text) in variables {
+        for (name, value) in variables {
             let wrong = |kind| SettingsError::new(None, kind);
-            let Some(key) = KEYS.iter().find(|key| key.variable() == name) else {
+            let key = KEYS.iter().find(|key| key.variable() == name);
+            if key.is_none() {
                 misspelt(&name).map_err(wrong)?;
-                continue;
-            };
+                if OTHERS.iter().all(|other| variable(other) != name) {
+                    continue;
+                }
+            }
+            let text = value.into_string().map_err(|_| {
+                wrong(SettingsErrorKind::Unexpected {
+                    name: name.clone(),
+                    expected: key.map_or("text".to_owned(), |key| key.kind.expected()),
+                    found: "bytes that are not UTF-8".to_owned(),
+                    hint: None,
+                })
+            })?;
+            let Some(key) = key else { continue };
             layer.set(key, &text, None).ok_or_else(|| {
                 let found = format!("`{}`", quoted(&text));
                 wrong(unexpected(key, name, found))
@@ -339,6 +353,33 @@ mod tests {
           found `500`
           hint: 512
         ");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn variables_that_are_no_text() {
+        use std::os::unix::ffi::OsStringExt;
+
+        let with = |name: &str| {
+            let value = OsString::from_vec(b"de\xffny".to_vec());
+            Layer::from_variables([(OsString::from(name), value)])
+        };
+        assert_snapshot!(with("PLIMSOLL_STALE").unwrap_err(), @"
+        PLIMSOLL_STALE: unexpected value
+          expected `warn` or `deny`
+          found bytes that are not UTF-8
+        ");
+        assert_snapshot!(with("PLIMSOLL_ISOLATION").unwrap_err(), @"
+        PLIMSOLL_ISOLATION: unexpected value
+          expected text
+          found bytes that are not UTF-8
+        ");
+        assert_snapshot!(with("PLIMSOLL_STAL").unwrap_err(), @"
+        PLIMSOLL_STAL: there is no such variable
+          hint: PLIMSOLL_STALE?
+        ");
+        // Somebody else's.
+        assert_eq!(with("PLIMSOLL_SHA").unwrap(), Layer::default());
     }
 
     #[test]

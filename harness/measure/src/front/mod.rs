@@ -15,7 +15,6 @@ mod profile;
 mod settings;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -117,11 +116,8 @@ impl Front {
         entry::check_names(scenarios)?;
         let place = Place::find(target);
         let files = settings::read_files(&place)?;
-        let text = |(name, text): (OsString, OsString)| {
-            Some((name.into_string().ok()?, text.into_string().ok()?))
-        };
-        let environment = Layer::from_variables(std::env::vars_os().filter_map(text))
-            .map_err(|error| error.to_string())?;
+        let environment =
+            Layer::from_variables(std::env::vars_os()).map_err(|error| error.to_string())?;
         let memory = observe::memory_limit();
         let mut effective = BTreeMap::new();
         for scenario in scenarios {

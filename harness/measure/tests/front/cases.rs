@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -865,6 +866,12 @@ fn settings_are_read_and_refused() {
     let run = project.run_with(&["--exact", "bounded"], &endless);
     assert!(run.passed, "{}", run.text);
     let refused = |name, value| project.run_with(&["bounded"], &[(name, value)]);
+    let no_text = std::ffi::OsStr::from_bytes(b"o\xffff");
+    for name in ["PLIMSOLL_STALE", "PLIMSOLL_ISOLATION"] {
+        let mut command = project.command(&["bounded"]);
+        let run = Run::of(command.env(name, no_text).output().unwrap());
+        run.fails_with(&[name, "found bytes that are not UTF-8"]);
+    }
     refused("PLIMSOLL_BUDGET", "ten").fails_with(&["PLIMSOLL_BUDGET", "`10s`"]);
     refused("PLIMSOLL_SAMPLE_INTERVAL", "500").fails_with(&["a power of two", "hint: 512"]);
     refused("PLIMSOLL_UNWINDER", "gdb").fails_with(&["`plimsoll`, `libgcc` or `compare`"]);

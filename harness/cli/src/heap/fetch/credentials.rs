@@ -50,7 +50,7 @@ impl Credentials {
     }
 
     fn of_environment() -> anyhow::Result<Option<Credentials>> {
-        match (variable(TOKEN), variable(USER), variable(PASSWORD)) {
+        match (variable(TOKEN)?, variable(USER)?, variable(PASSWORD)?) {
             (None, None, None) => Ok(None),
             (Some(token), None, None) => {
                 let header = sensitive(&format!("Bearer {token}"))
@@ -100,9 +100,15 @@ fn sensitive(text: &str) -> Option<HeaderValue> {
 }
 
 /// Without the line feed that a file's content has at its end.
-fn variable(name: &str) -> Option<String> {
-    let value = env::var(name).ok()?.trim().to_owned();
-    (!value.is_empty()).then_some(value)
+fn variable(name: &str) -> anyhow::Result<Option<String>> {
+    let value = env::var_os(name).unwrap_or_default().into_string();
+    let value = value.map_err(|_| {
+        Refused::usage(format!(
+            "{name}: expected text, found bytes that are not UTF-8"
+        ))
+    })?;
+    let value = value.trim();
+    Ok((!value.is_empty()).then(|| value.to_owned()))
 }
 
 /// `NETRC`, or the one at home; and whether it was named.
