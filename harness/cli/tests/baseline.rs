@@ -304,6 +304,16 @@ fn what_cannot_be_read() {
 }
 
 #[test]
+fn a_folder_is_no_baseline() {
+    let project = agreed();
+    std::fs::create_dir(project.path("baselines/lru.toml")).unwrap();
+    let ran = project.plimsoll(&["baseline", "check"]);
+    assert_eq!(ran.status, Some(1), "{ran}");
+    let problem = "error: baselines/lru.toml: expected a file, found ";
+    assert!(ran.stderr.contains(problem), "{ran}");
+}
+
+#[test]
 fn a_scenario_that_no_test_has() {
     let project = agreed();
     project.write("baselines/lru_churn.toml", "format = 1\n");

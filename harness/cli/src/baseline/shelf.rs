@@ -169,7 +169,7 @@ impl Shelf {
     }
 }
 
-/// The files of a folder that can be baselines; absent where there is no folder.
+/// What in a folder has a baseline's name; absent where there is no folder.
 fn list(dir: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
     let failed = || format!("cannot list {}", shown(dir));
     let entries = match fs::read_dir(dir) {
@@ -183,7 +183,7 @@ fn list(dir: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
             .file_name()
             .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         let is_toml = path.extension().is_some_and(|ending| ending == "toml");
-        if is_toml && !is_hidden && !path.is_dir() {
+        if is_toml && !is_hidden {
             paths.push(path);
         }
         if paths.len() > MAX_FILES {
