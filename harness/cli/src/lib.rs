@@ -17,6 +17,7 @@ mod comment;
 mod config;
 mod diff;
 mod fetch;
+mod file;
 mod github;
 mod heap;
 mod help;

@@ -313,6 +313,39 @@ fn a_folder_is_no_baseline() {
     assert!(ran.stderr.contains(problem), "{ran}");
 }
 
+#[cfg(unix)]
+#[test]
+fn what_is_no_file() {
+    let project = agreed();
+    let pipe = |path: &str| {
+        let status = Command::new("mkfifo").arg(project.path(path)).status();
+        assert!(status.unwrap().success());
+    };
+    std::fs::remove_file(project.path("baselines/lru_churn.toml")).unwrap();
+    pipe("baselines/lru_churn.toml");
+    std::os::unix::fs::symlink("lru_churn.toml", project.path("baselines/linked.toml")).unwrap();
+    assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
+    2 baselines, 0 allowances: 2 errors
+    --- 1
+    error: baselines/linked.toml: expected a file, found a pipe, a socket or a device
+    error: baselines/lru_churn.toml: expected a file, found a pipe, a socket or a device
+    ");
+    let mut grown = used(RATE);
+    grown.verdict = Verdict::Regressed;
+    grown.findings[0].verdict = Verdict::Regressed;
+    grown.findings[0].standing = Standing::New;
+    project.leave(&grown, 0);
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    --- 5
+    error: cannot read baselines/lru_churn.toml: expected a file, found a pipe, a socket or a device
+    ");
+    pipe("plimsoll.toml");
+    assert_snapshot!(project.plimsoll(&["config", "show"]), @"
+    --- 5
+    error: plimsoll.toml: expected a file, found a pipe, a socket or a device
+    ");
+}
+
 #[test]
 fn a_scenario_that_no_test_has() {
     let project = agreed();

@@ -1,7 +1,6 @@
 //! What becomes of one baseline's file.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -14,7 +13,7 @@ use crate::config;
 use crate::out::{Out, Paint, safe, safe_line};
 use crate::project::{Project, shown};
 use crate::status::Refused;
-use crate::{atomic, diff};
+use crate::{atomic, diff, file};
 
 /// What is to become of one file.
 pub(crate) struct Change {
@@ -183,18 +182,12 @@ fn exact(stack: &FoldedStack) -> AllowanceSubject {
 }
 
 fn read(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
-    let failed = || format!("cannot read {}", shown(path));
-    let file = match File::open(path) {
-        Err(err) if err.kind() == ErrorKind::NotFound => return Ok(None),
-        file => file.with_context(failed)?,
-    };
-    let mut bytes = Vec::new();
-    // One more than is allowed, for the parser to refuse.
-    let most = baseline::MAX_BYTES as u64 + 1;
-    file.take(most)
-        .read_to_end(&mut bytes)
-        .with_context(failed)?;
-    Ok(Some(bytes))
+    match file::read(path, baseline::MAX_BYTES) {
+        Err(err) if err.kind() == ErrorKind::NotFound => Ok(None),
+        bytes => bytes
+            .map(Some)
+            .with_context(|| format!("cannot read {}", shown(path))),
+    }
 }
 
 /// What becomes of allowances that there were, a line each.

@@ -1,8 +1,8 @@
 //! Every baseline of a workspace, with what git and the newest reports say of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -16,6 +16,7 @@ use plimsoll_core::report::Report;
 
 use super::age::Ages;
 use crate::config;
+use crate::file;
 use crate::joined::Scenario;
 use crate::out::safe_line;
 use crate::project::{Project, shown};
@@ -254,7 +255,7 @@ fn read(path: &Path, reported: &BTreeMap<&str, Vec<&Report>>) -> Result<Content,
             "no scenario can be called `{name}`\n  hint: remove or rename the file"
         )));
     }
-    let bytes = bytes(path).map_err(|err| unreadable(err.to_string()))?;
+    let bytes = file::read(path, baseline::MAX_BYTES).map_err(|err| unreadable(err.to_string()))?;
     let (baseline, lines) = Baseline::placed(&bytes).map_err(|err| Unreadable {
         is_newer: matches!(err.kind(), BaselineErrorKind::NewerFormat { .. }),
         line: err.line(),
@@ -280,20 +281,6 @@ fn read(path: &Path, reported: &BTreeMap<&str, Vec<&Report>>) -> Result<Content,
         entries: entries.collect(),
         verdict: reports.iter().map(|report| report.verdict).max(),
     })
-}
-
-/// At most as much as is allowed, and one more for the parser to refuse.
-fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
-    // Opening a pipe would wait for whoever writes to it.
-    if !fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::other(
-            "expected a file, found something else",
-        ));
-    }
-    let mut bytes = Vec::new();
-    let most = baseline::MAX_BYTES as u64 + 1;
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// What several test targets with a scenario of that name need together.

@@ -2,8 +2,6 @@
 
 mod show;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
@@ -13,6 +11,7 @@ use plimsoll_core::report::{BuilderSetting, Report};
 use plimsoll_core::settings::{self, Key, Layer, MAX_BYTES};
 
 use crate::args::ProjectArgs;
+use crate::file;
 use crate::joined::Scenario;
 use crate::out::{Out, safe, safe_line};
 use crate::project::{self, Project};
@@ -209,11 +208,7 @@ impl SettingsFile {
     fn read(path: &Path, root: &Path, of: Owner) -> anyhow::Result<SettingsFile> {
         let shown = path.strip_prefix(root).unwrap_or(path);
         let shown = safe_line(&shown.to_string_lossy());
-        let mut bytes = Vec::new();
-        File::open(path)
-            // One more than may be, so that too much is seen.
-            .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
-            .with_context(|| shown.clone())?;
+        let bytes = file::read(path, MAX_BYTES).with_context(|| shown.clone())?;
         let layer = Layer::parse(&bytes).map_err(|error| anyhow!(error.explain(&shown)))?;
         Ok(SettingsFile { shown, of, layer })
     }

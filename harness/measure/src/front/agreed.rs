@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::layout;
 
-use super::place::Place;
+use super::place::{self, Place};
 use super::settings::Effective;
 
 /// A scenario's baseline, with the file's text, if there is one.
@@ -20,7 +20,7 @@ pub(crate) type Agreed = (Baseline, Option<String>);
 pub(crate) fn read(place: &Place, name: &str, settings: &Effective) -> Result<Agreed, String> {
     let file = layout::baseline_file(&place.baselines, name);
     let shown = place.relative(&file);
-    let bytes = match std::fs::read(&file) {
+    let bytes = match place::read(&file) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Ok((Baseline::default(), None));

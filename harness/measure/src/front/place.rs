@@ -1,5 +1,6 @@
 //! Where a run's files are: the rule of `plimsoll_core::layout`, applied.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -95,6 +96,20 @@ impl Place {
             baseline: self.relative(&baseline),
         }
     }
+}
+
+/// A file that people write, also behind a link.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    // Opening a pipe would wait for whoever writes to it.
+    let kind = std::fs::metadata(path)?.file_type();
+    if !kind.is_file() {
+        let found = match kind.is_dir() {
+            true => "a folder",
+            false => "a pipe, a socket or a device",
+        };
+        return Err(io::Error::other(format!("expected a file, found {found}")));
+    }
+    std::fs::read(path)
 }
 
 /// The target directory that this program was built into: cargo marks it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_core::report::BuilderSetting;
 use plimsoll_core::settings::{Inconclusive, Layer, Settings, Stale, Unwinder};
 
-use super::place::Place;
+use super::place::{self, Place};
 use super::plan::Plan;
 
 /// What one scenario is run with.
@@ -84,7 +84,7 @@ pub(crate) fn read_files(place: &Place) -> Result<Settings, String> {
     let mut all = Settings::default();
     for path in &place.settings {
         let shown = place.relative(path);
-        let bytes = std::fs::read(path).map_err(|error| format!("{shown}: {error}"))?;
+        let bytes = place::read(path).map_err(|error| format!("{shown}: {error}"))?;
         let layer = Layer::parse(&bytes).map_err(|error| error.explain(&shown))?;
         all = all.or(&layer.settings);
     }

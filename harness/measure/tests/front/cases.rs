@@ -835,14 +835,29 @@ fn a_baseline_that_cannot_be_read_fails() {
     fs::create_dir(&file).unwrap();
     says(
         &project.run(&["--exact", "bounded"]),
-        &["baselines/bounded.toml: ", "directory"],
+        &["baselines/bounded.toml: expected a file, found a folder"],
+    );
+    fs::remove_dir(&file).unwrap();
+    pipe(&file);
+    says(
+        &project.run(&["--exact", "bounded"]),
+        &["baselines/bounded.toml: expected a file, found a pipe"],
     );
     assert_eq!(project.report("bounded").verdict, Verdict::Broken);
+}
+
+/// What nobody writes to: whoever opens it waits.
+fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 fn settings_are_read_and_refused() {
     let project = Project::new("settings");
     let file = project.root.join("plimsoll.toml");
+    pipe(&file);
+    let said = "error: plimsoll.toml: expected a file, found a pipe";
+    project.run(&["--exact", "bounded"]).fails_with(&[said]);
+    fs::remove_file(&file).unwrap();
     fs::write(&file, "threshold = 100\n").unwrap();
     assert!(project.run(&["--exact", "bounded"]).passed);
     assert_eq!(project.report("bounded").threshold.iterations, 100);
