@@ -232,6 +232,20 @@ fn check() {
 }
 
 #[test]
+fn what_ends_in_any_frames_is_called_by_the_last_that_has_a_name() {
+    let project = agreed();
+    let agreed = AGREED.split("\n[[allow]]\nresource").next().unwrap();
+    let any = agreed.replace("    'lru::put',\n", "    '...',\n");
+    let any = any.replace("reason =", "expires = 2001-01-31\nreason =");
+    project.write("baselines/lru_churn.toml", &any);
+    let ran = project.plimsoll(&["baseline", "check"]);
+    let what = "lru_churn.toml:11: the allowance of lru::fill has expired\n";
+    assert!(ran.stderr.contains(what), "{ran}");
+    let ran = project.plimsoll(&["baseline", "list"]);
+    assert!(ran.stdout.contains("\n  lru::fill (3 frames)\n"), "{ran}");
+}
+
+#[test]
 fn a_reason_that_is_required() {
     let project = agreed();
     let agreed = AGREED.replace("2001-01-31", "9999-12-31");

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::Avma;
+use crate::baseline::PatternFrame;
 
 /// One function at an address, as the symboliser found it; an address has
 /// several where calls were inlined.
@@ -112,6 +113,14 @@ impl FoldedStack {
     /// The names, root first.
     pub fn frames(&self) -> &[String] {
         &self.0
+    }
+
+    /// The leaf-most name, by which a message calls it; a run of frames, as a pattern
+    /// has it, is none where there is another. Empty where there is no frame.
+    pub fn leaf(&self) -> &str {
+        let run = |name: &&String| *name != PatternFrame::ANY;
+        let named = self.0.iter().rfind(run);
+        named.or(self.0.last()).map_or("", String::as_str)
     }
 
     /// The frame that calls what two stacks have in common at their leaf;

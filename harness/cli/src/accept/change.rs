@@ -202,7 +202,7 @@ fn told(change: &Change, dry_run: bool) -> String {
         let none = "no caller";
         let line = format!(
             "{moved} {} from {} to {}",
-            leaf(to),
+            to.leaf(),
             from.caller_apart_from(to).unwrap_or(none),
             to.caller_apart_from(from).unwrap_or(none)
         );
@@ -215,15 +215,10 @@ fn told(change: &Change, dry_run: bool) -> String {
     told
 }
 
-/// The frames are in the diff; by the last of them a reader finds it there.
-fn leaf(stack: &FoldedStack) -> &str {
-    stack.frames().last().map_or("", String::as_str)
-}
-
-/// The same of what an allowance is for.
+/// What an allowance is for. The frames are in the diff; by the leaf a reader finds it there.
 pub(super) fn leaf_of(subject: &AllowanceSubject) -> String {
     match subject {
-        AllowanceSubject::Stack(pattern) => leaf(&pattern.shown()).to_owned(),
+        AllowanceSubject::Stack(pattern) => pattern.shown().leaf().to_owned(),
         AllowanceSubject::Threads | AllowanceSubject::Descriptors => subject.to_string(),
     }
 }

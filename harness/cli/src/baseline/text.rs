@@ -135,10 +135,7 @@ fn number_of_days(days: i64) -> String {
 /// The leaf of a stack, or the resource.
 pub(super) fn subject(entry: &Entry) -> String {
     match &entry.allowance.subject {
-        AllowanceSubject::Stack(pattern) => {
-            let leaf = pattern.frames().last();
-            safe_line(leaf.map_or("", |frame| frame.as_str()))
-        }
+        AllowanceSubject::Stack(pattern) => safe_line(pattern.shown().leaf()),
         AllowanceSubject::Threads => "threads".to_owned(),
         AllowanceSubject::Descriptors => "file descriptors".to_owned(),
     }

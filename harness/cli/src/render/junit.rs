@@ -224,10 +224,10 @@ fn grows(finding: &Finding) -> String {
     let leaf = match &finding.subject {
         Subject::Threads => return "threads".to_owned(),
         Subject::Descriptors => return "file descriptors".to_owned(),
-        Subject::Stack(stack) | Subject::Site { frames: stack, .. } => stack.frames().last(),
+        Subject::Stack(stack) | Subject::Site { frames: stack, .. } => stack.leaf(),
     };
-    let blamed = finding.frames.first().map(|frame| &frame.function);
-    blamed.or(leaf).cloned().unwrap_or_default()
+    let blamed = finding.frames.first();
+    blamed.map_or(leaf, |frame| &frame.function).to_owned()
 }
 
 fn element(page: &mut String, name: &str, text: &str) {

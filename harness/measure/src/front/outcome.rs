@@ -170,9 +170,7 @@ fn more_than_needed(verdict: Verdict, findings: &[Finding], baseline: &str) -> V
         let (what, is_heap) = match &finding.subject {
             Subject::Threads => ("threads", false),
             Subject::Descriptors => ("file descriptors", false),
-            Subject::Stack(stack) | Subject::Site { frames: stack, .. } => {
-                (stack.frames().last().map_or("", String::as_str), true)
-            }
+            Subject::Stack(stack) | Subject::Site { frames: stack, .. } => (stack.leaf(), true),
         };
         let rate = |rate: Rate| match is_heap {
             true => format!(

@@ -241,8 +241,7 @@ fn place(finding: &Finding) -> Option<String> {
             }
         }
         None => {
-            let leaf = stack.frames().last()?;
-            let _ = write!(text, "; at {}", code_span(leaf, NAME));
+            let _ = write!(text, "; at {}", code_span(stack.leaf(), NAME));
         }
     }
     if let Subject::Site { stacks, .. } = finding.subject {
@@ -415,7 +414,7 @@ fn moved(report: &Report) -> Option<String> {
             };
             Some(format!(
                 "- the allowance of {} moved from {} to {}",
-                code_span(new.frames().last().map_or("", String::as_str), NAME),
+                code_span(new.leaf(), NAME),
                 caller(old.caller_apart_from(new)),
                 caller(new.caller_apart_from(old)),
             ))

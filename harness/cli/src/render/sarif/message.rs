@@ -130,9 +130,9 @@ pub(super) fn finding(scenario: &Scenario, report: &Report, finding: &Finding) -
     if let Some(frame) = finding.frames.first() {
         message = message.say("; allocated in ").quote(&frame.function);
     } else if let Subject::Stack(stack) | Subject::Site { frames: stack, .. } = &finding.subject
-        && let Some(leaf) = stack.frames().last()
+        && !stack.frames().is_empty()
     {
-        message = message.say("; allocated in ").quote(leaf);
+        message = message.say("; allocated in ").quote(stack.leaf());
     }
     if let Some(reason) = &finding.reason {
         message = message.say("; agreed to because: ").quote(reason);

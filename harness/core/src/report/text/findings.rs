@@ -220,7 +220,7 @@ pub(super) fn moves(page: &mut Page, findings: &[&Finding]) {
         let none = "no caller";
         let text = format!(
             "{} moved from {} to {}",
-            new.frames().last().map_or("", String::as_str),
+            new.leaf(),
             old.caller_apart_from(new).unwrap_or(none),
             new.caller_apart_from(old).unwrap_or(none),
         );
