@@ -25,6 +25,14 @@ pub(crate) enum Paint {
     Yellow,
 }
 
+/// Whether what was typed agrees.
+pub(crate) fn is_yes(answer: &str) -> bool {
+    let answer = answer.trim();
+    ["y", "yes"]
+        .iter()
+        .any(|yes| answer.eq_ignore_ascii_case(yes))
+}
+
 impl Out {
     pub(crate) fn new() -> Self {
         Out {

@@ -207,6 +207,40 @@ fn what_is_written_is_shown_before() {
     assert_eq!(folder.files(), files);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_yes_in_any_case_is_one() {
+    use rustix::fs::{Mode, OFlags};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+    for (answer, says) in [
+        ("y", "written; now"),
+        ("Yes", "written; now"),
+        (" YES ", "written; now"),
+        ("yess", "nothing was written\n"),
+        ("no", "nothing was written\n"),
+        ("", "nothing was written\n"),
+    ] {
+        let folder = Folder::with_package("demo", "lib");
+        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&keyboard).unwrap();
+        unlockpt(&keyboard).unwrap();
+        let name = ptsname(&keyboard, Vec::new()).unwrap();
+        let flags = OFlags::RDWR | OFlags::NOCTTY;
+        let side = rustix::fs::open(name.as_c_str(), flags, Mode::empty()).unwrap();
+        // It waits there for whoever reads.
+        rustix::io::write(&keyboard, format!("{answer}\n").as_bytes()).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+            .args(["init", "--path"])
+            .arg(harness())
+            .current_dir(folder.path(""))
+            .stdin(side)
+            .output()
+            .unwrap();
+        Said::of(&output).has(0, &["write this? [y/N] ", says]);
+    }
+}
+
 #[test]
 fn the_member_tests_the_library() {
     let folder = Folder::with_package("demo", "lib");

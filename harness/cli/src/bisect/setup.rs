@@ -19,7 +19,7 @@ use super::overlay::Overlay;
 use super::progress::Progress;
 use super::session::Session;
 use super::worktree::{Place, Worktree};
-use crate::out::{safe, safe_line};
+use crate::out::{is_yes, safe, safe_line};
 use crate::project::shown;
 use crate::reports::Reports;
 use crate::status::Refused;
@@ -315,7 +315,7 @@ fn offer_removal(path: &Path, remove: bool) -> anyhow::Result<()> {
         let _ = io::stderr().flush();
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).context("an answer")?;
-        if matches!(answer.trim(), "" | "y" | "Y" | "yes") {
+        if answer.trim().is_empty() || is_yes(&answer) {
             return Ok(());
         }
         return Err(Refused::usage("nothing was done"));

@@ -26,7 +26,7 @@ use anyhow::{Context, anyhow};
 use self::layout::Layout;
 use self::plan::{File, Plan};
 use crate::args::InitArgs;
-use crate::out::{Out, Paint};
+use crate::out::{Out, Paint, is_yes};
 use crate::project::{self, Project, shown};
 use crate::status::Refused;
 use crate::{atomic, diff};
@@ -161,5 +161,5 @@ fn is_agreed(args: &InitArgs, out: &mut Out) -> anyhow::Result<bool> {
     out.print("write this? [y/N] ")?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    Ok(is_yes(&answer))
 }
