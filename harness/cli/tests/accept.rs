@@ -521,6 +521,12 @@ fn expired() {
     report.findings[0].standing = Standing::Expired;
     report.findings[0].reason = Some("until the spring".to_owned());
     project.leave(&report, 0);
+    // What it says to type is taken, with a day.
+    let command = "cargo plimsoll accept lru_churn --expires YYYY-MM-DD";
+    for format in ["text", "html"] {
+        let shown = project.plimsoll(&["report", "--format", format]).stdout;
+        assert!(shown.contains(command), "{shown}");
+    }
     assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
     --- 2
     error: lru_churn: an allowance has expired

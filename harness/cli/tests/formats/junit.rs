@@ -282,7 +282,7 @@ fn one_of_each_verdict() {
       1 stack cannot be told from its own fluctuation
 
       files: target/plimsoll/demo/leaks/growth/
-      if this is meant: cargo plimsoll accept growth</failure>
+      if this is meant: cargo plimsoll accept growth --expires YYYY-MM-DD</failure>
         </testcase>
         <testcase classname="demo.leaks" name="resources" time="0">
           <failure message="threads and file descriptors keep growing (1,024 iterations, exact)" type="regressed">resources: threads and file descriptors keep growing (1,024 iterations, exact)

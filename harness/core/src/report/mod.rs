@@ -64,6 +64,13 @@ impl Report {
         measured.is_some_and(|measured| measured.sample_interval > 1)
     }
 
+    /// Whether something grows by an allowance that has expired: who agrees to it again
+    /// has to say until when.
+    pub fn has_lapsed(&self) -> bool {
+        let mut findings = self.findings.iter();
+        findings.any(|finding| finding.standing == Standing::Expired && !finding.is_unused())
+    }
+
     /// How far a finding's rate may be off, to stand beside it; absent where
     /// the rate is exact.
     pub fn error_of(&self, finding: &Finding) -> Option<Rate> {

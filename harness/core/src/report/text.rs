@@ -643,6 +643,12 @@ fn next(page: &mut Page, report: &Report, style: &Style) {
         Verdict::Regressed if growing(report).iter().all(|finding| finding.is_unused()) => {
             page.command("to remove what has expired:", &accept);
         }
+        Verdict::Regressed if report.has_lapsed() => {
+            page.command(
+                "if this is meant:",
+                &format!("{accept} --expires YYYY-MM-DD"),
+            );
+        }
         Verdict::Regressed => page.command("if this is meant:", &accept),
         Verdict::Improved => {
             page.command("to remove what is stale:", &accept);

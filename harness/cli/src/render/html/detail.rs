@@ -203,10 +203,14 @@ fn next(page: &mut String, report: &Report, slug: &str) {
             ),
         ));
     }
+    let expires = match report.has_lapsed() {
+        true => " --expires YYYY-MM-DD",
+        false => "",
+    };
     match report.verdict {
         Verdict::Regressed => commands.push((
             "If this growth is meant",
-            format!("cargo plimsoll accept {name}"),
+            format!("cargo plimsoll accept {name}{expires}"),
         )),
         Verdict::Improved => commands.push((
             "To take out what is no longer needed",

@@ -133,7 +133,7 @@ impl Rule {
                 full: "A baseline allows growth until a day that has passed.",
                 help: "The growth was agreed to for a time, and the time is over.\n\n\
                        - Mend the leak, and take the allowance out.\n\
-                       - Or agree to it anew: `cargo plimsoll accept SCENARIO`.",
+                       - Or agree to it anew: `cargo plimsoll accept SCENARIO --expires DATE`.",
             },
             Rule::StaleAllowance => Words {
                 id: "plimsoll/stale-allowance",
