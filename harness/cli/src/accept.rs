@@ -62,6 +62,7 @@ pub(crate) fn run(args: &AcceptArgs, name: &str, out: &mut Out) -> anyhow::Resul
     let chosen = choose(&args.chosen, which, &project, out)?;
     let is_each_said = args.all || !args.chosen.scenarios.is_empty();
     let mut changes = Vec::new();
+    let mut is_agreed = false;
     for chosen in &chosen {
         let report = &chosen.report;
         let baseline = match args.lower || Acceptance::is_due(report) {
@@ -85,6 +86,7 @@ pub(crate) fn run(args: &AcceptArgs, name: &str, out: &mut Out) -> anyhow::Resul
         if acceptance.is_empty() {
             continue;
         }
+        is_agreed |= !acceptance.allowances.is_empty();
         let change = Change::of(report, &acceptance, &project)?;
         change.refuse_without_reason()?;
         changes.push(change);
@@ -94,6 +96,12 @@ pub(crate) fn run(args: &AcceptArgs, name: &str, out: &mut Out) -> anyhow::Resul
     }
     for change in &changes {
         change.make(args.dry_run, out)?;
+    }
+    if !is_agreed && !changes.is_empty() && words(args) != Words::default() {
+        out.note(
+            "no rate was agreed to, so --reason, --issue and --expires are written nowhere\n  \
+             hint: write them into the file",
+        );
     }
     Ok(())
 }

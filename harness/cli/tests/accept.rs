@@ -804,6 +804,11 @@ fn moved_and_removed() {
     baselines/lru_churn.toml: has none of it any more, nothing changes
     --- 0
     ");
+    let ran = project.plimsoll(&["accept", "lru_churn", "--reason", "another"]);
+    assert_snapshot!(ran.stderr, @"
+    note: no rate was agreed to, so --reason, --issue and --expires are written nowhere
+      hint: write them into the file
+    ");
     assert_eq!(project.read("baselines/lru_churn.toml"), written);
 }
 
