@@ -180,6 +180,19 @@ fn show() {
 }
 
 #[test]
+fn a_name_that_no_scenario_has_is_warned_of() {
+    let project = agreed();
+    assert_snapshot!(project.plimsoll(&["baseline", "show", "lru_chrun"]), @"
+    lru_chrun: no baseline, nothing may grow
+    --- 0
+    warning: no test that was measured has a scenario `lru_chrun`
+      expected one of http::echo, lru_churn
+    ");
+    let ran = project.plimsoll(&["baseline", "show", "http::echo"]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran}");
+}
+
+#[test]
 fn ages_are_gits() {
     let project = agreed();
     git(&project, &["init", "--quiet"], "2001-01-01");

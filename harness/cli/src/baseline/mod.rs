@@ -48,9 +48,22 @@ fn show(args: &ShowArgs, out: &mut Out) -> anyhow::Result<()> {
             "{}: no baseline, nothing may grow\n",
             safe_line(scenario)
         ))?;
+        warn_of_no_scenario(&shelf, scenario, out);
     }
     out.print(&text::show(&shelf, out))?;
     refuse_unreadable(&shelf, out)
+}
+
+/// A slip of the pen has no file either.
+fn warn_of_no_scenario(shelf: &Shelf, scenario: &str, out: &Out) {
+    let names: Vec<&str> = shelf.scenarios.iter().map(String::as_str).collect();
+    if !names.is_empty() && !names.contains(&scenario) {
+        out.warning(&format!(
+            "no test that was measured has a scenario `{}`\n  expected one of {}",
+            safe_line(scenario),
+            safe_line(&names.join(", "))
+        ));
+    }
 }
 
 fn warn(shelf: &Shelf, out: &Out) {

@@ -29,6 +29,8 @@ const MAX_FILES: usize = 10_000;
 pub(super) struct Shelf {
     pub(super) today: Date,
     pub(super) folders: Vec<Folder>,
+    /// The scenarios of the newest run of each test target, also where no folder is.
+    pub(super) scenarios: BTreeSet<String>,
     /// What is wrong with the reports.
     pub(super) warnings: Vec<String>,
 }
@@ -103,9 +105,11 @@ impl Shelf {
         let mut shelf = Shelf {
             today: today()?,
             folders: Vec::new(),
+            scenarios: BTreeSet::new(),
             warnings: Vec::new(),
         };
         let measured = shelf.reports(project);
+        shelf.scenarios = measured.iter().map(|one| one.name.clone()).collect();
         for (dir, packages) in project.baselines_dirs() {
             let Some(mut paths) = list(&dir)? else {
                 continue;
