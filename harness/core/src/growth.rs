@@ -162,6 +162,19 @@ impl Growth {
         }
     }
 
+    /// Whether bytes come in steps, if only a part of them: the room of a list, beside
+    /// what is in it. They stray from a straight line by more than a hundredth, and objects
+    /// do not.
+    pub fn has_bytes_in_steps(&self) -> bool {
+        let strays = |quantity: &Quantity| match quantity.rate > 0.0 {
+            true => quantity.error / quantity.rate,
+            false => 0.0,
+        };
+        self.bytes.rising
+            && (self.bytes.law == Law::Stepped
+                || strays(&self.bytes) > 0.01 + 2.0 * strays(&self.objects))
+    }
+
     /// Whether objects or bytes rise.
     pub fn is_rising(&self) -> bool {
         self.objects.rising || self.bytes.rising

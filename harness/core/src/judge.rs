@@ -316,7 +316,7 @@ fn visible(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict: Ve
     let slack = |of: fn(Rate) -> f64| {
         let beyond = subjects
             .iter()
-            .map(|subject| of(subject.carried()) - of(subject.agreed.carried()));
+            .map(|subject| of(subject.carried()) - of(subject.agreed.rate()));
         beyond.fold(0.0, f64::max)
     };
     Rate {

@@ -24,6 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
                     bytes: 48.0,
                 },
                 law: Law::Linear,
+                bytes_law: Law::Stepped,
                 reason: None,
                 issue: None,
                 expires: None,

@@ -117,6 +117,9 @@ pub struct Allowance {
     pub rate: Rate,
     /// In which way it grew when that was agreed.
     pub law: Law,
+    /// In which way its bytes did: what a list has room for comes in steps, beside
+    /// objects in it that come one by one.
+    pub bytes_law: Law,
     /// Why that is all right.
     pub reason: Option<String>,
     /// Where it is discussed.

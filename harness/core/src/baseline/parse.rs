@@ -26,7 +26,15 @@ const MEASURED_KEYS: &[&str] = &[
     "iterations",
 ];
 const ALLOW_KEYS: &[&str] = &[
-    "stack", "resource", "objects", "bytes", "law", "reason", "issue", "expires",
+    "stack",
+    "resource",
+    "objects",
+    "bytes",
+    "law",
+    "bytes-law",
+    "reason",
+    "issue",
+    "expires",
 ];
 
 /// The most values in a file, so that no text of a few bytes each makes the
@@ -264,10 +272,13 @@ impl<'a> Reader<'a> {
                 return Err(allow.unexpected("bytes", item, "no bytes beside a `resource`"));
             }
         };
+        let law = allow.law_in("law", allow.required("law")?)?;
+        let bytes_law = allow.get("bytes-law");
         Ok(Allowance {
             subject,
             rate: Rate { objects, bytes },
-            law: allow.law()?,
+            law,
+            bytes_law: bytes_law.map_or(Ok(law), |item| allow.law_in("bytes-law", item))?,
             reason: allow.optional_string("reason")?,
             issue: allow.optional_string("issue")?,
             expires: allow.expires()?,
@@ -347,14 +358,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn law(&self) -> Result<Law, BaselineError> {
-        let item = self.required("law")?;
+    fn law_in(&self, key: &str, item: &Item) -> Result<Law, BaselineError> {
         item.as_str().and_then(Law::from_word).ok_or_else(|| {
-            self.unexpected(
-                "law",
-                item,
-                "`linear`, `stepped`, `filling` or `fluctuating`",
-            )
+            self.unexpected(key, item, "`linear`, `stepped`, `filling` or `fluctuating`")
         })
     }
 

@@ -22,12 +22,14 @@ fn shown(baseline: &Baseline) -> String {
         subject,
         rate,
         law,
+        bytes_law,
         reason,
         issue,
         expires,
     } in &baseline.allowances
     {
         let words = [
+            (bytes_law != law).then(|| format!(" bytes={bytes_law}")),
             reason.as_ref().map(|reason| format!(" reason={reason}")),
             issue.as_ref().map(|issue| format!(" issue={issue}")),
             expires.map(|date| format!(" expires={date}")),
@@ -130,8 +132,8 @@ fn not_toml() {
 fn unknown_keys() {
     assert_snapshot!(parsed("format = 1\nalow = []"), @"error: line 2: unknown key `alow`: expected one of `format`, `measured`, `allow`");
     assert_snapshot!(parsed("format = 1\n\n[measured]\nsample_interval = 1"), @"error: line 4: unknown key `sample_interval`: expected one of `target`, `profile`, `toolchain`, `jemalloc`, `sample-interval`, `iterations`");
-    assert_snapshot!(allow("stack = []\nbyte = 1"), @"error: line 4: unknown key `byte`: expected one of `stack`, `resource`, `objects`, `bytes`, `law`, `reason`, `issue`, `expires`");
-    assert_snapshot!(allow("\"#\\u001b[31m\u{202e}\" = 1"), @r#"error: line 3: unknown key `#\u{1b}[31m\u{202e}`: expected one of `stack`, `resource`, `objects`, `bytes`, `law`, `reason`, `issue`, `expires`"#);
+    assert_snapshot!(allow("stack = []\nbyte = 1"), @"error: line 4: unknown key `byte`: expected one of `stack`, `resource`, `objects`, `bytes`, `law`, `bytes-law`, `reason`, `issue`, `expires`");
+    assert_snapshot!(allow("\"#\\u001b[31m\u{202e}\" = 1"), @r#"error: line 3: unknown key `#\u{1b}[31m\u{202e}`: expected one of `stack`, `resource`, `objects`, `bytes`, `law`, `bytes-law`, `reason`, `issue`, `expires`"#);
 }
 
 #[test]
@@ -250,6 +252,7 @@ fn accept(frames: &str, objects: f64, bytes: f64) -> Accepted {
         subject: AllowanceSubject::Stack(StackPattern::exact(&stack)),
         rate: Rate { objects, bytes },
         law: Law::Linear,
+        bytes_law: Law::Linear,
         reason: None,
         issue: None,
         expires: None,
@@ -347,6 +350,7 @@ fn an_edited_file() {
         other => other,
     };
     leak.allowance.law = Law::Stepped;
+    leak.allowance.bytes_law = Law::Stepped;
     leak.allowance.issue = Some("https://example.org/8".to_owned());
     let acceptance = Acceptance {
         measured: Some(measured()),
@@ -805,12 +809,17 @@ fn any_subject() -> impl Strategy<Value = AllowanceSubject> {
     ]
 }
 
+fn any_law() -> impl Strategy<Value = Law> {
+    prop::sample::select(vec![Law::Linear, Law::Stepped, Law::Fluctuating])
+}
+
 prop_compose! {
     fn any_accepted()(
         subject in any_subject(),
         objects in 0..5_000_u32,
         bytes in 0..5_000_000_u32,
-        law in prop::sample::select(vec![Law::Linear, Law::Stepped, Law::Fluctuating]),
+        law in any_law(),
+        bytes_law in any_law(),
         reason in prop::option::of(any_text()),
         issue in prop::option::of(any_text()),
         expires in prop::option::of((1..=9999_u16, 1..=12_u8, 1..=28_u8)),
@@ -819,7 +828,7 @@ prop_compose! {
         let rate = Rate { objects: f64::from(objects) / 1e3, bytes };
         let expires = expires.and_then(|(year, month, day)| Date::new(year, month, day));
         Accepted {
-            allowance: Allowance { subject, rate, law, reason, issue, expires },
+            allowance: Allowance { subject, rate, law, bytes_law, reason, issue, expires },
             expired: false,
         }
     }

@@ -295,6 +295,7 @@ fn set_allowance(table: &mut Table, accepted: &Accepted) {
         subject,
         rate,
         law,
+        bytes_law,
         reason,
         issue,
         expires,
@@ -304,6 +305,10 @@ fn set_allowance(table: &mut Table, accepted: &Accepted) {
         set(table, "bytes", rate.bytes.into());
     }
     set(table, "law", law.as_str().into());
+    // One that is there may have a comment.
+    if bytes_law != law || table.contains_key("bytes-law") {
+        set(table, "bytes-law", bytes_law.as_str().into());
+    }
     if let Some(reason) = reason {
         set(table, "reason", reason.as_str().into());
     }

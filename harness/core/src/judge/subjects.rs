@@ -176,12 +176,13 @@ impl Of<'_> {
 /// elsewhere, and the next rung is a quarter of an octave further.
 fn carried(allowance: &Allowance) -> Rate {
     let quarter = 2_f64.sqrt().sqrt();
-    match allowance.law {
-        Law::Stepped => Rate {
-            objects: quarter * allowance.rate.objects,
-            bytes: quarter * allowance.rate.bytes,
-        },
-        Law::Linear | Law::Filling | Law::Fluctuating => allowance.rate,
+    let carried = |law: Law, rate: f64| match law {
+        Law::Stepped => quarter * rate,
+        Law::Linear | Law::Filling | Law::Fluctuating => rate,
+    };
+    Rate {
+        objects: carried(allowance.law, allowance.rate.objects),
+        bytes: carried(allowance.bytes_law, allowance.rate.bytes),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What reports look like: every output, through the door that users have.
 
+mod ends;
 mod json;
 mod needs;
 mod pictures;
