@@ -918,4 +918,16 @@ fn a_package_of_elsewhere() {
     error: lru_churn is a scenario of the package elsewhere, which is not in this workspace
       hint: say where it is with --manifest-path
     ");
+    // Beside one of this workspace, it is another's that has the same target directory.
+    project.leave(&regressed("r2", "lru_churn", "main", RATE), 0);
+    let ran = project.plimsoll(&["accept", "--dry-run"]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran}");
+    assert!(
+        ran.stdout.contains("baselines/lru_churn.toml (new)"),
+        "{ran}"
+    );
+    let named = project.plimsoll(&["accept", "--dry-run", "lru_churn"]);
+    assert_eq!(named.stdout, ran.stdout);
+    let asked = project.plimsoll(&["accept", "--dry-run", "--package", "elsewhere"]);
+    assert!(asked.stderr.contains("not in this workspace"), "{asked}");
 }

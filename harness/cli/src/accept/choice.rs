@@ -61,6 +61,11 @@ pub(crate) fn choose(
             .run_of_each_target(None)
             .unwrap_or_else(|_| scenarios.clone()),
     };
+    // Workspaces may share a target directory: what is another's is left to it.
+    let is_ours = |one: &Scenario| project.package_dir(&one.package).is_some();
+    if args.dir.is_none() && args.package.is_none() && scenarios.iter().any(is_ours) {
+        scenarios.retain(is_ours);
+    }
     let is =
         |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|name| name == found);
     scenarios.retain(|one| is(&args.package, &one.package) && is(&args.test, &one.target));
