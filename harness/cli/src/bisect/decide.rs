@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_core::report::{Compared, Report, StackGrowth, Standing, Subject};
-use plimsoll_core::{FoldedStack, Rate};
+use plimsoll_core::growth::Growth;
+use plimsoll_core::report::{Compared, Finding, Report, StackGrowth, Standing, Subject};
+use plimsoll_core::{FoldedStack, Law, Rate, Series};
 
 /// Leaf-most frames that make stacks the same group, whoever calls them: as many
 /// as a baseline asks for before it takes a stack for one that has moved.
@@ -24,6 +25,10 @@ const CLEARLY: f64 = 0.25;
 const SAME: f64 = 0.1;
 /// How many times as fast or as slow it may be to be taken for it perhaps.
 const PERHAPS: f64 = 4.0;
+
+/// How far the rate of what comes in steps may be off, as a share of it: size classes and
+/// whole pages make steps a little larger here and there.
+const STEPS: f64 = 0.02;
 
 const THREADS: &str = "[threads]";
 const DESCRIPTORS: &str = "[descriptors]";
@@ -107,6 +112,9 @@ impl Climb {
                 Subject::Stack(stack) => {
                     climb.errors.insert(stack.clone(), finding.error);
                     climb.growing.insert(stack.clone());
+                    if !climb.is_sampled {
+                        climb.take_steps(report, finding, stack);
+                    }
                 }
                 Subject::Site { frames, .. } => {
                     climb.sites.insert(frames.clone());
@@ -120,6 +128,23 @@ impl Climb {
             }
         }
         climb
+    }
+
+    /// What comes in steps has the rate of the finding, which does not depend on how long
+    /// before the last rung the last step was: two climbs seldom end at the same one.
+    fn take_steps(&mut self, report: &Report, finding: &Finding, stack: &FoldedStack) {
+        let iterations: Vec<u64> = report.rungs.iter().map(|rung| rung.iterations).collect();
+        let growth = Growth::of(&iterations, &Series::new(finding.levels.clone()));
+        let rate = self.rates.entry(stack.clone()).or_default();
+        let error = self.errors.entry(stack.clone()).or_default();
+        if growth.objects.law == Law::Stepped {
+            rate.objects = finding.rate.objects;
+            error.objects = STEPS * rate.objects;
+        }
+        if growth.bytes.law == Law::Stepped {
+            rate.bytes = finding.rate.bytes;
+            error.bytes = STEPS * rate.bytes;
+        }
     }
 
     /// Threads and open files, as if each had a stack of its own.
@@ -635,7 +660,14 @@ fn greater(one: Rate, two: Rate) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::Tally;
+    use plimsoll_core::baseline::Baseline;
+    use plimsoll_core::judge::{Observed, Policy, judge};
+    use plimsoll_core::ladder::rung;
+    use plimsoll_core::report::Rung;
+
     use super::*;
+    use crate::render::fixtures::report;
 
     /// `bytes objects stack`, a line each.
     fn climb(iterations: u64, text: &str) -> Climb {
@@ -702,6 +734,79 @@ mod tests {
             ends("64 1 main;put", "32 1 main;put"),
             Err(NoQuestion::NoDifference)
         );
+    }
+
+    /// What a ladder of so many rungs says of one stack, by its objects and bytes.
+    fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
+        let iterations: Vec<u64> = (0..rungs).map(rung).collect();
+        let levels = iterations.iter().map(|n| {
+            let (objects, bytes) = level(*n);
+            Tally { objects, bytes }
+        });
+        let levels: Vec<Tally> = levels.collect();
+        let stack = folded("main;keep");
+        let flat = Series::new(vec![Tally::default(); rungs]);
+        let observed = Observed {
+            stacks: [(stack.clone(), Series::new(levels.clone()))].into(),
+            threads: flat.clone(),
+            descriptors: flat,
+            iterations: iterations.clone(),
+            ..Observed::default()
+        };
+        let policy = Policy {
+            threshold: None,
+            at_top: true,
+            today: None,
+        };
+        let found = judge(&observed, &Baseline::default(), &policy);
+        let mut report = report("churn", found.verdict);
+        report.rungs = iterations
+            .iter()
+            .map(|n| Rung {
+                iterations: *n,
+                ..report.rungs[0].clone()
+            })
+            .collect();
+        report.findings = found.findings;
+        let [first, last] = [rungs - 13, rungs - 1];
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+        let rate = |of: fn(&Tally) -> u64| {
+            (of(&levels[last]) - of(&levels[first])) as f64
+                / (iterations[last] - iterations[first]) as f64
+        };
+        report.growth = vec![StackGrowth {
+            stack,
+            before: levels[first],
+            after: levels[last],
+            rate: Rate {
+                objects: rate(|level| level.objects),
+                bytes: rate(|level| level.bytes),
+            },
+            error: None,
+        }];
+        Climb::of(&report)
+    }
+
+    #[test]
+    fn the_same_is_no_difference_wherever_ladders_end() {
+        let list = |n: u64| (n.max(4).next_power_of_two() * 24).next_multiple_of(4_096);
+        let shapes: [&dyn Fn(u64) -> (u64, u64); 4] = [
+            &|n| (n, 96 * n),
+            &|n| (1, list(n)),
+            &|n| (1 + n, list(n) + 96 * n),
+            &|n| (1 + n, list(n) + 1_024 * n),
+        ];
+        for (number, shape) in shapes.iter().enumerate() {
+            for (one, other) in (44..64).flat_map(|one| (44..64).map(move |other| (one, other))) {
+                let told = Question::between(&climbed(one, shape), &climbed(other, shape), None);
+                let ends = (number, rung(one - 1), rung(other - 1));
+                assert_eq!(told, Err(NoQuestion::NoDifference), "{ends:?}");
+                let half_more = |n| (3 * shape(n).0 / 2, 3 * shape(n).1 / 2);
+                let more = climbed(other, half_more);
+                let told = Question::between(&climbed(one, shape), &more, None);
+                assert!(told.is_ok(), "{ends:?}: {told:?}");
+            }
+        }
     }
 
     #[test]

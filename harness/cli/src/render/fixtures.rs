@@ -26,7 +26,7 @@ pub(super) fn joined(reports: Vec<Report>) -> Joined {
     joined
 }
 
-pub(super) fn report(scenario: &str, verdict: Verdict) -> Report {
+pub(crate) fn report(scenario: &str, verdict: Verdict) -> Report {
     let rung = |iterations: u64| Rung {
         iterations,
         live: Tally {

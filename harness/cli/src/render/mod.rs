@@ -4,7 +4,7 @@
 //! output through that output's one function in [`sink`].
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 pub(crate) mod html;
 pub(crate) mod junit;
 pub(crate) mod markdown;
