@@ -193,4 +193,7 @@ fn joined_reports_are_joined_again() {
     let folders = project.plimsoll(&["merge", "one", "two"]);
     assert_eq!(files.status, Some(0), "{files}");
     assert_eq!(files.stdout, folders.stdout);
+    // And with what they are of: nothing was measured twice.
+    let both = project.plimsoll(&["merge", "one.json", "two", "one"]);
+    assert_eq!((both.stdout, both.stderr.as_str()), (folders.stdout, ""));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::json;
+use plimsoll_core::report::{Report, json};
 
 use super::{Joined, Scenario};
 
@@ -69,7 +69,7 @@ pub(crate) fn merge(mut parts: Vec<(String, Joined)>) -> Merged {
                 Some(&place) => {
                     let found = &mut joined.scenarios[place];
                     // One report in two folders is one result.
-                    if scenario.report() != found.report() {
+                    if !is_same(scenario.report(), found.report()) {
                         results[place].extend(verdict);
                     }
                     if counts_before(&scenario, found) {
@@ -91,6 +91,17 @@ pub(crate) fn merge(mut parts: Vec<(String, Joined)>) -> Merged {
         twice: twice.collect(),
         joined,
     }
+}
+
+/// Whether they are of one measurement. A report that was joined before has lost the list
+/// of its target's scenarios: the whole has it.
+fn is_same(one: Option<&Report>, other: Option<&Report>) -> bool {
+    let alone = |report: &Report| {
+        let mut alone = report.clone();
+        alone.run.scenarios.clear();
+        alone
+    };
+    one.map(alone) == other.map(alone)
 }
 
 /// Whether it is the worse one; of two as bad, the choice does not depend on which came
