@@ -199,6 +199,19 @@ impl Reports {
         Ok(scenarios)
     }
 
+    /// The newest run of each test target that left reports in a folder; none where there
+    /// is no such folder, or nothing in it.
+    pub(crate) fn newest_in(dir: &Path) -> anyhow::Result<Vec<Scenario>> {
+        if !dir.is_dir() {
+            return Ok(Vec::new());
+        }
+        let reports = Reports::collect(dir)?;
+        match reports.is_empty() {
+            true => Ok(Vec::new()),
+            false => reports.run_of_each_target(None),
+        }
+    }
+
     /// The runs that left a report of a scenario.
     pub(crate) fn runs_with(&self, scenario: &str) -> BTreeSet<&str> {
         let with = self

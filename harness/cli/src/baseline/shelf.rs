@@ -137,15 +137,7 @@ impl Shelf {
 
     /// What is wrong with them is no reason to say nothing of the baselines.
     fn reports(&mut self, project: &Project) -> Vec<Scenario> {
-        let dir = project.reports_dir();
-        if !dir.is_dir() {
-            return Vec::new();
-        }
-        let newest = |reports: &Reports| match reports.is_empty() {
-            true => Ok(Vec::new()),
-            false => reports.run_of_each_target(None),
-        };
-        match Reports::collect(&dir).and_then(|reports| newest(&reports)) {
+        match Reports::newest_in(&project.reports_dir()) {
             Ok(scenarios) => scenarios,
             Err(err) => {
                 self.warnings.push(format!("{err:#}"));

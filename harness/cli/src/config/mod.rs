@@ -177,16 +177,7 @@ impl Found {
 /// As the reports of the package's tests say it. What is wrong with those is no reason to
 /// say nothing of the rest.
 fn builders(package: &str, project: &Project, out: &Out) -> Option<Vec<OfBuilder>> {
-    let dir = project.reports_dir();
-    if !dir.is_dir() {
-        return None;
-    }
-    let newest = |reports: &Reports| match reports.is_empty() {
-        true => Ok(Vec::new()),
-        false => reports.run_of_each_target(None),
-    };
-    let scenarios = Reports::collect(&dir).and_then(|reports| newest(&reports));
-    let scenarios = match scenarios {
+    let scenarios = match Reports::newest_in(&project.reports_dir()) {
         Ok(scenarios) => scenarios,
         Err(err) => {
             out.warning(&format!("{err:#}"));
