@@ -199,7 +199,8 @@ fn ascend(
             other => return Err(Stop::Failed(failure(subject, route, other, Phase::Running))),
         }
         let ran = run.elapsed();
-        climb.overtime = is_late.then(|| started.elapsed());
+        let took = started.elapsed();
+        climb.overtime = (is_late && took > settings.budget).then_some(took);
         let rest = Instant::now();
         observe::settle(subject.process(), settings.settle);
         take_dump(subject, route, profile, next)?;
