@@ -15,6 +15,7 @@
 
 mod address;
 pub mod baseline;
+pub mod birth;
 pub mod dump;
 pub mod flamegraph;
 pub mod fold;

@@ -14,6 +14,9 @@ pub struct Series {
     counted: Vec<Tally>,
     /// What stands behind each level, where this is a sum.
     sums: Vec<Samples>,
+    /// What was sampled at each rung, as printed, by the generation that it was born
+    /// in; no rows where births are not known.
+    births: Vec<Vec<Tally>>,
 }
 
 /// What stands behind one level of a sampled series.
@@ -72,6 +75,43 @@ impl Series {
         series
     }
 
+    /// Of one stack, from what was sampled at each rung of each generation:
+    /// `alive[rung][generation]`. Generation k was born on the way to rung k; what was
+    /// set up before is of generation 0 as well.
+    ///
+    /// ```
+    /// use plimsoll_core::{Series, Tally, dump::SampleInterval};
+    /// let objects = |objects| Tally { objects, bytes: 32 * objects };
+    /// // Five live at the first rung. At the second, two of them are left, and four new.
+    /// let series = Series::of_births(
+    ///     SampleInterval::default(),
+    ///     &[vec![objects(5)], vec![objects(2), objects(4)]],
+    /// );
+    /// assert_eq!(series.levels(), [objects(5), objects(6)]);
+    /// assert_eq!(series.survivors(1), [objects(2), objects(4)]);
+    /// ```
+    pub fn of_births(interval: SampleInterval, alive: &[Vec<Tally>]) -> Self {
+        let mut series = Series::default();
+        series.extend_births_to(alive.len());
+        for (rung, generations) in alive.iter().enumerate() {
+            for (generation, alive) in generations.iter().enumerate() {
+                series.add_born(rung, generation, interval, *alive);
+            }
+        }
+        series
+    }
+
+    /// What was sampled at a rung, as printed, by the generation that it was born in;
+    /// empty where births are not known, or nothing was alive.
+    pub fn survivors(&self, rung: usize) -> &[Tally] {
+        self.births.get(rung).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether it is known when objects were born.
+    pub fn has_births(&self) -> bool {
+        !self.births.is_empty()
+    }
+
     /// The level at each rung.
     pub fn levels(&self) -> &[Tally] {
         &self.levels
@@ -127,6 +167,29 @@ impl Series {
         self.levels[rung] = self.interval.level(self.counted[rung]).tally;
     }
 
+    /// Adds what was sampled of one stack at a rung and was born in one generation; as
+    /// [`add_sampled`](Self::add_sampled) otherwise.
+    pub fn add_born(
+        &mut self,
+        rung: usize,
+        generation: usize,
+        interval: SampleInterval,
+        more: Tally,
+    ) {
+        self.add_sampled(rung, interval, more);
+        self.extend_births_to(rung + 1);
+        let generations = &mut self.births[rung];
+        if generations.len() <= generation {
+            generations.resize(generation + 1, Tally::default());
+        }
+        generations[generation] += more;
+    }
+
+    fn extend_births_to(&mut self, rungs: usize) {
+        self.extend_to(rungs);
+        self.births.resize(self.levels.len(), Vec::new());
+    }
+
     /// Puts rungs that are missing at zero, so that there are so many.
     pub fn extend_to(&mut self, rungs: usize) {
         if self.levels.len() < rungs {
@@ -135,10 +198,18 @@ impl Series {
         if !self.interval.is_exact() {
             self.counted.resize(self.levels.len(), Tally::default());
         }
+        if self.has_births() {
+            self.births.resize(self.levels.len(), Vec::new());
+        }
     }
 
-    /// Adds another series, rung by rung.
+    /// Adds another series, rung by rung. Births are known where they are of both.
     pub fn merge(&mut self, other: &Series) {
+        if self.levels.is_empty() {
+            self.clone_from(other);
+            return;
+        }
+        self.merge_births(other);
         if !self.interval.is_exact() || !other.interval.is_exact() {
             self.merge_samples(other);
         }
@@ -148,6 +219,22 @@ impl Series {
         }
         for (counted, more) in self.counted.iter_mut().zip(&other.counted) {
             *counted += *more;
+        }
+    }
+
+    fn merge_births(&mut self, other: &Series) {
+        if !self.has_births() || !other.has_births() {
+            self.births.clear();
+            return;
+        }
+        self.extend_births_to(other.births.len());
+        for (sum, more) in self.births.iter_mut().zip(&other.births) {
+            if sum.len() < more.len() {
+                sum.resize(more.len(), Tally::default());
+            }
+            for (sum, more) in sum.iter_mut().zip(more) {
+                *sum += *more;
+            }
         }
     }
 
