@@ -39,6 +39,7 @@
 //! 10,000 live objects of 8 bytes it prints 9,997. `prof_unbias:false` makes them
 //! what they are.
 
+mod births;
 mod error;
 mod interval;
 mod maps;
