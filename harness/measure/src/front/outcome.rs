@@ -1,11 +1,12 @@
 //! From a climb to its report, and to the files beside it.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_core::baseline::{self, Acceptance, Baseline};
+use plimsoll_core::dump::HeapDump;
 use plimsoll_core::fold;
 use plimsoll_core::judge::{self, Assessment, Policy, Verdict, judge};
 use plimsoll_core::report::{
@@ -427,16 +428,29 @@ fn absent_is_fine(outcome: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Keeps the dumps of the verdict's first and last rung.
+/// Keeps the dumps of the verdict's first and last rung, as other tools read them.
 pub(crate) fn keep_dumps(climb: &Climb, route: &Route<'_>) -> io::Result<()> {
     if let Some((before, after)) = before_and_after(route.folder, &climb.profile) {
-        fs::copy(before, route.folder.join(layout::BEFORE))?;
-        fs::copy(after, route.folder.join(layout::AFTER))?;
+        keep_dump(&before, &route.folder.join(layout::BEFORE))?;
+        keep_dump(&after, &route.folder.join(layout::AFTER))?;
     }
     if route.settings.keep_rungs {
+        for rung in &climb.profile.rungs {
+            let kept = layout::rung_file(route.folder, rung.iterations);
+            keep_dump(&kept, &kept)?;
+        }
         return Ok(());
     }
     absent_is_fine(fs::remove_dir_all(route.folder.join(layout::RUNGS)))
+}
+
+/// Writes a dump of the subject's without births, which other tools take for the
+/// addresses of code.
+fn keep_dump(from: &Path, to: &Path) -> io::Result<()> {
+    let dump = HeapDump::parse(&fs::read(from)?).map_err(io::Error::other)?;
+    let mut file = BufWriter::new(File::create(to)?);
+    write!(file, "{}", dump.without_births())?;
+    file.flush()
 }
 
 /// Writes a report and what is made from it; `report.json` last and at once, so

@@ -9,7 +9,7 @@ use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::Observed;
 use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
 use plimsoll_core::report::{Check, CheckOutcome, Completeness, Rung};
-use plimsoll_core::{Avma, FoldedStack, Frame, Series, SymbolTable, Tally};
+use plimsoll_core::{Avma, FoldedStack, Frame, Series, SymbolTable, Tally, birth};
 use plimsoll_symbols::MappedFile;
 
 use super::plan::{self, Plan};
@@ -160,7 +160,8 @@ impl Profile {
         let mut canaries = Tally::default();
         let mut allocated = Tally::default();
         let mut noise = 0.0;
-        for record in parsed.records() {
+        let stacks = parsed.without_births();
+        for record in stacks.records() {
             if self.canary.is_on(record.stack) {
                 canaries += record.counts.inuse;
                 continue;
@@ -170,15 +171,22 @@ impl Profile {
             let level = interval.level(live);
             rung.live += level.tally;
             noise += level.noise.bytes;
-            match self.stacks.get_mut(record.stack) {
-                Some(series) => series.add_sampled(index, interval, live),
-                // Of most stacks a profile that keeps them has nothing live.
-                None if live == Tally::default() => {}
-                None => {
-                    let mut series = Series::default();
-                    series.add_sampled(index, interval, live);
-                    self.stacks.insert(record.stack.to_vec(), series);
-                }
+            // Of most stacks a profile that keeps them has nothing live.
+            if live != Tally::default() && !self.stacks.contains_key(record.stack) {
+                self.stacks.insert(record.stack.to_vec(), Series::default());
+            }
+        }
+        for record in parsed.records() {
+            let live = record.counts.inuse;
+            if live == Tally::default() {
+                continue;
+            }
+            let (stack, generation) = birth::split(record.stack);
+            match (self.stacks.get_mut(stack), generation) {
+                (Some(series), Some(born)) => series.add_born(index, born, interval, live),
+                (Some(series), None) => series.add_sampled(index, interval, live),
+                // The canary's.
+                (None, _) => {}
             }
         }
         self.noise.push(noise);
@@ -189,9 +197,12 @@ impl Profile {
         for series in self.stacks.values_mut() {
             series.extend_to(index + 1);
         }
-        self.completeness.stacks = parsed.records().len();
-        self.completeness.zero_object_stacks = parsed.zero_object_stacks();
-        self.completeness.truncated_stacks = parsed.stacks_cut_at(self.bt_max);
+        self.completeness.stacks = stacks.records().len();
+        self.completeness.zero_object_stacks = stacks.zero_object_stacks();
+        // A birth takes the room of a frame.
+        let births = usize::from(parsed.has_births());
+        let most_frames = self.bt_max.saturating_sub(births);
+        self.completeness.truncated_stacks = stacks.stacks_cut_at(most_frames);
         if let Some(problem) = self.plan.canary_problem(canaries, index as u64 + 1) {
             return Err(failed(
                 "canary",
@@ -408,5 +419,137 @@ impl Canary {
             }
         }
         wanted.peek().is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FUNCTIONS: &str = "1048576,2097152,3145728";
+    const CANARY: &str = "0x100010 0x200010 0x300010";
+
+    /// A dump of these stacks with their live objects, of 64 bytes each, and of canaries.
+    fn dump(plan: Plan, canaries: &[(&str, u64)], stacks: &[(&str, u64)]) -> String {
+        use std::fmt::Write as _;
+
+        let mut text = format!("heap_v2/{}\n", plan.interval());
+        let mut record = |stack: &str, objects: u64, bytes: u64| {
+            let _ = write!(
+                text,
+                "@ {stack}\n  t*: {objects}: {bytes} [9: {}]\n",
+                9 * 64
+            );
+        };
+        for (stack, objects) in stacks {
+            record(stack, *objects, objects * 64);
+        }
+        for (word, objects) in canaries {
+            let bytes = plan.canary().bytes as u64;
+            record(&format!("{CANARY}{word}"), *objects, objects * bytes);
+        }
+        text.push_str("\nMAPPED_LIBRARIES:\n");
+        text
+    }
+
+    fn rung(iterations: u64) -> Rung {
+        Rung {
+            iterations,
+            live: Tally::default(),
+            allocated: None,
+            threads: 1,
+            descriptors: 3,
+            resident: 0,
+        }
+    }
+
+    fn objects(counts: &[Tally]) -> Vec<u64> {
+        counts.iter().map(|tally| tally.objects).collect()
+    }
+
+    /// Of a stack: its leaf, what lived at each rung, and that by births.
+    type Expected<'a> = (u64, &'a [u64], &'a [&'a [u64]]);
+
+    #[test]
+    fn births_are_known_where_stacks_tell_them() {
+        let greeting = format!("ready bt_max=3 canary={FUNCTIONS}");
+        let greeting = Greeting::parse(&greeting).unwrap();
+        for plan in [Plan::EXACT, Plan::sampled(9)] {
+            let mut profile = Profile::new(&greeting, plan);
+            // About as many as are sampled of eight of 512 bytes.
+            let canary = if plan.is_exact() { 1 } else { 5 };
+            let first = dump(
+                plan,
+                &[(" 0x1000", canary)],
+                &[("0x10 0x20 0x1000", 5), ("0x30 0x1000", 0), ("0x50", 7)],
+            );
+            let second = dump(
+                plan,
+                &[(" 0x1000", canary), (" 0x1001", canary)],
+                &[
+                    ("0x10 0x20 0x1001", 4),
+                    ("0x10 0x20 0x1000", 2),
+                    ("0x30 0x1000", 0),
+                    ("0x30 0x1001", 0),
+                    ("0x40 0x1000", 0),
+                    ("0x40 0x1001", 1),
+                    ("0x50", 6),
+                    ("0x60 0x1001", 3),
+                    ("0x60", 2),
+                ],
+            );
+            let third = dump(plan, &[("", 3 * canary)], &[("0x10 0x20", 1)]);
+            profile.add(first.as_bytes(), rung(16)).unwrap();
+            profile.add(second.as_bytes(), rung(19)).unwrap();
+            let found = profile.completeness;
+            assert_eq!(
+                // The canary has a frame too many as well.
+                (
+                    found.stacks,
+                    found.zero_object_stacks,
+                    found.truncated_stacks
+                ),
+                (6, 1, 2)
+            );
+            profile.add(third.as_bytes(), rung(23)).unwrap();
+            assert_eq!(profile.completeness.truncated_stacks, 1);
+
+            let mut stacks: Vec<_> = profile.stacks.iter().collect();
+            stacks.sort_by_key(|(stack, _)| *stack);
+            let expected: [Expected<'_>; 4] = [
+                (0x10, &[5, 6, 1], &[&[5], &[2, 4], &[]]),
+                (0x40, &[0, 1, 0], &[&[], &[0, 1], &[]]),
+                (0x50, &[7, 6, 0], &[&[], &[], &[]]),
+                (0x60, &[0, 5, 0], &[&[], &[0, 3], &[]]),
+            ];
+            assert_eq!(stacks.len(), expected.len());
+            for ((stack, series), (leaf, live, born)) in stacks.into_iter().zip(expected) {
+                assert_eq!(stack[0], Avma(leaf));
+                let counted = match plan.is_exact() {
+                    true => series.levels(),
+                    false => series.counted(),
+                };
+                assert_eq!(objects(counted), live, "{stack:?}");
+                let survivors = (0..3).map(|rung| objects(series.survivors(rung)));
+                assert_eq!(survivors.collect::<Vec<_>>(), born, "{stack:?}");
+            }
+        }
+    }
+
+    /// What is known of a rung as a whole does not depend on how many records a stack is.
+    #[test]
+    fn levels_are_estimated_by_stack() {
+        let plan = Plan::sampled(9);
+        let live = |stacks: &[(&str, u64)]| {
+            let greeting = Greeting::parse(&format!("ready canary={FUNCTIONS}")).unwrap();
+            let mut profile = Profile::new(&greeting, plan);
+            let text = dump(plan, &[("", 5)], stacks);
+            profile.add(text.as_bytes(), rung(16)).unwrap();
+            (profile.rungs[0].live, profile.noise)
+        };
+        assert_eq!(
+            live(&[("0x10 0x1000", 1), ("0x10 0x1001", 1), ("0x10 0x1002", 1)]),
+            live(&[("0x10", 3)])
+        );
     }
 }
