@@ -81,6 +81,13 @@ pub(crate) fn set_thread_profiled(profiled: bool) -> Result<(), Error> {
 /// `prof_backtrace_hook_t` of jemalloc's prof_hook.h.
 pub(crate) type BacktraceHook = unsafe extern "C" fn(*mut *mut c_void, *mut c_uint, c_uint);
 
+/// The function that walks stacks for the profiler.
+pub(crate) fn prof_backtrace_hook() -> Result<Option<BacktraceHook>, Error> {
+    // SAFETY: ctl.c gives a function pointer of this type under this name, since 5.3.0;
+    // `Option` has its size, and a null pointer is `None`.
+    unsafe { raw::read(b"experimental.hooks.prof_backtrace\0") }
+}
+
 /// Has the profiler walk stacks with a function of ours.
 pub(crate) fn set_prof_backtrace_hook(hook: BacktraceHook) -> Result<(), Error> {
     // SAFETY: ctl.c takes a function pointer of this type under this name, since

@@ -85,6 +85,11 @@ pub(crate) fn run(arguments: &Arguments, scenarios: impl FnOnce() -> Vec<Scenari
         Unwinder::Libgcc => Err(String::new()),
         Unwinder::Compare => unprofiled(unwind::install_comparison),
     };
+    if unwinder.is_err() {
+        // A jemalloc that does not take this tells no births, and all else.
+        let _ = unprofiled(unwind::birth::wrap);
+    }
+    unwind::birth::begin();
     let unwinder = (arguments.unwinder, unwinder);
     match serve(&mut channel, scenario, &progress, unwinder) {
         Ok(()) => ExitCode::SUCCESS,
@@ -177,6 +182,7 @@ fn serve(
                 let allocated = jemalloc::stats_allocated().unwrap_or(0);
                 match jemalloc::dump(&path) {
                     Ok(()) => {
+                        unwind::birth::next_generation();
                         let walks = unwind::walks();
                         channel.answer(format_args!("dumped {allocated} {walks}"))?;
                     }

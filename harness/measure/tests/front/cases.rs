@@ -120,6 +120,10 @@ pub(crate) const ALL: &[(&str, fn())] = &[
         profiling::threads_that_end_are_not_kept,
     ),
     (
+        "both_unwinders_tell_when_objects_were_born",
+        profiling::both_unwinders_tell_when_objects_were_born,
+    ),
+    (
         "an_allowance_is_agreed_to_and_then_missed",
         an_allowance_is_agreed_to_and_then_missed,
     ),
@@ -954,7 +958,7 @@ fn the_command_line_is_libtests() {
     let all = names(&["--list", "--format", "terse"]);
     assert_eq!(
         (all.len(), all[0].as_str(), all[25].as_str()),
-        (30, "leak", "left_out")
+        (31, "leak", "left_out")
     );
     assert_eq!(
         names(&["--list", "--format", "terse", "--ignored"]),
@@ -991,7 +995,7 @@ fn the_command_line_is_libtests() {
     );
     let filtered = project.run(&["--exact", "bounded", "joins", "--skip", "joins"]);
     assert!(
-        filtered.text.contains("29 filtered out"),
+        filtered.text.contains("30 filtered out"),
         "{}",
         filtered.text
     );

@@ -383,6 +383,33 @@ fn allocates_much() -> Scenario {
     })
 }
 
+/// Keeps an object of every iteration on a stack that is deeper than jemalloc keeps, and
+/// dumps the heap while it runs to a rung.
+fn keeps_deep_down() -> Scenario {
+    #[inline(never)]
+    fn deeper(calls: usize) {
+        match calls {
+            0 => std::mem::forget(black_box(vec![1_u8; 40])),
+            _ => deeper(calls - 1),
+        }
+        // Not the last thing that it does: it would be a jump.
+        black_box(calls);
+    }
+    Scenario::new("keeps_deep_down", || {
+        let path = std::env::var("PLIMSOLL_TEST_DUMP").unwrap_or_default();
+        let path = std::ffi::CString::new(path).expect("a path");
+        move |i: u64| {
+            deeper(200);
+            if i == 99 && !path.is_empty() {
+                // SAFETY: jemalloc(3) lists this name as writable, of type `const char *`;
+                // the string outlives the call.
+                unsafe { tikv_jemalloc_ctl::raw::write(b"prof.dump\0", path.as_ptr()) }
+                    .expect("the folder is there");
+            }
+        }
+    })
+}
+
 plimsoll::main!(
     leak(),
     bounded(),
@@ -414,6 +441,7 @@ plimsoll::main!(
     leaks_beside_much(),
     is_slow(),
     allocates_much(),
+    keeps_deep_down(),
 );
 
 /// Runs the leak test.

@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{End, machine, walk};
+use super::{End, birth, machine, walk};
 
 /// Frames that are compared: more than the deepest stack here has.
 const MOST_FRAMES: usize = 128;
@@ -181,22 +181,23 @@ pub(super) unsafe extern "C" fn hook(
     unsafe { _Unwind_Backtrace(note, (&raw mut libgcc).cast()) };
     // SAFETY: see the hook that compares nothing.
     let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
-    let (walked, end) = walk(&captured, frames);
+    let (walked, end) = walk(&captured, birth::without_word(frames));
     super::count(end);
     let libgcc = libgcc.frames().get(1..).unwrap_or_default();
     let ours = &frames[..walked];
     // Ours ends at the harness, which has a root.
     let is_same = match end {
         End::Root => walked > 0 && libgcc.starts_with(ours),
-        End::Full => ours.starts_with(libgcc),
+        End::Full => ours.iter().zip(libgcc).all(|(ours, libgcc)| ours == libgcc),
         End::NoInformation | End::Astray => ours == libgcc,
     };
     COMPARED.fetch_add(1, Ordering::Relaxed);
     DIFFERENT.fetch_add(u64::from(!is_same), Ordering::Relaxed);
+    let noted = birth::note(frames, walked);
     // SAFETY: as above.
     #[expect(clippy::cast_possible_truncation, reason = "at most `capacity`")]
     unsafe {
-        *length = walked as c_uint;
+        *length = noted as c_uint;
     }
 }
 

@@ -24,6 +24,7 @@
 //! while the program runs (`__register_frame`, as some just-in-time compilers do), which
 //! takes a lock to find. It ends a walk as if nothing were known of it.
 
+pub(crate) mod birth;
 #[cfg(test)]
 mod by_gimli;
 mod cache;
@@ -181,19 +182,21 @@ pub(crate) fn end_stacks_at(stack_pointer: u64) {
 }
 
 /// What jemalloc calls for every sampled allocation (`prof_backtrace_hook_t`):
-/// fills `frames` with at most `capacity` return addresses, leaf first.
+/// fills `frames` with at most `capacity` words: return addresses, leaf first, and behind
+/// them when that was.
 #[inline(never)]
 unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, capacity: c_uint) {
     let captured = machine::capture!();
     // SAFETY: prof_hook.h and its only caller, `prof_backtrace` in prof_sys.c: an
     // array of `capacity` pointers of which nobody else knows yet.
     let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
-    let (walked, end) = walk(&captured, frames);
+    let (walked, end) = walk(&captured, birth::without_word(frames));
     count(end);
+    let noted = birth::note(frames, walked);
     // SAFETY: as above; the length is an output.
     #[expect(clippy::cast_possible_truncation, reason = "at most `capacity`")]
     unsafe {
-        *length = walked as c_uint;
+        *length = noted as c_uint;
     }
 }
 

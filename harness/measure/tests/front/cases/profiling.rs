@@ -2,7 +2,10 @@
 
 use std::time::Instant;
 
+use plimsoll_core::birth;
+use plimsoll_core::dump::HeapDump;
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::ladder;
 use plimsoll_core::report::{LadderEnd, Report};
 
 use super::Project;
@@ -193,4 +196,71 @@ pub(super) fn threads_that_end_are_not_kept() {
     let dump = std::fs::read_to_string(dump).unwrap();
     let head = dump.lines().take_while(|line| !line.starts_with('@'));
     assert!(head.count() < 32, "{}", &dump[..2_000.min(dump.len())]);
+}
+
+pub(super) fn both_unwinders_tell_when_objects_were_born() {
+    let project = Project::new("births");
+    // Of the first hundred: those until the first rung, those from there to the second...
+    let mut until = 0;
+    let expected: Vec<u64> = (0..)
+        .map(|k| {
+            let before = std::mem::replace(&mut until, ladder::rung(k).min(100));
+            until - before
+        })
+        .take_while(|born| *born > 0)
+        .collect();
+    for unwinder in ["plimsoll", "libgcc", "compare"] {
+        let path = project.root.join(unwinder);
+        let variables = [
+            ("PLIMSOLL_UNWINDER", unwinder),
+            ("PLIMSOLL_TEST_DUMP", path.to_str().unwrap()),
+            ("PLIMSOLL_MAX_ITERATIONS", "128"),
+            ("PLIMSOLL_BUDGET", "60s"),
+            ("PLIMSOLL_KEEP_RUNGS", "1"),
+        ];
+        project.run_with(&["--exact", "keeps_deep_down"], &variables);
+        let report = project.report("keeps_deep_down");
+        assert_eq!(report.measured.as_ref().unwrap().unwinder, unwinder);
+        assert!(report.verdict < Verdict::Failed, "{report:?}");
+        assert_eq!(report.completeness.truncated_stacks, 1);
+
+        let dump = HeapDump::parse(&std::fs::read(&path).unwrap()).unwrap();
+        let mut found = vec![0; expected.len()];
+        for record in dump.records() {
+            let (stack, generation) = birth::split(record.stack);
+            // As many frames as `prof_bt_max` is by default, with the birth.
+            if stack.len() >= 127 {
+                assert_eq!(stack.len(), 127, "{unwinder}");
+                found[generation.unwrap()] += record.counts.inuse.objects;
+            }
+        }
+        assert_eq!(found, expected, "{unwinder}");
+        // Nothing of the harness is taken for what allocates.
+        let leaf = &report.findings[0].frames[0].function;
+        assert!(
+            leaf.contains("keeps_deep_down::deeper"),
+            "{unwinder}: {leaf}"
+        );
+
+        // What is left for others is as jemalloc writes it.
+        let folder = project.folder("keeps_deep_down");
+        let rung =
+            |rung: usize| plimsoll_core::layout::rung_file(&folder, report.rungs[rung].iterations);
+        let after = report.rungs.len() - 1;
+        for file in [
+            folder.join("before.heap"),
+            folder.join("after.heap"),
+            rung(0),
+            rung(after),
+        ] {
+            let dump = HeapDump::parse(&std::fs::read(&file).unwrap()).unwrap();
+            assert!(
+                !dump.has_births() && dump.maps().is_some(),
+                "{}",
+                file.display()
+            );
+            let live = dump.inuse();
+            assert_eq!(dump.totals().unwrap().inuse, live, "{}", file.display());
+        }
+    }
 }

@@ -1,0 +1,147 @@
+//! Says of every stack when it was walked, in the word that [`plimsoll_core::birth`]
+//! reads.
+
+use std::ffi::{c_uint, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use plimsoll_core::birth::{GENERATIONS, WORD};
+
+use crate::jemalloc::{self, BacktraceHook};
+
+/// The word of the present generation; 0 outside a measurement, where stacks get none.
+///
+/// The hook reads it without an order, on any thread: an object that is allocated at a
+/// rung's edge may count on either side.
+static BORN: AtomicU64 = AtomicU64::new(0);
+
+/// From here on stacks say when they were walked, which is in the first generation.
+pub(crate) fn begin() {
+    BORN.store(WORD, Ordering::Relaxed);
+}
+
+/// Begins the next generation; the last one does not end. For one thread to call.
+pub(crate) fn next_generation() {
+    let next = BORN.load(Ordering::Relaxed) + 1;
+    BORN.store(next.min(WORD + GENERATIONS - 1), Ordering::Relaxed);
+}
+
+/// The part of jemalloc's room that frames may take: a stack that is cut keeps its word.
+pub(super) fn without_word(frames: &mut [*mut c_void]) -> &mut [*mut c_void] {
+    let most = frames.len().saturating_sub(1);
+    &mut frames[..most]
+}
+
+/// Writes the word behind the frames that were walked; the answer is the new length.
+pub(super) fn note(frames: &mut [*mut c_void], walked: usize) -> usize {
+    match (BORN.load(Ordering::Relaxed), frames.get_mut(walked)) {
+        (0, _) | (_, None) => walked,
+        (word, Some(place)) => {
+            *place = word as *mut c_void;
+            walked + 1
+        }
+    }
+}
+
+/// The hook that walks the stacks for [`hook`].
+static WALKER: OnceLock<BacktraceHook> = OnceLock::new();
+
+/// Lets the unwinder that jemalloc has say when as well.
+///
+/// # Errors
+///
+/// Why it cannot: before 5.3.0 no unwinder can be asked for, and none can be replaced.
+pub(crate) fn wrap() -> Result<(), jemalloc::Error> {
+    if let Some(walker) = jemalloc::prof_backtrace_hook()?
+        && WALKER.set(walker).is_ok()
+    {
+        jemalloc::set_prof_backtrace_hook(hook)?;
+    }
+    Ok(())
+}
+
+/// How far behind the start of [`hook`] its call may return to: in a debug build that is
+/// some 130 bytes.
+const EXTENT: usize = 1_024;
+
+/// Frames of an unwinder of jemalloc's own, at most: libgcc's has one.
+const OF_WALKER: usize = 8;
+
+/// As `super::hook`, with frames that another hook finds.
+#[inline(never)]
+unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, capacity: c_uint) {
+    if let Some(walker) = WALKER.get() {
+        // SAFETY: prof_hook.h: what jemalloc would call it with.
+        unsafe { walker(frames, length, capacity) };
+    }
+    // SAFETY: prof_hook.h and its only caller, `prof_backtrace` in prof_sys.c: the number
+    // of frames, which `bt_init` has set to 0; nobody else knows of it yet.
+    let length = unsafe { &mut *length };
+    // SAFETY: likewise: an array of `capacity` pointers.
+    let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
+    let walked = without_frame_of(hook as BacktraceHook as usize, frames, *length as usize);
+    let most = without_word(frames).len();
+    let noted = note(frames, walked.min(most));
+    #[expect(clippy::cast_possible_truncation, reason = "at most `capacity`")]
+    {
+        *length = noted as c_uint;
+    }
+}
+
+/// Takes the frame of a function that stands between jemalloc and its unwinder off a
+/// stack, which would look as if it allocated; the answer is the new length.
+fn without_frame_of(function: usize, frames: &mut [*mut c_void], walked: usize) -> usize {
+    let is_of = |frame: &*mut c_void| (*frame as usize).wrapping_sub(function) < EXTENT;
+    match frames[..walked.min(OF_WALKER)].iter().position(is_of) {
+        Some(place) => {
+            frames.copy_within(place + 1..walked, place);
+            walked - 1
+        }
+        None => walked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_frame_is_taken_off() {
+        let without = |frames: [usize; 4], walked| {
+            let mut frames = frames.map(|frame| frame as *mut c_void);
+            let left = without_frame_of(0x5000, &mut frames, walked);
+            frames[..left]
+                .iter()
+                .map(|frame| *frame as usize)
+                .collect::<Vec<_>>()
+        };
+        let frames = [0x9000, 0x5040, 0x8000, 0x5080];
+        assert_eq!(without(frames, 4), [0x9000, 0x8000, 0x5080]);
+        assert_eq!(without(frames, 2), [0x9000]);
+        assert_eq!(without(frames, 1), [0x9000]);
+        assert_eq!(without(frames, 0), [0; 0]);
+    }
+
+    /// One test: there is one generation for all.
+    #[test]
+    fn a_stack_keeps_its_word_at_the_limit() {
+        let nothing = std::ptr::null_mut();
+        let noted = |walked: usize| {
+            let mut room = [nothing; 3];
+            let length = note(&mut room, walked);
+            (length, room.map(|word| word as u64))
+        };
+        assert_eq!(noted(1), (1, [0, 0, 0]));
+        begin();
+        assert_eq!(without_word(&mut [nothing; 3]).len(), 2);
+        assert_eq!(without_word(&mut []).len(), 0);
+        assert_eq!(noted(0), (1, [0x1000, 0, 0]));
+        next_generation();
+        assert_eq!(noted(2), (3, [0, 0, 0x1001]));
+        assert_eq!(noted(3), (3, [0, 0, 0]));
+        for _ in 0..2 * GENERATIONS {
+            next_generation();
+        }
+        assert_eq!(noted(0), (1, [0x13ff, 0, 0]));
+    }
+}
