@@ -23,7 +23,7 @@ use clap::Parser;
 use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::report::units;
 
-use self::model::{LEAKS, Outcome, SHAPES, Verdicts};
+use self::model::{GROWING, LEAKS, Outcome, SHAPES, Verdicts};
 
 /// Bytes between samples, on the mean.
 const INTERVALS: [u64; 4] = [1, 512, 4_096, 65_536];
@@ -49,14 +49,51 @@ pub(crate) struct Args {
     jobs: Option<usize>,
 }
 
+/// Where growth is counted: a shape, whether it is one of those that grow, and
+/// how it is sampled.
+#[derive(Clone, Copy)]
+struct Cell {
+    name: &'static str,
+    shape: usize,
+    grows: bool,
+    interval: SampleInterval,
+}
+
+impl Cell {
+    fn outcome(self, args: &Args) -> Outcome {
+        let (runs, seed) = (args.runs, args.seed);
+        match self.grows {
+            true => Outcome {
+                healthy: model::simulate_growing(self.shape, self.interval, runs, seed),
+                ..Outcome::default()
+            },
+            false => model::simulate(self.shape, self.interval, runs, seed),
+        }
+    }
+}
+
+fn cells(args: &Args) -> Vec<Cell> {
+    let healthy = SHAPES.iter().enumerate().map(|shape| (shape, false));
+    let growing = GROWING.iter().enumerate().map(|shape| (shape, true));
+    healthy
+        .chain(growing)
+        .filter(|((_, (name, _)), _)| name.contains(&args.only))
+        .flat_map(|shape| INTERVALS.map(|bytes| (shape, bytes)))
+        .filter(|(_, bytes)| args.interval.is_none_or(|only| *bytes == only))
+        .filter_map(|(((shape, (name, _)), grows), bytes)| {
+            Some(Cell {
+                name,
+                shape,
+                grows,
+                interval: SampleInterval::new(bytes)?,
+            })
+        })
+        .collect()
+}
+
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
-    let cells: Vec<(usize, SampleInterval)> = (0..SHAPES.len())
-        .flat_map(|shape| INTERVALS.map(|bytes| (shape, bytes)))
-        .filter(|(shape, _)| SHAPES[*shape].0.contains(&args.only))
-        .filter(|(_, bytes)| args.interval.is_none_or(|only| *bytes == only))
-        .filter_map(|(shape, bytes)| Some((shape, SampleInterval::new(bytes)?)))
-        .collect();
+    let cells = cells(args);
     let jobs = args
         .jobs
         .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
@@ -68,10 +105,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
             scope.spawn(|| {
                 loop {
                     let cell = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((shape, interval)) = cells.get(cell) else {
+                    let Some(of) = cells.get(cell) else {
                         return;
                     };
-                    let outcome = model::simulate(*shape, *interval, args.runs, args.seed);
+                    let outcome = of.outcome(args);
                     if let Ok(mut outcomes) = outcomes.lock() {
                         outcomes[cell] = outcome;
                     }
@@ -81,28 +118,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     });
     let outcomes = outcomes.into_inner().unwrap_or_default();
     let mut out = std::io::stdout().lock();
-    writeln!(
-        out,
-        "| healthy workload | sample interval | runs | regressed | inconclusive | within |"
+    let done = || cells.iter().zip(&outcomes);
+    write_shapes(
+        &mut out,
+        "healthy workload",
+        done().filter(|(cell, _)| !cell.grows),
     )?;
-    writeln!(out, "|---|--:|--:|--:|--:|--:|")?;
-    for ((shape, interval), outcome) in cells.iter().zip(&outcomes) {
-        let Verdicts {
-            within,
-            inconclusive,
-            regressed,
-        } = outcome.healthy;
-        writeln!(
-            out,
-            "| {} | {} | {} | {} | {} | {} |",
-            SHAPES[*shape].0,
-            interval_words(*interval),
-            units::count(outcome.healthy.runs()),
-            units::count(regressed),
-            units::count(inconclusive),
-            units::count(within),
-        )?;
-    }
     writeln!(
         out,
         "\n| leak, at twice what the run would have seen | sample interval | runs | found | inconclusive | within |"
@@ -111,8 +132,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     for (leak, name) in LEAKS.iter().enumerate() {
         for bytes in INTERVALS {
             let mut sum = Verdicts::default();
-            for ((_, interval), outcome) in cells.iter().zip(&outcomes) {
-                if interval.bytes() == bytes {
+            for (cell, outcome) in done() {
+                if cell.interval.bytes() == bytes {
                     sum.add(outcome.leaks[leak]);
                 }
             }
@@ -133,7 +154,41 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
             )?;
         }
     }
+    writeln!(out)?;
+    write_shapes(
+        &mut out,
+        "growth that leaves nothing old behind",
+        done().filter(|(cell, _)| cell.grows),
+    )?;
     Ok(true)
+}
+
+/// Writes how often the workloads of each shape had which verdict.
+fn write_shapes<'a>(
+    out: &mut impl Write,
+    title: &str,
+    outcomes: impl Iterator<Item = (&'a Cell, &'a Outcome)>,
+) -> std::io::Result<()> {
+    writeln!(
+        out,
+        "| {title} | sample interval | runs | regressed | inconclusive | within | of them coarser |"
+    )?;
+    writeln!(out, "|---|--:|--:|--:|--:|--:|--:|")?;
+    for (cell, outcome) in outcomes {
+        let verdicts = outcome.healthy;
+        writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} |",
+            cell.name,
+            interval_words(cell.interval),
+            units::count(verdicts.runs()),
+            units::count(verdicts.regressed),
+            units::count(verdicts.inconclusive),
+            units::count(verdicts.within),
+            units::count(outcome.coarser),
+        )?;
+    }
+    Ok(())
 }
 
 fn interval_words(interval: SampleInterval) -> String {

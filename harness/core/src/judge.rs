@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
-use crate::growth::{Growth, Quantity, SAMPLES_TO_FIND};
+use crate::growth::{Growth, Quantity};
 use crate::report::{Finding, Rarest, Standing, Subject, Threshold};
 use crate::series::LEAST_SIZE;
 use crate::{FoldedStack, Rate, Series, Tally, fold};
@@ -147,22 +147,17 @@ fn supports(iterations: u64, threshold: u64, interval: SampleInterval) -> bool {
 }
 
 /// Iterations in which growth at the threshold shows as enough objects by the
-/// last rung; and, where the profile is sampled, in which growth at twice the
-/// threshold leaves enough samples in the last octave, be its objects the
+/// last rung; where the profile is sampled, as so many samples, be its objects the
 /// smallest that there are.
 fn iterations_for(threshold: u64, interval: SampleInterval) -> u64 {
-    let counted = threshold.saturating_mul(OBJECTS_AT_TOP);
-    if interval.is_exact() {
-        return counted;
-    }
-    let sampled = SAMPLES_TO_FIND * to_f64(threshold) / interval.probability(LEAST_SIZE);
+    let samples = to_f64(OBJECTS_AT_TOP) * to_f64(threshold) / interval.probability(LEAST_SIZE);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "positive, and `as` keeps what is too large at the largest value"
     )]
-    let sampled = sampled.ceil() as u64;
-    counted.max(sampled)
+    let iterations = samples.ceil() as u64;
+    iterations
 }
 
 /// Iterations that a ladder must reach before it may end early, and with which a
@@ -173,7 +168,7 @@ fn iterations_for(threshold: u64, interval: SampleInterval) -> u64 {
 /// use plimsoll_core::judge::iterations_to_settle;
 /// let every = |bytes| SampleInterval::new(bytes).unwrap();
 /// assert_eq!(iterations_to_settle(None, every(1)), 16_000);
-/// assert_eq!(iterations_to_settle(Some(10), every(512)), 83_852);
+/// assert_eq!(iterations_to_settle(Some(10), every(512)), 10_321);
 /// ```
 pub fn iterations_to_settle(threshold: Option<u64>, interval: SampleInterval) -> u64 {
     iterations_for(threshold.unwrap_or(THRESHOLDS[0]), interval)
@@ -294,7 +289,7 @@ pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Asses
     }
     let any_size = subjects
         .iter()
-        .map(|subject| 0.5 * subject.growth.findable_of_any_size)
+        .map(|subject| 0.5 * subject.growth.objects.findable)
         .fold(0.0, f64::max);
     let visible = conclusive.map(|_| visible(&subjects, threshold, any_size, verdict));
     Assessment {
@@ -326,7 +321,9 @@ fn visible(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict: Ve
                 .iter()
                 .map(|subject| {
                     let bytes = &subject.growth.bytes;
-                    (bytes.bound - subject.carried().bytes).max(0.5 * bytes.findable)
+                    (bytes.bound - subject.carried().bytes)
+                        .max(0.5 * bytes.findable)
+                        .max(0.5 * bytes.findable_anew)
                 })
                 .filter(|_| verdict <= Verdict::Improved)
                 .fold(BYTES_PER_OBJECT * per_iteration, f64::max),
@@ -344,7 +341,7 @@ fn rarest(
     (!interval.is_exact()).then_some(())?;
     let size = to_f64(interval.bytes());
     let probability = interval.probability(size);
-    let enough = SAMPLES_TO_FIND / (probability * to_f64(iterations));
+    let enough = to_f64(OBJECTS_AT_TOP) / (probability * to_f64(iterations));
     let beside_others = any_size * interval.probability(LEAST_SIZE) / probability;
     let rate = visible
         .objects
@@ -375,17 +372,10 @@ impl Growth {
     }
 
     /// Whether it rises, beyond its error so many times, past the cut.
-    ///
-    /// Where it is not known how large the objects are, as many count as there
-    /// can be: they rise, so something is kept for ever. Against an allowance,
-    /// which says how many, only as many as there seem to be.
     fn exceeds(&self, allowed: Rate, threshold: u64, errors: f64) -> bool {
         let cut = Self::cut(allowed, threshold);
         let exceeds = |q: &Quantity, cut: f64| q.rising && q.rate - errors * q.error > cut;
-        let of_unknown_size = self.smallest.filter(|_| allowed == Rate::default());
-        exceeds(&self.objects, cut.objects)
-            || exceeds(&self.bytes, cut.bytes)
-            || of_unknown_size.is_some_and(|smallest| exceeds(&smallest, cut.objects))
+        exceeds(&self.objects, cut.objects) || exceeds(&self.bytes, cut.bytes)
     }
 
     /// Whether every window of the last two octaves stays under the cut.
@@ -397,12 +387,11 @@ impl Growth {
         // Where sampling leaves room for chance, growth at twice the threshold
         // must be what it would have found.
         let twice = 2.0 / to_f64(threshold);
-        let stays = |q: &Quantity, cut: f64, twice: f64| q.bound < cut && q.findable <= twice;
-        let of_unknown_size = self.smallest.filter(|_| allowed == Rate::default());
-        stays(&self.objects, cut.objects, twice)
-            && of_unknown_size.is_none_or(|smallest| stays(&smallest, cut.objects, twice))
-            && (stays(&self.bytes, cut.bytes, BYTES_PER_OBJECT * twice)
-                || !self.objects_swell && !self.bytes.rising)
+        let stays =
+            |q: &Quantity, cut: f64| (!q.rising || allowed != Rate::default()) && q.bound < cut;
+        stays(&self.objects, cut.objects)
+            && self.objects.findable <= twice
+            && (stays(&self.bytes, cut.bytes) || !self.objects_swell && !self.bytes.rising)
     }
 }
 

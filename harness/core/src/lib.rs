@@ -34,5 +34,5 @@ mod toml;
 pub use address::Avma;
 pub use frame::{FoldedStack, Frame, SourceFrame, SymbolTable, SymbolTableBuilder};
 pub use rate::{Law, Rate};
-pub use series::Series;
+pub use series::{Alive, Born, Series};
 pub use tally::{Counts, Tally};

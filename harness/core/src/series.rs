@@ -1,59 +1,45 @@
+use std::ops::AddAssign;
+
 use crate::Tally;
-use crate::dump::{Noise, SampleInterval};
+use crate::dump::SampleInterval;
 use crate::growth::RUNGS_TO_RISE;
 
 /// The level of one stack (or site, or resource) at every rung of a ladder.
 ///
-/// Of a sampled profile levels are estimates, and come with what sampling adds
-/// to their error; of an exact one they are counts.
+/// Of a sampled profile levels are estimates; of an exact one they are counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
     levels: Vec<Tally>,
     interval: SampleInterval,
     /// What was sampled at each rung, as printed; none where levels are exact.
     counted: Vec<Tally>,
-    /// What stands behind each level, where this is a sum.
-    sums: Vec<Samples>,
-    /// What was sampled at each rung, as printed, by the generation that it was born
-    /// in; no rows where births are not known.
-    births: Vec<Vec<Tally>>,
+    /// What was alive at each of the last rungs, by the generation that it was born in, in
+    /// order; no rows where births are not known.
+    births: Vec<Vec<Born>>,
 }
 
-/// What stands behind one level of a sampled series.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Samples {
-    /// For what was allocated.
-    pub(crate) sampling: Variance,
-    /// For what is allocated in the long run, if it comes at random.
-    pub(crate) at_random: Variance,
-    /// Objects, if those of stacks with objects of several sizes are the
-    /// smallest that there are: at most so many can have come.
-    pub(crate) smallest: f64,
-    /// The variance of that, if they come at random.
-    pub(crate) of_smallest: Variance,
+/// What is alive of one generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Born {
+    /// On the way to that rung.
+    pub generation: usize,
+    /// What is left of it.
+    pub alive: Alive,
 }
 
-/// Of a level.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Variance {
-    pub(crate) level: Noise,
-    /// Of that, what came or went since the rung before, at least: summed over
-    /// the stacks of which this is the sum, where what one gains and another
-    /// loses does not cancel.
-    pub(crate) moved: Noise,
+/// What is alive of one generation, or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Alive {
+    /// Estimated from what was sampled; where everything is sampled, as counted.
+    pub level: Tally,
+    /// As printed.
+    pub counted: Tally,
 }
 
-impl Variance {
-    fn after(level: Noise, before: Variance) -> Variance {
-        Variance {
-            level,
-            moved: level.apart(before.level),
-        }
-    }
-
-    fn add(&mut self, other: Variance) {
+impl AddAssign for Alive {
+    fn add_assign(&mut self, other: Alive) {
         self.level += other.level;
-        self.moved += other.moved;
+        self.counted += other.counted;
     }
 }
 
@@ -88,22 +74,26 @@ impl Series {
     ///     &[vec![objects(5)], vec![objects(2), objects(4)]],
     /// );
     /// assert_eq!(series.levels(), [objects(5), objects(6)]);
-    /// assert_eq!(series.survivors(1), [objects(2), objects(4)]);
+    /// assert_eq!(series.survivors(1)[0].alive.level, objects(2));
     /// ```
     pub fn of_births(interval: SampleInterval, alive: &[Vec<Tally>]) -> Self {
-        let mut series = Series::default();
+        let mut series = Series {
+            interval,
+            ..Series::default()
+        };
         series.extend_births_to(alive.len());
         for (rung, generations) in alive.iter().enumerate() {
-            for (generation, alive) in generations.iter().enumerate() {
+            let alive = generations.iter().enumerate();
+            for (generation, alive) in alive.filter(|(_, alive)| **alive != Tally::default()) {
                 series.add_born(rung, generation, interval, *alive);
             }
         }
         series
     }
 
-    /// What was sampled at a rung, as printed, by the generation that it was born in;
-    /// empty where births are not known, or nothing was alive.
-    pub fn survivors(&self, rung: usize) -> &[Tally] {
+    /// What was alive at a rung, by the generation that it was born in, the oldest first;
+    /// empty where births are not known, nothing was alive, or a verdict no longer asks.
+    pub fn survivors(&self, rung: usize) -> &[Born] {
         self.births.get(rung).map_or(&[], Vec::as_slice)
     }
 
@@ -122,11 +112,11 @@ impl Series {
         &self.counted
     }
 
-    /// The variance that sampling gives the level at each rung; empty where
-    /// levels are exact.
-    pub fn noise(&self) -> Vec<Noise> {
-        let samples = self.samples();
-        samples.iter().map(|one| one.sampling.level).collect()
+    /// The level at a rung, and what was sampled of it.
+    pub(crate) fn alive(&self, rung: usize) -> Alive {
+        let level = self.levels.get(rung).copied().unwrap_or_default();
+        let counted = self.counted.get(rung).copied().unwrap_or(level);
+        Alive { level, counted }
     }
 
     /// Mean bytes between samples: the greatest, where series were merged.
@@ -167,8 +157,7 @@ impl Series {
         self.levels[rung] = self.interval.level(self.counted[rung]).tally;
     }
 
-    /// Adds what was sampled of one stack at a rung and was born in one generation; as
-    /// [`add_sampled`](Self::add_sampled) otherwise.
+    /// As [`add_sampled`](Self::add_sampled), of what was born in one generation.
     pub fn add_born(
         &mut self,
         rung: usize,
@@ -176,18 +165,42 @@ impl Series {
         interval: SampleInterval,
         more: Tally,
     ) {
-        self.add_sampled(rung, interval, more);
+        self.interval = self.interval.max(interval);
         self.extend_births_to(rung + 1);
-        let generations = &mut self.births[rung];
-        if generations.len() <= generation {
-            generations.resize(generation + 1, Tally::default());
+        let born = &mut self.births[rung];
+        let place = born.partition_point(|born| born.generation < generation);
+        if born
+            .get(place)
+            .is_none_or(|born| born.generation != generation)
+        {
+            let alive = Alive::default();
+            born.insert(place, Born { generation, alive });
         }
-        generations[generation] += more;
+        let alive = &mut born[place].alive;
+        let before = alive.level;
+        alive.counted += more;
+        alive.level = interval.level(alive.counted).tally;
+        // What was born at different times may be of different sizes: the mean of each tells
+        // what stands behind it.
+        let level = &mut self.levels[rung];
+        level.objects = level.objects + alive.level.objects - before.objects.min(level.objects);
+        level.bytes = level.bytes + alive.level.bytes - before.bytes.min(level.bytes);
+        if !self.interval.is_exact() {
+            self.counted[rung] += more;
+        }
     }
 
     fn extend_births_to(&mut self, rungs: usize) {
         self.extend_to(rungs);
         self.births.resize(self.levels.len(), Vec::new());
+        if let Some(old) = self.births.len().checked_sub(RUNGS_TO_RISE + 1) {
+            for forgotten in self.births[..old].iter_mut().rev() {
+                if forgotten.capacity() == 0 {
+                    break;
+                }
+                *forgotten = Vec::new();
+            }
+        }
     }
 
     /// Puts rungs that are missing at zero, so that there are so many.
@@ -210,9 +223,7 @@ impl Series {
             return;
         }
         self.merge_births(other);
-        if !self.interval.is_exact() || !other.interval.is_exact() {
-            self.merge_samples(other);
-        }
+        self.interval = self.interval.max(other.interval);
         self.extend_to(other.levels.len());
         for (level, more) in self.levels.iter_mut().zip(&other.levels) {
             *level += *more;
@@ -229,102 +240,14 @@ impl Series {
         }
         self.extend_births_to(other.births.len());
         for (sum, more) in self.births.iter_mut().zip(&other.births) {
-            if sum.len() < more.len() {
-                sum.resize(more.len(), Tally::default());
-            }
-            for (sum, more) in sum.iter_mut().zip(more) {
-                *sum += *more;
+            for more in more {
+                match sum.binary_search_by_key(&more.generation, |born| born.generation) {
+                    Ok(place) => sum[place].alive += more.alive,
+                    Err(place) => sum.insert(place, *more),
+                }
             }
         }
     }
-
-    fn merge_samples(&mut self, other: &Series) {
-        self.interval = self.interval.max(other.interval);
-        let rungs = self.levels.len().max(other.levels.len());
-        let of = |series: &Series| {
-            let mut series = series.clone();
-            series.extend_to(rungs);
-            series.samples()
-        };
-        let mut sums = of(self);
-        for (sum, more) in sums.iter_mut().zip(of(other)) {
-            sum.sampling.add(more.sampling);
-            sum.at_random.add(more.at_random);
-            sum.smallest += more.smallest;
-            sum.of_smallest.add(more.of_smallest);
-        }
-        self.sums = sums;
-    }
-
-    /// What stands behind each level; empty where levels are exact.
-    pub(crate) fn samples(&self) -> Vec<Samples> {
-        let mut samples = self.sums.clone();
-        let has_one_size = self.has_one_size();
-        let are_the_same = self.are_the_same_objects();
-        let mut counted_before = Tally::default();
-        let least = self.interval.probability(LEAST_SIZE);
-        for counted in self.counted.iter().skip(samples.len()) {
-            let before = samples.last().copied().unwrap_or_default();
-            let level = self.interval.level(*counted);
-            let sampled = counted.objects as f64;
-            let (smallest, of_smallest) = match has_one_size {
-                true => (level.tally.objects as f64, level.at_random.objects),
-                false => (sampled / least, sampled / (least * least)),
-            };
-            let of_smallest = Noise {
-                objects: of_smallest,
-                bytes: 0.0,
-            };
-            let mut at_random = Variance::after(level.at_random, before.at_random);
-            if are_the_same {
-                at_random.level.bytes = level.noise.bytes;
-                at_random.moved.bytes = level.noise.apart(before.at_random.level).bytes;
-            } else {
-                at_random.moved.bytes += of_other_sizes(counted_before, *counted, level.tally);
-            }
-            counted_before = *counted;
-            samples.push(Samples {
-                sampling: Variance::after(level.noise, before.sampling),
-                at_random,
-                smallest,
-                of_smallest: Variance::after(of_smallest, before.of_smallest),
-            });
-        }
-        samples
-    }
-
-    /// Whether the mean size is the same at every rung, and so that of every
-    /// object: only then is it known how many a sample stands for.
-    fn has_one_size(&self) -> bool {
-        let mut counted = self.counted.iter().filter(|tally| tally.objects > 0);
-        let Some(first) = counted.next() else {
-            return true;
-        };
-        let product = |one: u64, other: u64| u128::from(one) * u128::from(other);
-        counted
-            .all(|tally| product(tally.bytes, first.objects) == product(first.bytes, tally.objects))
-    }
-
-    /// Whether there are as many objects at every one of the last rungs: the
-    /// same ones, which may become larger, as a `Vec` that is pushed to. Chance
-    /// decides nothing of those but whether they are sampled.
-    fn are_the_same_objects(&self) -> bool {
-        let last = self.counted.len().saturating_sub(RUNGS_TO_RISE);
-        let last = &self.counted[last..];
-        last.windows(2)
-            .all(|pair| pair[0].objects == pair[1].objects)
-    }
-}
-
-/// The variance of bytes from one rung to the next for objects of other sizes
-/// than those that were there: what the count does not explain is chance.
-fn of_other_sizes(before: Tally, after: Tally, level: Tally) -> f64 {
-    if after.objects == 0 || before.objects == 0 {
-        return 0.0;
-    }
-    let explained = before.bytes as f64 / before.objects as f64 * after.objects as f64;
-    let scale = level.bytes as f64 / after.bytes as f64;
-    ((after.bytes as f64 - explained) * scale).powi(2)
 }
 
 /// The least size of an object, in bytes: jemalloc's smallest class, and so the

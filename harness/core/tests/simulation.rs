@@ -25,7 +25,7 @@ use plimsoll_core::judge::{Observed, Policy, Verdict, judge};
 use plimsoll_core::ladder::rung;
 use plimsoll_core::{FoldedStack, Series, Tally};
 
-use self::model::{LEAKS, SHAPES, Verdicts, simulate};
+use self::model::{GROWING, LEAKS, SHAPES, Verdicts, simulate, simulate_growing};
 use self::random::Random;
 
 /// A level after so many iterations, as objects and bytes.
@@ -130,21 +130,57 @@ fn leaks_are_found_under_the_same_churn() {
     }
 }
 
+/// Shapes of which at most 1 run in 100 may be inconclusive.
+const CONCLUSIVE: [&str; 1] = ["turnover, lives up to 1/64"];
+
+/// Shapes that may be taken for leaks in so many of 10,000 runs: objects live for any time
+/// in them, or new peaks are reached now and then, and all of them are on twelve stacks.
+const HARD: [(&str, u64); 5] = [
+    ("random occupancy", 30),
+    ("log-normal sizes", 30),
+    ("slab reuse", 30),
+    ("slow fill", 20),
+    ("twelve stacks", 150),
+];
+
+fn may_be_regressed(name: &str, runs: u64) -> u64 {
+    let hard = HARD.iter().find(|(hard, _)| *hard == name);
+    hard.map_or(0, |(_, most)| (most * runs).div_ceil(10_000))
+}
+
 #[test]
 fn exact_profiles_are_judged_as_their_fluctuation_allows() {
     let mut leaks = [Verdicts::default(); LEAKS.len()];
     for (shape, (name, _)) in SHAPES.iter().enumerate() {
         let outcome = simulate(shape, SampleInterval::default(), 2_000, 1);
-        assert_eq!(outcome.healthy.regressed, 0, "{name}: {outcome:?}");
+        let most = may_be_regressed(name, 2_000);
+        assert!(outcome.healthy.regressed <= most, "{name}: {outcome:?}");
+        if CONCLUSIVE.contains(name) {
+            assert!(outcome.healthy.inconclusive <= 20, "{name}: {outcome:?}");
+        }
         for (sum, more) in leaks.iter_mut().zip(outcome.leaks) {
             sum.add(more);
         }
     }
     for (name, verdicts) in LEAKS.iter().zip(leaks) {
-        assert_eq!(verdicts.regressed, verdicts.runs(), "{name}: {verdicts:?}");
+        let missed = verdicts.runs() - verdicts.regressed;
+        let most = if name.contains("very stack") {
+            verdicts.runs() / 8
+        } else {
+            1
+        };
+        assert!(missed <= most, "{name}: {verdicts:?}");
     }
     // There are no rare objects where all are seen.
-    assert!(leaks.iter().filter(|leak| leak.runs() > 1_000).count() >= 7);
+    assert!(leaks.iter().filter(|leak| leak.runs() > 1_000).count() >= LEAKS.len() - 1);
+}
+
+#[test]
+fn growth_that_leaves_nothing_old_behind_is_never_within() {
+    for (shape, (name, _)) in GROWING.iter().enumerate() {
+        let verdicts = simulate_growing(shape, SampleInterval::default(), 2_000, 1);
+        assert_eq!(verdicts.within, 0, "{name}: {verdicts:?}");
+    }
 }
 
 /// The full size is `cargo xtask simulate`; its tables are in
@@ -156,15 +192,24 @@ fn sampled_profiles_are_judged_as_their_error_allows() {
         let mut leaks = [Verdicts::default(); LEAKS.len()];
         for (shape, (name, _)) in SHAPES.iter().enumerate() {
             let outcome = simulate(shape, interval, 600, 1);
-            assert_eq!(outcome.healthy.regressed, 0, "{name}, {bytes}: {outcome:?}");
+            let most = may_be_regressed(name, 600);
+            assert!(
+                outcome.healthy.regressed <= most,
+                "{name}, {bytes}: {outcome:?}"
+            );
             for (sum, more) in leaks.iter_mut().zip(outcome.leaks) {
                 sum.add(more);
             }
         }
         for (name, verdicts) in LEAKS.iter().zip(leaks) {
-            assert_eq!(verdicts.within, 0, "{name}, {bytes}: {verdicts:?}");
             assert!(verdicts.runs() > 100, "{name}, {bytes}: {verdicts:?}");
-            assert_eq!(verdicts.inconclusive, 0, "{name}, {bytes}: {verdicts:?}");
+            let missed = verdicts.runs() - verdicts.regressed;
+            let most = if name.contains("very stack") {
+                verdicts.runs() / 4
+            } else {
+                2
+            };
+            assert!(missed <= most, "{name}, {bytes}: {verdicts:?}");
         }
     }
 }

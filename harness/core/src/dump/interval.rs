@@ -13,11 +13,8 @@ pub struct SampleInterval(NonZeroU64);
 pub struct Level {
     /// The estimate, rounded.
     pub tally: Tally,
-    /// Its variance, for what was allocated.
+    /// Its variance.
     pub noise: Noise,
-    /// Its variance, for what is allocated in the long run, if objects come at
-    /// random: then as many as came is chance as well.
-    pub at_random: Noise,
 }
 
 /// What sampling adds to the square of an error: the variance of an estimate.
@@ -83,8 +80,7 @@ impl SampleInterval {
     /// variance of the objects, and Z² times that to the variance of the bytes:
     /// the estimator of Horvitz and Thompson for objects that are sampled
     /// independently. At an interval of 1 counts are taken as printed, and there
-    /// is no noise. Where the objects themselves are the points of a Poisson
-    /// process, so are their samples, and each adds 1/p².
+    /// is no noise.
     pub fn level(self, sampled: Tally) -> Level {
         if self.is_exact() || sampled.objects == 0 || sampled.bytes == 0 {
             return Level {
@@ -96,19 +92,17 @@ impl SampleInterval {
         let sampled_objects = count(sampled.objects);
         let size = count(sampled.bytes) / sampled_objects;
         let p = self.probability(size).max(f64::MIN_POSITIVE);
-        let at_random = sampled_objects / (p * p);
-        let of = |objects: f64| Noise {
-            objects,
-            bytes: size * size * objects,
-        };
+        let noise = (1.0 - p) * sampled_objects / (p * p);
         Level {
             tally: Estimate {
                 objects: objects.round(),
                 bytes: bytes.round(),
             }
             .truncated(),
-            noise: of((1.0 - p) * at_random),
-            at_random: of(at_random),
+            noise: Noise {
+                objects: noise,
+                bytes: size * size * noise,
+            },
         }
     }
 
@@ -137,16 +131,6 @@ impl SampleInterval {
 impl Default for SampleInterval {
     fn default() -> Self {
         Self(NonZeroU64::MIN)
-    }
-}
-
-impl Noise {
-    /// How far apart two variances are.
-    pub(crate) fn apart(self, other: Noise) -> Noise {
-        Noise {
-            objects: (self.objects - other.objects).abs(),
-            bytes: (self.bytes - other.bytes).abs(),
-        }
     }
 }
 

@@ -291,14 +291,12 @@ fn both(one: &Growth, other: &Growth) -> Growth {
         },
         rising: one.rising || other.rising,
         findable: one.findable + other.findable,
+        findable_anew: one.findable_anew + other.findable_anew,
     };
     Growth {
         objects: quantity(&one.objects, &other.objects),
         bytes: quantity(&one.bytes, &other.bytes),
         objects_swell: one.objects_swell || other.objects_swell,
-        // Sizes are known where levels are exact.
-        smallest: None,
-        findable_of_any_size: one.findable_of_any_size + other.findable_of_any_size,
     }
 }
 

@@ -100,9 +100,11 @@ impl Measured<'_> {
 
     /// How many of its errors growth must be past that.
     pub(super) fn errors(&self) -> f64 {
-        match !self.series.interval().is_exact() && !self.agreed.0.is_empty() {
-            true => SAMPLED_ERRORS,
-            false => 1.0,
+        match (self.series.interval().is_exact(), self.agreed.0.is_empty()) {
+            (true, _) => 1.0,
+            (false, false) => SAMPLED_ERRORS,
+            // That it rises is told by how many samples came.
+            (false, true) => 0.0,
         }
     }
 

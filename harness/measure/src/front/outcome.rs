@@ -8,6 +8,7 @@ use std::time::Duration;
 use plimsoll_core::baseline::{self, Acceptance, Baseline};
 use plimsoll_core::dump::HeapDump;
 use plimsoll_core::fold;
+use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::{self, Assessment, Policy, Verdict, judge};
 use plimsoll_core::report::{
     BASELINE, Check, CheckOutcome, Compared, Completeness, Finding, LadderEnd, Measured, Report,
@@ -350,36 +351,17 @@ fn growth(
     stacks: &std::collections::BTreeMap<FoldedStack, Series>,
     before: usize,
 ) -> Vec<StackGrowth> {
-    let (Some(first), Some(last)) = (iterations.get(before), iterations.last()) else {
-        return Vec::new();
-    };
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    let per_iteration =
-        |before: u64, after: u64| (after as f64 - before as f64) / (last - first).max(1) as f64;
-    // As far as both levels may be off: what lives at both cancels, so it is at most that.
-    let error = |series: &Series| {
-        let noise = series.noise();
-        let (first_noise, last_noise) = (noise.get(before)?, noise.last()?);
-        #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-        let deviations = |variance: f64| 2.5 * variance.sqrt() / (last - first).max(1) as f64;
-        Some(Rate {
-            objects: deviations(first_noise.objects + last_noise.objects),
-            bytes: deviations(first_noise.bytes + last_noise.bytes),
-        })
-    };
     let change = |(stack, series): (&FoldedStack, &Series)| {
-        let error = error(series);
+        let growth = Growth::of(iterations, series);
+        let is_exact = series.interval().is_exact();
         let before = series.levels().get(before).copied().unwrap_or_default();
         let after = series.levels().last().copied().unwrap_or_default();
-        (before != after).then(|| StackGrowth {
+        (before != after || growth.rate() != Rate::default()).then(|| StackGrowth {
             stack: stack.clone(),
             before,
             after,
-            rate: Rate {
-                objects: per_iteration(before.objects, after.objects),
-                bytes: per_iteration(before.bytes, after.bytes),
-            },
-            error,
+            rate: growth.rate(),
+            error: (!is_exact).then(|| growth.error()),
         })
     };
     stacks.iter().filter_map(change).collect()

@@ -176,12 +176,15 @@ impl Profile {
                 self.stacks.insert(record.stack.to_vec(), Series::default());
             }
         }
+        let has_births = parsed.has_births();
         for record in parsed.records() {
             let live = record.counts.inuse;
             if live == Tally::default() {
                 continue;
             }
             let (stack, generation) = birth::split(record.stack);
+            // What was allocated before the hook was installed has no birth.
+            let generation = generation.or(has_births.then_some(0));
             match (self.stacks.get_mut(stack), generation) {
                 (Some(series), Some(born)) => series.add_born(index, born, interval, live),
                 (Some(series), None) => series.add_sampled(index, interval, live),
@@ -200,7 +203,7 @@ impl Profile {
         self.completeness.stacks = stacks.records().len();
         self.completeness.zero_object_stacks = stacks.zero_object_stacks();
         // A birth takes the room of a frame.
-        let births = usize::from(parsed.has_births());
+        let births = usize::from(has_births);
         let most_frames = self.bt_max.saturating_sub(births);
         self.completeness.truncated_stacks = stacks.stacks_cut_at(most_frames);
         if let Some(problem) = self.plan.canary_problem(canaries, index as u64 + 1) {
@@ -424,6 +427,8 @@ impl Canary {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::Born;
+
     use super::*;
 
     const FUNCTIONS: &str = "1048576,2097152,3145728";
@@ -468,7 +473,7 @@ mod tests {
     }
 
     /// Of a stack: its leaf, what lived at each rung, and that by births.
-    type Expected<'a> = (u64, &'a [u64], &'a [&'a [u64]]);
+    type Expected<'a> = (u64, &'a [u64], &'a [&'a [(usize, u64)]]);
 
     #[test]
     fn births_are_known_where_stacks_tell_them() {
@@ -517,10 +522,11 @@ mod tests {
             let mut stacks: Vec<_> = profile.stacks.iter().collect();
             stacks.sort_by_key(|(stack, _)| *stack);
             let expected: [Expected<'_>; 4] = [
-                (0x10, &[5, 6, 1], &[&[5], &[2, 4], &[]]),
-                (0x40, &[0, 1, 0], &[&[], &[0, 1], &[]]),
-                (0x50, &[7, 6, 0], &[&[], &[], &[]]),
-                (0x60, &[0, 5, 0], &[&[], &[0, 3], &[]]),
+                (0x10, &[5, 6, 1], &[&[(0, 5)], &[(0, 2), (1, 4)], &[]]),
+                (0x40, &[0, 1, 0], &[&[], &[(1, 1)], &[]]),
+                // Before the hook was there.
+                (0x50, &[7, 6, 0], &[&[(0, 7)], &[(0, 6)], &[]]),
+                (0x60, &[0, 5, 0], &[&[], &[(0, 2), (1, 3)], &[]]),
             ];
             assert_eq!(stacks.len(), expected.len());
             for ((stack, series), (leaf, live, born)) in stacks.into_iter().zip(expected) {
@@ -530,7 +536,11 @@ mod tests {
                     false => series.counted(),
                 };
                 assert_eq!(objects(counted), live, "{stack:?}");
-                let survivors = (0..3).map(|rung| objects(series.survivors(rung)));
+                let survivors = (0..3).map(|rung| {
+                    let survivors = series.survivors(rung).iter();
+                    let of = |born: &Born| (born.generation, born.alive.counted.objects);
+                    survivors.map(of).collect::<Vec<_>>()
+                });
                 assert_eq!(survivors.collect::<Vec<_>>(), born, "{stack:?}");
             }
         }

@@ -1,0 +1,170 @@
+//! Who stayed: of the objects that are alive at the last rung, how many were born by
+//! each rung before.
+//!
+//! ```text
+//! alive at rung 40, by the rung before which they were born
+//!   … 36: 156   37: 201   38: 240   39: 287   40: 490
+//!                                └ age 2: those born by rung 38, and so on
+//! ```
+//!
+//! Such a curve never falls, whatever comes and goes. Objects that live for a short time
+//! are only in its last steps, which an age leaves out. What was set up once stands in
+//! its first step. A leak is a straight line through all of it, and none of what had
+//! been kept at an earlier rung has died since.
+
+use super::{RUNGS_TO_RISE, Unit, to_f64};
+use crate::ladder::RUNGS_PER_OCTAVE;
+use crate::series::Alive;
+use crate::{Series, Tally};
+
+/// How old an object must be, in rungs, before it is asked for: a quarter of an octave
+/// to two octaves. What lives for up to a 64th of the ladder is gone after a rung, what
+/// lives for an eighth after an octave or two.
+pub(super) const AGES: [usize; 4] = [1, 2, 4, 8];
+
+/// The age, in rungs, at which what lives for a 64th of the ladder was gone two octaves ago.
+const CERTAINLY_OLD: usize = 4;
+
+/// The births of a series, as far as it has them.
+pub(super) struct Kept {
+    is_known: bool,
+    /// What is alive at each of the last rungs, by generation; nothing of older rungs.
+    alive: Vec<Vec<Alive>>,
+}
+
+impl Kept {
+    pub(super) fn of(series: &Series, rungs: usize) -> Kept {
+        let row = |rung: usize| {
+            let mut row = vec![Alive::default(); rung + 1];
+            for born in series.survivors(rung) {
+                // Of a generation to come there is nothing, in what plimsoll writes.
+                row[born.generation.min(rung)] += born.alive;
+            }
+            row
+        };
+        let is_known = series.has_births();
+        let oldest = rungs.saturating_sub(RUNGS_TO_RISE + 1);
+        let alive = (0..rungs).map(|rung| match is_known && rung >= oldest {
+            true => row(rung),
+            false => Vec::new(),
+        });
+        Kept {
+            is_known,
+            alive: alive.collect(),
+        }
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        self.is_known
+    }
+
+    fn rungs(&self) -> usize {
+        self.alive.len()
+    }
+
+    fn survivors(&self, rung: usize) -> &[Alive] {
+        self.alive.get(rung).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether something that was alive at one of the rungs of the last two octaves was
+    /// not at the next.
+    pub(super) fn dies(&self) -> bool {
+        let last = self.rungs().saturating_sub(1);
+        let from = last.saturating_sub(2 * RUNGS_PER_OCTAVE);
+        (from..last).any(|rung| self.died_at(rung, rung).objects > 0)
+    }
+
+    /// What is alive at the last rung and was born by each rung before, up to so many
+    /// before the last; nothing where births are not known.
+    pub(super) fn born_before(&self, age: usize) -> Vec<Alive> {
+        let rungs = match self.is_known() {
+            true => self.rungs().saturating_sub(age),
+            false => 0,
+        };
+        let alive = self.survivors(self.rungs().saturating_sub(1));
+        let mut sum = Alive::default();
+        let born_by = (0..rungs).map(|generation| {
+            sum += alive.get(generation).copied().unwrap_or_default();
+            sum
+        });
+        born_by.collect()
+    }
+
+    /// What is alive at each rung and was born in the octave before.
+    pub(super) fn young(&self) -> Vec<Alive> {
+        let at = |rung: usize| {
+            let oldest = (rung + 1).saturating_sub(RUNGS_PER_OCTAVE);
+            let mut young = Alive::default();
+            for alive in self.survivors(rung).iter().skip(oldest) {
+                young += *alive;
+            }
+            young
+        };
+        (0..self.rungs()).map(at).collect()
+    }
+
+    /// What died of the old: in the last octave, at an age of so many rungs; and in the last
+    /// two, at an age of as many iterations as lie between that rung and the last.
+    pub(super) fn died(&self, iterations: &[f64], age: usize) -> Tally {
+        let last = self.rungs().saturating_sub(1);
+        let of_age = iterations[last] - iterations[last - age];
+        let from = last.saturating_sub(2 * RUNGS_PER_OCTAVE);
+        let died = (from..last).map(|rung| {
+            let is_old = |born: &&f64| iterations[rung] - **born >= of_age;
+            let mut old = iterations[..rung].iter().take_while(is_old).count();
+            let age = match rung + RUNGS_PER_OCTAVE >= last {
+                true => age,
+                false => age.max(CERTAINLY_OLD),
+            };
+            old = old.max((rung + 1).saturating_sub(age));
+            match old.checked_sub(1) {
+                Some(generation) => self.died_at(rung, generation),
+                None => Tally::default(),
+            }
+        });
+        died.fold(Tally::default(), Tally::saturating_add)
+    }
+
+    /// What died between a rung and the next, of the generations up to one.
+    fn died_at(&self, rung: usize, generation: usize) -> Tally {
+        let (before, after) = (self.survivors(rung), self.survivors(rung + 1));
+        let mut died = Tally::default();
+        for (generation, before) in before.iter().enumerate().take(generation + 1) {
+            let after = after.get(generation).copied().unwrap_or_default();
+            if before.counted.objects > after.counted.objects {
+                let less =
+                    |of: fn(&Tally) -> u64| of(&before.level).saturating_sub(of(&after.level));
+                died.objects += less(|level| level.objects);
+                died.bytes += less(|level| level.bytes);
+            }
+        }
+        died
+    }
+
+    /// What one of the objects that come and go counts for, in the middle of the last
+    /// rungs.
+    pub(super) fn of_one(&self, unit: Unit) -> f64 {
+        let from = self.rungs().saturating_sub(RUNGS_TO_RISE);
+        let youngest = (from..self.rungs()).filter_map(|rung| self.survivors(rung).get(rung));
+        let youngest = youngest.filter(|alive| alive.counted.objects > 0);
+        let mut each: Vec<f64> = youngest
+            .map(|alive| unit.of(&alive.level) / to_f64(alive.counted.objects))
+            .collect();
+        each.sort_by(f64::total_cmp);
+        each.get(each.len() * 2 / 3).copied().unwrap_or(0.0)
+    }
+}
+
+/// What stands in for it where births are not known: the least level since each rung, up
+/// to an octave before the last. What was kept at a rung is in every level since.
+pub(super) fn floor(levels: &[Alive]) -> Vec<Alive> {
+    let mut floor = levels.to_vec();
+    for rung in (0..floor.len().saturating_sub(1)).rev() {
+        let next = floor[rung + 1].level;
+        let level = &mut floor[rung].level;
+        level.objects = level.objects.min(next.objects);
+        level.bytes = level.bytes.min(next.bytes);
+    }
+    floor.truncate(levels.len().saturating_sub(RUNGS_PER_OCTAVE));
+    floor
+}

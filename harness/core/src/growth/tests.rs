@@ -1,0 +1,279 @@
+use super::*;
+use crate::dump::SampleInterval;
+use crate::ladder::rung;
+
+/// The growth of a level given by a function of the iterations done.
+fn growth_to(rungs: usize, level: impl Fn(u64) -> Tally) -> Growth {
+    let iterations: Vec<u64> = (0..rungs).map(rung).collect();
+    let series = Series::new(iterations.iter().map(|n| level(*n)).collect());
+    Growth::of(&iterations, &series)
+}
+
+fn tally(objects: u64, bytes: u64) -> Tally {
+    Tally { objects, bytes }
+}
+
+/// One line: laws, rates, error, and what rises.
+fn shown(growth: Growth) -> String {
+    let one = |q: Quantity| {
+        format!(
+            "{} {:.4}{}{}",
+            q.law,
+            q.rate,
+            if q.error > 0.0 {
+                format!(" ± {:.4}", q.error)
+            } else {
+                String::new()
+            },
+            if q.rising { " rising" } else { "" }
+        )
+    };
+    format!(
+        "objects {}; bytes {}",
+        one(growth.objects),
+        one(growth.bytes)
+    )
+}
+
+#[test]
+fn one_object_an_iteration_reads_one_at_every_end() {
+    for rungs in 13..80 {
+        let growth = growth_to(rungs, |n| tally(500 + n, 7_000 + 32 * n));
+        assert_eq!(
+            shown(growth),
+            "objects linear 1.0000 rising; bytes linear 32.0000 rising",
+            "{rungs} rungs"
+        );
+    }
+}
+
+#[test]
+fn a_vec_only_pushed_to_rises_in_steps_wherever_the_ladder_ends() {
+    for rungs in 20..80 {
+        let growth = growth_to(rungs, |n| tally(1, n.next_power_of_two().max(4) * 8));
+        assert!(growth.bytes.rising, "{rungs} rungs");
+        assert_eq!(growth.bytes.law, Law::Stepped, "{rungs} rungs");
+        assert!(
+            (8.0..=16.0).contains(&growth.bytes.rate),
+            "{rungs} rungs: {growth:?}"
+        );
+        assert!(!growth.objects.rising);
+    }
+}
+
+#[test]
+fn the_rate_of_steps_does_not_depend_on_where_the_ladder_ended() {
+    let rates: Vec<f64> = (30..60)
+        .map(|rungs| {
+            growth_to(rungs, |n| tally(1, n.next_power_of_two() * 8))
+                .bytes
+                .rate
+        })
+        .collect();
+    let (least, greatest) = rates.iter().fold((f64::MAX, f64::MIN), |(l, g), rate| {
+        (l.min(*rate), g.max(*rate))
+    });
+    assert!(greatest / least < 1.01, "{rates:?}");
+}
+
+#[test]
+fn steps_that_jitter_about_a_rung_still_rise() {
+    // A push in nine of ten iterations: the table doubles between rungs
+    // here and on one there.
+    for per_mille in [377_u64, 500, 707, 841, 900, 999, 1_001, 1_189, 2_000] {
+        for rungs in 24..70 {
+            let growth = growth_to(rungs, |n| {
+                let pushes = n * per_mille / 1_000 + (n * 7_919 % 3);
+                tally(1, pushes.next_power_of_two() * 16)
+            });
+            assert!(
+                growth.bytes.rising,
+                "{per_mille}, {rungs} rungs: {growth:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_rate_that_depends_on_timing_still_rises() {
+    for rates in [[5, 3, 6], [3, 5, 6], [6, 6, 4], [4, 6, 7]] {
+        // So many objects in ten iterations, by octave, the last first.
+        let growth = growth_to(41, |n| {
+            let octave = |from: u64, rate: u64| n.clamp(from, 2 * from).abs_diff(from) * rate;
+            let objects = 2_048 * 5
+                + octave(8_192, rates[0])
+                + octave(4_096, rates[1])
+                + octave(2_048, rates[2]);
+            tally(objects / 10, objects / 10 * 64)
+        });
+        assert!(growth.is_rising(), "{rates:?}: {growth:?}");
+    }
+}
+
+#[test]
+fn a_slow_leak_rises() {
+    let growth = growth_to(41, |n| tally(n / 1_000, n / 1_000 * 32));
+    assert!(growth.is_rising(), "{growth:?}");
+}
+
+/// The growth of so many objects of 32 bytes at the last rungs, the last of
+/// which is that of so many iterations; before them there was the first.
+fn growth_of(last: u64, objects: &[u64]) -> Growth {
+    let iterations: Vec<u64> = (0..).map(rung).take_while(|n| *n <= last).collect();
+    let mut levels = vec![objects[0]; iterations.len() - objects.len()];
+    levels.extend(objects);
+    let series = Series::new(levels.iter().map(|n| tally(*n, 32 * n)).collect());
+    Growth::of(&iterations, &series)
+}
+
+#[test]
+fn a_few_objects_that_come_and_go_at_random_do_not_rise() {
+    for objects in [
+        &[0, 0, 1, 0, 2, 1, 3][..],
+        &[0, 0, 0, 0, 1, 0, 2, 2, 2, 5, 7, 6, 6, 8, 7, 9, 13],
+        &[
+            13, 12, 11, 10, 13, 12, 13, 16, 22, 22, 31, 36, 49, 50, 54, 49, 51,
+        ],
+        // Never seen to fall, and full all the same.
+        &[1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 4],
+        &[
+            54, 64, 74, 87, 101, 112, 123, 125, 132, 133, 144, 144, 149, 163, 186, 195, 196,
+        ],
+    ] {
+        let growth = growth_of(16_384, objects);
+        assert!(!growth.is_rising(), "{objects:?}: {growth:?}");
+    }
+}
+
+#[test]
+fn a_few_objects_that_come_at_random_and_stay_rise() {
+    for objects in [
+        [0, 0, 0, 1, 1, 1, 3, 3, 4, 6, 8, 9, 13, 15, 19, 20, 27],
+        [1, 2, 2, 2, 3, 3, 6, 8, 8, 9, 9, 12, 12, 17, 20, 26, 29],
+    ] {
+        let growth = growth_of(16_384, &objects);
+        assert!(growth.objects.rising, "{objects:?}: {growth:?}");
+    }
+}
+
+#[test]
+fn a_slow_leak_rises_beside_an_object_that_flickers() {
+    for flickers in [|n: u64| n * 7_919 % 5 % 2, |n: u64| n * 7_919 % 7 / 6] {
+        let growth = growth_to(41, |n| {
+            let objects = n / 500 + flickers(n);
+            tally(objects, 32 * objects)
+        });
+        assert!(growth.objects.rising, "{growth:?}");
+        // At twice the threshold of one in 1,000.
+        let healthy = growth_to(41, |n| tally(flickers(n), 32 * flickers(n)));
+        assert!(healthy.objects.findable <= 0.002, "{healthy:?}");
+    }
+}
+
+/// The growth of a stack on which some objects stay, and others are new at every rung.
+fn growth_beside_turnover(
+    rungs: usize,
+    stays: impl Fn(u64) -> u64,
+    comes_and_goes: impl Fn(u64) -> u64,
+) -> Growth {
+    let iterations: Vec<u64> = (0..rungs).map(rung).collect();
+    let mut kept = Vec::new();
+    let mut alive = Vec::new();
+    for n in &iterations {
+        kept.push(stays(*n) - kept.iter().sum::<u64>());
+        let mut now = kept.clone();
+        *now.last_mut().unwrap() += comes_and_goes(*n);
+        alive.push(now.iter().map(|n| tally(*n, 32 * n)).collect());
+    }
+    Growth::of(
+        &iterations,
+        &Series::of_births(SampleInterval::default(), &alive),
+    )
+}
+
+/// Anything up to so many.
+fn noise(n: u64, most: u64) -> u64 {
+    (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % (most + 1)
+}
+
+#[test]
+fn one_in_a_thousand_that_stays_is_found_beside_any_turnover() {
+    for most in [1, 3, 40, 1_000, 100_000] {
+        for rungs in [41, 49, 57] {
+            let of = |stays: fn(u64) -> u64| {
+                growth_beside_turnover(rungs, stays, |n| noise(n, most)).objects
+            };
+            let healthy = of(|_| 0);
+            assert!(!healthy.rising, "{most}, {rungs} rungs: {healthy:?}");
+            assert!(
+                healthy.bound < 0.000_5,
+                "{most}, {rungs} rungs: {healthy:?}"
+            );
+            let leak = of(|n| n / 500);
+            assert!(leak.rising, "{most}, {rungs} rungs: {leak:?}");
+            assert!((leak.rate - 0.002).abs() < 0.000_3, "{most}: {leak:?}");
+        }
+    }
+}
+
+#[test]
+fn growth_that_leaves_nothing_old_is_found_where_it_beats_the_turnover() {
+    // A list that is cloned, with one object more in each iteration.
+    for most in [0, 40, 1_000] {
+        let growth = growth_beside_turnover(49, |_| 0, |n| n + noise(n, most));
+        assert!(growth.objects.rising, "{most}: {growth:?}");
+        let healthy = growth_beside_turnover(49, |_| 0, |n| 1_000 + noise(n, most));
+        assert!(!healthy.is_rising(), "{most}: {healthy:?}");
+    }
+}
+
+#[test]
+fn a_cache_that_filled_an_octave_ago_does_not_rise() {
+    for full_at in [100_u64, 700, 1_000, 1_500, 2_000] {
+        let enough = (0..).find(|k| rung(*k) >= 2 * full_at).unwrap() + 1;
+        for rungs in enough.max(13)..60 {
+            let growth = growth_to(rungs, |n| tally(n.min(full_at), n.min(full_at) * 48));
+            assert!(
+                !growth.is_rising(),
+                "full at {full_at}, {rungs} rungs: {growth:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_sawtooth_never_rises() {
+    for period in [3_u64, 7, 64, 100, 1_300, 4_096] {
+        let enough = (0..).find(|k| rung(*k) >= 4 * period).unwrap() + 13;
+        for rungs in enough..80 {
+            let growth = growth_to(rungs, |n| tally(n % period, n % period * 16));
+            assert!(
+                !growth.is_rising(),
+                "period {period}, {rungs} rungs: {growth:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn bytes_without_objects_swell_and_batches_do_not() {
+    assert!(growth_to(41, |n| tally(1, n.next_power_of_two())).objects_swell);
+    assert!(!growth_to(41, |n| tally(n % 1_300, n % 1_300 * 16)).objects_swell);
+    assert!(!growth_to(41, |_| tally(5, 500)).objects_swell);
+}
+
+#[test]
+fn a_flat_level_is_flat() {
+    let growth = growth_to(41, |_| tally(5, 500));
+    assert_eq!(
+        shown(growth),
+        "objects filling 0.0000; bytes filling 0.0000"
+    );
+}
+
+#[test]
+fn a_short_ladder_says_nothing() {
+    for rungs in 0..5 {
+        assert_eq!(growth_to(rungs, |n| tally(n, n)).rate(), Rate::default());
+    }
+}
