@@ -52,8 +52,6 @@ pub fn dashmap_sessions() -> Scenario {
             answers.recv().context("the second thread is gone")
         }
     })
-    // What goes up and down hides smaller growth for longer than a pull request waits.
-    .threshold(100)
 }
 
 /// Serves what one iteration asks of the second thread, until the first hangs up.

@@ -37,6 +37,4 @@ pub fn hashbrown_occupancy() -> Scenario {
             }
         }
     })
-    // What goes up and down hides smaller growth for longer than a pull request waits.
-    .threshold(100)
 }

@@ -40,6 +40,4 @@ pub fn metrics_recorder() -> Scenario {
             Ok(())
         }
     })
-    // What goes up and down hides smaller growth for longer than a pull request waits.
-    .threshold(100)
 }
