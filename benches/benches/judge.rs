@@ -11,6 +11,7 @@ fn verdict(criterion: &mut Criterion) {
     let policy = Policy {
         threshold: Some(1_000),
         at_top: true,
+        accuse_from: 0,
         today: None,
     };
     let mut group = criterion.benchmark_group("judge");

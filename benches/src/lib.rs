@@ -246,6 +246,7 @@ mod tests {
         let policy = Policy {
             threshold: Some(1_000),
             at_top: true,
+            accuse_from: 0,
             today: None,
         };
         let assessment = judge(&observed(1_100), &baseline(), &policy);

@@ -97,6 +97,10 @@ pub struct Policy {
     /// Whether time, iterations or memory are spent. Only then is *regressed*
     /// pronounced: until it is full, a cache looks exactly like a leak.
     pub at_top: bool,
+    /// Iterations from which *regressed* is pronounced; zero where the ladder did not end
+    /// for want of time. A buffer that fills looks like a leak for as long as it fills, and
+    /// on a slow machine that is for longer.
+    pub accuse_from: u64,
     /// For allowances that expire; absent, none does.
     pub today: Option<Date>,
 }
@@ -183,6 +187,16 @@ pub fn iterations_to_conclude(threshold: Option<u64>, interval: SampleInterval) 
     )
 }
 
+/// Iterations with which a ladder that ran out of time may be *regressed*: those for the
+/// threshold that was set, or else for 1 in 100. With fewer, a buffer of a few hundred
+/// entries is still filling.
+pub fn iterations_to_accuse(threshold: Option<u64>) -> u64 {
+    iterations_for(
+        threshold.unwrap_or(THRESHOLDS[1]),
+        SampleInterval::default(),
+    )
+}
+
 /// The largest interval at which so many iterations are enough for a threshold;
 /// absent where they are too few even for an exact profile.
 pub fn interval_to_settle(threshold: u64, iterations: u64) -> Option<SampleInterval> {
@@ -224,7 +238,9 @@ pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Asses
     let (subjects, taken) = judged(observed, baseline, finest, policy);
     let regressed = |subject: &Measured<'_>| {
         let (carried, errors) = (subject.carried(), subject.errors());
-        policy.at_top && subject.growth.exceeds(carried, finest, errors)
+        policy.at_top
+            && last >= policy.accuse_from
+            && subject.growth.exceeds(carried, finest, errors)
     };
     let settled = |threshold: u64| {
         subjects.iter().all(|subject| {
@@ -345,7 +361,7 @@ fn rarest(
     let beside_others = any_size * interval.probability(LEAST_SIZE) / probability;
     let rate = visible
         .objects
-        .min(visible.bytes / size)
+        .min(BYTES_PER_OBJECT * visible.objects / size)
         .max(enough)
         .max(beside_others);
     #[expect(

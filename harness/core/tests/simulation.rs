@@ -77,6 +77,7 @@ fn verdict(rungs: usize, level: &mut dyn FnMut(u64) -> (u64, u64)) -> Verdict {
     let policy = Policy {
         threshold: None,
         at_top: true,
+        accuse_from: 0,
         today: None,
     };
     judge(&observed, &Baseline::default(), &policy).verdict

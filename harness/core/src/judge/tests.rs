@@ -30,6 +30,7 @@ fn at_top(rungs: usize, stacks: &[(&'static str, Level)]) -> String {
 const TOP: Policy = Policy {
     threshold: None,
     at_top: true,
+    accuse_from: 0,
     today: None,
 };
 

@@ -73,6 +73,7 @@ fn observed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Observed {
 const POLICY: Policy = Policy {
     threshold: None,
     at_top: true,
+    accuse_from: 0,
     today: None,
 };
 

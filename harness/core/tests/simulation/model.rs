@@ -64,6 +64,7 @@ impl Workload {
         let policy = Policy {
             threshold: None,
             at_top: true,
+            accuse_from: 0,
             today: None,
         };
         judge(&observed, &Baseline::default(), &policy)

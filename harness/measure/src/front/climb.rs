@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::baseline::{Baseline, Date};
+use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::{self, Policy, Verdict, judge};
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
@@ -13,6 +14,7 @@ use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung};
 
 use super::observe;
 use super::plan::{self, Pilot, Plan};
+use super::policy::{self, Before, Limits, Next};
 use super::process::{Answer, Subject, dump_command, ending};
 use super::profile::{Greeting, Profile};
 use super::settings::Effective;
@@ -30,6 +32,8 @@ pub(crate) struct Climb {
     pub(crate) broken: Option<Check>,
     /// What would have been enough for a verdict, by the pace that it had.
     pub(crate) enough: Option<Enough>,
+    /// How long it has taken, and how fast it was.
+    pub(crate) pace: Pace,
     /// How long the ladder took, where that is more than its budget.
     pub(crate) overtime: Option<Duration>,
     pub(crate) plan: Plan,
@@ -91,6 +95,7 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
                 failure: Some(failure(subject, route, other, Phase::Starting)),
                 broken: None,
                 enough: None,
+                pace: Pace::default(),
                 overtime: None,
                 plan: route.plan,
             }));
@@ -103,6 +108,7 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
         failure: None,
         broken: None,
         enough: None,
+        pace: Pace::default(),
         overtime: None,
         plan: route.plan,
     };
@@ -148,26 +154,35 @@ fn ascend(
             return Err(again.unwrap_or_else(|| failed(subject)));
         }
     }
-    let descriptor_limit = observe::descriptor_limit(subject.process());
-    let thread_limit = observe::thread_limit();
+    let limits = Limits {
+        budget: settings.budget,
+        timeout: settings.timeout,
+        max_iterations: settings.max_iterations,
+        spend_budget: settings.spend_budget,
+        threads: observe::thread_limit(),
+        descriptors: observe::descriptor_limit(subject.process()),
+    };
+    let to_settle = judge::iterations_to_settle(settings.threshold, route.plan.interval());
+    let to_trust = judge::iterations_to_settle(settings.threshold, SampleInterval::default());
     let started = Instant::now();
-    let mut pace = pilot(subject, route, profile)?;
+    let mut ran = Duration::ZERO;
+    climb.pace = pilot(subject, route, profile)?;
     for k in 0.. {
-        let done = profile.rungs.last().map_or(0, |rung| rung.iterations);
+        let last = profile.rungs.last();
+        let done = last.map_or(0, |rung| rung.iterations);
         let next = rung(k);
-        if next > settings.max_iterations {
-            return Ok(LadderEnd::Iterations);
-        }
-        if let Some(last) = profile.rungs.last() {
-            let at_next = |count: u64| count.saturating_mul(next) / done.max(1);
-            if at_next(last.descriptors) >= descriptor_limit.saturating_sub(16) {
-                return Ok(LadderEnd::Descriptors);
-            }
-            if at_next(last.threads) >= thread_limit {
-                return Ok(LadderEnd::Threads);
-            }
-        }
-        climb.enough = pace.enough(route, started.elapsed(), done);
+        climb.pace.reached(done, started.elapsed());
+        climb.enough = climb.pace.enough(route);
+        let at = Before {
+            done,
+            next,
+            age: subject.age(),
+            elapsed: started.elapsed(),
+            ran,
+            ahead: climb.pace.predict(next - done),
+            threads: last.map_or(0, |rung| rung.threads),
+            descriptors: last.map_or(0, |rung| rung.descriptors),
+        };
         if let Some(enough) = climb.enough
             && is_out_of_reach(route, &enough, next)
         {
@@ -176,16 +191,12 @@ fn ascend(
             }
             return Ok(LadderEnd::OutOfReach);
         }
-        // A timeout is for what hangs: a ladder that climbs ends before it.
-        let ahead = pace.predict(next - done);
-        let until = started.elapsed().saturating_add(ahead);
-        let is_late = until > settings.budget;
-        if subject.age().saturating_add(ahead.saturating_mul(2)) > settings.timeout
-            || is_late && !may_take_longer(route, profile, until)
-        {
-            return Ok(LadderEnd::Budget);
-        }
+        let is_late = match limits.next(&at, || verdict(profile, route, Top::From(to_trust))) {
+            Next::End(end) => return Ok(end),
+            Next::Climb { is_late } => is_late,
+        };
         let run = Instant::now();
+        let waited = observe::waited(subject.process());
         match subject.ask(&Command::Run(next), settings.timeout, settings.memory_limit) {
             Answer::Line(line) if line.starts_with("done") => {}
             Answer::OutOfMemory => {
@@ -198,7 +209,9 @@ fn ascend(
             }
             other => return Err(Stop::Failed(failure(subject, route, other, Phase::Running))),
         }
-        let ran = run.elapsed();
+        let running = run.elapsed();
+        let waited = observe::waited(subject.process()).saturating_sub(waited);
+        ran += running.saturating_sub(waited);
         let took = started.elapsed();
         climb.overtime = (is_late && took > settings.budget).then_some(took);
         let rest = Instant::now();
@@ -216,14 +229,13 @@ fn ascend(
                 enough: None,
             }));
         }
-        let to_settle = judge::iterations_to_settle(settings.threshold, route.plan.interval());
         if next >= to_settle
             && profile.rungs.len() > 3 * RUNGS_PER_OCTAVE
             && settled(profile, route)
         {
             return Ok(LadderEnd::Settled);
         }
-        pace.note(next - done, ran, rest.elapsed());
+        climb.pace.note(next - done, running, rest.elapsed());
     }
     Ok(LadderEnd::Iterations)
 }
@@ -259,19 +271,6 @@ fn pilot(subject: &mut Subject<'_>, route: &Route<'_>, profile: &Profile) -> Res
     Ok(pace)
 }
 
-/// How many budgets a ladder may take before it is inconclusive for want of time, as on
-/// a machine that is slow today, or stood still: a budget is for what is as always.
-const PATIENCE: u32 = 3;
-
-/// Whether the ladder may go on past its budget, until then: nothing could be told yet.
-fn may_take_longer(route: &Route<'_>, profile: &mut Profile, until: Duration) -> bool {
-    let settings = route.settings;
-    // Not the budget multiplied: one without end would overflow.
-    !settings.spend_budget
-        && until / PATIENCE <= settings.budget
-        && (profile.rungs.is_empty() || verdict(profile, route, true) == Verdict::Inconclusive)
-}
-
 /// Whether what has to be found cannot be within the budget.
 ///
 /// Where a profile is sampled and no threshold was set, a leak that is much larger
@@ -283,7 +282,7 @@ fn is_out_of_reach(route: &Route<'_>, enough: &Enough, next: u64) -> bool {
         && !settings.spend_budget
         && next < enough.iterations
         && enough.iterations <= settings.max_iterations
-        && enough.time / PATIENCE > settings.budget
+        && enough.time / policy::PATIENCE > settings.budget
 }
 
 /// Begins again with a profile that takes less memory, if there is one and it may be
@@ -422,16 +421,29 @@ fn forget_rung(folder: &Path, profile: &Profile) {
 /// Whether nothing grows, so that there is no need to go on.
 fn settled(profile: &mut Profile, route: &Route<'_>) -> bool {
     // What rises outside the profile may only be filling, as a stack may.
-    verdict(profile, route, false) <= Verdict::Improved
+    verdict(profile, route, Top::Ahead) <= Verdict::Improved
         && profile.coverage().outcome != CheckOutcome::Failed
 }
 
+/// Where a ladder would end.
+#[derive(Clone, Copy)]
+enum Top {
+    /// Not here.
+    Ahead,
+    /// Here, and what grows is called a leak from so many iterations on.
+    From(u64),
+}
+
 /// What the stacks say so far, of a ladder that ends here or goes on.
-fn verdict(profile: &mut Profile, route: &Route<'_>, at_top: bool) -> Verdict {
+fn verdict(profile: &mut Profile, route: &Route<'_>, top: Top) -> Verdict {
     let (observed, _) = profile.observe(route.normalization);
     let policy = Policy {
         threshold: route.settings.threshold,
-        at_top,
+        at_top: matches!(top, Top::From(_)),
+        accuse_from: match top {
+            Top::Ahead => 0,
+            Top::From(iterations) => iterations,
+        },
         today: route.today,
     };
     judge(&observed, route.baseline, &policy).verdict
@@ -474,14 +486,22 @@ fn failure(subject: &Subject<'_>, route: &Route<'_>, answer: Answer, phase: Phas
 }
 
 /// How long iterations and what is between them take.
-#[derive(Debug, Default)]
-struct Pace {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pace {
     /// Seconds an iteration, of the last rungs.
     recent: Vec<f64>,
     between: Duration,
+    /// Iterations so far, and the time that they took with all their dumps.
+    done: u64,
+    elapsed: Duration,
 }
 
 impl Pace {
+    fn reached(&mut self, done: u64, elapsed: Duration) {
+        self.done = done;
+        self.elapsed = elapsed;
+    }
+
     fn note(&mut self, iterations: u64, ran: Duration, between: Duration) {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         self.recent.push(ran.as_secs_f64() / iterations as f64);
@@ -491,20 +511,25 @@ impl Pace {
         self.between = between;
     }
 
-    /// How long the whole ladder takes that is enough for a verdict, if iterations go
-    /// on as fast as the fastest of the last octave.
-    fn enough(&self, route: &Route<'_>, elapsed: Duration, done: u64) -> Option<Enough> {
+    /// How long the whole ladder takes that is enough for a verdict.
+    fn enough(&self, route: &Route<'_>) -> Option<Enough> {
         let (settings, interval) = (route.settings, route.plan.interval());
         let iterations = judge::iterations_to_conclude(settings.threshold, interval);
-        let fastest = self.recent.iter().copied().reduce(f64::min)?;
-        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let seconds = fastest * iterations.saturating_sub(done) as f64;
-        let ahead = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         Some(Enough {
             plan: route.plan,
             iterations,
-            time: elapsed.saturating_add(ahead),
+            time: self.until(iterations)?,
         })
+    }
+
+    /// How long a ladder of so many iterations takes, if they go on as fast as the fastest
+    /// of the last octave.
+    pub(crate) fn until(&self, iterations: u64) -> Option<Duration> {
+        let fastest = self.recent.iter().copied().reduce(f64::min)?;
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let seconds = fastest * iterations.saturating_sub(self.done) as f64;
+        let ahead = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        Some(self.elapsed.saturating_add(ahead))
     }
 
     /// How long the next rung will take: the slowest pace of the last octave.

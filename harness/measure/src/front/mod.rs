@@ -4,12 +4,14 @@
 mod agreed;
 mod arguments;
 mod climb;
+mod coarse;
 pub(crate) mod guardian;
 mod isolation;
 mod observe;
 mod outcome;
 mod place;
 mod plan;
+mod policy;
 mod process;
 mod profile;
 mod settings;
@@ -30,6 +32,7 @@ use plimsoll_core::settings::{Inconclusive, Layer, Stale};
 use self::agreed::Agreed;
 use self::arguments::Arguments;
 use self::climb::{Attempt, Enough, Route, climb};
+use self::coarse::Coarse;
 use self::guardian::Guardian;
 use self::place::Place;
 use self::plan::Plan;
@@ -104,6 +107,8 @@ struct Shared {
     failed: AtomicBool,
     /// What passing scenarios have to say, by name.
     said: Mutex<BTreeMap<String, String>>,
+    /// Scenarios that passed at a coarser threshold than the default.
+    coarse: Mutex<Vec<Coarse>>,
 }
 
 impl Front {
@@ -171,6 +176,7 @@ impl Front {
             baselines_optional,
             failed: AtomicBool::new(false),
             said: Mutex::default(),
+            coarse: Mutex::default(),
         };
         let front = Front {
             arguments,
@@ -231,6 +237,11 @@ impl Front {
             {
                 complain(line);
             }
+        }
+        if let Ok(mut coarse) = self.shared.coarse.lock()
+            && let Some(said) = coarse::said(&mut coarse)
+        {
+            complain(&said);
         }
         conclusion.exit_code()
     }
@@ -323,7 +334,13 @@ impl Shared {
         };
         outcome::keep_dumps(&climb, &route)
             .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
+        let would_do = outcome::time_for_default(&climb);
         let report = outcome::report(climb, &route, run, name, why);
+        if let Some(coarse) = Coarse::of(&report, would_do)
+            && let Ok(mut all) = self.coarse.lock()
+        {
+            all.push(coarse);
+        }
         outcome::write(&report, &folder, baseline_text.as_deref()).map_err(problem)?;
         self.conclude(&report, settings, &output)
     }

@@ -86,6 +86,15 @@ fn run_times(process: u32) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// How long the process's first thread, which iterates, has waited for a processor so far;
+/// nothing where the kernel keeps no scheduler statistics.
+pub(crate) fn waited(process: u32) -> Duration {
+    // "run time, waiting time, times run", in nanoseconds.
+    let times = fs::read_to_string(format!("/proc/{process}/schedstat")).unwrap_or_default();
+    let waiting = times.split_whitespace().nth(1);
+    Duration::from_nanos(waiting.and_then(|time| time.parse().ok()).unwrap_or(0))
+}
+
 /// The memory that a subject may have unless a setting says otherwise: 2 GiB, or
 /// a core's share of half of what the machine has where that is less. The same
 /// whatever else runs, so that a ladder ends where it ended before.

@@ -36,6 +36,12 @@ pub(crate) fn report(
     let policy = Policy {
         threshold: route.settings.threshold,
         at_top: climb.end != LadderEnd::Settled,
+        accuse_from: match climb.end {
+            LadderEnd::Budget | LadderEnd::OutOfReach => {
+                judge::iterations_to_accuse(route.settings.threshold)
+            }
+            _ => 0,
+        },
         today: route.today,
     };
     let Assessment {
@@ -60,6 +66,7 @@ pub(crate) fn report(
     }
     let before = climb.profile.before().unwrap_or(0);
     let larger = more_than_needed(verdict, &findings, &run.baseline);
+    let needed = budget_that_would_do(verdict, threshold, &climb, route.settings);
     Report {
         run,
         scenario: scenario.to_owned(),
@@ -91,15 +98,7 @@ pub(crate) fn report(
             .chain(larger)
             .chain(timeout_within_budget(verdict, climb.end, route.settings))
             .chain(overtime(verdict, climb.overtime, route.settings))
-            .chain(budget_that_would_do(
-                verdict,
-                (
-                    climb.plan,
-                    climb.profile.rungs.last().map_or(0, |rung| rung.iterations),
-                ),
-                climb.enough,
-                route.settings,
-            ))
+            .chain(needed)
             .collect(),
         findings,
         growth: growth(&climb.profile.iterations(), &observed.stacks, before),
@@ -192,34 +191,78 @@ fn more_than_needed(verdict: Verdict, findings: &[Finding], baseline: &str) -> V
     said.collect()
 }
 
-/// How long an inconclusive ladder would have to be, which was climbed so far in one way,
-/// and may be in another.
+/// Which budget would do: for a verdict, where there is none; for the default threshold, where a
+/// passing run saw less.
 fn budget_that_would_do(
     verdict: Verdict,
-    (plan, reached): (Plan, u64),
-    enough: Option<Enough>,
+    threshold: Threshold,
+    climb: &Climb,
     settings: &Effective,
 ) -> Option<String> {
-    let enough = enough.filter(|enough| {
-        verdict == Verdict::Inconclusive
-            && (enough.plan != plan || reached < enough.iterations)
-            && enough.time > settings.budget
-    })?;
-    let profiled = match enough.plan == plan {
-        true => "",
-        false => " of an exact profile",
+    let reached = climb.profile.rungs.last().map_or(0, |rung| rung.iterations);
+    let (iterations, profiled, time, what) = match verdict {
+        Verdict::Inconclusive => {
+            let enough = climb
+                .enough
+                .filter(|enough| enough.plan != climb.plan || reached < enough.iterations);
+            let to_accuse = judge::iterations_to_accuse(settings.threshold);
+            match enough {
+                Some(Enough {
+                    plan,
+                    iterations,
+                    time,
+                }) => {
+                    let profiled = match plan == climb.plan {
+                        true => "",
+                        false => " of an exact profile",
+                    };
+                    (iterations, profiled, time, "would be enough")
+                }
+                None if reached < to_accuse => (
+                    to_accuse,
+                    "",
+                    climb.pace.until(to_accuse)?,
+                    "are needed to tell a leak from a buffer that is filling",
+                ),
+                None => return None,
+            }
+        }
+        Verdict::Within | Verdict::Improved if threshold.coarsened => {
+            let iterations = iterations_for_default(climb);
+            let time = climb.pace.until(iterations)?;
+            (iterations, "", time, "would show smaller leaks")
+        }
+        _ => return None,
     };
-    // A fifth more than was seen, in full seconds: machines differ.
-    let seconds = (1.2 * enough.time.as_secs_f64()).ceil();
-    let budget = match seconds {
+    (time > settings.budget).then(|| {
+        format!(
+            "{} iterations{profiled} {what}, so a budget of about {} would do",
+            units::count(iterations),
+            budget(time)
+        )
+    })
+}
+
+/// Iterations with which the default threshold may be reached: as many as it takes at least,
+/// and twice as many as were not enough.
+fn iterations_for_default(climb: &Climb) -> u64 {
+    let reached = climb.profile.rungs.last().map_or(0, |rung| rung.iterations);
+    judge::iterations_to_settle(None, climb.plan.interval()).max(2 * reached)
+}
+
+/// How long that takes.
+pub(crate) fn time_for_default(climb: &Climb) -> Option<Duration> {
+    climb.pace.until(iterations_for_default(climb))
+}
+
+/// As it is set: a fifth more than was seen, in full seconds, because machines differ.
+pub(crate) fn budget(time: Duration) -> String {
+    let seconds = (1.2 * time.as_secs_f64()).ceil();
+    match seconds {
         ..120.0 => format!("{seconds:.0}s"),
         ..7_200.0 => format!("{:.0}m", (seconds / 60.0).ceil()),
         _ => format!("{:.0}h", (seconds / 3_600.0).ceil()),
-    };
-    Some(format!(
-        "{} iterations{profiled} would be enough, so a budget of about {budget} would do",
-        units::count(enough.iterations)
-    ))
+    }
 }
 
 /// That it is the timeout that has to be raised, where the ladder ended before it.

@@ -94,6 +94,7 @@ fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
     let policy = Policy {
         threshold: None,
         at_top: true,
+        accuse_from: 0,
         today: None,
     };
     let found = judge(&observed, &Baseline::default(), &policy);
