@@ -454,13 +454,13 @@ fn an_unreadable_report_of_an_unknown_run_is_not_passed_over() {
     project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
     project.write(
         "target/plimsoll/other/leaks/x/report.json",
-        "{\"version\": 2}",
+        "{\"version\": 3}",
     );
     let path = project.path("target/plimsoll/other/leaks/x/report.json");
     set_time(&path, 1);
     assert_snapshot!(project.plimsoll(&["report"]), @"
     --- 5
-    error: target/plimsoll/other/leaks/x/report.json: written by a newer plimsoll: expected format 1 or older, found 2
+    error: target/plimsoll/other/leaks/x/report.json: written by a newer plimsoll: expected format 2 or older, found 3
       it is newer than every report that can be read
       hint: measure again with `cargo test --test leaks`, or name a run with `--run r1`
     ");

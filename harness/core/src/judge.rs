@@ -468,6 +468,8 @@ fn unused(allowance: &Allowance, expired: bool) -> Finding {
         rate: Rate::default(),
         error: Rate::default(),
         law: allowance.law,
+        objects_law: allowance.law,
+        bytes_law: allowance.bytes_law,
         allowed: allowance.rate,
         standing: if expired {
             Standing::Expired

@@ -188,6 +188,8 @@ pub(super) mod tests {
             },
             error: Rate::default(),
             law: Law::Linear,
+            objects_law: Law::Linear,
+            bytes_law: Law::Linear,
             allowed: Rate::default(),
             standing: Standing::New,
             moved_from: None,

@@ -6,9 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_core::growth::Growth;
 use plimsoll_core::report::{Compared, Finding, Report, StackGrowth, Standing, Subject};
-use plimsoll_core::{FoldedStack, Law, Rate, Series};
+use plimsoll_core::{FoldedStack, Law, Rate};
 
 /// Leaf-most frames that make stacks the same group, whoever calls them: as many
 /// as a baseline asks for before it takes a stack for one that has moved.
@@ -113,7 +112,7 @@ impl Climb {
                     climb.errors.insert(stack.clone(), finding.error);
                     climb.growing.insert(stack.clone());
                     if !climb.is_sampled {
-                        climb.take_steps(report, finding, stack);
+                        climb.take_steps(finding, stack);
                     }
                 }
                 Subject::Site { frames, .. } => {
@@ -132,18 +131,17 @@ impl Climb {
 
     /// What comes in steps has the rate of the finding, which does not depend on how long
     /// before the last rung the last step was: two climbs seldom end at the same one.
-    fn take_steps(&mut self, report: &Report, finding: &Finding, stack: &FoldedStack) {
-        let iterations: Vec<u64> = report.rungs.iter().map(|rung| rung.iterations).collect();
-        let growth = Growth::of(&iterations, &Series::new(finding.levels.clone()));
+    fn take_steps(&mut self, finding: &Finding, stack: &FoldedStack) {
         let rate = self.rates.entry(stack.clone()).or_default();
         let error = self.errors.entry(stack.clone()).or_default();
-        if growth.objects.law == Law::Stepped {
+        if finding.objects_law == Law::Stepped {
             rate.objects = finding.rate.objects;
-            error.objects = STEPS * rate.objects;
+            error.objects = error.objects.max(STEPS * rate.objects);
         }
-        if growth.bytes.law == Law::Stepped {
+        // Where only a part of the bytes comes in steps, they stray by more than that.
+        if finding.bytes_law == Law::Stepped {
             rate.bytes = finding.rate.bytes;
-            error.bytes = STEPS * rate.bytes;
+            error.bytes = error.bytes.max(STEPS * rate.bytes);
         }
     }
 

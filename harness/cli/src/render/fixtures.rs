@@ -112,6 +112,8 @@ pub(super) fn finding(stack: &str, bytes: f64) -> Finding {
         },
         error: Rate::default(),
         law: Law::Linear,
+        objects_law: Law::Linear,
+        bytes_law: Law::Linear,
         allowed: Rate::default(),
         standing: Standing::New,
         moved_from: None,

@@ -245,7 +245,8 @@ impl Repository {
             });
             write(name, &failed);
         }
-        let newer = json::to_string(&report(&[])).replacen("\"version\": 1", "\"version\": 99", 1);
+        let version = format!("\"version\": {}", json::VERSION);
+        let newer = json::to_string(&report(&[])).replacen(&version, "\"version\": 99", 1);
         fs::write(dir.join("newer"), newer).unwrap();
     }
 

@@ -211,6 +211,8 @@ pub(crate) fn finding(stack: &str, rate: Rate) -> Finding {
         rate,
         error: Rate::default(),
         law: Law::Linear,
+        objects_law: Law::Linear,
+        bytes_law: Law::Linear,
         allowed: Rate::default(),
         standing: Standing::New,
         moved_from: None,

@@ -5,10 +5,9 @@ use super::{
     Allowance, AllowanceSubject, Baseline, MeasuredWith, Need, StackPattern, is_twice_the_need,
     needs,
 };
-use crate::growth::Growth;
 use crate::judge::Verdict;
 use crate::report::{Finding, Report, Standing, Subject};
-use crate::{FoldedStack, Law, Rate, Series};
+use crate::{FoldedStack, Rate};
 
 /// What somebody agrees to: the measurement that showed it, what from then on
 /// is allowed, and what becomes of allowances that there are.
@@ -197,16 +196,6 @@ fn agreed(subject: &AllowanceSubject, rate: Rate) -> Rate {
     }
 }
 
-/// How the bytes of a finding grew, where that is not how its objects did.
-fn bytes_law(report: &Report, finding: &Finding) -> Law {
-    let iterations: Vec<u64> = report.rungs.iter().map(|rung| rung.iterations).collect();
-    let growth = Growth::of(&iterations, &Series::new(finding.levels.clone()));
-    match finding.law == Law::Linear && growth.has_bytes_in_steps() {
-        true => Law::Stepped,
-        false => finding.law,
-    }
-}
-
 fn accepted(report: &Report, finding: &Finding, baseline: &Baseline) -> Accepted {
     let own = subject(finding);
     let rate = agreed(&own, finding.rate + finding.error);
@@ -218,7 +207,7 @@ fn accepted(report: &Report, finding: &Finding, baseline: &Baseline) -> Accepted
         rate,
         subject,
         law: finding.law,
-        bytes_law: bytes_law(report, finding),
+        bytes_law: finding.bytes_law,
         reason: None,
         issue: None,
         expires: None,

@@ -131,6 +131,8 @@ impl Measured<'_> {
             rate: self.growth.rate(),
             error: self.growth.error(),
             law: self.growth.law(),
+            objects_law: self.growth.objects.law,
+            bytes_law: bytes_law(&self.growth),
             allowed: self.agreed.rate(),
             standing,
             moved_from: match &self.of {
@@ -140,6 +142,14 @@ impl Measured<'_> {
             reason: self.agreed.reason(),
             levels: self.series.levels().to_vec(),
         })
+    }
+}
+
+/// How bytes grow, where that is not how objects do.
+fn bytes_law(growth: &Growth) -> Law {
+    match growth.law() == Law::Linear && growth.has_bytes_in_steps() {
+        true => Law::Stepped,
+        false => growth.law(),
     }
 }
 

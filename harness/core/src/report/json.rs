@@ -1,6 +1,6 @@
-//! A report as a file: `report.json`, format 1.
+//! A report as a file: `report.json`, format 2. Format 1 is still read.
 //!
-//! The format is a promise, written down in `schema/report-v1.schema.json`.
+//! The format is a promise, written down in `schema/report-v2.schema.json`.
 //! Every key is always there, `null` where there is nothing to say; unknown
 //! keys are errors. Integers are integers, rates are floats.
 //!
@@ -8,8 +8,8 @@
 //! writes: too much, too deep, too long. [`to_string`] keeps to the same
 //! limits, by leaving out the smallest growth first, and says so in the notes.
 
+mod keys;
 mod limits;
-mod v1;
 
 use std::fmt;
 
@@ -18,10 +18,10 @@ use super::Report;
 use super::escape;
 
 /// The format that [`to_string`] writes.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// The longest file that [`parse`] reads, in bytes.
 pub const MAX_BYTES: usize = 8 * 1024 * 1024;
-/// How deep objects and arrays may be nested; format 1 needs five levels.
+/// How deep objects and arrays may be nested; format 2 needs five levels.
 pub const MAX_DEPTH: usize = 32;
 
 /// Writes a report: two spaces to a level, a newline at the end, and the same
@@ -36,12 +36,12 @@ pub fn to_string(report: &Report) -> String {
         // Each may be within its own limit where all together are not. Where
         // the names alone are too long, nothing is gained by writing them out.
         let text = (limits::string_bytes(&cut) <= MAX_BYTES)
-            .then(|| v1::write(&cut) + "\n")
+            .then(|| keys::write(&cut) + "\n")
             .filter(|text| text.len() <= MAX_BYTES);
         match (text, limits.halved()) {
             (Some(text), _) => return text,
             (None, Some(tighter)) => limits = tighter,
-            (None, None) => return v1::write(&cut) + "\n",
+            (None, None) => return keys::write(&cut) + "\n",
         }
     }
 }
@@ -49,13 +49,13 @@ pub fn to_string(report: &Report) -> String {
 /// As [`to_string`], cut to tighter limits, but not to [`MAX_BYTES`]: one of
 /// several reports that are to fit into one file.
 pub fn to_string_within(report: &Report, limits: &Limits) -> String {
-    v1::write(&limits.cut(report)) + "\n"
+    keys::write(&limits.cut(report)) + "\n"
 }
 
 /// As [`to_string_within`], on one line, without white space between tokens and
 /// without a newline at the end.
 pub fn to_line_within(report: &Report, limits: &Limits) -> String {
-    v1::write_line(&limits.cut(report))
+    keys::write_line(&limits.cut(report))
 }
 
 /// Reads a report.
@@ -89,8 +89,8 @@ pub fn check_size(bytes: &[u8]) -> Result<(), ReportError> {
 /// On anything that [`to_string_within`] would not have written.
 pub fn parse_within(bytes: &[u8], limits: &Limits) -> Result<Report, ReportError> {
     check_size(bytes)?;
-    match v1::version(bytes)? {
-        VERSION => {}
+    match keys::version(bytes)? {
+        1..=VERSION => {}
         found if found > VERSION => {
             return Err(ReportError::Newer {
                 expected: VERSION,
@@ -100,12 +100,12 @@ pub fn parse_within(bytes: &[u8], limits: &Limits) -> Result<Report, ReportError
         found => {
             return Err(ReportError::Value {
                 at: "version",
-                expected: "1".to_owned(),
+                expected: format!("1 to {VERSION}"),
                 found: found.to_string(),
             });
         }
     }
-    let report = v1::read(bytes)?;
+    let report = keys::read(bytes)?;
     limits.check(&report)?;
     Ok(report)
 }

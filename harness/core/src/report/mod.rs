@@ -228,6 +228,11 @@ pub struct Finding {
     pub error: Rate,
     /// In which way.
     pub law: Law,
+    /// In which way its objects grow.
+    pub objects_law: Law,
+    /// In which way its bytes grow: in steps as well where only a part of them comes in
+    /// steps, such as the room of a list beside what is in it.
+    pub bytes_law: Law,
     /// What the baseline allows.
     pub allowed: Rate,
     /// How it stands to the baseline.

@@ -5,7 +5,7 @@ use plimsoll_core::Rate;
 use plimsoll_core::report::json::{MAX_BYTES, ReportError, parse, to_string};
 use proptest::prelude::*;
 
-use crate::samples::{any_report, failed, finding, growth, regressed, within};
+use crate::samples::{REPORT_1, any_report, failed, finding, growth, regressed, within};
 
 /// What reading a changed report says; the change must be one.
 #[track_caller]
@@ -22,7 +22,7 @@ fn refused(from: &str, to: &str) -> String {
 #[test]
 fn as_written() {
     let text = to_string(&regressed());
-    assert!(text.starts_with("{\n  \"version\": 1,\n  \"run\": {\n    \"id\": \"2f0c\","));
+    assert!(text.starts_with("{\n  \"version\": 2,\n  \"run\": {\n    \"id\": \"2f0c\","));
     assert!(text.ends_with("}\n"));
     assert_snapshot!(text);
 }
@@ -36,25 +36,37 @@ fn samples_come_back() {
 
 #[test]
 fn other_versions() {
-    let newer = to_string(&within()).replacen("\"version\": 1", "\"version\": 2", 1);
+    let newer = to_string(&within()).replacen("\"version\": 2", "\"version\": 3", 1);
     let newer = newer.replacen("\"verdict\"", "\"outcome\"", 1);
     assert_eq!(
         parse(newer.as_bytes()),
         Err(ReportError::Newer {
-            expected: 1,
-            found: 2
+            expected: 2,
+            found: 3
         })
     );
     assert_snapshot!(
-        refused("\"version\": 1", "\"version\": 2"),
-        @"written by a newer plimsoll: expected format 1 or older, found 2"
+        refused("\"version\": 2", "\"version\": 3"),
+        @"written by a newer plimsoll: expected format 2 or older, found 3"
     );
-    assert_snapshot!(refused("\"version\": 1", "\"version\": 0"), @"`version`: expected 1, found 0");
+    assert_snapshot!(refused("\"version\": 2", "\"version\": 0"), @"`version`: expected 1 to 2, found 0");
     assert_snapshot!(
-        refused("\"version\": 1", "\"version\": \"1\""),
+        refused("\"version\": 2", "\"version\": \"1\""),
         @r#"line 2, column 16: invalid type: string "1", expected u64"#
     );
-    assert_snapshot!(refused("\"version\"", "\"versions\""), @"line 207, column 1: missing field `version`");
+    assert_snapshot!(refused("\"version\"", "\"versions\""), @"line 209, column 1: missing field `version`");
+}
+
+#[test]
+fn format_1_is_read() {
+    let report = parse(REPORT_1.as_bytes()).expect("format 1 is still read");
+    assert_eq!(report, regressed());
+    // It has no key of a later format, and a later format has all of them.
+    assert_snapshot!(
+        refused("\"version\": 2", "\"version\": 1"),
+        @"`findings`: expected `objects_law` and `bytes_law` in format 2, and neither in format 1, found others in format 1"
+    );
+    assert_snapshot!(refused("\"bytes_law\": \"linear\",", ""), @"`findings`: expected `objects_law` and `bytes_law` in format 2, and neither in format 1, found others in format 2");
 }
 
 #[test]
@@ -67,8 +79,8 @@ fn keys_and_words_that_are_not_in_the_format() {
     assert_snapshot!(refused("\"iterations\": 4096", "\"iterations\": -1"), @"line 28, column 22: invalid value: integer `-1`, expected u64");
     assert_snapshot!(refused("\"kind\": \"stack\"", "\"kind\": \"site\""), @"`subject`: expected a stack and the number of stacks, found something in `stack` and null in `stacks`");
     assert_snapshot!(refused("\"kind\": \"stack\"", "\"kind\": \"threads\""), @"`subject`: expected null for both keys, found something in `stack` and null in `stacks`");
-    assert_snapshot!(refused("\"notes\": [],", "\"notes\": [], \"notes\": [],"), @"line 143, column 22: duplicate field `notes`");
-    assert_snapshot!(refused("\n}\n", "\n}\nmore\n"), @"line 208, column 1: trailing characters");
+    assert_snapshot!(refused("\"notes\": [],", "\"notes\": [], \"notes\": [],"), @"line 145, column 22: duplicate field `notes`");
+    assert_snapshot!(refused("\n}\n", "\n}\nmore\n"), @"line 210, column 1: trailing characters");
     let long = format!("\"{}\"", "x".repeat(1_000_000));
     assert!(refused("\"commit\"", &long).len() < 300);
 }

@@ -27,6 +27,8 @@ fn found(subject: Subject, standing: Standing, bytes: f64) -> Finding {
         },
         error: Rate::default(),
         law: Law::Linear,
+        objects_law: Law::Linear,
+        bytes_law: Law::Linear,
         allowed: Rate {
             objects: 2.0,
             bytes: 16.0,

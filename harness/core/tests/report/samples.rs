@@ -11,6 +11,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
+/// [`regressed`], as plimsoll wrote it in format 1.
+pub(crate) const REPORT_1: &str = include_str!("report-v1.json");
+
 /// A pass, on which the others build.
 pub(crate) fn within() -> Report {
     let rung = |iterations: u64, objects: u64| Rung {
@@ -110,6 +113,8 @@ pub(crate) fn finding() -> Finding {
         },
         error: Rate::default(),
         law: Law::Linear,
+        objects_law: Law::Linear,
+        bytes_law: Law::Linear,
         allowed: Rate::default(),
         standing: Standing::New,
         moved_from: None,
@@ -269,7 +274,13 @@ fn any_finding() -> impl Strategy<Value = Finding> {
             subject(),
             vec(frame, 0..12),
         ),
-        (rate(), rate(), law, rate(), standing),
+        (
+            rate(),
+            rate(),
+            [law.clone(), law.clone(), law],
+            rate(),
+            standing,
+        ),
         (
             option::of(folded()),
             option::of(words()),
@@ -279,7 +290,7 @@ fn any_finding() -> impl Strategy<Value = Finding> {
         .prop_map(
             |(
                 (verdict, subject, frames),
-                (rate, error, law, allowed, standing),
+                (rate, error, [law, objects_law, bytes_law], allowed, standing),
                 (moved_from, reason, levels),
             )| {
                 Finding {
@@ -289,6 +300,8 @@ fn any_finding() -> impl Strategy<Value = Finding> {
                     rate,
                     error,
                     law,
+                    objects_law,
+                    bytes_law,
                     allowed,
                     standing,
                     moved_from,

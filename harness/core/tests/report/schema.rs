@@ -7,9 +7,10 @@ use plimsoll_core::report::json::to_string;
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-use crate::samples::{any_report, failed, regressed, within};
+use crate::samples::{REPORT_1, any_report, failed, regressed, within};
 
-const SCHEMA: &str = include_str!("../../schema/report-v1.schema.json");
+const SCHEMA: &str = include_str!("../../schema/report-v2.schema.json");
+const SCHEMA_1: &str = include_str!("../../schema/report-v1.schema.json");
 
 fn schema() -> Value {
     serde_json::from_str(SCHEMA).expect("the schema is JSON")
@@ -130,13 +131,27 @@ fn samples_are_valid() {
 }
 
 #[test]
+fn format_1_is_as_it_was() {
+    let schema: Value = serde_json::from_str(SCHEMA_1).expect("the schema is JSON");
+    let valid = |text: &str| {
+        let value = serde_json::from_str(text).expect("a report is JSON");
+        validate(&schema, &schema, &value, "")
+    };
+    assert_eq!(valid(REPORT_1), Ok(()));
+    assert_eq!(
+        valid(&to_string(&regressed())),
+        Err("/findings/0: additionalProperties".to_owned())
+    );
+}
+
+#[test]
 fn invalid_reports_are_not() {
     let changed = |path: &str, to: Value| {
         let mut report = value(&regressed());
         *report.pointer_mut(path).expect("the path leads somewhere") = to;
         valid(&report).expect_err("it is not valid")
     };
-    assert_eq!(changed("/version", 2.into()), "/version: const");
+    assert_eq!(changed("/version", 1.into()), "/version: const");
     assert_eq!(changed("/verdict", "fine".into()), "/verdict: enum");
     assert_eq!(
         changed("/rungs/0/threads", 1.5.into()),

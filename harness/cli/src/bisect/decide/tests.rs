@@ -1,8 +1,9 @@
-use plimsoll_core::Tally;
 use plimsoll_core::baseline::Baseline;
+use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::{Observed, Policy, judge};
 use plimsoll_core::ladder::rung;
 use plimsoll_core::report::Rung;
+use plimsoll_core::{Series, Tally};
 
 use super::*;
 use crate::render::fixtures::report;
@@ -108,19 +109,12 @@ fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
         .collect();
     report.findings = found.findings;
     let [first, last] = [rungs - 13, rungs - 1];
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-    let rate = |of: fn(&Tally) -> u64| {
-        (of(&levels[last]) - of(&levels[first])) as f64
-            / (iterations[last] - iterations[first]) as f64
-    };
     report.growth = vec![StackGrowth {
         stack,
         before: levels[first],
         after: levels[last],
-        rate: Rate {
-            objects: rate(|level| level.objects),
-            bytes: rate(|level| level.bytes),
-        },
+        // As the front writes it.
+        rate: Growth::of(&iterations, &Series::new(levels.clone())).rate(),
         error: None,
     }];
     Climb::of(&report)

@@ -30,7 +30,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What format 1 promises. A ladder of 64 octaves has 256 rungs.
+    /// What the format promises. A ladder of 64 octaves has 256 rungs.
     pub const FORMAT: Limits = Limits {
         scenarios: 1_000,
         builder: 100,

@@ -1,12 +1,15 @@
-//! Format 1, key by key. The types mirror those of [`report`](super::super) and
+//! The format, key by key. The types mirror those of [`report`](super::super) and
 //! are converted by hand, so that a changed field cannot change the format
-//! unseen.
+//! unseen. Keys that format 1 does not have are absent in what is read of it.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{ReportError, VERSION};
 use crate::report::{self, CheckOutcome, LadderEnd, Standing, Subject};
 use crate::{FoldedStack, Law, Rate, Tally, judge};
+
+/// Which keys of a finding belong to which format.
+const NEW_IN_2: &str = "`objects_law` and `bytes_law` in format 2, and neither in format 1";
 
 /// Only the version, whatever else there is: a newer format is recognised by
 /// it, and by nothing else.
@@ -22,7 +25,7 @@ pub(super) fn version(bytes: &[u8]) -> Result<u64, ReportError> {
 }
 
 pub(super) fn read(bytes: &[u8]) -> Result<report::Report, ReportError> {
-    let file: ReportV1 =
+    let file: ReportJson =
         serde_json::from_slice(bytes).map_err(|error| ReportError::syntax(&error))?;
     file.into_report()
 }
@@ -32,7 +35,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<report::Report, ReportError> {
     reason = "string keys and finite floats always serialise"
 )]
 pub(super) fn write(report: &report::Report) -> String {
-    serde_json::to_string_pretty(&ReportV1::from_report(report)).expect("plain data serialises")
+    serde_json::to_string_pretty(&ReportJson::from_report(report)).expect("plain data serialises")
 }
 
 /// As [`write`], without white space between tokens.
@@ -41,7 +44,7 @@ pub(super) fn write(report: &report::Report) -> String {
     reason = "string keys and finite floats always serialise"
 )]
 pub(super) fn write_line(report: &report::Report) -> String {
-    serde_json::to_string(&ReportV1::from_report(report)).expect("plain data serialises")
+    serde_json::to_string(&ReportJson::from_report(report)).expect("plain data serialises")
 }
 
 /// With this, serde misses an absent key instead of taking it for `null`.
@@ -55,38 +58,38 @@ where
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ReportV1 {
+struct ReportJson {
     version: u64,
-    run: RunV1,
+    run: RunJson,
     scenario: String,
-    verdict: VerdictV1,
+    verdict: VerdictJson,
     #[serde(deserialize_with = "nullable")]
-    measured: Option<MeasuredV1>,
+    measured: Option<MeasuredJson>,
     /// Absent where it sets nothing: that is how reports were before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    builder: Vec<BuilderSettingV1>,
-    rungs: Vec<RungV1>,
-    end: EndV1,
-    threshold: ThresholdV1,
+    builder: Vec<BuilderSettingJson>,
+    rungs: Vec<RungJson>,
+    end: EndJson,
+    threshold: ThresholdJson,
     #[serde(deserialize_with = "nullable")]
-    visible: Option<RateV1>,
+    visible: Option<RateJson>,
     /// Absent in an exact run, which is written as it was before there were others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    rarest: Option<RarestV1>,
-    findings: Vec<FindingV1>,
-    checks: Vec<CheckV1>,
-    completeness: CompletenessV1,
+    rarest: Option<RarestJson>,
+    findings: Vec<FindingJson>,
+    checks: Vec<CheckJson>,
+    completeness: CompletenessJson,
     #[serde(deserialize_with = "nullable")]
-    failure: Option<FailureV1>,
+    failure: Option<FailureJson>,
     notes: Vec<String>,
     #[serde(deserialize_with = "nullable")]
-    compared: Option<ComparedV1>,
-    growth: Vec<GrowthV1>,
+    compared: Option<ComparedJson>,
+    growth: Vec<GrowthJson>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RunV1 {
+struct RunJson {
     id: String,
     #[serde(deserialize_with = "nullable")]
     commit: Option<String>,
@@ -100,7 +103,7 @@ struct RunV1 {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MeasuredV1 {
+struct MeasuredJson {
     target: String,
     profile: String,
     toolchain: String,
@@ -111,16 +114,16 @@ struct MeasuredV1 {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct BuilderSettingV1 {
+struct BuilderSettingJson {
     key: String,
     value: String,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RungV1 {
+struct RungJson {
     iterations: u64,
-    live: TallyV1,
+    live: TallyJson,
     #[serde(deserialize_with = "nullable")]
     allocated: Option<u64>,
     threads: u64,
@@ -130,55 +133,59 @@ struct RungV1 {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TallyV1 {
+struct TallyJson {
     objects: u64,
     bytes: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RateV1 {
+struct RateJson {
     objects: f64,
     bytes: f64,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ThresholdV1 {
+struct ThresholdJson {
     iterations: u64,
     coarsened: bool,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RarestV1 {
+struct RarestJson {
     bytes: u64,
     iterations: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FindingV1 {
-    verdict: VerdictV1,
-    subject: SubjectV1,
-    frames: Vec<FrameV1>,
-    rate: RateV1,
-    error: RateV1,
-    law: LawV1,
-    allowed: RateV1,
-    standing: StandingV1,
+struct FindingJson {
+    verdict: VerdictJson,
+    subject: SubjectJson,
+    frames: Vec<FrameJson>,
+    rate: RateJson,
+    error: RateJson,
+    law: LawJson,
+    #[serde(default)]
+    objects_law: Option<LawJson>,
+    #[serde(default)]
+    bytes_law: Option<LawJson>,
+    allowed: RateJson,
+    standing: StandingJson,
     #[serde(deserialize_with = "nullable")]
     moved_from: Option<Vec<String>>,
     #[serde(deserialize_with = "nullable")]
     reason: Option<String>,
-    levels: Vec<TallyV1>,
+    levels: Vec<TallyJson>,
 }
 
 /// One shape for every kind, so that no key is ever optional.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SubjectV1 {
-    kind: KindV1,
+struct SubjectJson {
+    kind: KindJson,
     #[serde(deserialize_with = "nullable")]
     stack: Option<Vec<String>>,
     #[serde(deserialize_with = "nullable")]
@@ -187,7 +194,7 @@ struct SubjectV1 {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FrameV1 {
+struct FrameJson {
     function: String,
     #[serde(deserialize_with = "nullable")]
     file: Option<String>,
@@ -197,15 +204,15 @@ struct FrameV1 {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CheckV1 {
+struct CheckJson {
     name: String,
-    outcome: OutcomeV1,
+    outcome: OutcomeJson,
     detail: String,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CompletenessV1 {
+struct CompletenessJson {
     stacks: u64,
     zero_object_stacks: u64,
     truncated_stacks: u64,
@@ -216,7 +223,7 @@ struct CompletenessV1 {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FailureV1 {
+struct FailureJson {
     what: String,
     #[serde(deserialize_with = "nullable")]
     iteration: Option<u64>,
@@ -225,83 +232,83 @@ struct FailureV1 {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ComparedV1 {
+struct ComparedJson {
     before: u64,
     after: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct GrowthV1 {
+struct GrowthJson {
     stack: Vec<String>,
-    before: TallyV1,
-    after: TallyV1,
-    rate: RateV1,
+    before: TallyJson,
+    after: TallyJson,
+    rate: RateJson,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    error: Option<RateV1>,
+    error: Option<RateJson>,
 }
 
 /// The words of an enum, once for both directions.
 macro_rules! words {
-    ($(#[$doc:meta])* $v1:ident mirrors $ours:ty { $($word:ident),+ $(,)? }) => {
+    ($(#[$doc:meta])* $json:ident mirrors $ours:ty { $($word:ident),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
-        enum $v1 { $($word),+ }
+        enum $json { $($word),+ }
 
-        impl From<$ours> for $v1 {
+        impl From<$ours> for $json {
             fn from(ours: $ours) -> Self {
-                match ours { $(<$ours>::$word => $v1::$word),+ }
+                match ours { $(<$ours>::$word => $json::$word),+ }
             }
         }
 
-        impl From<$v1> for $ours {
-            fn from(v1: $v1) -> Self {
-                match v1 { $($v1::$word => <$ours>::$word),+ }
+        impl From<$json> for $ours {
+            fn from(json: $json) -> Self {
+                match json { $($json::$word => <$ours>::$word),+ }
             }
         }
     };
 }
 
-words!(VerdictV1 mirrors judge::Verdict {
+words!(VerdictJson mirrors judge::Verdict {
     Within, Improved, Inconclusive, Regressed, Failed, Broken,
 });
-words!(EndV1 mirrors LadderEnd {
+words!(EndJson mirrors LadderEnd {
     Settled, Budget, OutOfReach, Iterations, Memory, Threads, Descriptors, Failure,
 });
-words!(LawV1 mirrors Law { Linear, Stepped, Filling, Fluctuating });
-words!(StandingV1 mirrors Standing { New, Allowed, Exceeded, Moved, Expired, Stale });
-words!(OutcomeV1 mirrors CheckOutcome { Passed, Unavailable, Failed });
+words!(LawJson mirrors Law { Linear, Stepped, Filling, Fluctuating });
+words!(StandingJson mirrors Standing { New, Allowed, Exceeded, Moved, Expired, Stale });
+words!(OutcomeJson mirrors CheckOutcome { Passed, Unavailable, Failed });
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum KindV1 {
+enum KindJson {
     Stack,
     Site,
     Threads,
     Descriptors,
 }
 
-impl From<Tally> for TallyV1 {
+impl From<Tally> for TallyJson {
     fn from(Tally { objects, bytes }: Tally) -> Self {
-        TallyV1 { objects, bytes }
+        TallyJson { objects, bytes }
     }
 }
 
-impl From<TallyV1> for Tally {
-    fn from(TallyV1 { objects, bytes }: TallyV1) -> Self {
+impl From<TallyJson> for Tally {
+    fn from(TallyJson { objects, bytes }: TallyJson) -> Self {
         Tally { objects, bytes }
     }
 }
 
-impl From<Rate> for RateV1 {
+impl From<Rate> for RateJson {
     fn from(Rate { objects, bytes }: Rate) -> Self {
-        RateV1 { objects, bytes }
+        RateJson { objects, bytes }
     }
 }
 
-impl From<RateV1> for Rate {
-    fn from(RateV1 { objects, bytes }: RateV1) -> Self {
+impl From<RateJson> for Rate {
+    fn from(RateJson { objects, bytes }: RateJson) -> Self {
         Rate { objects, bytes }
     }
 }
@@ -315,7 +322,7 @@ fn size(at: &'static str, count: u64) -> Result<usize, ReportError> {
     })
 }
 
-impl ReportV1 {
+impl ReportJson {
     fn from_report(report: &report::Report) -> Self {
         // Taken apart, so that a new field is an error here and not forgotten.
         let report::Report {
@@ -337,30 +344,33 @@ impl ReportV1 {
             compared,
             growth,
         } = report;
-        ReportV1 {
+        ReportJson {
             version: VERSION,
-            run: RunV1::from_run(run),
+            run: RunJson::from_run(run),
             scenario: scenario.clone(),
             verdict: (*verdict).into(),
-            measured: measured.as_ref().map(MeasuredV1::from_measured),
-            builder: builder.iter().map(BuilderSettingV1::from_setting).collect(),
-            rungs: rungs.iter().map(RungV1::from_rung).collect(),
+            measured: measured.as_ref().map(MeasuredJson::from_measured),
+            builder: builder
+                .iter()
+                .map(BuilderSettingJson::from_setting)
+                .collect(),
+            rungs: rungs.iter().map(RungJson::from_rung).collect(),
             end: (*end).into(),
-            threshold: ThresholdV1 {
+            threshold: ThresholdJson {
                 iterations: threshold.iterations,
                 coarsened: threshold.coarsened,
             },
-            visible: visible.map(RateV1::from),
+            visible: visible.map(RateJson::from),
             rarest: rarest
-                .map(|report::Rarest { bytes, iterations }| RarestV1 { bytes, iterations }),
-            findings: findings.iter().map(FindingV1::from_finding).collect(),
-            checks: checks.iter().map(CheckV1::from_check).collect(),
-            completeness: CompletenessV1::from_completeness(*completeness),
-            failure: failure.as_ref().map(FailureV1::from_failure),
+                .map(|report::Rarest { bytes, iterations }| RarestJson { bytes, iterations }),
+            findings: findings.iter().map(FindingJson::from_finding).collect(),
+            checks: checks.iter().map(CheckJson::from_check).collect(),
+            completeness: CompletenessJson::from_completeness(*completeness),
+            failure: failure.as_ref().map(FailureJson::from_failure),
             notes: notes.clone(),
             compared: compared
-                .map(|report::Compared { before, after }| ComparedV1 { before, after }),
-            growth: growth.iter().map(GrowthV1::from_growth).collect(),
+                .map(|report::Compared { before, after }| ComparedJson { before, after }),
+            growth: growth.iter().map(GrowthJson::from_growth).collect(),
         }
     }
 
@@ -369,13 +379,13 @@ impl ReportV1 {
             run: self.run.into_run(),
             scenario: self.scenario,
             verdict: self.verdict.into(),
-            measured: self.measured.map(MeasuredV1::into_measured),
+            measured: self.measured.map(MeasuredJson::into_measured),
             builder: self
                 .builder
                 .into_iter()
-                .map(BuilderSettingV1::into_setting)
+                .map(BuilderSettingJson::into_setting)
                 .collect(),
-            rungs: self.rungs.into_iter().map(RungV1::into_rung).collect(),
+            rungs: self.rungs.into_iter().map(RungJson::into_rung).collect(),
             end: self.end.into(),
             threshold: report::Threshold {
                 iterations: self.threshold.iterations,
@@ -384,25 +394,29 @@ impl ReportV1 {
             visible: self.visible.map(Rate::from),
             rarest: self
                 .rarest
-                .map(|RarestV1 { bytes, iterations }| report::Rarest { bytes, iterations }),
+                .map(|RarestJson { bytes, iterations }| report::Rarest { bytes, iterations }),
             findings: self
                 .findings
                 .into_iter()
-                .map(FindingV1::into_finding)
+                .map(|finding| finding.into_finding(self.version))
                 .collect::<Result<_, _>>()?,
-            checks: self.checks.into_iter().map(CheckV1::into_check).collect(),
+            checks: self.checks.into_iter().map(CheckJson::into_check).collect(),
             completeness: self.completeness.into_completeness()?,
-            failure: self.failure.map(FailureV1::into_failure),
+            failure: self.failure.map(FailureJson::into_failure),
             notes: self.notes,
             compared: self
                 .compared
-                .map(|ComparedV1 { before, after }| report::Compared { before, after }),
-            growth: self.growth.into_iter().map(GrowthV1::into_growth).collect(),
+                .map(|ComparedJson { before, after }| report::Compared { before, after }),
+            growth: self
+                .growth
+                .into_iter()
+                .map(GrowthJson::into_growth)
+                .collect(),
         })
     }
 }
 
-impl RunV1 {
+impl RunJson {
     fn from_run(run: &report::Run) -> Self {
         let report::Run {
             id,
@@ -414,7 +428,7 @@ impl RunV1 {
             files,
             baseline,
         } = run.clone();
-        RunV1 {
+        RunJson {
             id,
             commit,
             package,
@@ -427,7 +441,7 @@ impl RunV1 {
     }
 
     fn into_run(self) -> report::Run {
-        let RunV1 {
+        let RunJson {
             id,
             commit,
             package,
@@ -450,7 +464,7 @@ impl RunV1 {
     }
 }
 
-impl MeasuredV1 {
+impl MeasuredJson {
     fn from_measured(measured: &report::Measured) -> Self {
         let report::Measured {
             target,
@@ -460,7 +474,7 @@ impl MeasuredV1 {
             sample_interval,
             unwinder,
         } = measured.clone();
-        MeasuredV1 {
+        MeasuredJson {
             target,
             profile,
             toolchain,
@@ -471,7 +485,7 @@ impl MeasuredV1 {
     }
 
     fn into_measured(self) -> report::Measured {
-        let MeasuredV1 {
+        let MeasuredJson {
             target,
             profile,
             toolchain,
@@ -490,19 +504,19 @@ impl MeasuredV1 {
     }
 }
 
-impl BuilderSettingV1 {
+impl BuilderSettingJson {
     fn from_setting(setting: &report::BuilderSetting) -> Self {
         let report::BuilderSetting { key, value } = setting.clone();
-        BuilderSettingV1 { key, value }
+        BuilderSettingJson { key, value }
     }
 
     fn into_setting(self) -> report::BuilderSetting {
-        let BuilderSettingV1 { key, value } = self;
+        let BuilderSettingJson { key, value } = self;
         report::BuilderSetting { key, value }
     }
 }
 
-impl RungV1 {
+impl RungJson {
     fn from_rung(rung: &report::Rung) -> Self {
         let report::Rung {
             iterations,
@@ -512,7 +526,7 @@ impl RungV1 {
             descriptors,
             resident,
         } = *rung;
-        RungV1 {
+        RungJson {
             iterations,
             live: live.into(),
             allocated,
@@ -523,7 +537,7 @@ impl RungV1 {
     }
 
     fn into_rung(self) -> report::Rung {
-        let RungV1 {
+        let RungJson {
             iterations,
             live,
             allocated,
@@ -542,7 +556,7 @@ impl RungV1 {
     }
 }
 
-impl FindingV1 {
+impl FindingJson {
     fn from_finding(finding: &report::Finding) -> Self {
         let report::Finding {
             verdict,
@@ -551,35 +565,53 @@ impl FindingV1 {
             rate,
             error,
             law,
+            objects_law,
+            bytes_law,
             allowed,
             standing,
             moved_from,
             reason,
             levels,
         } = finding;
-        FindingV1 {
+        FindingJson {
             verdict: (*verdict).into(),
-            subject: SubjectV1::from_subject(subject),
-            frames: frames.iter().map(FrameV1::from_frame).collect(),
+            subject: SubjectJson::from_subject(subject),
+            frames: frames.iter().map(FrameJson::from_frame).collect(),
             rate: (*rate).into(),
             error: (*error).into(),
             law: (*law).into(),
+            objects_law: Some((*objects_law).into()),
+            bytes_law: Some((*bytes_law).into()),
             allowed: (*allowed).into(),
             standing: (*standing).into(),
             moved_from: moved_from.as_ref().map(|stack| stack.0.clone()),
             reason: reason.clone(),
-            levels: levels.iter().copied().map(TallyV1::from).collect(),
+            levels: levels.iter().copied().map(TallyJson::from).collect(),
         }
     }
 
-    fn into_finding(self) -> Result<report::Finding, ReportError> {
+    fn into_finding(self, version: u64) -> Result<report::Finding, ReportError> {
+        let law = Law::from(self.law);
+        let (objects_law, bytes_law) = match (version, self.objects_law, self.bytes_law) {
+            (1, None, None) => (law, law),
+            (2.., Some(objects), Some(bytes)) => (objects.into(), bytes.into()),
+            _ => {
+                return Err(ReportError::Value {
+                    at: "findings",
+                    expected: NEW_IN_2.to_owned(),
+                    found: format!("others in format {version}"),
+                });
+            }
+        };
         Ok(report::Finding {
             verdict: self.verdict.into(),
             subject: self.subject.into_subject()?,
-            frames: self.frames.into_iter().map(FrameV1::into_frame).collect(),
+            frames: self.frames.into_iter().map(FrameJson::into_frame).collect(),
             rate: self.rate.into(),
             error: self.error.into(),
-            law: self.law.into(),
+            law,
+            objects_law,
+            bytes_law,
             allowed: self.allowed.into(),
             standing: self.standing.into(),
             moved_from: self.moved_from.map(FoldedStack),
@@ -589,17 +621,17 @@ impl FindingV1 {
     }
 }
 
-impl SubjectV1 {
+impl SubjectJson {
     fn from_subject(subject: &Subject) -> Self {
         let (kind, stack, stacks) = match subject {
-            Subject::Stack(stack) => (KindV1::Stack, Some(stack.0.clone()), None),
+            Subject::Stack(stack) => (KindJson::Stack, Some(stack.0.clone()), None),
             Subject::Site { frames, stacks } => {
-                (KindV1::Site, Some(frames.0.clone()), Some(*stacks as u64))
+                (KindJson::Site, Some(frames.0.clone()), Some(*stacks as u64))
             }
-            Subject::Threads => (KindV1::Threads, None, None),
-            Subject::Descriptors => (KindV1::Descriptors, None, None),
+            Subject::Threads => (KindJson::Threads, None, None),
+            Subject::Descriptors => (KindJson::Descriptors, None, None),
         };
-        SubjectV1 {
+        SubjectJson {
             kind,
             stack,
             stacks,
@@ -608,21 +640,21 @@ impl SubjectV1 {
 
     fn into_subject(self) -> Result<Subject, ReportError> {
         match (self.kind, self.stack, self.stacks) {
-            (KindV1::Stack, Some(stack), None) => Ok(Subject::Stack(FoldedStack(stack))),
-            (KindV1::Site, Some(frames), Some(stacks)) => {
+            (KindJson::Stack, Some(stack), None) => Ok(Subject::Stack(FoldedStack(stack))),
+            (KindJson::Site, Some(frames), Some(stacks)) => {
                 let stacks = size("stacks", stacks)?;
                 Ok(Subject::Site {
                     frames: FoldedStack(frames),
                     stacks,
                 })
             }
-            (KindV1::Threads, None, None) => Ok(Subject::Threads),
-            (KindV1::Descriptors, None, None) => Ok(Subject::Descriptors),
+            (KindJson::Threads, None, None) => Ok(Subject::Threads),
+            (KindJson::Descriptors, None, None) => Ok(Subject::Descriptors),
             (kind, stack, stacks) => {
                 let expected = match kind {
-                    KindV1::Stack => "a stack alone",
-                    KindV1::Site => "a stack and the number of stacks",
-                    KindV1::Threads | KindV1::Descriptors => "null for both keys",
+                    KindJson::Stack => "a stack alone",
+                    KindJson::Site => "a stack and the number of stacks",
+                    KindJson::Threads | KindJson::Descriptors => "null for both keys",
                 };
                 let is = |there| if there { "something" } else { "null" };
                 Err(ReportError::Value {
@@ -639,14 +671,14 @@ impl SubjectV1 {
     }
 }
 
-impl FrameV1 {
+impl FrameJson {
     fn from_frame(frame: &crate::Frame) -> Self {
         let crate::Frame {
             function,
             file,
             line,
         } = frame.clone();
-        FrameV1 {
+        FrameJson {
             function,
             file,
             line,
@@ -654,7 +686,7 @@ impl FrameV1 {
     }
 
     fn into_frame(self) -> crate::Frame {
-        let FrameV1 {
+        let FrameJson {
             function,
             file,
             line,
@@ -667,14 +699,14 @@ impl FrameV1 {
     }
 }
 
-impl CheckV1 {
+impl CheckJson {
     fn from_check(check: &report::Check) -> Self {
         let report::Check {
             name,
             outcome,
             detail,
         } = check.clone();
-        CheckV1 {
+        CheckJson {
             name,
             outcome: outcome.into(),
             detail,
@@ -682,7 +714,7 @@ impl CheckV1 {
     }
 
     fn into_check(self) -> report::Check {
-        let CheckV1 {
+        let CheckJson {
             name,
             outcome,
             detail,
@@ -695,7 +727,7 @@ impl CheckV1 {
     }
 }
 
-impl CompletenessV1 {
+impl CompletenessJson {
     fn from_completeness(completeness: report::Completeness) -> Self {
         let report::Completeness {
             stacks,
@@ -705,7 +737,7 @@ impl CompletenessV1 {
             without_debug_info,
             unresolved,
         } = completeness;
-        CompletenessV1 {
+        CompletenessJson {
             stacks: stacks as u64,
             zero_object_stacks: zero_object_stacks as u64,
             truncated_stacks: truncated_stacks as u64,
@@ -727,14 +759,14 @@ impl CompletenessV1 {
     }
 }
 
-impl FailureV1 {
+impl FailureJson {
     fn from_failure(failure: &report::Failure) -> Self {
         let report::Failure {
             what,
             iteration,
             output,
         } = failure.clone();
-        FailureV1 {
+        FailureJson {
             what,
             iteration,
             output,
@@ -742,7 +774,7 @@ impl FailureV1 {
     }
 
     fn into_failure(self) -> report::Failure {
-        let FailureV1 {
+        let FailureJson {
             what,
             iteration,
             output,
@@ -755,7 +787,7 @@ impl FailureV1 {
     }
 }
 
-impl GrowthV1 {
+impl GrowthJson {
     fn from_growth(growth: &report::StackGrowth) -> Self {
         let report::StackGrowth {
             stack,
@@ -764,7 +796,7 @@ impl GrowthV1 {
             rate,
             error,
         } = growth;
-        GrowthV1 {
+        GrowthJson {
             stack: stack.0.clone(),
             before: (*before).into(),
             after: (*after).into(),
