@@ -479,6 +479,7 @@ fn unused(allowance: &Allowance, expired: bool) -> Finding {
         moved_from: None,
         reason: allowance.reason.clone(),
         levels: Vec::new(),
+        survivors: Vec::new(),
     }
 }
 

@@ -16,6 +16,9 @@ pub struct Series {
     /// What was alive at each of the last rungs, by the generation that it was born in, in
     /// order; no rows where births are not known.
     births: Vec<Vec<Born>>,
+    /// Objects that were ever allocated, by generation, in order; empty where that is not
+    /// known.
+    allocated: Vec<(usize, u64)>,
 }
 
 /// What is alive of one generation.
@@ -100,6 +103,12 @@ impl Series {
     /// Whether it is known when objects were born.
     pub fn has_births(&self) -> bool {
         !self.births.is_empty()
+    }
+
+    /// Objects that were ever allocated, by the generation that they were born in, in
+    /// order, as of the newest dump; empty where the profiler does not keep that.
+    pub fn allocated(&self) -> &[(usize, u64)] {
+        &self.allocated
     }
 
     /// The level at each rung.
@@ -190,6 +199,21 @@ impl Series {
         }
     }
 
+    /// Adds to what a dump says was ever allocated in a generation. Of a newer dump, which
+    /// counts the same objects again, what an older one said is forgotten first.
+    pub fn add_allocated(&mut self, generation: usize, objects: u64) {
+        let allocated = &mut self.allocated;
+        match allocated.binary_search_by_key(&generation, |(generation, _)| *generation) {
+            Ok(place) => allocated[place].1 = allocated[place].1.saturating_add(objects),
+            Err(place) => allocated.insert(place, (generation, objects)),
+        }
+    }
+
+    /// Forgets what was ever allocated, before a newer dump says it.
+    pub fn forget_allocated(&mut self) {
+        self.allocated.clear();
+    }
+
     fn extend_births_to(&mut self, rungs: usize) {
         self.extend_to(rungs);
         self.births.resize(self.levels.len(), Vec::new());
@@ -216,13 +240,15 @@ impl Series {
         }
     }
 
-    /// Adds another series, rung by rung. Births are known where they are of both.
+    /// Adds another series, rung by rung. Births are known where they are of both, and so
+    /// is what was ever allocated.
     pub fn merge(&mut self, other: &Series) {
         if self.levels.is_empty() {
             self.clone_from(other);
             return;
         }
         self.merge_births(other);
+        self.merge_allocated(other);
         self.interval = self.interval.max(other.interval);
         self.extend_to(other.levels.len());
         for (level, more) in self.levels.iter_mut().zip(&other.levels) {
@@ -230,6 +256,16 @@ impl Series {
         }
         for (counted, more) in self.counted.iter_mut().zip(&other.counted) {
             *counted += *more;
+        }
+    }
+
+    fn merge_allocated(&mut self, other: &Series) {
+        if self.allocated.is_empty() || other.allocated.is_empty() {
+            self.allocated.clear();
+            return;
+        }
+        for (generation, objects) in &other.allocated {
+            self.add_allocated(*generation, *objects);
         }
     }
 

@@ -195,6 +195,7 @@ pub(super) mod tests {
             moved_from: None,
             reason: None,
             levels: Vec::new(),
+            survivors: Vec::new(),
         };
         Report {
             run: Identity {

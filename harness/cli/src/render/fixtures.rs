@@ -124,6 +124,7 @@ pub(super) fn finding(stack: &str, bytes: f64) -> Finding {
                 bytes: 48 * iterations,
             })
             .to_vec(),
+        survivors: Vec::new(),
     }
 }
 

@@ -218,5 +218,6 @@ pub(crate) fn finding(stack: &str, rate: Rate) -> Finding {
         moved_from: None,
         reason: None,
         levels: vec![Tally::default(); 2],
+        survivors: Vec::new(),
     }
 }

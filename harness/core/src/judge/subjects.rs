@@ -8,12 +8,15 @@ use super::{Observed, SAMPLED_ERRORS, SAMPLED_SLACK, Verdict};
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
 use crate::growth::Growth;
-use crate::report::{Finding, Standing, Subject};
-use crate::{FoldedStack, Law, Rate, Series, fold};
+use crate::ladder::RUNGS_PER_OCTAVE;
+use crate::report::{Finding, Standing, Subject, Survivors};
+use crate::{FoldedStack, Law, Rate, Series, Tally, fold};
 
 /// One thing that is judged.
 pub(super) struct Measured<'a> {
     pub(super) of: Of<'a>,
+    /// At each rung.
+    pub(super) iterations: &'a [u64],
     pub(super) series: Series,
     pub(super) growth: Growth,
     pub(super) agreed: Agreed<'a>,
@@ -141,6 +144,7 @@ impl Measured<'_> {
             },
             reason: self.agreed.reason(),
             levels: self.series.levels().to_vec(),
+            survivors: survivors(self.iterations, &self.series),
         })
     }
 }
@@ -151,6 +155,47 @@ fn bytes_law(growth: &Growth) -> Law {
         true => Law::Stepped,
         false => growth.law(),
     }
+}
+
+/// Who is alive at the last rung, by the octave of birth.
+///
+/// Octaves are counted back from the last rung. The first one holds what was set up as
+/// well, and the up to three rungs that are no octave of their own.
+fn survivors(iterations: &[u64], series: &Series) -> Vec<Survivors> {
+    let rungs = iterations.len().min(series.levels().len());
+    let Some(last) = rungs.checked_sub(1).filter(|_| series.has_births()) else {
+        return Vec::new();
+    };
+    let first = match last / RUNGS_PER_OCTAVE {
+        0 => last,
+        octaves => last - (octaves - 1) * RUNGS_PER_OCTAVE,
+    };
+    let mut octaves: Vec<Survivors> = (first..=last)
+        .step_by(RUNGS_PER_OCTAVE)
+        .map(|end| Survivors {
+            from: match end {
+                end if end == first => 0,
+                end => iterations[end - RUNGS_PER_OCTAVE],
+            },
+            to: iterations[end],
+            allocated: (!series.allocated().is_empty()).then_some(0),
+            alive: Tally::default(),
+        })
+        .collect();
+    let octave_of = |generation: usize| {
+        generation
+            .min(last)
+            .saturating_sub(first)
+            .div_ceil(RUNGS_PER_OCTAVE)
+    };
+    for born in series.survivors(last) {
+        octaves[octave_of(born.generation)].alive += born.alive.level;
+    }
+    for (generation, objects) in series.allocated() {
+        let allocated = &mut octaves[octave_of(*generation)].allocated;
+        *allocated = allocated.map(|sum| sum.saturating_add(*objects));
+    }
+    octaves
 }
 
 impl Of<'_> {
@@ -210,6 +255,7 @@ pub(super) fn of<'a>(
     let mut subjects = Vec::new();
     let measured = |of, series: Series, agreed| Measured {
         of,
+        iterations: &observed.iterations,
         growth: Growth::of(&observed.iterations, &series),
         series,
         agreed,
@@ -241,6 +287,7 @@ pub(super) fn of<'a>(
         let (series, growth) = moved::together(&observed.iterations, parts);
         subjects.push(Measured {
             of: Of::Moved(one.stacks.clone(), one.from(baseline)),
+            iterations: &observed.iterations,
             series,
             growth,
             agreed: Agreed::at(one.allowances.iter().copied(), baseline),
@@ -272,4 +319,45 @@ pub(super) fn of<'a>(
         ));
     }
     subjects
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ladder::rung;
+
+    /// Of each octave: from, to, allocated, alive; where of generation k there are k + 1
+    /// objects left of ten times as many.
+    fn octaves(rungs: usize, keeps_allocated: bool) -> Vec<(u64, u64, Option<u64>, u64)> {
+        let of = |generation: usize| Tally {
+            objects: generation as u64 + 1,
+            bytes: 32,
+        };
+        let alive: Vec<Vec<Tally>> = (0..rungs)
+            .map(|rung| (0..=rung).map(of).collect())
+            .collect();
+        let mut series = Series::of_births(SampleInterval::default(), &alive);
+        for generation in (0..rungs).filter(|_| keeps_allocated) {
+            series.add_allocated(generation, 10 * of(generation).objects);
+        }
+        let iterations: Vec<u64> = (0..rungs).map(rung).collect();
+        let octaves = survivors(&iterations, &series);
+        let of = |one: &Survivors| (one.from, one.to, one.allocated, one.alive.objects);
+        octaves.iter().map(of).collect()
+    }
+
+    #[test]
+    fn survivors_by_octave_of_birth() {
+        assert_eq!(octaves(0, true), []);
+        assert_eq!(octaves(1, true), [(0, 16, Some(10), 1)]);
+        assert_eq!(octaves(4, true), [(0, 27, Some(100), 10)]);
+        assert_eq!(octaves(5, true), [(0, 32, Some(150), 15)]);
+        assert_eq!(octaves(8, true), [(0, 54, Some(360), 36)]);
+        let two = [(0, 32, Some(150), 15), (32, 64, Some(300), 30)];
+        assert_eq!(octaves(9, true), two);
+        let two = [(0, 38, None, 21), (38, 76, None, 34)];
+        assert_eq!(octaves(10, false), two);
+        let flat = Series::new(vec![Tally::default(); 9]);
+        assert_eq!(survivors(&[1; 9], &flat), []);
+    }
 }

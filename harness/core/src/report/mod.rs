@@ -243,6 +243,23 @@ pub struct Finding {
     pub reason: Option<String>,
     /// The level at every rung.
     pub levels: Vec<Tally>,
+    /// Who is alive at the last rung, by the octave in which it was born, the oldest
+    /// first; empty for resources, and where births are not known.
+    pub survivors: Vec<Survivors>,
+}
+
+/// What is left of all that was born in one octave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Survivors {
+    /// It was born after so many iterations.
+    pub from: u64,
+    /// Up to so many.
+    pub to: u64,
+    /// Objects that were ever allocated in it; absent where the profiler does not keep
+    /// that.
+    pub allocated: Option<u64>,
+    /// What is left of it at the last rung; estimates, where it was sampled.
+    pub alive: Tally,
 }
 
 impl Finding {

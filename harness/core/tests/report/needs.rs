@@ -37,6 +37,7 @@ fn found(subject: Subject, standing: Standing, bytes: f64) -> Finding {
         moved_from: None,
         reason: None,
         levels: vec![plimsoll_core::Tally::default()],
+        survivors: Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{
     BuilderSetting, Check, CheckOutcome, Compared, Completeness, Failure, Finding, LadderEnd,
-    Measured, Rarest, Report, Run, Rung, StackGrowth, Standing, Subject, Threshold,
+    Measured, Rarest, Report, Run, Rung, StackGrowth, Standing, Subject, Survivors, Threshold,
 };
 use plimsoll_core::{FoldedStack, Frame, Law, Rate, Tally};
 use proptest::collection::vec;
@@ -129,6 +129,23 @@ pub(crate) fn finding() -> Finding {
                 bytes: 1_572_864,
             },
         ],
+        survivors: vec![
+            survivors(0, 8_192, Some(8_192), 8_192),
+            survivors(8_192, 16_384, Some(8_192), 8_192),
+        ],
+    }
+}
+
+/// What is left of objects of 96 bytes that were born in an octave.
+pub(crate) fn survivors(from: u64, to: u64, allocated: Option<u64>, alive: u64) -> Survivors {
+    Survivors {
+        from,
+        to,
+        allocated,
+        alive: Tally {
+            objects: alive,
+            bytes: alive * 96,
+        },
     }
 }
 
@@ -260,6 +277,14 @@ fn any_finding() -> impl Strategy<Value = Finding> {
         Law::Filling,
         Law::Fluctuating,
     ]);
+    let octave = (any::<[u64; 2]>(), option::of(any::<u64>()), tally()).prop_map(
+        |([from, to], allocated, alive)| Survivors {
+            from,
+            to,
+            allocated,
+            alive,
+        },
+    );
     let standing = proptest::sample::select(vec![
         Standing::New,
         Standing::Allowed,
@@ -285,13 +310,14 @@ fn any_finding() -> impl Strategy<Value = Finding> {
             option::of(folded()),
             option::of(words()),
             vec(tally(), 0..4),
+            vec(octave, 0..4),
         ),
     )
         .prop_map(
             |(
                 (verdict, subject, frames),
                 (rate, error, [law, objects_law, bytes_law], allowed, standing),
-                (moved_from, reason, levels),
+                (moved_from, reason, levels, survivors),
             )| {
                 Finding {
                     verdict,
@@ -307,6 +333,7 @@ fn any_finding() -> impl Strategy<Value = Finding> {
                     moved_from,
                     reason,
                     levels,
+                    survivors,
                 }
             },
         )

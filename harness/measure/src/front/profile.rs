@@ -177,15 +177,29 @@ impl Profile {
             }
         }
         let has_births = parsed.has_births();
+        // Of what is sampled they would be counts of samples.
+        let keeps_allocated = self.plan.keeps_stacks && self.plan.is_exact();
+        for series in self.stacks.values_mut() {
+            series.forget_allocated();
+        }
         for record in parsed.records() {
             let live = record.counts.inuse;
-            if live == Tally::default() {
+            if live == Tally::default() && !keeps_allocated {
                 continue;
             }
             let (stack, generation) = birth::split(record.stack);
             // What was allocated before the hook was installed has no birth.
             let generation = generation.or(has_births.then_some(0));
-            match (self.stacks.get_mut(stack), generation) {
+            let mut series = self.stacks.get_mut(stack);
+            if let (Some(series), Some(born)) = (series.as_deref_mut(), generation)
+                && keeps_allocated
+            {
+                series.add_allocated(born, record.counts.alloc.objects);
+            }
+            if live == Tally::default() {
+                continue;
+            }
+            match (series, generation) {
                 (Some(series), Some(born)) => series.add_born(index, born, interval, live),
                 (Some(series), None) => series.add_sampled(index, interval, live),
                 // The canary's.
@@ -516,6 +530,22 @@ mod tests {
                 ),
                 (6, 1, 2)
             );
+            let mut allocated: Vec<_> = profile
+                .stacks
+                .iter()
+                .map(|(stack, series)| (stack[0].0, series.allocated()))
+                .collect();
+            allocated.sort();
+            let expected: [(u64, &[(usize, u64)]); 4] = match plan.is_exact() {
+                true => [
+                    (0x10, &[(0, 9), (1, 9)]),
+                    (0x40, &[(0, 9), (1, 9)]),
+                    (0x50, &[(0, 9)]),
+                    (0x60, &[(0, 9), (1, 9)]),
+                ],
+                false => [(0x10, &[]), (0x40, &[]), (0x50, &[]), (0x60, &[])],
+            };
+            assert_eq!(allocated, expected);
             profile.add(third.as_bytes(), rung(23)).unwrap();
             assert_eq!(profile.completeness.truncated_stacks, 1);
 

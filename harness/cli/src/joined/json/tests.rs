@@ -84,6 +84,7 @@ fn finding(names: &[&str], bytes: f64) -> Finding {
         moved_from: None,
         reason: None,
         levels: vec![Tally::default(); 2],
+        survivors: Vec::new(),
     }
 }
 
@@ -186,9 +187,9 @@ fn compact_json_is_the_same_json() {
 #[test]
 fn keys_are_all_there_and_known() {
     insta::assert_snapshot!(read(|file| file["more"] = json!(1)), @"not-a-report: line 1, column 7: unknown field `more`, expected one of `version`, `plimsoll`, `runs`, `source`, `verdict`, `scenarios`");
-    insta::assert_snapshot!(read(|file| file["source"]["more"] = json!(1)), @"not-a-report: line 1, column 3017: unknown field `more`, expected one of `repository`, `event`, `run`, `attempt`, `pull_request`, `head`, `base`, `prefix`");
+    insta::assert_snapshot!(read(|file| file["source"]["more"] = json!(1)), @"not-a-report: line 1, column 3076: unknown field `more`, expected one of `repository`, `event`, `run`, `attempt`, `pull_request`, `head`, `base`, `prefix`");
     insta::assert_snapshot!(read(|file| file["scenarios"][0]["more"] = json!(1)), @"not-a-report: line 1, column 54: unknown field `more`, expected one of `package`, `target`, `scenario`, `platform`, `verdict`, `problem`, `report`");
-    insta::assert_snapshot!(read(|file| file["scenarios"][0]["report"]["more"] = json!(1)), @"not-a-report: line 1, column 927: unknown field `more`, expected one of `version`, `run`, `scenario`, `verdict`, … `end`, `threshold`, `visible`, `rarest`, `findings`, `checks`, `completeness`, `failure`, `notes`, `compared`, `growth`");
+    insta::assert_snapshot!(read(|file| file["scenarios"][0]["report"]["more"] = json!(1)), @"not-a-report: line 1, column 986: unknown field `more`, expected one of `version`, `run`, `scenario`, `verdict`, … `end`, `threshold`, `visible`, `rarest`, `findings`, `checks`, `completeness`, `failure`, `notes`, `compared`, `growth`");
     // Every key of every object, also those that may be null.
     for place in ["", "/source", "/scenarios/2", "/scenarios/0/report"] {
         let whole: Value = serde_json::from_str(&to_string(&full())).unwrap();
@@ -213,8 +214,8 @@ fn keys_are_all_there_and_known() {
 fn other_formats() {
     insta::assert_snapshot!(read(|file| file["version"] = json!(2)), @"newer-format: written by a newer plimsoll: expected format 1 or older, found 2");
     insta::assert_snapshot!(read(|file| file["version"] = json!(0)), @"not-consistent: `version`: expected 1, found 0");
-    insta::assert_snapshot!(read(|file| file["version"] = json!("1")), @r#"not-a-report: line 1, column 3137: invalid type: string "1", expected u64"#);
-    insta::assert_snapshot!(read(|file| file["scenarios"][0]["report"]["version"] = json!(2)), @"newer-format: written by a newer plimsoll: expected format 1 or older, found 2");
+    insta::assert_snapshot!(read(|file| file["version"] = json!("1")), @r#"not-a-report: line 1, column 3196: invalid type: string "1", expected u64"#);
+    insta::assert_snapshot!(read(|file| file["scenarios"][0]["report"]["version"] = json!(3)), @"newer-format: written by a newer plimsoll: expected format 2 or older, found 3");
     insta::assert_snapshot!(outcome(b""), @"not-a-report: line 1, column 0: EOF while parsing a value");
     insta::assert_snapshot!(outcome(b"[]"), @"not-a-report: line 1, column 2: invalid length 0, expected struct Head with 1 element");
     insta::assert_snapshot!(outcome(b"\xff"), @"not-a-report: line 1, column 1: expected value");

@@ -9,7 +9,8 @@ use crate::report::{self, CheckOutcome, LadderEnd, Standing, Subject};
 use crate::{FoldedStack, Law, Rate, Tally, judge};
 
 /// Which keys of a finding belong to which format.
-const NEW_IN_2: &str = "`objects_law` and `bytes_law` in format 2, and neither in format 1";
+const SINCE_2: &str =
+    "`objects_law`, `bytes_law` and `survivors` in format 2, and none of them in format 1";
 
 /// Only the version, whatever else there is: a newer format is recognised by
 /// it, and by nothing else.
@@ -179,6 +180,18 @@ struct FindingJson {
     #[serde(deserialize_with = "nullable")]
     reason: Option<String>,
     levels: Vec<TallyJson>,
+    #[serde(default)]
+    survivors: Option<Vec<SurvivorsJson>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SurvivorsJson {
+    from: u64,
+    to: u64,
+    #[serde(deserialize_with = "nullable")]
+    allocated: Option<u64>,
+    alive: TallyJson,
 }
 
 /// One shape for every kind, so that no key is ever optional.
@@ -572,6 +585,7 @@ impl FindingJson {
             moved_from,
             reason,
             levels,
+            survivors,
         } = finding;
         FindingJson {
             verdict: (*verdict).into(),
@@ -587,18 +601,27 @@ impl FindingJson {
             moved_from: moved_from.as_ref().map(|stack| stack.0.clone()),
             reason: reason.clone(),
             levels: levels.iter().copied().map(TallyJson::from).collect(),
+            survivors: Some(
+                survivors
+                    .iter()
+                    .map(SurvivorsJson::from_survivors)
+                    .collect(),
+            ),
         }
     }
 
     fn into_finding(self, version: u64) -> Result<report::Finding, ReportError> {
         let law = Law::from(self.law);
-        let (objects_law, bytes_law) = match (version, self.objects_law, self.bytes_law) {
-            (1, None, None) => (law, law),
-            (2.., Some(objects), Some(bytes)) => (objects.into(), bytes.into()),
+        let since_2 = (self.objects_law, self.bytes_law, self.survivors);
+        let (objects_law, bytes_law, survivors) = match (version, since_2) {
+            (1, (None, None, None)) => (law, law, Vec::new()),
+            (2.., (Some(objects), Some(bytes), Some(survivors))) => {
+                (objects.into(), bytes.into(), survivors)
+            }
             _ => {
                 return Err(ReportError::Value {
                     at: "findings",
-                    expected: NEW_IN_2.to_owned(),
+                    expected: SINCE_2.to_owned(),
                     found: format!("others in format {version}"),
                 });
             }
@@ -617,7 +640,43 @@ impl FindingJson {
             moved_from: self.moved_from.map(FoldedStack),
             reason: self.reason,
             levels: self.levels.into_iter().map(Tally::from).collect(),
+            survivors: survivors
+                .into_iter()
+                .map(SurvivorsJson::into_survivors)
+                .collect(),
         })
+    }
+}
+
+impl SurvivorsJson {
+    fn from_survivors(survivors: &report::Survivors) -> Self {
+        let report::Survivors {
+            from,
+            to,
+            allocated,
+            alive,
+        } = *survivors;
+        SurvivorsJson {
+            from,
+            to,
+            allocated,
+            alive: alive.into(),
+        }
+    }
+
+    fn into_survivors(self) -> report::Survivors {
+        let SurvivorsJson {
+            from,
+            to,
+            allocated,
+            alive,
+        } = self;
+        report::Survivors {
+            from,
+            to,
+            allocated,
+            alive: alive.into(),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ pub struct Limits {
     string: usize,
     /// Bytes of the failure's output.
     output: usize,
-    /// Rungs, and levels of a finding.
+    /// Rungs, and levels of a finding; and octaves of birth, which are fewer.
     rungs: usize,
     findings: usize,
     checks: usize,
@@ -102,6 +102,7 @@ impl Limits {
         }
         for finding in &mut cut.findings {
             finding.levels.truncate(self.rungs);
+            finding.survivors.truncate(self.rungs);
         }
         if cut.checks.len() > self.checks {
             cut.checks.truncate(self.checks);
@@ -162,6 +163,7 @@ impl Limits {
         at_most("frames", self.frames, in_findings + in_growth)?;
         for finding in &report.findings {
             at_most("levels", self.rungs, finding.levels.len())?;
+            at_most("survivors", self.rungs, finding.survivors.len())?;
         }
         let mut checked = Ok(());
         // `each_string` changes what it visits; a copy of a report that is at
