@@ -11,6 +11,7 @@ pub mod units;
 
 use crate::baseline::{Need, is_twice_the_need};
 use crate::dump::SampleInterval;
+use crate::growth::RUNGS_TO_RISE;
 use crate::judge::{Verdict, iterations_to_settle};
 use crate::{FoldedStack, Frame, Law, Rate, Tally};
 
@@ -282,6 +283,22 @@ impl Finding {
         };
         let grows_within = matches!(self.standing, Standing::Allowed | Standing::Moved);
         grows_within && is_twice_the_need(self.allowed, need)
+    }
+
+    /// Who stayed, where objects come and go: of those that were born in the octave before
+    /// the last, and so are an octave old or older. Absent where nothing goes, where births
+    /// are not known, and of a list that is replaced as it grows.
+    pub fn stayed(&self) -> Option<&Survivors> {
+        let (_, aged) = self.survivors.split_last()?;
+        let objects: Vec<u64> = self.levels.iter().map(|level| level.objects).collect();
+        let recent = &objects[objects.len().saturating_sub(RUNGS_TO_RISE)..];
+        let falls = recent.windows(2).any(|pair| pair[1] < pair[0]);
+        let goes = |octave: &Survivors| match octave.allocated {
+            Some(allocated) => octave.alive.objects < allocated,
+            None => falls,
+        };
+        let is_list = self.law == Law::Stepped;
+        aged.last().filter(|_| !is_list && aged.iter().any(goes))
     }
 
     /// Whether it is worth a word where the test passes.

@@ -59,6 +59,14 @@ pub fn count(value: u64) -> String {
     group(&value.to_string())
 }
 
+/// Iterations after one count and up to another: `8,193–16,384`.
+pub fn span(from: u64, to: u64) -> String {
+    match from.saturating_add(1) {
+        first if first >= to => count(to),
+        first => format!("{}–{}", count(first), count(to)),
+    }
+}
+
 /// `1 stack`, `2 stacks`, `1,024 addresses`.
 pub fn plural(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })

@@ -9,7 +9,7 @@ use plimsoll_core::report::{
 use plimsoll_core::{Law, Rate};
 use proptest::prelude::*;
 
-use crate::samples::{any_report, failed, finding, frame, regressed, stack, within};
+use crate::samples::{any_report, failed, finding, frame, regressed, stack, survivors, within};
 
 #[track_caller]
 fn rendered(report: &Report) -> String {
@@ -68,6 +68,66 @@ fn growth_within_allowances() {
 #[test]
 fn one_stack_keeps_growing() {
     assert_snapshot!(rendered(&regressed()));
+}
+
+/// The line of a finding that says who stayed, of objects that come and go.
+fn stayed(change: impl Fn(&mut Report)) -> Vec<String> {
+    let mut report = regressed();
+    report.findings[0].survivors = vec![
+        survivors(0, 16_384, Some(16_384), 164),
+        survivors(16_384, 32_768, Some(16_384), 163),
+        survivors(32_768, 65_536, Some(32_768), 528),
+    ];
+    change(&mut report);
+    let text = rendered(&report);
+    let lines = text.lines().filter(|line| line.contains("born in"));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn who_stayed() {
+    assert_eq!(
+        stayed(|_| {}),
+        ["    born in iterations 16,385–32,768: 16,384 allocated, 163 alive at 65,536"]
+    );
+    let none = stayed(|report| report.findings[0].survivors[1].alive.objects = 0);
+    assert_eq!(
+        none,
+        ["    born in iterations 16,385–32,768: 16,384 allocated, none alive at 65,536"]
+    );
+    // Where the profiler does not keep what was allocated, levels say that something went.
+    let unknown = |report: &mut Report| {
+        for octave in &mut report.findings[0].survivors {
+            octave.allocated = None;
+        }
+    };
+    assert_eq!(stayed(unknown), [""; 0]);
+    let sampled = stayed(|report| {
+        unknown(report);
+        report.findings[0].levels.reverse();
+        if let Some(measured) = &mut report.measured {
+            measured.sample_interval = 512;
+        }
+    });
+    assert_eq!(
+        sampled,
+        ["    born in iterations 16,385–32,768: about 163 alive at 65,536"]
+    );
+    let first = stayed(|report| drop(report.findings[0].survivors.drain(1..)));
+    assert_eq!(first, [""; 0]);
+    // A list that is replaced as it grows is always young.
+    assert_eq!(
+        stayed(|report| report.findings[0].law = Law::Stepped),
+        [""; 0]
+    );
+    assert_eq!(
+        stayed(|report| report.findings[0].verdict = Verdict::Within),
+        [""; 0]
+    );
+    assert_eq!(
+        stayed(|report| report.findings[0].survivors.clear()),
+        [""; 0]
+    );
 }
 
 #[test]

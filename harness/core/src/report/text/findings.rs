@@ -4,8 +4,10 @@
 use super::page::{Page, Paint};
 use crate::judge::Verdict;
 use crate::report::escape::{columns, cut_middle, cut_start, terminal};
-use crate::report::units::{bytes, give_or_take, objects, plural, signed_bytes, signed_objects};
-use crate::report::{Finding, Report, Standing, Subject};
+use crate::report::units::{
+    bytes, count, give_or_take, objects, plural, signed_bytes, signed_objects, span,
+};
+use crate::report::{Finding, Report, Standing, Subject, Survivors};
 use crate::{FoldedStack, Frame, Law, Rate};
 
 /// A sixth stack tells nobody more about where to start.
@@ -99,9 +101,33 @@ fn block(page: &mut Page, report: &Report, finding: &Finding) {
     } else {
         frames(page, &finding.frames);
     }
+    if matches!(finding.verdict, Verdict::Regressed | Verdict::Inconclusive)
+        && let Some(octave) = finding.stayed()
+    {
+        page.wrap(4, 6, Paint::Plain, &stayed(report, octave));
+    }
     if let Some(reason) = &finding.reason {
         page.wrap(4, 6, Paint::Dim, &format!("agreed: {reason}"));
     }
+}
+
+/// `born in iterations 8,193–16,384: 8,192 allocated, 82 alive at 65,536`
+fn stayed(report: &Report, octave: &Survivors) -> String {
+    let about = if report.is_sampled() { "about " } else { "" };
+    let allocated = match octave.allocated {
+        Some(objects) => format!("{} allocated, ", count(objects)),
+        None => String::new(),
+    };
+    let alive = match octave.alive.objects {
+        0 => "none".to_owned(),
+        objects => format!("{about}{}", count(objects)),
+    };
+    let end = report.rungs.last().map_or(0, |rung| rung.iterations);
+    format!(
+        "born in iterations {}: {allocated}{alive} alive at {}",
+        span(octave.from, octave.to),
+        count(end)
+    )
 }
 
 fn growth(finding: &Finding, error: Option<Rate>) -> String {
