@@ -243,6 +243,22 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
 
+    /// Explain the verdict on each finding, with the numbers it comes from
+    ///
+    /// `--explain` takes all findings, `--explain=PART` those whose stack contains PART,
+    /// such as the name of a function. Prints for each: the levels at the last rungs, how
+    /// many objects stayed, by the octave (a doubling of the iterations) in which they were
+    /// born, the rate with its error, what the baseline allows, and the threshold.
+    #[arg(
+        long,
+        value_name = "PART",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with = "format"
+    )]
+    pub(crate) explain: Option<String>,
+
     /// The run to show, by its id, in place of the newest of each folder
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,

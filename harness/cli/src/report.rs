@@ -16,6 +16,8 @@ use crate::out::{Out, Paint, safe_line};
 use crate::project::{self, Project};
 use crate::render::{self, Context};
 
+mod explain;
+
 pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
     let paths = match args.reports.as_slice() {
         [] => vec![default_dir(args)?],
@@ -25,7 +27,14 @@ pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
     if joined.source.is_none() {
         joined.source = source();
     }
+    let style = text::Style {
+        color: out.color() && args.output.is_none(),
+        ..text::Style::plain()
+    };
     let text = match args.format {
+        Format::Text if args.explain.is_some() => {
+            explain::explain(&joined, args.explain.as_deref().unwrap_or_default(), &style)?
+        }
         Format::Text => as_text(&joined, out),
         Format::Markdown => render::markdown::comment(&joined, &Context::default()),
         Format::Summary => render::markdown::summary(&joined, &Context::default()),

@@ -3,9 +3,9 @@
 mod project;
 
 use insta::assert_snapshot;
-use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Finding, Standing};
+use plimsoll_core::report::{Finding, Rung, Standing, Subject, Survivors};
+use plimsoll_core::{Rate, Tally};
 
 use project::{Project, regressed, report, set_time};
 
@@ -79,6 +79,122 @@ fn what_can_be_done_about_an_allowance() {
       note: the allowance of echo is larger
 
     2 scenarios: 1 within, 1 improved (run r1)
+    --- 0
+    ");
+}
+
+#[test]
+fn a_verdict_is_explained() {
+    let project = Project::new();
+    let mut grows = regressed("r1", "lru_churn", "main lru::fill lru::put", RATE);
+    grows.rungs = (0..3)
+        .map(|octave| Rung {
+            iterations: 256 << octave,
+            ..grows.rungs[0].clone()
+        })
+        .collect();
+    let finding = &mut grows.findings[0];
+    let tally = |objects| Tally {
+        objects,
+        bytes: 96 * objects,
+    };
+    finding.levels = vec![tally(1_256), tally(1_512), tally(2_024)];
+    let born = |from, to, allocated, alive| Survivors {
+        from,
+        to,
+        allocated: Some(allocated),
+        alive: tally(alive),
+    };
+    finding.survivors = vec![
+        born(0, 256, 2_256, 1_256),
+        born(256, 512, 1_256, 256),
+        born(512, 1_024, 1_512, 512),
+    ];
+    let mut threads = finding.clone();
+    threads.subject = Subject::Threads;
+    threads.frames = Vec::new();
+    threads.survivors = Vec::new();
+    threads.verdict = Verdict::Inconclusive;
+    threads.error.objects = 0.25;
+    grows.findings.push(threads);
+    project.leave(&grows, 0);
+    assert_snapshot!(project.plimsoll(&["report", "--explain"]), @"
+    lru_churn
+
+      +96 B  +1.00 objects per iteration, linear     allowed 0 B     new
+        lru::put                                      src/lib.rs:7
+        └ lru::fill                                   src/lib.rs:7
+          └ main                                      src/lib.rs:7
+        born in iterations 257–512: 1,256 allocated, 256 alive at 1,024
+
+      What was alive at the last rungs (dumps)?
+        iterations  objects    bytes
+               256    1,256  118 KiB
+               512    1,512  142 KiB
+             1,024    2,024  190 KiB
+      Who stayed, by the octave (doubling of the iterations) of birth?
+        born in iterations  allocated  still alive
+                     1–256      2,256        1,256
+                   257–512      1,256          256
+                 513–1,024      1,512          512
+      How fast does it grow, per iteration?
+        +1.00 objects, linear
+        +96 B, linear
+      How much does the baseline allow, per iteration?
+        0.00 objects, 0 B: the baseline does not have it
+      From which rate on is it growth, per iteration?
+        threshold: 1 object per 1,000 iterations
+        cut: what is allowed and half of the threshold, 0.00050 objects, 0.004 B
+      What is the verdict?
+        regressed: it rose for three octaves, at a rate above the cut
+
+    lru_churn
+
+      +1.00 threads per iteration, linear            allowed 0       new
+
+      What was alive at the last rungs (dumps)?
+        iterations  number
+               256   1,256
+               512   1,512
+             1,024   2,024
+      How fast does it grow, per iteration?
+        +1.00 ± 0.25, linear
+      How much does the baseline allow, per iteration?
+        0.00: the baseline does not have it
+      From which rate on is it growth, per iteration?
+        threshold: 1 object per 1,000 iterations
+        cut: what is allowed and half of the threshold, 0.00050
+      What is the verdict?
+        inconclusive: its rate may be above the cut, or below it
+
+    --- 0
+    ");
+    let part = project.plimsoll(&["report", "--explain=lru::put"]);
+    assert!(part.stdout.contains("lru::fill"), "{part}");
+    assert!(!part.stdout.contains("threads"), "{part}");
+    assert_snapshot!(project.plimsoll(&["report", "--explain=nothing"]), @"
+    --- 5
+    error: no finding has a stack that contains `nothing`
+      expected a part of one of:
+      lru_churn: main;lru::fill;lru::put
+      lru_churn: threads
+    ");
+    assert_snapshot!(project.plimsoll(&["report", "--explain", "--format", "json"]), @"
+    --- 2
+    error: the argument '--explain[=<PART>]' cannot be used with '--format <FORMAT>'
+
+    Usage: plimsoll report --explain[=<PART>] [DIR|FILE]...
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn without_findings_nothing_is_explained() {
+    let project = Project::new();
+    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    assert_snapshot!(project.plimsoll(&["report", "--explain"]), @"
+    no scenario has a finding: there is nothing to explain
     --- 0
     ");
 }

@@ -2,6 +2,7 @@
 //! numbers. All of them stand in report.json.
 
 use anyhow::bail;
+use plimsoll_core::Tally;
 use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
@@ -9,7 +10,7 @@ use plimsoll_core::report::text::{self, Style};
 use plimsoll_core::report::units::{
     bytes, count, give_or_take, objects, plural, signed_bytes, signed_objects, span,
 };
-use plimsoll_core::report::{Finding, Report, Standing, Subject};
+use plimsoll_core::report::{Finding, Report, Rung, Standing, Subject};
 
 use crate::joined::Joined;
 use crate::out::safe_line;
@@ -71,15 +72,18 @@ fn questions(report: &Report, finding: &Finding) -> String {
         }
     };
     let is_heap = matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. });
-    ask("What was alive at the last rungs?", levels(report, finding));
     ask(
-        "Who stayed, by the octave of birth?",
+        "What was alive at the last rungs (dumps)?",
+        levels(report, finding, is_heap),
+    );
+    ask(
+        "Who stayed, by the octave (doubling of the iterations) of birth?",
         survivors(report, finding),
     );
     if !finding.is_unused() {
         ask(
             "How fast does it grow, per iteration?",
-            rate(report, finding, is_heap),
+            rate(finding, is_heap),
         );
     }
     ask(
@@ -93,7 +97,7 @@ fn questions(report: &Report, finding: &Finding) -> String {
     let threshold = report.threshold.iterations;
     let cut = Growth::cut(finding.allowed, threshold);
     ask(
-        "From which rate on is it growth?",
+        "From which rate on is it growth, per iteration?",
         lines(&[
             format!(
                 "threshold: 1 object per {}{}",
@@ -104,7 +108,7 @@ fn questions(report: &Report, finding: &Finding) -> String {
                 }
             ),
             format!(
-                "cut: {} per iteration, half of the threshold above what is allowed",
+                "cut: what is allowed and half of the threshold, {}",
                 both(cut.objects, cut.bytes, is_heap)
             ),
         ]),
@@ -127,17 +131,27 @@ fn both(of_objects: f64, of_bytes: f64, is_heap: bool) -> String {
     }
 }
 
-fn levels(report: &Report, finding: &Finding) -> String {
+fn levels(report: &Report, finding: &Finding, is_heap: bool) -> String {
     let levels = report.rungs.iter().zip(&finding.levels);
     let skipped = levels.len().saturating_sub(RUNGS);
-    let rows = levels.skip(skipped).map(|(rung, level)| {
-        [
-            count(rung.iterations),
-            count(level.objects),
-            size(level.bytes),
-        ]
-    });
-    table(["iterations", "objects", "bytes"], rows.collect())
+    let levels = levels.skip(skipped);
+    match is_heap {
+        true => {
+            let row = |(rung, level): (&Rung, &Tally)| {
+                let bytes = size(level.bytes);
+                [count(rung.iterations), count(level.objects), bytes]
+            };
+            table(
+                ["iterations", "objects", "bytes"],
+                levels.map(row).collect(),
+            )
+        }
+        false => {
+            let row =
+                |(rung, level): (&Rung, &Tally)| [count(rung.iterations), count(level.objects)];
+            table(["iterations", "number"], levels.map(row).collect())
+        }
+    }
 }
 
 fn survivors(report: &Report, finding: &Finding) -> String {
@@ -159,6 +173,11 @@ fn survivors(report: &Report, finding: &Finding) -> String {
     )
 }
 
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn size(of_bytes: u64) -> String {
+    bytes(of_bytes as f64)
+}
+
 /// Columns to the right, as numbers stand; nothing where there is no row.
 fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
     if rows.is_empty() {
@@ -176,9 +195,9 @@ fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
     rows.iter().map(line).collect()
 }
 
-fn rate(report: &Report, finding: &Finding, is_heap: bool) -> String {
+fn rate(finding: &Finding, is_heap: bool) -> String {
     // Of an exact run the error is what the workload itself does.
-    let error = |error: f64| report.is_sampled().then_some(error).or((error > 0.0).then_some(error));
+    let error = |error: f64| (error > 0.0).then_some(error);
     let (rate, off) = (finding.rate, finding.error);
     let mut answers = vec![format!(
         "{}{}{}, {}",
@@ -212,7 +231,7 @@ fn standing(standing: Standing) -> &'static str {
 fn meaning(finding: &Finding) -> &'static str {
     match (finding.verdict, finding.standing) {
         (Verdict::Regressed, Standing::Expired) => "it needs an allowance that has expired",
-        (Verdict::Regressed, _) => "it rose for three octaves, and its rate is above the cut",
+        (Verdict::Regressed, _) => "it rose for three octaves, at a rate above the cut",
         (Verdict::Inconclusive, _) => "its rate may be above the cut, or below it",
         (Verdict::Improved, _) => "it no longer grows",
         (_, _) => "its rate is below the cut for all that can be told",
