@@ -2,12 +2,13 @@
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::{
-    bytes, give_or_take, objects, plural, signed_bytes, signed_objects,
+    bytes, count, give_or_take, objects, plural, signed_bytes, signed_objects, span,
 };
 use plimsoll_core::report::{Finding, Report, Standing, Subject};
 use plimsoll_core::{FoldedStack, Frame, Rate};
 
 use super::escape::text;
+use super::plot::share;
 
 /// Shown in full; the others fold behind a line that counts them.
 const MOST_FINDINGS: usize = 3;
@@ -182,7 +183,48 @@ fn one(page: &mut String, report: &Report, finding: &Finding) {
         &finding.frames
     };
     frames(page, shown);
+    survivors(page, report, finding);
     page.push_str("</li>\n");
+}
+
+/// Who stayed, by the octave of birth. Open where objects come and go: there it is what
+/// the verdict comes from.
+fn survivors(page: &mut String, report: &Report, finding: &Finding) {
+    if finding.survivors.is_empty() {
+        return;
+    }
+    let open = if finding.stayed().is_some() {
+        " open"
+    } else {
+        ""
+    };
+    let about = if report.is_sampled() { "about " } else { "" };
+    let end = report.rungs.last().map_or(0, |rung| rung.iterations);
+    page.push_str(&format!(
+        "<details class=\"rungs stayed\"{open}><summary>Who stayed</summary>\n\
+         <p>Objects still alive after {}, by the octave (a doubling of the iterations) in which \
+         they were born. A leak keeps the same share of every octave. Where objects come and go, \
+         only the last octaves have any left.</p>\n\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Survivors by octave of \
+         birth\"><table>\n<thead><tr><th scope=\"col\">Born in iterations</th>\
+         <th scope=\"col\">Allocated</th><th scope=\"col\">Still alive</th>\
+         <th scope=\"col\">Share</th></tr></thead>\n<tbody>\n",
+        plural(end, "iteration", "iterations"),
+    ));
+    for octave in &finding.survivors {
+        let alive = octave.alive.objects;
+        let (allocated, share) = match octave.allocated {
+            Some(objects) => (count(objects), share(alive, objects)),
+            None => ("unknown".to_owned(), String::new()),
+        };
+        page.push_str(&format!(
+            "<tr><th scope=\"row\">{}</th><td>{allocated}</td><td>{about}{}</td>\
+             <td class=\"share\">{share}</td></tr>\n",
+            span(octave.from, octave.to),
+            count(alive),
+        ));
+    }
+    page.push_str("</tbody>\n</table></div></details>\n");
 }
 
 fn frames(page: &mut String, frames: &[Frame]) {

@@ -230,6 +230,16 @@ fn spoken(plot: &Plot<'_>) -> String {
     format!("{}: {}", plot.title, parts.join("; "))
 }
 
+/// A part of a whole in a table's cell: a bar from the left. The numbers stand beside it.
+pub(super) fn share(part: u64, whole: u64) -> String {
+    let wide = (100.0 * float(part) / float(whole.max(1))).min(100.0);
+    format!(
+        "<svg class=\"share\" width=\"100%\" height=\"10\" aria-hidden=\"true\">\
+         <rect class=\"whole\" width=\"100%\" height=\"10\"/>\
+         <rect class=\"part\" width=\"{wide:.1}%\" height=\"10\"/></svg>"
+    )
+}
+
 /// The live heap in a table's cell.
 pub(super) fn spark(rungs: &[Rung]) -> String {
     let iterations: Vec<u64> = rungs.iter().map(|rung| rung.iterations).collect();

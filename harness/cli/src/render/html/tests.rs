@@ -1,4 +1,5 @@
-use plimsoll_core::report::json as report;
+use plimsoll_core::Tally;
+use plimsoll_core::report::{Survivors, json as report};
 
 use super::*;
 
@@ -76,6 +77,45 @@ fn what_grows_most_stands_first_of_one_verdict() {
     ]));
     let order = between(&page, "<a class=\"name\" href=\"#", "\"");
     assert_eq!(order, ["fast", "slow", "a"]);
+}
+
+#[test]
+fn who_stayed_stands_with_each_finding() {
+    use crate::render::fixtures;
+    let mut report = fixtures::regressed("lru", &[("main put", 48.0)]);
+    let none = render(&fixtures::joined(vec![report.clone()]));
+    assert!(!none.contains("Who stayed"), "{none}");
+    let born = |from, to, allocated, objects| Survivors {
+        from,
+        to,
+        allocated,
+        alive: Tally { objects, bytes: 48 },
+    };
+    let finding = &mut report.findings[0];
+    finding.survivors = vec![
+        born(0, 2_048, Some(2_048), 512),
+        born(2_048, 4_096, Some(2_048), 513),
+        born(4_096, 8_192, None, u64::MAX),
+    ];
+    let page = render(&fixtures::joined(vec![report.clone()]));
+    assert_eq!(between(&page, "rungs stayed\"", ">"), [" open"]);
+    assert!(
+        page.contains("still alive after 8,192 iterations"),
+        "{page}"
+    );
+    let rows = between(&page, "<th scope=\"row\">2,049–4,096</th>", "</tr>");
+    assert!(
+        rows[0].starts_with("<td>2,048</td><td>513</td><td class=\"share\"><svg"),
+        "{rows:?}"
+    );
+    assert_eq!(between(rows[0], "class=\"part\" width=\"", "\""), ["25.0%"]);
+    assert!(page.contains("<td>unknown</td><td>18,446,744,073,709,551,615</td>"));
+    // Where nothing goes, it is folded.
+    for octave in &mut report.findings[0].survivors {
+        octave.allocated = Some(octave.alive.objects);
+    }
+    let page = render(&fixtures::joined(vec![report]));
+    assert_eq!(between(&page, "rungs stayed\"", ">"), [""]);
 }
 
 #[test]
