@@ -30,6 +30,9 @@ readable! {
     lg_sample: usize = "prof.lg_sample";
     /// The most frames of a stack that are kept; newer than 5.3.0.
     prof_bt_max: u32 = "opt.prof_bt_max";
+    /// How often the lists of threads' caches have been locked, when statistics were last
+    /// brought up to date; 4096 is MALLCTL_ARENAS_ALL, all arenas together.
+    thread_cache_locks: u64 = "stats.arenas.4096.mutexes.tcache_list.num_ops";
 }
 
 /// The version, such as `5.3.1-0-g81034ce…`.
@@ -44,12 +47,17 @@ pub(crate) fn version() -> Result<&'static str, Error> {
         .unwrap_or("unknown"))
 }
 
+/// Brings what jemalloc says of `stats` up to date.
+pub(crate) fn refresh_stats() -> Result<(), Error> {
+    // SAFETY: jemalloc(3) lists `epoch` as writable, of type `uint64_t`.
+    unsafe { raw::write(b"epoch\0", 1_u64) }
+}
+
 /// Bytes that the program has allocated, at present: what jemalloc counts as
 /// allocated without what it has allocated for itself (a profile's stacks, mostly),
 /// which it counts as well.
 pub(crate) fn stats_allocated() -> Result<usize, Error> {
-    // SAFETY: jemalloc(3) lists `epoch` as writable, of type `uint64_t`.
-    unsafe { raw::write(b"epoch\0", 1_u64) }?;
+    refresh_stats()?;
     // SAFETY: jemalloc(3) lists `stats.allocated` as readable, of type `size_t`;
     // `usize` has the size and alignment of `size_t` on every supported target.
     let allocated: usize = unsafe { raw::read(b"stats.allocated\0") }?;

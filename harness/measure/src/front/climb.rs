@@ -115,7 +115,7 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
     let stop = match climb.greeting.profiling_problem(route.plan) {
         Some(problem) => Stop::Broken(broken("profiling", problem)),
         None => match ascend(subject, route, &mut climb) {
-            Ok(end) => Stop::End(end),
+            Ok(end) => with_every_thread(route, &climb.profile).unwrap_or(Stop::End(end)),
             Err(stop) => stop,
         },
     };
@@ -280,6 +280,7 @@ fn is_out_of_reach(route: &Route<'_>, enough: &Enough, next: u64) -> bool {
     let is_asked_for = settings.threshold.is_some() || route.plan.is_exact();
     is_asked_for
         && !settings.spend_budget
+        && route.plan.may_be_sampled()
         && next < enough.iterations
         && enough.iterations <= settings.max_iterations
         && enough.time / policy::PATIENCE > settings.budget
@@ -293,13 +294,40 @@ fn with_less_memory(route: &Route<'_>, profile: &Profile) -> Option<Stop> {
     let limit = route.settings.memory_limit;
     let kept = profile.rungs.last().map_or(0, |rung| rung.live.bytes);
     (route.settings.plan.is_none() && kept < limit / 2).then_some(())?;
-    let plan = route.plan.coarser()?;
     let limit = limit >> 20;
+    if !route.plan.may_be_sampled() {
+        let detail = format!(
+            "threads end before their first sample, so no sampled profile has them, and an exact \
+             one takes more than the {limit} MiB of memory there are: raise `memory-limit`, or \
+             have the workload use threads again"
+        );
+        return Some(Stop::Broken(broken("coverage", detail)));
+    }
+    let plan = route.plan.coarser()?;
     let profile = match route.plan.is_exact() {
         true => "an exact profile".to_owned(),
         false => format!("a sample every {} bytes", route.plan.interval()),
     };
     let why = format!("{profile} takes more than the {limit} MiB of memory there are");
+    Some(Stop::Again(Again {
+        plan,
+        why: Some(why),
+        enough: None,
+    }))
+}
+
+/// Begins again exactly, if that may be chosen, where threads ended before a sampled
+/// profile could have them.
+fn with_every_thread(route: &Route<'_>, profile: &Profile) -> Option<Stop> {
+    route.settings.plan.is_none().then_some(())?;
+    let threads = profile.short_threads()?;
+    let plan = route.plan.with_every_thread()?;
+    let why = format!(
+        "measured again with an exact profile: with a sample every {} bytes, memory grew outside \
+         the profile while {threads} threads started and ended, and a thread that ends before its \
+         first sample is in no sampled profile",
+        route.plan.interval()
+    );
     Some(Stop::Again(Again {
         plan,
         why: Some(why),
@@ -325,7 +353,7 @@ fn with_less_time(
 ) -> Option<Stop> {
     let settings = route.settings;
     let is_free = settings.plan.is_none() && settings.threshold.is_none();
-    (is_free && route.plan.is_exact()).then_some(())?;
+    (is_free && route.plan.is_exact() && route.plan.may_be_sampled()).then_some(())?;
     let mut timed = |command: &Command| {
         let run = Instant::now();
         let answer = subject.ask(command, settings.timeout, settings.memory_limit);
@@ -384,7 +412,9 @@ fn take_dump(
         Answer::Line(line) => match line.strip_prefix("dumped ") {
             Some(numbers) => {
                 let mut numbers = numbers.split(' ');
-                rung.allocated = numbers.next().and_then(|number| number.parse().ok());
+                let mut number = || numbers.next().and_then(|number| number.parse().ok());
+                rung.allocated = number();
+                profile.threads_ended = number().unwrap_or(0);
                 profile.walks = Walks::parse(numbers);
             }
             None => {

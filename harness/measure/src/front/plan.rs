@@ -18,7 +18,23 @@ pub(crate) struct Plan {
     /// next, which is a third of what exact profiling costs. But it then keeps
     /// threads that have ended as well.
     pub(crate) keeps_stacks: bool,
+    /// What earlier attempts have shown of other plans.
+    pub(crate) known: Known,
 }
+
+/// What attempts with other plans have shown, so that none is tried twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    Nothing,
+    /// An exact profile takes more memory than there is.
+    ExactIsTooLarge,
+    /// A sampled profile misses the workload's threads: [`Plan::may_miss`].
+    SampledMissesThreads,
+}
+
+/// How many mean intervals may be ahead of a thread's first sample: more are for one seed
+/// in 3,000.
+const FIRST_INTERVALS: u64 = 8;
 
 /// The intervals that the front chooses from: 512 B, 4, 32 and 256 KiB.
 const INTERVALS: [u32; 4] = [9, 12, 15, 18];
@@ -28,6 +44,7 @@ impl Plan {
     pub(crate) const EXACT: Plan = Plan {
         lg_interval: 0,
         keeps_stacks: true,
+        known: Known::Nothing,
     };
 
     /// At an interval that was asked for.
@@ -55,13 +72,72 @@ impl Plan {
         Plan {
             lg_interval,
             keeps_stacks: false,
+            known: Known::Nothing,
         }
     }
 
-    /// The next that takes less memory and time.
+    /// The next that takes less memory, where this one takes too much.
     pub(crate) fn coarser(self) -> Option<Plan> {
         let lg_interval = INTERVALS.into_iter().find(|lg| *lg > self.lg_interval)?;
-        Some(Self::sampled(lg_interval))
+        Some(Plan {
+            known: Known::ExactIsTooLarge,
+            ..Self::sampled(lg_interval)
+        })
+    }
+
+    /// An exact one, where a sampled one missed threads; none where that was tried before.
+    pub(crate) fn with_every_thread(self) -> Option<Plan> {
+        (!self.is_exact() && self.known == Known::Nothing).then_some(Plan {
+            known: Known::SampledMissesThreads,
+            // There are threads that end.
+            keeps_stacks: false,
+            ..Self::EXACT
+        })
+    }
+
+    /// Whether a front that may choose the plan may still choose a sampled one.
+    pub(crate) fn may_be_sampled(self) -> bool {
+        self.known != Known::SampledMissesThreads
+    }
+
+    /// Whether a profile may lack so many bytes because so many threads ended before they
+    /// were sampled.
+    ///
+    /// jemalloc draws a thread's first interval when the thread first allocates, with the
+    /// address of the thread's data as the seed (`tsd_prng_state_init` and `tsd_te_init` in
+    /// tsd.c). Threads that follow each other are at one address: all of them draw the same
+    /// interval, and where they end before it, none of them is sampled, however many there
+    /// are.
+    ///
+    /// In 5.3.1 nothing gives a thread another seed:
+    ///
+    /// - `thread.prof.active` and `thread.prof.name` leave the countdown as it is, and
+    ///   `prof.reset` does so for threads that are there, and throws the profile away;
+    /// - `thread.allocatedp` points to the count that the countdown is compared with, which
+    ///   jemalloc(3) forbids to change;
+    /// - `experimental.hooks.thread_event` is called every so many bytes of a thread, the
+    ///   same number for the first call and for the others: so after each allocation, or
+    ///   too late. Even then the first allocation is behind the thread. What the hook could
+    ///   allocate draws again, but from the same few numbers: the sequence is the seed's;
+    /// - `experimental.hooks.install` is called after each allocation as well, takes twice
+    ///   the time, and can do no more.
+    pub(crate) fn may_miss(self, threads: u64, bytes: u64) -> bool {
+        let most = FIRST_INTERVALS.saturating_mul(self.interval().bytes());
+        !self.is_exact() && bytes <= threads.saturating_mul(most)
+    }
+
+    /// Why [`may_miss`](Self::may_miss) is so, and what to do, for people.
+    pub(crate) fn why_threads_are_missed(self) -> String {
+        let advice = match self.known {
+            Known::ExactIsTooLarge => {
+                "an exact profile takes more than the memory there is, so raise `memory-limit`"
+            }
+            _ => "set `sample-interval = 1`, which misses none",
+        };
+        format!(
+            "a thread that ends before its first sample is in no sampled profile; {advice}, or \
+             have the workload use threads again"
+        )
     }
 
     /// What the subject leaks at each rung.
@@ -115,6 +191,7 @@ impl Plan {
         let Plan {
             lg_interval,
             keeps_stacks,
+            known: _,
         } = self;
         format!("lg_prof_sample:{lg_interval},prof_accum:{keeps_stacks}")
     }
@@ -191,6 +268,27 @@ mod tests {
         assert_eq!(chosen(0.15), Some(12));
         assert_eq!(chosen(0.1005), Some(18));
         assert_eq!(chosen(0.09), None);
+    }
+
+    #[test]
+    fn threads_are_missed_by_their_first_interval_alone() {
+        let plan = Plan::sampled(9);
+        assert!(plan.may_miss(10, 10 * 8 * 512));
+        assert!(!plan.may_miss(10, 10 * 8 * 512 + 1));
+        assert!(!plan.may_miss(0, 1));
+        assert!(!Plan::EXACT.may_miss(1_000, 1));
+    }
+
+    #[test]
+    fn an_exact_profile_is_tried_once() {
+        let exact = Plan::sampled(12).with_every_thread().unwrap();
+        assert!(exact.is_exact() && !exact.keeps_stacks && !exact.may_be_sampled());
+        assert_eq!(exact.with_every_thread(), None);
+        // It took too much memory before.
+        let sampled = Plan::EXACT.coarser().unwrap();
+        assert!(sampled.may_be_sampled());
+        assert_eq!(sampled.with_every_thread(), None);
+        assert_eq!(sampled.coarser().unwrap().with_every_thread(), None);
     }
 
     #[test]

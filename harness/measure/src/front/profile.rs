@@ -44,6 +44,10 @@ pub(crate) struct Profile {
     pub(crate) completeness: Completeness,
     /// What became of walks of the stack, so far.
     pub(crate) walks: Walks,
+    /// Threads that had started and ended when the next dump was taken.
+    pub(crate) threads_ended: u64,
+    /// The same by rung.
+    ended_by_rung: Vec<u64>,
     symbols: SymbolTable,
     looked_up: BTreeSet<Avma>,
 }
@@ -52,6 +56,17 @@ pub(crate) struct Profile {
 struct Canary {
     /// Of its functions, leaf first.
     functions: [u64; 3],
+}
+
+/// Growth that no stack accounts for.
+#[derive(Clone, Copy, Debug)]
+struct Outside {
+    /// Bytes, in the verdict's octaves.
+    gained: u64,
+    /// Bytes an iteration.
+    rate: f64,
+    /// Whether that is more than caches and chance explain.
+    is_too_much: bool,
 }
 
 /// What a subject says of itself before it starts.
@@ -122,6 +137,8 @@ impl Profile {
             maps: Maps::default(),
             completeness: Completeness::default(),
             walks: Walks::default(),
+            threads_ended: 0,
+            ended_by_rung: Vec::new(),
             symbols: SymbolTable::default(),
             looked_up: BTreeSet::new(),
         }
@@ -227,6 +244,7 @@ impl Profile {
             ));
         }
         self.rungs.push(rung);
+        self.ended_by_rung.push(self.threads_ended);
         Ok(())
     }
 
@@ -323,12 +341,48 @@ impl Profile {
             outcome,
             detail,
         };
-        let Some(sampled_object) = self.sampled_object else {
+        let Some(outside) = self.outside() else {
             return check(
                 CheckOutcome::Unavailable,
                 "coverage unavailable: `stats.allocated` cannot be read".to_owned(),
             );
         };
+        let Outside {
+            gained,
+            rate,
+            is_too_much,
+        } = outside;
+        if !is_too_much {
+            return check(
+                CheckOutcome::Passed,
+                format!("{gained} bytes of growth outside the profile, within what caches hold"),
+            );
+        }
+        let grows = format!("memory grows outside the profile by {rate:.2} bytes an iteration");
+        let detail = match self.short_threads() {
+            Some(threads) => format!(
+                "{grows}, while {threads} threads started and ended: {}",
+                self.plan.why_threads_are_missed()
+            ),
+            None => format!("{grows}: jemalloc counts {gained} bytes more than the stacks do"),
+        };
+        check(CheckOutcome::Failed, detail)
+    }
+
+    /// How many threads have started and ended in the verdict's octaves, where the profile
+    /// is incomplete because they ended before their first sample.
+    pub(crate) fn short_threads(&self) -> Option<u64> {
+        let outside = self.outside().filter(|outside| outside.is_too_much)?;
+        let before = self.ended_by_rung.get(self.before()?)?;
+        let threads = self.ended_by_rung.last()?.saturating_sub(*before);
+        self.plan
+            .may_miss(threads, outside.gained)
+            .then_some(threads)
+    }
+
+    /// What grew that no stack accounts for; nothing where jemalloc's own count is unknown.
+    fn outside(&self) -> Option<Outside> {
+        let sampled_object = self.sampled_object?;
         // What the profile explains, at most: every byte of it, as if it were
         // large, and what jemalloc adds for a small object that is sampled. And the
         // canaries so far.
@@ -366,20 +420,12 @@ impl Profile {
             * (self.noise.last().copied().unwrap_or(0.0)
                 + self.noise.get(before).copied().unwrap_or(0.0))
             .sqrt();
-        if growth.bytes.rising && to_f64(gained) > to_f64(CACHES * threads) + by_chance {
-            return check(
-                CheckOutcome::Failed,
-                format!(
-                    "memory grows outside the profile by {:.2} bytes an iteration: jemalloc counts \
-                     {gained} bytes more than the stacks do",
-                    growth.bytes.rate
-                ),
-            );
-        }
-        check(
-            CheckOutcome::Passed,
-            format!("{gained} bytes of growth outside the profile, within what caches hold"),
-        )
+        Some(Outside {
+            gained,
+            rate: growth.bytes.rate,
+            is_too_much: growth.bytes.rising
+                && to_f64(gained) > to_f64(CACHES * threads) + by_chance,
+        })
     }
 }
 
@@ -574,6 +620,37 @@ mod tests {
                 assert_eq!(survivors.collect::<Vec<_>>(), born, "{stack:?}");
             }
         }
+    }
+
+    #[test]
+    fn growth_outside_is_of_threads_if_enough_of_them_end() {
+        let coverage = |plan: Plan, threads_each: u64| {
+            let greeting = Greeting::parse(&format!("ready sampled=0 canary={FUNCTIONS}"));
+            let mut profile = Profile::new(&greeting.unwrap(), plan);
+            for (n, iterations) in (1..).zip((0..24).map(plimsoll_core::ladder::rung)) {
+                let canaries = n * if plan.is_exact() { 1 } else { 5 };
+                let text = dump(plan, &[("", canaries)], &[]);
+                profile.threads_ended = threads_each * iterations;
+                let rung = Rung {
+                    allocated: Some((10 << 20) + 9_000 * iterations),
+                    ..rung(iterations)
+                };
+                profile.add(text.as_bytes(), rung).unwrap();
+            }
+            let check = profile.coverage();
+            assert_eq!(check.outcome, CheckOutcome::Failed);
+            let is_told = check
+                .detail
+                .contains("threads started and ended: a thread that ends");
+            assert_eq!(profile.short_threads().is_some(), is_told);
+            is_told
+        };
+        // Up to 4 KiB of a thread may be ahead of its first sample.
+        assert!(coverage(Plan::sampled(9), 3));
+        assert!(!coverage(Plan::sampled(9), 2));
+        assert!(!coverage(Plan::sampled(9), 0));
+        assert!(coverage(Plan::sampled(12), 1));
+        assert!(!coverage(Plan::EXACT, 3));
     }
 
     /// What is known of a rung as a whole does not depend on how many records a stack is.

@@ -10,6 +10,8 @@ pub(crate) mod channel;
 #[cfg(plimsoll_supported)]
 mod run;
 #[cfg(plimsoll_supported)]
+mod threads;
+#[cfg(plimsoll_supported)]
 pub(crate) mod unwind;
 
 use std::hint::black_box;

@@ -9,6 +9,7 @@ use plimsoll_core::settings::Unwinder;
 
 use super::canary::{self, Canary};
 use super::channel::{Channel, Command};
+use super::threads::Threads;
 use super::unwind;
 use crate::jemalloc;
 use crate::scenario::{Scenario, Workload};
@@ -142,6 +143,7 @@ fn serve(
     let mut setup = Some(scenario.setup);
     let mut workload: Option<Workload> = None;
     let mut done = 0;
+    let mut threads = Threads::default();
     // A path that is sampled now and then would look like something of the workload's.
     while let Some(command) = unprofiled(|| channel.command()) {
         match (command, &mut workload) {
@@ -180,11 +182,12 @@ fn serve(
                 unwind::end_stacks_here!();
                 canary::root(canary);
                 let allocated = jemalloc::stats_allocated().unwrap_or(0);
+                let threads = threads.count().unwrap_or(0);
                 match jemalloc::dump(&path) {
                     Ok(()) => {
                         unwind::birth::next_generation();
                         let walks = unwind::walks();
-                        channel.answer(format_args!("dumped {allocated} {walks}"))?;
+                        channel.answer(format_args!("dumped {allocated} {threads} {walks}"))?;
                     }
                     Err(error) => channel.answer(format_args!("undumped {error}"))?,
                 }
