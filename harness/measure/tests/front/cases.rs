@@ -120,6 +120,10 @@ pub(crate) const ALL: &[(&str, fn())] = &[
         profiling::threads_that_end_are_not_kept,
     ),
     (
+        "threads_that_end_before_a_sample_are_told",
+        profiling::threads_that_end_before_a_sample_are_told,
+    ),
+    (
         "both_unwinders_tell_when_objects_were_born",
         profiling::both_unwinders_tell_when_objects_were_born,
     ),
@@ -957,8 +961,8 @@ fn the_command_line_is_libtests() {
     };
     let all = names(&["--list", "--format", "terse"]);
     assert_eq!(
-        (all.len(), all[0].as_str(), all[25].as_str()),
-        (31, "leak", "left_out")
+        (all.len(), all[0].as_str(), all[27].as_str()),
+        (33, "leak", "left_out")
     );
     assert_eq!(
         names(&["--list", "--format", "terse", "--ignored"]),
@@ -995,7 +999,7 @@ fn the_command_line_is_libtests() {
     );
     let filtered = project.run(&["--exact", "bounded", "joins", "--skip", "joins"]);
     assert!(
-        filtered.text.contains("30 filtered out"),
+        filtered.text.contains("32 filtered out"),
         "{}",
         filtered.text
     );

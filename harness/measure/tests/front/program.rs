@@ -310,6 +310,28 @@ fn joins() -> Scenario {
     })
 }
 
+/// Starts a thread that leaks three objects of 64 bytes and ends, mostly before its first
+/// sample.
+fn leaks_in_a_thread() {
+    let leak = || (0..3).for_each(|_| std::mem::forget(black_box(Box::new([1_u8; 64]))));
+    std::thread::spawn(leak).join().expect("it does not panic");
+}
+
+fn short_threads() -> Scenario {
+    Scenario::new("short_threads", || |_i: u64| leaks_in_a_thread())
+}
+
+/// The same, with more objects than an exact profile has memory for, a page each.
+fn short_threads_beside_much() -> Scenario {
+    Scenario::new("short_threads_beside_much", || {
+        let held: Vec<Box<[u8; 64]>> = (0..60_000).map(|_| Box::new([0; 64])).collect();
+        move |_i: u64| {
+            black_box(&held);
+            leaks_in_a_thread();
+        }
+    })
+}
+
 /// Holds what cannot be dropped.
 fn drops_badly() -> Scenario {
     struct Bad;
@@ -434,6 +456,8 @@ plimsoll::main!(
     outside(),
     cuts_dumps(),
     joins(),
+    short_threads(),
+    short_threads_beside_much(),
     drops_badly(),
     last_words(),
     left_out(),

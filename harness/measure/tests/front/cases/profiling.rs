@@ -198,6 +198,53 @@ pub(super) fn threads_that_end_are_not_kept() {
     assert!(head.count() < 32, "{}", &dump[..2_000.min(dump.len())]);
 }
 
+/// Whether a run is broken because threads ended before a sample. By chance it may not be:
+/// a process has its own first interval, and with one that is short enough each thread is
+/// sampled, so the leak is found.
+fn misses_threads(scenario: &str, advice: &str, variables: &[(&str, &str)]) -> bool {
+    let project = Project::new(&format!("misses_{scenario}"));
+    let run = project.run_with(&["--exact", scenario], variables);
+    let report = project.report(scenario);
+    let coverage = report.checks.iter().find(|check| check.name == "coverage");
+    let detail = &coverage.unwrap().detail;
+    let is_broken = report.verdict == Verdict::Broken;
+    assert!(is_broken || !run.passed, "{}", run.text);
+    assert!(interval(&report) >= 512, "{}", run.text);
+    if is_broken {
+        for part in ["ends before its first sample", advice] {
+            assert!(detail.contains(part), "no `{part}` in {detail}");
+        }
+    }
+    is_broken
+}
+
+pub(super) fn threads_that_end_before_a_sample_are_told() {
+    let scenario = "short_threads";
+    let project = Project::new(scenario);
+    project.run_with(&["--exact", scenario], &[("PLIMSOLL_BUDGET", "3s")]);
+    let report = project.report(scenario);
+    assert_eq!((report.verdict, interval(&report)), (Verdict::Regressed, 1));
+    let [finding] = report.findings.as_slice() else {
+        panic!("{:?}", report.findings);
+    };
+    assert!((finding.rate.objects - 3.0).abs() < 1e-9, "{finding:?}");
+
+    let variables = [
+        ("PLIMSOLL_SAMPLE_INTERVAL", "4096"),
+        ("PLIMSOLL_MAX_ITERATIONS", "16384"),
+        ("PLIMSOLL_BUDGET", "60s"),
+    ];
+    assert!((0..5).any(|_| misses_threads(scenario, "`sample-interval = 1`", &variables)));
+    // An exact profile of it takes more memory than there is.
+    let variables = [
+        ("PLIMSOLL_MEMORY_LIMIT", "128MiB"),
+        ("PLIMSOLL_MAX_ITERATIONS", "16384"),
+        ("PLIMSOLL_BUDGET", "60s"),
+    ];
+    let scenario = "short_threads_beside_much";
+    assert!((0..10).any(|_| misses_threads(scenario, "raise `memory-limit`", &variables)));
+}
+
 pub(super) fn both_unwinders_tell_when_objects_were_born() {
     let project = Project::new("births");
     // Of the first hundred: those until the first rung, those from there to the second...
