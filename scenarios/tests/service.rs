@@ -1,0 +1,79 @@
+//! A whole service, healthy and losing one object in a hundred requests: what plimsoll says
+//! of each, at the default threshold.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use plimsoll_scenarios::{Loses, http_service, http_service_that_loses};
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn scenarios() -> ExitCode {
+    plimsoll::main!(
+        allocator = existing;
+        http_service(),
+        http_service_that_loses(Loses::AuditRecords),
+        http_service_that_loses(Loses::Sessions),
+    );
+    main()
+}
+
+/// Makes this program the leak test.
+const PROGRAM: &str = "PLIMSOLL_TEST_PROGRAM";
+
+fn main() -> ExitCode {
+    let is_subject = std::env::args()
+        .nth(1)
+        .is_some_and(|word| word.starts_with("--plimsoll-"));
+    if is_subject || std::env::var_os(PROGRAM).is_some() {
+        return scenarios();
+    }
+    let trial = |name: &'static str, frame: Option<&'static str>| {
+        libtest_mimic::Trial::test(name, move || is_judged(name, frame))
+    };
+    let trials = vec![
+        trial("http_service", None),
+        trial("loses_audit_records", Some("keep_audit_record")),
+        trial("loses_sessions", Some("open_session")),
+    ];
+    libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
+}
+
+/// Regressed with one object in a hundred requests at that frame, and at no other; or within,
+/// at one in 1,000.
+fn is_judged(scenario: &str, frame: Option<&str>) -> Result<(), libtest_mimic::Failed> {
+    let output = Command::new(std::env::current_exe()?)
+        .args(["--exact", scenario])
+        .env(PROGRAM, "1")
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let reports = target
+        .parent()
+        .unwrap_or(target)
+        .join("plimsoll/plimsoll-scenarios/service");
+    let text = std::fs::read_to_string(reports.join(scenario).join("report.json"))?;
+    let report: serde_json::Value = serde_json::from_str(&text)?;
+    let expected = frame.map_or("within", |_| "regressed");
+    let failed = |what: String| Err(format!("{what}\n{said}").into());
+    if report["verdict"] != expected {
+        return failed(format!("expected {expected}, found {}", report["verdict"]));
+    }
+    let Some(frame) = frame else {
+        return match report["threshold"]["iterations"].as_u64() {
+            Some(1_000) => Ok(()),
+            other => failed(format!("expected 1 in 1,000, found {other:?}")),
+        };
+    };
+    let findings = report["findings"].as_array().cloned().unwrap_or_default();
+    for finding in findings {
+        let stack = finding["subject"].to_string();
+        let rate = finding["rate"]["objects"].as_f64().unwrap_or(0.0);
+        let is_right = stack.contains(frame) && (0.006..0.014).contains(&rate);
+        if finding["verdict"] == "regressed" && !is_right {
+            return failed(format!("{rate} objects an iteration at {stack}"));
+        }
+    }
+    Ok(())
+}
