@@ -487,6 +487,7 @@ pub fn hint(check: &str) -> Option<&'static str> {
         }
         "coverage" => {
             "memory grows that no stack accounts for: another arena, another copy of jemalloc, \
+             threads of a sampled profile that end before their first sample, \
              or threads that jemalloc was told not to profile"
         }
         "unwinder" => "stacks cannot be walked; the notes say which unwinder was tried",
