@@ -241,18 +241,7 @@ impl Asked {
         // Bytes of a list that is replaced as it grows are in no old object: where levels
         // never fall, they alone bound what grows so.
         if is_turned_over && (self.falls || unit == Unit::Objects) {
-            let noise = levels::Noise::of(&self.iterations, &levels, 0.0);
-            for age in kept::AGES {
-                let born = self.kept.born_before(age);
-                if born.len() > RUNGS_PER_OCTAVE {
-                    let died = unit.of(&self.kept.died(&self.iterations, age));
-                    let mut view = self.curve(unit, &born, Some(died), is_turned_over);
-                    view.rising &= may_rise
-                        && !noise.contradicts(&self.iterations, &levels, view.rate)
-                        && self.goes_on(unit, age, view.rate);
-                    views.push(view);
-                }
-            }
+            views.extend(self.by_age(unit, &levels, may_rise));
         }
         if self.falls && !self.kept.is_known() {
             let floor = kept::floor(&self.levels);
@@ -263,6 +252,29 @@ impl Asked {
             views.push(self.by_level(unit, &levels));
         }
         Quantity::together(&views)
+    }
+
+    /// What is said by those who stayed, for each age: what one says, the next must say too.
+    fn by_age(&self, unit: Unit, levels: &[f64], may_rise: bool) -> Vec<Quantity> {
+        let noise = levels::Noise::of(&self.iterations, levels, 0.0);
+        let mut views: Vec<Quantity> = Vec::new();
+        for age in kept::AGES {
+            let born = self.kept.born_before(age);
+            if born.len() > RUNGS_PER_OCTAVE {
+                let died = unit.of(&self.kept.died(&self.iterations, age));
+                let mut view = self.curve(unit, &born, Some(died), true);
+                view.rising &= may_rise
+                    && !noise.contradicts(&self.iterations, levels, view.rate)
+                    && self.goes_on(unit, age, view.rate);
+                views.push(view);
+            }
+        }
+        for age in 1..views.len() {
+            let (younger, older) = (age - 1, age);
+            views[younger].rising &= views[older].rising;
+            views[younger].findable = views[younger].findable.max(views[older].findable);
+        }
+        views
     }
 
     fn curve(
