@@ -19,6 +19,7 @@ mod levels;
 
 use self::curve::Curve;
 use self::kept::Kept;
+use self::levels::Noise;
 use crate::ladder::RUNGS_PER_OCTAVE;
 use crate::series::Alive;
 use crate::{Law, Rate, Series, Tally};
@@ -36,6 +37,13 @@ const SWELLING: f64 = 1.25;
 
 /// By how many deviations of a count at random it may be less than it should be.
 const AT_RANDOM: f64 = 3.3;
+
+/// By how many deviations of a count at random it may be less than half of what it should
+/// be: of a leak it is that in one of a thousand at most, since half is already forgiven.
+const BY_CHANCE: f64 = 2.0;
+
+/// How many ages need the next one to say the same as they do.
+const NEED_THE_NEXT: usize = 2;
 
 /// How much faster a buffer that doubles must grow to be found as surely as what grows evenly:
 /// its last step may be an octave ago.
@@ -254,9 +262,14 @@ impl Asked {
         Quantity::together(&views)
     }
 
-    /// What is said by those who stayed, for each age: what one says, the next must say too.
+    /// What those who stayed say, for each age.
+    ///
+    /// Of objects that live for any time, some look like a leak at one age by chance. So the
+    /// younger two ages need the next one to say the same. A leak in bursts may be too coarse
+    /// for the last age.
     fn by_age(&self, unit: Unit, levels: &[f64], may_rise: bool) -> Vec<Quantity> {
-        let noise = levels::Noise::of(&self.iterations, levels, 0.0);
+        let noise = Noise::of(levels, &[], 0.0);
+        let of_one = self.of_one(unit, &self.kept.born_before(0));
         let mut views: Vec<Quantity> = Vec::new();
         for age in kept::AGES {
             let born = self.kept.born_before(age);
@@ -264,13 +277,13 @@ impl Asked {
                 let died = unit.of(&self.kept.died(&self.iterations, age));
                 let mut view = self.curve(unit, &born, Some(died), true);
                 view.rising &= may_rise
-                    && !noise.contradicts(&self.iterations, levels, view.rate)
+                    && !noise.contradicts(&self.iterations, levels, view.rate, of_one)
                     && self.goes_on(unit, age, view.rate);
                 views.push(view);
             }
         }
-        for age in 1..views.len() {
-            let (younger, older) = (age - 1, age);
+        for older in 1..views.len().min(NEED_THE_NEXT + 1) {
+            let younger = older - 1;
             views[younger].rising &= views[older].rising;
             views[younger].findable = views[younger].findable.max(views[older].findable);
         }
@@ -314,9 +327,10 @@ impl Asked {
         let last = born.len() - 1;
         let by = |rung: usize| unit.of(&born[rung].level);
         (0..age).all(|younger| {
-            let expected = rate * (self.iterations[last - younger] - self.iterations[last - age]);
-            let by_chance = AT_RANDOM * (self.of_one(unit, &born) * expected).sqrt();
-            by(last - younger) - by(last - age) + by_chance >= 0.5 * expected
+            let iterations = self.iterations[last - younger] - self.iterations[last - age];
+            let half = 0.5 * rate * iterations;
+            let by_chance = BY_CHANCE * (self.of_one(unit, &born) * half).sqrt();
+            by(last - younger) - by(last - age) + by_chance >= half
         })
     }
 
@@ -327,14 +341,21 @@ impl Asked {
             true => self.kept.of_one(unit),
             false => unit.of_one(&self.levels),
         };
-        let noise = |levels: &[f64]| levels::Noise::of(&self.iterations, levels, of_one);
-        let mut rising = noise(levels).doubles(levels);
-        let mut findable = noise(levels).findable(&self.iterations, levels);
+        let base = to_f64(self.kept.base().objects);
+        let come_and_go = counted(&self.levels)
+            .map(|objects| objects - base)
+            .collect();
+        let noise = |levels: &[f64], objects: Vec<f64>| Noise::of(levels, &objects, of_one);
+        let noise_of_all = noise(levels, come_and_go);
+        let mut rising = noise_of_all.doubles(levels);
+        let mut findable = noise_of_all.findable(&self.iterations, levels);
         let mut findable_anew = findable;
         if unit == Unit::Bytes && self.kept.is_known() {
-            let young = unit.levels(&self.kept.young());
-            rising &= noise(&young).doubles(&young);
-            let of_young = noise(&young).findable(&self.iterations, &young);
+            let young = self.kept.young();
+            let noise = noise(&unit.levels(&young), counted(&young).collect());
+            let young = unit.levels(&young);
+            rising &= noise.doubles(&young);
+            let of_young = noise.findable(&self.iterations, &young);
             findable_anew = SHOWS_LATE * findable.max(of_young);
             findable = f64::INFINITY;
         }
@@ -344,6 +365,11 @@ impl Asked {
             ..curve::quantity(&self.iterations, levels, rising)
         }
     }
+}
+
+/// How many objects were counted at each rung.
+fn counted(levels: &[Alive]) -> impl Iterator<Item = f64> {
+    levels.iter().map(|alive| to_f64(alive.counted.objects))
 }
 
 /// Whether some of what was counted went at one of the last rungs.

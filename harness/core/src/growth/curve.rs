@@ -151,38 +151,49 @@ impl Curve<'_> {
         let (levels, iterations) = (&self.levels, self.iterations);
         let last = levels.len() - 1;
         let span = &levels[levels.len().saturating_sub(RUNGS_TO_RISE)..];
-        if span[0] >= span[span.len() - 1] && self.died <= 0.0 || levels.len() < RUNGS_TO_RISE {
+        if span[0] >= span[span.len() - 1] && !self.is_kept || levels.len() < RUNGS_TO_RISE {
             // Nothing moves; or too little was seen, which the length of the ladder says.
             return 0.0;
         }
-        let mut rate = OBJECTS_TO_FIND / iterations[last];
         // Shape alone tells, which chance bends: a deviation more of it comes early.
         // Where it is of larger objects, their number tells.
         let unit = self.of_one.min(LEAST_SIZE);
         let early = |rate: f64, n: f64| (unit * rate * n * (1.0 - n / iterations[last])).sqrt();
-        let mut with = levels.clone();
-        for _ in 0..TIMES {
-            for ((with, level), n) in with.iter_mut().zip(levels).zip(iterations) {
-                *with = level
-                    + match self.counts || self.is_kept {
-                        true => rate * n + early(rate, *n),
-                        // A buffer that doubles shows later than what is even.
-                        false => doubled(rate * n),
-                    };
-            }
+        let grown = |rate: f64, n: f64| match self.counts || self.is_kept {
+            true => rate * n + early(rate, n),
+            false => doubled(rate * n),
+        };
+        least(OBJECTS_TO_FIND / iterations[last], |rate| {
+            let with = levels.iter().zip(iterations);
+            let with: Vec<f64> = with.map(|(level, n)| level + grown(rate, *n)).collect();
             // With room for what dies by chance.
             let gained = with[last] - with[last - RUNGS_PER_OCTAVE];
-            if self.rises(&with) && self.died <= 0.5 * THINS * gained {
-                let found = quantity(iterations, &with, true);
-                // The cut of growth at a threshold is a quarter of twice that.
-                if found.rate - found.error > 0.25 * rate {
-                    return rate;
-                }
+            if !self.rises(&with) || self.died > 0.5 * THINS * gained {
+                return false;
             }
-            rate *= MORE;
-        }
-        f64::INFINITY
+            let found = quantity(iterations, &with, true);
+            // The cut of growth at a threshold is a quarter of twice that.
+            found.rate - found.error > 0.25 * rate
+        })
     }
+}
+
+/// The least rate of growth that is found. So is all that is up to an octave faster: where a
+/// buffer that doubles has its last step depends on the rate.
+pub(super) fn least(from: f64, is_found: impl Fn(f64) -> bool) -> f64 {
+    let rates = std::iter::successors(Some(from), |rate| Some(rate * MORE));
+    let mut least = None;
+    let mut found = 0;
+    for rate in rates.take(TIMES) {
+        found = if is_found(rate) { found + 1 } else { 0 };
+        if found == 1 {
+            least = Some(rate);
+        }
+        if let (Some(least), true) = (least, found > RUNGS_PER_OCTAVE) {
+            return least;
+        }
+    }
+    f64::INFINITY
 }
 
 /// What one quantity does, of which it is known whether it rises.
@@ -212,7 +223,7 @@ pub(super) fn quantity(iterations: &[f64], levels: &[f64], rising: bool) -> Quan
     if stepped {
         // The greatest level per iteration does not depend on how long ago the
         // last step was.
-        let base = levels[0];
+        let base = levels.iter().copied().fold(f64::INFINITY, f64::min);
         let rate = (last - RUNGS_PER_OCTAVE..=last)
             .map(|rung| (levels[rung] - base) / iterations[rung])
             .fold(f64::NEG_INFINITY, f64::max);
@@ -381,19 +392,19 @@ pub(super) fn rests_on_one_step(levels: &[f64]) -> bool {
 }
 
 /// The straight line through some levels, by least squares.
-pub(super) struct Line {
+struct Line {
     /// Per iteration.
     slope: f64,
     /// The standard deviation of the slope.
     slope_deviation: f64,
     /// The standard deviation of the levels about it.
-    pub(super) deviation: f64,
+    deviation: f64,
     /// Whether they follow it.
     fits: bool,
 }
 
 impl Line {
-    pub(super) fn through(iterations: &[f64], levels: &[f64]) -> Line {
+    fn through(iterations: &[f64], levels: &[f64]) -> Line {
         let count = to_f64(levels.len() as u64);
         let mean_iterations = iterations.iter().sum::<f64>() / count;
         let mean_level = levels.iter().sum::<f64>() / count;

@@ -22,8 +22,9 @@ use crate::{Series, Tally};
 /// lives for an eighth after an octave or two.
 pub(super) const AGES: [usize; 4] = [1, 2, 4, 8];
 
-/// The age, in rungs, at which what lives for a 64th of the ladder was gone two octaves ago.
-const CERTAINLY_OLD: usize = 4;
+/// The age, in rungs, at which what lives for a 64th of the ladder was gone two octaves ago:
+/// twelve lifetimes have passed.
+const CERTAINLY_OLD: usize = 8;
 
 /// The births of a series, as far as it has them.
 pub(super) struct Kept {
@@ -147,11 +148,28 @@ impl Kept {
         let from = self.rungs().saturating_sub(RUNGS_TO_RISE);
         let youngest = (from..self.rungs()).filter_map(|rung| self.survivors(rung).get(rung));
         let youngest = youngest.filter(|alive| alive.counted.objects > 0);
-        let mut each: Vec<f64> = youngest
-            .map(|alive| unit.of(&alive.level) / to_f64(alive.counted.objects))
+        let mut each: Vec<(f64, f64)> = youngest
+            .map(|alive| {
+                let counted = to_f64(alive.counted.objects);
+                (unit.of(&alive.level) / counted, counted)
+            })
             .collect();
-        each.sort_by(f64::total_cmp);
-        each.get(each.len() * 2 / 3).copied().unwrap_or(0.0)
+        each.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Two thirds of the objects are in generations of smaller ones.
+        let mut left = each.iter().map(|(_, counted)| counted).sum::<f64>() * 2.0 / 3.0;
+        let middle = each.iter().find(|(_, counted)| {
+            left -= counted;
+            left < 0.0
+        });
+        middle.map_or(0.0, |(of_one, _)| *of_one)
+    }
+
+    /// What was there before the last rungs, and is alive at the last.
+    pub(super) fn base(&self) -> Tally {
+        let from = self.rungs().saturating_sub(RUNGS_TO_RISE);
+        let born = self.born_before(0);
+        born.get(from)
+            .map_or(Tally::default(), |alive| alive.counted)
     }
 }
 

@@ -15,10 +15,6 @@ const DEVIATIONS: f64 = 5.5;
 /// By how many standard deviations a level must be too low to contradict what stayed.
 const CONTRADICTING: f64 = 3.3;
 
-/// By how much a growth that was not found is raised, until it is; and how often.
-const MORE: f64 = 1.189_207_115_002_721;
-const TIMES: usize = 240;
-
 /// What the last rungs but so many octaves gain on those of the octave before, on the
 /// mean of their four rungs.
 pub(super) fn gain(levels: &[f64], octave: usize) -> f64 {
@@ -34,32 +30,30 @@ fn mean(levels: &[f64], octave: usize) -> f64 {
 
 /// How far one level may be off.
 pub(super) struct Noise {
-    /// What one object that comes and goes counts for.
-    of_one: f64,
     /// The variance of the levels about the nearest ones that never fall.
     about_growth: f64,
-    /// The same about a straight line.
-    about_a_line: f64,
+    /// The variance of a count at random.
+    of_counts: f64,
 }
 
 impl Noise {
-    /// Of the last rungs.
-    pub(super) fn of(iterations: &[f64], levels: &[f64], of_one: f64) -> Noise {
+    /// Of the last rungs, where objects that come and go are so many, and each counts for
+    /// so much.
+    ///
+    /// Objects that come and go one by one make a level vary by their square root, also
+    /// where it does so too slowly for its ups and downs to show.
+    pub(super) fn of(levels: &[f64], objects: &[f64], of_one: f64) -> Noise {
         let from = levels.len().saturating_sub(RUNGS_TO_RISE);
-        let deviation = curve::Line::through(&iterations[from..], &levels[from..]).deviation;
+        let has_octaves = objects.len() >= 2 * RUNGS_PER_OCTAVE;
+        let objects = if has_octaves { mean(objects, 1) } else { 0.0 };
         Noise {
-            of_one,
             about_growth: ups_and_downs(&levels[from..]),
-            about_a_line: deviation * deviation,
+            of_counts: of_one * of_one * objects.max(0.0),
         }
     }
 
-    /// The variance of a level. Objects that come and go one by one make it vary by its
-    /// square root, also where it does so too slowly for its ups and downs to show; unless
-    /// it is straighter than that.
-    fn variance(&self, span: &[f64]) -> f64 {
-        let of_counts = self.of_one * mean(span, 1);
-        self.about_growth.max(of_counts.min(self.about_a_line))
+    fn variance(&self) -> f64 {
+        self.about_growth.max(self.of_counts)
     }
 
     /// Whether the levels double from octave to octave, beyond what is noise.
@@ -69,20 +63,26 @@ impl Noise {
         };
         let span = &levels[from..];
         let gains = std::array::from_fn(|octave| gain(span, octave));
-        let of_means = 2.0 * self.variance(span) / to_f64(RUNGS_PER_OCTAVE as u64);
+        let of_means = 2.0 * self.variance() / to_f64(RUNGS_PER_OCTAVE as u64);
         gains[0] > DEVIATIONS * of_means.sqrt() && phase_rises(&gains) && !rests_on_one_step(span)
     }
 
     /// Whether the level gained less than half of what so much growth per iteration adds
     /// to it, as far as can be told.
-    pub(super) fn contradicts(&self, iterations: &[f64], levels: &[f64], rate: f64) -> bool {
+    pub(super) fn contradicts(
+        &self,
+        iterations: &[f64],
+        levels: &[f64],
+        rate: f64,
+        of_one: f64,
+    ) -> bool {
         let Some(from) = levels.len().checked_sub(RUNGS_TO_RISE) else {
             return false;
         };
         let (iterations, levels) = (&iterations[from..], &levels[from..]);
         let of_means = 2.0 * self.about_growth / to_f64(RUNGS_PER_OCTAVE as u64);
         let expected = 0.5 * rate * gain(iterations, 0);
-        gain(levels, 0) + CONTRADICTING * of_means.sqrt() < expected
+        gain(levels, 0) + CONTRADICTING * (of_means + of_one * expected).sqrt() < expected
     }
 
     /// The least rate of such growth that would be found.
@@ -91,17 +91,13 @@ impl Noise {
             return f64::INFINITY;
         };
         let (iterations, levels) = (&iterations[from..], &levels[from..]);
-        let deviation = self.variance(levels).sqrt();
-        let mut rate = (deviation / iterations[iterations.len() - 1]).max(1e-9);
-        for _ in 0..TIMES {
+        let last = iterations[iterations.len() - 1];
+        let deviation = self.variance().sqrt();
+        curve::least((deviation / last).max(1e-9), |rate| {
             let with = levels.iter().zip(iterations);
             let with: Vec<f64> = with.map(|(level, n)| level + rate * n).collect();
-            if self.doubles(&with) && curve::quantity(iterations, &with, true).rate > 0.5 * rate {
-                return rate;
-            }
-            rate *= MORE;
-        }
-        f64::INFINITY
+            self.doubles(&with) && curve::quantity(iterations, &with, true).rate > 0.5 * rate
+        })
     }
 }
 
