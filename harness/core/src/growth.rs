@@ -345,7 +345,13 @@ impl Asked {
         let come_and_go = counted(&self.levels)
             .map(|objects| objects - base)
             .collect();
-        let noise = |levels: &[f64], objects: Vec<f64>| Noise::of(levels, &objects, of_one);
+        let noise = |levels: &[f64], objects: Vec<f64>| {
+            let noise = Noise::of(levels, &objects, of_one);
+            match self.is_exact || unit == Unit::Objects {
+                true => noise,
+                false => noise.at_most_about_a_line(&self.iterations, levels),
+            }
+        };
         let noise_of_all = noise(levels, come_and_go);
         let mut rising = noise_of_all.doubles(levels);
         let mut findable = noise_of_all.findable(&self.iterations, levels);

@@ -131,17 +131,20 @@ fn leaks_are_found_under_the_same_churn() {
     }
 }
 
+/// Runs of each shape where profiles are exact; where they are sampled, a third of them.
+const RUNS: u64 = 450;
+
 /// Shapes of which at most 1 run in 100 may be inconclusive.
 const CONCLUSIVE: [&str; 1] = ["turnover, lives up to 1/64"];
 
 /// Shapes that may be taken for leaks in so many of 10,000 runs: objects live for any time
-/// in them, or new peaks are reached now and then, and all of them are on twelve stacks.
-const HARD: [(&str, u64); 5] = [
-    ("random occupancy", 30),
-    ("log-normal sizes", 30),
+/// in them, or new peaks are reached now and then, and all of them are on twelve stacks. Half as
+/// many are, in 20,000 runs; few runs are off by chance.
+const HARD: [(&str, u64); 4] = [
+    ("random occupancy", 15),
+    ("log-normal sizes", 15),
     ("slab reuse", 30),
-    ("slow fill", 20),
-    ("twelve stacks", 150),
+    ("twelve stacks", 125),
 ];
 
 fn may_be_regressed(name: &str, runs: u64) -> u64 {
@@ -149,15 +152,27 @@ fn may_be_regressed(name: &str, runs: u64) -> u64 {
     hard.map_or(0, |(_, most)| (most * runs).div_ceil(10_000))
 }
 
+/// How many leaks at twice the visible rate may be missed, beside turnover and elsewhere.
+fn may_be_missed(name: &str, runs: u64) -> u64 {
+    match (name.starts_with("a `Vec`"), name.contains("very stack")) {
+        (true, true) => runs / 10,
+        (false, true) => runs / 40,
+        _ => runs.div_ceil(500),
+    }
+}
+
 #[test]
 fn exact_profiles_are_judged_as_their_fluctuation_allows() {
     let mut leaks = [Verdicts::default(); LEAKS.len()];
     for (shape, (name, _)) in SHAPES.iter().enumerate() {
-        let outcome = simulate(shape, SampleInterval::default(), 2_000, 1);
-        let most = may_be_regressed(name, 2_000);
+        let outcome = simulate(shape, SampleInterval::default(), RUNS, 1);
+        let most = may_be_regressed(name, RUNS);
         assert!(outcome.healthy.regressed <= most, "{name}: {outcome:?}");
         if CONCLUSIVE.contains(name) {
-            assert!(outcome.healthy.inconclusive <= 20, "{name}: {outcome:?}");
+            assert!(
+                100 * outcome.healthy.inconclusive <= RUNS,
+                "{name}: {outcome:?}"
+            );
         }
         for (sum, more) in leaks.iter_mut().zip(outcome.leaks) {
             sum.add(more);
@@ -165,21 +180,17 @@ fn exact_profiles_are_judged_as_their_fluctuation_allows() {
     }
     for (name, verdicts) in LEAKS.iter().zip(leaks) {
         let missed = verdicts.runs() - verdicts.regressed;
-        let most = if name.contains("very stack") {
-            verdicts.runs() / 8
-        } else {
-            1
-        };
+        let most = may_be_missed(name, verdicts.runs());
         assert!(missed <= most, "{name}: {verdicts:?}");
     }
     // There are no rare objects where all are seen.
-    assert!(leaks.iter().filter(|leak| leak.runs() > 1_000).count() >= LEAKS.len() - 1);
+    assert!(leaks.iter().filter(|leak| leak.runs() > RUNS / 2).count() >= LEAKS.len() - 1);
 }
 
 #[test]
 fn growth_that_leaves_nothing_old_behind_is_never_within() {
     for (shape, (name, _)) in GROWING.iter().enumerate() {
-        let verdicts = simulate_growing(shape, SampleInterval::default(), 2_000, 1);
+        let verdicts = simulate_growing(shape, SampleInterval::default(), RUNS, 1);
         assert_eq!(verdicts.within, 0, "{name}: {verdicts:?}");
     }
 }
@@ -192,8 +203,8 @@ fn sampled_profiles_are_judged_as_their_error_allows() {
         let interval = SampleInterval::new(bytes).unwrap();
         let mut leaks = [Verdicts::default(); LEAKS.len()];
         for (shape, (name, _)) in SHAPES.iter().enumerate() {
-            let outcome = simulate(shape, interval, 600, 1);
-            let most = may_be_regressed(name, 600);
+            let outcome = simulate(shape, interval, RUNS / 3, 1);
+            let most = may_be_regressed(name, RUNS / 3);
             assert!(
                 outcome.healthy.regressed <= most,
                 "{name}, {bytes}: {outcome:?}"
@@ -203,13 +214,9 @@ fn sampled_profiles_are_judged_as_their_error_allows() {
             }
         }
         for (name, verdicts) in LEAKS.iter().zip(leaks) {
-            assert!(verdicts.runs() > 100, "{name}, {bytes}: {verdicts:?}");
+            assert!(verdicts.runs() > RUNS / 6, "{name}, {bytes}: {verdicts:?}");
             let missed = verdicts.runs() - verdicts.regressed;
-            let most = if name.contains("very stack") {
-                verdicts.runs() / 4
-            } else {
-                2
-            };
+            let most = may_be_missed(name, verdicts.runs());
             assert!(missed <= most, "{name}, {bytes}: {verdicts:?}");
         }
     }

@@ -392,19 +392,19 @@ pub(super) fn rests_on_one_step(levels: &[f64]) -> bool {
 }
 
 /// The straight line through some levels, by least squares.
-struct Line {
+pub(super) struct Line {
     /// Per iteration.
     slope: f64,
     /// The standard deviation of the slope.
     slope_deviation: f64,
     /// The standard deviation of the levels about it.
-    deviation: f64,
+    pub(super) deviation: f64,
     /// Whether they follow it.
     fits: bool,
 }
 
 impl Line {
-    fn through(iterations: &[f64], levels: &[f64]) -> Line {
+    pub(super) fn through(iterations: &[f64], levels: &[f64]) -> Line {
         let count = to_f64(levels.len() as u64);
         let mean_iterations = iterations.iter().sum::<f64>() / count;
         let mean_level = levels.iter().sum::<f64>() / count;

@@ -52,6 +52,17 @@ impl Noise {
         }
     }
 
+    /// Of bytes that are sampled one object may be as large as all others: where the levels
+    /// are straighter than that, they are their own measure.
+    pub(super) fn at_most_about_a_line(self, iterations: &[f64], levels: &[f64]) -> Noise {
+        let from = levels.len().saturating_sub(RUNGS_TO_RISE);
+        let deviation = curve::Line::through(&iterations[from..], &levels[from..]).deviation;
+        Noise {
+            of_counts: self.of_counts.min(deviation * deviation),
+            ..self
+        }
+    }
+
     fn variance(&self) -> f64 {
         self.about_growth.max(self.of_counts)
     }
