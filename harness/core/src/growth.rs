@@ -39,7 +39,7 @@ const SWELLING: f64 = 1.25;
 const AT_RANDOM: f64 = 3.3;
 
 /// By how many deviations of a count at random it may be less than half of what it should
-/// be: of a leak it is that in one of a thousand at most, since half is already forgiven.
+/// be: half is forgiven already.
 const BY_CHANCE: f64 = 2.0;
 
 /// How many ages need the next one to say the same as they do.
