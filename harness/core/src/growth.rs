@@ -198,7 +198,7 @@ impl Unit {
         })
     }
 
-    /// What each of some objects counts for.
+    /// Each level in this unit.
     fn levels(self, levels: &[Alive]) -> Vec<f64> {
         levels.iter().map(|alive| self.of(&alive.level)).collect()
     }
@@ -393,6 +393,19 @@ fn falls(levels: &[Alive]) -> bool {
 )]
 fn to_f64(value: u64) -> f64 {
     value as f64
+}
+
+/// What the last rungs but so many octaves gain on those of the octave before, on the
+/// mean of their four rungs.
+fn gain(levels: &[f64], octave: usize) -> f64 {
+    mean(levels, octave) - mean(levels, octave + 1)
+}
+
+/// The mean level of an octave, 0 being the last.
+fn mean(levels: &[f64], octave: usize) -> f64 {
+    let end = levels.len() - octave * RUNGS_PER_OCTAVE;
+    let rungs = &levels[end - RUNGS_PER_OCTAVE..end];
+    rungs.iter().sum::<f64>() / to_f64(rungs.len() as u64)
 }
 
 /// Whether objects are larger in the last two octaves than any were before, where there

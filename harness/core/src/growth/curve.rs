@@ -3,8 +3,7 @@
 //!
 //! All that such levels do is growth, and only its shape is asked.
 
-use super::levels;
-use super::{AT_RANDOM, Quantity, RISING_OCTAVES, RUNGS_TO_RISE, to_f64};
+use super::{AT_RANDOM, Quantity, RISING_OCTAVES, RUNGS_TO_RISE, gain, to_f64};
 use crate::Law;
 use crate::ladder::RUNGS_PER_OCTAVE;
 use crate::series::{Alive, LEAST_SIZE};
@@ -359,7 +358,7 @@ fn is_even(levels: &[f64], unit: f64) -> bool {
     let before = last - RUNGS_PER_OCTAVE;
     let (gained, until) = (levels[last] - levels[before], levels[before] - levels[0]);
     let span = &levels[from..];
-    let gains: [f64; RISING_OCTAVES] = std::array::from_fn(|octave| levels::gain(span, octave));
+    let gains: [f64; RISING_OCTAVES] = std::array::from_fn(|octave| gain(span, octave));
     let one = unit;
     let unit = unit.max(clump(span));
     steps(span) >= STEPS

@@ -5,7 +5,7 @@
 //! the ups and downs of the level.
 
 use super::curve::{self, phase_rises, rests_on_one_step};
-use super::{RUNGS_TO_RISE, to_f64};
+use super::{RUNGS_TO_RISE, gain, mean, to_f64};
 use crate::ladder::RUNGS_PER_OCTAVE;
 
 /// How many standard deviations the mean level of an octave must be above that of the
@@ -14,19 +14,6 @@ const DEVIATIONS: f64 = 5.5;
 
 /// By how many standard deviations a level must be too low to contradict what stayed.
 const CONTRADICTING: f64 = 3.3;
-
-/// What the last rungs but so many octaves gain on those of the octave before, on the
-/// mean of their four rungs.
-pub(super) fn gain(levels: &[f64], octave: usize) -> f64 {
-    mean(levels, octave) - mean(levels, octave + 1)
-}
-
-/// The mean level of an octave, 0 being the last.
-fn mean(levels: &[f64], octave: usize) -> f64 {
-    let end = levels.len() - octave * RUNGS_PER_OCTAVE;
-    let rungs = &levels[end - RUNGS_PER_OCTAVE..end];
-    rungs.iter().sum::<f64>() / to_f64(rungs.len() as u64)
-}
 
 /// How far one level may be off.
 pub(super) struct Noise {
