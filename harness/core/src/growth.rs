@@ -66,7 +66,7 @@ pub struct Quantity {
     /// Whether it rose for three octaves, beyond what chance explains.
     pub rising: bool,
     /// The least rate that, on top of what is there, would have been found to rise; zero
-    /// where nothing stays that could hide it.
+    /// where the level never moved.
     pub findable: f64,
     /// The same for growth that leaves nothing old behind, as of a list that is replaced
     /// when it grows; zero where the level never falls.

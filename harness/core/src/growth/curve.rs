@@ -88,7 +88,7 @@ pub(super) struct Curve<'a> {
     pub(super) at_random: bool,
     /// Whether it is of what was kept, by when it was born.
     pub(super) is_kept: bool,
-    /// What died in the last octave of what had been kept until then.
+    /// What died in the last two octaves of what had been kept until then.
     pub(super) died: f64,
     /// Whether objects are counted, and not their bytes.
     pub(super) counts: bool,

@@ -72,11 +72,14 @@ impl Limits {
         }
         let is_late = at.elapsed.saturating_add(at.ahead) > self.budget;
         let hangs = at.age.saturating_add(at.ahead.saturating_mul(2)) > self.timeout;
-        // Not the budget multiplied: one without end would overflow.
-        let is_patient = !self.spend_budget
-            && at.ran.saturating_add(at.ahead) / PATIENCE <= self.budget
-            && (at.done == 0 || verdict() == Verdict::Inconclusive);
-        match hangs || is_late && !is_patient {
+        // Asked only where it is late: a verdict takes names and all levels. And not the
+        // budget multiplied: one without end would overflow.
+        let is_patient = || {
+            !self.spend_budget
+                && at.ran.saturating_add(at.ahead) / PATIENCE <= self.budget
+                && (at.done == 0 || verdict() == Verdict::Inconclusive)
+        };
+        match hangs || is_late && !is_patient() {
             true => Next::End(LadderEnd::Budget),
             false => Next::Climb { is_late },
         }
@@ -176,6 +179,8 @@ mod tests {
         ] {
             assert_eq!(limits.next(&at, || verdict), expected, "{at:?} {verdict}");
         }
+        let unasked = || panic!("a verdict before the budget is spent");
+        assert_eq!(LIMITS.next(&AT, unasked), climb(false));
     }
 
     /// Climbs with so many seconds an iteration and so many between two rungs, in
