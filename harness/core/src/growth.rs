@@ -20,15 +20,9 @@ mod levels;
 use self::curve::Curve;
 use self::kept::Kept;
 use self::levels::Noise;
-use crate::ladder::RUNGS_PER_OCTAVE;
+use crate::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 use crate::series::Alive;
 use crate::{Law, Rate, Series, Tally};
-
-/// Octaves in a row that must rise before growth is called unbounded.
-pub const RISING_OCTAVES: usize = 3;
-
-/// Rungs that tell whether a stack rises: three octaves, in four phases.
-pub(crate) const RUNGS_TO_RISE: usize = (RISING_OCTAVES + 1) * RUNGS_PER_OCTAVE;
 
 /// How much larger objects must become to count as larger. Bytes that grow
 /// without objects make them four times as large in two octaves; a buffer that

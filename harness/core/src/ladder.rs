@@ -8,6 +8,12 @@
 /// Rungs in one doubling of the iteration count.
 pub const RUNGS_PER_OCTAVE: usize = 4;
 
+/// Octaves in a row that must rise before growth is called unbounded.
+pub const RISING_OCTAVES: usize = 3;
+
+/// Rungs that tell whether a stack rises: three octaves, in four phases.
+pub(crate) const RUNGS_TO_RISE: usize = (RISING_OCTAVES + 1) * RUNGS_PER_OCTAVE;
+
 /// Iterations at the first rung.
 pub const FIRST_RUNG: u64 = 16;
 

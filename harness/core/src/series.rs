@@ -2,7 +2,7 @@ use std::ops::AddAssign;
 
 use crate::Tally;
 use crate::dump::SampleInterval;
-use crate::growth::RUNGS_TO_RISE;
+use crate::ladder::RUNGS_TO_RISE;
 
 /// The level of one stack (or site, or resource) at every rung of a ladder.
 ///

@@ -3,9 +3,9 @@
 //!
 //! All that such levels do is growth, and only its shape is asked.
 
-use super::{AT_RANDOM, Quantity, RISING_OCTAVES, RUNGS_TO_RISE, gain, to_f64};
+use super::{AT_RANDOM, Quantity, gain, to_f64};
 use crate::Law;
-use crate::ladder::RUNGS_PER_OCTAVE;
+use crate::ladder::{RISING_OCTAVES, RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 use crate::series::{Alive, LEAST_SIZE};
 
 /// How many standard deviations of a workload's own fluctuation an error holds.

@@ -12,8 +12,8 @@
 //! its first step. A leak is a straight line through all of it, and none of what had
 //! been kept at an earlier rung has died since.
 
-use super::{RUNGS_TO_RISE, Unit, to_f64};
-use crate::ladder::RUNGS_PER_OCTAVE;
+use super::{Unit, to_f64};
+use crate::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 use crate::series::Alive;
 use crate::{Series, Tally};
 

@@ -5,8 +5,8 @@
 //! the ups and downs of the level.
 
 use super::curve::{self, phase_rises, rests_on_one_step};
-use super::{RUNGS_TO_RISE, gain, mean, to_f64};
-use crate::ladder::RUNGS_PER_OCTAVE;
+use super::{gain, mean, to_f64};
+use crate::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 
 /// How many standard deviations the mean level of an octave must be above that of the
 /// octave before.

@@ -11,8 +11,8 @@ pub mod units;
 
 use crate::baseline::{Need, is_twice_the_need};
 use crate::dump::SampleInterval;
-use crate::growth::RUNGS_TO_RISE;
 use crate::judge::{Verdict, iterations_to_settle};
+use crate::ladder::RUNGS_TO_RISE;
 use crate::{FoldedStack, Frame, Law, Rate, Tally};
 
 /// The outcome of one scenario in one run.
