@@ -14,7 +14,7 @@ use std::io;
 use inferno::flamegraph::color::{BackgroundColor, Color, PaletteMap};
 use inferno::flamegraph::{self, Options};
 
-use crate::report::escape;
+use crate::escape;
 
 /// Characters of a name: a line across the whole picture has about 170.
 const MAX_NAME: usize = 300;

@@ -17,6 +17,7 @@ mod address;
 pub mod baseline;
 pub mod birth;
 pub mod dump;
+pub mod escape;
 pub mod flamegraph;
 pub mod fold;
 mod frame;

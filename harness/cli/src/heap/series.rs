@@ -8,10 +8,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use plimsoll_core::Law;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::escape;
 use plimsoll_core::report::units::{count, plural, signed_bytes};
+use plimsoll_core::{Law, escape};
 use plimsoll_profile::{Measure, NameId, Names, Values};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The table, as `pprof -top` has it.
 
-use plimsoll_core::report::escape;
+use plimsoll_core::escape;
 use plimsoll_core::report::units::plural;
 use plimsoll_profile::{Names, Table};
 

@@ -24,7 +24,7 @@
     )
 )]
 
-use plimsoll_core::report::escape;
+use plimsoll_core::escape;
 
 /// Splits `@user` for whatever looks for mentions without looking for code.
 const AFTER_AT: &str = "@\u{200b}";

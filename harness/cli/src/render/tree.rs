@@ -18,9 +18,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use plimsoll_core::Rate;
 use plimsoll_core::report::units::{self, give_or_take, plural, signed_bytes};
-use plimsoll_core::report::{Report, Subject, escape};
+use plimsoll_core::report::{Report, Subject};
+use plimsoll_core::{Rate, escape};
 
 use super::sink::cut;
 

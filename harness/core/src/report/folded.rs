@@ -12,7 +12,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Report, escape};
+use super::Report;
+use crate::escape;
 
 /// One line for each stack, in the order of their names.
 pub fn render(report: &Report) -> String {

@@ -2,7 +2,6 @@
 //!
 //! Renderers take a finished [`Report`] and decide nothing.
 
-pub mod escape;
 pub mod flamegraph;
 pub mod folded;
 pub mod json;

@@ -1,7 +1,7 @@
 use insta::assert_snapshot;
 use plimsoll_core::Rate;
+use plimsoll_core::escape::columns;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::escape::columns;
 
 use super::{MAX_LINES, WIDTH, render, share_of_widest};
 use crate::render::fixtures::{finding, growth, regressed, report};

@@ -2,8 +2,8 @@
 //! in a sentence.
 
 use super::page::{Page, Paint};
+use crate::escape::{columns, cut_middle, cut_start, terminal};
 use crate::judge::Verdict;
-use crate::report::escape::{columns, cut_middle, cut_start, terminal};
 use crate::report::units::{
     bytes, count, give_or_take, objects, plural, signed_bytes, signed_objects, span,
 };

@@ -92,7 +92,7 @@ pub fn cut_middle(text: &str, room: usize) -> String {
 }
 
 /// Cuts the start off text that takes more than `room` columns.
-pub(super) fn cut_start(text: &str, room: usize) -> String {
+pub(crate) fn cut_start(text: &str, room: usize) -> String {
     if columns(text) <= room {
         return text.to_owned();
     }
@@ -103,7 +103,7 @@ pub(super) fn cut_start(text: &str, room: usize) -> String {
 }
 
 /// The longest start of the text that takes at most `room` columns.
-pub(super) fn start_of(text: &str, room: usize) -> &str {
+pub(crate) fn start_of(text: &str, room: usize) -> &str {
     let mut taken = 0;
     for (index, c) in text.char_indices() {
         taken += char_columns(c);
