@@ -2,7 +2,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::Avma;
-use crate::baseline::PatternFrame;
 
 /// One function at an address, as the symboliser found it; an address has
 /// several where calls were inlined.
@@ -110,6 +109,9 @@ pub struct Frame {
 pub struct FoldedStack(pub Vec<String>);
 
 impl FoldedStack {
+    /// What stands for a run of frames where a pattern is shown as a stack.
+    pub(crate) const ANY: &str = "...";
+
     /// The names, root first.
     pub fn frames(&self) -> &[String] {
         &self.0
@@ -118,7 +120,7 @@ impl FoldedStack {
     /// The leaf-most name, by which a message calls it; a run of frames, as a pattern
     /// has it, is none where there is another. Empty where there is no frame.
     pub fn leaf(&self) -> &str {
-        let run = |name: &&String| *name != PatternFrame::ANY;
+        let run = |name: &&String| *name != Self::ANY;
         let named = self.0.iter().rfind(run);
         named.or(self.0.last()).map_or("", String::as_str)
     }

@@ -4,71 +4,16 @@ mod moved;
 mod subjects;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
+use crate::finding::{Finding, Standing, Subject};
 use crate::growth::{Growth, Quantity};
-use crate::report::{Finding, Rarest, Standing, Subject, Threshold};
 use crate::series::LEAST_SIZE;
+pub use crate::verdict::Verdict;
+use crate::verdict::{Rarest, Threshold};
 use crate::{FoldedStack, Rate, Series, Tally, fold};
 use subjects::{Agreed, Measured, Of};
-
-/// Ordered by how much each needs a person, so a run's verdict is the `max` of
-/// its scenarios'. A run of no scenarios has none: `max` gives `None`, not
-/// `Within`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    /// No stack grows past its allowance.
-    Within,
-    /// A stack with an allowance no longer grows.
-    Improved,
-    /// The budget was spent before the noise was beaten.
-    Inconclusive,
-    /// Something grows past its allowance, or an allowance has expired.
-    Regressed,
-    /// The workload itself failed.
-    Failed,
-    /// The measurement cannot be trusted.
-    Broken,
-}
-
-impl Verdict {
-    /// Every verdict, in order.
-    pub const ALL: [Verdict; 6] = [
-        Verdict::Within,
-        Verdict::Improved,
-        Verdict::Inconclusive,
-        Verdict::Regressed,
-        Verdict::Failed,
-        Verdict::Broken,
-    ];
-
-    /// The word that files and messages use.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Verdict::Within => "within",
-            Verdict::Improved => "improved",
-            Verdict::Inconclusive => "inconclusive",
-            Verdict::Regressed => "regressed",
-            Verdict::Failed => "failed",
-            Verdict::Broken => "broken",
-        }
-    }
-
-    /// The verdict of that word.
-    pub fn from_word(word: &str) -> Option<Verdict> {
-        Self::ALL
-            .into_iter()
-            .find(|verdict| verdict.as_str() == word)
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// What was measured: levels over the rungs of one ladder, by what they are of.
 #[derive(Clone, Debug, Default)]

@@ -13,11 +13,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod accept;
 mod address;
 pub mod baseline;
 pub mod birth;
 pub mod dump;
 pub mod escape;
+mod finding;
 pub mod flamegraph;
 pub mod fold;
 mod frame;
@@ -31,6 +33,7 @@ mod series;
 pub mod settings;
 mod tally;
 mod toml;
+mod verdict;
 
 pub use address::Avma;
 pub use frame::{FoldedStack, Frame, SourceFrame, SymbolTable, SymbolTableBuilder};

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::bail;
-use plimsoll_core::baseline::{Acceptance, AllowanceSubject, Baseline, StackPattern, needs};
+use plimsoll_core::accept::needs;
+use plimsoll_core::baseline::{Acceptance, AllowanceSubject, Baseline, StackPattern};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
 use plimsoll_core::report::{Report, Run};

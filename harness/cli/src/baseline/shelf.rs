@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, bail};
+use plimsoll_core::accept::needs;
 use plimsoll_core::baseline::{
-    self, Allowance, AllowanceLines, Baseline, BaselineErrorKind, Date, MeasuredWith, Need, needs,
+    self, Allowance, AllowanceLines, Baseline, BaselineErrorKind, Date, MeasuredWith, Need,
 };
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;

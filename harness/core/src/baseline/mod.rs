@@ -54,7 +54,7 @@ use std::ops::RangeInclusive;
 pub use acceptance::{Acceptance, Accepted, Moved};
 pub use date::Date;
 pub use error::{BaselineError, BaselineErrorKind};
-pub use need::{Need, is_twice_the_need, needs};
+pub use need::{Need, is_twice_the_need};
 pub use pattern::{PatternFrame, StackPattern};
 pub use rounding::round_up;
 pub use write::update;

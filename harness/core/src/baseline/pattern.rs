@@ -13,7 +13,7 @@ pub enum PatternFrame {
 
 impl PatternFrame {
     /// How a file writes [`PatternFrame::Any`].
-    pub const ANY: &'static str = "...";
+    pub const ANY: &'static str = FoldedStack::ANY;
 
     /// As a file writes it.
     pub fn as_str(&self) -> &str {

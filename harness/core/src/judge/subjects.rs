@@ -7,9 +7,9 @@ use super::moved::{self, Move};
 use super::{Observed, SAMPLED_ERRORS, SAMPLED_SLACK, Verdict};
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
+use crate::finding::{Finding, Standing, Subject, Survivors};
 use crate::growth::Growth;
 use crate::ladder::RUNGS_PER_OCTAVE;
-use crate::report::{Finding, Standing, Subject, Survivors};
 use crate::{FoldedStack, Law, Rate, Series, Tally, fold};
 
 /// One thing that is judged.

@@ -17,13 +17,12 @@
 mod findings;
 mod page;
 
-pub(super) use self::findings::each_stack_once;
 pub use self::findings::{counted, is_one, total};
 use self::page::{Page, Paint};
 use super::units::{count, duration, objects, plural, visible_with_rarest};
 use super::{BASELINE, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject};
 use crate::escape::{columns, cut_middle, shell_word, terminal};
-use crate::judge::Verdict;
+use crate::verdict::Verdict;
 
 /// Of a subject's output, the end is what tells; all of it is in the report.
 const MAX_OUTPUT_LINES: usize = 30;

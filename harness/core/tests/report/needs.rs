@@ -1,6 +1,7 @@
 //! What a run needs of its allowances.
 
-use plimsoll_core::baseline::{Baseline, Need, needs};
+use plimsoll_core::accept::needs;
+use plimsoll_core::baseline::{Baseline, Need};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, Standing, Subject};
 use plimsoll_core::{FoldedStack, Law, Rate};

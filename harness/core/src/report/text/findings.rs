@@ -3,12 +3,13 @@
 
 use super::page::{Page, Paint};
 use crate::escape::{columns, cut_middle, cut_start, terminal};
-use crate::judge::Verdict;
+use crate::finding::each_stack_once;
 use crate::report::units::{
     bytes, count, give_or_take, objects, plural, signed_bytes, signed_objects, span,
 };
 use crate::report::{Finding, Report, Standing, Subject, Survivors};
-use crate::{FoldedStack, Frame, Law, Rate};
+use crate::verdict::Verdict;
+use crate::{Frame, Law, Rate};
 
 /// A sixth stack tells nobody more about where to start.
 const MAX_FINDINGS: usize = 5;
@@ -27,11 +28,10 @@ pub(super) fn blocks(page: &mut Page, report: &Report, findings: &[&Finding]) {
     }
     page.blank();
     // What a site's sum has already counted is not counted again.
-    let sites = sites(findings);
     let more: Vec<&Finding> = rest
         .iter()
         .copied()
-        .filter(|finding| !on_site(finding, &sites))
+        .filter(|finding| !finding.is_in_site_of(findings))
         .collect();
     let together = more
         .iter()
@@ -274,35 +274,6 @@ pub fn total(findings: &[&Finding]) -> Rate {
     each_stack_once(findings)
         .iter()
         .fold(Rate::default(), |sum, finding| sum + finding.rate)
-}
-
-/// Stacks and sites, but no stack that is in the sum of a site.
-pub(in crate::report) fn each_stack_once<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
-    let sites = sites(findings);
-    findings
-        .iter()
-        .copied()
-        .filter(|finding| matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. }))
-        .filter(|finding| !on_site(finding, &sites))
-        .collect()
-}
-
-fn sites<'a>(findings: &[&'a Finding]) -> Vec<&'a FoldedStack> {
-    findings
-        .iter()
-        .filter_map(|finding| match &finding.subject {
-            Subject::Site { frames, .. } => Some(frames),
-            _ => None,
-        })
-        .collect()
-}
-
-/// Whether a stack's growth is already in the sum of a site.
-fn on_site(finding: &Finding, sites: &[&FoldedStack]) -> bool {
-    match &finding.subject {
-        Subject::Stack(stack) => sites.iter().any(|site| stack.0.ends_with(&site.0)),
-        _ => false,
-    }
 }
 
 /// `2 stacks and 1 allocation site`; `more` comes before each noun.

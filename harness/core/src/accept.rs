@@ -1,0 +1,262 @@
+//! From a report and a baseline to what there is to agree to, and to what of the baseline
+//! was needed.
+
+use std::collections::BTreeSet;
+
+use crate::baseline::{
+    Acceptance, Accepted, Allowance, AllowanceSubject, Baseline, MeasuredWith, Moved, Need,
+    StackPattern, is_twice_the_need, round_up,
+};
+use crate::finding::{Finding, Standing, Subject};
+use crate::report::Report;
+use crate::verdict::Verdict;
+use crate::{FoldedStack, Rate};
+
+impl Acceptance {
+    /// All that a report found to be too much, to have moved, or not to be used
+    /// any more. Where nothing was, it is empty.
+    ///
+    /// Growth that a run could not make exact is allowed with its error, so that
+    /// the next run is not red for the noise alone; nothing else is added.
+    ///
+    /// The baseline is the one that is agreed to anew: where a pattern of it is exceeded
+    /// or has expired, that pattern is given the new rate, and not the stacks under it.
+    pub fn of(report: &Report, baseline: &Baseline) -> Acceptance {
+        let mut all = Acceptance::default();
+        for finding in &report.findings {
+            all.add(Acceptance::of_finding(report, finding, baseline));
+        }
+        all
+    }
+
+    /// The same of one of its findings.
+    pub fn of_finding(report: &Report, finding: &Finding, baseline: &Baseline) -> Acceptance {
+        let allowance = is_too_much(finding).then(|| accepted(report, finding, baseline));
+        Acceptance {
+            // Of the figures; where none is new, what a file says of them stays.
+            measured: measured(report).filter(|_| allowance.is_some()),
+            allowances: allowance.into_iter().collect(),
+            moved: moved(finding).into_iter().collect(),
+            removed: finding
+                .is_unused()
+                .then(|| subject(finding))
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// Whether there is something to agree to in a report, whatever a file has by now.
+    pub fn is_due(report: &Report) -> bool {
+        !Acceptance::of(report, &Baseline::default()).is_empty()
+    }
+
+    /// The rates that a report needed, of allowances that are more than twice as large:
+    /// see [`is_twice_the_need`]. What a file says of them stays.
+    pub fn lower(baseline: &Baseline, report: &Report) -> Acceptance {
+        let due = Acceptance::of(report, baseline);
+        // One that moves is another's from then on, and keeps its rate until then; one that
+        // is agreed to anew has what it needs.
+        let moved = due
+            .moved
+            .iter()
+            .map(|moved| StackPattern::exact(&moved.from));
+        let moved = moved.map(AllowanceSubject::Stack);
+        let renewed = due.allowances.into_iter();
+        let renewed = renewed.map(|accepted| accepted.allowance.subject);
+        let settled: BTreeSet<AllowanceSubject> = moved.chain(renewed).collect();
+        let allowances: Vec<Accepted> = baseline
+            .allowances
+            .iter()
+            .zip(needs(baseline, report))
+            .filter(|(allowance, _)| !settled.contains(&allowance.subject))
+            .filter_map(|(allowance, need)| {
+                let need = need.filter(|need| !need.is_none())?;
+                is_twice_the_need(allowance.rate, need).then(|| lowered(allowance, need))
+            })
+            .collect();
+        Acceptance {
+            measured: measured(report).filter(|_| !allowances.is_empty()),
+            allowances,
+            ..Acceptance::default()
+        }
+    }
+}
+
+fn measured(report: &Report) -> Option<MeasuredWith> {
+    let iterations = report.rungs.last().map_or(0, |rung| rung.iterations);
+    report.measured.as_ref().map(|measured| MeasuredWith {
+        target: measured.target.clone(),
+        profile: measured.profile.clone(),
+        toolchain: measured.toolchain.clone(),
+        jemalloc: measured.jemalloc.clone(),
+        sample_interval: measured.sample_interval,
+        iterations,
+    })
+}
+
+fn is_too_much(finding: &Finding) -> bool {
+    finding.verdict == Verdict::Regressed
+        && !finding.is_unused()
+        && match finding.standing {
+            Standing::New | Standing::Exceeded | Standing::Expired => true,
+            Standing::Allowed | Standing::Moved | Standing::Stale => false,
+        }
+}
+
+fn moved(finding: &Finding) -> Option<Moved> {
+    match (&finding.subject, &finding.moved_from, finding.standing) {
+        (Subject::Stack(to), Some(from), Standing::Moved) => Some(Moved {
+            from: from.clone(),
+            to: to.clone(),
+        }),
+        _ => None,
+    }
+}
+
+/// What an allowance for it is, or was, for.
+fn subject(finding: &Finding) -> AllowanceSubject {
+    match &finding.subject {
+        Subject::Stack(stack) if finding.is_unused() => {
+            AllowanceSubject::Stack(StackPattern::from_shown(stack))
+        }
+        Subject::Stack(stack) => AllowanceSubject::Stack(StackPattern::exact(stack)),
+        Subject::Site { frames, .. } => AllowanceSubject::Stack(StackPattern::ending_in(frames)),
+        Subject::Threads => AllowanceSubject::Threads,
+        Subject::Descriptors => AllowanceSubject::Descriptors,
+    }
+}
+
+fn lowered(allowance: &Allowance, need: Need) -> Accepted {
+    Accepted {
+        allowance: Allowance {
+            rate: agreed(&allowance.subject, need.rate + need.error),
+            reason: None,
+            issue: None,
+            expires: None,
+            ..allowance.clone()
+        },
+        expired: false,
+    }
+}
+
+/// What can stand in a file.
+fn agreed(subject: &AllowanceSubject, rate: Rate) -> Rate {
+    Rate {
+        // One of the two may shrink while the other grows.
+        objects: rate.objects.max(0.0),
+        bytes: match subject.resource() {
+            Some(_) => 0.0,
+            None => rate.bytes.max(0.0),
+        },
+    }
+}
+
+fn accepted(report: &Report, finding: &Finding, baseline: &Baseline) -> Accepted {
+    let own = subject(finding);
+    let rate = agreed(&own, finding.rate + finding.error);
+    let subject = match exceeded(finding, rate, baseline, report) {
+        Some(index) => baseline.allowances[index].subject.clone(),
+        None => own,
+    };
+    let allowance = Allowance {
+        rate,
+        subject,
+        law: finding.law,
+        bytes_law: finding.bytes_law,
+        reason: None,
+        issue: None,
+        expires: None,
+    };
+    Accepted {
+        allowance,
+        expired: finding.standing == Standing::Expired,
+    }
+}
+
+/// What each allowance was needed for, in the baseline's order; absent where a
+/// report has nothing of it.
+///
+/// The report may be of a run before the file was changed.
+pub fn needs(baseline: &Baseline, report: &Report) -> Vec<Option<Need>> {
+    let mut needs: Vec<Option<Need>> = vec![None; baseline.allowances.len()];
+    for finding in &report.findings {
+        let Some(index) = used_by(finding, baseline, report) else {
+            continue;
+        };
+        let need = finding.need();
+        needs[index] = Some(needs[index].map_or(need, |before| before.max(need)));
+    }
+    needs
+}
+
+/// The allowance that a finding is about.
+fn used_by(finding: &Finding, baseline: &Baseline, report: &Report) -> Option<usize> {
+    let position = |subject: &AllowanceSubject| {
+        let mut allowances = baseline.allowances.iter();
+        allowances.position(|allowance| allowance.subject == *subject)
+    };
+    let shown =
+        |stack: &FoldedStack| position(&AllowanceSubject::Stack(StackPattern::from_shown(stack)));
+    match (&finding.subject, finding.standing) {
+        (_, Standing::New) => None,
+        (_, Standing::Moved) => shown(finding.moved_from.as_ref()?),
+        (Subject::Threads, _) => position(&AllowanceSubject::Threads),
+        (Subject::Descriptors, _) => position(&AllowanceSubject::Descriptors),
+        (Subject::Stack(stack), _) if finding.is_unused() => shown(stack),
+        (Subject::Stack(stack), _) => baseline.allowance_of(stack),
+        (Subject::Site { frames, .. }, _) => shared(frames, finding.allowed, baseline, report),
+    }
+}
+
+/// The allowance that several stacks of a site fall under. The report names the
+/// site alone, so it is the one of that rate that such a stack falls under.
+fn shared(
+    site: &FoldedStack,
+    allowed: Rate,
+    baseline: &Baseline,
+    report: &Report,
+) -> Option<usize> {
+    let stacks = report.growth.iter().map(|growth| &growth.stack);
+    let on_site = stacks.filter(|stack| stack.frames().ends_with(site.frames()));
+    let under: BTreeSet<usize> = on_site
+        .chain([site])
+        .filter_map(|stack| baseline.allowance_of(stack))
+        .collect();
+    let mut fitting = under
+        .into_iter()
+        .filter(|index| is_close(baseline.allowances[*index].rate, allowed));
+    let found = fitting.next()?;
+    fitting.next().is_none().then_some(found)
+}
+
+fn is_close(one: Rate, two: Rate) -> bool {
+    let is_close = |one: f64, two: f64| (one - two).abs() <= 1e-9 * one.abs().max(two.abs());
+    is_close(one.objects, two.objects) && is_close(one.bytes, two.bytes)
+}
+
+/// The allowance that does not carry a finding any more, or has expired: still with the
+/// rate that the run had it with, or by now with the one that is agreed to. What a person
+/// has made of the file since the run is theirs.
+fn exceeded(
+    finding: &Finding,
+    agreed: Rate,
+    baseline: &Baseline,
+    report: &Report,
+) -> Option<usize> {
+    if !matches!(finding.standing, Standing::Exceeded | Standing::Expired) {
+        return None;
+    }
+    let round = |rate: f64| round_up(rate).unwrap_or(rate);
+    let rounded = Rate {
+        objects: round(agreed.objects),
+        bytes: round(agreed.bytes),
+    };
+    let of = |rate: Rate| match &finding.subject {
+        Subject::Stack(stack) => baseline
+            .allowance_of(stack)
+            .filter(|index| is_close(baseline.allowances[*index].rate, rate)),
+        Subject::Site { frames, .. } => shared(frames, rate, baseline, report),
+        Subject::Threads | Subject::Descriptors => None,
+    };
+    of(finding.allowed).or_else(|| of(rounded))
+}
