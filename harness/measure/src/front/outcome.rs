@@ -16,8 +16,9 @@ use plimsoll_core::report::{
 };
 use plimsoll_core::{FoldedStack, Frame, Rate, Series, layout};
 
-use super::climb::{Climb, Enough, Route, before_and_after};
+use super::climb::{Climb, Route, before_and_after};
 use super::plan::Plan;
+use super::policy::Enough;
 use super::profile::{Greeting, Sources};
 use super::settings::Effective;
 use crate::subject::unwind::Walks;

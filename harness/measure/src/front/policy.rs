@@ -1,29 +1,28 @@
-//! What a ladder does before each rung: it climbs on, or ends, and why. Pure, so that a
-//! slow machine is tried in no time.
+//! What a ladder does next: it climbs on, begins again with another plan, or ends, and why.
+//! Pure, so that a slow machine is tried in no time.
 
 use std::time::Duration;
 
-use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::LadderEnd;
+use plimsoll_core::judge::{self, Verdict};
+use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
+use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung};
 
-/// How far a ladder may go, and for how long.
+use super::pace::Pace;
+use super::plan::{self, Pilot, Plan};
+use super::settings::{Effective, PATIENCE};
+
+/// What a ladder goes by.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    pub(crate) budget: Duration,
-    /// Of the subject's life. It is for what hangs: a ladder that climbs ends before it.
-    pub(crate) timeout: Duration,
-    pub(crate) max_iterations: u64,
-    /// Whether the budget is used exactly, without patience.
-    pub(crate) spend_budget: bool,
-    pub(crate) threads: u64,
-    pub(crate) descriptors: u64,
+pub(crate) struct Terms<'a> {
+    pub(crate) settings: &'a Effective,
+    pub(crate) plan: Plan,
 }
 
 /// Where a ladder is, before a rung.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Before {
-    /// Iterations done, and at the next rung.
-    pub(crate) done: u64,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Before<'a> {
+    pub(crate) last: Option<&'a Rung>,
+    /// Iterations at the next.
     pub(crate) next: u64,
     /// Since the subject was started, and since the ladder began.
     pub(crate) age: Duration,
@@ -33,55 +32,244 @@ pub(crate) struct Before {
     pub(crate) ran: Duration,
     /// What the next rung is going to take.
     pub(crate) ahead: Duration,
-    /// At the last rung.
+    /// What would be enough for a verdict, by the pace so far.
+    pub(crate) enough: Option<Enough>,
+    /// As many as the subject may have.
     pub(crate) threads: u64,
     pub(crate) descriptors: u64,
 }
 
+/// A ladder that would do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Enough {
+    /// How it would be profiled.
+    pub(crate) plan: Plan,
+    pub(crate) iterations: u64,
+    pub(crate) time: Duration,
+}
+
 /// What comes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Next {
     Climb {
         /// Whether this rung ends after the budget.
         is_late: bool,
     },
-    End(LadderEnd),
+    /// Iterations are timed, with the profile and without: another may be fast enough.
+    Pilot(Enough),
+    Stop(Stop),
 }
 
-/// How many budgets the workload may run before its ladder ends for want of time and is
-/// inconclusive, or is taken for a leak after fewer iterations than its threshold needs.
-pub(crate) const PATIENCE: u32 = 3;
+/// Ends a climb.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Stop {
+    End(LadderEnd),
+    Failed(Failure),
+    Broken(Check),
+    Again(Again),
+}
+
+/// A better way to profile a scenario.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Again {
+    pub(crate) plan: Plan,
+    /// Why, where somebody needs to know.
+    pub(crate) why: Option<String>,
+    /// What would have been enough as it was.
+    pub(crate) enough: Option<Enough>,
+}
 
 /// Descriptors that are left to whoever needs one.
 const DESCRIPTORS_LEFT: u64 = 16;
 
-impl Limits {
+/// By how much a sampled ladder should be faster than it must be: paces differ.
+const MARGIN: f64 = 1.5;
+
+impl Stop {
+    /// A check that failed.
+    pub(crate) fn broken(name: &str, detail: String) -> Stop {
+        Stop::Broken(Check {
+            name: name.to_owned(),
+            outcome: CheckOutcome::Failed,
+            detail,
+        })
+    }
+
+    fn again(plan: Plan, why: Option<String>) -> Stop {
+        Stop::Again(Again {
+            plan,
+            why,
+            enough: None,
+        })
+    }
+}
+
+impl Terms<'_> {
     /// What to do before a rung. `verdict` says what the ladder shows if it ends here.
     pub(crate) fn next(&self, at: &Before, verdict: impl FnOnce() -> Verdict) -> Next {
-        if at.next > self.max_iterations {
-            return Next::End(LadderEnd::Iterations);
+        let settings = self.settings;
+        let end = |end| Next::Stop(Stop::End(end));
+        if let Some(enough) = at.enough
+            && self.is_out_of_reach(&enough, at.next)
+        {
+            // A threshold that was set would need every rung of a sampled ladder, which is
+            // longer.
+            return match (settings.plan, settings.threshold) {
+                (None, None) => Next::Pilot(enough),
+                _ => end(LadderEnd::OutOfReach),
+            };
         }
-        let at_next = |count: u64| count.saturating_mul(at.next) / at.done.max(1);
-        if at.done > 0 {
-            if at_next(at.descriptors) >= self.descriptors.saturating_sub(DESCRIPTORS_LEFT) {
-                return Next::End(LadderEnd::Descriptors);
+        if at.next > settings.max_iterations {
+            return end(LadderEnd::Iterations);
+        }
+        if let Some(last) = at.last {
+            let at_next = |count: u64| count.saturating_mul(at.next) / last.iterations.max(1);
+            if at_next(last.descriptors) >= at.descriptors.saturating_sub(DESCRIPTORS_LEFT) {
+                return end(LadderEnd::Descriptors);
             }
-            if at_next(at.threads) >= self.threads {
-                return Next::End(LadderEnd::Threads);
+            if at_next(last.threads) >= at.threads {
+                return end(LadderEnd::Threads);
             }
         }
-        let is_late = at.elapsed.saturating_add(at.ahead) > self.budget;
-        let hangs = at.age.saturating_add(at.ahead.saturating_mul(2)) > self.timeout;
+        let is_late = at.elapsed.saturating_add(at.ahead) > settings.budget;
+        // The timeout is for what hangs: a ladder that climbs ends before it.
+        let hangs = at.age.saturating_add(at.ahead.saturating_mul(2)) > settings.timeout;
         // Asked only where it is late: a verdict takes names and all levels. And not the
         // budget multiplied: one without end would overflow.
         let is_patient = || {
-            !self.spend_budget
-                && at.ran.saturating_add(at.ahead) / PATIENCE <= self.budget
-                && (at.done == 0 || verdict() == Verdict::Inconclusive)
+            !settings.spend_budget
+                && at.ran.saturating_add(at.ahead) / PATIENCE <= settings.budget
+                && (at.last.is_none() || verdict() == Verdict::Inconclusive)
         };
         match hangs || is_late && !is_patient() {
-            true => Next::End(LadderEnd::Budget),
+            true => end(LadderEnd::Budget),
             false => Next::Climb { is_late },
+        }
+    }
+
+    /// What stops the ladder after a rung, if anything does. `number` counts rungs from 1,
+    /// `listed` the threads in the dump; `settled` says whether nothing grows.
+    pub(crate) fn after(
+        &self,
+        last: &Rung,
+        number: usize,
+        listed: u64,
+        settled: impl FnOnce() -> bool,
+    ) -> Option<Stop> {
+        if plan::fills_with_threads(self.plan, last.iterations, listed, last.threads) {
+            let plan = Plan {
+                keeps_stacks: false,
+                ..self.plan
+            };
+            return Some(Stop::again(plan, None));
+        }
+        let interval = self.plan.interval();
+        let to_settle = judge::iterations_to_settle(self.settings.threshold, interval);
+        let is_long = last.iterations >= to_settle && number > 3 * RUNGS_PER_OCTAVE;
+        (is_long && settled()).then_some(Stop::End(LadderEnd::Settled))
+    }
+
+    /// The ladder that would be enough for a verdict.
+    pub(crate) fn enough(&self, pace: &Pace) -> Option<Enough> {
+        let iterations = self.iterations_to_conclude();
+        Some(Enough {
+            plan: self.plan,
+            iterations,
+            time: pace.until(iterations)?,
+        })
+    }
+
+    fn iterations_to_conclude(&self) -> u64 {
+        judge::iterations_to_conclude(self.settings.threshold, self.plan.interval())
+    }
+
+    /// Whether what has to be found cannot be within the budget.
+    ///
+    /// Where a profile is sampled and no threshold was set, a leak that is much larger
+    /// than the coarsest one would still be found, so the budget is spent.
+    fn is_out_of_reach(&self, enough: &Enough, next: u64) -> bool {
+        let settings = self.settings;
+        let is_asked_for = settings.threshold.is_some() || self.plan.is_exact();
+        is_asked_for
+            && !settings.spend_budget
+            && self.plan.may_be_sampled()
+            && next < enough.iterations
+            && enough.iterations <= settings.max_iterations
+            && enough.time / PATIENCE > settings.budget
+    }
+
+    /// After a pilot, if it could be made: begins again with a profile that is fast enough
+    /// for the ladder, if there is one.
+    ///
+    /// This is for iterations that allocate so much that an exact ladder has too few rungs
+    /// for any verdict.
+    pub(crate) fn faster(&self, pilot: Option<Pilot>, enough: Enough) -> Stop {
+        #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+        let seconds = self.settings.budget.as_secs_f64() / MARGIN / enough.iterations as f64;
+        let faster = pilot.and_then(|pilot| Some((pilot.plan_for(seconds)?, pilot.exact)));
+        let Some((plan, exact)) = faster else {
+            return Stop::End(LadderEnd::OutOfReach);
+        };
+        let why = format!(
+            "an exact profile takes {exact:.2} s an iteration, which is too long for the budget"
+        );
+        Stop::Again(Again {
+            plan,
+            why: Some(why),
+            enough: Some(enough),
+        })
+    }
+
+    /// Where memory ran out: begins again with a profile that takes less, unless this one
+    /// has come far enough for a verdict.
+    pub(crate) fn out_of_memory(&self, last: Option<&Rung>) -> Stop {
+        let done = last.map_or(0, |rung| rung.iterations);
+        let less = || self.with_less_memory(last);
+        let less = (done < self.iterations_to_conclude()).then(less).flatten();
+        less.unwrap_or(Stop::End(LadderEnd::Memory))
+    }
+
+    /// Begins again with a profile that takes less memory, if there is one and it may be
+    /// chosen.
+    ///
+    /// Where what the workload itself keeps comes near the limit, none would do.
+    pub(crate) fn with_less_memory(&self, last: Option<&Rung>) -> Option<Stop> {
+        let limit = self.settings.memory_limit;
+        let kept = last.map_or(0, |rung| rung.live.bytes);
+        (self.settings.plan.is_none() && kept < limit / 2).then_some(())?;
+        let limit = limit >> 20;
+        if !self.plan.may_be_sampled() {
+            let detail = format!(
+                "threads end before their first sample, so no sampled profile has them, and an \
+                 exact one takes more than the {limit} MiB of memory there are: raise \
+                 `memory-limit`, or have the workload use threads again"
+            );
+            return Some(Stop::broken("coverage", detail));
+        }
+        let plan = self.plan.coarser()?;
+        let profile = match self.plan.is_exact() {
+            true => "an exact profile".to_owned(),
+            false => format!("a sample every {} bytes", self.plan.interval()),
+        };
+        let why = format!("{profile} takes more than the {limit} MiB of memory there are");
+        Some(Stop::again(plan, Some(why)))
+    }
+
+    /// Where a ladder ended: begins again exactly, if that may be chosen, where so many
+    /// threads ended before a sampled profile could have them.
+    pub(crate) fn ended(&self, end: LadderEnd, short_threads: Option<u64>) -> Stop {
+        let plan = self.plan.with_every_thread();
+        match (self.settings.plan, short_threads, plan) {
+            (None, Some(threads), Some(plan)) => {
+                let why = format!(
+                    "measured again with an exact profile: with a sample every {} bytes, memory \
+                     grew outside the profile while {threads} threads started and ended, and a \
+                     thread that ends before its first sample is in no sampled profile",
+                    self.plan.interval()
+                );
+                Stop::again(plan, Some(why))
+            }
+            _ => Stop::End(end),
         }
     }
 }
@@ -91,96 +279,176 @@ mod tests {
     use super::*;
     use plimsoll_core::baseline::Baseline;
     use plimsoll_core::dump::SampleInterval;
-    use plimsoll_core::judge::{self, Observed, Policy, judge};
+    use plimsoll_core::judge::{Observed, Policy, judge};
     use plimsoll_core::ladder::rung;
+    use plimsoll_core::settings::Settings;
     use plimsoll_core::{FoldedStack, Series, Tally};
 
-    const SECOND: Duration = Duration::from_secs(1);
+    const LAST: Rung = Rung {
+        iterations: 64,
+        live: Tally {
+            objects: 1,
+            bytes: 1 << 20,
+        },
+        allocated: None,
+        threads: 1,
+        descriptors: 3,
+        resident: 0,
+    };
 
-    const LIMITS: Limits = Limits {
-        budget: Duration::from_secs(10),
-        timeout: Duration::from_secs(90),
-        max_iterations: u64::MAX,
-        spend_budget: false,
+    const AT: Before<'_> = Before {
+        last: Some(&LAST),
+        next: 76,
+        age: Duration::from_secs(1),
+        elapsed: Duration::from_secs(1),
+        ran: Duration::from_secs(1),
+        ahead: Duration::from_secs(1),
+        enough: None,
         threads: 4_096,
         descriptors: 1_024,
     };
 
-    const AT: Before = Before {
-        done: 64,
-        next: 76,
-        age: SECOND,
-        elapsed: SECOND,
-        ran: SECOND,
-        ahead: SECOND,
-        threads: 1,
-        descriptors: 3,
-    };
+    /// A budget of 10 seconds, a timeout of 90, a memory limit of 1 GiB.
+    fn defaults() -> Effective {
+        Effective::of(&Settings::default(), 1 << 30).unwrap()
+    }
+
+    fn with<T>(mut value: T, change: impl FnOnce(&mut T)) -> T {
+        change(&mut value);
+        value
+    }
+
+    /// Where a ladder may be.
+    #[derive(Clone, Debug)]
+    enum Now<'a> {
+        Before(Before<'a>, Verdict),
+        /// With the rung's number, the threads that are listed, and whether nothing grows.
+        After(Rung, usize, u64, bool),
+        OutOfMemory(Rung),
+        Piloted(Option<Pilot>, Enough),
+        /// So many threads were too short to be sampled.
+        Ended(Option<u64>),
+    }
+
+    fn next(settings: &Effective, plan: Plan, now: Now<'_>) -> String {
+        let terms = Terms { settings, plan };
+        let next = match now {
+            Now::Before(at, verdict) => terms.next(&at, || verdict),
+            Now::After(last, number, listed, settled) => terms
+                .after(&last, number, listed, || settled)
+                .map_or(Next::Climb { is_late: false }, Next::Stop),
+            Now::OutOfMemory(last) => Next::Stop(terms.out_of_memory(Some(&last))),
+            Now::Piloted(pilot, enough) => Next::Stop(terms.faster(pilot, enough)),
+            Now::Ended(threads) => Next::Stop(terms.ended(LadderEnd::Iterations, threads)),
+        };
+        match next {
+            Next::Climb { is_late: false } => "climb".to_owned(),
+            Next::Climb { is_late: true } => "climb late".to_owned(),
+            Next::Pilot(_) => "pilot".to_owned(),
+            Next::Stop(Stop::End(end)) => format!("{end:?}"),
+            Next::Stop(Stop::Again(again)) => format!("again {}", again.plan.options()),
+            Next::Stop(Stop::Broken(check)) => format!("broken {}", check.name),
+            Next::Stop(Stop::Failed(failure)) => failure.what,
+        }
+    }
 
     #[test]
     fn ends_have_their_reasons() {
-        let late = Before {
-            elapsed: Duration::from_secs(12),
-            ran: Duration::from_secs(12),
-            ..AT
-        };
-        let starved = Before {
-            elapsed: Duration::from_secs(50),
-            age: Duration::from_secs(52),
-            ..late
-        };
-        let exactly = Limits {
-            spend_budget: true,
-            ..LIMITS
-        };
-        let short = Limits {
-            max_iterations: 70,
-            ..LIMITS
-        };
-        let ran_out = Before {
-            ran: Duration::from_secs(30),
-            ..late
-        };
-        let hung = Before {
-            age: Duration::from_secs(89),
-            ..AT
-        };
+        let seconds = Duration::from_secs;
+        let free = &defaults();
+        let exactly = &with(defaults(), |set| set.spend_budget = true);
+        let short = &with(defaults(), |set| set.max_iterations = 70);
+        let coarse = &with(defaults(), |set| set.threshold = Some(10));
+        let coarsest = &with(defaults(), |set| set.threshold = Some(1));
+        let fixed = &with(defaults(), |set| set.plan = Some(Plan::EXACT));
+        let (exact, sampled) = (Plan::EXACT, Plan::sampled(9));
+        let too_large = exact.coarser().unwrap();
+        let threads_end = sampled.with_every_thread().unwrap();
+
         let (open, leaks) = (Verdict::Inconclusive, Verdict::Regressed);
-        let climb = |is_late| Next::Climb { is_late };
-        for (limits, at, verdict, expected) in [
-            (LIMITS, AT, leaks, climb(false)),
-            (LIMITS, late, open, climb(true)),
-            (LIMITS, late, leaks, Next::End(LadderEnd::Budget)),
-            (LIMITS, late, Verdict::Within, Next::End(LadderEnd::Budget)),
+        let before = |at| Now::Before(at, open);
+        let late = with(AT, |at| (at.elapsed, at.ran) = (seconds(12), seconds(12)));
+        let starved = with(late, |at| (at.elapsed, at.age) = (seconds(50), seconds(52)));
+        let ran_out = with(late, |at| at.ran = seconds(30));
+        let hung = with(AT, |at| at.age = seconds(89));
+        let threads = with(LAST, |last| last.threads = 4_000);
+        let threads = with(AT, |at| at.last = Some(&threads));
+        let files = with(LAST, |last| last.descriptors = 900);
+        let files = with(AT, |at| at.last = Some(&files));
+        let enough = |time| Enough {
+            plan: exact,
+            iterations: 1_600,
+            time: seconds(time),
+        };
+        let slow = |time| before(with(AT, |at| at.enough = Some(enough(time))));
+        let pilot = |inactive| Pilot {
+            exact: 0.02,
+            inactive,
+            object: 64.0,
+        };
+        let piloted = |pilot| Now::Piloted(pilot, enough(31));
+        let rung = |iterations| with(LAST, |last| last.iterations = iterations);
+        let after = |n, number, settled| Now::After(rung(n), number, 2, settled);
+        let listed = Now::After(LAST, 9, 20, false);
+        let full = |n| Now::OutOfMemory(rung(n));
+        let large = with(LAST, |last| last.live.bytes = 1 << 29);
+        let to = |lg| format!("again lg_prof_sample:{lg},prof_accum:false");
+        let [exact_again, sampled_again, coarser_again] = &[to(0), to(9), to(12)];
+        for (settings, plan, now, expected) in [
+            (free, exact, Now::Before(AT, leaks), "climb"),
+            (free, exact, before(late), "climb late"),
+            (free, exact, Now::Before(late, leaks), "Budget"),
+            (free, exact, Now::Before(late, Verdict::Within), "Budget"),
             // Others took the time.
-            (LIMITS, starved, open, climb(true)),
-            (LIMITS, ran_out, open, Next::End(LadderEnd::Budget)),
-            (LIMITS, hung, open, Next::End(LadderEnd::Budget)),
-            (exactly, late, open, Next::End(LadderEnd::Budget)),
-            (short, AT, open, Next::End(LadderEnd::Iterations)),
-            (
-                LIMITS,
-                Before {
-                    threads: 4_000,
-                    ..AT
-                },
-                open,
-                Next::End(LadderEnd::Threads),
-            ),
-            (
-                LIMITS,
-                Before {
-                    descriptors: 900,
-                    ..AT
-                },
-                open,
-                Next::End(LadderEnd::Descriptors),
-            ),
+            (free, exact, before(starved), "climb late"),
+            (free, exact, before(ran_out), "Budget"),
+            (free, exact, before(hung), "Budget"),
+            (exactly, exact, before(late), "Budget"),
+            (short, exact, before(AT), "Iterations"),
+            (free, exact, before(threads), "Threads"),
+            (free, exact, before(files), "Descriptors"),
+            // Three budgets, and more.
+            (free, exact, slow(30), "climb"),
+            (free, exact, slow(31), "pilot"),
+            (fixed, exact, slow(31), "OutOfReach"),
+            (coarse, exact, slow(31), "OutOfReach"),
+            (coarse, sampled, slow(31), "OutOfReach"),
+            (free, sampled, slow(31), "climb"),
+            (exactly, exact, slow(31), "climb"),
+            (free, threads_end, slow(31), "climb"),
+            (short, exact, slow(31), "Iterations"),
+            (free, exact, piloted(None), "OutOfReach"),
+            (free, exact, piloted(Some(pilot(0.01))), "OutOfReach"),
+            (free, exact, piloted(Some(pilot(0.001))), sampled_again),
+            (free, exact, after(64, 9, true), "climb"),
+            (free, exact, after(13_777, 40, true), "climb"),
+            (free, exact, after(16_384, 41, false), "climb"),
+            (free, exact, after(16_384, 41, true), "Settled"),
+            (coarsest, exact, after(108, 12, true), "climb"),
+            (coarsest, exact, after(128, 13, true), "Settled"),
+            (free, exact, listed.clone(), exact_again),
+            (free, sampled, listed, "climb"),
+            (free, exact, full(64), sampled_again),
+            (free, sampled, full(64), coarser_again),
+            (free, Plan::sampled(18), full(64), "Memory"),
+            (free, exact, full(160), "Memory"),
+            (free, exact, Now::OutOfMemory(large), "Memory"),
+            (fixed, exact, full(64), "Memory"),
+            (free, threads_end, full(64), "broken coverage"),
+            (free, sampled, Now::Ended(None), "Iterations"),
+            (free, sampled, Now::Ended(Some(20)), exact_again),
+            (free, too_large, Now::Ended(Some(20)), "Iterations"),
+            (fixed, sampled, Now::Ended(Some(20)), "Iterations"),
         ] {
-            assert_eq!(limits.next(&at, || verdict), expected, "{at:?} {verdict}");
+            let what = format!("{plan:?} {now:?}");
+            assert_eq!(next(settings, plan, now), expected, "{what}");
         }
         let unasked = || panic!("a verdict before the budget is spent");
-        assert_eq!(LIMITS.next(&AT, unasked), climb(false));
+        let terms = Terms {
+            settings: free,
+            plan: exact,
+        };
+        assert_eq!(terms.next(&AT, unasked), Next::Climb { is_late: false });
     }
 
     /// Climbs with so many seconds an iteration and so many between two rungs, in
@@ -210,24 +478,29 @@ mod tests {
         };
         let exact = SampleInterval::default();
         let to_settle = judge::iterations_to_settle(None, exact);
+        let settings = defaults();
+        let terms = Terms {
+            settings: &settings,
+            plan: Plan::EXACT,
+        };
         let (mut elapsed, mut ran, mut rungs) = (0.0, 0.0, 0_usize);
         loop {
             let done = rungs.checked_sub(1).map_or(0, rung);
             let next = rung(rungs);
             let running = each * (next - done) as f64;
+            let last = (done > 0).then(|| with(LAST, |last| last.iterations = done));
             let at = Before {
-                done,
+                last: last.as_ref(),
                 next,
                 age: Duration::from_secs_f64(elapsed),
                 elapsed: Duration::from_secs_f64(elapsed),
                 ran: Duration::from_secs_f64(ran),
                 ahead: Duration::from_secs_f64(running + between),
-                threads: 1,
-                descriptors: 3,
+                ..AT
             };
-            match LIMITS.next(&at, || judged(rungs, true, to_settle)) {
+            match terms.next(&at, || judged(rungs, true, to_settle)) {
                 Next::Climb { .. } => {}
-                Next::End(_) => {
+                _ => {
                     return (judged(rungs, true, judge::iterations_to_accuse(None)), done);
                 }
             }

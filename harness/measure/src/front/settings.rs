@@ -9,6 +9,10 @@ use plimsoll_core::settings::{Inconclusive, Layer, Settings, Stale, Unwinder};
 use super::place::{self, Place};
 use super::plan::Plan;
 
+/// How many budgets the workload may run before its ladder ends for want of time and is
+/// inconclusive, or is taken for a leak after fewer iterations than its threshold needs.
+pub(crate) const PATIENCE: u32 = 3;
+
 /// What one scenario is run with.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Effective {
@@ -41,7 +45,7 @@ impl Effective {
     pub(crate) fn of(set: &Settings, machine_memory: u64) -> Result<Effective, String> {
         let budget = set.budget.unwrap_or(Duration::from_secs(10));
         let timeout = budget
-            .saturating_mul(3)
+            .saturating_mul(PATIENCE)
             .saturating_add(Duration::from_secs(60));
         Ok(Effective {
             budget,
