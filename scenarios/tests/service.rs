@@ -1,13 +1,12 @@
 //! A whole service, healthy and losing one object in a hundred requests: what plimsoll says
 //! of each, at the default threshold.
 
-use std::path::Path;
-use std::process::{Command, ExitCode};
+mod program;
 
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
 use plimsoll_scenarios::{Loses, http_service, http_service_that_loses};
-
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn scenarios() -> ExitCode {
     plimsoll::main!(
@@ -19,32 +18,25 @@ fn scenarios() -> ExitCode {
     main()
 }
 
-/// Makes this program the leak test.
-const PROGRAM: &str = "PLIMSOLL_TEST_PROGRAM";
-
 fn main() -> ExitCode {
-    let is_subject = std::env::args()
-        .nth(1)
-        .is_some_and(|word| word.starts_with("--plimsoll-"));
-    if is_subject || std::env::var_os(PROGRAM).is_some() {
+    if program::is_leak_test() {
         return scenarios();
     }
     let trial = |name: &'static str, frame: Option<&'static str>| {
-        libtest_mimic::Trial::test(name, move || is_judged(name, frame))
+        Trial::test(name, move || is_judged(name, frame))
     };
     let trials = vec![
         trial("http_service", None),
         trial("loses_audit_records", Some("keep_audit_record")),
         trial("loses_sessions", Some("open_session")),
     ];
-    libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
 /// Regressed with one object in a hundred requests at that frame, and at no other; or within,
 /// at one in 1,000.
-fn is_judged(scenario: &str, frame: Option<&str>) -> Result<(), libtest_mimic::Failed> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(["--exact", scenario]).env(PROGRAM, "1");
+fn is_judged(scenario: &str, frame: Option<&str>) -> Result<(), Failed> {
+    let mut command = program::leak_test(&["--exact", scenario])?;
     if frame.is_none() {
         // It ends as soon as nothing grows, after some five seconds. A machine that is much
         // slower would see 1 in 100 within the default budget.
@@ -52,13 +44,7 @@ fn is_judged(scenario: &str, frame: Option<&str>) -> Result<(), libtest_mimic::F
     }
     let output = command.output()?;
     let said = String::from_utf8_lossy(&output.stdout);
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let reports = target
-        .parent()
-        .unwrap_or(target)
-        .join("plimsoll/plimsoll-scenarios/service");
-    let text = std::fs::read_to_string(reports.join(scenario).join("report.json"))?;
-    let report: serde_json::Value = serde_json::from_str(&text)?;
+    let report = program::report(scenario)?;
     let expected = frame.map_or("within", |_| "regressed");
     let failed = |what: String| Err(format!("{what}\n{said}").into());
     if report["verdict"] != expected {
