@@ -29,15 +29,9 @@ use crate::{Law, Rate, Series, Tally};
 /// is sometimes longer than it ever was makes them a little larger.
 const SWELLING: f64 = 1.25;
 
-/// By how many deviations of a count at random it may be less than it should be.
-const AT_RANDOM: f64 = 3.3;
-
 /// By how many deviations of a count at random it may be less than half of what it should
 /// be: half is forgiven already.
 const BY_CHANCE: f64 = 2.0;
-
-/// How many ages need the next one to say the same as they do.
-const NEED_THE_NEXT: usize = 2;
 
 /// How much faster a buffer that doubles must grow to be found as surely as what grows evenly:
 /// its last step may be an octave ago.
@@ -237,13 +231,13 @@ impl Asked {
         let levels = unit.levels(&self.levels);
         let mut views = Vec::new();
         if !self.falls {
-            // Where objects die, a few that are new may be anyone's.
-            views.push(self.curve(unit, &self.levels, None, is_turned_over));
+            views.push(self.curve(unit, &self.levels, None, may_rise));
         }
         // Bytes of a list that is replaced as it grows are in no old object: where levels
         // never fall, they alone bound what grows so.
         if is_turned_over && (self.falls || unit == Unit::Objects) {
-            views.extend(self.by_age(unit, &levels, may_rise));
+            let of_age = |age| self.by_age(unit, age, may_rise);
+            views.extend(kept::AGES.into_iter().filter_map(of_age));
         }
         if self.falls && !self.kept.is_known() {
             let floor = kept::floor(&self.levels);
@@ -256,47 +250,26 @@ impl Asked {
         Quantity::together(&views)
     }
 
-    /// What those who stayed say, for each age.
-    ///
-    /// Of objects that live for any time, some look like a leak at one age by chance. So the
-    /// younger two ages need the next one to say the same. A leak in bursts may be too coarse
-    /// for the last age.
-    fn by_age(&self, unit: Unit, levels: &[f64], may_rise: bool) -> Vec<Quantity> {
-        let noise = Noise::of(levels, &[], 0.0);
-        let of_one = self.of_one(unit, &self.kept.born_before(0));
-        let mut views: Vec<Quantity> = Vec::new();
-        for age in kept::AGES {
-            let born = self.kept.born_before(age);
-            if born.len() > RUNGS_PER_OCTAVE {
-                let died = unit.of(&self.kept.died(&self.iterations, age));
-                let mut view = self.curve(unit, &born, Some(died), true);
-                view.rising &= may_rise
-                    && !noise.contradicts(&self.iterations, levels, view.rate, of_one)
-                    && self.goes_on(unit, age, view.rate);
-                views.push(view);
+    /// What those who stayed say, of an age, where the ladder is long enough.
+    fn by_age(&self, unit: Unit, age: usize, may_rise: bool) -> Option<Quantity> {
+        let born = self.kept.born_before(age);
+        (born.len() > RUNGS_PER_OCTAVE).then(|| {
+            let died = unit.of(&self.kept.died(&self.iterations, age));
+            let view = self.curve(unit, &born, Some(died), may_rise);
+            Quantity {
+                rising: view.rising && may_rise && self.goes_on(unit, age, view.rate),
+                ..view
             }
-        }
-        for older in 1..views.len().min(NEED_THE_NEXT + 1) {
-            let younger = older - 1;
-            views[younger].rising &= views[older].rising;
-            views[younger].findable = views[younger].findable.max(views[older].findable);
-        }
-        views
+        })
     }
 
-    fn curve(
-        &self,
-        unit: Unit,
-        levels: &[Alive],
-        died: Option<f64>,
-        is_turned_over: bool,
-    ) -> Quantity {
+    fn curve(&self, unit: Unit, levels: &[Alive], died: Option<f64>, may_rise: bool) -> Quantity {
         let curve = Curve {
             iterations: &self.iterations[..levels.len()],
             levels: unit.levels(levels),
             of_one: self.of_one(unit, levels),
-            at_random: died.is_some() || !is_turned_over,
             is_kept: died.is_some(),
+            may_be_straight: may_rise,
             died: died.unwrap_or(0.0),
             counts: unit == Unit::Objects,
         };
@@ -331,13 +304,14 @@ impl Asked {
     /// Whether the level doubles from octave to octave, whoever stays. Of bytes those of the
     /// young have to double as well: a few large ones that are old make no growth.
     fn by_level(&self, unit: Unit, levels: &[f64]) -> Quantity {
-        let of_one = match self.kept.is_known() {
-            true => self.kept.of_one(unit),
-            false => unit.of_one(&self.levels),
+        let (of_one, stay_a_while) = match self.kept.is_known() {
+            true => (self.kept.of_one(unit), self.kept.aged()),
+            false => (unit.of_one(&self.levels), self.levels.clone()),
         };
-        let base = to_f64(self.kept.base().objects);
-        let come_and_go = counted(&self.levels)
-            .map(|objects| objects - base)
+        // A list that grows is one of them.
+        let others = to_f64(self.kept.base().objects) + 1.0;
+        let come_and_go = counted(&stay_a_while)
+            .map(|objects| objects - others)
             .collect();
         let noise = |levels: &[f64], objects: Vec<f64>| {
             let noise = Noise::of(levels, &objects, of_one);

@@ -3,7 +3,9 @@
 //!
 //! All that such levels do is growth, and only its shape is asked.
 
-use super::{AT_RANDOM, Quantity, gain, to_f64};
+use std::ops::RangeInclusive;
+
+use super::{Quantity, to_f64};
 use crate::Law;
 use crate::ladder::{RISING_OCTAVES, RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 use crate::series::{Alive, LEAST_SIZE};
@@ -19,15 +21,6 @@ const DEVIATIONS: f64 = 2.5;
 /// with seven degrees of freedom is below 3 in 99 % of cases.
 const SLOPE_DEVIATIONS: f64 = 3.0;
 
-/// How much more an octave must gain than the one before it.
-///
-/// Unbounded growth tends to 2; what is bounded falls below 1. 1.3 was tried on
-/// 45 leaks and 60 healthy variants.
-const RISE: f64 = 1.3;
-
-/// What an octave that is out of line must gain of the one before it.
-const HARDLY_LESS: f64 = 0.8;
-
 /// How far from a straight line a linear law may stray, as a share of the
 /// growth of two octaves. A `Vec` that doubles strays by 0.17 at least.
 const STRAIGHT: f64 = 0.08;
@@ -42,41 +35,33 @@ const TIMES: usize = 240;
 /// Objects that the last octave must gain.
 const FEW: f64 = 5.0;
 
-/// How many say for sure that it is not new: some must have come three octaves
-/// ago.
-const MANY: f64 = 40.0;
+/// As many as say it over three octaves, where something was filled before them.
+const MANY: f64 = 15.0;
 
-/// Rungs of the last four octaves that must have gained something. A leak of thirty
-/// objects at random does so at eleven of sixteen, give or take two; new peaks of what is
-/// used again and again, each of several objects, are at three or four.
-const STEPS: usize = 6;
+/// Rungs of those that must have gained something. A leak of thirty objects at random does
+/// so at eleven of sixteen, give or take two; new peaks of what is used again and again,
+/// each of several objects, do so at five.
+const STEPS: usize = 7;
 
-/// What an octave must gain of the one before it, at least and at most, where fewer rungs
-/// than that did.
-const LESS_THAN_TWICE: f64 = 1.4;
-const MORE_THAN_TWICE: f64 = 3.2;
-
-/// What the last octave must gain of all that was gained before. A leak gains as
-/// much; a cache that was full two octaves ago, a seventh at most.
-const OF_ALL_BEFORE: f64 = 0.3;
-
-/// What it must gain of the octave before it. A leak gains twice as much.
+/// What the last octave must gain of the one before it. A leak gains twice as much; of
+/// what fills a few objects may still come.
 const OF_ONE_BEFORE: f64 = 0.6;
+
+/// What an octave gains of the one before it where a `Vec` doubles: twice as much, give or
+/// take a quarter, since other objects may be on its stack. What takes the longest of many
+/// messages gains 1.4 times as much.
+const TWICE: RangeInclusive<f64> = 1.6..=2.5;
 
 /// The greatest share of what was kept in the last octave that may have died of what
 /// was kept until then. Of a leak nothing dies. A cache from which random keys are
 /// evicted loses half of its old ones in each octave, which is as many as it gains.
 const THINS: f64 = 0.25;
 
-/// How far off a straight line what was kept may be, as a share of it.
-const IN_BURSTS: f64 = 0.15;
+/// How far off a straight line growth may be, as a share of it.
+const IN_BURSTS: f64 = 0.1;
 
-/// The same in standard deviations of a count at random, of which 99.9 % stay within 1.95 of
-/// it all the way (Kolmogorov and Smirnov).
-const AT_RANDOM_OFF_A_LINE: f64 = 1.95;
-
-/// The greatest share of the growth of four octaves that may be of one step.
-const GREATEST_STEP: f64 = 0.65;
+/// The same in standard deviations of a count at random.
+const AT_RANDOM: f64 = 3.3;
 
 /// Levels that never fall.
 pub(super) struct Curve<'a> {
@@ -84,10 +69,10 @@ pub(super) struct Curve<'a> {
     pub(super) levels: Vec<f64>,
     /// What one object counts for, at most.
     pub(super) of_one: f64,
-    /// Whether a few objects that come at random may be told by it.
-    pub(super) at_random: bool,
     /// Whether it is of what was kept, by when it was born.
     pub(super) is_kept: bool,
+    /// Whether it may be a straight line. Bytes are one where objects are.
+    pub(super) may_be_straight: bool,
     /// What died in the last two octaves of what had been kept until then.
     pub(super) died: f64,
     /// Whether objects are counted, and not their bytes.
@@ -133,16 +118,31 @@ impl Curve<'_> {
 
     fn rises(&self, levels: &[f64]) -> bool {
         let last = levels.len() - 1;
-        let gained = levels[last] - levels[last - RUNGS_PER_OCTAVE];
-        let span = &levels[levels.len().saturating_sub(RUNGS_TO_RISE)..];
-        let enough = match self.counts || self.is_kept {
-            true => FEW * self.of_one.max(clump(span)),
-            false => 0.0,
+        let gained_until = |rung: usize| levels[rung] - levels[rung - RUNGS_PER_OCTAVE];
+        let gained = gained_until(last);
+        let unit = self
+            .of_one
+            .max(clump(&levels[levels.len().saturating_sub(RUNGS_TO_RISE)..]));
+        let is_few = (self.counts || self.is_kept) && gained < FEW * unit;
+        let goes_on = |rung: usize| {
+            gained_until(rung) >= OF_ONE_BEFORE * gained_until(rung - RUNGS_PER_OCTAVE)
         };
-        gained >= enough
+        let is_straight = |rungs: usize| {
+            let from = levels.len() - rungs;
+            is_straight(&self.iterations[from..], &levels[from..], unit)
+        };
+        let is_line = || {
+            levels.len() >= RUNGS_TO_RISE
+                && gained >= FEW * unit
+                && goes_on(last)
+                && (is_straight(RUNGS_TO_RISE)
+                    || gained >= MANY * unit
+                        && goes_on(last - RUNGS_PER_OCTAVE)
+                        && is_straight(RUNGS_TO_RISE - RUNGS_PER_OCTAVE))
+        };
+        !is_few
             && self.died <= THINS * gained
-            && (!self.is_kept || is_straight(self.iterations, levels, self.of_one))
-            && (is_rising_in_phases(levels) || self.at_random && is_even(levels, self.of_one))
+            && (is_doubling(levels) || self.may_be_straight && is_line())
     }
 
     /// The least rate of a leak on top of these levels that would be found.
@@ -261,42 +261,27 @@ pub(super) fn resting_law(levels: &[f64]) -> Law {
     }
 }
 
-/// Whether the gains of the last three octaves rise, and are not what a level
-/// gains that merely goes up and down.
+/// Whether each of three octaves gains about twice what the one before it does, as a `Vec`
+/// that doubles, and its elements.
 ///
 /// The ladder has four phases: octaves that end at the last rung, and at the
-/// three before it. Three of them must rise; a step that falls now before and
+/// three before it. Three of them must double; a step that falls now before and
 /// now behind the edge between two octaves spoils the fourth.
-fn is_rising_in_phases(levels: &[f64]) -> bool {
+fn is_doubling(levels: &[f64]) -> bool {
     let span = RISING_OCTAVES * RUNGS_PER_OCTAVE;
     let phases = levels.len().saturating_sub(span).min(RUNGS_PER_OCTAVE);
-    let is_in_steps = steps(&levels[levels.len().saturating_sub(RUNGS_TO_RISE)..]) < STEPS;
-    let rising = (0..phases)
+    let is_twice = |pair: &[f64]| TWICE.contains(&(pair[0] / pair[1]));
+    let doubling = (0..phases)
         .map(|phase| gains(levels, phase))
-        .filter(|gains| phase_rises(gains) && (!is_in_steps || doubles(gains)))
+        .filter(|gains| gains.windows(2).all(is_twice))
         .count();
-    // A ladder too short for every phase must rise in those that it has.
-    rising >= phases.clamp(1, RUNGS_PER_OCTAVE - 1) && moved_lately(levels)
-}
-
-/// Whether each octave gains about twice what the one before it does, as a `Vec` that
-/// doubles, and its elements.
-fn doubles(gains: &[f64; RISING_OCTAVES]) -> bool {
-    gains
-        .windows(2)
-        .all(|pair| pair[0] >= LESS_THAN_TWICE * pair[1] && pair[0] <= MORE_THAN_TWICE * pair[1])
+    // A ladder too short for every phase must double in those that it has.
+    doubling >= phases.clamp(1, RUNGS_PER_OCTAVE - 1)
 }
 
 /// Rungs that gained something.
 fn steps(levels: &[f64]) -> usize {
     levels.windows(2).filter(|pair| pair[1] > pair[0]).count()
-}
-
-/// Whether it gained something in the last octave, or in the rung before that: what doubles
-/// cannot rest for longer.
-fn moved_lately(levels: &[f64]) -> bool {
-    let last = levels.len() - 1;
-    levels[last] > levels[last.saturating_sub(RUNGS_PER_OCTAVE + 1)]
 }
 
 /// The gains of the last octaves, the last one first, in the phase that ends
@@ -308,15 +293,6 @@ fn gains(levels: &[f64], phase: usize) -> [f64; RISING_OCTAVES] {
     })
 }
 
-/// Whether each octave gains more than the one before it; or, where the rate
-/// depends on timing and one octave is out of line, hardly less, and the last one
-/// as much more than the first as it should.
-pub(super) fn phase_rises(gains: &[f64; RISING_OCTAVES]) -> bool {
-    let grow_by = |factor: f64| gains.windows(2).all(|pair| pair[0] >= factor * pair[1]);
-    let overall = gains[0] >= RISE * RISE * gains[RISING_OCTAVES - 1];
-    gains.iter().all(|gain| *gain > 0.0) && (grow_by(RISE) || overall && grow_by(HARDLY_LESS))
-}
-
 fn moves_both_ways(levels: &[f64]) -> bool {
     let from = levels
         .len()
@@ -325,69 +301,41 @@ fn moves_both_ways(levels: &[f64]) -> bool {
     steps().any(|step| step > 0.0) && steps().any(|step| step < 0.0)
 }
 
-/// Whether what was kept follows a straight line through two octaves of birth, as far as
-/// can be told of objects that come at random, or in bursts.
-///
-/// Of what goes again after a time there are many among the youngest, and few among the
-/// old; of a pool whose level goes up and down, none of whole rungs.
-fn is_straight(iterations: &[f64], levels: &[f64], of_one: f64) -> bool {
-    let last = levels.len() - 1;
-    let from = last.saturating_sub(2 * RUNGS_PER_OCTAVE);
-    let gain = levels[last] - levels[from];
-    let rate = gain / (iterations[last] - iterations[from]);
-    let off = (from..last).map(|rung| {
-        let expected = levels[from] + rate * (iterations[rung] - iterations[from]);
-        (levels[rung] - expected).abs()
-    });
-    off.fold(0.0, f64::max) <= IN_BURSTS * gain + AT_RANDOM_OFF_A_LINE * (of_one * gain).sqrt()
-}
-
 /// What a buffer takes that doubles whenever it is full.
 fn doubled(bytes: f64) -> f64 {
     bytes.max(LEAST_SIZE).log2().ceil().exp2()
 }
 
-/// Whether levels that never fall gain as much in the last octave as in all before
-/// it, as far as can be told of a few objects that come at random: a phase may gain
-/// nothing of those.
-fn is_even(levels: &[f64], unit: f64) -> bool {
-    let Some(from) = levels.len().checked_sub(RUNGS_TO_RISE) else {
-        return false;
-    };
+/// Whether levels that never fall follow a straight line in many steps, as far as can be told
+/// of objects that come at random, or in bursts.
+///
+/// Of what goes again after a time there are many among the youngest, and few among the
+/// old; what fills gains more of it early.
+fn is_straight(iterations: &[f64], levels: &[f64], of_one: f64) -> bool {
     let last = levels.len() - 1;
-    let before = last - RUNGS_PER_OCTAVE;
-    let (gained, until) = (levels[last] - levels[before], levels[before] - levels[0]);
-    let span = &levels[from..];
-    let gains: [f64; RISING_OCTAVES] = std::array::from_fn(|octave| gain(span, octave));
-    let one = unit;
-    let unit = unit.max(clump(span));
-    steps(span) >= STEPS
-        && gained >= FEW * unit
-        && gained >= OF_ALL_BEFORE * until
-        && until - gained <= AT_RANDOM * (unit * (until + gained)).sqrt()
-        && gains[0] >= OF_ONE_BEFORE * gains[1]
-        && gains[1] > 0.0
-        && (gains[2] > 0.0 || gained < MANY * one)
-        && !rests_on_one_step(span)
+    let gain = levels[last] - levels[0];
+    let rate = gain / (iterations[last] - iterations[0]);
+    let is_near = |(n, level): (&f64, &f64)| {
+        let expected = rate * (n - iterations[0]);
+        let off = (level - levels[0] - expected).abs();
+        let by_chance = (of_one * expected * (1.0 - expected / gain).max(0.0)).sqrt() + of_one;
+        off <= IN_BURSTS * gain + AT_RANDOM * by_chance
+    };
+    steps(levels) >= STEPS && iterations.iter().zip(levels).all(is_near)
 }
 
-/// What comes at once: the least that any step gains. Connections of three objects
-/// each come in threes, and are as rare as a third of their objects.
+/// What comes at once: what divides every step. Connections of three objects each come in
+/// threes, and are as rare as a third of their objects.
 fn clump(levels: &[f64]) -> f64 {
-    let steps = levels.windows(2).map(|pair| pair[1] - pair[0]);
-    let least = steps
-        .filter(|step| *step > 0.0)
-        .fold(f64::INFINITY, f64::min);
-    if least.is_finite() { least } else { 0.0 }
-}
-
-/// Whether one step is most of the growth, as where a few objects of all sizes
-/// come and go, and a very large one has come last. A `Vec` that doubles makes
-/// steps of 4/7, 2/7 and 1/7.
-pub(super) fn rests_on_one_step(levels: &[f64]) -> bool {
-    let steps = levels.windows(2).map(|pair| pair[1] - pair[0]);
-    let gain = levels[levels.len() - 1] - levels[0];
-    steps.fold(0.0, f64::max) > GREATEST_STEP * gain
+    let divisor = |a: f64, b: f64| {
+        let (mut a, mut b) = (a, b);
+        while b >= 1.0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let steps = levels.windows(2).map(|pair| (pair[1] - pair[0]).round());
+    steps.fold(0.0, divisor)
 }
 
 /// The straight line through some levels, by least squares.

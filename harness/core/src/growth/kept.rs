@@ -91,6 +91,18 @@ impl Kept {
         born_by.collect()
     }
 
+    /// What is alive at each rung and was at the rung before.
+    pub(super) fn aged(&self) -> Vec<Alive> {
+        let at = |rung: usize| {
+            let mut aged = Alive::default();
+            for alive in self.survivors(rung).iter().take(rung) {
+                aged += *alive;
+            }
+            aged
+        };
+        (0..self.rungs()).map(at).collect()
+    }
+
     /// What is alive at each rung and was born in the octave before.
     pub(super) fn young(&self) -> Vec<Alive> {
         let at = |rung: usize| {
@@ -142,8 +154,7 @@ impl Kept {
         died
     }
 
-    /// What one of the objects that come and go counts for, in the middle of the last
-    /// rungs.
+    /// What one of the objects that come and go counts for: the median over the last rungs.
     pub(super) fn of_one(&self, unit: Unit) -> f64 {
         let from = self.rungs().saturating_sub(RUNGS_TO_RISE);
         let youngest = (from..self.rungs()).filter_map(|rung| self.survivors(rung).get(rung));
@@ -155,8 +166,7 @@ impl Kept {
             })
             .collect();
         each.sort_by(|a, b| a.0.total_cmp(&b.0));
-        // Two thirds of the objects are in generations of smaller ones.
-        let mut left = each.iter().map(|(_, counted)| counted).sum::<f64>() * 2.0 / 3.0;
+        let mut left = each.iter().map(|(_, counted)| counted).sum::<f64>() / 2.0;
         let middle = each.iter().find(|(_, counted)| {
             left -= counted;
             left < 0.0

@@ -72,6 +72,14 @@ pub(crate) enum Behaviour {
     Clones { most: u64, size: u64, every: u64 },
     /// A sample of so many of all objects that ever came, one an iteration.
     Reservoir { objects: u64, size: u64 },
+    /// So many buffers that each grow to the longest message that they ever held, one
+    /// message an iteration. A message is e^(sigma·z) times as long as the median, z being
+    /// normal.
+    HighWater {
+        buffers: u64,
+        median: f64,
+        sigma: f64,
+    },
     /// One new object on the way to the rungs after those iterations.
     Rare { size: u64, seen: [u64; 2] },
     /// One object that is allocated anew, in another size, at some iteration.
@@ -158,7 +166,8 @@ impl Behaviour {
             | Behaviour::Deferred { size, .. }
             | Behaviour::Leak { size, .. } => vec![(1.0, size)],
             Behaviour::TwoLevels { size, share, .. } => vec![(1.0, size), (share, size)],
-            Behaviour::LogNormal { median, sigma, .. } => classes(median, sigma),
+            Behaviour::LogNormal { median, sigma, .. }
+            | Behaviour::HighWater { median, sigma, .. } => classes(median, sigma),
             Behaviour::Step { sizes, .. } => vec![(1.0, sizes[0])],
             Behaviour::Push { .. } => vec![(1.0, 8)],
             Behaviour::Together(_) => Vec::new(),
@@ -175,6 +184,9 @@ impl Behaviour {
                 class.allocate(random, arrived);
             }
             return;
+        }
+        if let Behaviour::HighWater { buffers, .. } = *self {
+            return high_water(random, step, buffers, shares, pools);
         }
         let Some((pool, others)) = pools.split_first_mut() else {
             return;
@@ -331,8 +343,41 @@ impl Behaviour {
                     pool.replace(random, 1, capacity);
                 }
             }
-            Behaviour::LogNormal { .. } | Behaviour::Together(_) => {}
+            Behaviour::LogNormal { .. } | Behaviour::HighWater { .. } | Behaviour::Together(_) => {}
         }
+    }
+}
+
+/// The longest of k messages is below a class with the k-th power of the probability that
+/// one message is.
+fn high_water(
+    random: &mut Random,
+    step: Step,
+    buffers: u64,
+    shares: &[(f64, u64)],
+    pools: &mut [Pool],
+) {
+    if step.before == 0 {
+        pools[0].allocate(random, buffers);
+    }
+    let messages = step.passed() / buffers as f64;
+    let mut below = 1.0_f64;
+    let mut grown = vec![0; pools.len()];
+    for class in (1..pools.len()).rev() {
+        let up_to = below;
+        below = (below - shares[class].0).max(0.0);
+        let smaller: u64 = pools[..class].iter().map(Pool::live).sum();
+        grown[class] = random.binomial(smaller, 1.0 - (below / up_to).powf(messages));
+        let (mut left, mut of) = (grown[class], smaller);
+        for pool in &mut pools[..class] {
+            let live = pool.live();
+            let freed = random.hypergeometric(left, live, of);
+            pool.free(random, freed, Order::Random);
+            (left, of) = (left - freed, of - live);
+        }
+    }
+    for (pool, grown) in pools.iter_mut().zip(grown) {
+        pool.allocate(random, grown);
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) type Stacks = Vec<(&'static str, Behaviour)>;
 pub(crate) type Shape = (&'static str, fn(&mut Random, u64) -> Stacks);
 
 /// Healthy workloads.
-pub(crate) const SHAPES: [Shape; 24] = [
+pub(crate) const SHAPES: [Shape; 26] = [
     ("steady turnover", |random, last| {
         work(turnover(random, last as f64 / 4.0))
     }),
@@ -91,6 +91,17 @@ pub(crate) const SHAPES: [Shape; 24] = [
         work(drift(random, last))
     }),
     ("reservoir", |random, last| work(reservoir(random, last))),
+    ("buffers at their high-water mark", |random, _| {
+        work(high_water(random))
+    }),
+    ("filled once", |random, last| {
+        work(Behaviour::Fill {
+            objects: random.magnitude(8.0, 1e4) as u64,
+            size: size(random),
+            capacity: last as f64 / random.magnitude(16.0, 256.0),
+            turnover: false,
+        })
+    }),
     ("one large object now and then", |random, last| {
         let names = random.one_of(&["main;work", "main;large"]);
         let turnover = little_turnover(random, last);
@@ -342,6 +353,14 @@ fn reservoir(random: &mut Random, last: u64) -> Behaviour {
     Behaviour::Reservoir {
         objects: capacity(random, 1.0, last, 1.0 / 64.0) as u64,
         size: size(random),
+    }
+}
+
+fn high_water(random: &mut Random) -> Behaviour {
+    Behaviour::HighWater {
+        buffers: random.magnitude(1.0, 1e3) as u64,
+        median: random.magnitude(32.0, 4096.0),
+        sigma: 0.5 + 1.5 * random.unit(),
     }
 }
 
