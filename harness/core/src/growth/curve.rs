@@ -38,7 +38,7 @@ const FEW: f64 = 5.0;
 /// As many as say it over three octaves, where something was filled before them.
 const MANY: f64 = 15.0;
 
-/// Rungs of those that must have gained something. A leak of thirty objects at random does
+/// Rungs of a line at which something must be gained. A leak of thirty objects at random does
 /// so at eleven of sixteen, give or take two; new peaks of what is used again and again,
 /// each of several objects, do so at five.
 const STEPS: usize = 7;
