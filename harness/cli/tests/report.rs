@@ -178,6 +178,7 @@ fn a_verdict_is_explained() {
       expected a part of one of:
       lru_churn: main;lru::fill;lru::put
       lru_churn: threads
+      hint: `PLIMSOLL_EXPLAIN=PART` around `cargo test` explains what passed, too
     ");
     assert_snapshot!(project.plimsoll(&["report", "--explain", "--format", "json"]), @"
     --- 2

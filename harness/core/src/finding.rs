@@ -131,6 +131,17 @@ pub enum Subject {
     Descriptors,
 }
 
+impl Subject {
+    /// As `growth.folded` has it: frames root first, with a semicolon between.
+    pub fn name(&self) -> String {
+        match self {
+            Subject::Stack(stack) | Subject::Site { frames: stack, .. } => stack.to_string(),
+            Subject::Threads => "threads".to_owned(),
+            Subject::Descriptors => "file descriptors".to_owned(),
+        }
+    }
+}
+
 /// How a finding stands to the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {

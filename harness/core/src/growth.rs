@@ -13,10 +13,12 @@
 //!              (a queue that falls behind)
 //! ```
 
+mod answer;
 mod curve;
 mod kept;
 mod levels;
 
+pub use self::answer::{Answer, Looked, Question, View};
 use self::curve::Curve;
 use self::kept::Kept;
 use self::levels::Noise;
@@ -75,16 +77,17 @@ impl Quantity {
 
     /// What several views of one stack say together: it grows where one says so, and what
     /// one bounds is bounded.
-    fn together(asked: &[Quantity]) -> Quantity {
+    fn together(views: &[View]) -> Quantity {
+        let quantities = || views.iter().map(|view| view.quantity);
         let surer = |best: Quantity, other: Quantity| {
             let is_better = !best.rising && (other.rising || other.bound < best.bound);
             if is_better { other } else { best }
         };
-        let Some(surest) = asked.iter().copied().reduce(surer) else {
+        let Some(surest) = quantities().reduce(surer) else {
             return Quantity::FLAT;
         };
-        let findable = asked.iter().map(|quantity| quantity.findable);
-        let findable_anew = asked.iter().map(|quantity| quantity.findable_anew);
+        let findable = quantities().map(|quantity| quantity.findable);
+        let findable_anew = quantities().map(|quantity| quantity.findable_anew);
         Quantity {
             findable: findable.fold(f64::INFINITY, f64::min),
             findable_anew: findable_anew.fold(0.0, f64::max),
@@ -112,17 +115,25 @@ impl Growth {
     /// Rates need an octave, that is, five rungs; with fewer everything is
     /// flat. Only as many rungs are used as both have.
     pub fn of(iterations: &[u64], series: &Series) -> Growth {
-        let rungs = iterations.len().min(series.levels().len());
-        let iterations: Vec<f64> = iterations[..rungs].iter().copied().map(to_f64).collect();
-        let levels: Vec<Alive> = (0..rungs).map(|rung| series.alive(rung)).collect();
-        let asked = Asked {
-            kept: Kept::of(series, rungs),
-            falls: falls(&levels),
-            is_exact: series.interval().is_exact(),
-            iterations,
-            levels,
-        };
-        asked.growth()
+        let asked = Asked::of(iterations, series);
+        let objects = Quantity::together(&asked.views(Unit::Objects, true));
+        let bytes = Quantity::together(&asked.views(Unit::Bytes, objects.rising));
+        let levels: Vec<Tally> = asked.levels.iter().map(|alive| alive.level).collect();
+        Growth {
+            objects,
+            bytes,
+            objects_swell: !asked.falls && objects_swell(&levels),
+        }
+    }
+
+    /// Every way in which [`Growth::of`] looks at that series, with what it asks and what the
+    /// answers are: objects first, then bytes.
+    pub fn views(iterations: &[u64], series: &Series) -> Vec<View> {
+        let asked = Asked::of(iterations, series);
+        let mut views = asked.views(Unit::Objects, true);
+        let may_rise = Quantity::together(&views).rising;
+        views.extend(asked.views(Unit::Bytes, may_rise));
+        views
     }
 
     /// Objects and bytes per iteration.
@@ -173,8 +184,10 @@ impl Growth {
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+pub enum Unit {
+    /// Objects, or threads, or descriptors.
     Objects,
+    /// Bytes.
     Bytes,
 }
 
@@ -214,24 +227,25 @@ struct Asked {
 }
 
 impl Asked {
-    fn growth(&self) -> Growth {
-        let objects = self.quantity(Unit::Objects, true);
-        let bytes = self.quantity(Unit::Bytes, objects.rising);
-        let levels: Vec<Tally> = self.levels.iter().map(|alive| alive.level).collect();
-        Growth {
-            objects,
-            bytes,
-            objects_swell: !self.falls && objects_swell(&levels),
+    fn of(iterations: &[u64], series: &Series) -> Asked {
+        let rungs = iterations.len().min(series.levels().len());
+        let levels: Vec<Alive> = (0..rungs).map(|rung| series.alive(rung)).collect();
+        Asked {
+            iterations: iterations[..rungs].iter().copied().map(to_f64).collect(),
+            kept: Kept::of(series, rungs),
+            falls: falls(&levels),
+            is_exact: series.interval().is_exact(),
+            levels,
         }
     }
 
     /// What stayed takes more objects for more bytes: they are told whether those rise.
-    fn quantity(&self, unit: Unit, may_rise: bool) -> Quantity {
+    fn views(&self, unit: Unit, may_rise: bool) -> Vec<View> {
         let is_turned_over = self.falls || self.kept.dies();
         let levels = unit.levels(&self.levels);
         let mut views = Vec::new();
         if !self.falls {
-            views.push(self.curve(unit, &self.levels, None, may_rise));
+            views.push(self.curve(unit, Looked::Level, &self.levels, may_rise));
         }
         // Bytes of a list that is replaced as it grows are in no old object: where levels
         // never fall, they alone bound what grows so.
@@ -242,41 +256,60 @@ impl Asked {
         if self.falls && !self.kept.is_known() {
             let floor = kept::floor(&self.levels);
             let iterations = &self.iterations[..floor.len()];
-            views.push(curve::quantity(iterations, &unit.levels(&floor), false));
+            views.push(View {
+                unit,
+                of: Looked::Floor,
+                answers: Vec::new(),
+                quantity: curve::quantity(iterations, &unit.levels(&floor), false),
+            });
         }
         if self.falls {
             views.push(self.by_level(unit, &levels));
         }
-        Quantity::together(&views)
+        views
     }
 
     /// What those who stayed say, of an age, where the ladder is long enough.
-    fn by_age(&self, unit: Unit, age: usize, may_rise: bool) -> Option<Quantity> {
+    fn by_age(&self, unit: Unit, age: usize, may_rise: bool) -> Option<View> {
         let born = self.kept.born_before(age);
         (born.len() > RUNGS_PER_OCTAVE).then(|| {
-            let died = unit.of(&self.kept.died(&self.iterations, age));
-            let view = self.curve(unit, &born, Some(died), may_rise);
-            Quantity {
-                rising: view.rising && may_rise && self.goes_on(unit, age, view.rate),
-                ..view
+            let mut view = self.curve(unit, Looked::Kept(age), &born, may_rise);
+            if view.quantity.rising {
+                let younger = self.younger(unit, age, view.quantity.rate);
+                view.quantity.rising = younger.iter().all(Answer::holds);
+                view.answers.extend(younger);
             }
+            if !may_rise {
+                view.quantity.rising = false;
+                view.answers = vec![Answer::at_least(Question::ObjectsRise, 0.0, 1.0)];
+            }
+            view
         })
     }
 
-    fn curve(&self, unit: Unit, levels: &[Alive], died: Option<f64>, may_rise: bool) -> Quantity {
+    fn curve(&self, unit: Unit, of: Looked, levels: &[Alive], may_rise: bool) -> View {
+        let died = match of {
+            Looked::Kept(age) => unit.of(&self.kept.died(&self.iterations, age)),
+            _ => 0.0,
+        };
         let curve = Curve {
             iterations: &self.iterations[..levels.len()],
             levels: unit.levels(levels),
             of_one: self.of_one(unit, levels),
-            is_kept: died.is_some(),
+            is_kept: matches!(of, Looked::Kept(_)),
             may_be_straight: may_rise,
-            died: died.unwrap_or(0.0),
+            died,
             counts: unit == Unit::Objects,
         };
         let quantity = curve.quantity();
-        match self.is_exact {
-            true => quantity,
-            false => curve.sampled(quantity, levels),
+        View {
+            unit,
+            of,
+            answers: curve.answers(),
+            quantity: match self.is_exact {
+                true => quantity,
+                false => curve.sampled(quantity, levels),
+            },
         }
     }
 
@@ -289,21 +322,23 @@ impl Asked {
 
     /// Whether of those who are younger than what stayed as many stay, of each age: half of
     /// them at least, as far as can be told. A cache that is full has none.
-    fn goes_on(&self, unit: Unit, age: usize, rate: f64) -> bool {
+    fn younger(&self, unit: Unit, age: usize, rate: f64) -> Vec<Answer> {
         let born = self.kept.born_before(0);
         let last = born.len() - 1;
         let by = |rung: usize| unit.of(&born[rung].level);
-        (0..age).all(|younger| {
+        let of_age = |younger: usize| {
             let iterations = self.iterations[last - younger] - self.iterations[last - age];
             let half = 0.5 * rate * iterations;
             let by_chance = BY_CHANCE * (self.of_one(unit, &born) * half).sqrt();
-            by(last - younger) - by(last - age) + by_chance >= half
-        })
+            let stayed = by(last - younger) - by(last - age) + by_chance;
+            Answer::at_least(Question::Younger(younger), stayed, half)
+        };
+        (0..age).map(of_age).collect()
     }
 
     /// Whether the level doubles from octave to octave, whoever stays. Of bytes those of the
     /// young have to double as well: a few large ones that are old make no growth.
-    fn by_level(&self, unit: Unit, levels: &[f64]) -> Quantity {
+    fn by_level(&self, unit: Unit, levels: &[f64]) -> View {
         let (of_one, stay_a_while) = match self.kept.is_known() {
             true => (self.kept.of_one(unit), self.kept.aged()),
             false => (unit.of_one(&self.levels), self.levels.clone()),
@@ -321,22 +356,29 @@ impl Asked {
             }
         };
         let noise_of_all = noise(levels, come_and_go);
-        let mut rising = noise_of_all.doubles(levels);
+        let (mut rising, mut answers) = noise_of_all.ask(levels);
         let mut findable = noise_of_all.findable(&self.iterations, levels);
         let mut findable_anew = findable;
         if unit == Unit::Bytes && self.kept.is_known() {
             let young = self.kept.young();
             let noise = noise(&unit.levels(&young), counted(&young).collect());
             let young = unit.levels(&young);
-            rising &= noise.doubles(&young);
+            let (young_rise, of_young) = noise.ask(&young);
+            rising &= young_rise;
+            answers.extend(of_young);
             let of_young = noise.findable(&self.iterations, &young);
             findable_anew = SHOWS_LATE * findable.max(of_young);
             findable = f64::INFINITY;
         }
-        Quantity {
-            findable,
-            findable_anew,
-            ..curve::quantity(&self.iterations, levels, rising)
+        View {
+            unit,
+            of: Looked::Octaves,
+            answers,
+            quantity: Quantity {
+                findable,
+                findable_anew,
+                ..curve::quantity(&self.iterations, levels, rising)
+            },
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
 use crate::finding::{Finding, Standing, Subject};
-use crate::growth::{Growth, Quantity};
+use crate::growth::{Growth, Quantity, View};
 use crate::series::LEAST_SIZE;
 pub use crate::verdict::Verdict;
 use crate::verdict::{Rarest, Threshold};
@@ -165,103 +165,165 @@ pub fn interval_to_settle(threshold: u64, iterations: u64) -> Option<SampleInter
 /// its error stays under that for two octaves; *regressed* only at the top,
 /// where a rate with its error is above it and rose for three octaves.
 pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Assessment {
-    let last = observed.iterations.last().copied().unwrap_or(0);
-    let wanted = policy.threshold.unwrap_or(THRESHOLDS[0]);
-    let looked_for: Vec<u64> = match policy.threshold {
-        Some(set) => vec![set],
-        None if policy.at_top => THRESHOLDS.to_vec(),
-        None => vec![wanted],
-    };
-    // The finest threshold that the ladder was long enough for.
-    let supported: Vec<u64> = looked_for
-        .iter()
-        .copied()
-        .filter(|threshold| supports(last, *threshold, observed.interval))
-        .collect();
-    let coarsest = looked_for[looked_for.len() - 1];
-    let finest = supported.first().copied().unwrap_or(coarsest);
-    let (subjects, taken) = judged(observed, baseline, finest, policy);
-    let regressed = |subject: &Measured<'_>| {
-        let (carried, errors) = (subject.carried(), subject.errors());
-        policy.at_top
-            && last >= policy.accuse_from
-            && subject.growth.exceeds(carried, finest, errors)
-    };
-    let settled = |threshold: u64| {
-        subjects.iter().all(|subject| {
-            regressed(subject) || subject.growth.stays_within(subject.carried(), threshold)
-        })
-    };
-    let conclusive = supported
-        .iter()
-        .copied()
-        .find(|threshold| settled(*threshold));
-    let threshold = conclusive.unwrap_or(coarsest);
+    Judged::of(observed, baseline, policy).assessment(observed, baseline, policy.today)
+}
 
-    let mut findings: Vec<Finding> = Vec::new();
-    let mut found_at: BTreeMap<FoldedStack, Verdict> = BTreeMap::new();
-    for subject in &subjects {
-        let within =
-            conclusive.is_some() || subject.growth.stays_within(subject.carried(), coarsest);
-        let verdict = match (regressed(subject), within) {
-            (true, _) => Verdict::Regressed,
-            (false, true) => Verdict::Within,
-            (false, false) => Verdict::Inconclusive,
-        };
-        match &subject.of {
-            Of::Stack(stack) if verdict > Verdict::Within => {
-                let at_site = found_at.entry(fold::site(stack)).or_insert(verdict);
-                *at_site = verdict.max(*at_site);
-            }
-            // A site says nothing that one of its stacks has not said.
-            Of::Site { site, .. } if found_at.get(site) >= Some(&verdict) => continue,
-            _ => {}
-        }
-        findings.extend(subject.finding(verdict, threshold, policy.today));
-    }
-    let idle = idle_allowances(baseline, &subjects, threshold);
-    for index in idle {
-        let allowance = &baseline.allowances[index];
-        let expired = Agreed(vec![(index, allowance)]).is_expired(policy.today);
-        if !taken.contains(&index) && (expired || conclusive.is_some()) {
-            findings.push(unused(allowance, expired));
-        }
-    }
-    findings.sort_by(|a, b| {
-        let grown = |finding: &Finding| {
-            let change = |of: fn(&Tally) -> u64| {
-                let first = finding.levels.first().map_or(0, of);
-                let last = finding.levels.last().map_or(0, of);
-                i128::from(last) - i128::from(first)
-            };
-            (change(|level| level.bytes), change(|level| level.objects))
-        };
-        (b.verdict, grown(b))
-            .cmp(&(a.verdict, grown(a)))
-            .then_with(|| a.subject.cmp(&b.subject))
+/// Every stack, site and resource whose name contains a text, with what was asked of it: as a
+/// finding, also where nothing is found.
+pub fn explain(
+    observed: &Observed,
+    baseline: &Baseline,
+    policy: &Policy,
+    part: &str,
+) -> Vec<(Finding, Vec<View>)> {
+    let judged = Judged::of(observed, baseline, policy);
+    let explained = judged.subjects.iter().filter_map(|subject| {
+        let finding = subject.explained(judged.verdict_of(subject), judged.threshold, policy.today);
+        let finding = finding.filter(|finding| finding.subject.name().contains(part))?;
+        Some((finding, Growth::views(subject.iterations, &subject.series)))
     });
-    let mut verdict = findings
-        .iter()
-        .map(|finding| finding.verdict)
-        .max()
-        .unwrap_or(Verdict::Within);
-    if conclusive.is_none() {
-        verdict = verdict.max(Verdict::Inconclusive);
+    explained.collect()
+}
+
+/// What is judged, and the thresholds at which it is.
+struct Judged<'a> {
+    subjects: Vec<Measured<'a>>,
+    /// The allowances that stacks use which have moved.
+    taken: BTreeSet<usize>,
+    /// Whether the ladder is long enough for *regressed*.
+    may_accuse: bool,
+    /// What was looked for at first.
+    wanted: u64,
+    /// The finest threshold that the ladder was long enough for.
+    finest: u64,
+    /// The finest at which every subject is settled.
+    conclusive: Option<u64>,
+    /// That, or the coarsest.
+    threshold: u64,
+}
+
+impl<'a> Judged<'a> {
+    fn of(observed: &'a Observed, baseline: &'a Baseline, policy: &Policy) -> Judged<'a> {
+        let last = observed.iterations.last().copied().unwrap_or(0);
+        let wanted = policy.threshold.unwrap_or(THRESHOLDS[0]);
+        let looked_for: Vec<u64> = match policy.threshold {
+            Some(set) => vec![set],
+            None if policy.at_top => THRESHOLDS.to_vec(),
+            None => vec![wanted],
+        };
+        let is_supported = |threshold: &u64| supports(last, *threshold, observed.interval);
+        let supported: Vec<u64> = looked_for.iter().copied().filter(is_supported).collect();
+        let coarsest = looked_for[looked_for.len() - 1];
+        let finest = supported.first().copied().unwrap_or(coarsest);
+        let (subjects, taken) = judged(observed, baseline, finest, policy);
+        let mut judged = Judged {
+            subjects,
+            taken,
+            may_accuse: policy.at_top && last >= policy.accuse_from,
+            wanted,
+            finest,
+            conclusive: None,
+            threshold: coarsest,
+        };
+        let settled = |threshold: &u64| {
+            let mut subjects = judged.subjects.iter();
+            subjects.all(|subject| {
+                judged.is_regressed(subject)
+                    || subject.growth.stays_within(subject.carried(), *threshold)
+            })
+        };
+        judged.conclusive = supported.into_iter().find(settled);
+        judged.threshold = judged.conclusive.unwrap_or(coarsest);
+        judged
     }
-    let any_size = subjects
-        .iter()
-        .map(|subject| 0.5 * subject.growth.objects.findable)
-        .fold(0.0, f64::max);
-    let visible = conclusive.map(|_| visible(&subjects, threshold, any_size, verdict));
-    Assessment {
-        verdict,
-        findings,
-        threshold: Threshold {
-            iterations: threshold,
-            coarsened: threshold < wanted,
-        },
-        visible,
-        rarest: visible.and_then(|visible| rarest(visible, any_size, last, observed.interval)),
+
+    fn is_regressed(&self, subject: &Measured<'_>) -> bool {
+        let (carried, errors) = (subject.carried(), subject.errors());
+        self.may_accuse && subject.growth.exceeds(carried, self.finest, errors)
+    }
+
+    fn verdict_of(&self, subject: &Measured<'_>) -> Verdict {
+        let stays = || {
+            subject
+                .growth
+                .stays_within(subject.carried(), self.threshold)
+        };
+        match self.is_regressed(subject) {
+            true => Verdict::Regressed,
+            false if self.conclusive.is_some() || stays() => Verdict::Within,
+            false => Verdict::Inconclusive,
+        }
+    }
+
+    fn assessment(
+        &self,
+        observed: &Observed,
+        baseline: &Baseline,
+        today: Option<Date>,
+    ) -> Assessment {
+        let last = observed.iterations.last().copied().unwrap_or(0);
+        let mut findings: Vec<Finding> = Vec::new();
+        let mut found_at: BTreeMap<FoldedStack, Verdict> = BTreeMap::new();
+        for subject in &self.subjects {
+            let verdict = self.verdict_of(subject);
+            match &subject.of {
+                Of::Stack(stack) if verdict > Verdict::Within => {
+                    let at_site = found_at.entry(fold::site(stack)).or_insert(verdict);
+                    *at_site = verdict.max(*at_site);
+                }
+                // A site says nothing that one of its stacks has not said.
+                Of::Site { site, .. } if found_at.get(site) >= Some(&verdict) => continue,
+                _ => {}
+            }
+            findings.extend(subject.finding(verdict, self.threshold, today));
+        }
+        let idle = idle_allowances(baseline, &self.subjects, self.threshold);
+        for index in idle {
+            let allowance = &baseline.allowances[index];
+            let expired = Agreed(vec![(index, allowance)]).is_expired(today);
+            if !self.taken.contains(&index) && (expired || self.conclusive.is_some()) {
+                findings.push(unused(allowance, expired));
+            }
+        }
+        findings.sort_by(|a, b| {
+            let grown = |finding: &Finding| {
+                let change = |of: fn(&Tally) -> u64| {
+                    let first = finding.levels.first().map_or(0, of);
+                    let last = finding.levels.last().map_or(0, of);
+                    i128::from(last) - i128::from(first)
+                };
+                (change(|level| level.bytes), change(|level| level.objects))
+            };
+            (b.verdict, grown(b))
+                .cmp(&(a.verdict, grown(a)))
+                .then_with(|| a.subject.cmp(&b.subject))
+        });
+        let mut verdict = findings
+            .iter()
+            .map(|finding| finding.verdict)
+            .max()
+            .unwrap_or(Verdict::Within);
+        if self.conclusive.is_none() {
+            verdict = verdict.max(Verdict::Inconclusive);
+        }
+        let any_size = self
+            .subjects
+            .iter()
+            .map(|subject| 0.5 * subject.growth.objects.findable)
+            .fold(0.0, f64::max);
+        let visible = self
+            .conclusive
+            .map(|_| visible(&self.subjects, self.threshold, any_size, verdict));
+        Assessment {
+            verdict,
+            findings,
+            threshold: Threshold {
+                iterations: self.threshold,
+                coarsened: self.threshold < self.wanted,
+            },
+            visible,
+            rarest: visible.and_then(|visible| rarest(visible, any_size, last, observed.interval)),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::answer::{Answer, Question};
 use super::{Quantity, to_f64};
 use crate::Law;
 use crate::ladder::{RISING_OCTAVES, RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
@@ -37,6 +38,10 @@ const FEW: f64 = 5.0;
 
 /// As many as say it over three octaves, where something was filled before them.
 const MANY: f64 = 15.0;
+
+/// Rungs that a line goes through; of many objects, fewer will do.
+const LINE: usize = RUNGS_TO_RISE;
+const SHORT_LINE: usize = LINE - RUNGS_PER_OCTAVE;
 
 /// Rungs of a line at which something must be gained. A leak of thirty objects at random does
 /// so at eleven of sixteen, give or take two; new peaks of what is used again and again,
@@ -117,32 +122,24 @@ impl Curve<'_> {
     }
 
     fn rises(&self, levels: &[f64]) -> bool {
-        let last = levels.len() - 1;
-        let gained_until = |rung: usize| levels[rung] - levels[rung - RUNGS_PER_OCTAVE];
-        let gained = gained_until(last);
-        let unit = self
-            .of_one
-            .max(clump(&levels[levels.len().saturating_sub(RUNGS_TO_RISE)..]));
-        let is_few = (self.counts || self.is_kept) && gained < FEW * unit;
-        let goes_on = |rung: usize| {
-            gained_until(rung) >= OF_ONE_BEFORE * gained_until(rung - RUNGS_PER_OCTAVE)
-        };
-        let is_straight = |rungs: usize| {
-            let from = levels.len() - rungs;
-            is_straight(&self.iterations[from..], &levels[from..], unit)
-        };
-        let is_line = || {
-            levels.len() >= RUNGS_TO_RISE
-                && gained >= FEW * unit
-                && goes_on(last)
-                && (is_straight(RUNGS_TO_RISE)
-                    || gained >= MANY * unit
-                        && goes_on(last - RUNGS_PER_OCTAVE)
-                        && is_straight(RUNGS_TO_RISE - RUNGS_PER_OCTAVE))
-        };
-        !is_few
-            && self.died <= THINS * gained
-            && (is_doubling(levels) || self.may_be_straight && is_line())
+        self.shape(levels).ask().0
+    }
+
+    /// What was asked of the levels; nothing where they are too few.
+    pub(super) fn answers(&self) -> Vec<Answer> {
+        match self.levels.len() > RUNGS_PER_OCTAVE {
+            true => self.shape(&self.levels).ask().1,
+            false => Vec::new(),
+        }
+    }
+
+    fn shape<'a>(&'a self, levels: &'a [f64]) -> Shape<'a> {
+        let recent = &levels[levels.len().saturating_sub(RUNGS_TO_RISE)..];
+        Shape {
+            curve: self,
+            levels,
+            unit: self.of_one.max(clump(recent)),
+        }
     }
 
     /// The least rate of a leak on top of these levels that would be found.
@@ -261,27 +258,117 @@ pub(super) fn resting_law(levels: &[f64]) -> Law {
     }
 }
 
-/// Whether each of three octaves gains about twice what the one before it does, as a `Vec`
-/// that doubles, and its elements.
-///
-/// The ladder has four phases: octaves that end at the last rung, and at the
-/// three before it. Three of them must double; a step that falls now before and
-/// now behind the edge between two octaves spoils the fourth.
-fn is_doubling(levels: &[f64]) -> bool {
-    let span = RISING_OCTAVES * RUNGS_PER_OCTAVE;
-    let phases = levels.len().saturating_sub(span).min(RUNGS_PER_OCTAVE);
-    let is_twice = |pair: &[f64]| TWICE.contains(&(pair[0] / pair[1]));
-    let doubling = (0..phases)
-        .map(|phase| gains(levels, phase))
-        .filter(|gains| gains.windows(2).all(is_twice))
-        .count();
-    // A ladder too short for every phase must double in those that it has.
-    doubling >= phases.clamp(1, RUNGS_PER_OCTAVE - 1)
+/// What is asked of levels that never fall: whether their shape is that of a leak.
+struct Shape<'a> {
+    curve: &'a Curve<'a>,
+    levels: &'a [f64],
+    /// What comes at once.
+    unit: f64,
 }
 
-/// Rungs that gained something.
-fn steps(levels: &[f64]) -> usize {
-    levels.windows(2).filter(|pair| pair[1] > pair[0]).count()
+impl Shape<'_> {
+    /// Asks until it is known whether it rises.
+    fn ask(&self) -> (bool, Vec<Answer>) {
+        let mut answers = Vec::new();
+        let mut ask = |answer: Answer| {
+            answers.push(answer);
+            answer.holds()
+        };
+        let is_exempt = !self.curve.counts && !self.curve.is_kept;
+        let may_be_line = self.curve.may_be_straight && self.levels.len() >= RUNGS_TO_RISE;
+        let rises = (is_exempt || ask(self.gained()))
+            && ask(self.died())
+            && (ask(self.doubles())
+                || may_be_line
+                    && (!is_exempt || ask(self.gained()))
+                    && ask(self.goes_on(0))
+                    && (ask(self.steps(LINE)) && ask(self.off(LINE))
+                        || ask(self.gained_many())
+                            && ask(self.goes_on(1))
+                            && ask(self.steps(SHORT_LINE))
+                            && ask(self.off(SHORT_LINE))));
+        (rises, answers)
+    }
+
+    /// Of an octave, 0 being the last.
+    fn gain(&self, octave: usize) -> f64 {
+        let end = self.levels.len() - 1 - octave * RUNGS_PER_OCTAVE;
+        self.levels[end] - self.levels[end - RUNGS_PER_OCTAVE]
+    }
+
+    fn gained(&self) -> Answer {
+        Answer::at_least(Question::Gained, self.gain(0), FEW * self.unit)
+    }
+
+    fn gained_many(&self) -> Answer {
+        Answer::at_least(Question::GainedMany, self.gain(0), MANY * self.unit)
+    }
+
+    fn died(&self) -> Answer {
+        Answer::at_most(Question::Died, self.curve.died, THINS * self.gain(0))
+    }
+
+    fn goes_on(&self, octave: usize) -> Answer {
+        let least = OF_ONE_BEFORE * self.gain(octave + 1);
+        Answer::at_least(Question::GoesOn(octave), self.gain(octave), least)
+    }
+
+    /// In how many phases each of three octaves gains about twice what the one before it does,
+    /// as a `Vec` that doubles, and its elements.
+    ///
+    /// The ladder has four phases: octaves that end at the last rung, and at the
+    /// three before it. Three of them must double; a step that falls now before and
+    /// now behind the edge between two octaves spoils the fourth.
+    fn doubles(&self) -> Answer {
+        let span = RISING_OCTAVES * RUNGS_PER_OCTAVE;
+        let phases = self.levels.len().saturating_sub(span);
+        let phases = phases.min(RUNGS_PER_OCTAVE);
+        let is_twice = |pair: &[f64]| TWICE.contains(&(pair[0] / pair[1]));
+        let doubling = (0..phases)
+            .map(|phase| gains(self.levels, phase))
+            .filter(|gains| gains.windows(2).all(is_twice))
+            .count();
+        // A ladder too short for every phase must double in those that it has.
+        let least = phases.clamp(1, RUNGS_PER_OCTAVE - 1);
+        Answer::at_least(Question::Doubles, number(doubling), number(least))
+    }
+
+    /// Rungs that gained something.
+    fn steps(&self, rungs: usize) -> Answer {
+        let (_, levels) = self.last(rungs);
+        let steps = levels.windows(2).filter(|pair| pair[1] > pair[0]);
+        Answer::at_least(Question::Steps(rungs), number(steps.count()), number(STEPS))
+    }
+
+    /// How far the levels are from a straight line, as far as can be told of objects that come
+    /// at random, or in bursts.
+    ///
+    /// Of what goes again after a time there are many among the youngest, and few among the
+    /// old; what fills gains more of it early.
+    fn off(&self, rungs: usize) -> Answer {
+        let (iterations, levels) = self.last(rungs);
+        let gain = levels[rungs - 1] - levels[0];
+        let rate = gain / (iterations[rungs - 1] - iterations[0]);
+        let off = |(n, level): (&f64, &f64)| {
+            let expected = rate * (n - iterations[0]);
+            let variance = self.unit * expected * (1.0 - expected / gain).max(0.0);
+            let by_chance = variance.sqrt() + self.unit;
+            let off = (level - levels[0] - expected).abs();
+            off / (IN_BURSTS * gain + AT_RANDOM * by_chance)
+        };
+        let furthest = iterations.iter().zip(levels).map(off).fold(0.0, f64::max);
+        Answer::at_most(Question::Off(rungs), furthest, 1.0)
+    }
+
+    fn last(&self, rungs: usize) -> (&[f64], &[f64]) {
+        let all = self.levels.len();
+        let recent = all - rungs..all;
+        (&self.curve.iterations[recent.clone()], &self.levels[recent])
+    }
+}
+
+fn number(of_rungs: usize) -> f64 {
+    to_f64(of_rungs as u64)
 }
 
 /// The gains of the last octaves, the last one first, in the phase that ends
@@ -304,24 +391,6 @@ fn moves_both_ways(levels: &[f64]) -> bool {
 /// What a buffer takes that doubles whenever it is full.
 fn doubled(bytes: f64) -> f64 {
     bytes.max(LEAST_SIZE).log2().ceil().exp2()
-}
-
-/// Whether levels that never fall follow a straight line in many steps, as far as can be told
-/// of objects that come at random, or in bursts.
-///
-/// Of what goes again after a time there are many among the youngest, and few among the
-/// old; what fills gains more of it early.
-fn is_straight(iterations: &[f64], levels: &[f64], of_one: f64) -> bool {
-    let last = levels.len() - 1;
-    let gain = levels[last] - levels[0];
-    let rate = gain / (iterations[last] - iterations[0]);
-    let is_near = |(n, level): (&f64, &f64)| {
-        let expected = rate * (n - iterations[0]);
-        let off = (level - levels[0] - expected).abs();
-        let by_chance = (of_one * expected * (1.0 - expected / gain).max(0.0)).sqrt() + of_one;
-        off <= IN_BURSTS * gain + AT_RANDOM * by_chance
-    };
-    steps(levels) >= STEPS && iterations.iter().zip(levels).all(is_near)
 }
 
 /// What comes at once: what divides every step. Connections of three objects each come in

@@ -4,6 +4,7 @@
 //! Nobody stays, and yet the level doubles from octave to octave. That is held against
 //! the ups and downs of the level.
 
+use super::answer::{Answer, Question};
 use super::curve;
 use super::{gain, mean, to_f64};
 use crate::ladder::{RISING_OCTAVES, RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
@@ -63,15 +64,42 @@ impl Noise {
         self.about_growth.max(self.of_counts)
     }
 
-    /// Whether the levels double from octave to octave, beyond what is noise.
-    pub(super) fn doubles(&self, levels: &[f64]) -> bool {
+    /// Whether the levels double from octave to octave, beyond what is noise: asks until that is
+    /// known.
+    pub(super) fn ask(&self, levels: &[f64]) -> (bool, Vec<Answer>) {
+        let mut answers = Vec::new();
         let Some(from) = levels.len().checked_sub(RUNGS_TO_RISE) else {
-            return false;
+            return (false, answers);
         };
         let span = &levels[from..];
-        let gains = std::array::from_fn(|octave| gain(span, octave));
+        let gains: [f64; RISING_OCTAVES] = std::array::from_fn(|octave| gain(span, octave));
         let of_means = 2.0 * self.variance() / to_f64(RUNGS_PER_OCTAVE as u64);
-        gains[0] > DEVIATIONS * of_means.sqrt() && rises(&gains) && !rests_on_one_step(span)
+        let mut ask = |question, found, least| {
+            let answer = Answer::at_least(question, found, least);
+            answers.push(answer);
+            answer.holds()
+        };
+        let mut gained = |octave: usize, least: f64| {
+            let least = least.max(f64::MIN_POSITIVE);
+            ask(Question::MeanGained(octave), gains[octave], least)
+        };
+        // Where one octave is out of line, hardly less, and the last one as much more than the
+        // first as it should.
+        let doubles = gained(0, DEVIATIONS * of_means.sqrt())
+            && gained(2, 0.0)
+            && (gained(0, RISE * gains[1]) && gained(1, RISE * gains[2])
+                || gained(0, RISE * RISE * gains[2])
+                    && gained(0, HARDLY_LESS * gains[1])
+                    && gained(1, HARDLY_LESS * gains[2]))
+            && {
+                let steps = span.windows(2).map(|pair| pair[1] - pair[0]);
+                let most = GREATEST_STEP * (span[span.len() - 1] - span[0]);
+                let greatest = steps.fold(0.0, f64::max);
+                let answer = Answer::at_most(Question::GreatestStep, greatest, most);
+                answers.push(answer);
+                answer.holds()
+            };
+        (doubles, answers)
     }
 
     /// The least rate of such growth that would be found.
@@ -85,23 +113,9 @@ impl Noise {
         curve::least((deviation / last).max(1e-9), |rate| {
             let with = levels.iter().zip(iterations);
             let with: Vec<f64> = with.map(|(level, n)| level + rate * n).collect();
-            self.doubles(&with) && curve::quantity(iterations, &with, true).rate > 0.5 * rate
+            self.ask(&with).0 && curve::quantity(iterations, &with, true).rate > 0.5 * rate
         })
     }
-}
-
-/// Whether each octave gains more than the one before it; or, where one octave is out of
-/// line, hardly less, and the last one as much more than the first as it should.
-fn rises(gains: &[f64; RISING_OCTAVES]) -> bool {
-    let grow_by = |factor: f64| gains.windows(2).all(|pair| pair[0] >= factor * pair[1]);
-    let overall = gains[0] >= RISE * RISE * gains[RISING_OCTAVES - 1];
-    gains.iter().all(|gain| *gain > 0.0) && (grow_by(RISE) || overall && grow_by(HARDLY_LESS))
-}
-
-fn rests_on_one_step(levels: &[f64]) -> bool {
-    let steps = levels.windows(2).map(|pair| pair[1] - pair[0]);
-    let gain = levels[levels.len() - 1] - levels[0];
-    steps.fold(0.0, f64::max) > GREATEST_STEP * gain
 }
 
 /// The variance of levels about the nearest ones that never fall: what no growth

@@ -118,12 +118,27 @@ impl Measured<'_> {
         threshold: u64,
         today: Option<Date>,
     ) -> Option<Finding> {
+        let explained = self.explained(verdict, threshold, today)?;
+        let is_quiet = matches!(
+            (explained.verdict, explained.standing),
+            (Verdict::Within, Standing::New | Standing::Stale)
+        );
+        (!is_quiet).then_some(explained)
+    }
+
+    /// The same, also where nothing was agreed and nothing grows.
+    pub(super) fn explained(
+        &self,
+        verdict: Verdict,
+        threshold: u64,
+        today: Option<Date>,
+    ) -> Option<Finding> {
         let expired = self.agreed.is_expired(today);
         let grows = !self.growth.stays_within(Rate::default(), threshold);
         let (verdict, standing) = match (!self.agreed.0.is_empty(), verdict) {
             (true, _) if expired && grows => (Verdict::Regressed, Standing::Expired),
             (true, Verdict::Within) if grows => (Verdict::Within, self.of.within()),
-            (_, Verdict::Within) => return None,
+            (true, Verdict::Within) => (Verdict::Within, Standing::Stale),
             (true, verdict) => (verdict, Standing::Exceeded),
             (false, verdict) => (verdict, Standing::New),
         };

@@ -2,6 +2,7 @@
 //!
 //! Renderers take a finished [`Report`] and decide nothing.
 
+pub mod explain;
 pub mod flamegraph;
 pub mod folded;
 pub mod json;

@@ -125,8 +125,9 @@ impl Layer {
 const PREFIX: &str = "PLIMSOLL_";
 
 /// What our variables are called that set nothing in `plimsoll.toml`, as keys would be.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 8] = [
     "baselines",
+    "explain",
     "http-password",
     "http-token",
     "http-user",

@@ -1,6 +1,7 @@
 //! What reports look like: every output, through the door that users have.
 
 mod ends;
+mod explained;
 mod json;
 mod needs;
 mod pictures;

@@ -99,6 +99,8 @@ struct Shared {
     scenarios: Vec<String>,
     normalization: Normalization,
     guardian: OnceLock<Guardian>,
+    /// A part of the names of stacks that are to be explained.
+    explain: Option<String>,
     nocapture: bool,
     captures: bool,
     show_output: bool,
@@ -168,6 +170,7 @@ impl Front {
             },
             place,
             guardian: OnceLock::new(),
+            explain: variable("PLIMSOLL_EXPLAIN").filter(|part| !part.is_empty()),
             nocapture: arguments.nocapture,
             // nextest asks every test for all that it prints; what is captured
             // is in the report as well, and shown where a test fails.
@@ -288,7 +291,7 @@ impl Shared {
             Err(detail) => {
                 let report = outcome::without_baseline(run, name, settings, detail);
                 outcome::write(&report, &folder, None).map_err(problem)?;
-                return self.conclude(&report, settings, "");
+                return self.conclude(&report, settings, "", "");
             }
         };
         let mut route = Route {
@@ -337,14 +340,15 @@ impl Shared {
         outcome::keep_dumps(&climb, &route)
             .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
         let would_do = outcome::time_for_default(&climb);
-        let report = outcome::report(climb, &route, run, name, why);
+        let part = self.explain.as_deref();
+        let (report, explained) = outcome::report(climb, &route, run, name, why, part);
         if let Some(coarse) = Coarse::of(&report, would_do)
             && let Ok(mut all) = self.coarse.lock()
         {
             all.push(coarse);
         }
         outcome::write(&report, &folder, baseline_text.as_deref()).map_err(problem)?;
-        self.conclude(&report, settings, &output)
+        self.conclude(&report, settings, &output, &explained)
     }
 
     fn agreed(&self, name: &str, settings: &Effective) -> Result<Agreed, String> {
@@ -365,7 +369,13 @@ impl Shared {
         Ok(self.guardian.get_or_init(|| guardian))
     }
 
-    fn conclude(&self, report: &Report, settings: &Effective, output: &str) -> Result<(), Failed> {
+    fn conclude(
+        &self,
+        report: &Report,
+        settings: &Effective,
+        output: &str,
+        explained: &str,
+    ) -> Result<(), Failed> {
         let passes = match report.verdict {
             Verdict::Within => true,
             Verdict::Improved => settings.stale == Stale::Warn,
@@ -379,7 +389,7 @@ impl Shared {
         };
         if !passes {
             return Err(Failed::from(format!(
-                "\n{}",
+                "\n{}{explained}",
                 text::render(report, &style).trim_end()
             )));
         }
@@ -395,6 +405,7 @@ impl Shared {
         if self.show_output && !output.is_empty() {
             said = format!("{said}\n---- {} printed ----\n{output}", report.scenario);
         }
+        said += explained.trim_end();
         if let (false, Ok(mut all)) = (said.is_empty(), self.said.lock()) {
             all.insert(report.scenario.clone(), said);
         }

@@ -12,7 +12,7 @@ use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::{self, Assessment, Policy, Verdict, judge};
 use plimsoll_core::report::{
     BASELINE, Check, CheckOutcome, Compared, Completeness, Finding, LadderEnd, Measured, Report,
-    Run, StackGrowth, Subject, Threshold, flamegraph, folded, json, units,
+    Run, StackGrowth, Subject, Threshold, explain, flamegraph, folded, json, text, units,
 };
 use plimsoll_core::{FoldedStack, Frame, Rate, Series, layout};
 
@@ -23,7 +23,7 @@ use super::profile::{Greeting, Sources};
 use super::settings::Effective;
 use crate::subject::unwind::Walks;
 
-/// Judges a climb.
+/// Judges a climb, and explains every stack, site and resource whose name contains `part`.
 ///
 /// `why` says why it was profiled in another way than usual.
 pub(crate) fn report(
@@ -32,7 +32,8 @@ pub(crate) fn report(
     run: Run,
     scenario: &str,
     why: Vec<String>,
-) -> Report {
+    part: Option<&str>,
+) -> (Report, String) {
     let (observed, sources) = climb.profile.observe(route.normalization);
     let policy = Policy {
         threshold: route.settings.threshold,
@@ -68,7 +69,7 @@ pub(crate) fn report(
     let before = climb.profile.before().unwrap_or(0);
     let larger = more_than_needed(verdict, &findings, &run.baseline);
     let needed = budget_that_would_do(verdict, threshold, &climb, route.settings);
-    Report {
+    let report = Report {
         run,
         scenario: scenario.to_owned(),
         verdict,
@@ -92,7 +93,7 @@ pub(crate) fn report(
         checks,
         completeness: climb.profile.completeness,
         failure: climb.failure,
-        notes: notes(&findings, sources.notes)
+        notes: notes(&findings, &sources.notes)
             .into_iter()
             .chain(unwinding(&climb.greeting, climb.profile.walks))
             .chain(why)
@@ -104,7 +105,21 @@ pub(crate) fn report(
         findings,
         growth: growth(&climb.profile.iterations(), &observed.stacks, before),
         rungs: climb.profile.rungs,
-    }
+    };
+    let explained = part.map(|part| {
+        let mut page = format!("\n---- {scenario}, explained: `{part}` ----\n");
+        let explained = judge::explain(&observed, route.baseline, &policy, part);
+        if explained.is_empty() {
+            page += "no stack that moved in the last rungs has that in its name\n";
+        }
+        for (mut finding, views) in explained {
+            finding.frames = frames(&finding, &sources);
+            page += &explain::explain(&report, &finding, &views, &text::Style::plain());
+            page += "\n";
+        }
+        page
+    });
+    (report, explained.unwrap_or_default())
 }
 
 /// Whether enough was measured to agree to what was found.
@@ -153,10 +168,10 @@ pub(crate) fn without_baseline(
 
 /// How names were found is worth a word where a frame that is shown has no
 /// source line, and not for the C library below every thread.
-fn notes(findings: &[Finding], how_names_were_found: Vec<String>) -> Vec<String> {
+fn notes(findings: &[Finding], how_names_were_found: &[String]) -> Vec<String> {
     let lacks_source = |finding: &Finding| finding.frames.iter().any(|frame| frame.file.is_none());
     if findings.iter().any(lacks_source) {
-        how_names_were_found
+        how_names_were_found.to_vec()
     } else {
         Vec::new()
     }

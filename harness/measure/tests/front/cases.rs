@@ -352,6 +352,13 @@ fn a_full_buffer_passes_and_is_quiet() {
     let loud = project.run_with(&["--exact", "bounded"], &[("PLIMSOLL_VERBOSE", "1")]);
     let line = "bounded: 16,384 iterations, nothing grows\n  would have seen 1 object per 1,000";
     assert!(loud.passed && loud.text.contains(line), "{}", loud.text);
+    let explained = project.run_with(&["--exact", "bounded"], &[("PLIMSOLL_EXPLAIN", "threads")]);
+    let lines = [
+        "bounded, explained: `threads`",
+        "gained in the last octave: 0 (at least 5)",
+    ];
+    let has_all = lines.iter().all(|line| explained.text.contains(line));
+    assert!(explained.passed && has_all, "{}", explained.text);
     let report = project.report("bounded");
     assert_eq!(
         (report.verdict, report.end),

@@ -1,0 +1,276 @@
+//! Which questions a verdict comes from, and the answers in numbers: for a person who doubts it.
+
+use super::text;
+use super::units::{
+    bytes, count, give_or_take, objects, plural, signed_bytes, signed_objects, span,
+};
+use super::{Finding, Report, Rung, Standing, Subject};
+use crate::Tally;
+use crate::growth::{Answer, Growth, Looked, Question, Unit, View};
+use crate::ladder::RUNGS_PER_OCTAVE;
+use crate::verdict::Verdict;
+
+/// Rungs whose levels are shown: two octaves, which a verdict looks at most.
+const RUNGS: usize = 2 * RUNGS_PER_OCTAVE + 1;
+
+/// What was asked of a finding, and what each question was answered: by the report alone, or
+/// with what [`judge::explain`](crate::judge::explain) says of how it grows.
+pub fn explain(report: &Report, finding: &Finding, views: &[View], style: &text::Style) -> String {
+    let mut page = text::finding(report, finding, style) + "\n";
+    let mut ask = |question: &str, answer: String| {
+        if !answer.is_empty() {
+            page += &format!("  {question}\n{answer}");
+        }
+    };
+    let is_heap = matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. });
+    ask(
+        "What was alive at the last rungs (dumps)?",
+        levels(report, finding, is_heap),
+    );
+    ask(
+        "Who stayed, by the octave (doubling of the iterations) of birth?",
+        survivors(report, finding),
+    );
+    if !finding.is_unused() {
+        ask(
+            "How fast does it grow, per iteration?",
+            rate(finding, is_heap),
+        );
+    }
+    for view in views {
+        ask(&heading(view), answers(view));
+    }
+    ask(
+        "How much does the baseline allow, per iteration?",
+        lines(&[format!(
+            "{}: {}",
+            both(finding.allowed.objects, finding.allowed.bytes, is_heap),
+            standing(finding.standing)
+        )]),
+    );
+    let threshold = report.threshold.iterations;
+    let cut = Growth::cut(finding.allowed, threshold);
+    ask(
+        "From which rate on is it growth, per iteration?",
+        lines(&[
+            format!(
+                "threshold: 1 object per {}{}",
+                plural(threshold, "iteration", "iterations"),
+                match report.threshold.coarsened {
+                    true => ", which is coarser than was asked for",
+                    false => "",
+                }
+            ),
+            format!(
+                "cut: what is allowed and half of the threshold, {}",
+                both(cut.objects, cut.bytes, is_heap)
+            ),
+        ]),
+    );
+    ask(
+        "What is the verdict?",
+        lines(&[format!("{}: {}", finding.verdict, meaning(finding))]),
+    );
+    page
+}
+
+fn lines(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("    {line}\n")).collect()
+}
+
+fn both(of_objects: f64, of_bytes: f64, is_heap: bool) -> String {
+    match is_heap {
+        true => format!("{} objects, {}", objects(of_objects), bytes(of_bytes)),
+        false => objects(of_objects),
+    }
+}
+
+fn levels(report: &Report, finding: &Finding, is_heap: bool) -> String {
+    let levels = report.rungs.iter().zip(&finding.levels);
+    let skipped = levels.len().saturating_sub(RUNGS);
+    let levels = levels.skip(skipped);
+    match is_heap {
+        true => {
+            let row = |(rung, level): (&Rung, &Tally)| {
+                let bytes = size(level.bytes);
+                [count(rung.iterations), count(level.objects), bytes]
+            };
+            table(
+                ["iterations", "objects", "bytes"],
+                levels.map(row).collect(),
+            )
+        }
+        false => {
+            let row =
+                |(rung, level): (&Rung, &Tally)| [count(rung.iterations), count(level.objects)];
+            table(["iterations", "number"], levels.map(row).collect())
+        }
+    }
+}
+
+fn survivors(report: &Report, finding: &Finding) -> String {
+    let is_sampled = report.is_sampled();
+    let about = |alive: u64| match is_sampled && alive > 0 {
+        true => format!("about {}", count(alive)),
+        false => count(alive),
+    };
+    let rows = finding.survivors.iter().map(|octave| {
+        [
+            span(octave.from, octave.to),
+            octave.allocated.map_or("unknown".to_owned(), count),
+            about(octave.alive.objects),
+        ]
+    });
+    table(
+        ["born in iterations", "allocated", "still alive"],
+        rows.collect(),
+    )
+}
+
+fn heading(view: &View) -> String {
+    let what = match view.of {
+        Looked::Level => "the level, which never falls,".to_owned(),
+        Looked::Kept(rungs) => format!("what has stayed for {} of the ladder", age(rungs)),
+        Looked::Floor => "the least level since each rung".to_owned(),
+        Looked::Octaves => "the mean level of an octave".to_owned(),
+    };
+    let unit = match view.unit {
+        Unit::Objects => "objects",
+        Unit::Bytes => "bytes",
+    };
+    format!("In {unit}: does {what} grow as a leak does?")
+}
+
+/// How much of all iterations so many rungs before the last are: there are four to a doubling.
+fn age(rungs: usize) -> String {
+    let octaves = f64::from(u32::try_from(rungs).unwrap_or(u32::MAX)) / 4.0;
+    format!("{:.0} %", 100.0 * (1.0 - (-octaves).exp2()))
+}
+
+fn answers(view: &View) -> String {
+    let number = |value: f64| match view.unit {
+        Unit::Objects if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
+        Unit::Objects => objects(value),
+        Unit::Bytes => bytes(value),
+    };
+    let mut said: Vec<String> = view.answers.iter().map(|one| said(one, number)).collect();
+    let quantity = &view.quantity;
+    let findable = match quantity.findable {
+        findable if findable.is_finite() && findable > 0.0 => {
+            format!("; {} more would be found", number(findable))
+        }
+        _ => String::new(),
+    };
+    said.push(format!(
+        "so it does{}: at most {} per iteration{findable}",
+        if quantity.rising { "" } else { " not" },
+        number(quantity.bound),
+    ));
+    lines(&said)
+}
+
+/// A question, what was found, and what a leak has.
+fn said(answer: &Answer, number: impl Fn(f64) -> String) -> String {
+    let plain = |value: f64| format!("{value:.0}");
+    let share = |value: f64| format!("{value:.2}");
+    let octave = |back: usize| match back {
+        0 => "the last octave".to_owned(),
+        1 => "the octave before the last".to_owned(),
+        _ => "the octave before that one".to_owned(),
+    };
+    let (question, shown): (String, &dyn Fn(f64) -> String) = match answer.question {
+        Question::ObjectsRise => ("do objects grow so".to_owned(), &plain),
+        Question::Gained | Question::GainedMany => {
+            ("gained in the last octave".to_owned(), &number)
+        }
+        Question::Died => ("died, of what had been kept".to_owned(), &number),
+        Question::Doubles => ("phases of the ladder that double".to_owned(), &plain),
+        Question::GoesOn(back) => (format!("gained in {}", octave(back)), &number),
+        Question::Steps(rungs) => (format!("rungs of {rungs} that gained something"), &plain),
+        Question::Off(rungs) => (
+            format!("off a line through {rungs} rungs, of what chance explains"),
+            &share,
+        ),
+        Question::Younger(0) => ("stayed, of what is new".to_owned(), &number),
+        Question::Younger(1) => ("stayed, of what is a rung old".to_owned(), &number),
+        Question::Younger(rungs) => (format!("stayed, of what is {rungs} rungs old"), &number),
+        Question::MeanGained(back) => (format!("mean gained in {}", octave(back)), &number),
+        Question::GreatestStep => ("the greatest step".to_owned(), &number),
+    };
+    let limit = match answer.most.is_finite() {
+        true => format!("at most {}", shown(answer.most)),
+        false if answer.least <= f64::MIN_POSITIVE => "more than 0".to_owned(),
+        false => format!("at least {}", shown(answer.least)),
+    };
+    let limit = match answer.question {
+        Question::ObjectsRise => String::new(),
+        _ => format!(": {} ({limit})", shown(answer.found)),
+    };
+    let mark = if answer.holds() { "yes" } else { "no" };
+    format!("{mark:<3}  {question}{limit}")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn size(of_bytes: u64) -> String {
+    bytes(of_bytes as f64)
+}
+
+/// Columns to the right, as numbers stand; nothing where there is no row.
+fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut rows = rows;
+    rows.insert(0, head.map(str::to_owned));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..N).map(|column| width(column).unwrap_or(0)).collect();
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(&widths);
+        let cells = cells.map(|(cell, width)| format!("  {cell:>width$}"));
+        format!("  {}\n", cells.collect::<String>())
+    };
+    rows.iter().map(line).collect()
+}
+
+fn rate(finding: &Finding, is_heap: bool) -> String {
+    // Of an exact run the error is what the workload itself does.
+    let error = |error: f64| (error > 0.0).then_some(error);
+    let (rate, off) = (finding.rate, finding.error);
+    let mut answers = vec![format!(
+        "{}{}{}, {}",
+        signed_objects(rate.objects),
+        give_or_take(error(off.objects), objects),
+        if is_heap { " objects" } else { "" },
+        finding.objects_law,
+    )];
+    if is_heap {
+        answers.push(format!(
+            "{}{}, {}",
+            signed_bytes(rate.bytes),
+            give_or_take(error(off.bytes), bytes),
+            finding.bytes_law,
+        ));
+    }
+    lines(&answers)
+}
+
+fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::New => "the baseline does not have it",
+        Standing::Allowed => "it grows within its allowance",
+        Standing::Exceeded => "it grows past its allowance",
+        Standing::Moved => "its allowance is that of another caller",
+        Standing::Expired => "its allowance has expired",
+        Standing::Stale => "it no longer uses its allowance",
+    }
+}
+
+fn meaning(finding: &Finding) -> &'static str {
+    match (finding.verdict, finding.standing) {
+        (Verdict::Regressed, Standing::Expired) => "it needs an allowance that has expired",
+        (Verdict::Regressed, _) => "it rose for three octaves, at a rate above the cut",
+        (Verdict::Inconclusive, _) => "its rate may be above the cut, or below it",
+        (Verdict::Improved, _) => "it no longer grows",
+        (_, _) => "its rate is below the cut for all that can be told",
+    }
+}
