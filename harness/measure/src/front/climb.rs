@@ -14,7 +14,7 @@ use plimsoll_core::layout;
 use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung};
 
 use super::observe;
-use super::pace::Pace;
+use super::pace::{Pace, Took};
 use super::plan::{Pilot, Plan};
 use super::policy::{Again, Before, Enough, Next, Stop, Terms};
 use super::process::{Answer, Subject, dump_command, ending};
@@ -121,13 +121,15 @@ fn ascend(
     let threads = observe::thread_limit();
     let descriptors = observe::descriptor_limit(subject.process());
     let started = Instant::now();
-    let mut ran = Duration::ZERO;
     climb.pace = pilot(subject, route)?;
+    let (mut ran, mut waited) = (Duration::ZERO, Duration::ZERO);
     let mut last: Option<Rung> = None;
     loop {
         let done = last.as_ref().map_or(0, |rung| rung.iterations);
         let next = rung(profile.rungs.len());
-        climb.pace.reached(done, started.elapsed());
+        climb
+            .pace
+            .reached(done, started.elapsed().saturating_sub(waited));
         climb.enough = terms.enough(&climb.pace);
         let at = Before {
             last: last.as_ref(),
@@ -147,14 +149,12 @@ fn ascend(
             }
             Next::Stop(stop) => return Err(stop),
         };
-        let run_at = Instant::now();
-        let waited = observe::waited(subject.process());
-        run(subject, route, last.as_ref(), next)?;
-        let running = run_at.elapsed();
-        let waited = observe::waited(subject.process()).saturating_sub(waited);
-        ran += running.saturating_sub(waited);
-        let took = started.elapsed();
-        climb.overtime = (is_late && took > settings.budget).then_some(took);
+        let took = run(subject, route, last.as_ref(), next)?;
+        ran += took.ran();
+        waited += took.waited;
+        climb.pace.note(next - done, took);
+        let elapsed = started.elapsed();
+        climb.overtime = (is_late && elapsed > settings.budget).then_some(elapsed);
         let rest = Instant::now();
         observe::settle(subject.process(), settings.settle);
         take_dump(subject, route, profile, next)?;
@@ -164,7 +164,7 @@ fn ascend(
         if let Some(stop) = last.as_ref().and_then(after) {
             return Err(stop);
         }
-        climb.pace.note(next - done, running, rest.elapsed());
+        climb.pace.rested(rest.elapsed());
     }
 }
 
@@ -177,16 +177,23 @@ fn ask(subject: &mut Subject<'_>, route: &Route<'_>, command: &Command) -> Resul
     }
 }
 
-/// Runs the workload up to an iteration.
+/// Runs the workload up to an iteration, and says how long that took.
 fn run(
     subject: &mut Subject<'_>,
     route: &Route<'_>,
     last: Option<&Rung>,
     until: u64,
-) -> Result<(), Stop> {
+) -> Result<Took, Stop> {
+    let (started, waited) = (Instant::now(), observe::waited(subject.process()));
     ask(subject, route, &Command::Run(until)).map_err(|answer| match answer {
         Answer::OutOfMemory => route.terms().out_of_memory(last),
         other => Stop::Failed(failure(subject, route, other, Phase::Running)),
+    })?;
+    let all = started.elapsed();
+    let waited = observe::waited(subject.process()).saturating_sub(waited);
+    Ok(Took {
+        all,
+        waited: waited.min(all),
     })
 }
 
@@ -196,11 +203,9 @@ fn pilot(subject: &mut Subject<'_>, route: &Route<'_>) -> Result<Pace, Stop> {
     let mut done = 0;
     let short = |until: &u64| *until <= route.settings.max_iterations;
     for until in [1, 4].into_iter().take_while(short) {
-        let started = Instant::now();
-        run(subject, route, None, until)?;
         // The first is like no other.
         pace = Pace::default();
-        pace.note(until - done, started.elapsed(), Duration::ZERO);
+        pace.note(until - done, run(subject, route, None, until)?);
         done = until;
     }
     Ok(pace)

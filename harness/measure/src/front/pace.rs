@@ -4,13 +4,28 @@ use std::time::Duration;
 
 use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
 
+/// How long some iterations took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Took {
+    pub(crate) all: Duration,
+    /// How long of that the workload waited for a processor that others had.
+    pub(crate) waited: Duration,
+}
+
+impl Took {
+    pub(crate) fn ran(&self) -> Duration {
+        self.all.saturating_sub(self.waited)
+    }
+}
+
 /// How long iterations and what is between them take.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pace {
-    /// Seconds an iteration, of the last rungs.
-    recent: Vec<f64>,
+    /// Seconds an iteration, of the last rungs: all, and those that the workload ran.
+    recent: Vec<(f64, f64)>,
     between: Duration,
-    /// Iterations so far, and the time that they took with all their dumps.
+    /// Iterations so far, and the time that they took with all their dumps, but for the time
+    /// that they waited.
     done: u64,
     elapsed: Duration,
 }
@@ -21,19 +36,24 @@ impl Pace {
         self.elapsed = elapsed;
     }
 
-    pub(crate) fn note(&mut self, iterations: u64, ran: Duration, between: Duration) {
+    pub(crate) fn note(&mut self, iterations: u64, took: Took) {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        self.recent.push(ran.as_secs_f64() / iterations as f64);
+        let each = |time: Duration| time.as_secs_f64() / iterations as f64;
+        self.recent.push((each(took.all), each(took.ran())));
         if self.recent.len() > RUNGS_PER_OCTAVE {
             self.recent.remove(0);
         }
+    }
+
+    pub(crate) fn rested(&mut self, between: Duration) {
         self.between = between;
     }
 
-    /// How long a ladder of so many iterations takes, if they go on as fast as the fastest
-    /// of the last octave.
+    /// How long a ladder of so many iterations takes where nobody else wants the processor, if
+    /// they go on as fast as the fastest of the last octave.
     pub(crate) fn until(&self, iterations: u64) -> Option<Duration> {
-        let fastest = self.recent.iter().copied().reduce(f64::min)?;
+        let paces = self.recent.iter().map(|(_, ran)| *ran);
+        let fastest = paces.reduce(f64::min)?;
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let seconds = fastest * iterations.saturating_sub(self.done) as f64;
         let ahead = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
@@ -42,11 +62,34 @@ impl Pace {
 
     /// How long the next rung will take: the slowest pace of the last octave.
     pub(crate) fn predict(&self, iterations: u64) -> Duration {
-        let slowest = self.recent.iter().copied().fold(0.0, f64::max);
+        let paces = self.recent.iter().map(|(all, _)| *all);
+        let slowest = paces.fold(0.0, f64::max);
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let seconds = slowest * iterations as f64;
         Duration::try_from_secs_f64(seconds)
             .unwrap_or(Duration::MAX)
             .saturating_add(self.between)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_took_is_no_reason_to_give_up() {
+        let seconds = Duration::from_secs;
+        let mut pace = Pace::default();
+        assert_eq!(pace.until(100), None);
+        let took = |all, waited| Took {
+            all: seconds(all),
+            waited: seconds(waited),
+        };
+        pace.note(10, took(100, 90));
+        pace.reached(10, seconds(12));
+        pace.rested(seconds(2));
+        assert_eq!(pace.until(20), Some(seconds(22)));
+        // The next rung takes as long as the last one did.
+        assert_eq!(pace.predict(10), seconds(102));
     }
 }
