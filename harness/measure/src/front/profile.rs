@@ -402,19 +402,23 @@ impl Profile {
             })
             .collect();
         let least = outside.iter().copied().min().unwrap_or(0);
+        // Each byte by itself, as objects are: of larger objects bytes rise with their number,
+        // which is not known here.
         let levels = outside.iter().map(|level| Tally {
-            objects: 0,
-            bytes: u64::try_from(level - least).unwrap_or(u64::MAX),
+            objects: u64::try_from(level - least).unwrap_or(u64::MAX),
+            bytes: 0,
         });
         let series = Series::new(levels.collect());
-        let growth = Growth::of(&self.iterations(), &series);
+        let growth = Growth::of(&self.iterations(), &series).objects;
         let threads = self.rungs.last().map_or(1, |rung| rung.threads);
         let before = self.before().unwrap_or(0);
         let gained = series
             .levels()
             .last()
             .zip(series.levels().get(before))
-            .map_or(0, |(last, first)| last.bytes.saturating_sub(first.bytes));
+            .map_or(0, |(last, first)| {
+                last.objects.saturating_sub(first.objects)
+            });
         // Estimates are off by chance: six deviations of the two levels are not that.
         let by_chance = 6.0
             * (self.noise.last().copied().unwrap_or(0.0)
@@ -422,9 +426,8 @@ impl Profile {
             .sqrt();
         Some(Outside {
             gained,
-            rate: growth.bytes.rate,
-            is_too_much: growth.bytes.rising
-                && to_f64(gained) > to_f64(CACHES * threads) + by_chance,
+            rate: growth.rate,
+            is_too_much: growth.rising && to_f64(gained) > to_f64(CACHES * threads) + by_chance,
         })
     }
 }
