@@ -3,10 +3,11 @@
 use std::convert::Infallible;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::baseline::{Baseline, Date};
-use plimsoll_core::dump::SampleInterval;
+use plimsoll_core::dump::{HeapDump, Record, SampleInterval};
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::{self, Policy, Verdict, judge};
 use plimsoll_core::ladder::rung;
@@ -15,6 +16,7 @@ use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung};
 
 use super::observe;
 use super::pace::{Pace, Took};
+use super::pause::{self, Octave, Paused};
 use super::plan::{Pilot, Plan};
 use super::policy::{Again, Before, Enough, Next, Stop, Terms};
 use super::process::{Answer, Subject, dump_command, ending};
@@ -38,6 +40,8 @@ pub(crate) struct Climb {
     pub(crate) pace: Pace,
     /// How long the ladder took, where that is more than its budget.
     pub(crate) overtime: Option<Duration>,
+    /// When each rung was reached.
+    reached: Vec<Instant>,
     pub(crate) plan: Plan,
 }
 
@@ -65,6 +69,20 @@ impl Route<'_> {
             plan: self.plan,
         }
     }
+
+    /// What a ladder that ended so is judged by.
+    pub(crate) fn policy(&self, end: LadderEnd) -> Policy {
+        let threshold = self.settings.threshold;
+        Policy {
+            threshold,
+            at_top: end != LadderEnd::Settled,
+            accuse_from: match end {
+                LadderEnd::Budget | LadderEnd::OutOfReach => judge::iterations_to_accuse(threshold),
+                _ => 0,
+            },
+            today: self.today,
+        }
+    }
 }
 
 /// Takes a subject up the ladder.
@@ -87,6 +105,7 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
         enough: None,
         pace: Pace::default(),
         overtime: None,
+        reached: Vec::new(),
         plan: route.plan,
     };
     let stop = unfit.unwrap_or_else(|| match ascend(subject, route, &mut climb) {
@@ -94,7 +113,10 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
         Err(stop) => stop,
     });
     match stop {
-        Stop::End(end) => climb.end = end,
+        Stop::End(end) => {
+            climb.end = end;
+            climb.profile.paused = pause(subject, route, &mut climb);
+        }
         Stop::Failed(failure) => climb.failure = Some(failure),
         Stop::Broken(check) => climb.broken = Some(check),
         Stop::Again(again) => return Attempt::Again(again),
@@ -152,6 +174,7 @@ fn ascend(
         let took = run(subject, route, last.as_ref(), next)?;
         ran += took.ran();
         waited += took.waited;
+        climb.reached.push(Instant::now());
         climb.pace.note(next - done, took);
         let elapsed = started.elapsed();
         climb.overtime = (is_late && elapsed > settings.budget).then_some(elapsed);
@@ -232,6 +255,48 @@ fn timed(
         exact,
         inactive: timed(&Command::Run(from + 2))?,
         object: profile.mean_object.unwrap_or(64.0),
+    })
+}
+
+/// Waits for a while at the top, where something is taken for a leak; absent where that would
+/// tell nothing, or the subject fails. It is not used again.
+fn pause(subject: &mut Subject<'_>, route: &Route<'_>, climb: &mut Climb) -> Option<Paused> {
+    let settings = route.settings;
+    let may_tell = pause::may_follow(climb.end) && !settings.spend_budget;
+    // What is sampled comes in jumps.
+    (may_tell && route.plan.is_exact()).then_some(())?;
+    let (observed, _) = climb.profile.observe(route.normalization);
+    let findings = judge(&observed, route.baseline, &route.policy(climb.end)).findings;
+    let octave = Octave::last(&climb.profile.rungs, &climb.reached)?;
+    let time = octave.pause(&findings)?;
+    (subject.age() + 2 * time < settings.timeout).then_some(())?;
+    let done = climb.profile.rungs.last()?.iterations;
+    let started = Instant::now();
+    let mut iterations = 0;
+    for end in pause::slices(time) {
+        thread::sleep(end.saturating_duration_since(Instant::now()));
+        if done + iterations < settings.max_iterations {
+            iterations += 1;
+            ask(subject, route, &Command::Run(done + iterations)).ok()?;
+        }
+    }
+    let time = started.elapsed();
+    observe::settle(subject.process(), settings.settle);
+    let path = route.folder.join(".dump");
+    let dumped = subject.ask(&dump_command(&path).ok()?, settings.timeout, u64::MAX);
+    matches!(dumped, Answer::Line(line) if line.starts_with("dumped ")).then_some(())?;
+    let dump = fs::read(&path).ok()?;
+    fs::remove_file(&path).ok()?;
+    let dump = HeapDump::parse(&dump).ok()?;
+    let dump = dump.without_births();
+    let live = |record: Record<'_>| (record.stack.to_vec(), record.counts.inuse.objects);
+    Some(Paused {
+        octave,
+        iterations,
+        time,
+        live: dump.records().map(live).collect(),
+        threads: observe::threads(subject.process()),
+        descriptors: observe::descriptors(subject.process()),
     })
 }
 

@@ -10,6 +10,7 @@ mod isolation;
 mod observe;
 mod outcome;
 mod pace;
+mod pause;
 mod place;
 mod plan;
 mod policy;

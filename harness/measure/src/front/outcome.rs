@@ -9,7 +9,7 @@ use plimsoll_core::baseline::{self, Acceptance, Baseline};
 use plimsoll_core::dump::HeapDump;
 use plimsoll_core::fold;
 use plimsoll_core::growth::Growth;
-use plimsoll_core::judge::{self, Assessment, Policy, Verdict, judge};
+use plimsoll_core::judge::{self, Assessment, Verdict, judge};
 use plimsoll_core::report::{
     BASELINE, Check, CheckOutcome, Compared, Completeness, Finding, LadderEnd, Measured, Report,
     Run, StackGrowth, Subject, Threshold, explain, flamegraph, folded, json, text, units,
@@ -35,17 +35,7 @@ pub(crate) fn report(
     part: Option<&str>,
 ) -> (Report, String) {
     let (observed, sources) = climb.profile.observe(route.normalization);
-    let policy = Policy {
-        threshold: route.settings.threshold,
-        at_top: climb.end != LadderEnd::Settled,
-        accuse_from: match climb.end {
-            LadderEnd::Budget | LadderEnd::OutOfReach => {
-                judge::iterations_to_accuse(route.settings.threshold)
-            }
-            _ => 0,
-        },
-        today: route.today,
-    };
+    let policy = route.policy(climb.end);
     let Assessment {
         mut verdict,
         mut findings,
@@ -67,6 +57,9 @@ pub(crate) fn report(
         verdict = Verdict::Broken;
     }
     let before = climb.profile.before().unwrap_or(0);
+    let paused = climb.profile.paused.as_ref();
+    let by_clock = paused.map(|paused| paused.notes(&findings, &sources));
+    let by_clock = by_clock.unwrap_or_default();
     let larger = more_than_needed(verdict, &findings, &run.baseline);
     let needed = budget_that_would_do(verdict, threshold, &climb, route.settings);
     let report = Report {
@@ -97,6 +90,7 @@ pub(crate) fn report(
             .into_iter()
             .chain(unwinding(&climb.greeting, climb.profile.walks))
             .chain(why)
+            .chain(by_clock)
             .chain(larger)
             .chain(timeout_within_budget(verdict, climb.end, route.settings))
             .chain(overtime(verdict, climb.overtime, route.settings))

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use plimsoll_core::dump::{HeapDump, Maps};
-use plimsoll_core::fold::{Folder, Normalization};
+use plimsoll_core::fold::{self, Folder, Normalization};
 use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::Observed;
 use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
-use plimsoll_core::report::{Check, CheckOutcome, Completeness, Rung};
+use plimsoll_core::report::{Check, CheckOutcome, Completeness, Rung, Subject};
 use plimsoll_core::{Avma, FoldedStack, Frame, Series, SymbolTable, Tally, birth};
 use plimsoll_symbols::MappedFile;
 
+use super::pause::Paused;
 use super::plan::{self, Plan};
 use crate::subject::canary;
 use crate::subject::unwind::Walks;
@@ -48,6 +49,8 @@ pub(crate) struct Profile {
     pub(crate) threads_ended: u64,
     /// The same by rung.
     ended_by_rung: Vec<u64>,
+    /// A pause after the last rung.
+    pub(crate) paused: Option<Paused>,
     symbols: SymbolTable,
     looked_up: BTreeSet<Avma>,
 }
@@ -139,6 +142,7 @@ impl Profile {
             walks: Walks::default(),
             threads_ended: 0,
             ended_by_rung: Vec::new(),
+            paused: None,
             symbols: SymbolTable::default(),
             looked_up: BTreeSet::new(),
         }
@@ -289,6 +293,7 @@ impl Profile {
         let mut stacks: BTreeMap<FoldedStack, Series> = BTreeMap::new();
         let mut sources: BTreeMap<FoldedStack, Vec<Frame>> = BTreeMap::new();
         let mut bare: BTreeSet<FoldedStack> = BTreeSet::new();
+        let mut after_pause: BTreeMap<FoldedStack, u64> = BTreeMap::new();
         for (stack, series) in moved {
             let folded = folder.fold(stack);
             if folded
@@ -297,6 +302,13 @@ impl Profile {
                 .is_some_and(|leaf| leaf.file.is_none())
             {
                 bare.insert(folded.stack.clone());
+            }
+            if let Some(live) = self
+                .paused
+                .as_ref()
+                .and_then(|paused| paused.live.get(stack))
+            {
+                *after_pause.entry(folded.stack.clone()).or_default() += live;
             }
             // Of several places with one name, the least: any would do, but the
             // same one every time.
@@ -329,6 +341,7 @@ impl Profile {
             observed,
             Sources {
                 frames: sources,
+                after_pause,
                 notes: self.symbols.notes.clone(),
             },
         )
@@ -467,8 +480,23 @@ fn is_same(program: &Path, file: &MappedFile) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     pub(crate) frames: BTreeMap<FoldedStack, Vec<Frame>>,
+    /// Objects that were alive after a pause.
+    after_pause: BTreeMap<FoldedStack, u64>,
     /// How names were found, where that is worth a word.
     pub(crate) notes: Vec<String>,
+}
+
+impl Sources {
+    /// Objects of a stack or a site that were alive after a pause.
+    pub(crate) fn after_pause(&self, subject: &Subject) -> u64 {
+        let is_of = |stack: &FoldedStack| match subject {
+            Subject::Stack(own) => own == stack,
+            Subject::Site { frames, .. } => fold::site(stack) == *frames,
+            Subject::Threads | Subject::Descriptors => false,
+        };
+        let of = self.after_pause.iter().filter(|(stack, _)| is_of(stack));
+        of.map(|(_, objects)| objects).sum()
+    }
 }
 
 impl Canary {

@@ -124,6 +124,10 @@ pub(crate) const ALL: &[(&str, fn())] = &[
         profiling::threads_that_end_before_a_sample_are_told,
     ),
     (
+        "a_clock_is_told_from_a_leak",
+        profiling::a_clock_is_told_from_a_leak,
+    ),
+    (
         "both_unwinders_tell_when_objects_were_born",
         profiling::both_unwinders_tell_when_objects_were_born,
     ),

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::hint::black_box;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plimsoll::Scenario;
 
@@ -44,6 +44,22 @@ fn pushed() -> Scenario {
     Scenario::new("pushed", || {
         let mut all: Vec<u64> = Vec::new();
         move |i: u64| all.push(i)
+    })
+}
+
+/// Keeps an object of 48 bytes every ten milliseconds, whatever the iterations.
+fn by_the_clock() -> Scenario {
+    Scenario::new("by_the_clock", || {
+        let started = Instant::now();
+        let mut kept = Vec::with_capacity(10_000);
+        move |_i: u64| {
+            let ticks = started.elapsed().as_millis() / 10;
+            if (kept.len() as u128) < ticks {
+                kept.push(black_box(vec![1_u8; 48]));
+            }
+            let until = Instant::now() + Duration::from_micros(20);
+            while Instant::now() < until {}
+        }
     })
 }
 
@@ -434,6 +450,7 @@ fn keeps_deep_down() -> Scenario {
 
 plimsoll::main!(
     leak(),
+    by_the_clock(),
     bounded(),
     slow_leak(),
     pushed(),

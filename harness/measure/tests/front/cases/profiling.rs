@@ -245,6 +245,29 @@ pub(super) fn threads_that_end_before_a_sample_are_told() {
     assert!((0..10).any(|_| misses_threads(scenario, "raise `memory-limit`", &variables)));
 }
 
+/// On a machine whose pace changes, what comes with time is no line over iterations: that is
+/// no leak, and no clock either.
+pub(super) fn a_clock_is_told_from_a_leak() {
+    let grows_with_time = |scenario: &str| {
+        let project = Project::new(&format!("clock_{scenario}"));
+        let variables = [("PLIMSOLL_BUDGET", "1500ms")];
+        let run = project.run_with(&["--exact", scenario], &variables);
+        let report = project.report(scenario);
+        let told = "grows with time, not with iterations";
+        let notes = report.notes.iter().filter(|note| note.contains(told));
+        let is_told = notes.count() > 0;
+        assert!(
+            !is_told || report.verdict == Verdict::Regressed,
+            "{}",
+            run.text
+        );
+        (report.verdict == Verdict::Regressed).then_some(is_told)
+    };
+    let clock = (0..5).find_map(|_| grows_with_time("by_the_clock"));
+    assert_eq!(clock, Some(true));
+    assert_eq!(grows_with_time("leak"), Some(false));
+}
+
 pub(super) fn both_unwinders_tell_when_objects_were_born() {
     let project = Project::new("births");
     // Of the first hundred: those until the first rung, those from there to the second...
