@@ -65,6 +65,9 @@ pub struct Assessment {
     /// How rare large objects may be and still be seen; absent where everything
     /// is sampled, or the ladder was too short to say.
     pub rarest: Option<Rarest>,
+    /// How many times more is left open than the threshold that was wanted allows: as many times
+    /// more iterations may be enough. Below 1 where nothing is.
+    pub short_by: f64,
 }
 
 /// Where none is set, one object in so many iterations is to be found.
@@ -255,6 +258,18 @@ impl<'a> Judged<'a> {
         }
     }
 
+    fn short_by(&self) -> f64 {
+        let undecided = self
+            .subjects
+            .iter()
+            .filter(|subject| !self.is_regressed(subject));
+        let each = undecided.map(|subject| {
+            let (growth, carried) = (&subject.growth, subject.carried());
+            growth.short_by(carried, self.wanted)
+        });
+        each.fold(0.0, f64::max)
+    }
+
     fn assessment(
         &self,
         observed: &Observed,
@@ -322,6 +337,7 @@ impl<'a> Judged<'a> {
                 coarsened: self.threshold < self.wanted,
             },
             visible,
+            short_by: self.short_by(),
             rarest: visible.and_then(|visible| rarest(visible, any_size, last, observed.interval)),
         }
     }
@@ -399,6 +415,20 @@ impl Growth {
         let cut = Self::cut(allowed, threshold);
         let exceeds = |q: &Quantity, cut: f64| q.rising && q.rate - errors * q.error > cut;
         exceeds(&self.objects, cut.objects) || exceeds(&self.bytes, cut.bytes)
+    }
+
+    /// What is left open, as a multiple of what would be *within*.
+    fn short_by(&self, allowed: Rate, threshold: u64) -> f64 {
+        if self.stays_within(allowed, threshold) {
+            return 0.0;
+        }
+        let cut = Self::cut(allowed, threshold);
+        let findable = self.objects.findable * to_f64(threshold) / 2.0;
+        let of_objects = (self.objects.bound / cut.objects).max(findable);
+        match self.objects_swell || self.bytes.rising {
+            true => of_objects.max(self.bytes.bound / cut.bytes),
+            false => of_objects,
+        }
     }
 
     /// Whether every window of the last two octaves stays under the cut.

@@ -126,9 +126,17 @@ pub fn visible(rate: Rate) -> Option<String> {
 }
 
 /// As [`visible`], and how much rarer than that objects may be that are large:
-/// `1 object per 100 iterations; of 4 KiB or more, 1 per 25,000`.
+/// `1 object per 100 iterations; of 4 KiB or more, 1 per 25,000`. And how fast a buffer may grow
+/// that is no more objects, where that is much more than eight bytes for each object:
+/// `1 object per 100 iterations; a buffer that grows by 17 B per iteration`.
 pub fn visible_with_rarest(rate: Rate, rarest: Option<Rarest>) -> Option<String> {
-    let seen = visible(rate)?;
+    let mut seen = visible(rate)?;
+    if rate.objects > 0.0 && rate.bytes > 2.0 * 8.0 * rate.objects {
+        seen += &format!(
+            "; a buffer that grows by {} per iteration",
+            bytes(rate.bytes)
+        );
+    }
     Some(match rarest {
         // What is no rarer is said already.
         Some(rarest) if to_f64(rarest.iterations) * rate.objects > 1.0 => {

@@ -1,11 +1,7 @@
 //! What a passing run says last: which scenarios saw less than the default threshold.
 
-use std::time::Duration;
-
 use plimsoll_core::judge::{DEFAULT_THRESHOLD, Verdict};
 use plimsoll_core::report::{Report, units};
-
-use super::outcome;
 
 /// Scenarios of one threshold that are named; the others are counted.
 const NAMED: usize = 4;
@@ -15,12 +11,12 @@ const NAMED: usize = 4;
 pub(super) struct Coarse {
     scenario: String,
     threshold: u64,
-    /// How long a ladder takes that may see it.
-    would_do: Option<Duration>,
+    /// What to set so that it may see that.
+    would_do: Option<String>,
 }
 
 impl Coarse {
-    pub(super) fn of(report: &Report, would_do: Option<Duration>) -> Option<Coarse> {
+    pub(super) fn of(report: &Report, would_do: Option<String>) -> Option<Coarse> {
         let threshold = report.threshold.iterations;
         let is_coarse = report.verdict <= Verdict::Improved && threshold < DEFAULT_THRESHOLD;
         is_coarse.then(|| Coarse {
@@ -31,8 +27,8 @@ impl Coarse {
     }
 }
 
-/// Counts them by threshold, the finest first, and names the budget that would do for all of
-/// one. Absent where there is none.
+/// Counts them by threshold, the finest first, and names what would do for each. Absent where
+/// there is none.
 pub(super) fn said(coarse: &mut [Coarse]) -> Option<String> {
     coarse.sort_by(|a, b| {
         let order = b.threshold.cmp(&a.threshold);
@@ -48,20 +44,15 @@ pub(super) fn said(coarse: &mut [Coarse]) -> Option<String> {
         units::count(DEFAULT_THRESHOLD)
     );
     for same in coarse.chunk_by(|a, b| a.threshold == b.threshold) {
-        let mut names: Vec<&str> = same.iter().map(|one| one.scenario.as_str()).collect();
-        let more = names.len().saturating_sub(NAMED);
-        names.truncate(NAMED);
-        text += &format!(
-            "\n  1 per {} iterations: {}",
-            units::count(same[0].threshold),
-            names.join(", ")
-        );
-        if more > 0 {
-            text += &format!(" and {more} more");
+        text += &format!("\n  1 per {} iterations:", units::count(same[0].threshold));
+        for one in same.iter().take(NAMED) {
+            text += &format!("\n    {}", one.scenario);
+            if let Some(would_do) = &one.would_do {
+                text += &format!(": {would_do} would do");
+            }
         }
-        let longest = same.iter().map(|one| one.would_do).max().flatten();
-        if let Some(time) = longest {
-            text += &format!("\n    a budget of about {} would do", outcome::budget(time));
+        if same.len() > NAMED {
+            text += &format!("\n    and {} more", same.len() - NAMED);
         }
     }
     Some(text)
@@ -73,28 +64,26 @@ mod tests {
 
     #[test]
     fn they_are_counted_by_threshold() {
-        let one = |scenario: &str, threshold, seconds: u64| Coarse {
+        let one = |scenario: &str, threshold, would_do: &str| Coarse {
             scenario: scenario.to_owned(),
             threshold,
-            would_do: (seconds > 0).then(|| Duration::from_secs(seconds)),
+            would_do: (!would_do.is_empty()).then(|| would_do.to_owned()),
         };
         let said_of = |mut coarse: Vec<Coarse>| said(&mut coarse).unwrap_or_default();
         assert_eq!(said_of(Vec::new()), "");
         assert_eq!(
-            said_of(vec![one("a", 100, 0)]),
+            said_of(vec![one("a", 100, "")]),
             "1 scenario would have seen less than 1 object per 1,000 iterations:\n  \
-             1 per 100 iterations: a"
+             1 per 100 iterations:\n    a"
         );
         let names = ["f", "e", "d", "c", "b"];
-        let mut several: Vec<Coarse> = names.iter().map(|name| one(name, 100, 20)).collect();
-        several.push(one("slow", 10, 500));
+        let mut several: Vec<Coarse> = names.iter().map(|name| one(name, 100, "")).collect();
+        several.push(one("slow", 10, "a budget of about 10m"));
         assert_eq!(
             said_of(several),
             "6 scenarios would have seen less than 1 object per 1,000 iterations:\n  \
-             1 per 100 iterations: b, c, d, e and 1 more\n    \
-             a budget of about 24s would do\n  \
-             1 per 10 iterations: slow\n    \
-             a budget of about 10m would do"
+             1 per 100 iterations:\n    b\n    c\n    d\n    e\n    and 1 more\n  \
+             1 per 10 iterations:\n    slow: a budget of about 10m would do"
         );
     }
 }

@@ -340,9 +340,12 @@ impl Shared {
         };
         outcome::keep_dumps(&climb, &route)
             .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
-        let would_do = outcome::time_for_default(&climb);
         let part = self.explain.as_deref();
-        let (report, explained) = outcome::report(climb, &route, run, name, why, part);
+        let outcome::Judged {
+            report,
+            explained,
+            would_do,
+        } = outcome::report(climb, &route, run, name, why, part);
         if let Some(coarse) = Coarse::of(&report, would_do)
             && let Ok(mut all) = self.coarse.lock()
         {

@@ -23,6 +23,15 @@ use super::profile::{Greeting, Sources};
 use super::settings::Effective;
 use crate::subject::unwind::Walks;
 
+/// What became of a climb.
+pub(crate) struct Judged {
+    pub(crate) report: Report,
+    /// Why stacks have their verdict, as far as that was asked for.
+    pub(crate) explained: String,
+    /// What may be enough for the default threshold, where the run passed and saw less.
+    pub(crate) would_do: Option<String>,
+}
+
 /// Judges a climb, and explains every stack, site and resource whose name contains `part`.
 ///
 /// `why` says why it was profiled in another way than usual.
@@ -33,7 +42,7 @@ pub(crate) fn report(
     scenario: &str,
     why: Vec<String>,
     part: Option<&str>,
-) -> (Report, String) {
+) -> Judged {
     let (observed, sources) = climb.profile.observe(route.normalization);
     let policy = route.policy(climb.end);
     let Assessment {
@@ -42,6 +51,7 @@ pub(crate) fn report(
         threshold,
         visible,
         rarest,
+        short_by,
     } = judge(&observed, route.baseline, &policy);
     for finding in &mut findings {
         finding.frames = frames(finding, &sources);
@@ -61,7 +71,12 @@ pub(crate) fn report(
     let by_clock = paused.map(|paused| paused.notes(&findings, &sources));
     let by_clock = by_clock.unwrap_or_default();
     let larger = more_than_needed(verdict, &findings, &run.baseline);
-    let needed = budget_that_would_do(verdict, threshold, &climb, route.settings);
+    let needed = budget_that_would_do(verdict, &climb, route.settings);
+    let is_coarse = verdict <= Verdict::Improved && threshold.coarsened;
+    let would_do = is_coarse.then(|| would_do_for_default(&climb, short_by, route.settings));
+    let would_do = would_do.flatten();
+    let finer = would_do.as_ref();
+    let finer = finer.map(|would_do| format!("{would_do} would show smaller leaks"));
     let report = Report {
         run,
         scenario: scenario.to_owned(),
@@ -95,6 +110,7 @@ pub(crate) fn report(
             .chain(timeout_within_budget(verdict, climb.end, route.settings))
             .chain(overtime(verdict, climb.overtime, route.settings))
             .chain(needed)
+            .chain(finer)
             .collect(),
         findings,
         growth: growth(&climb.profile.iterations(), &observed.stacks, before),
@@ -113,7 +129,11 @@ pub(crate) fn report(
         }
         page
     });
-    (report, explained.unwrap_or_default())
+    Judged {
+        report,
+        explained: explained.unwrap_or_default(),
+        would_do,
+    }
 }
 
 /// Whether enough was measured to agree to what was found.
@@ -201,14 +221,8 @@ fn more_than_needed(verdict: Verdict, findings: &[Finding], baseline: &str) -> V
     said.collect()
 }
 
-/// Which budget would do: for a verdict, where there is none; for the default threshold, where a
-/// passing run saw less.
-fn budget_that_would_do(
-    verdict: Verdict,
-    threshold: Threshold,
-    climb: &Climb,
-    settings: &Effective,
-) -> Option<String> {
+/// Which budget would do for a verdict, where there is none.
+fn budget_that_would_do(verdict: Verdict, climb: &Climb, settings: &Effective) -> Option<String> {
     let reached = climb.profile.rungs.last().map_or(0, |rung| rung.iterations);
     let (iterations, profiled, time, what) = match verdict {
         Verdict::Inconclusive => {
@@ -237,11 +251,6 @@ fn budget_that_would_do(
                 None => return None,
             }
         }
-        Verdict::Within | Verdict::Improved if threshold.coarsened => {
-            let iterations = iterations_for_default(climb);
-            let time = climb.pace.until(iterations)?;
-            (iterations, "", time, "would show smaller leaks")
-        }
         _ => return None,
     };
     (time > settings.budget).then(|| {
@@ -253,20 +262,31 @@ fn budget_that_would_do(
     })
 }
 
-/// Iterations with which the default threshold may be reached: as many as it takes at least,
-/// and twice as many as were not enough.
-fn iterations_for_default(climb: &Climb) -> u64 {
+/// What may be enough for the default threshold, where a passing run saw less: a budget, or more
+/// iterations where those were at an end. Absent where nobody can say.
+///
+/// What is left open becomes less with the iterations, in proportion at best.
+fn would_do_for_default(climb: &Climb, short_by: f64, settings: &Effective) -> Option<String> {
+    const MOST: f64 = 1e12;
     let reached = climb.profile.rungs.last().map_or(0, |rung| rung.iterations);
-    judge::iterations_to_settle(None, climb.plan.interval()).max(2 * reached)
-}
-
-/// How long that takes.
-pub(crate) fn time_for_default(climb: &Climb) -> Option<Duration> {
-    climb.pace.until(iterations_for_default(climb))
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let enough = 1.25 * reached as f64 * short_by;
+    (enough < MOST).then_some(())?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, and below the limit"
+    )]
+    let iterations = judge::iterations_to_settle(None, climb.plan.interval()).max(enough as u64);
+    if climb.end == LadderEnd::Iterations {
+        return Some(format!("`max-iterations` of {}", units::count(iterations)));
+    }
+    let time = climb.pace.until(iterations)?.max(settings.budget);
+    Some(format!("a budget of about {}", budget(time)))
 }
 
 /// As it is set: a fifth more than was seen, in full seconds, because machines differ.
-pub(crate) fn budget(time: Duration) -> String {
+fn budget(time: Duration) -> String {
     let seconds = (1.2 * time.as_secs_f64()).ceil();
     match seconds {
         ..120.0 => format!("{seconds:.0}s"),

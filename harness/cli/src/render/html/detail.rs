@@ -244,7 +244,7 @@ fn how(page: &mut String, report: &Report, slug: &str) {
         page.push_str(&format!("<div><dt>{name}</dt><dd>{value}</dd></div>\n"));
     };
     let coarsened = match report.threshold.coarsened {
-        true => ", coarser than asked for: a longer budget would see less",
+        true => ", coarser than asked for: a longer budget may see smaller leaks",
         false => "",
     };
     fact(
