@@ -339,17 +339,20 @@ impl Asked {
     /// Whether the level doubles from octave to octave, whoever stays. Of bytes those of the
     /// young have to double as well: a few large ones that are old make no growth.
     fn by_level(&self, unit: Unit, levels: &[f64]) -> View {
-        let (of_one, stay_a_while) = match self.kept.is_known() {
-            true => (self.kept.of_one(unit), self.kept.aged()),
-            false => (unit.of_one(&self.levels), self.levels.clone()),
+        let is_known = self.kept.is_known();
+        let from = self.levels.len().saturating_sub(RUNGS_TO_RISE);
+        let come_and_go = match is_known {
+            true => self.kept.variances(unit, |rung| from + 1..rung),
+            false => {
+                let of_one = unit.of_one(&self.levels);
+                let objects = counted(&self.levels);
+                objects
+                    .map(|objects| of_one * of_one * (objects - 1.0))
+                    .collect()
+            }
         };
-        // A list that grows is one of them.
-        let others = to_f64(self.kept.base().objects) + 1.0;
-        let come_and_go = counted(&stay_a_while)
-            .map(|objects| objects - others)
-            .collect();
-        let noise = |levels: &[f64], objects: Vec<f64>| {
-            let noise = Noise::of(levels, &objects, of_one);
+        let noise = |levels: &[f64], variances: Vec<f64>| {
+            let noise = Noise::of(unit, levels, &variances);
             match self.is_exact || unit == Unit::Objects {
                 true => noise,
                 false => noise.at_most_about_a_line(&self.iterations, levels),
@@ -361,7 +364,8 @@ impl Asked {
         let mut findable_anew = findable;
         if unit == Unit::Bytes && self.kept.is_known() {
             let young = self.kept.young();
-            let noise = noise(&unit.levels(&young), counted(&young).collect());
+            let of_young = |rung: usize| rung.saturating_sub(RUNGS_PER_OCTAVE)..rung + 1;
+            let noise = noise(&unit.levels(&young), self.kept.variances(unit, of_young));
             let young = unit.levels(&young);
             let (young_rise, of_young) = noise.ask(&young);
             rising &= young_rise;

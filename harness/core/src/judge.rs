@@ -361,8 +361,8 @@ fn visible(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict: Ve
                 .map(|subject| {
                     let bytes = &subject.growth.bytes;
                     (bytes.bound - subject.carried().bytes)
-                        .max(0.5 * bytes.findable)
-                        .max(0.5 * bytes.findable_anew)
+                        .max(bytes.findable)
+                        .max(bytes.findable_anew)
                 })
                 .filter(|_| verdict <= Verdict::Improved)
                 .fold(BYTES_PER_OBJECT * per_iteration, f64::max),

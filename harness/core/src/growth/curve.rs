@@ -62,6 +62,10 @@ const TWICE: RangeInclusive<f64> = 1.6..=2.5;
 /// evicted loses half of its old ones in each octave, which is as many as it gains.
 const THINS: f64 = 0.25;
 
+/// How much more of the last two a leak must have that is to be found: how many objects come in
+/// an octave is chance.
+const ROOM: f64 = 1.25;
+
 /// How far off a straight line growth may be, as a share of it.
 const IN_BURSTS: f64 = 0.1;
 
@@ -122,23 +126,24 @@ impl Curve<'_> {
     }
 
     fn rises(&self, levels: &[f64]) -> bool {
-        self.shape(levels).ask().0
+        self.shape(levels, 1.0).ask().0
     }
 
     /// What was asked of the levels; nothing where they are too few.
     pub(super) fn answers(&self) -> Vec<Answer> {
         match self.levels.len() > RUNGS_PER_OCTAVE {
-            true => self.shape(&self.levels).ask().1,
+            true => self.shape(&self.levels, 1.0).ask().1,
             false => Vec::new(),
         }
     }
 
-    fn shape<'a>(&'a self, levels: &'a [f64]) -> Shape<'a> {
+    fn shape<'a>(&'a self, levels: &'a [f64], room: f64) -> Shape<'a> {
         let recent = &levels[levels.len().saturating_sub(RUNGS_TO_RISE)..];
         Shape {
             curve: self,
             levels,
             unit: self.of_one.max(clump(recent)),
+            room,
         }
     }
 
@@ -164,7 +169,7 @@ impl Curve<'_> {
             let with: Vec<f64> = with.map(|(level, n)| level + grown(rate, *n)).collect();
             // With room for what dies by chance.
             let gained = with[last] - with[last - RUNGS_PER_OCTAVE];
-            if !self.rises(&with) || self.died > 0.5 * THINS * gained {
+            if !self.shape(&with, ROOM).ask().0 || self.died > 0.5 * THINS * gained {
                 return false;
             }
             let found = quantity(iterations, &with, true);
@@ -264,6 +269,8 @@ struct Shape<'a> {
     levels: &'a [f64],
     /// What comes at once.
     unit: f64,
+    /// How many times more it takes to be a line, beside what had filled before.
+    room: f64,
 }
 
 impl Shape<'_> {
@@ -301,7 +308,11 @@ impl Shape<'_> {
     }
 
     fn gained_many(&self) -> Answer {
-        Answer::at_least(Question::GainedMany, self.gain(0), MANY * self.unit)
+        Answer::at_least(
+            Question::GainedMany,
+            self.gain(0),
+            self.room * MANY * self.unit,
+        )
     }
 
     fn died(&self) -> Answer {
@@ -309,7 +320,7 @@ impl Shape<'_> {
     }
 
     fn goes_on(&self, octave: usize) -> Answer {
-        let least = OF_ONE_BEFORE * self.gain(octave + 1);
+        let least = self.room * OF_ONE_BEFORE * self.gain(octave + 1);
         Answer::at_least(Question::GoesOn(octave), self.gain(octave), least)
     }
 

@@ -12,6 +12,8 @@
 //! its first step. A leak is a straight line through all of it, and none of what had
 //! been kept at an earlier rung has died since.
 
+use std::ops::Range;
+
 use super::{Unit, to_f64};
 use crate::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 use crate::series::Alive;
@@ -91,22 +93,11 @@ impl Kept {
         born_by.collect()
     }
 
-    /// What is alive at each rung and was at the rung before.
-    pub(super) fn aged(&self) -> Vec<Alive> {
-        let at = |rung: usize| {
-            let mut aged = Alive::default();
-            for alive in self.survivors(rung).iter().take(rung) {
-                aged += *alive;
-            }
-            aged
-        };
-        (0..self.rungs()).map(at).collect()
-    }
-
-    /// What is alive at each rung and was born in the octave before.
+    /// What is alive at each rung and was born in the octave before, or at the rung before that:
+    /// a list that doubles is born anew in each octave, give or take a rung.
     pub(super) fn young(&self) -> Vec<Alive> {
         let at = |rung: usize| {
-            let oldest = (rung + 1).saturating_sub(RUNGS_PER_OCTAVE);
+            let oldest = rung.saturating_sub(RUNGS_PER_OCTAVE);
             let mut young = Alive::default();
             for alive in self.survivors(rung).iter().skip(oldest) {
                 young += *alive;
@@ -154,32 +145,34 @@ impl Kept {
         died
     }
 
-    /// What one of the objects that come and go counts for: the median over the last rungs.
-    pub(super) fn of_one(&self, unit: Unit) -> f64 {
+    /// How much what comes and goes makes each level vary, where it does so one by one: the sum
+    /// of the squares of what they count for, but for the largest, which may be a list that
+    /// grows. Of each rung some generations are asked.
+    pub(super) fn variances(&self, unit: Unit, asked: impl Fn(usize) -> Range<usize>) -> Vec<f64> {
         let from = self.rungs().saturating_sub(RUNGS_TO_RISE);
+        let each = |alive: &Alive| {
+            let counted = to_f64(alive.counted.objects);
+            (counted > 0.0).then(|| unit.of(&alive.level) / counted)
+        };
         let youngest = (from..self.rungs()).filter_map(|rung| self.survivors(rung).get(rung));
-        let youngest = youngest.filter(|alive| alive.counted.objects > 0);
-        let mut each: Vec<(f64, f64)> = youngest
-            .map(|alive| {
-                let counted = to_f64(alive.counted.objects);
-                (unit.of(&alive.level) / counted, counted)
-            })
-            .collect();
-        each.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut left = each.iter().map(|(_, counted)| counted).sum::<f64>() / 2.0;
-        let middle = each.iter().find(|(_, counted)| {
-            left -= counted;
-            left < 0.0
-        });
-        middle.map_or(0.0, |(of_one, _)| *of_one)
-    }
-
-    /// What was there before the last rungs, and is alive at the last.
-    pub(super) fn base(&self) -> Tally {
-        let from = self.rungs().saturating_sub(RUNGS_TO_RISE);
-        let born = self.born_before(0);
-        born.get(from)
-            .map_or(Tally::default(), |alive| alive.counted)
+        let least = youngest.filter_map(each).fold(f64::INFINITY, f64::min);
+        let at = |rung: usize| {
+            let Range { start, end } = asked(rung);
+            let alive = self.survivors(rung);
+            let alive = alive.get(start..end.min(alive.len())).unwrap_or_default();
+            let (mut sum, mut largest) = (0.0, 0.0_f64);
+            for alive in alive.iter().filter(|alive| alive.counted.objects > 0) {
+                // One may be larger than all others of its generation.
+                let others = to_f64(alive.counted.objects - 1);
+                let of_all = unit.of(&alive.level);
+                let of_others = least.min(of_all / (others + 1.0));
+                let of_one = of_all - others * of_others;
+                sum += others * of_others * of_others + of_one * of_one;
+                largest = largest.max(of_one);
+            }
+            sum - largest * largest
+        };
+        (0..self.rungs()).map(at).collect()
     }
 }
 

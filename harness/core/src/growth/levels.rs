@@ -6,7 +6,7 @@
 
 use super::answer::{Answer, Question};
 use super::curve;
-use super::{gain, mean, to_f64};
+use super::{Unit, gain, mean, to_f64};
 use crate::ladder::{RISING_OCTAVES, RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 
 /// How many standard deviations the mean level of an octave must be above that of the
@@ -23,7 +23,11 @@ const HARDLY_LESS: f64 = 0.8;
 /// The greatest share of the growth of four octaves that may be of one step. A `Vec` that
 /// doubles makes steps of 4/7, 2/7 and 1/7; where a few objects of all sizes come and go, a
 /// very large one may have come last.
-const GREATEST_STEP: f64 = 0.65;
+const GREATEST_STEP_OF_BYTES: f64 = 0.65;
+
+/// The same of objects: a queue that falls behind makes a step of 0.17 at the last rung. What is
+/// at its peak again makes one large step.
+const GREATEST_STEP_OF_OBJECTS: f64 = 0.4;
 
 /// How far one level may be off.
 pub(super) struct Noise {
@@ -31,21 +35,29 @@ pub(super) struct Noise {
     about_growth: f64,
     /// The variance of a count at random.
     of_counts: f64,
+    /// The greatest share of the growth of four octaves that may be of one step.
+    greatest_step: f64,
 }
 
 impl Noise {
-    /// Of the last rungs, where objects that come and go are so many, and each counts for
-    /// so much.
+    /// Of the last rungs, where what comes and goes makes each of them vary so much.
     ///
     /// Objects that come and go one by one make a level vary by their square root, also
     /// where it does so too slowly for its ups and downs to show.
-    pub(super) fn of(levels: &[f64], objects: &[f64], of_one: f64) -> Noise {
+    pub(super) fn of(unit: Unit, levels: &[f64], variances: &[f64]) -> Noise {
         let from = levels.len().saturating_sub(RUNGS_TO_RISE);
-        let has_octaves = objects.len() >= 2 * RUNGS_PER_OCTAVE;
-        let objects = if has_octaves { mean(objects, 1) } else { 0.0 };
+        let has_octaves = variances.len() >= 2 * RUNGS_PER_OCTAVE;
         Noise {
             about_growth: ups_and_downs(&levels[from..]),
-            of_counts: of_one * of_one * objects.max(0.0),
+            greatest_step: match unit {
+                Unit::Objects => GREATEST_STEP_OF_OBJECTS,
+                Unit::Bytes => GREATEST_STEP_OF_BYTES,
+            },
+            of_counts: if has_octaves {
+                mean(variances, 1).max(0.0)
+            } else {
+                0.0
+            },
         }
     }
 
@@ -93,7 +105,7 @@ impl Noise {
                     && gained(1, HARDLY_LESS * gains[2]))
             && {
                 let steps = span.windows(2).map(|pair| pair[1] - pair[0]);
-                let most = GREATEST_STEP * (span[span.len() - 1] - span[0]);
+                let most = self.greatest_step * (span[span.len() - 1] - span[0]);
                 let greatest = steps.fold(0.0, f64::max);
                 let answer = Answer::at_most(Question::GreatestStep, greatest, most);
                 answers.push(answer);
