@@ -78,10 +78,10 @@ const THRESHOLDS: [u64; 3] = [DEFAULT_THRESHOLD, 100, 10];
 
 /// A threshold is only looked for where it would have shown as so many objects
 /// by the last rung.
-const OBJECTS_AT_TOP: u64 = 16;
+pub const OBJECTS_AT_TOP: u64 = 16;
 
-/// Bytes that weigh as much as one object.
-const BYTES_PER_OBJECT: f64 = 8.0;
+/// Bytes that weigh as much as one object: the least that jemalloc has an object take.
+pub const BYTES_PER_OBJECT: f64 = 8.0;
 
 /// How much more than it says an allowance carries where it was sampled: its
 /// rate is an estimate, and so is the one that is held against it.

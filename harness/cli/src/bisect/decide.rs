@@ -6,16 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plimsoll_core::judge::{BYTES_PER_OBJECT, OBJECTS_AT_TOP};
 use plimsoll_core::report::{Compared, Finding, Report, StackGrowth, Standing, Subject};
 use plimsoll_core::{FoldedStack, Law, Rate};
 
 /// Leaf-most frames that make stacks the same group, whoever calls them: as many
 /// as a baseline asks for before it takes a stack for one that has moved.
 const LEAF_FRAMES: usize = 3;
-/// Objects that a growth must have gained by the last rung to be told from none.
-const VISIBLE_OBJECTS: f64 = 16.0;
-/// Bytes that weigh as much as one object, as where a verdict is given.
-const BYTES_PER_OBJECT: f64 = 8.0;
 /// The share of what the bad end grows more that counts as past the good rate.
 const PAST: f64 = 0.1;
 /// How far from there a rate must be to be clearly on one side.
@@ -204,7 +201,7 @@ impl Climb {
     /// The least growth that can be told from none.
     fn visible(&self) -> Rate {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-        let objects = VISIBLE_OBJECTS / self.iterations.max(1) as f64;
+        let objects = OBJECTS_AT_TOP as f64 / self.iterations.max(1) as f64;
         Rate {
             objects,
             bytes: objects * BYTES_PER_OBJECT,

@@ -62,14 +62,26 @@ pub(crate) fn run(target: &Target, scenarios: Vec<Scenario>) -> ExitCode {
     }
 }
 
-/// What it would have seen on a line of its own, where the two are too long for one.
+/// On several lines, where it is too long for one: broken between its parts, of which the first
+/// that follows is what it would have seen.
 fn within_80_columns(line: &str) -> String {
-    match line.split_once("; would have seen") {
-        Some((before, seen)) if line.chars().count() > 80 => {
-            format!("{before}\n  would have seen{seen}")
-        }
-        _ => line.to_owned(),
+    if line.chars().count() <= 80 {
+        return line.to_owned();
     }
+    let mut lines: Vec<String> = Vec::new();
+    for part in line.split_inclusive("; ") {
+        match lines.last_mut() {
+            Some(last) if !part.starts_with("would") && fits(last, part) => last.push_str(part),
+            Some(_) => lines.push(format!("  {part}")),
+            None => lines.push(part.to_owned()),
+        }
+    }
+    let ends = lines.iter().map(|line| line.trim_end_matches([';', ' ']));
+    ends.collect::<Vec<_>>().join("\n")
+}
+
+fn fits(line: &str, part: &str) -> bool {
+    line.chars().count() + part.trim_end().chars().count() <= 80
 }
 
 /// The two doors to the terminal that are not libtest-mimic's.

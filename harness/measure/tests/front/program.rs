@@ -450,7 +450,6 @@ fn keeps_deep_down() -> Scenario {
 
 plimsoll::main!(
     leak(),
-    by_the_clock(),
     bounded(),
     slow_leak(),
     pushed(),
@@ -483,6 +482,7 @@ plimsoll::main!(
     is_slow(),
     allocates_much(),
     keeps_deep_down(),
+    by_the_clock(),
 );
 
 /// Runs the leak test.
