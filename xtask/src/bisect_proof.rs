@@ -13,7 +13,7 @@ const STATUSES: &str = "\
 Exit status:
   0  every answer is right
   1  one is not, or something was left behind, or it took too many builds
-  2  the command line cannot be meant as it stands";
+  2  invalid arguments";
 
 /// Lets `plimsoll bisect` search histories that are made from seeds
 ///

@@ -28,7 +28,7 @@ enum Command {
     Zoo(zoo::Args),
 }
 
-/// What cannot be meant as it stands: a flag, a folder, a manifest.
+/// Invalid arguments, or an invalid folder or manifest.
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {

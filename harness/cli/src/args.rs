@@ -18,7 +18,7 @@ use crate::shell::{CompletionsArgs, ManArgs};
 const STATUSES: &str = "\
 Exit status:
   0  done
-  2  the command line cannot be meant as it stands
+  2  invalid arguments
   5  plimsoll's own failure: no reports, a file that cannot be read
 
 The growth of a workload changes nothing in it: `cargo test` is what fails.";
@@ -26,7 +26,7 @@ The growth of a workload changes nothing in it: `cargo test` is what fails.";
 const INIT_STATUSES: &str = "\
 Exit status:
   0  done, or there was nothing to do, or it was not agreed to
-  2  the command line cannot be meant as it stands, or nobody can be asked
+  2  invalid arguments, or nobody can be asked
   5  plimsoll's own failure: no project here, a file that cannot be written";
 
 const MERGE_HELP: &str = "\
@@ -38,7 +38,7 @@ under shards/:
 
 Exit status:
   0  done: every scenario has a result
-  2  the command line cannot be meant as it stands
+  2  invalid arguments
   5  plimsoll's own failure: a scenario without a result, which is written all
      the same; reports of different commits or builds; a file that cannot be
      read
@@ -58,7 +58,7 @@ The token is taken from GITHUB_TOKEN, and from nowhere else.
 
 Exit status:
   0  done, or what could not be posted was warned of
-  2  the command line cannot be meant as it stands, or this is not GitHub
+  2  invalid arguments, or this is not GitHub
   5  with --on-post-error fail: something could not be posted
 
 What the report says changes nothing in it: `cargo test` is what fails.";
@@ -69,7 +69,7 @@ The token is taken from GITHUB_TOKEN, and needs `actions: read`.
 Exit status:
   0  done: the file holds the report, or why there is none; or there is no open
      pull request to comment on, and no file was written
-  2  the command line cannot be meant as it stands, or this is no `workflow_run`
+  2  invalid arguments, or this is no `workflow_run`
   5  GitHub did not hand it out, or the file cannot be written";
 
 const PRUNE_HELP: &str = "\
@@ -77,13 +77,13 @@ The token is taken from GITHUB_TOKEN, and from nowhere else.
 
 Exit status:
   0  done
-  2  the command line cannot be meant as it stands, or no repository is known
+  2  invalid arguments, or no repository is known
   5  the branches could not be listed or deleted";
 
 const ACCEPT_STATUSES: &str = "\
 Exit status:
   0  done, or there was nothing to accept
-  2  the command line cannot be meant as it stands, or this is a CI
+  2  invalid arguments, or this is a CI
   3  the scenario failed or was inconclusive: there is nothing to agree to
   4  its measurement was broken: likewise
   5  plimsoll's own failure: no reports, a file that cannot be read
@@ -93,7 +93,7 @@ Unless every scenario that was named can be accepted, no file is touched.";
 const REVIEW_STATUSES: &str = "\
 Exit status:
   0    done, or there was nothing to accept
-  2    the command line cannot be meant as it stands, this is a CI, or there is
+  2    invalid arguments, this is a CI, or there is
        no terminal to ask on
   3    a scenario that was named failed or was inconclusive
   4    its measurement was broken

@@ -21,7 +21,7 @@ For example:
 
 Exit status:
   0  done
-  2  the command line cannot be meant as it stands";
+  2  invalid arguments";
 
 const MAN_HELP: &str = "\
 For example:
@@ -29,7 +29,7 @@ For example:
 
 Exit status:
   0  done
-  2  the command line cannot be meant as it stands
+  2  invalid arguments
   5  a page cannot be written";
 
 /// Prints what a shell completes the command line by

@@ -364,8 +364,8 @@ impl Asked {
         let mut findable_anew = findable;
         if unit == Unit::Bytes && self.kept.is_known() {
             let young = self.kept.young();
-            let of_young = |rung: usize| rung.saturating_sub(RUNGS_PER_OCTAVE)..rung + 1;
-            let noise = noise(&unit.levels(&young), self.kept.variances(unit, of_young));
+            let variances = self.kept.variances(unit, Kept::youngest);
+            let noise = noise(&unit.levels(&young), variances);
             let young = unit.levels(&young);
             let (young_rise, of_young) = noise.ask(&young);
             rising &= young_rise;

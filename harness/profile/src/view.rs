@@ -38,11 +38,11 @@ pub enum Frames {
 /// its address.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Stacks with such a frame alone.
+    /// Keep only stacks that contain a matching frame.
     pub focus: Option<Regex>,
-    /// No stack with such a frame.
+    /// Drop stacks that contain a matching frame.
     pub ignore: Option<Regex>,
-    /// Stacks without their such frames.
+    /// Remove matching frames from stacks.
     pub hide: Option<Regex>,
 }
 

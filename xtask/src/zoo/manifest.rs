@@ -67,7 +67,7 @@ impl Expected {
     }
 }
 
-/// Where a manifest cannot be meant as it stands.
+/// Why a manifest is invalid, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ManifestError {
     line: usize,

@@ -46,7 +46,7 @@ const STATUSES: &str = "\
 Exit status:
   0  every row is right
   1  one is not: another verdict than expected, the culprit not named, not built
-  2  the command line, or the zoo, cannot be meant as it stands";
+  2  invalid arguments, or an invalid zoo";
 
 /// Runs a zoo of published leaks, and says which verdicts are wrong
 ///

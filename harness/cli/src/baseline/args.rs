@@ -8,14 +8,14 @@ const STATUSES: &str = "\
 Exit status:
   0  done; of `check`: every allowance keeps to the rules
   1  of `check`: one does not
-  2  the command line cannot be meant as it stands
+  2  invalid arguments
   5  plimsoll's own failure: no project here; of `list` and `show`, also a
      baseline that cannot be read";
 
 const LIST_STATUSES: &str = "\
 Exit status:
   0  done
-  2  the command line cannot be meant as it stands
+  2  invalid arguments
   5  plimsoll's own failure: no project here, or a baseline that cannot be read;
      the others are shown";
 
@@ -36,7 +36,7 @@ Exit status:
   0  done: no error, be there warnings or not
   1  an error: what the tests would fail for (status 1 and 4 of a verdict), or
      what they cannot see
-  2  the command line cannot be meant as it stands
+  2  invalid arguments
   5  plimsoll's own failure: no project here, or settings that cannot be read";
 
 /// Shows what a project has agreed to carry, and whether that keeps to the rules

@@ -11,7 +11,7 @@ use crate::args::{duration, scenario};
 const BISECT_STATUSES: &str = "\
 Exit status:
   0    done: the first commit, or the release, was found
-  2    the command line cannot be meant as it stands
+  2    invalid arguments
   3    no single answer: the ends do not differ, or all that is left was skipped
   129  one of the ends cannot be measured, or plimsoll's own failure
   130  stopped by Ctrl-C; --resume goes on";
@@ -28,7 +28,7 @@ Exit status:
   0    done: it grows no faster than at the good end
   1    it grows past that
   125  this commit cannot be measured: git skips it
-  128  the command line cannot be meant as it stands, or no bisection is under
+  128  invalid arguments, or no bisection is under
        way
   129  one of the ends cannot be measured, or plimsoll's own failure
   130  stopped by Ctrl-C";
@@ -41,7 +41,7 @@ For example:
 Exit status:
   0    done: nothing grows faster
   1    something does
-  2    the command line cannot be meant as it stands
+  2    invalid arguments
   3    a scenario could not be compared
   5    plimsoll's own failure
   130  stopped by Ctrl-C; what was measured is kept";
@@ -54,7 +54,7 @@ For example:
 Exit status:
   0    done: it fell
   1    it did not fall
-  2    the command line cannot be meant as it stands
+  2    invalid arguments
   3    inconclusive: it cannot be told, nothing grew before, or one of the two
        cannot be measured
   5    plimsoll's own failure

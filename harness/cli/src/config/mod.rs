@@ -25,7 +25,7 @@ For example:
 
 Exit status:
   0  done
-  2  the command line cannot be meant as it stands, or a variable cannot
+  2  invalid arguments, or a variable cannot
   5  plimsoll's own failure: a settings file that cannot be read";
 
 const SCHEMA_HELP: &str = "\
@@ -38,7 +38,7 @@ Exit status:
 const STATUSES: &str = "\
 Exit status:
   0  done
-  2  the command line cannot be meant as it stands
+  2  invalid arguments
   5  plimsoll's own failure";
 
 /// Shows the settings, and where each comes from

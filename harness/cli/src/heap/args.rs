@@ -23,7 +23,7 @@ For example:
 
 Exit status:
   0  done
-  2  the command line cannot be meant as it stands
+  2  invalid arguments
   5  plimsoll's own failure: a profile that cannot be read, a file that cannot
      be written";
 
@@ -44,7 +44,7 @@ together.
 Exit status:
   0  done, and no condition of --fail-on holds
   1  one does
-  2  the command line cannot be meant as it stands
+  2  invalid arguments
   5  plimsoll's own failure: a profile that cannot be read, a file that cannot
      be written";
 
@@ -59,7 +59,7 @@ Ctrl-C ends it early: the dumps that were taken are judged.
 Exit status:
   0  done, and no stack keeps growing
   1  one does, past --allow, or a condition of --fail-on holds
-  2  the command line cannot be meant as it stands
+  2  invalid arguments
   3  inconclusive: too few dumps, or growth that was slower towards the end
   5  plimsoll's own failure: the first dump cannot be had, a file that cannot
      be written";
@@ -362,11 +362,11 @@ pub(crate) struct WhatArgs {
     #[arg(long, value_name = "REGEX", value_parser = pattern)]
     focus: Option<Regex>,
 
-    /// No stacks with such a frame
+    /// Drop stacks that contain a matching frame
     #[arg(long, value_name = "REGEX", value_parser = pattern)]
     ignore: Option<Regex>,
 
-    /// Stacks without their such frames
+    /// Remove matching frames from stacks
     #[arg(long, value_name = "REGEX", value_parser = pattern, alias = "exclude")]
     hide: Option<Regex>,
 }

@@ -93,13 +93,17 @@ impl Kept {
         born_by.collect()
     }
 
+    /// The generations of a rung that are young.
+    pub(super) fn youngest(rung: usize) -> Range<usize> {
+        rung.saturating_sub(RUNGS_PER_OCTAVE)..rung + 1
+    }
+
     /// What is alive at each rung and was born in the octave before, or at the rung before that:
     /// a list that doubles is born anew in each octave, give or take a rung.
     pub(super) fn young(&self) -> Vec<Alive> {
         let at = |rung: usize| {
-            let oldest = rung.saturating_sub(RUNGS_PER_OCTAVE);
             let mut young = Alive::default();
-            for alive in self.survivors(rung).iter().skip(oldest) {
+            for alive in self.survivors(rung).iter().skip(Kept::youngest(rung).start) {
                 young += *alive;
             }
             young
