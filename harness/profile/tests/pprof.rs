@@ -801,11 +801,12 @@ fn any_tally() -> impl Strategy<Value = Tally> {
     (number.clone(), number).prop_map(|(objects, bytes)| Tally { objects, bytes })
 }
 
-/// Locations, each in one of the mappings or in none, and stacks of them.
+/// Locations, each in one or two of the mappings, which may overlap, or in none, and
+/// stacks of them.
 fn any_profile() -> impl Strategy<Value = Profile> {
     let path = "(/[a-z]{1,8})?";
     let build_id = proptest::option::of("[0-9a-f]{2,40}");
-    let mapping = (path, build_id, any::<u32>());
+    let mapping = (path, build_id, any::<u32>(), 0..0x1_8000_u64);
     let location = (
         proptest::option::of(1..0x9_0000_u64),
         vec(any_frame(), 0..4),
@@ -818,10 +819,10 @@ fn any_profile() -> impl Strategy<Value = Profile> {
     (vec(mapping, 0..5), vec(location, 1..20), vec(stack, 0..30)).prop_map(
         |(mappings, locations, stacks)| {
             let mut builder = ProfileBuilder::new(&Measure::ALL);
-            for ((path, build_id, offset), start) in mappings.into_iter().zip(1..) {
+            for ((path, build_id, offset, len), start) in mappings.into_iter().zip(1..) {
                 builder.mapping(MappedObject {
                     start: start << 16,
-                    end: (start << 16) + 0x8000,
+                    end: (start << 16) + len,
                     file_offset: offset.into(),
                     path,
                     deleted: false,

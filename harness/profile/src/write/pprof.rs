@@ -489,7 +489,7 @@ fn call(location: &Location) -> Option<u64> {
 
 /// Mappings by their addresses.
 struct Ranges {
-    /// The first address, one past the last, and the place in the profile.
+    /// By their first address: it, the greatest end so far, and the place in the profile.
     sorted: Vec<(u64, u64, usize)>,
 }
 
@@ -500,13 +500,20 @@ impl Ranges {
             .map(|(place, mapping)| (mapping.start, mapping.end, place))
             .collect();
         sorted.sort_unstable();
+        let mut greatest = 0;
+        for (_, end, _) in &mut sorted {
+            greatest = greatest.max(*end);
+            *end = greatest;
+        }
         Ranges { sorted }
     }
 
+    /// The mapping that contains an address; of several that overlap, the one that begins
+    /// first, which is the same one where some of the others are not written.
     fn at(&self, address: u64) -> Option<usize> {
-        let after = self.sorted.partition_point(|(start, ..)| *start <= address);
-        let (_, end, place) = self.sorted[..after].last()?;
-        (address < *end).then_some(*place)
+        let ended = self.sorted.partition_point(|(_, end, _)| *end <= address);
+        let (start, _, place) = self.sorted.get(ended)?;
+        (*start <= address).then_some(*place)
     }
 }
 
