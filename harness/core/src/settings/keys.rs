@@ -87,8 +87,8 @@ pub static KEYS: [Key; 13] = [
         kind: Kind::Time,
         fallback: Fallback::Value("10s"),
         builder: Some(".budget(Duration)"),
-        doc: "time on the ladder; setting up is outside it. Up to three times as long where \
-              too little could be told by then",
+        doc: "time on the ladder; setting up is outside it. Twice as long where something grows, and \
+              up to three times as long where too little could be told by then",
         set: |settings, text| time(text).map(|value| settings.budget = Some(value)),
     },
     Key {

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::judge::{Assessment, Observed, Policy, Verdict, iterations_to_conclude, judge};
-use plimsoll_core::ladder::rung;
-use plimsoll_core::{FoldedStack, Rate, Series};
+use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
+use plimsoll_core::{FoldedStack, Series};
 
 use self::behaviour::{Alive, Behaviour, add};
 use self::level::Pace;
@@ -24,11 +24,15 @@ pub(crate) use self::shapes::{GROWING, SHAPES};
 use self::shapes::{Shape, Stacks};
 use super::random::Random;
 
+/// Rungs between one budget and three: three times as many iterations.
+const PATIENCE: usize = 6;
+
 /// A workload: what its stacks do, by the folded stack that they are under.
 /// Several under one folded stack are of several callers' inlined copies.
 #[derive(Clone, Debug)]
 pub(crate) struct Workload {
     pub(crate) stacks: Stacks,
+    /// At each rung, up to those at three budgets.
     pub(crate) iterations: Vec<u64>,
     pub(crate) interval: SampleInterval,
 }
@@ -45,19 +49,45 @@ impl Workload {
         self.stacks.iter().map(one).collect()
     }
 
-    /// Judges what was sampled, at the top of the ladder.
-    fn judged(&self, sampled: &[(&'static str, Alive)]) -> Assessment {
+    /// How many rungs there are when the budget is spent.
+    fn rungs(&self) -> usize {
+        self.iterations.len() - PATIENCE
+    }
+
+    /// Judges what was sampled when the budget is spent, or, as the front, later: as long as it is
+    /// *inconclusive*, and an octave after it was *regressed*. Says how many rungs there were then.
+    fn judged(&self, sampled: &[(&'static str, Alive)]) -> (Assessment, usize) {
+        let (mut rungs, mut accused_at) = (self.rungs(), None);
+        loop {
+            let judged = self.judged_after(rungs, sampled);
+            let later = match (judged.verdict, accused_at) {
+                (Verdict::Inconclusive, _) => rungs + 1,
+                (Verdict::Regressed, None) => {
+                    accused_at = Some(rungs);
+                    rungs + RUNGS_PER_OCTAVE
+                }
+                _ => return (judged, rungs),
+            };
+            if rungs == self.iterations.len() {
+                return (judged, rungs);
+            }
+            rungs = later.min(self.iterations.len());
+        }
+    }
+
+    /// Judges what was sampled at the first so many rungs.
+    fn judged_after(&self, rungs: usize, sampled: &[(&'static str, Alive)]) -> Assessment {
         let mut stacks: BTreeMap<FoldedStack, Series> = BTreeMap::new();
         for (names, alive) in sampled {
             let stack = FoldedStack(names.split(';').map(str::to_owned).collect());
-            let series = Series::of_births(self.interval, alive);
+            let series = Series::of_births(self.interval, &alive[..rungs]);
             stacks.entry(stack).or_default().merge(&series);
         }
         // As the front: what did not move is not there.
         stacks.retain(|_, series| !series.is_flat());
         let observed = Observed {
             stacks,
-            iterations: self.iterations.clone(),
+            iterations: self.iterations[..rungs].to_vec(),
             interval: self.interval,
             ..Observed::default()
         };
@@ -135,15 +165,25 @@ enum Place {
     Million,
 }
 
-/// A leak of twice what a run says that it would have seen, and its stack.
+/// Twice what a run says that it would have seen, of a kind of leak: per iteration, in bytes of a
+/// `Vec` and in objects of the others.
+fn twice_what_is_seen(which: usize, seen: &Assessment) -> Option<f64> {
+    let visible = seen.visible?;
+    Some(match which {
+        3 => 2.0 / seen.rarest?.iterations as f64,
+        4 | 12 => 2.0 * visible.bytes,
+        _ => 2.0 * visible.objects,
+    })
+}
+
+/// A leak of that rate, and its stack.
 fn leak(
     which: usize,
-    seen: &Assessment,
+    rate: f64,
+    interval: SampleInterval,
     random: &mut Random,
     last: u64,
-) -> Option<(Place, Behaviour)> {
-    let visible: Rate = seen.visible?;
-    let rate = 2.0 * visible.objects;
+) -> (Place, Behaviour) {
     let paced = |size, rate, pace| Behaviour::Leak {
         rate,
         size,
@@ -158,18 +198,12 @@ fn leak(
         };
         paced(64, rate, bursts)
     };
-    let push = Behaviour::Push {
-        bytes: 2.0 * visible.bytes,
-    };
-    Some(match which {
+    let push = Behaviour::Push { bytes: rate };
+    match which {
         0 => (Place::Own, even(8, rate)),
         1 => (Place::Own, even(64, rate)),
         2 => (Place::Own, paced(1_024, rate, Pace::Random)),
-        3 => {
-            let rarest = seen.rarest?;
-            let rate = 2.0 / rarest.iterations as f64;
-            (Place::Own, even(rarest.bytes, rate))
-        }
+        3 => (Place::Own, even(interval.bytes(), rate)),
         4 => (Place::Own, push),
         5 => (Place::SameNames, even(32, rate)),
         6 => (Place::SameAddresses, even(32, rate)),
@@ -187,7 +221,7 @@ fn leak(
             (Place::Own, late)
         }
         _ => (Place::SameAddresses, push),
-    })
+    }
 }
 
 /// What came of many runs of one shape at one interval.
@@ -207,8 +241,10 @@ fn numbers(shape: usize, interval: SampleInterval, seed: u64) -> Random {
 
 /// One workload of a shape.
 fn drawn((_, stacks): Shape, random: &mut Random, interval: SampleInterval) -> Workload {
-    let iterations = ladder(random, interval);
+    let mut iterations = ladder(random, interval);
     let last = iterations.last().copied().unwrap_or(0);
+    let rungs = iterations.len();
+    iterations.extend((rungs..rungs + PATIENCE).map(rung));
     Workload {
         stacks: stacks(random, last),
         iterations,
@@ -224,39 +260,46 @@ pub(crate) fn simulate(shape: usize, interval: SampleInterval, runs: u64, seed: 
     for run in 0..runs {
         let healthy = drawn(SHAPES[shape], &mut random, interval);
         let mut noise = Random(random.next());
-        let mut sampled = healthy.run(&mut noise);
-        let seen = healthy.judged(&sampled);
+        let sampled = healthy.run(&mut noise);
+        let (seen, rungs) = healthy.judged(&sampled);
         outcome.healthy.count(seen.verdict);
         // What a workload is held to that never moves.
-        let still = healthy.judged(&[]).threshold;
+        let still = healthy.judged_after(rungs, &[]).threshold;
         if seen.verdict == Verdict::Within && seen.threshold.iterations < still.iterations {
             outcome.coarser += 1;
         }
         let which = run as usize % LEAKS.len();
-        if seen.verdict != Verdict::Within {
-            continue;
-        }
-        let iterations = &healthy.iterations;
-        let last = iterations.last().copied().unwrap_or(0);
-        let Some((place, leak)) = leak(which, &seen, &mut noise, last) else {
+        let rate = twice_what_is_seen(which, &seen).filter(|_| seen.verdict == Verdict::Within);
+        let Some(rate) = rate else {
             continue;
         };
+        let iterations = &healthy.iterations;
+        let last = iterations[rungs - 1];
+        let (place, leak) = leak(which, rate, interval, &mut noise, last);
         let mut leaked = leak.run(&mut noise, iterations, interval);
+        let mut leaking = sampled.clone();
         match place {
-            Place::Own => sampled.push(("main;leak", leaked)),
-            Place::SameNames => sampled.push((sampled[0].0, leaked)),
-            Place::SameAddresses => add(&mut sampled[0].1, &leaked),
+            Place::Own => leaking.push(("main;leak", leaked)),
+            Place::SameNames => leaking.push((sampled[0].0, leaked)),
+            Place::SameAddresses => add(&mut leaking[0].1, &leaked),
             Place::Million => {
                 let base = Behaviour::Base {
                     objects: 1_000_000,
                     size: 48,
                 };
                 add(&mut leaked, &base.run(&mut noise, iterations, interval));
-                sampled.push(("main;leak", leaked));
+                leaking.push(("main;leak", leaked));
             }
         }
-        let found = healthy.judged(&sampled);
-        outcome.leaks[which].count(found.verdict);
+        let (found, ended) = healthy.judged(&leaking);
+        // Where the ladder went on, a run says what it would have seen by then.
+        let is_promised = || {
+            let seen = healthy.judged_after(ended, &sampled);
+            twice_what_is_seen(which, &seen).is_some_and(|promised| promised <= rate)
+        };
+        if found.verdict == Verdict::Regressed || ended == rungs || is_promised() {
+            outcome.leaks[which].count(found.verdict);
+        }
     }
     outcome
 }
@@ -274,7 +317,7 @@ pub(crate) fn simulate_growing(
         let growing = drawn(GROWING[shape], &mut random, interval);
         let mut noise = Random(random.next());
         let sampled = growing.run(&mut noise);
-        verdicts.count(growing.judged(&sampled).verdict);
+        verdicts.count(growing.judged(&sampled).0.verdict);
     }
     verdicts
 }

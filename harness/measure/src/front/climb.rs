@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::baseline::{Baseline, Date};
-use plimsoll_core::dump::{HeapDump, Record, SampleInterval};
+use plimsoll_core::dump::{HeapDump, Record};
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::{self, Policy, Verdict, judge};
 use plimsoll_core::ladder::rung;
@@ -40,6 +40,8 @@ pub(crate) struct Climb {
     pub(crate) pace: Pace,
     /// How long the ladder took, where that is more than its budget.
     pub(crate) overtime: Option<Duration>,
+    /// After how many rungs something was *regressed* for the first time, with the budget spent.
+    pub(crate) accused_at: Option<usize>,
     /// When each rung was reached.
     reached: Vec<Instant>,
     pub(crate) plan: Plan,
@@ -105,6 +107,7 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
         enough: None,
         pace: Pace::default(),
         overtime: None,
+        accused_at: None,
         reached: Vec::new(),
         plan: route.plan,
     };
@@ -155,6 +158,8 @@ fn ascend(
         climb.enough = terms.enough(&climb.pace);
         let at = Before {
             last: last.as_ref(),
+            rungs: profile.rungs.len(),
+            accused_at: climb.accused_at,
             next,
             age: subject.age(),
             elapsed: started.elapsed(),
@@ -164,8 +169,14 @@ fn ascend(
             threads,
             descriptors,
         };
-        let is_late = match terms.next(&at, || verdict(profile, route, true)) {
-            Next::Climb { is_late } => is_late,
+        let is_late = match terms.next(&at, || verdict(profile, route, LadderEnd::Budget)) {
+            Next::Climb {
+                is_late,
+                accused_at,
+            } => {
+                climb.accused_at = accused_at;
+                is_late
+            }
             Next::Pilot(enough) => {
                 return Err(terms.faster(timed(subject, route, profile, done), enough));
             }
@@ -183,7 +194,9 @@ fn ascend(
         take_dump(subject, route, profile, next)?;
         last = profile.rungs.last().cloned();
         let (number, listed) = (profile.rungs.len(), profile.threads_listed);
-        let after = |last| terms.after(last, number, listed, || settled(profile, route));
+        let accused_at = climb.accused_at;
+        let after =
+            |last| terms.after(last, number, accused_at, listed, || settled(profile, route));
         if let Some(stop) = last.as_ref().and_then(after) {
             return Err(stop);
         }
@@ -365,22 +378,14 @@ fn forget_rung(folder: &Path, profile: &Profile) {
 /// Whether nothing grows, so that there is no need to go on.
 fn settled(profile: &mut Profile, route: &Route<'_>) -> bool {
     // What rises outside the profile may only be filling, as a stack may.
-    verdict(profile, route, false) <= Verdict::Improved
+    verdict(profile, route, LadderEnd::Settled) <= Verdict::Improved
         && profile.coverage().outcome != CheckOutcome::Failed
 }
 
-/// What the stacks say so far, of a ladder that ends here or goes on.
-fn verdict(profile: &mut Profile, route: &Route<'_>, at_top: bool) -> Verdict {
+/// What the stacks say so far, of a ladder that ends so.
+fn verdict(profile: &mut Profile, route: &Route<'_>, end: LadderEnd) -> Verdict {
     let (observed, _) = profile.observe(route.normalization);
-    let threshold = route.settings.threshold;
-    let policy = Policy {
-        threshold,
-        at_top,
-        // Before that, more time may show that it was only filling.
-        accuse_from: judge::iterations_to_settle(threshold, SampleInterval::default()),
-        today: route.today,
-    };
-    judge(&observed, route.baseline, &policy).verdict
+    judge(&observed, route.baseline, &route.policy(end)).verdict
 }
 
 /// What a subject was doing when it failed.

@@ -71,6 +71,7 @@ pub(crate) fn report(
     let by_clock = paused.map(|paused| paused.notes(&findings, &sources));
     let by_clock = by_clock.unwrap_or_default();
     let larger = more_than_needed(verdict, &findings, &run.baseline);
+    let late = overtime(verdict, &climb, route.settings);
     let needed = budget_that_would_do(verdict, &climb, route.settings);
     let is_coarse = verdict <= Verdict::Improved && threshold.coarsened;
     let would_do = is_coarse.then(|| would_do_for_default(&climb, short_by, route.settings));
@@ -108,7 +109,7 @@ pub(crate) fn report(
             .chain(by_clock)
             .chain(larger)
             .chain(timeout_within_budget(verdict, climb.end, route.settings))
-            .chain(overtime(verdict, climb.overtime, route.settings))
+            .chain(late)
             .chain(needed)
             .chain(finer)
             .collect(),
@@ -308,17 +309,25 @@ fn timeout_within_budget(verdict: Verdict, end: LadderEnd, settings: &Effective)
     })
 }
 
-/// That the ladder went on past its budget.
-fn overtime(verdict: Verdict, took: Option<Duration>, settings: &Effective) -> Option<String> {
-    let took = took?.as_secs_f64();
+/// That the ladder went on past its budget, and why.
+fn overtime(verdict: Verdict, climb: &Climb, settings: &Effective) -> Option<String> {
+    let took = climb.overtime?.as_secs_f64();
+    let budget = settings.budget;
+    if climb.accused_at.is_some() {
+        return (verdict != Verdict::Regressed).then(|| {
+            format!(
+                "something grew when the budget of {budget:?} was spent; the ladder went on until \
+                 {took:.1} s, and by then it grew no longer"
+            )
+        });
+    }
     let advice = match is_trusted(verdict) {
         true => ": with a larger `budget` a slower machine can tell as well",
         false => "",
     };
     Some(format!(
-        "too little could be told within the budget of {:?}, so the ladder went on until {took:.1} \
-         s{advice}",
-        settings.budget
+        "too little could be told within the budget of {budget:?}, so the ladder went on until \
+         {took:.1} s{advice}"
     ))
 }
 

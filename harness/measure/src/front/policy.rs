@@ -22,6 +22,10 @@ pub(crate) struct Terms<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before<'a> {
     pub(crate) last: Option<&'a Rung>,
+    /// How many rungs there are.
+    pub(crate) rungs: usize,
+    /// After how many rungs something was *regressed* for the first time, with the budget spent.
+    pub(crate) accused_at: Option<usize>,
     /// Iterations at the next.
     pub(crate) next: u64,
     /// Since the subject was started, and since the ladder began.
@@ -54,6 +58,8 @@ pub(crate) enum Next {
     Climb {
         /// Whether this rung ends after the budget.
         is_late: bool,
+        /// As in [`Before`].
+        accused_at: Option<usize>,
     },
     /// Iterations are timed, with the profile and without: another may be fast enough.
     Pilot(Enough),
@@ -134,16 +140,31 @@ impl Terms<'_> {
         let is_late = at.elapsed.saturating_add(at.ahead) > settings.budget;
         // The timeout is for what hangs: a ladder that climbs ends before it.
         let hangs = at.age.saturating_add(at.ahead.saturating_mul(2)) > settings.timeout;
-        // Asked only where it is late: a verdict takes names and all levels. And not the
-        // budget multiplied: one without end would overflow.
-        let is_patient = || {
-            !settings.spend_budget
-                && at.ran.saturating_add(at.ahead) / PATIENCE <= settings.budget
-                && (at.last.is_none() || verdict() == Verdict::Inconclusive)
+        if !is_late && !hangs {
+            return Next::Climb {
+                is_late,
+                accused_at: at.accused_at,
+            };
+        }
+        // Not the budget multiplied: one without end would overflow.
+        let is_patient =
+            !settings.spend_budget && at.ran.saturating_add(at.ahead) / PATIENCE <= settings.budget;
+        // A verdict takes names and all levels, so it is asked only where it counts.
+        let goes_on = || match at.accused_at {
+            _ if at.last.is_none() => Some(None),
+            Some(since) if is_on_trial(since, at.rungs) => Some(Some(since)),
+            accused_at => match verdict() {
+                Verdict::Inconclusive => Some(accused_at),
+                Verdict::Regressed if accused_at.is_none() => Some(Some(at.rungs)),
+                _ => None,
+            },
         };
-        match hangs || is_late && !is_patient() {
-            true => end(LadderEnd::Budget),
-            false => Next::Climb { is_late },
+        match (is_patient && !hangs).then(goes_on).flatten() {
+            Some(accused_at) => Next::Climb {
+                is_late,
+                accused_at,
+            },
+            None => end(LadderEnd::Budget),
         }
     }
 
@@ -153,6 +174,7 @@ impl Terms<'_> {
         &self,
         last: &Rung,
         number: usize,
+        accused_at: Option<usize>,
         listed: u64,
         settled: impl FnOnce() -> bool,
     ) -> Option<Stop> {
@@ -165,7 +187,9 @@ impl Terms<'_> {
         }
         let interval = self.plan.interval();
         let to_settle = judge::iterations_to_settle(self.settings.threshold, interval);
-        let is_long = last.iterations >= to_settle && number > 3 * RUNGS_PER_OCTAVE;
+        let is_long = last.iterations >= to_settle
+            && number > 3 * RUNGS_PER_OCTAVE
+            && !accused_at.is_some_and(|since| is_on_trial(since, number));
         (is_long && settled()).then_some(Stop::End(LadderEnd::Settled))
     }
 
@@ -274,11 +298,17 @@ impl Terms<'_> {
     }
 }
 
+/// Whether a ladder on which something was *regressed* after so many rungs has yet to go on: for
+/// an octave, and what it shows then counts. A leak is twice as large by then. What had happened
+/// to grow hardly ever goes on.
+fn is_on_trial(accused_at: usize, rungs: usize) -> bool {
+    rungs < accused_at + RUNGS_PER_OCTAVE
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use plimsoll_core::baseline::Baseline;
-    use plimsoll_core::dump::SampleInterval;
     use plimsoll_core::judge::{Observed, Policy, judge};
     use plimsoll_core::ladder::rung;
     use plimsoll_core::settings::Settings;
@@ -298,6 +328,8 @@ mod tests {
 
     const AT: Before<'_> = Before {
         last: Some(&LAST),
+        rungs: 9,
+        accused_at: None,
         next: 76,
         age: Duration::from_secs(1),
         elapsed: Duration::from_secs(1),
@@ -306,6 +338,11 @@ mod tests {
         enough: None,
         threads: 4_096,
         descriptors: 1_024,
+    };
+
+    const CLIMB: Next = Next::Climb {
+        is_late: false,
+        accused_at: None,
     };
 
     /// A budget of 10 seconds, a timeout of 90, a memory limit of 1 GiB.
@@ -335,15 +372,21 @@ mod tests {
         let next = match now {
             Now::Before(at, verdict) => terms.next(&at, || verdict),
             Now::After(last, number, listed, settled) => terms
-                .after(&last, number, listed, || settled)
-                .map_or(Next::Climb { is_late: false }, Next::Stop),
+                .after(&last, number, None, listed, || settled)
+                .map_or(CLIMB, Next::Stop),
             Now::OutOfMemory(last) => Next::Stop(terms.out_of_memory(Some(&last))),
             Now::Piloted(pilot, enough) => Next::Stop(terms.faster(pilot, enough)),
             Now::Ended(threads) => Next::Stop(terms.ended(LadderEnd::Iterations, threads)),
         };
         match next {
-            Next::Climb { is_late: false } => "climb".to_owned(),
-            Next::Climb { is_late: true } => "climb late".to_owned(),
+            Next::Climb { is_late: false, .. } => "climb".to_owned(),
+            Next::Climb {
+                accused_at: None, ..
+            } => "climb late".to_owned(),
+            Next::Climb {
+                accused_at: Some(since),
+                ..
+            } => format!("climb since {since}"),
             Next::Pilot(_) => "pilot".to_owned(),
             Next::Stop(Stop::End(end)) => format!("{end:?}"),
             Next::Stop(Stop::Again(again)) => format!("again {}", again.plan.options()),
@@ -370,6 +413,7 @@ mod tests {
         let late = with(AT, |at| (at.elapsed, at.ran) = (seconds(12), seconds(12)));
         let starved = with(late, |at| (at.elapsed, at.age) = (seconds(50), seconds(52)));
         let ran_out = with(late, |at| at.ran = seconds(30));
+        let since = |rungs| with(late, |at| at.accused_at = Some(rungs));
         let hung = with(AT, |at| at.age = seconds(89));
         let threads = with(LAST, |last| last.threads = 4_000);
         let threads = with(AT, |at| at.last = Some(&threads));
@@ -397,8 +441,20 @@ mod tests {
         for (settings, plan, now, expected) in [
             (free, exact, Now::Before(AT, leaks), "climb"),
             (free, exact, before(late), "climb late"),
-            (free, exact, Now::Before(late, leaks), "Budget"),
             (free, exact, Now::Before(late, Verdict::Within), "Budget"),
+            // What grows has to go on for an octave.
+            (free, exact, Now::Before(late, leaks), "climb since 9"),
+            (free, exact, Now::Before(since(6), leaks), "climb since 6"),
+            (
+                free,
+                exact,
+                Now::Before(since(6), Verdict::Within),
+                "climb since 6",
+            ),
+            (free, exact, Now::Before(since(5), leaks), "Budget"),
+            (free, exact, before(since(5)), "climb since 5"),
+            (exactly, exact, Now::Before(late, leaks), "Budget"),
+            (free, exact, Now::Before(ran_out, leaks), "Budget"),
             // Others took the time.
             (free, exact, before(starved), "climb late"),
             (free, exact, before(ran_out), "Budget"),
@@ -448,7 +504,7 @@ mod tests {
             settings: free,
             plan: exact,
         };
-        assert_eq!(terms.next(&AT, unasked), Next::Climb { is_late: false });
+        assert_eq!(terms.next(&AT, unasked), CLIMB);
     }
 
     /// Climbs with so many seconds an iteration and so many between two rungs, in
@@ -476,14 +532,14 @@ mod tests {
             };
             judge(&observed(rungs), &Baseline::default(), &policy).verdict
         };
-        let exact = SampleInterval::default();
-        let to_settle = judge::iterations_to_settle(None, exact);
+        let to_accuse = judge::iterations_to_accuse(None);
         let settings = defaults();
         let terms = Terms {
             settings: &settings,
             plan: Plan::EXACT,
         };
         let (mut elapsed, mut ran, mut rungs) = (0.0, 0.0, 0_usize);
+        let mut accused_at = None;
         loop {
             let done = rungs.checked_sub(1).map_or(0, rung);
             let next = rung(rungs);
@@ -491,6 +547,8 @@ mod tests {
             let last = (done > 0).then(|| with(LAST, |last| last.iterations = done));
             let at = Before {
                 last: last.as_ref(),
+                rungs,
+                accused_at,
                 next,
                 age: Duration::from_secs_f64(elapsed),
                 elapsed: Duration::from_secs_f64(elapsed),
@@ -498,19 +556,29 @@ mod tests {
                 ahead: Duration::from_secs_f64(running + between),
                 ..AT
             };
-            match terms.next(&at, || judged(rungs, true, to_settle)) {
-                Next::Climb { .. } => {}
-                _ => {
-                    return (judged(rungs, true, judge::iterations_to_accuse(None)), done);
-                }
+            match terms.next(&at, || judged(rungs, true, to_accuse)) {
+                Next::Climb {
+                    accused_at: since, ..
+                } => accused_at = since,
+                _ => return (judged(rungs, true, to_accuse), done),
             }
             elapsed += running + between;
             ran += running;
             rungs += 1;
-            if next >= to_settle && judged(rungs, false, 0) <= Verdict::Improved {
+            let last = with(LAST, |last| last.iterations = next);
+            let settled = || judged(rungs, false, 0) <= Verdict::Improved;
+            if terms.after(&last, rungs, accused_at, 0, settled).is_some() {
                 return (Verdict::Within, next);
             }
         }
+    }
+
+    /// The budget is spent after 23,170 iterations.
+    #[test]
+    fn what_grows_when_the_budget_is_spent_has_to_go_on() {
+        let of = |level: &dyn Fn(u64) -> u64| climbed(0.0004, 0.01, level);
+        assert_eq!(of(&|n| n), (Verdict::Regressed, 46_341));
+        assert_eq!(of(&|n| n.min(23_000)), (Verdict::Inconclusive, 65_536));
     }
 
     #[test]
