@@ -72,7 +72,7 @@ impl Gain {
 pub(crate) struct Climb {
     /// Iterations at the last rung.
     pub(crate) iterations: u64,
-    /// Per iteration, over the last three octaves.
+    /// Per iteration of the last octave: of what comes and goes, what stayed.
     pub(crate) rates: BTreeMap<FoldedStack, Rate>,
     /// How far they may be off, where the report says so.
     pub(crate) errors: BTreeMap<FoldedStack, Rate>,

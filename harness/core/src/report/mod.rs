@@ -269,9 +269,9 @@ pub struct StackGrowth {
     pub before: Tally,
     /// Live at the last.
     pub after: Tally,
-    /// Per iteration between the two; negative where it shrank.
+    /// Per iteration of the last octave, as a finding's: of what comes and goes, what stayed.
+    /// Negative where it shrank.
     pub rate: Rate,
-    /// How far the rate may be off for what was not sampled, 2.5 standard deviations;
-    /// absent where it is exact.
+    /// How far the rate may be off, as a finding's; absent where every object was counted.
     pub error: Option<Rate>,
 }
