@@ -542,7 +542,9 @@ impl<'a> Bot<'a> {
         let create = match self.args.when {
             When::Never => return Ok(None),
             When::Always => true,
-            When::OnGrowth => !green,
+            // That nothing grows is the word of the code under review: what that changes of its
+            // own measure is for people to see.
+            When::OnGrowth => !green || self.context.may_measure_itself(),
         };
         let posted = self
             .sticky(api, number, marker)

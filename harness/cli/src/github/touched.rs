@@ -23,19 +23,26 @@ pub(crate) fn of(files: &[ChangedFile]) -> Vec<Touched> {
     touched
 }
 
+/// What a path decides. A link or a submodule may stand where a folder does, so the last part of
+/// a path counts as the others.
 fn kind(path: &str) -> Option<TouchedKind> {
-    let folders: Vec<&str> = path.split('/').collect();
-    let (name, folders) = folders.split_last()?;
-    if path.starts_with(".github/") || *name == ".gitlab-ci.yml" {
-        Some(TouchedKind::Workflow)
-    } else if matches!(*name, "plimsoll.toml" | "nextest.toml") || folders.contains(&".cargo") {
-        Some(TouchedKind::Settings)
-    } else if folders.contains(&"baselines") {
-        Some(TouchedKind::Baseline)
-    } else if folders.contains(&"tests") || folders.contains(&"scenarios") || *name == "leaks.rs" {
-        Some(TouchedKind::Test)
-    } else {
-        None
+    let parts: Vec<&str> = path.split('/').collect();
+    let has = |wanted: &[&str]| parts.iter().any(|part| wanted.contains(part));
+    let is_leak_package =
+        |part: &&str| *part == "leaks" || part.ends_with("-leaks") || part.ends_with("_leaks");
+    let name = parts[parts.len() - 1];
+    match name {
+        _ if parts[0] == ".github" || name == ".gitlab-ci.yml" => Some(TouchedKind::Workflow),
+        "plimsoll.toml" | "nextest.toml" => Some(TouchedKind::Settings),
+        _ if has(&[".cargo", ".config"]) => Some(TouchedKind::Settings),
+        "Cargo.toml" | "Cargo.lock" | "build.rs" | "rust-toolchain" | "rust-toolchain.toml" => {
+            Some(TouchedKind::Build)
+        }
+        _ if has(&["baselines"]) => Some(TouchedKind::Baseline),
+        "leaks.rs" => Some(TouchedKind::Test),
+        _ if has(&["tests", "scenarios"]) => Some(TouchedKind::Test),
+        _ if parts.iter().any(is_leak_package) => Some(TouchedKind::Test),
+        _ => None,
     }
 }
 
@@ -45,35 +52,36 @@ mod tests {
 
     #[test]
     fn what_a_verdict_rests_on() {
-        let kinds = [
-            ".github/workflows/leaks.yml",
-            "plimsoll.toml",
-            "crates/a/plimsoll.toml",
-            ".cargo/config.toml",
-            "baselines/lru.toml",
-            "crates/a/baselines/lru.toml",
-            "tests/leaks.rs",
-            "leaks/tests/leaks.rs",
-            "src/baselines.rs",
-            "src/lib.rs",
-        ]
-        .map(kind);
-        use TouchedKind::{Baseline, Settings, Test, Workflow};
-        assert_eq!(
-            kinds,
-            [
-                Some(Workflow),
-                Some(Settings),
-                Some(Settings),
-                Some(Settings),
-                Some(Baseline),
-                Some(Baseline),
-                Some(Test),
-                Some(Test),
-                None,
-                None
-            ]
-        );
+        use TouchedKind::{Baseline, Build, Settings, Test, Workflow};
+        for (path, expected) in [
+            (".github/workflows/leaks.yml", Some(Workflow)),
+            (".github", Some(Workflow)),
+            (".gitlab-ci.yml", Some(Workflow)),
+            ("plimsoll.toml", Some(Settings)),
+            ("crates/a/plimsoll.toml", Some(Settings)),
+            (".cargo/config.toml", Some(Settings)),
+            (".cargo", Some(Settings)),
+            (".config/nextest.toml", Some(Settings)),
+            ("Cargo.toml", Some(Build)),
+            ("crates/a/Cargo.toml", Some(Build)),
+            ("Cargo.lock", Some(Build)),
+            ("rust-toolchain.toml", Some(Build)),
+            ("rust-toolchain", Some(Build)),
+            ("crates/a/build.rs", Some(Build)),
+            ("baselines/lru.toml", Some(Baseline)),
+            ("crates/a/baselines/lru.toml", Some(Baseline)),
+            ("baselines", Some(Baseline)),
+            ("tests/leaks.rs", Some(Test)),
+            ("tests", Some(Test)),
+            ("leaks/tests/leaks.rs", Some(Test)),
+            ("leaks/src/workload.rs", Some(Test)),
+            ("crates/bytes-leaks/src/lib.rs", Some(Test)),
+            ("src/baselines.rs", None),
+            ("src/lib.rs", None),
+            ("docs/github.md", None),
+        ] {
+            assert_eq!(kind(path), expected, "{path}");
+        }
     }
 
     #[test]

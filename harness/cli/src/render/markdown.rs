@@ -41,7 +41,7 @@ const SUMMARY: Size = Size {
 };
 /// Columns of a scenario's name.
 const NAME: usize = 100;
-const MAX_TOUCHED: usize = 50;
+const MAX_TOUCHED: usize = 10;
 /// Where something is left out, the page says so: an address of ours, at most,
 /// and a line.
 const NOTE: usize = 3_000;
@@ -290,17 +290,21 @@ fn touched(context: &Context) -> Option<String> {
         "**This pull request changes what it is measured by**, in {}:\n",
         plural(touched.len() as u64, "file", "files")
     )];
-    for file in touched.iter().take(MAX_TOUCHED) {
-        let kind = match file.kind {
+    // Each kind has lines of its own: many files of one must not hide those of another.
+    for of_kind in touched.chunk_by(|a, b| a.kind == b.kind) {
+        let kind = match of_kind[0].kind {
             TouchedKind::Baseline => "baseline, which says what may grow",
             TouchedKind::Test => "leak test",
+            TouchedKind::Build => "what is built, and how",
             TouchedKind::Settings => "settings",
             TouchedKind::Workflow => "workflow",
         };
-        lines.push(format!("- {}: {kind}", code_span(&file.path, NAME)));
-    }
-    if let more @ 1.. = touched.len().saturating_sub(MAX_TOUCHED) {
-        lines.push(format!("- and {more} more"));
+        for file in of_kind.iter().take(MAX_TOUCHED) {
+            lines.push(format!("- {}: {kind}", code_span(&file.path, NAME)));
+        }
+        if let more @ 1.. = of_kind.len().saturating_sub(MAX_TOUCHED) {
+            lines.push(format!("- and {more} more: {kind}"));
+        }
     }
     lines.extend(unsure.map(|unsure| format!("\n{unsure}")));
     Some(lines.join("\n"))

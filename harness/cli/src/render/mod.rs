@@ -44,6 +44,14 @@ pub(crate) struct Context {
     pub(crate) images: BTreeMap<usize, Image>,
 }
 
+impl Context {
+    /// Whether the code that is judged has measured itself, with files that it changes, as far as
+    /// is known.
+    pub(crate) fn may_measure_itself(&self) -> bool {
+        self.untrusted && (self.touched_more || !self.touched.is_empty())
+    }
+}
+
 /// What makes a comment recognisable as ours, and tells a newer from an older.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Marker {
@@ -63,12 +71,14 @@ pub(crate) struct Touched {
     pub(crate) path: String,
 }
 
+/// In the order in which they are listed: what decides most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TouchedKind {
-    Baseline,
-    Test,
-    Settings,
     Workflow,
+    Settings,
+    Build,
+    Test,
+    Baseline,
 }
 
 /// A flame graph on a branch, by addresses that name its commit.

@@ -163,6 +163,24 @@ fn what_it_changes_of_its_own_measure_is_listed() {
     }
 }
 
+/// A report that says that nothing grows is the pull request's own word.
+#[test]
+fn what_it_changes_of_its_own_measure_is_said_without_growth_too() {
+    for path in [
+        ".github/workflows/leaks.yml",
+        "baselines/a.toml",
+        "Cargo.toml",
+        "tests",
+    ] {
+        let second = Second::new(&green());
+        second.job.server.state().pull(8).files = vec![ChangedFile::modified(path)];
+        second.both();
+        let body = second.body();
+        assert!(body.contains(&format!("- `{path}`: ")), "{path}: {body}");
+        assert_eq!(second.conclusion(), "neutral");
+    }
+}
+
 /// A report that is not of this run is not posted, and leaves no green check.
 #[track_caller]
 fn refused(second: &Second, code: &str) {

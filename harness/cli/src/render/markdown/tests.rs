@@ -513,8 +513,8 @@ fn measured_by_the_code_under_review() {
 
     **This pull request changes what it is measured by**, in 2 files:
 
-    - ``baselines/a`@(U+200B)b`.toml``: baseline, which says what may grow
     - `.github/workflows/leaks.yml`: workflow
+    - ``baselines/a`@(U+200B)b`.toml``: baseline, which says what may grow
 
     <details><summary>1 scenario within its baseline</summary>
 
@@ -529,21 +529,22 @@ fn measured_by_the_code_under_review() {
 }
 
 #[test]
-fn many_touched_files_are_counted() {
-    let touched = |n: usize| Touched {
-        kind: TouchedKind::Test,
-        path: format!("tests/{n:03}.rs"),
-    };
+fn many_touched_files_hide_no_other_kind() {
+    let touched = |kind, path: String| Touched { kind, path };
+    let tests = (0..60).map(|n| touched(TouchedKind::Test, format!("tests/{n:03}.rs")));
+    let workflow = touched(TouchedKind::Workflow, ".github/workflows/x.yml".to_owned());
+    let baseline = touched(TouchedKind::Baseline, "baselines/a.toml".to_owned());
     let context = Context {
-        touched: (0..60).map(touched).collect(),
+        touched: tests.chain([baseline, workflow]).collect(),
         ..Context::default()
     };
     let text = comment(&joined(vec![report("a", Verdict::Within)]), &context);
-    assert!(text.contains("in 60 files:"), "{text}");
-    assert!(
-        text.contains("\n- `tests/049.rs`: leak test\n- and 10 more\n"),
-        "{text}"
-    );
+    for expected in [
+        "in 62 files:\n\n- `.github/workflows/x.yml`: workflow\n- `tests/000.rs`: leak test\n",
+        "- `tests/009.rs`: leak test\n- and 50 more: leak test\n- `baselines/a.toml`: baseline",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
 }
 
 #[test]
