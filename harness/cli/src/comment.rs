@@ -172,6 +172,9 @@ fn untrusted<'a>(
 /// Of several pull requests with one head, that which the report is of.
 pub(crate) fn choose(mut targets: Vec<Target>, outcome: Outcome, out: &Out) -> (Target, Outcome) {
     targets.sort_by_key(|target| target.pull_request);
+    if targets[0].fork_is_gone {
+        return (targets.swap_remove(0), Err(NoResult::ForkGone));
+    }
     let joined = match outcome {
         Ok(joined) => joined,
         Err(none) => return (targets.swap_remove(0), Err(none)),

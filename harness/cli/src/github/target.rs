@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::api::Api;
 use super::environment::Environment;
-use super::event::{Event, PullRequest, WorkflowRun};
+use super::event::{Event, PullRequest, Repo, WorkflowRun};
 use super::names::{Repository, Sha};
 use super::problem::Problem;
 use crate::joined::{NoResult, Source};
@@ -18,6 +18,8 @@ pub(crate) struct Target {
     pub(crate) pull_request: Option<u64>,
     /// Whether the pull request's commits are in another repository.
     pub(crate) fork: bool,
+    /// Whether that repository is gone.
+    pub(crate) fork_is_gone: bool,
     pub(crate) head: Sha,
     pub(crate) base: Option<Sha>,
     /// What measured: the workflow run, and its attempt.
@@ -100,6 +102,7 @@ pub(crate) fn known(
         job_url: (run > 0).then(|| run_url(environment, &repository, run, attempt)),
         repository,
         fork: fork && named_pull == pull_request,
+        fork_is_gone: false,
         pull_request: named_pull,
         head,
         // A branch's first push has none.
@@ -146,6 +149,7 @@ pub(crate) fn asked(
         repository,
         pull_request: Some(number),
         fork: pull.is_from_fork(),
+        fork_is_gone: pull.head.repo.is_none(),
         head: sha("the pull request's head", &pull.head.sha)?,
         base: pull.base.sha.parse().ok(),
         run,
@@ -178,37 +182,43 @@ pub(crate) fn of_workflow_run(
     if run.event != "pull_request" {
         return Ok(Err(Nothing::OtherEvent(run.event.clone())));
     }
-    let (Some(from), Some(branch)) = (&run.head_repository, &run.head_branch) else {
-        return Ok(Err(Nothing::MovedOn));
-    };
-    let from_name: Repository = from
-        .full_name
-        .parse()
-        .map_err(|err| Refused::usage(format!("the event's head repository: {err}")))?;
     let head = sha("the event's head", &run.head_sha)?;
-    let query = format!(
-        "/repos/{repository}/pulls?state=open&head={}&per_page=100",
-        percent_encoded(&format!("{}:{branch}", from_name.owner()))
-    );
-    let pulls: Vec<PullRequest> = api
-        .list(&query)
-        .map_err(|problem| anyhow::anyhow!("the pull requests of that branch: {problem}"))?;
-    let of_run = pulls.into_iter().filter(|pull| {
-        pull.head.sha == head.as_str()
-            && pull
-                .head
-                .repo
-                .as_ref()
-                .is_some_and(|repo| repo.id == from.id)
-            && named
+    let open = |query: &str| -> anyhow::Result<Vec<PullRequest>> {
+        let path = format!("/repos/{repository}/pulls?state=open{query}&per_page=100");
+        let mut pulls: Vec<PullRequest> = api
+            .list(&path)
+            .map_err(|problem| anyhow::anyhow!("the pull requests of that branch: {problem}"))?;
+        pulls.retain(|pull| {
+            let is_named = named
                 .pull_request
-                .is_none_or(|number| number == pull.number)
-    });
-    let targets: Vec<Target> = of_run
+                .is_none_or(|number| number == pull.number);
+            is_named && pull.head.sha == head.as_str()
+        });
+        Ok(pulls)
+    };
+    let mut pulls = Vec::new();
+    if let (Some(from), Some(branch)) = (&run.head_repository, &run.head_branch) {
+        let from_name: Repository = from
+            .full_name
+            .parse()
+            .map_err(|err| Refused::usage(format!("the event's head repository: {err}")))?;
+        let branch = percent_encoded(&format!("{}:{branch}", from_name.owner()));
+        pulls = open(&format!("&head={branch}"))?;
+        let is_from = |repo: &Repo| repo.id == from.id;
+        pulls.retain(|pull| pull.head.repo.as_ref().is_some_and(is_from));
+    }
+    if pulls.is_empty() {
+        // A fork that is gone has no name to be found by, and its pull request may stay open.
+        pulls = open("")?;
+        pulls.retain(|pull| pull.head.repo.is_none());
+    }
+    let targets: Vec<Target> = pulls
+        .into_iter()
         .map(|pull| Target {
             repository: repository.clone(),
             pull_request: Some(pull.number),
             fork: pull.is_from_fork(),
+            fork_is_gone: pull.head.repo.is_none(),
             head: head.clone(),
             base: pull.base.sha.parse().ok(),
             run: run.id,

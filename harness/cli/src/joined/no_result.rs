@@ -38,10 +38,11 @@ pub(crate) enum NoResult {
     NotAnArchive,
     NotFetched,
     Cancelled,
+    ForkGone,
 }
 
 impl NoResult {
-    pub(crate) const ALL: [NoResult; 18] = [
+    pub(crate) const ALL: [NoResult; 19] = [
         NoResult::Missing,
         NoResult::NotAReport,
         NoResult::TooLong,
@@ -60,6 +61,7 @@ impl NoResult {
         NoResult::NotAnArchive,
         NoResult::NotFetched,
         NoResult::Cancelled,
+        NoResult::ForkGone,
     ];
 
     /// The reason of that code.
@@ -114,6 +116,7 @@ impl NoResult {
             NoResult::NotAnArchive => "not-an-archive",
             NoResult::NotFetched => "not-fetched",
             NoResult::Cancelled => "cancelled",
+            NoResult::ForkGone => "fork-gone",
         }
     }
 
@@ -152,6 +155,10 @@ impl NoResult {
                  again."
             }
             NoResult::Cancelled => "The run was cancelled, or took too long, and left no report.",
+            NoResult::ForkGone => {
+                "The repository that this pull request comes from was deleted, so nobody can say \
+                 whose code the run measured."
+            }
         }
     }
 }

@@ -243,6 +243,74 @@ fn a_head_that_has_moved_on_is_left_alone() {
     assert_eq!(second.job.ours(), []);
 }
 
+/// It may have been deleted before the event, or after.
+#[test]
+fn a_fork_that_is_gone_leaves_no_result() {
+    for before in [true, false] {
+        let mut second = Second::new(&green());
+        let event = {
+            let mut state = second.job.server.state();
+            let mut event = events::workflow_run(&state, second.run, "completed");
+            if before {
+                event["workflow_run"]["head_repository"] = Value::Null;
+            }
+            state.pull(8).head.repository = None;
+            event
+        };
+        second.job.event("workflow_run", &event);
+        second.both();
+        let body = second.body();
+        assert!(body.contains("(`fork-gone`)"), "{body}");
+        assert_eq!(second.conclusion(), "neutral");
+    }
+}
+
+/// GitHub takes a job that was skipped for one that passed.
+#[test]
+fn a_run_that_was_skipped_is_no_result() {
+    let (mut job, run) = Job::after_fork();
+    let event = {
+        let mut state = job.server.state();
+        state.runs.get_mut(&run).unwrap().conclusion = Some("skipped".to_owned());
+        events::workflow_run(&state, run, "completed")
+    };
+    job.event("workflow_run", &event);
+    let ran = job.run(&["fetch", "--output", "report.json"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    let ran = job.run(&["comment", "--untrusted", "--report", "report.json"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    let body = job.the_comment().body;
+    assert!(body.contains("(`missing`)"), "{body}");
+}
+
+/// What the workflows leave out would be silent.
+#[test]
+fn the_second_workflow_leaves_out_what_waits_and_what_is_not_the_first() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+    for (path, first) in [
+        (".github/workflows/leaks-comment.yml", "leaks.yml"),
+        (
+            "harness/cli/src/init/templates/leaks-comment.yml",
+            "leaks-measure.yml",
+        ),
+        ("docs/ci.md", "leaks-measure.yml"),
+    ] {
+        let text = std::fs::read_to_string(format!("{root}{path}")).unwrap();
+        let conditions: Vec<&str> = text.split("    if: >-\n").skip(1).collect();
+        assert!(!conditions.is_empty(), "{path}");
+        for condition in conditions {
+            let (condition, _) = condition.split_once("    runs-on:").unwrap();
+            let run = "github.event.workflow_run";
+            let expected = format!(
+                "{run}.event == 'pull_request' && {run}.path == '.github/workflows/{first}' && \
+                 {run}.conclusion != 'action_required'"
+            );
+            let found: Vec<&str> = condition.split_whitespace().collect();
+            assert_eq!(found.join(" "), expected, "{path}");
+        }
+    }
+}
+
 #[test]
 fn a_branch_of_that_name_in_another_fork_is_another() {
     // The event's owner, with a second fork: same owner and branch, not the same
