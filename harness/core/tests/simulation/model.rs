@@ -32,7 +32,7 @@ const PATIENCE: usize = 6;
 #[derive(Clone, Debug)]
 pub(crate) struct Workload {
     pub(crate) stacks: Stacks,
-    /// At each rung, up to those at three budgets.
+    /// At each rung, up to an octave after three budgets.
     pub(crate) iterations: Vec<u64>,
     pub(crate) interval: SampleInterval,
 }
@@ -51,7 +51,7 @@ impl Workload {
 
     /// How many rungs there are when the budget is spent.
     fn rungs(&self) -> usize {
-        self.iterations.len() - PATIENCE
+        self.iterations.len() - PATIENCE - RUNGS_PER_OCTAVE
     }
 
     /// Judges what was sampled when the budget is spent, or, as the front, later: as long as it is
@@ -60,18 +60,17 @@ impl Workload {
         let (mut rungs, mut accused_at) = (self.rungs(), None);
         loop {
             let judged = self.judged_after(rungs, sampled);
-            let later = match (judged.verdict, accused_at) {
-                (Verdict::Inconclusive, _) => rungs + 1,
+            rungs = match (judged.verdict, accused_at) {
                 (Verdict::Regressed, None) => {
                     accused_at = Some(rungs);
                     rungs + RUNGS_PER_OCTAVE
                 }
+                (Verdict::Inconclusive, _) if rungs < self.rungs() + PATIENCE => {
+                    accused_at = None;
+                    rungs + 1
+                }
                 _ => return (judged, rungs),
             };
-            if rungs == self.iterations.len() {
-                return (judged, rungs);
-            }
-            rungs = later.min(self.iterations.len());
         }
     }
 
@@ -244,7 +243,7 @@ fn drawn((_, stacks): Shape, random: &mut Random, interval: SampleInterval) -> W
     let mut iterations = ladder(random, interval);
     let last = iterations.last().copied().unwrap_or(0);
     let rungs = iterations.len();
-    iterations.extend((rungs..rungs + PATIENCE).map(rung));
+    iterations.extend((rungs..rungs + PATIENCE + RUNGS_PER_OCTAVE).map(rung));
     Workload {
         stacks: stacks(random, last),
         iterations,

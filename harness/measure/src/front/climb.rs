@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::baseline::{Baseline, Date};
 use plimsoll_core::dump::{HeapDump, Record};
 use plimsoll_core::fold::Normalization;
-use plimsoll_core::judge::{self, Policy, Verdict, judge};
+use plimsoll_core::judge::{Policy, Verdict, judge};
 use plimsoll_core::ladder::rung;
 use plimsoll_core::layout;
 use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung};
@@ -72,16 +72,13 @@ impl Route<'_> {
         }
     }
 
-    /// What a ladder that ended so is judged by.
-    pub(crate) fn policy(&self, end: LadderEnd) -> Policy {
-        let threshold = self.settings.threshold;
+    /// What a ladder is judged by that ended so, where something was *regressed* after so many
+    /// rungs.
+    pub(crate) fn policy(&self, end: LadderEnd, accused_at: Option<usize>) -> Policy {
         Policy {
-            threshold,
+            threshold: self.settings.threshold,
             at_top: end != LadderEnd::Settled,
-            accuse_from: match end {
-                LadderEnd::Budget | LadderEnd::OutOfReach => judge::iterations_to_accuse(threshold),
-                _ => 0,
-            },
+            accuse_from: self.terms().accuse_from(end, accused_at),
             today: self.today,
         }
     }
@@ -169,7 +166,7 @@ fn ascend(
             threads,
             descriptors,
         };
-        let is_late = match terms.next(&at, || verdict(profile, route, LadderEnd::Budget)) {
+        let is_late = match terms.next(&at, || verdict(profile, route, true)) {
             Next::Climb {
                 is_late,
                 accused_at,
@@ -279,7 +276,8 @@ fn pause(subject: &mut Subject<'_>, route: &Route<'_>, climb: &mut Climb) -> Opt
     // What is sampled comes in jumps.
     (may_tell && route.plan.is_exact()).then_some(())?;
     let (observed, _) = climb.profile.observe(route.normalization);
-    let findings = judge(&observed, route.baseline, &route.policy(climb.end)).findings;
+    let policy = route.policy(climb.end, climb.accused_at);
+    let findings = judge(&observed, route.baseline, &policy).findings;
     let octave = Octave::last(&climb.profile.rungs, &climb.reached)?;
     let time = octave.pause(&findings)?;
     (subject.age() + 2 * time < settings.timeout).then_some(())?;
@@ -378,14 +376,20 @@ fn forget_rung(folder: &Path, profile: &Profile) {
 /// Whether nothing grows, so that there is no need to go on.
 fn settled(profile: &mut Profile, route: &Route<'_>) -> bool {
     // What rises outside the profile may only be filling, as a stack may.
-    verdict(profile, route, LadderEnd::Settled) <= Verdict::Improved
+    verdict(profile, route, false) <= Verdict::Improved
         && profile.coverage().outcome != CheckOutcome::Failed
 }
 
-/// What the stacks say so far, of a ladder that ends so.
-fn verdict(profile: &mut Profile, route: &Route<'_>, end: LadderEnd) -> Verdict {
+/// What the stacks say so far, of a ladder that ends here or goes on, however short it is.
+fn verdict(profile: &mut Profile, route: &Route<'_>, at_top: bool) -> Verdict {
     let (observed, _) = profile.observe(route.normalization);
-    judge(&observed, route.baseline, &route.policy(end)).verdict
+    let policy = Policy {
+        threshold: route.settings.threshold,
+        at_top,
+        accuse_from: 0,
+        today: route.today,
+    };
+    judge(&observed, route.baseline, &policy).verdict
 }
 
 /// What a subject was doing when it failed.

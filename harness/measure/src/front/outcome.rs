@@ -18,7 +18,7 @@ use plimsoll_core::{FoldedStack, Frame, Rate, Series, layout};
 
 use super::climb::{Climb, Route, before_and_after};
 use super::plan::Plan;
-use super::policy::Enough;
+use super::policy::{Enough, Terms};
 use super::profile::{Greeting, Sources};
 use super::settings::Effective;
 use crate::subject::unwind::Walks;
@@ -44,7 +44,7 @@ pub(crate) fn report(
     part: Option<&str>,
 ) -> Judged {
     let (observed, sources) = climb.profile.observe(route.normalization);
-    let policy = route.policy(climb.end);
+    let policy = route.policy(climb.end, climb.accused_at);
     let Assessment {
         mut verdict,
         mut findings,
@@ -230,7 +230,11 @@ fn budget_that_would_do(verdict: Verdict, climb: &Climb, settings: &Effective) -
             let enough = climb
                 .enough
                 .filter(|enough| enough.plan != climb.plan || reached < enough.iterations);
-            let to_accuse = judge::iterations_to_accuse(settings.threshold);
+            let terms = Terms {
+                settings,
+                plan: climb.plan,
+            };
+            let to_accuse = terms.accuse_from(LadderEnd::Budget, climb.accused_at);
             match enough {
                 Some(Enough {
                     plan,
@@ -313,8 +317,8 @@ fn timeout_within_budget(verdict: Verdict, end: LadderEnd, settings: &Effective)
 fn overtime(verdict: Verdict, climb: &Climb, settings: &Effective) -> Option<String> {
     let took = climb.overtime?.as_secs_f64();
     let budget = settings.budget;
-    if climb.accused_at.is_some() {
-        return (verdict != Verdict::Regressed).then(|| {
+    if climb.accused_at.is_some() && verdict != Verdict::Inconclusive {
+        return (verdict <= Verdict::Improved).then(|| {
             format!(
                 "something grew when the budget of {budget:?} was spent; the ladder went on until \
                  {took:.1} s, and by then it grew no longer"

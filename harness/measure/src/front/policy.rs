@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use plimsoll_core::judge::{self, Verdict};
-use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
+use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
 use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung};
 
 use super::pace::Pace;
@@ -111,7 +111,8 @@ impl Stop {
 }
 
 impl Terms<'_> {
-    /// What to do before a rung. `verdict` says what the ladder shows if it ends here.
+    /// What to do before a rung. `verdict` says what the ladder shows if it ends here, however
+    /// short it is.
     pub(crate) fn next(&self, at: &Before, verdict: impl FnOnce() -> Verdict) -> Next {
         let settings = self.settings;
         let end = |end| Next::Stop(Stop::End(end));
@@ -147,19 +148,23 @@ impl Terms<'_> {
             };
         }
         // Not the budget multiplied: one without end would overflow.
-        let is_patient =
-            !settings.spend_budget && at.ran.saturating_add(at.ahead) / PATIENCE <= settings.budget;
+        let is_patient = at.ran.saturating_add(at.ahead) / PATIENCE <= settings.budget;
+        let is_short = at
+            .last
+            .is_none_or(|last| last.iterations < self.iterations_to_accuse());
         // A verdict takes names and all levels, so it is asked only where it counts.
         let goes_on = || match at.accused_at {
-            _ if at.last.is_none() => Some(None),
+            None if at.last.is_none() => is_patient.then_some(None),
             Some(since) if is_on_trial(since, at.rungs) => Some(Some(since)),
             accused_at => match verdict() {
-                Verdict::Inconclusive => Some(accused_at),
                 Verdict::Regressed if accused_at.is_none() => Some(Some(at.rungs)),
+                Verdict::Regressed if is_patient && is_short => Some(accused_at),
+                Verdict::Inconclusive if is_patient => Some(None),
                 _ => None,
             },
         };
-        match (is_patient && !hangs).then(goes_on).flatten() {
+        let may_go_on = !settings.spend_budget && !hangs;
+        match may_go_on.then(goes_on).flatten() {
             Some(accused_at) => Next::Climb {
                 is_late,
                 accused_at,
@@ -201,6 +206,22 @@ impl Terms<'_> {
             iterations,
             time: pace.until(iterations)?,
         })
+    }
+
+    fn iterations_to_accuse(&self) -> u64 {
+        judge::iterations_to_accuse(self.settings.threshold)
+    }
+
+    /// Iterations from which a ladder that ended so may be *regressed*: those of a ladder that
+    /// ended for want of time are fewer on a slow machine, where a buffer is still filling, and
+    /// what grows has to have gone on.
+    pub(crate) fn accuse_from(&self, end: LadderEnd, accused_at: Option<usize>) -> u64 {
+        let on_trial = accused_at.map_or(0, |since| rung(since + RUNGS_PER_OCTAVE - 1));
+        match end {
+            LadderEnd::Budget => self.iterations_to_accuse().max(on_trial),
+            LadderEnd::OutOfReach => self.iterations_to_accuse(),
+            _ => 0,
+        }
     }
 
     fn iterations_to_conclude(&self) -> u64 {
@@ -299,7 +320,7 @@ impl Terms<'_> {
 }
 
 /// Whether a ladder on which something was *regressed* after so many rungs has yet to go on: for
-/// an octave, and what it shows then counts. A leak is twice as large by then. What had happened
+/// an octave, and what it shows then counts. A leak is twice as large by then. What only happened
 /// to grow hardly ever goes on.
 fn is_on_trial(accused_at: usize, rungs: usize) -> bool {
     rungs < accused_at + RUNGS_PER_OCTAVE
@@ -310,7 +331,6 @@ mod tests {
     use super::*;
     use plimsoll_core::baseline::Baseline;
     use plimsoll_core::judge::{Observed, Policy, judge};
-    use plimsoll_core::ladder::rung;
     use plimsoll_core::settings::Settings;
     use plimsoll_core::{FoldedStack, Series, Tally};
 
@@ -414,6 +434,8 @@ mod tests {
         let starved = with(late, |at| (at.elapsed, at.age) = (seconds(50), seconds(52)));
         let ran_out = with(late, |at| at.ran = seconds(30));
         let since = |rungs| with(late, |at| at.accused_at = Some(rungs));
+        let far = with(LAST, |last| last.iterations = 1_722);
+        let long = |rungs| with(since(rungs), |at| (at.last, at.next) = (Some(&far), 2_048));
         let hung = with(AT, |at| at.age = seconds(89));
         let threads = with(LAST, |last| last.threads = 4_000);
         let threads = with(AT, |at| at.last = Some(&threads));
@@ -451,10 +473,12 @@ mod tests {
                 Now::Before(since(6), Verdict::Within),
                 "climb since 6",
             ),
-            (free, exact, Now::Before(since(5), leaks), "Budget"),
-            (free, exact, before(since(5)), "climb since 5"),
+            (free, exact, Now::Before(since(5), leaks), "climb since 5"),
+            (free, exact, Now::Before(long(5), leaks), "Budget"),
+            (free, exact, before(long(5)), "climb late"),
             (exactly, exact, Now::Before(late, leaks), "Budget"),
-            (free, exact, Now::Before(ran_out, leaks), "Budget"),
+            (free, exact, Now::Before(ran_out, leaks), "climb since 9"),
+            (free, exact, Now::Before(hung, leaks), "Budget"),
             // Others took the time.
             (free, exact, before(starved), "climb late"),
             (free, exact, before(ran_out), "Budget"),
@@ -532,7 +556,6 @@ mod tests {
             };
             judge(&observed(rungs), &Baseline::default(), &policy).verdict
         };
-        let to_accuse = judge::iterations_to_accuse(None);
         let settings = defaults();
         let terms = Terms {
             settings: &settings,
@@ -556,11 +579,14 @@ mod tests {
                 ahead: Duration::from_secs_f64(running + between),
                 ..AT
             };
-            match terms.next(&at, || judged(rungs, true, to_accuse)) {
+            match terms.next(&at, || judged(rungs, true, 0)) {
                 Next::Climb {
                     accused_at: since, ..
                 } => accused_at = since,
-                _ => return (judged(rungs, true, to_accuse), done),
+                _ => {
+                    let accuse_from = terms.accuse_from(LadderEnd::Budget, accused_at);
+                    return (judged(rungs, true, accuse_from), done);
+                }
             }
             elapsed += running + between;
             ran += running;
