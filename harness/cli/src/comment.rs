@@ -555,8 +555,16 @@ impl<'a> Bot<'a> {
         let place = format!("{}#{number}", self.target.repository);
         match posted {
             Ok(posted) => {
+                if let Posted::CreatedBy(login) = &posted {
+                    let login = safe_line(login);
+                    out.warning(&format!(
+                        "the comment was made by `{login}`, and comments by `{}` are looked for: \
+                         each run will make another\n  hint: --bot-login '{login}'",
+                        self.args.bot_login
+                    ));
+                }
                 let done = match posted {
-                    Posted::Created => "made",
+                    Posted::Created | Posted::CreatedBy(_) => "made",
                     Posted::Updated => "brought up to date",
                     Posted::Unchanged => "says so already",
                     Posted::NotNeeded => "none, as nothing needs a person (--when)",

@@ -44,9 +44,12 @@ struct User {
 }
 
 /// What became of the comment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Posted {
     Created,
+    /// By somebody of that login, whose comments are not looked for: the next run would make
+    /// another.
+    CreatedBy(String),
     Updated,
     /// It says already what it should.
     Unchanged,
@@ -73,9 +76,14 @@ impl Sticky<'_> {
         let mut last = Problem::Unreadable;
         for _ in 0..2 {
             match self.create_once(body) {
-                Ok(()) => {
+                Ok(made) => {
                     if self.api.is_dry_run() {
                         return Ok(Posted::Created);
+                    }
+                    if let Some(login) = made.user.as_ref().and_then(|user| user.login.as_ref())
+                        && !self.is_by_us(&made)
+                    {
+                        return Ok(Posted::CreatedBy(login.clone()));
                     }
                     // Another run may have done the same meanwhile. That it
                     // cannot be looked up leaves a comment that stands.
@@ -105,13 +113,12 @@ impl Sticky<'_> {
         Err(last)
     }
 
-    fn create_once(&self, body: &str) -> Result<(), Problem> {
+    fn create_once(&self, body: &str) -> Result<Comment, Problem> {
         let path = format!(
             "/repos/{}/issues/{}/comments",
             self.target.repository, self.number
         );
-        let _: Comment = self.api.create(&path, &json!({ "body": body }))?;
-        Ok(())
+        self.api.create(&path, &json!({ "body": body }))
     }
 
     /// Our comments, the oldest first.
@@ -123,25 +130,28 @@ impl Sticky<'_> {
         let mut comments: Vec<Comment> = self.api.list(&path)?;
         comments.retain(|comment| self.is_ours(comment));
         comments.sort_by_key(|comment| comment.id);
-        // On two pages, where the list has changed between them: no double.
-        comments.dedup_by_key(|comment| comment.id);
         // A page may repeat what the one before it ended with.
         comments.dedup_by_key(|comment| comment.id);
         Ok(comments)
     }
 
     fn is_ours(&self, comment: &Comment) -> bool {
+        let first = comment.body.as_deref().and_then(|body| body.lines().next());
+        self.is_by_us(comment)
+            && first.is_some_and(|line| line.trim_end() == self.marker.first_line())
+    }
+
+    /// No person has a login with brackets; whoever gives a person's means that person.
+    fn is_by_us(&self, comment: &Comment) -> bool {
         let Some(User {
             login: Some(login),
-            kind: Some(kind),
+            kind,
         }) = &comment.user
         else {
             return false;
         };
-        let first = comment.body.as_deref().and_then(|body| body.lines().next());
-        kind == "Bot"
-            && login == self.bot_login
-            && first.is_some_and(|line| line.trim_end() == self.marker.first_line())
+        let is_bot = kind.as_deref() == Some("Bot");
+        login.eq_ignore_ascii_case(self.bot_login) && (is_bot || !self.bot_login.ends_with("[bot]"))
     }
 
     /// Leaves one comment, the oldest, that says what the newest run says. Makes

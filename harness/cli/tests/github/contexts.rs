@@ -8,7 +8,7 @@ use plimsoll_core::report::Report;
 use crate::job::{Job, RATE, STACK, green, head, red};
 use crate::project::{finding, regressed, report};
 use crate::server::fault::{Fault, Matcher};
-use crate::server::state::ChangedFile;
+use crate::server::state::{ChangedFile, User};
 use crate::server::{Server, events};
 
 #[test]
@@ -186,6 +186,27 @@ fn a_push_has_no_comment() {
     let state = job.server.state();
     let check = state.checks.values().next().unwrap();
     assert_eq!(check.head_sha, event["after"].as_str().unwrap());
+}
+
+/// An app, or a person, writes as another than GitHub's own bot.
+#[test]
+fn a_token_of_somebody_else_has_one_comment_where_its_login_is_given() {
+    let bot = User {
+        login: "our-app[bot]".to_owned(),
+        ..User::actions()
+    };
+    for author in [bot, User::person("ferris")] {
+        let job = Job::new();
+        job.leave(&red());
+        job.server.state().author = author.clone();
+        let ran = job.comment(&[]);
+        let hint = format!("hint: --bot-login '{}'", author.login);
+        assert!(ran.stderr.contains(&hint), "{ran}");
+        let ran = job.comment(&["--bot-login", &author.login]);
+        assert!(ran.stdout.contains("comment: says so already"), "{ran}");
+        assert!(!ran.stderr.contains("--bot-login"), "{ran}");
+        assert_eq!(job.server.state().comments.len(), 1);
+    }
 }
 
 #[test]

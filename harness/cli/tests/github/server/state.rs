@@ -200,6 +200,8 @@ pub(crate) struct State {
     /// Commits there are beside those of pull requests and of `git`.
     pub(crate) commits: BTreeSet<String>,
     pub(crate) token: String,
+    /// As whom the token writes.
+    pub(crate) author: User,
     /// What the token may, as `checks=write`; `write` includes `read`.
     pub(crate) permissions: BTreeSet<String>,
     /// Where it is served, with prefix, without a slash at the end.
@@ -242,6 +244,7 @@ impl State {
             git: Git::default(),
             commits: BTreeSet::new(),
             token: "ghs_token".to_owned(),
+            author: User::actions(),
             permissions: permissions.map(str::to_owned).into(),
             api: String::new(),
             storage: String::new(),

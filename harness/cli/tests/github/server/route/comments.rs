@@ -2,7 +2,6 @@
 
 use super::{Call, Handled, invalid, not_found, refusal};
 use crate::server::http::Reply;
-use crate::server::state::User;
 
 /// In characters.
 const BODY: usize = 65_536;
@@ -33,7 +32,8 @@ pub(super) fn create(call: Call<'_>) -> Handled {
         ));
     }
     let body = body(&call)?;
-    let id = call.state.add_comment(issue, &body, Some(User::actions()));
+    let author = call.state.author.clone();
+    let id = call.state.add_comment(issue, &body, Some(author));
     let json = call.state.comment_json(&call.state.comments[&id]);
     let url = json["url"].as_str().unwrap_or_default().to_owned();
     Ok(Reply::json(201, &json).with("Location", url))
