@@ -17,17 +17,19 @@ use crate::github::check::{CheckRun, Checked, Conclusion, MAX_ANNOTATIONS};
 use crate::github::environment::Environment;
 use crate::github::event::{self, Event};
 use crate::github::images::{self, Pictures};
+use crate::github::names::Key;
 use crate::github::problem::Problem;
 use crate::github::sticky::{Posted, Sticky};
 use crate::github::target::{self, Known, Named, Nothing, Target};
 use crate::github::touched;
+use crate::hash::fnv;
 use crate::input::{self, Reader, Unread};
 use crate::joined::{Joined, NoResult};
 use crate::out::{Out, safe_line};
 use crate::project;
 use crate::render::markdown;
 use crate::render::picture::{self, Theme};
-use crate::render::{Context, Image, Marker};
+use crate::render::{Context, Image, Marker, State};
 use crate::status::Refused;
 
 /// What a job's summary page takes.
@@ -254,6 +256,16 @@ pub(crate) fn connect(
         .map_err(|err| Refused::usage(format!("{err:#}")))
 }
 
+fn state(outcome: &Outcome) -> State {
+    State::of(outcome.as_ref().ok().and_then(Joined::verdict))
+}
+
+/// Tells the jobs of one run apart: by the ids of what they measured.
+fn job(outcome: &Outcome) -> String {
+    let ids = outcome.as_ref().map(|joined| joined.runs.join("\n"));
+    format!("{:016x}", fnv(ids.unwrap_or_default().as_bytes()))
+}
+
 /// What is given as the report; that it cannot be read is something to say.
 fn read(args: &CommentArgs, out: &Out) -> Outcome {
     match input::read(&args.report, args.run.as_deref(), Reader::Bot, out) {
@@ -290,6 +302,8 @@ impl<'a> Bot<'a> {
                     run: target.run,
                     attempt: target.attempt,
                     sha: target.head.as_str().to_owned(),
+                    job: job(&outcome),
+                    state: state(&outcome),
                 }),
                 head: Some(target.head.as_str().to_owned()),
                 base: target.base.as_ref().map(|base| base.as_str().to_owned()),
@@ -446,18 +460,12 @@ impl<'a> Bot<'a> {
     }
 
     fn conclusion(&self) -> Conclusion {
-        let verdict = match &self.outcome {
-            Ok(joined) => joined.verdict(),
-            Err(_) => None,
-        };
-        match verdict {
+        match state(&self.outcome) {
             // On the word of the code under review.
-            Some(Verdict::Within | Verdict::Improved) if self.context.untrusted => {
-                Conclusion::Neutral
-            }
-            Some(Verdict::Within | Verdict::Improved) => Conclusion::Success,
-            Some(Verdict::Regressed | Verdict::Failed | Verdict::Broken) => Conclusion::Failure,
-            Some(Verdict::Inconclusive) | None => Conclusion::Neutral,
+            State::Green if self.context.untrusted => Conclusion::Neutral,
+            State::Green => Conclusion::Success,
+            State::Open => Conclusion::Neutral,
+            State::Red => Conclusion::Failure,
         }
     }
 
@@ -489,6 +497,7 @@ impl<'a> Bot<'a> {
             target: &self.target,
             name: &name,
             key: key.as_str(),
+            job: &job(&self.outcome),
             conclusion: self.conclusion(),
             title: &title,
             summary: &self.page(false),
@@ -498,6 +507,20 @@ impl<'a> Bot<'a> {
             Ok(Checked::Created) => "made",
             Ok(Checked::Updated) => "brought up to date",
             Ok(Checked::Newer) => "left alone, it is of a newer run",
+            Ok(Checked::OtherJob { is_worse }) => {
+                out.warning(&one_key(key, "check run"));
+                match is_worse {
+                    true => "left alone, it is of a job of this run that came out worse",
+                    false => "brought up to date",
+                }
+            }
+            Ok(Checked::OtherPullRequest(number)) => {
+                out.warning(&format!(
+                    "no check run: pull request {number} ends with this commit as well, and its \
+                     check run is red, which another would cover"
+                ));
+                return Ok(());
+            }
             Ok(Checked::NoCommit) => {
                 out.warning(&format!(
                     "no check run: GitHub does not know the commit {}, which a force-push may \
@@ -519,13 +542,7 @@ impl<'a> Bot<'a> {
     }
 
     fn sticky<'b>(&'b self, api: &'b Api, number: u64, marker: &'b Marker) -> Sticky<'b> {
-        Sticky {
-            api,
-            target: &self.target,
-            number,
-            marker,
-            bot_login: &self.args.bot_login,
-        }
+        Sticky::new(api, &self.target, number, marker, &self.args.bot_login)
     }
 
     fn comment(
@@ -538,20 +555,20 @@ impl<'a> Bot<'a> {
         let Some(marker) = &self.context.marker else {
             return Ok(None);
         };
-        let green = match &self.outcome {
-            Ok(joined) => matches!(joined.verdict(), Some(Verdict::Within | Verdict::Improved)),
-            Err(_) => false,
-        };
         let create = match self.args.when {
             When::Never => return Ok(None),
             When::Always => true,
             // That nothing grows is the word of the code under review: what that changes of its
             // own measure is for people to see.
-            When::OnGrowth => !green || self.context.may_measure_itself(),
+            When::OnGrowth => {
+                state(&self.outcome) != State::Green || self.context.may_measure_itself()
+            }
         };
-        let posted = self
-            .sticky(api, number, marker)
-            .post(&self.page(true), create);
+        let sticky = self.sticky(api, number, marker);
+        let posted = sticky.post(&self.page(true), create);
+        if sticky.met_other_job() {
+            out.warning(&one_key(&self.args.key, "comment"));
+        }
         let place = format!("{}#{number}", self.target.repository);
         match posted {
             Ok(posted) => {
@@ -569,6 +586,7 @@ impl<'a> Bot<'a> {
                     Posted::Unchanged => "says so already",
                     Posted::NotNeeded => "none, as nothing needs a person (--when)",
                     Posted::Newer => "left alone, it is of a newer run",
+                    Posted::Worse => "left alone, it is of a job of this run that came out worse",
                 };
                 if !self.args.dry_run {
                     out.print(&format!("comment: {done}, on {place}\n"))?;
@@ -658,6 +676,15 @@ impl<'a> Bot<'a> {
         }
         out.warning(&text);
     }
+}
+
+/// That two jobs of one run write at one place.
+fn one_key(key: &Key, what: &str) -> String {
+    let key = key.as_str();
+    format!(
+        "another job of this run has posted its {what} under the key `{key}`, and the worse of the \
+         two stays\n  hint: give each job a key of its own, as --key linux"
+    )
 }
 
 /// What a dry run would have written, to be read and not to be obeyed.

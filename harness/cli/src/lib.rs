@@ -19,6 +19,7 @@ mod diff;
 mod fetch;
 mod file;
 mod github;
+mod hash;
 mod heap;
 mod help;
 mod init;

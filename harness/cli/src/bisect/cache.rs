@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::measure::{Kind, Unusable};
 use super::revision::Revision;
-use super::worktree::fnv;
 use crate::atomic;
+use crate::hash::fnv;
 
 /// Of another format nothing is taken.
 const VERSION: u64 = 1;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::git::{Commit, Git};
+use crate::hash::fnv;
 use crate::project::shown;
 use crate::status::Refused;
 
@@ -197,11 +198,4 @@ fn is_writable(dir: &Path) -> bool {
         .prefix(".plimsoll-")
         .tempfile_in(dir)
         .is_ok()
-}
-
-/// FNV-1a, 64 bits: the same in every version of the compiler.
-pub(crate) fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }

@@ -593,6 +593,11 @@ impl Api {
         Ok(())
     }
 
+    /// How long one request may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.patience.timeout
+    }
+
     /// Waits, and lets connections be closed meanwhile.
     pub(crate) fn sleep(&self, duration: Duration) {
         if duration > Duration::ZERO {

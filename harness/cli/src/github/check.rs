@@ -19,7 +19,7 @@ const MAX_TITLE: usize = 255;
 const UNTIL_SEEN: Duration = Duration::from_secs(2);
 
 /// What a check run concludes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Conclusion {
     Success,
     Neutral,
@@ -41,6 +41,8 @@ pub(crate) struct CheckRun<'a> {
     pub(crate) target: &'a Target,
     pub(crate) name: &'a str,
     pub(crate) key: &'a str,
+    /// Tells the jobs of one run apart.
+    pub(crate) job: &'a str,
     pub(crate) conclusion: Conclusion,
     pub(crate) title: &'a str,
     pub(crate) summary: &'a str,
@@ -56,13 +58,31 @@ struct Found {
     #[serde(default)]
     external_id: Option<String>,
     #[serde(default)]
+    conclusion: Option<String>,
+    #[serde(default)]
     output: Option<Output>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Output {
     #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    summary: Option<String>,
+    #[serde(default)]
     annotations_count: usize,
+}
+
+/// A check run of ours.
+#[derive(Debug)]
+struct Ours {
+    id: u64,
+    /// 0 where there is none.
+    pull_request: u64,
+    age: Age,
+    job: String,
+    conclusion: Conclusion,
+    output: Output,
 }
 
 /// What became of the check run.
@@ -74,17 +94,52 @@ pub(crate) enum Checked {
     NoCommit,
     /// There is one of a newer run.
     Newer,
+    /// There is one of another job of this run.
+    OtherJob {
+        /// Whether that came out worse, and stays.
+        is_worse: bool,
+    },
+    /// That of another pull request, whose last commit is the same, is red, and would be covered.
+    OtherPullRequest(u64),
 }
 
 impl CheckRun<'_> {
     /// Makes it, or brings up to date what an interrupted attempt has left.
     pub(crate) fn post(&self) -> Result<Checked, Problem> {
-        match self.find()? {
-            Some((id, age)) if age == self.age() => {
-                self.update(id)?;
-                return Ok(Checked::Updated);
+        let (ours, others): (Vec<Ours>, Vec<Ours>) = self
+            .list_ours()?
+            .into_iter()
+            .partition(|check| check.pull_request == self.pull_request());
+        let red = others
+            .iter()
+            .filter(|check| check.conclusion == Conclusion::Failure)
+            .find(|check| {
+                let is_newer = |other: &Ours| (other.age, other.id) > (check.age, check.id);
+                !others
+                    .iter()
+                    .any(|other| other.pull_request == check.pull_request && is_newer(other))
+            });
+        if let Some(red) = red
+            && self.conclusion < Conclusion::Failure
+        {
+            return Ok(Checked::OtherPullRequest(red.pull_request));
+        }
+        match newest(&ours) {
+            Some(prior) if prior.age == self.age() => {
+                let is_worse = prior.conclusion > self.conclusion;
+                let is_other = prior.job != self.job;
+                if !(is_other && is_worse) {
+                    self.update(prior.id)?;
+                }
+                return Ok(match is_other {
+                    true => Checked::OtherJob { is_worse },
+                    false => Checked::Updated,
+                });
             }
-            Some((_, age)) if age > self.age() => return Ok(Checked::Newer),
+            // Who posts by hand means it.
+            Some(prior) if prior.age > self.age() && self.target.run > 0 => {
+                return Ok(Checked::Newer);
+            }
             _ => {}
         }
         let mut last = Problem::Unreadable;
@@ -92,6 +147,7 @@ impl CheckRun<'_> {
             match self.create() {
                 Ok(id) => {
                     self.append(id, 1)?;
+                    self.uncover()?;
                     return Ok(Checked::Created);
                 }
                 Err(Problem::Refused {
@@ -101,10 +157,10 @@ impl CheckRun<'_> {
                 Err(problem) if problem.is_unsure() => {
                     last = problem;
                     self.api.sleep(UNTIL_SEEN);
-                    if let Some((id, age)) = self.find()?
-                        && age == self.age()
+                    if let Some(made) = newest(&self.of_this_pull_request()?)
+                        && made.age == self.age()
                     {
-                        self.append(id, 1)?;
+                        self.append(made.id, 1)?;
                         return Ok(Checked::Created);
                     }
                 }
@@ -118,18 +174,68 @@ impl CheckRun<'_> {
         (self.target.run, self.target.attempt)
     }
 
-    /// The newest of ours on that commit, with its run and attempt.
-    fn find(&self) -> Result<Option<(u64, Age)>, Problem> {
+    fn pull_request(&self) -> u64 {
+        self.target.pull_request.unwrap_or(0)
+    }
+
+    fn external_id(&self) -> String {
+        let (pull, job) = (self.pull_request(), self.job);
+        let (run, attempt) = self.age();
+        format!("plimsoll:{}:{pull}:{run}.{attempt}:{job}", self.key)
+    }
+
+    /// Ours under that key on that commit, of whichever pull request.
+    fn list_ours(&self) -> Result<Vec<Ours>, Problem> {
         let prefix = format!("plimsoll:{}:", self.key);
         let ours = self.list()?.into_iter().filter_map(|check| {
-            let (run, attempt) = check
-                .external_id
-                .as_deref()?
-                .strip_prefix(&prefix)?
-                .split_once('.')?;
-            Some((check.id, (run.parse().ok()?, attempt.parse().ok()?)))
+            let id = check.external_id.as_deref()?.strip_prefix(&prefix)?;
+            let mut parts = id.split(':');
+            let pull_request = parts.next()?.parse().ok()?;
+            let (run, attempt) = parts.next()?.split_once('.')?;
+            Some(Ours {
+                id: check.id,
+                pull_request,
+                age: (run.parse().ok()?, attempt.parse().ok()?),
+                job: parts.next()?.to_owned(),
+                conclusion: match check.conclusion.as_deref() {
+                    Some("success") => Conclusion::Success,
+                    Some("failure") => Conclusion::Failure,
+                    _ => Conclusion::Neutral,
+                },
+                output: check.output.unwrap_or_default(),
+            })
         });
-        Ok(ours.max_by_key(|(id, age)| (*age, *id)))
+        Ok(ours.collect())
+    }
+
+    fn of_this_pull_request(&self) -> Result<Vec<Ours>, Problem> {
+        let mut ours = self.list_ours()?;
+        ours.retain(|check| check.pull_request == self.pull_request());
+        Ok(ours)
+    }
+
+    /// GitHub shows the one that was made last. Where an older run made its own after a newer one
+    /// did, that says what the newer one says. Whoever makes the last one sees all of them.
+    fn uncover(&self) -> Result<(), Problem> {
+        if self.api.is_dry_run() {
+            return Ok(());
+        }
+        let ours = self.of_this_pull_request()?;
+        let (Some(newest), Some(last)) = (newest(&ours), ours.iter().map(|check| check.id).max())
+        else {
+            return Ok(());
+        };
+        if last == newest.id {
+            return Ok(());
+        }
+        let body = json!({
+            "conclusion": newest.conclusion.as_str(),
+            "output": {
+                "title": newest.output.title.as_deref().unwrap_or_default(),
+                "summary": newest.output.summary.as_deref().unwrap_or_default(),
+            },
+        });
+        self.patch(last, &body)
     }
 
     /// How many annotations one has, as far as is known.
@@ -157,10 +263,7 @@ impl CheckRun<'_> {
     fn create(&self) -> Result<u64, Problem> {
         let mut body = self.state(0);
         body["head_sha"] = json!(self.target.head.as_str());
-        body["external_id"] = json!(format!(
-            "plimsoll:{}:{}.{}",
-            self.key, self.target.run, self.target.attempt
-        ));
+        body["external_id"] = json!(self.external_id());
         if let Some(url) = &self.target.job_url {
             body["details_url"] = json!(url);
         }
@@ -173,6 +276,7 @@ impl CheckRun<'_> {
     /// adding all of them again would double them. The verdict counts.
     fn update(&self, id: u64) -> Result<(), Problem> {
         let mut body = self.state(usize::MAX);
+        body["external_id"] = json!(self.external_id());
         if let Some(url) = &self.target.job_url {
             body["details_url"] = json!(url);
         }
@@ -235,4 +339,10 @@ impl CheckRun<'_> {
         }
         output
     }
+}
+
+/// Of several of one run, what came out worst.
+fn newest(ours: &[Ours]) -> Option<&Ours> {
+    ours.iter()
+        .max_by_key(|check| (check.age, check.conclusion, check.id))
 }

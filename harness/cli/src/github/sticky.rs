@@ -4,6 +4,7 @@
 //! name wrote: whoever may comment can write the marker, and a token that may
 //! write comments may edit anybody's.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -12,10 +13,15 @@ use serde_json::json;
 use super::api::{Api, Method};
 use super::problem::Problem;
 use super::target::Target;
-use crate::render::Marker;
+use crate::render::{Marker, State};
 
 /// How long what was carried out in spite of an error takes to be seen.
 const UNTIL_SEEN: Duration = Duration::from_secs(2);
+
+/// How long another run may take between looking and writing; and how often what was written is
+/// looked at again.
+const UNTIL_OTHERS_WROTE: Duration = Duration::from_secs(1);
+const LOOKS: usize = 8;
 
 /// Whose comments are ours, and where.
 pub(crate) struct Sticky<'a> {
@@ -24,6 +30,8 @@ pub(crate) struct Sticky<'a> {
     pub(crate) number: u64,
     pub(crate) marker: &'a Marker,
     pub(crate) bot_login: &'a str,
+    /// Whether another job of this run has written at the same place.
+    met_other_job: Cell<bool>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -57,19 +65,67 @@ pub(crate) enum Posted {
     NotNeeded,
     /// It is of a newer run.
     Newer,
+    /// It is of another job of this run, and that came out worse.
+    Worse,
 }
 
-impl Sticky<'_> {
+impl<'a> Sticky<'a> {
+    pub(crate) fn new(
+        api: &'a Api,
+        target: &'a Target,
+        number: u64,
+        marker: &'a Marker,
+        bot_login: &'a str,
+    ) -> Self {
+        Sticky {
+            api,
+            target,
+            number,
+            marker,
+            bot_login,
+            met_other_job: Cell::default(),
+        }
+    }
+
+    /// Whether another job of this run has written at the same place.
+    pub(crate) fn met_other_job(&self) -> bool {
+        self.met_other_job.get()
+    }
+
     /// Makes the comment say that, unless it is of a newer run.
+    ///
+    /// An older run may have looked before this one wrote, and write after it. So what was
+    /// written is looked at again, until it stands.
     pub(crate) fn post(&self, body: &str, create: bool) -> Result<Posted, Problem> {
         let ours = self.ours()?;
-        if !ours.is_empty() {
-            return self.settle(&ours, body, true);
+        let posted = match ours.is_empty() {
+            true if !create => return Ok(Posted::NotNeeded),
+            true => self.create(body)?,
+            false => self.settle(&ours, body, true)?,
+        };
+        for _ in 0..LOOKS {
+            if !matches!(posted, Posted::Created | Posted::Updated) || self.api.is_dry_run() {
+                break;
+            }
+            self.api
+                .sleep(UNTIL_OTHERS_WROTE.min(self.api.timeout() / 10));
+            // That it cannot be looked up, or is gone, leaves what was done.
+            let Ok(ours) = self.ours() else { break };
+            match self.settle(&ours, body, false) {
+                Ok(Posted::Updated) => {}
+                Ok(other @ (Posted::Newer | Posted::Worse)) => return Ok(other),
+                _ => break,
+            }
         }
-        if !create {
-            return Ok(Posted::NotNeeded);
+        Ok(posted)
+    }
+
+    /// Who posts by hand means it: that is newer than any run.
+    fn age(&self) -> (u64, u64) {
+        match self.marker.run {
+            0 => (u64::MAX, 0),
+            run => (run, self.marker.attempt),
         }
-        self.create(body)
     }
 
     fn create(&self, body: &str) -> Result<Posted, Problem> {
@@ -77,24 +133,13 @@ impl Sticky<'_> {
         for _ in 0..2 {
             match self.create_once(body) {
                 Ok(made) => {
-                    if self.api.is_dry_run() {
-                        return Ok(Posted::Created);
-                    }
                     if let Some(login) = made.user.as_ref().and_then(|user| user.login.as_ref())
                         && !self.is_by_us(&made)
+                        && !self.api.is_dry_run()
                     {
                         return Ok(Posted::CreatedBy(login.clone()));
                     }
-                    // Another run may have done the same meanwhile. That it
-                    // cannot be looked up leaves a comment that stands.
-                    let settled = self.ours().and_then(|ours| match ours.is_empty() {
-                        true => Ok(Posted::Created),
-                        false => self.settle(&ours, body, false),
-                    });
-                    return Ok(match settled {
-                        Ok(Posted::Newer) => Posted::Newer,
-                        _ => Posted::Created,
-                    });
+                    return Ok(Posted::Created);
                 }
                 Err(problem) if problem.is_unsure() => {
                     last = problem;
@@ -158,20 +203,33 @@ impl Sticky<'_> {
     /// one where all have been deleted, if it may: a list that still has what
     /// was deleted must not make it begin again for ever.
     fn settle(&self, ours: &[Comment], body: &str, create: bool) -> Result<Posted, Problem> {
-        let age = |comment: &Comment| run_of(comment.body.as_deref().unwrap_or_default());
-        let own = (self.marker.run, self.marker.attempt);
-        let newest = ours.iter().max_by_key(|comment| (age(comment), comment.id));
-        let superseded = newest.filter(|comment| age(comment) > own);
-        let body = match superseded {
-            Some(newer) => newer.body.as_deref().unwrap_or_default(),
+        let meta = |comment: &Comment| meta(comment.body.as_deref().unwrap_or_default());
+        let newest = ours.iter().max_by_key(|comment| {
+            let meta = meta(comment);
+            (meta.age(), meta.state, comment.id)
+        });
+        let prior = newest.map(|newest| (meta(newest), newest));
+        let superseded = prior.and_then(|(prior, comment)| {
+            let other_job =
+                prior.age() == self.age() && prior.job.as_ref() != Some(&self.marker.job);
+            let met = other_job && prior.job.is_some() && self.marker.run > 0;
+            self.met_other_job.set(met || self.met_other_job.get());
+            match met {
+                true => (prior.state > Some(self.marker.state)).then_some((Posted::Worse, comment)),
+                false => (prior.age() > self.age()).then_some((Posted::Newer, comment)),
+            }
+        });
+        let body = match &superseded {
+            Some((_, newer)) => newer.body.as_deref().unwrap_or_default(),
             None => body,
         };
         let (kept, doubles) = ours.split_first().ok_or(Problem::Unreadable)?;
         let same = kept.body.as_deref().is_some_and(|found| same(found, body));
-        let mut posted = match (same, superseded.is_some()) {
-            (_, true) => Posted::Newer,
-            (true, false) => Posted::Unchanged,
-            (false, false) => Posted::Updated,
+        let is_superseded = superseded.is_some();
+        let mut posted = match (same, superseded) {
+            (_, Some((by, _))) => by,
+            (true, None) => Posted::Unchanged,
+            (false, None) => Posted::Updated,
         };
         if !same {
             let path = format!(
@@ -185,10 +243,10 @@ impl Sticky<'_> {
                 Ok(_) => {}
                 // Somebody deleted it meanwhile.
                 Err(Problem::NotFound | Problem::Gone) => match doubles.is_empty() {
-                    true if superseded.is_none() && create => {
+                    true if !is_superseded && create => {
                         posted = self.create(body)?;
                     }
-                    true if superseded.is_none() => return Err(Problem::NotFound),
+                    true if !is_superseded => return Err(Problem::NotFound),
                     true => {}
                     false => return self.settle(doubles, body, create),
                 },
@@ -205,19 +263,31 @@ impl Sticky<'_> {
     }
 }
 
-/// Which run a comment is of; the oldest there can be where it does not say.
-fn run_of(body: &str) -> (u64, u64) {
-    #[derive(Deserialize)]
-    struct Meta {
-        run: u64,
-        attempt: u64,
+/// What the second line of a comment says of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+struct Meta {
+    run: u64,
+    attempt: u64,
+    #[serde(default)]
+    job: Option<String>,
+    #[serde(default)]
+    state: Option<State>,
+}
+
+impl Meta {
+    fn age(&self) -> (u64, u64) {
+        (self.run, self.attempt)
     }
+}
+
+/// Of the oldest run there can be, where a comment does not say.
+fn meta(body: &str) -> Meta {
     let line = body.lines().nth(1).unwrap_or_default().trim();
     let meta = line
         .strip_prefix("<!-- plimsoll:meta ")
         .and_then(|rest| rest.strip_suffix(" -->"));
-    let meta = meta.and_then(|meta| serde_json::from_str::<Meta>(meta).ok());
-    meta.map_or((0, 0), |meta| (meta.run, meta.attempt))
+    let meta = meta.and_then(|meta| serde_json::from_str(meta).ok());
+    meta.unwrap_or_default()
 }
 
 /// As the server gives it back: with other line ends, and cut at its end.
@@ -231,7 +301,7 @@ mod tests {
 
     #[test]
     fn the_run_in_a_comment() {
-        let of = |line: &str| run_of(&format!("<!-- plimsoll:v1 key=default -->\n{line}\nx"));
+        let of = |line: &str| meta(&format!("<!-- plimsoll:v1 key=default -->\n{line}\nx")).age();
         assert_eq!(
             of("<!-- plimsoll:meta {\"run\":7,\"attempt\":2,\"sha\":\"abc\"} -->"),
             (7, 2)
@@ -242,6 +312,6 @@ mod tests {
         );
         assert_eq!(of("<!-- plimsoll:meta {\"run\":-1} -->"), (0, 0));
         assert_eq!(of("anything"), (0, 0));
-        assert_eq!(run_of(""), (0, 0));
+        assert_eq!(meta("").age(), (0, 0));
     }
 }

@@ -17,7 +17,9 @@ pub(crate) mod tree;
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::Report;
+use serde::Deserialize;
 
 /// What a page says beside the report, from those who may be believed: the
 /// event, the API, the command line.
@@ -61,6 +63,38 @@ pub(crate) struct Marker {
     pub(crate) attempt: u64,
     /// Of the commit that was judged, in hexadecimal.
     pub(crate) sha: String,
+    /// Tells two jobs of one run apart, by their reports: in hexadecimal.
+    pub(crate) job: String,
+    pub(crate) state: State,
+}
+
+/// What a page comes to, the better first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    Green,
+    /// Nothing is known, or not all.
+    Open,
+    Red,
+}
+
+impl State {
+    fn as_str(self) -> &'static str {
+        match self {
+            State::Green => "green",
+            State::Open => "open",
+            State::Red => "red",
+        }
+    }
+
+    /// Of a run's reports, or of none.
+    pub(crate) fn of(verdict: Option<Verdict>) -> State {
+        match verdict {
+            Some(Verdict::Within | Verdict::Improved) => State::Green,
+            Some(Verdict::Inconclusive) | None => State::Open,
+            Some(Verdict::Regressed | Verdict::Failed | Verdict::Broken) => State::Red,
+        }
+    }
 }
 
 /// A changed file by which a pull request can agree with itself.
@@ -97,8 +131,13 @@ impl Marker {
     /// The second.
     pub(crate) fn second_line(&self) -> String {
         format!(
-            "<!-- plimsoll:meta {{\"run\":{},\"attempt\":{},\"sha\":\"{}\"}} -->",
-            self.run, self.attempt, self.sha
+            "<!-- plimsoll:meta {{\"run\":{},\"attempt\":{},\"sha\":\"{}\",\"job\":\"{}\",\
+             \"state\":\"{}\"}} -->",
+            self.run,
+            self.attempt,
+            self.sha,
+            self.job,
+            self.state.as_str()
         )
     }
 }

@@ -22,6 +22,7 @@ fn everything_in_order() {
     GET /repos/octo/demo/pulls/7/files 200
     GET /repos/octo/demo/commits/HEAD/check-runs 200
     POST /repos/octo/demo/check-runs 201
+    GET /repos/octo/demo/commits/HEAD/check-runs 200
     GET /repos/octo/demo/issues/7/comments 200
     POST /repos/octo/demo/issues/7/comments 201
     GET /repos/octo/demo/issues/7/comments 200

@@ -4,8 +4,10 @@
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use crate::job::{Job, green, red};
-use crate::project::Ran;
+use plimsoll_core::judge::Verdict;
+
+use crate::job::{Job, RATE, STACK, green, head, red};
+use crate::project::{Project, Ran, regressed, report};
 use crate::server::fault::{Fault, Matcher, To};
 use crate::server::http::Reply;
 use crate::server::state::User;
@@ -462,7 +464,8 @@ fn our_comment_among_many() {
     for (other, comment) in before {
         assert!(other == id || after[&other] == comment);
     }
-    assert_eq!(job.count("GET", "/comments"), 3, "{:#?}", job.log());
+    // Three pages, before and after.
+    assert_eq!(job.count("GET", "/comments"), 6, "{:#?}", job.log());
 }
 
 #[test]
@@ -534,6 +537,109 @@ fn two_runs_racing() {
         let newer = if own > 500 { "\"run\":600" } else { "run 500" };
         assert!(body.contains(newer), "{own}: {body}");
     }
+}
+
+/// An older run has looked before the newer one writes, and writes after it.
+#[test]
+fn an_older_run_that_writes_late_does_not_stand() {
+    let mut job = Job::new();
+    job.leave(&red());
+    job.comment(&[]);
+    let id = job.the_comment().id;
+    job.set("GITHUB_RUN_ID", "600");
+    let list = Matcher::new("GET", COMMENTS).nth(2);
+    job.server.on_request(list, move |state, _| {
+        let older = "<!-- plimsoll:v1 key=default -->\n\
+                     <!-- plimsoll:meta {\"run\":590,\"attempt\":1,\"sha\":\"0\"} -->\nrun 590";
+        state.comments.get_mut(&id).unwrap().body = older.to_owned();
+    });
+    job.comment(&[]);
+    let body = job.the_comment().body;
+    assert!(body.contains("\"run\":600"), "{body}");
+}
+
+/// GitHub shows the check run that was made last.
+#[test]
+fn a_check_run_that_is_made_late_covers_no_newer_one() {
+    let job = Job::new();
+    job.leave(&green());
+    let create = Matcher::new("POST", "/check-runs");
+    job.server.on_request(create, |state, _| {
+        let newer = state.checks.values().next().is_none();
+        assert!(newer, "asked once");
+        let sha = head(state, 7);
+        state.add_check(&sha, "plimsoll", "plimsoll:default:7:900.1:x", "failure");
+    });
+    job.comment(&[]);
+    let state = job.server.state();
+    let conclusions: Vec<_> = state
+        .checks
+        .values()
+        .map(|check| check.conclusion.as_deref())
+        .collect();
+    assert_eq!(conclusions, [Some("failure"), Some("failure")]);
+}
+
+/// A matrix whose jobs have one key.
+#[test]
+fn of_two_jobs_of_one_run_the_worse_stays() {
+    for red_first in [true, false] {
+        let job = Job::new();
+        let mut stderr = String::new();
+        for is_red in [red_first, !red_first] {
+            let report = match is_red {
+                true => regressed("r1", "http::echo", STACK, RATE),
+                false => report("r2", "http::echo", Verdict::Within),
+            };
+            let one = Project::new();
+            one.leave(&report, 0);
+            let text = one.plimsoll(&["report", "--format", "json"]).stdout;
+            job.project.write("one.json", &text);
+            let ran = job.run(&["comment", "--report", "one.json", "--when", "always"]);
+            assert_eq!(ran.status, Some(0), "{ran}");
+            stderr = ran.stderr;
+        }
+        assert!(stderr.contains("--key linux"), "{stderr}");
+        let body = job.the_comment().body;
+        assert!(body.contains("keeps growing"), "{red_first}: {body}");
+        let state = job.server.state();
+        let check = state.checks.values().next_back().unwrap();
+        assert_eq!(check.conclusion.as_deref(), Some("failure"), "{red_first}");
+    }
+}
+
+/// Its check run is known by the commit, which another pull request may end with as well.
+#[test]
+fn a_red_check_is_covered_by_no_other_pull_request() {
+    let job = Job::new();
+    job.leave(&green());
+    {
+        let mut state = job.server.state();
+        let sha = head(&state, 7);
+        state.add_check(&sha, "plimsoll", "plimsoll:default:6:400.1:x", "failure");
+    }
+    let ran = job.comment(&[]);
+    assert!(
+        ran.stderr.contains("pull request 6 ends with this commit"),
+        "{ran}"
+    );
+    assert_eq!(job.server.state().checks.len(), 1);
+    // What is red itself covers nothing.
+    job.leave(&red());
+    job.comment(&[]);
+    assert_eq!(job.server.state().checks.len(), 2);
+}
+
+#[test]
+fn by_hand_is_newer_than_any_run() {
+    let mut job = Job::new();
+    job.leave(&red());
+    job.comment(&[]);
+    job.unset("GITHUB_RUN_ID");
+    job.leave(&green());
+    let ran = job.comment(&["--pr", "7"]);
+    assert!(ran.stdout.contains("comment: brought up to date"), "{ran}");
+    assert!(ran.stdout.contains("check run: made"), "{ran}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use plimsoll_core::{Rate, Tally};
 use super::{comment, no_result, summary};
 use crate::joined::{Joined, NoResult, Outcome};
 use crate::render::fixtures::{finding, joined, regressed, report};
-use crate::render::{Context, Image, Marker, Touched, TouchedKind};
+use crate::render::{Context, Image, Marker, State, Touched, TouchedKind};
 
 fn context() -> Context {
     Context {
@@ -17,6 +17,8 @@ fn context() -> Context {
             run: 77,
             attempt: 2,
             sha: "2bc8970aa".to_owned(),
+            job: "c0ffee".to_owned(),
+            state: State::Red,
         }),
         head: Some("2bc8970aa".to_owned()),
         base: Some("9f31c02bb".to_owned()),
@@ -46,7 +48,7 @@ fn one_of_several_keeps_growing() {
     ];
     assert_snapshot!(comment(&joined(all), &context()), @r#"
     <!-- plimsoll:v1 key=main -->
-    <!-- plimsoll:meta {"run":77,"attempt":2,"sha":"2bc8970aa"} -->
+    <!-- plimsoll:meta {"run":77,"attempt":2,"sha":"2bc8970aa","job":"c0ffee","state":"red"} -->
 
     ### 🔴 Leak check: 1 of 3 scenarios keeps growing (+50 B per iteration)
 
@@ -118,7 +120,7 @@ fn all_within() {
     let all = vec![report("a", Verdict::Within), allowed, coarse];
     assert_snapshot!(comment(&joined(all), &context()), @r#"
     <!-- plimsoll:v1 key=main -->
-    <!-- plimsoll:meta {"run":77,"attempt":2,"sha":"2bc8970aa"} -->
+    <!-- plimsoll:meta {"run":77,"attempt":2,"sha":"2bc8970aa","job":"c0ffee","state":"red"} -->
 
     ### 🟢 Leak check: 3 of 3 scenarios are within their baselines; growth of 1 object per 100 iterations would have been seen
 
@@ -503,7 +505,7 @@ fn measured_by_the_code_under_review() {
     let text = comment(&joined(vec![report("a", Verdict::Within)]), &context);
     assert_snapshot!(text.replace('\u{200b}', "(U+200B)"), @r#"
     <!-- plimsoll:v1 key=main -->
-    <!-- plimsoll:meta {"run":77,"attempt":2,"sha":"2bc8970aa"} -->
+    <!-- plimsoll:meta {"run":77,"attempt":2,"sha":"2bc8970aa","job":"c0ffee","state":"red"} -->
 
     ### ⚪ Leak check: 1 of 1 scenario is within its baseline; growth of 1 object per 1,000 iterations would have been seen
 
@@ -551,7 +553,7 @@ fn many_touched_files_hide_no_other_kind() {
 fn nothing_to_show() {
     assert_snapshot!(no_result(&context(), NoResult::OtherHead), @r#"
     <!-- plimsoll:v1 key=main -->
-    <!-- plimsoll:meta {"run":77,"attempt":2,"sha":"2bc8970aa"} -->
+    <!-- plimsoll:meta {"run":77,"attempt":2,"sha":"2bc8970aa","job":"c0ffee","state":"red"} -->
 
     ### ⚪ Leak check: no result
 
