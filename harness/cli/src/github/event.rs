@@ -40,6 +40,8 @@ pub(crate) struct PullRequest {
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Side {
     pub(crate) sha: String,
+    #[serde(default, rename = "ref")]
+    pub(crate) branch: Option<String>,
     #[serde(default)]
     pub(crate) repo: Option<Repo>,
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::api::{Api, Method};
+use super::event::{PullRequest, Repo};
 use super::problem::Problem;
 use super::target::Target;
 use crate::render::{Marker, State};
@@ -174,6 +175,13 @@ impl<'a> Sticky<'a> {
         );
         let mut comments: Vec<Comment> = self.api.list(&path)?;
         comments.retain(|comment| self.is_ours(comment));
+        let mut believed = Vec::with_capacity(comments.len());
+        for comment in comments {
+            if self.is_believed(&comment)? {
+                believed.push(comment);
+            }
+        }
+        let mut comments = believed;
         comments.sort_by_key(|comment| comment.id);
         // A page may repeat what the one before it ended with.
         comments.dedup_by_key(|comment| comment.id);
@@ -184,6 +192,29 @@ impl<'a> Sticky<'a> {
         let first = comment.body.as_deref().and_then(|body| body.lines().next());
         self.is_by_us(comment)
             && first.is_some_and(|line| line.trim_end() == self.marker.first_line())
+    }
+
+    /// Whether a comment that says to be of a newer run is of a run of this pull request. Other
+    /// workflows write as the same bot, and may repeat what somebody has made up to silence us.
+    fn is_believed(&self, comment: &Comment) -> Result<bool, Problem> {
+        let meta = meta(comment.body.as_deref().unwrap_or_default());
+        if meta.age() <= self.age() {
+            return Ok(true);
+        }
+        let at = format!("/repos/{}", self.target.repository);
+        let run: Run = match self.api.get(&format!("{at}/actions/runs/{}", meta.run)) {
+            Ok(run) => run,
+            Err(Problem::NotFound) => return Ok(false),
+            // A private repository, without `actions: read`: who may comment there is known.
+            Err(Problem::Forbidden { .. }) => return Ok(true),
+            Err(problem) => return Err(problem),
+        };
+        let pull: PullRequest = self.api.get(&format!("{at}/pulls/{}", self.number))?;
+        let id = |repo: Option<Repo>| repo.map(|repo| repo.id);
+        Ok(run.run_attempt >= meta.attempt
+            && run.head_sha == meta.sha
+            && run.head_branch == pull.head.branch
+            && id(run.head_repository) == id(pull.head.repo))
     }
 
     /// No person has a login with brackets; whoever gives a person's means that person.
@@ -263,11 +294,25 @@ impl<'a> Sticky<'a> {
     }
 }
 
+/// A workflow run.
+#[derive(Debug, Deserialize)]
+struct Run {
+    head_sha: String,
+    #[serde(default)]
+    run_attempt: u64,
+    #[serde(default)]
+    head_branch: Option<String>,
+    #[serde(default)]
+    head_repository: Option<Repo>,
+}
+
 /// What the second line of a comment says of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 struct Meta {
     run: u64,
     attempt: u64,
+    #[serde(default)]
+    sha: String,
     #[serde(default)]
     job: Option<String>,
     #[serde(default)]

@@ -495,14 +495,16 @@ fn a_forged_marker_is_nobodys() {
 fn two_of_ours_become_one() {
     let job = Job::new();
     job.leave(&red());
+    let sha = head(&job.server.state(), 7);
     let body = |run: u64| {
         format!(
             "<!-- plimsoll:v1 key=default -->\n\
-             <!-- plimsoll:meta {{\"run\":{run},\"attempt\":1,\"sha\":\"0\"}} -->\nrun {run}"
+             <!-- plimsoll:meta {{\"run\":{run},\"attempt\":1,\"sha\":\"{sha}\"}} -->\nrun {run}"
         )
     };
     let (low, newer) = {
         let mut state = job.server.state();
+        state.add_run_of(7, 900, 1);
         let low = state.add_comment(7, &body(3), Some(User::actions()));
         state.add_comment(7, &body(4), Some(User::actions()));
         (low, body(900))
@@ -519,6 +521,41 @@ fn two_of_ours_become_one() {
     assert!(ran.stdout.contains("it is of a newer run"), "{ran}");
 }
 
+/// Another workflow has written, as the same bot, what somebody made up.
+#[test]
+fn a_run_that_is_not_this_pull_requests_silences_nobody() {
+    let job = Job::new();
+    job.leave(&red());
+    let sha = head(&job.server.state(), 7);
+    let other = {
+        let mut state = job.server.state();
+        let fork = state.repository.forked("mallory");
+        state.with_pull(8, fork, "topic");
+        state.add_run_of(8, 700, 1);
+        state.pull(8).head.sha.clone()
+    };
+    // None such; this one, in an attempt that was not; that of another pull request.
+    for (run, attempt, sha) in [(99_999, 1, &sha), (500, 3, &sha), (700, 1, &other)] {
+        let mut state = job.server.state();
+        let echoed = format!(
+            "<!-- plimsoll:v1 key=default -->\n<!-- plimsoll:meta \
+             {{\"run\":{run},\"attempt\":{attempt},\"sha\":\"{sha}\"}} -->\nno leaks"
+        );
+        state.add_comment(7, &echoed, Some(User::actions()));
+    }
+    let ran = job.comment(&[]);
+    assert!(ran.stdout.contains("comment: made"), "{ran}");
+    let ours = job.ours();
+    let red = ours
+        .iter()
+        .filter(|comment| comment.body.contains("keeps growing"));
+    assert_eq!(red.count(), 1);
+    let others = ours
+        .iter()
+        .filter(|comment| comment.body.ends_with("no leaks"));
+    assert_eq!(others.count(), 3, "not ours to change");
+}
+
 #[test]
 fn two_runs_racing() {
     // Whichever of the two is first, what stands is the newer run's.
@@ -526,10 +563,13 @@ fn two_runs_racing() {
         let mut job = Job::new();
         job.leave(&red());
         job.set("GITHUB_RUN_ID", &own.to_string());
-        let other = "<!-- plimsoll:v1 key=default -->\n\
-                     <!-- plimsoll:meta {\"run\":500,\"attempt\":1,\"sha\":\"0\"} -->\nrun 500";
+        let sha = head(&job.server.state(), 7);
+        let other = format!(
+            "<!-- plimsoll:v1 key=default -->\n\
+             <!-- plimsoll:meta {{\"run\":500,\"attempt\":1,\"sha\":\"{sha}\"}} -->\nrun 500"
+        );
         job.server.on_request(post_comment(), move |state, _| {
-            state.add_comment(7, other, Some(User::actions()));
+            state.add_comment(7, &other, Some(User::actions()));
         });
         let ran = job.comment(&[]);
         assert_eq!(ran.status, Some(0), "{ran}");
@@ -682,6 +722,7 @@ fn red_turns_green() {
     job.comment(&[]);
     let red = job.the_comment();
     job.set("GITHUB_RUN_ID", "501");
+    job.server.state().add_run_of(7, 501, 1);
     job.leave(&green());
     let ran = job.comment(&[]);
     assert_eq!(ran.status, Some(0), "{ran}");

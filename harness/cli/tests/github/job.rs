@@ -72,6 +72,7 @@ impl Job {
         job.set("GITHUB_STEP_SUMMARY", &summary);
         job.set("GITHUB_WORKSPACE", &workspace);
         job.set("GITHUB_TOKEN", &token);
+        job.server.state().add_run_of(7, RUN, 2);
         let event = events::pull_request(&job.server.state(), 7, "synchronize");
         job.event("pull_request", &event);
         job

@@ -346,9 +346,15 @@ impl State {
     /// A finished run, first attempt, of `leaks.yml` for a pull request; its id.
     pub(crate) fn add_run(&mut self, pull: u64) -> u64 {
         let id = self.id();
+        self.add_run_of(pull, id, 1);
+        id
+    }
+
+    /// The same, of that id and attempt.
+    pub(crate) fn add_run_of(&mut self, pull: u64, id: u64, attempt: u64) {
         let run = Run {
             id,
-            attempt: 1,
+            attempt,
             name: "leaks".to_owned(),
             path: ".github/workflows/leaks.yml".to_owned(),
             event: "pull_request".to_owned(),
@@ -357,7 +363,6 @@ impl State {
             head: self.pull(pull).head.clone(),
         };
         self.runs.insert(id, run);
-        id
     }
 
     /// A check run that another process has made.
