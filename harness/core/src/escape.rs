@@ -4,6 +4,8 @@
 //! not move the cursor, change a colour, reorder what stands beside them
 //! (bidirectional controls) or hide (zero-width characters).
 
+use crate::layout::valid_scenario_name;
+
 /// Makes text safe to print within one line of a terminal: escape sequences of
 /// the CSI kind (colours) are dropped, every other control, bidirectional or
 /// invisible character is shown as an escape, `\n` and `\u{202e}`.
@@ -125,14 +127,10 @@ fn end_of(text: &str, room: usize) -> &str {
     text
 }
 
-/// A word of a command that can be pasted into a POSIX shell whatever it holds.
-pub fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:+=@%,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
+/// A word of a command that a person may paste into a shell; absent where no scenario and no
+/// package can have that name. Quoted, it could still pass for an option.
+pub fn command_word(word: &str) -> Option<&str> {
+    valid_scenario_name(word).then_some(word)
 }
 
 #[cfg(test)]
@@ -166,10 +164,20 @@ mod tests {
     }
 
     #[test]
-    fn words_survive_a_shell() {
-        assert_eq!(shell_word("lru_churn"), "lru_churn");
-        assert_eq!(shell_word("a; rm -rf ~"), "'a; rm -rf ~'");
-        assert_eq!(shell_word("it's"), r"'it'\''s'");
-        assert_eq!(shell_word(""), "''");
+    fn a_word_of_a_command_is_a_name() {
+        assert_eq!(command_word("http::parse"), Some("http::parse"));
+        for no in [
+            "",
+            "-p",
+            "--config=x",
+            "a b",
+            "a; rm -rf ~",
+            "$(x)",
+            "`x`",
+            "it's",
+            "é",
+        ] {
+            assert_eq!(command_word(no), None, "{no}");
+        }
     }
 }

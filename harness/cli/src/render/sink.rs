@@ -229,11 +229,5 @@ pub(crate) fn plain_line(text: &str, room: usize) -> String {
     line(text, room)
 }
 
-/// A word of a command that a person may paste into a shell; absent where it is
-/// anything but plain. Quoted, a name can still pass for an option.
-pub(crate) fn command_word(word: &str) -> Option<&str> {
-    plimsoll_core::layout::valid_scenario_name(word).then_some(word)
-}
-
 #[cfg(test)]
 mod tests;

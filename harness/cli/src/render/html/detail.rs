@@ -1,7 +1,7 @@
 //! All that a report says of one scenario.
 
+use plimsoll_core::escape::command_word;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::layout::valid_scenario_name;
 use plimsoll_core::report::text::seen;
 use plimsoll_core::report::units::{bytes, count, plural};
 use plimsoll_core::report::{
@@ -182,25 +182,17 @@ fn rungs(page: &mut String, report: &Report) {
 /// What to type. Names that no scenario and no package can have are in no
 /// command: what is to be pasted into a shell is ours.
 fn next(page: &mut String, report: &Report, slug: &str) {
-    let name = &report.scenario;
-    if !valid_scenario_name(name) {
+    let Some(name) = command_word(&report.scenario) else {
         return;
-    }
-    let mut commands = Vec::new();
-    let plain = |name: &str| {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-        !name.is_empty() && name.len() <= 100 && name.chars().all(allowed) && !name.starts_with('-')
     };
+    let mut commands = Vec::new();
     let run = &report.run;
-    if plain(&run.package) && plain(&run.target) {
-        let target = crate::render::cargo_target(&run.target);
+    if let (Some(package), Some(target)) = (command_word(&run.package), command_word(&run.target)) {
+        let target = crate::render::cargo_target(target);
         let release = crate::render::cargo_profile(report);
         commands.push((
             "To measure it again, alone",
-            format!(
-                "cargo test{release} -p {} --test {target} -- --exact {name}",
-                run.package
-            ),
+            format!("cargo test{release} -p {package} --test {target} -- --exact {name}"),
         ));
     }
     let expires = match report.has_lapsed() {

@@ -4,8 +4,9 @@ use plimsoll_core::judge::Verdict;
 
 use super::{View, summary_line, words};
 use crate::joined::Scenario;
-use crate::render::sink::{command_word, fenced};
+use crate::render::sink::fenced;
 use crate::render::{cargo_profile, cargo_target};
+use plimsoll_core::escape::command_word;
 
 /// Commands of more scenarios than these are alike.
 const MAX_COMMANDS: usize = 10;

@@ -96,14 +96,6 @@ fn logs_hold_no_command() {
 }
 
 #[test]
-fn words_for_a_shell() {
-    assert_eq!(command_word("http::parse"), Some("http::parse"));
-    for no in ["", "-p", "--config=x", "a b", "a;b", "$(a)", "'", "é"] {
-        assert_eq!(command_word(no), None, "{no}");
-    }
-}
-
-#[test]
 fn plain_lines() {
     assert_eq!(plain_line("a\r\n<b>\u{202e}`c`", 40), "a  <b>`c`");
     assert_eq!(plain_line("", 40), "(no name)");
