@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::Context as _;
 use plimsoll_core::judge::Verdict;
@@ -45,15 +46,11 @@ pub(crate) fn run(args: &CommentArgs, out: &mut Out) -> anyhow::Result<()> {
     let environment = Environment::of_this_process();
     out.on_runner(environment.actions);
     let event = event::read(&environment)?;
-    let bot = if args.untrusted {
-        match untrusted(args, environment, event.as_ref(), out)? {
-            Some(bot) => bot,
-            None => return Ok(()),
-        }
-    } else {
-        trusted(args, environment, event.as_ref(), out)?
+    let bot = match args.untrusted {
+        true => untrusted(args, environment, event.as_ref(), out)?,
+        false => trusted(args, environment, event.as_ref(), out)?,
     };
-    bot.post(out)
+    bot.map_or(Ok(()), |bot| bot.post(out))
 }
 
 /// Everything that is posted, and where.
@@ -75,8 +72,8 @@ fn trusted<'a>(
     args: &'a CommentArgs,
     mut environment: Environment,
     event: Option<&Event>,
-    out: &Out,
-) -> anyhow::Result<Bot<'a>> {
+    out: &mut Out,
+) -> anyhow::Result<Option<Bot<'a>>> {
     let known = target::known(&named(&args.target), &environment, event)?;
     let privileged = environment.event_name.as_deref() == Some("pull_request_target");
     let mut api = None;
@@ -91,7 +88,23 @@ fn trusted<'a>(
         Known::PullRequest { repository, number } => {
             let asked = connect(&args.target.github, args.dry_run, &mut environment)?
                 .with_context(|| no_token("to look the pull request up"))?;
-            let target = target::asked(repository, number, &environment, &asked)?;
+            let target = match target::asked(repository, number, &environment, &asked) {
+                Ok(target) => target,
+                Err(err) if err.is::<Refused>() || args.on_post_error == OnPostError::Fail => {
+                    return Err(err);
+                }
+                Err(err) => {
+                    out.warning(&format!("nothing could be posted: {err:#}"));
+                    let (outcome, context) = (read(args, out), Context::default());
+                    if !args.skip.contains(&Part::Summary) {
+                        summarize(args, &environment, &outcome, &context, out).unwrap_or_else(
+                            |err| out.warning(&format!("the job's summary: {err:#}")),
+                        );
+                        say_in_summary(args, &environment, "check run, comment", out);
+                    }
+                    return Ok(None);
+                }
+            };
             api = Some(asked);
             target
         }
@@ -113,7 +126,14 @@ fn trusted<'a>(
     }
     // Wherever it was measured: what ran was the fork's.
     let untrusted = privileged || target.fork;
-    Ok(Bot::new(args, environment, api, target, outcome, untrusted))
+    Ok(Some(Bot::new(
+        args,
+        environment,
+        api,
+        target,
+        outcome,
+        untrusted,
+    )))
 }
 
 /// In a job that may write, started by the end of one that ran the pull
@@ -256,6 +276,62 @@ pub(crate) fn connect(
         .map_err(|err| Refused::usage(format!("{err:#}")))
 }
 
+/// Writes the job's summary.
+fn summarize(
+    args: &CommentArgs,
+    environment: &Environment,
+    outcome: &Outcome,
+    context: &Context,
+    out: &mut Out,
+) -> anyhow::Result<()> {
+    let context = Context {
+        marker: None,
+        ..context.clone()
+    };
+    let text = match outcome {
+        Ok(joined) => markdown::summary(joined, &context),
+        Err(none) => markdown::no_result(&context, *none),
+    };
+    let Some(path) = &environment.step_summary else {
+        return Ok(());
+    };
+    if args.dry_run {
+        let length = text.len();
+        out.print(&format!("job summary: {length} bytes, not written\n"))?;
+        return Ok(());
+    }
+    // What is over the limit takes with it what stood there before.
+    let there = fs::metadata(path).map_or(0, |data| data.len());
+    let fits = |text: &str| there + (text.len() as u64) < MAX_STEP_SUMMARY;
+    let text = match fits(&text) {
+        true => text,
+        false => page(outcome, &context),
+    };
+    anyhow::ensure!(fits(&text), "it has no room left");
+    append(path, &text)
+}
+
+/// That something could not be posted: who looks at the summary looks no further.
+fn say_in_summary(args: &CommentArgs, environment: &Environment, what: &str, out: &Out) {
+    if let Some(path) = environment.step_summary.as_ref().filter(|_| !args.dry_run) {
+        let text = format!("> **Not posted: {what}.** The log of this step says why.\n");
+        append(path, &text).unwrap_or_else(|err| out.warning(&format!("the summary: {err:#}")));
+    }
+}
+
+fn append(path: &Path, text: &str) -> anyhow::Result<()> {
+    let mut file = File::options().append(true).create(true).open(path)?;
+    file.write_all(format!("{text}\n").as_bytes())?;
+    Ok(())
+}
+
+fn page(outcome: &Outcome, context: &Context) -> String {
+    match outcome {
+        Ok(joined) => markdown::comment(joined, context),
+        Err(none) => markdown::no_result(context, *none),
+    }
+}
+
 fn state(outcome: &Outcome) -> State {
     State::of(outcome.as_ref().ok().and_then(Joined::verdict))
 }
@@ -351,8 +427,17 @@ impl<'a> Bot<'a> {
         // Only now: what needs no network does not wait for it.
         self.ask_for_changes(out);
         let annotations = self.annotations();
+        let in_check = match &self.api {
+            Some(api) if self.wants(Part::Check) => {
+                self.check(api, &annotations, out, &mut failed)?
+            }
+            _ => false,
+        };
         if self.wants(Part::Annotations) && self.environment.actions && !self.args.untrusted {
-            let lines = annotations::commands(&annotations);
+            // What stands at a line of the check run already is not said again.
+            let of_runner = annotations.iter();
+            let of_runner = of_runner.filter(|one| !in_check || one.place.is_none());
+            let lines = annotations::commands(of_runner);
             if self.args.dry_run && !lines.is_empty() {
                 out.quote(&(lines.join("\n") + "\n"))?;
             } else {
@@ -362,9 +447,6 @@ impl<'a> Bot<'a> {
             }
         }
         if let Some(api) = &self.api {
-            if self.wants(Part::Check) {
-                self.check(api, &annotations, out, &mut failed)?;
-            }
             if let Some(number) = self.target.pull_request
                 && self.wants(Part::Comment)
             {
@@ -393,11 +475,16 @@ impl<'a> Bot<'a> {
             out.warning(&no_token("to post a check run and a comment"));
             failed.push("no token");
         }
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let failed = failed.join(", ");
+        if self.wants(Part::Summary) {
+            say_in_summary(self.args, &self.environment, &failed, out);
+        }
         match self.args.on_post_error {
-            OnPostError::Fail if !failed.is_empty() => {
-                anyhow::bail!("not everything could be posted: {}", failed.join(", "))
-            }
-            _ => Ok(()),
+            OnPostError::Fail => anyhow::bail!("not everything could be posted: {failed}"),
+            OnPostError::Warn => Ok(()),
         }
     }
 
@@ -411,38 +498,17 @@ impl<'a> Bot<'a> {
         if !marked {
             context.marker = None;
         }
-        match &self.outcome {
-            Ok(joined) => markdown::comment(joined, &context),
-            Err(none) => markdown::no_result(&context, *none),
-        }
+        page(&self.outcome, &context)
     }
 
     fn summarize(&self, out: &mut Out) -> anyhow::Result<()> {
-        let mut context = self.context.clone();
-        context.marker = None;
-        let text = match &self.outcome {
-            Ok(joined) => markdown::summary(joined, &context),
-            Err(none) => markdown::no_result(&context, *none),
-        };
-        let Some(path) = &self.environment.step_summary else {
-            return Ok(());
-        };
-        if self.args.dry_run {
-            let length = text.len();
-            out.print(&format!("job summary: {length} bytes, not written\n"))?;
-            return Ok(());
-        }
-        // What is over the limit takes with it what stood there before.
-        let there = fs::metadata(path).map_or(0, |data| data.len());
-        let fits = |text: &str| there + (text.len() as u64) < MAX_STEP_SUMMARY;
-        let text = match fits(&text) {
-            true => text,
-            false => self.page(false),
-        };
-        anyhow::ensure!(fits(&text), "it has no room left");
-        let mut file = File::options().append(true).create(true).open(path)?;
-        file.write_all(format!("{text}\n").as_bytes())?;
-        Ok(())
+        summarize(
+            self.args,
+            &self.environment,
+            &self.outcome,
+            &self.context,
+            out,
+        )
     }
 
     /// For every scenario that needs a person, the worst first.
@@ -469,13 +535,14 @@ impl<'a> Bot<'a> {
         }
     }
 
+    /// Whether the notes at lines stand in it.
     fn check(
         &self,
         api: &Api,
         annotations: &[Annotation],
         out: &mut Out,
         failed: &mut Vec<&'static str>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<bool> {
         let key = &self.args.key;
         let name = match (&self.args.check_name, key.is_default()) {
             (Some(name), _) => name.clone(),
@@ -503,7 +570,9 @@ impl<'a> Bot<'a> {
             summary: &self.page(false),
             annotations: &placed,
         };
-        let done = match check.post() {
+        let posted = check.post();
+        let stands = matches!(posted, Ok(Checked::Created | Checked::Updated));
+        let done = match posted {
             Ok(Checked::Created) => "made",
             Ok(Checked::Updated) => "brought up to date",
             Ok(Checked::Newer) => "left alone, it is of a newer run",
@@ -519,7 +588,7 @@ impl<'a> Bot<'a> {
                     "no check run: pull request {number} ends with this commit as well, and its \
                      check run is red, which another would cover"
                 ));
-                return Ok(());
+                return Ok(false);
             }
             Ok(Checked::NoCommit) => {
                 out.warning(&format!(
@@ -527,18 +596,18 @@ impl<'a> Bot<'a> {
                      have taken away",
                     self.target.head
                 ));
-                return Ok(());
+                return Ok(false);
             }
             Err(problem) => {
                 self.complain("the check run", &problem, out);
                 failed.push("check run");
-                return Ok(());
+                return Ok(false);
             }
         };
         if !self.args.dry_run {
             out.print(&format!("check run: {done}, on {}\n", self.target.head))?;
         }
-        Ok(())
+        Ok(stands)
     }
 
     fn sticky<'b>(&'b self, api: &'b Api, number: u64, marker: &'b Marker) -> Sticky<'b> {

@@ -17,6 +17,9 @@ pub(crate) struct Out {
     runner: bool,
 }
 
+/// The longest message of a runner's command, in columns.
+const LONGEST_COMMAND: usize = 4_000;
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Paint {
     Bold,
@@ -140,7 +143,13 @@ impl Out {
         self.message(Paint::Red, "error", message);
     }
 
+    /// Where a runner reads it, the warning stands on the run's page, whoever looks at the log.
     pub(crate) fn warning(&self, message: &str) {
+        if self.runner {
+            let data = sink::workflow_command_data(message, LONGEST_COMMAND);
+            let _ = writeln!(io::stderr(), "::warning title=plimsoll::{data}");
+            return;
+        }
         self.message(Paint::Yellow, "warning", message);
     }
 

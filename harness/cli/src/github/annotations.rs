@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use plimsoll_core::escape::command_word;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, Subject, units};
 use serde_json::{Value, json};
@@ -53,7 +54,8 @@ impl Files<'_> {
     }
 }
 
-/// What is to be noted, worst first.
+/// What is to be noted, worst first: one of each scenario before any has two, for only the first
+/// few are shown.
 pub(crate) fn of(joined: &Joined, prefix: &str, files: &Files<'_>) -> Vec<Annotation> {
     let titles = joined.titles();
     let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
@@ -61,37 +63,38 @@ pub(crate) fn of(joined: &Joined, prefix: &str, files: &Files<'_>) -> Vec<Annota
         let verdict = joined.scenarios[index].verdict();
         (std::cmp::Reverse(verdict), index)
     });
-    let mut annotations = Vec::new();
-    for index in order {
+    let of_scenario = |index: usize| {
         let title = &titles[index];
         match &joined.scenarios[index].outcome {
-            Outcome::NoResult(why) => annotations.push(Annotation {
+            Outcome::NoResult(why) => vec![Annotation {
                 level: Level::Warning,
                 place: None,
                 title: format!("{title}: {NO_RESULT}"),
                 message: why.clone(),
-            }),
+            }],
             Outcome::Report(report) if report.verdict > Verdict::Improved => {
-                of_report(title, report, prefix, files, &mut annotations);
+                of_report(title, report, prefix, files)
             }
-            Outcome::Report(_) => {}
+            Outcome::Report(_) => Vec::new(),
         }
-    }
-    annotations
+    };
+    let numbered = order
+        .into_iter()
+        .flat_map(|index| of_scenario(index).into_iter().enumerate());
+    let mut numbered: Vec<(usize, Annotation)> = numbered.collect();
+    numbered.sort_by_key(|(number, _)| *number);
+    numbered
+        .into_iter()
+        .map(|(_, annotation)| annotation)
+        .collect()
 }
 
-fn of_report(
-    title: &str,
-    report: &Report,
-    prefix: &str,
-    files: &Files<'_>,
-    annotations: &mut Vec<Annotation>,
-) {
+fn of_report(title: &str, report: &Report, prefix: &str, files: &Files<'_>) -> Vec<Annotation> {
+    let mut annotations = Vec::new();
     let level = match report.verdict {
         Verdict::Within | Verdict::Improved | Verdict::Inconclusive => Level::Warning,
         Verdict::Regressed | Verdict::Failed | Verdict::Broken => Level::Error,
     };
-    let before = annotations.len();
     for finding in &report.findings {
         if finding.verdict != Verdict::Regressed {
             continue;
@@ -103,7 +106,7 @@ fn of_report(
             message: message(title, report, finding),
         });
     }
-    if annotations.len() == before {
+    if annotations.is_empty() {
         let message = match &report.failure {
             Some(failure) => failure.what.clone(),
             None => plimsoll_core::report::text::one_line(report),
@@ -115,6 +118,7 @@ fn of_report(
             message,
         });
     }
+    annotations
 }
 
 fn message(title: &str, report: &Report, finding: &Finding) -> String {
@@ -152,10 +156,10 @@ fn message(title: &str, report: &Report, finding: &Finding) -> String {
     for frame in callers {
         text.push_str(&format!("\n  called by {}", frame.function));
     }
-    if title == report.scenario {
-        text.push_str(&format!(
-            "\nIf this is meant: cargo plimsoll accept {title}"
-        ));
+    if title == report.scenario
+        && let Some(name) = command_word(title)
+    {
+        text.push_str(&format!("\nIf this is meant: cargo plimsoll accept {name}"));
     }
     text
 }
@@ -203,15 +207,12 @@ impl Annotation {
 }
 
 /// Lines for the runner: as many of each level as it shows.
-pub(crate) fn commands(annotations: &[Annotation]) -> Vec<String> {
-    let mut lines = Vec::new();
-    for level in [Level::Error, Level::Warning] {
-        let of_level = annotations.iter().filter(|one| one.level == level);
-        lines.extend(
-            of_level
-                .take(MAX_COMMANDS_OF_A_LEVEL)
-                .map(Annotation::as_command),
-        );
-    }
-    lines
+pub(crate) fn commands<'a>(annotations: impl Iterator<Item = &'a Annotation>) -> Vec<String> {
+    let (errors, warnings): (Vec<&Annotation>, Vec<&Annotation>) =
+        annotations.partition(|one| one.level == Level::Error);
+    let of_level = |level: Vec<&Annotation>| {
+        let shown = level.into_iter().take(MAX_COMMANDS_OF_A_LEVEL);
+        shown.map(Annotation::as_command).collect::<Vec<_>>()
+    };
+    [of_level(errors), of_level(warnings)].concat()
 }

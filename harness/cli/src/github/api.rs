@@ -353,7 +353,11 @@ impl Api {
             &url,
             None,
             Kept::Elsewhere { most },
-            |answer| Ok((answer.body.len() <= limit).then(|| answer.body.clone())),
+            // Nothing, or a page, is a storage in trouble: a report and its archive begin otherwise.
+            |answer| match answer.body.trim_ascii_start().first() {
+                None | Some(b'<') => Err(Problem::Unreadable),
+                Some(_) => Ok((answer.body.len() <= limit).then(|| answer.body.clone())),
+            },
         )
     }
 

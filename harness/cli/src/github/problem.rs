@@ -95,12 +95,15 @@ impl fmt::Display for Problem {
             ),
             Problem::Forbidden {
                 needs: Some(needs), ..
-            } => write!(
-                f,
-                "the token may not do that (403): it needs `{needs}`\n  \
-                 hint: add it under `permissions:` of the job, as `{}`",
-                needs.replace('=', ": ").replace('_', "-")
-            ),
+            } => {
+                f.write_str(
+                    "the token may not do that (403)\n  hint: add to the job:\n    permissions:",
+                )?;
+                for permission in one_set(needs) {
+                    write!(f, "\n      {permission}")?;
+                }
+                Ok(())
+            }
             Problem::Forbidden {
                 needs: None,
                 message,
@@ -127,6 +130,20 @@ impl fmt::Display for Problem {
             }
         }
     }
+}
+
+/// Of sets of permissions, each of which would do (`issues=write; pull_requests=write`), one, as it
+/// stands in a workflow: that of pull requests, where it is one of them.
+fn one_set(needs: &str) -> Vec<String> {
+    let mut sets = needs.split(';');
+    let first = sets.clone().next().unwrap_or_default();
+    let set = sets
+        .find(|set| set.contains("pull_requests"))
+        .unwrap_or(first);
+    let permissions = set.split(',').map(str::trim);
+    permissions
+        .map(|permission| permission.replace('_', "-").replace('=', ": "))
+        .collect()
 }
 
 impl std::error::Error for Problem {}

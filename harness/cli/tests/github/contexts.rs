@@ -41,6 +41,9 @@ fn everything_in_order() {
     assert_eq!(check.annotations[0]["path"], "src/lib.rs");
     assert_eq!(check.annotations[0]["start_line"], 7);
     assert_eq!(check.annotations[0]["annotation_level"], "failure");
+    // It stands there once.
+    assert!(!ran.stdout.contains("::error "), "{ran}");
+    let ran = job.comment(&["--skip", "check"]);
     let annotation = ran.stdout.lines().find(|line| line.starts_with("::error "));
     assert!(
         annotation.is_some_and(|line| line.contains("file=src/lib.rs,line=7,")),
@@ -123,6 +126,49 @@ fn annotations_are_added_once() {
     }
 }
 
+/// A runner shows ten, and the first scenario may have more.
+#[test]
+fn every_scenario_has_one_note_before_any_has_two() {
+    let job = Job::new();
+    let mut many = regressed("r1", "http::echo", STACK, RATE);
+    many.findings.push(many.findings[0].clone());
+    job.leave(&[many, regressed("r1", "lru_churn", STACK, RATE)]);
+    let ran = job.comment(&["--skip", "check"]);
+    let notes = ran
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("::error "));
+    let named = |line: &str| {
+        ["http", "lru"]
+            .into_iter()
+            .find(|name| line.contains(&format!("title={name}")))
+    };
+    let named: Vec<_> = notes.filter_map(named).collect();
+    assert_eq!(named, ["lru", "http", "http"], "{ran}");
+}
+
+/// GitHub's fault is no reason for a red job, nor for none of the summary.
+#[test]
+fn a_pull_request_that_cannot_be_looked_up_leaves_the_summary() {
+    let mut job = Job::new();
+    job.leave(&red());
+    let event = events::push(&job.server.state(), "main");
+    job.event("push", &event);
+    job.server
+        .fault(Matcher::new("GET", "/pulls/7").always(), Fault::status(502));
+    let ran = job.comment(&["--pr", "7"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(
+        ran.stderr
+            .contains("::warning title=plimsoll::nothing could be posted"),
+        "{ran}"
+    );
+    assert!(job.summary().contains("keeps growing"));
+    assert!(job.summary().contains("Not posted: check run, comment."));
+    let ran = job.comment(&["--pr", "7", "--on-post-error", "fail"]);
+    assert_eq!(ran.status, Some(5), "{ran}");
+}
+
 #[test]
 fn more_than_fifty_annotations() {
     let job = Job::new();
@@ -136,7 +182,13 @@ fn more_than_fifty_annotations() {
         .stdout
         .lines()
         .filter(|line| line.starts_with("::error"));
-    assert_eq!(commands.count(), 10);
+    assert_eq!(
+        commands.count(),
+        0,
+        "all that is shown stands in the check run"
+    );
+    let ran = job.comment(&["--skip", "check"]);
+    assert_eq!(ran.stdout.matches("::error ").count(), 10, "{ran}");
 }
 
 #[test]
@@ -387,6 +439,7 @@ fn a_dry_run_writes_nothing() {
     );
     assert!(ran.stdout.contains("::stop-commands::"), "{ran}");
     // What the runner would note is shown to people, and not to the runner.
+    let ran = job.comment(&["--dry-run", "--skip", "check"]);
     let mut stopped: Option<&str> = None;
     let mut shown = 0;
     for line in ran.stdout.lines() {

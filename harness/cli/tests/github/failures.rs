@@ -260,9 +260,21 @@ fn a_missing_permission_is_named() {
         .without(&["pull_requests=write", "checks=write"]);
     let ran = job.comment(&[]);
     assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(ran.stderr.contains("it needs `checks=write`"), "{ran}");
-    assert!(ran.stderr.contains("as `checks: write`"), "{ran}");
-    assert!(ran.stderr.contains("pull_requests=write"), "{ran}");
+    // As it is pasted into the job; and where somebody looks.
+    for permission in ["checks: write", "pull-requests: write"] {
+        let lines = format!("add to the job:%0A    permissions:%0A      {permission}\n");
+        assert!(ran.stderr.contains(&lines), "{ran}");
+    }
+    assert_eq!(
+        ran.stderr.matches("::warning title=plimsoll::").count(),
+        2,
+        "{ran}"
+    );
+    let summary = job.summary();
+    assert!(
+        summary.contains("Not posted: check run, comment."),
+        "{summary}"
+    );
     assert_eq!(job.ours(), []);
     let ran = job.comment(&["--on-post-error", "fail"]);
     assert_eq!(ran.status, Some(5), "{ran}");

@@ -481,10 +481,19 @@ fn a_bomb_is_read_no_further_than_a_report_may_be() {
 #[test]
 fn storage_that_fails_is_asked_again() {
     let second = Second::new(&red());
-    let at = Matcher::new("GET", "/storage/");
-    second.job.server.fault(at, Fault::status(503));
+    let at = || Matcher::new("GET", "/storage/");
+    second.job.server.fault(at(), Fault::status(503));
+    // In trouble, and says that it is not.
+    second.job.server.fault(at().nth(2), Fault::html(200));
     second.both();
     assert!(second.body().contains("keeps growing"));
+
+    let second = Second::new(&red());
+    second.job.server.fault(at().always(), Fault::html(200));
+    let ran = second.job.run(&["fetch", "--output", "report.json"]);
+    assert_eq!(ran.status, Some(5), "{ran}");
+    let passed_on = second.job.project.read("report.json");
+    assert!(passed_on.contains("not-fetched"), "{passed_on}");
 }
 
 #[test]
@@ -529,7 +538,7 @@ fn a_missing_permission_in_the_second_job() {
     let second = Second::new(&red());
     second.job.server.state().without(&["pull_requests=write"]);
     let ran = second.both();
-    assert!(ran.stderr.contains("pull_requests=write"), "{ran}");
+    assert!(ran.stderr.contains("pull-requests: write"), "{ran}");
     assert_eq!(second.conclusion(), "failure");
 }
 

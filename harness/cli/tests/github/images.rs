@@ -106,7 +106,7 @@ fn without_the_permission_there_is_the_text() {
     job.server.state().without(&["contents=write"]);
     let ran = job.comment(&["--image", "branch"]);
     assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(ran.stderr.contains("contents=write"), "{ran}");
+    assert!(ran.stderr.contains("contents: write"), "{ran}");
     let body = job.the_comment().body;
     assert!(!body.contains("<picture>"), "{body}");
     assert!(body.contains("http::parse_headers"), "{body}");
