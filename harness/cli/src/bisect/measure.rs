@@ -617,7 +617,7 @@ pub(crate) fn unusable(report: &Report) -> Option<Unusable> {
         let line = check.detail.lines().next().unwrap_or_default();
         return Some(Unusable::new(
             Kind::Broken,
-            format!("{}: {}", check.name, safe_line(line)),
+            safe_line(&format!("{}: {line}", check.name)),
         ));
     }
     report
@@ -641,5 +641,27 @@ fn first_error(text: &str) -> String {
     match line.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::judge::Verdict;
+    use plimsoll_core::report::Check;
+
+    use super::*;
+    use crate::render::fixtures;
+
+    #[test]
+    fn what_a_report_says_steers_no_terminal() {
+        let mut report = fixtures::report("a", Verdict::Broken);
+        let evil = "can\u{1b}[2Jary\u{202e}";
+        report.checks = vec![Check {
+            name: evil.to_owned(),
+            outcome: CheckOutcome::Failed,
+            detail: evil.to_owned(),
+        }];
+        let shown = unusable(&report).unwrap().to_string();
+        assert_eq!(shown, safe_line(&shown), "{shown:?}");
     }
 }

@@ -254,10 +254,13 @@ pub(super) fn subject(session: &Session, home: &Home) -> anyhow::Result<Subject>
         ([], []) => Err(Refused::usage(
             "which scenario? Name it with --scenario; the last run left no report to tell by",
         )),
-        ([], names) | (names, _) => Err(Refused::usage(format!(
-            "which scenario? Name it with --scenario: {}",
-            names.join(", ")
-        ))),
+        ([], names) | (names, _) => {
+            let names: Vec<String> = names.iter().map(|name| safe_line(name)).collect();
+            Err(Refused::usage(format!(
+                "which scenario? Name it with --scenario: {}",
+                names.join(", ")
+            )))
+        }
     }
 }
 
