@@ -21,7 +21,7 @@ use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 
 use self::layout::Layout;
 use self::plan::{File, Plan};
@@ -55,6 +55,18 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
         return Ok(());
     }
     for file in &plan.files {
+        let root = plan::repository(&layout.workspace);
+        if let Some(link) = link_below(root, &file.path) {
+            bail!(
+                "{} is to be written through {}, a symbolic link\n  \
+                 hint: put a folder or a file in its place, or write by hand what --dry-run shows \
+                 without it",
+                shown(&file.path),
+                shown(link)
+            );
+        }
+    }
+    for file in &plan.files {
         out.print(&show(file, out))?;
     }
     if args.dry_run || !is_agreed(args, out)? {
@@ -76,6 +88,13 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// The first part of a path below the root that is a link: who wrote the project might have it lead
+/// anywhere.
+fn link_below<'a>(root: &Path, path: &'a Path) -> Option<&'a Path> {
+    let below = path.ancestors().take_while(|part| *part != root);
+    below.filter(|part| part.is_symlink()).last()
 }
 
 /// Where there is no git, or no repository, nothing is ignored.

@@ -121,9 +121,7 @@ impl Plan {
         read: &dyn Fn(&Path) -> anyhow::Result<Option<String>>,
     ) -> anyhow::Result<()> {
         // GitHub reads those of the repository's root.
-        let root = layout.workspace.ancestors();
-        let root = root.clone().find(|dir| dir.join(".git").exists());
-        let root = root.unwrap_or(&layout.workspace);
+        let root = repository(&layout.workspace);
         let below = layout.workspace.strip_prefix(root).unwrap_or(Path::new(""));
         let dir = root.join(".github/workflows");
         for (name, text) in WORKFLOWS {
@@ -195,6 +193,14 @@ impl Plan {
     fn writes(&self, text: &str) -> bool {
         self.files.iter().any(|file| file.after.contains(text))
     }
+}
+
+/// The root of the repository that a workspace is in; its own, where it is in none.
+pub(super) fn repository(workspace: &Path) -> &Path {
+    let mut around = workspace.ancestors();
+    around
+        .find(|dir| dir.join(".git").exists())
+        .unwrap_or(workspace)
 }
 
 /// A workflow whose steps are about a folder of the repository.
