@@ -243,6 +243,17 @@ fn other_languages() {
     ");
 }
 
+/// The library that allocated need not be where its dump is read.
+#[test]
+fn an_allocator_without_names() {
+    assert_snapshot!(folded("
+        libjemalloc-531-libgcc.so+0xb9b13
+        alloc::raw_vec::finish_grow @ library/alloc/src/raw_vec.rs
+        case::fill @ src/lib.rs
+        main
+    "), @"case::fill @ src/lib.rs");
+}
+
 #[test]
 fn recursion_of_any_depth() {
     assert_eq!(

@@ -143,8 +143,8 @@ const ALLOCATORS: [&str; 22] = [
 const C_PREFIXES: [&str; 19] = [
     "_rjem_",
     "je_",
-    // Stripped, and in a library of its own.
-    "libjemalloc.so",
+    // In a library of its own, whatever that is called, of which the names are not here.
+    "libjemalloc",
     "prof_",
     "arena_",
     "tcache_",
