@@ -1,7 +1,7 @@
 //! The one comment: found, made, kept up to date, never doubled.
 //!
-//! Ours is one whose first line is our marker **and** that a bot of the expected
-//! name wrote: whoever may comment can write the marker, and a token that may
+//! Ours is one whose first line is our marker **and** that the expected account
+//! wrote: whoever may comment can write the marker, and a token that may
 //! write comments may edit anybody's.
 
 use std::cell::Cell;

@@ -692,6 +692,9 @@ fn by_hand_is_newer_than_any_run() {
     let ran = job.comment(&["--pr", "7"]);
     assert!(ran.stdout.contains("comment: brought up to date"), "{ran}");
     assert!(ran.stdout.contains("check run: made"), "{ran}");
+    let state = job.server.state();
+    let shown = state.checks.values().next_back().unwrap();
+    assert_eq!(shown.conclusion.as_deref(), Some("success"));
 }
 
 #[test]
