@@ -190,7 +190,7 @@ pub(crate) struct BisectArgs {
 /// For projects that want no committed figures, and for the question whether it is this
 /// branch. Builds that revision in a worktree beside the working tree, measures the
 /// scenarios of both in turns, and shows what grew, shrank, is new or is gone. What seems
-/// to grow faster has to do so twice. What was measured of a commit is kept.
+/// to grow faster has to do so twice. Measurements of commits are kept for the next time.
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]
 pub(crate) struct CheckArgs {

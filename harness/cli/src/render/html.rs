@@ -56,7 +56,7 @@ pub(crate) fn render(joined: &Joined) -> String {
 }
 
 fn head(page: &mut String, joined: &Joined) {
-    // With no default, what is not named is forbidden: images, fonts, requests,
+    // The default forbids everything that no line here allows: images, fonts, requests,
     // frames, forms, another base. Trusted types forbid the script itself to
     // make markup out of text.
     page.push_str(&format!(

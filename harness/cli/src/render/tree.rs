@@ -221,8 +221,8 @@ struct Weighed<'a> {
     error: f64,
 }
 
-/// What was measured of every stack; or, where that is not there, of what was
-/// found. A site stands for its stacks only where they are not found themselves.
+/// The growth of every stack; of the findings alone, where a report has no more. A site
+/// stands for its stacks only where they are no findings themselves.
 fn stacks(report: &Report) -> Vec<Weighed<'_>> {
     let weighed = |frames, rate: Rate, error: Option<Rate>| Weighed {
         frames,

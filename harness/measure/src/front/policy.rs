@@ -24,7 +24,8 @@ pub(crate) struct Before<'a> {
     pub(crate) last: Option<&'a Rung>,
     /// How many rungs there are.
     pub(crate) rungs: usize,
-    /// After how many rungs something was *regressed* for the first time, with the budget spent.
+    /// After how many rungs something was *regressed*, with the budget spent; absent where nothing
+    /// was, or was no longer an octave later.
     pub(crate) accused_at: Option<usize>,
     /// Iterations at the next.
     pub(crate) next: u64,

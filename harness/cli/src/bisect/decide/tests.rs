@@ -270,7 +270,7 @@ fn a_function_that_is_renamed_between_the_ends_is_no_difference() {
     let (good, bad) = (climb(16_384, good), climb(100_000, bad));
     let pattern: Pattern = "insert".parse().unwrap();
     assert!(Question::between(&good, &bad, Some(&pattern)).is_ok());
-    // What grew there otherwise is another matter.
+    // Other growth there does not count.
     assert!(ends("9 1 run;Log::push", "90 2 run;Cache::insert").is_ok());
 }
 

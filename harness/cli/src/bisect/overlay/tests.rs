@@ -968,7 +968,7 @@ fn dependency_that_the_old_one_is_too_old_for() {
     raised base 1.0.0 to 1.2.0
     ");
 
-    // What is not known is not guessed: cargo says what is in the way.
+    // Nothing is guessed: cargo's own message says what is in the way.
     let world = locked(&young, "probe = \"1\"\n");
     let overlay = world.overlay("demo", "", true);
     assert_eq!(

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The JSON of a release is documented by cargo; the cache's form is cargo's own
-//! and may change: all of it is checked, and what is not as expected is an error.
+//! and may change. Every part of it is checked, and an unexpected one is an error.
 
 use std::fs::File;
 use std::io::Read;
