@@ -178,7 +178,7 @@ fn name(profiles: &mut [Profile]) {
     let mappings: Vec<MappedFile> = mappings.take(1).collect();
     let table = symbolize(&mappings, &addresses, &Options::default());
     for profile in profiles {
-        profile.name(|address| table.get(address).to_vec());
+        profile.name(|address| table.get(address).to_vec()).unwrap();
     }
 }
 

@@ -26,7 +26,8 @@ pub mod write;
 
 pub use calls::{Calls, Held, Least};
 pub use profile::{
-    Location, LocationId, MappedObject, Measure, Profile, ProfileBuilder, TooManyLocations, Values,
+    Location, LocationId, MappedObject, Measure, Profile, ProfileBuilder, TooManyFrames,
+    TooManyLocations, Values,
 };
 pub use read::read;
 pub use table::{Row, Table};

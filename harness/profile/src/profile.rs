@@ -25,6 +25,16 @@ pub struct Profile {
     notes: Vec<String>,
 }
 
+/// Functions of one location: itself, and those that were inlined into one another there. Real
+/// ones reach some tens; a file that claims more than this is lying.
+pub(crate) const MAX_INLINED: usize = 1_000;
+
+/// Frames that all stacks of any profile may have together.
+const ANY_FRAMES: usize = 2 << 20;
+
+/// And so many more for each location on a stack. Programs that inline most have two or three.
+const FRAMES_OF_ONE: usize = 8;
+
 /// A location's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LocationId(pub(crate) u32);
@@ -242,11 +252,39 @@ impl Profile {
     }
 
     /// Gives names to locations that have an address and no frames yet.
-    pub fn name(&mut self, frames: impl Fn(Avma) -> Vec<SourceFrame>) {
+    ///
+    /// # Errors
+    ///
+    /// If stacks have too many frames then, inlined ones included.
+    pub fn name(&mut self, frames: impl Fn(Avma) -> Vec<SourceFrame>) -> Result<(), TooManyFrames> {
         for location in &mut self.locations {
             if let (Some(address), true) = (location.address, location.frames.is_empty()) {
                 location.frames = frames(address);
             }
+        }
+        self.check()
+    }
+
+    /// Whether whoever goes through the frames of all stacks comes to an end: a stack may have
+    /// one location 65,536 times, with a thousand frames each time.
+    pub(crate) fn check(&self) -> Result<(), TooManyFrames> {
+        let most = ANY_FRAMES.saturating_add(self.frames.len().saturating_mul(FRAMES_OF_ONE));
+        if self
+            .locations
+            .iter()
+            .all(|location| location.frames.len() <= FRAMES_OF_ONE)
+        {
+            return Ok(());
+        }
+        let of_location = |id: &LocationId| self.location(*id).frames.len();
+        let found = self
+            .frames
+            .iter()
+            .map(of_location)
+            .fold(0, usize::saturating_add);
+        match found <= most {
+            true => Ok(()),
+            false => Err(TooManyFrames { most, found }),
         }
     }
 }
@@ -278,6 +316,26 @@ impl fmt::Display for TooManyLocations {
 }
 
 impl std::error::Error for TooManyLocations {}
+
+/// More frames on all stacks together, inlined ones included, than a profile of its size has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyFrames {
+    most: usize,
+    found: usize,
+}
+
+impl fmt::Display for TooManyFrames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooManyFrames { most, found } = self;
+        write!(
+            f,
+            "expected stacks with at most {most} frames in all, inlined ones included, \
+             found {found}"
+        )
+    }
+}
+
+impl std::error::Error for TooManyFrames {}
 
 impl ProfileBuilder {
     /// One that counts these.
@@ -398,9 +456,12 @@ impl ProfileBuilder {
     }
 
     /// Gives the locations of addresses their names.
-    pub fn name(&mut self, frames: impl Fn(Avma) -> Vec<SourceFrame>) -> &mut Self {
-        self.profile.name(frames);
-        self
+    ///
+    /// # Errors
+    ///
+    /// As [`Profile::name`].
+    pub fn name(&mut self, frames: impl Fn(Avma) -> Vec<SourceFrame>) -> Result<(), TooManyFrames> {
+        self.profile.name(frames)
     }
 
     /// The finished profile.

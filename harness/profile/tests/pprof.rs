@@ -533,6 +533,39 @@ fn repeated_names() {
     assert_snapshot!(told(&bytes), @"error: pprof's protobuf, byte 1048934, Profile: expected lines and mappings that take at most twelve times as much as the profile, found more");
 }
 
+/// What a few bytes say once for each time that a stack has them.
+#[test]
+fn repeated_frames() {
+    let inlined = |lines: usize, times: usize, samples: usize| {
+        let location = [&[0x08, 1], [0x22, 2, 0x08, 1].repeat(lines).as_slice()].concat();
+        let sample = [field(1, &vec![1; times]), field(2, &[5])].concat();
+        let named = [field(5, &[0x08, 1, 0x10, 3]), field(4, &location)];
+        inuse_space(&[named.to_vec(), vec![field(2, &sample); samples]].concat())
+    };
+    assert_eq!(read(&inlined(1_000, 1, 1)).unwrap().len(), 1);
+    assert_snapshot!(told(&inlined(1_001, 1, 1)), @"error: pprof's protobuf, byte 4050, Location.line: expected at most 1000 lines in a location, found more");
+    // As deep as recursion goes, in as many lines as real programs have.
+    assert_eq!(read(&inlined(8, MAX_FRAMES, 9)).unwrap().len(), 9);
+    assert_eq!(read(&inlined(1_000, 2_097, 1)).unwrap().len(), 1);
+    assert_snapshot!(told(&inlined(1_000, 2_200, 1)), @"error: expected stacks with at most 2114752 frames in all, inlined ones included, found 2200000");
+    assert_snapshot!(told(&inlined(40, MAX_FRAMES, 2)), @"error: expected stacks with at most 3145728 frames in all, inlined ones included, found 5242880");
+}
+
+/// The same of what `jeprof --raw` writes.
+#[test]
+fn repeated_names_of_an_address() {
+    let raw = |names: usize, times: usize| {
+        format!(
+            "--- symbol\n0x1000 {}\n---\n--- heap\nheap_v2/512\n  t*: 1: 8 [0: 0]\n@{}\n  t*: 1: 8 [0: 0]\n",
+            vec!["f"; names].join("--"),
+            " 0x1001".repeat(times),
+        )
+    };
+    assert_eq!(read(raw(1_000, 2_097).as_bytes()).unwrap().len(), 1);
+    assert_snapshot!(told(raw(1_001, 1).as_bytes()), @"error: line 2: expected at most 1000 functions at one address, found more");
+    assert_snapshot!(told(raw(1_000, 2_200).as_bytes()), @"error: expected stacks with at most 2114752 frames in all, inlined ones included, found 2200000");
+}
+
 #[test]
 fn as_others_read_it() {
     let profile = app(0x55_0000_0000);

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use anyhow::Context;
 use plimsoll_core::{Avma, SymbolTable};
 use plimsoll_profile::read::{self, Limits, ReadError};
-use plimsoll_profile::{MappedObject, Profile};
+use plimsoll_profile::{MappedObject, Profile, TooManyFrames};
 use plimsoll_symbols::{BuildId, MappedFile};
 
 use super::args::SymbolArgs;
@@ -37,7 +37,7 @@ pub(crate) fn load<const N: usize>(
         let profile = read(source, args, &mut progress).with_context(|| name.clone())?;
         loaded.push(Loaded { name, profile });
     }
-    let notes = progress.during("looking up names", || symbolize(&mut loaded, args));
+    let notes = progress.during("looking up names", || symbolize(&mut loaded, args))?;
     progress.clear();
     for loaded in &loaded {
         for note in loaded.profile.notes() {
@@ -102,14 +102,15 @@ impl Read for Watched<'_> {
 }
 
 /// Gives names to the addresses that have none; says what a reader should know.
-fn symbolize(loaded: &mut [Loaded], args: &SymbolArgs) -> BTreeSet<String> {
+fn symbolize(loaded: &mut [Loaded], args: &SymbolArgs) -> anyhow::Result<BTreeSet<String>> {
     let asked = loaded.iter().map(|one| Asked::of(&one.profile)).collect();
     let answers = Answers::of(asked, args);
     for (process, loaded) in loaded.iter_mut().enumerate() {
-        answers.name(process, &mut loaded.profile);
+        let named = answers.name(process, &mut loaded.profile);
+        named.with_context(|| loaded.name.clone())?;
         identify(&mut loaded.profile, args);
     }
-    answers.notes()
+    Ok(answers.notes())
 }
 
 /// What was found for several processes.
@@ -135,12 +136,12 @@ impl Answers {
     }
 
     /// Gives a profile of a process its names.
-    pub(super) fn name(&self, process: usize, profile: &mut Profile) {
+    pub(super) fn name(&self, process: usize, profile: &mut Profile) -> Result<(), TooManyFrames> {
         let (asked, own) = (&self.asked[process], &self.tables[process]);
         profile.name(|address| match asked.moved.get(&address) {
             Some(moved) => self.tables[0].get(*moved).to_vec(),
             None => own.get(address).to_vec(),
-        });
+        })
     }
 
     /// What a reader should know.

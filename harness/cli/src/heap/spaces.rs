@@ -68,7 +68,8 @@ impl Spaces {
         let name = source.name();
         progress.doing(&format!("reading {name}"));
         let mut profile = load::read(source, args, progress).with_context(|| name.clone())?;
-        self.answers.name(self.of_dump[dump], &mut profile);
+        let named = self.answers.name(self.of_dump[dump], &mut profile);
+        named.with_context(|| name.clone())?;
         Ok(Loaded { name, profile })
     }
 }

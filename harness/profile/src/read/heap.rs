@@ -67,7 +67,7 @@ pub(super) fn read(
         }
     }
     if let Some(symbols) = symbols {
-        builder.name(|address| symbols.of(address));
+        builder.name(|address| symbols.of(address))?;
     }
     Ok(builder.build())
 }

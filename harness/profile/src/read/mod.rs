@@ -29,7 +29,7 @@ pub use pprof::PprofError;
 
 use self::zstd::ZstdDecoder;
 use crate::Profile;
-use crate::profile::TooManyLocations;
+use crate::profile::{TooManyFrames, TooManyLocations};
 
 /// How much is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,8 @@ pub enum ReadError {
     Pprof(PprofError),
     /// It names more places than can be told apart.
     TooManyLocations(TooManyLocations),
+    /// Its stacks have more frames than a profile of its size has.
+    TooManyFrames(TooManyFrames),
 }
 
 impl fmt::Display for ReadError {
@@ -143,6 +145,7 @@ impl fmt::Display for ReadError {
             ReadError::Dump(why) => why.fmt(f),
             ReadError::Pprof(why) => why.fmt(f),
             ReadError::TooManyLocations(why) => why.fmt(f),
+            ReadError::TooManyFrames(why) => why.fmt(f),
         }
     }
 }
@@ -165,6 +168,12 @@ impl From<PprofError> for ReadError {
 impl From<TooManyLocations> for ReadError {
     fn from(why: TooManyLocations) -> Self {
         ReadError::TooManyLocations(why)
+    }
+}
+
+impl From<TooManyFrames> for ReadError {
+    fn from(why: TooManyFrames) -> Self {
+        ReadError::TooManyFrames(why)
     }
 }
 

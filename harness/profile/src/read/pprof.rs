@@ -28,7 +28,7 @@ use plimsoll_core::{Avma, Counts, SourceFrame, Tally};
 
 use super::ReadError;
 use crate::Profile;
-use crate::profile::{Location, LocationId, MappedObject, Measure, ProfileBuilder};
+use crate::profile::{Location, LocationId, MAX_INLINED, MappedObject, Measure, ProfileBuilder};
 use wire::{Field, Message};
 
 mod wire;
@@ -167,7 +167,9 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
         measures.retain(|measure| Measure::ALL[2..].contains(measure));
         builder.measures(&measures);
     }
-    Ok(builder.build())
+    let profile = builder.build();
+    profile.check()?;
+    Ok(profile)
 }
 
 /// Hands on every field of a message.
@@ -553,6 +555,14 @@ fn locations(
                 1 => id = field.varint("Location.id")?,
                 2 => location.mapping = mapping(&field, tables)?,
                 3 => location.address = return_address(field.varint("Location.address")?),
+                4 if location.frames.len() == MAX_INLINED => {
+                    return Err(PprofError::malformed(
+                        field.offset,
+                        "Location.line",
+                        "at most 1000 lines in a location",
+                        "more".to_owned(),
+                    ));
+                }
                 4 => location.frames.extend(frame(&field, tables, room)?),
                 _ => {}
             }

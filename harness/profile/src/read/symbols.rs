@@ -20,6 +20,7 @@ use plimsoll_core::{Avma, SourceFrame};
 
 use super::{ReadError, heap, next_line, quoted};
 use crate::Profile;
+use crate::profile::MAX_INLINED;
 
 /// Names by address.
 #[derive(Debug, Default)]
@@ -79,8 +80,16 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
         let names: Vec<String> = names
             .split("--")
             .filter(is_name)
+            .take(MAX_INLINED + 1)
             .map(str::to_owned)
             .collect();
+        if names.len() > MAX_INLINED {
+            return Err(ReadError::Text {
+                line: number,
+                expected: "at most 1000 functions at one address",
+                found: "more".to_owned(),
+            });
+        }
         if !names.is_empty() {
             symbols.names.insert(address, names);
         }
