@@ -25,9 +25,9 @@ pub struct Profile {
     notes: Vec<String>,
 }
 
-/// Functions of one location: itself, and those that were inlined into one another there. Real
-/// ones reach some tens; a file that claims more than this is lying.
-pub(crate) const MAX_INLINED: usize = 1_000;
+/// Functions of one location: itself, and a thousand that were inlined into one another there, as
+/// many as are looked up. Real ones reach some tens; a file that claims more is lying.
+pub(crate) const MAX_FUNCTIONS: usize = 1_001;
 
 /// Frames that all stacks of any profile may have together.
 const ANY_FRAMES: usize = 2 << 20;

@@ -542,8 +542,8 @@ fn repeated_frames() {
         let named = [field(5, &[0x08, 1, 0x10, 3]), field(4, &location)];
         inuse_space(&[named.to_vec(), vec![field(2, &sample); samples]].concat())
     };
-    assert_eq!(read(&inlined(1_000, 1, 1)).unwrap().len(), 1);
-    assert_snapshot!(told(&inlined(1_001, 1, 1)), @"error: pprof's protobuf, byte 4050, Location.line: expected at most 1000 lines in a location, found more");
+    assert_eq!(read(&inlined(1_001, 1, 1)).unwrap().len(), 1);
+    assert_snapshot!(told(&inlined(1_002, 1, 1)), @"error: pprof's protobuf, byte 4054, Location.line: expected at most 1001 lines in a location, found more");
     // As deep as recursion goes, in as many lines as real programs have.
     assert_eq!(read(&inlined(8, MAX_FRAMES, 9)).unwrap().len(), 9);
     assert_eq!(read(&inlined(1_000, 2_097, 1)).unwrap().len(), 1);
@@ -562,7 +562,7 @@ fn repeated_names_of_an_address() {
         )
     };
     assert_eq!(read(raw(1_000, 2_097).as_bytes()).unwrap().len(), 1);
-    assert_snapshot!(told(raw(1_001, 1).as_bytes()), @"error: line 2: expected at most 1000 functions at one address, found more");
+    assert_snapshot!(told(raw(1_002, 1).as_bytes()), @"error: line 2: expected at most 1001 functions at one address, found more");
     assert_snapshot!(told(raw(1_000, 2_200).as_bytes()), @"error: expected stacks with at most 2114752 frames in all, inlined ones included, found 2200000");
 }
 

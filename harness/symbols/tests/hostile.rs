@@ -121,7 +121,7 @@ fn cut_short() {
 
 /// A library whose debug information is written by hand: `main` follows the head
 /// of a unit that claims the code of `fixture`, `more` is for other sections.
-fn crafted(bench: &Bench, main: &str, more: &str) -> std::path::PathBuf {
+fn crafted(bench: &Bench, main: &str, more: &str, flags: &[&str]) -> std::path::PathBuf {
     // tag, children, attribute and form, ...: 1 unit, 2 function, 3 inlined call,
     // 4 block, 5 function of many ranges, 6 function by its origin, 7 unit with
     // nothing but a line program.
@@ -170,14 +170,20 @@ unit0 = 1b - 4
         "#
     );
     fs::write(bench.path("crafted.S"), source).unwrap();
-    bench.cc("crafted.so", &["-shared", "-nostdlib", "crafted.S"])
+    let flags = [&["-shared", "-nostdlib", "crafted.S"], flags].concat();
+    bench.cc("crafted.so", &flags)
 }
 
 /// What a crafted library makes of an address in its one function.
 #[track_caller]
 fn check_crafted(main: &str, more: &str, expected: &str) {
+    check_crafted_with(&[], main, more, expected);
+}
+
+#[track_caller]
+fn check_crafted_with(flags: &[&str], main: &str, more: &str, expected: &str) {
     let bench = Bench::new();
-    let path = crafted(&bench, main, more);
+    let path = crafted(&bench, main, more, flags);
     let bytes = fs::read(&path).unwrap();
     let object = object::File::parse(&*bytes).expect("the linker made it");
     let text = object
@@ -252,5 +258,26 @@ fn names_that_go_around() {
         ),
         "",
         "1 frames, fixture outermost\n",
+    );
+}
+
+#[cfg(feature = "compressed")]
+#[test]
+fn compressed_a_thousandfold() {
+    let zlib = ["-Wl,--compress-debug-sections=zlib"];
+    // Debug information of some megabytes may be as repetitive as it likes.
+    let nothing = |bytes: u64| format!("function\n .fill {bytes}, 1, 4");
+    check_crafted_with(
+        &zlib,
+        &nothing(8 << 20),
+        "",
+        "1 frames, fixture outermost\n",
+    );
+    check_crafted_with(
+        &zlib,
+        &nothing(64 << 20),
+        "",
+        "1 frames, fixture outermost\nsome debug information of crafted.so cannot be read: expected a \
+         compressed section that holds at most 16777216 bytes, found one of 67108910",
     );
 }

@@ -127,10 +127,9 @@ impl Answers {
                 other.move_into(first);
             }
         }
-        let names = |asked: &Asked| names(&asked.mappings, &asked.addresses, args);
-        let tables = asked.iter().map(|asked| names(asked).unwrap_or_default());
+        let names = |asked: &mut Asked| names(asked, args).unwrap_or_default();
         Answers {
-            tables: tables.collect(),
+            tables: asked.iter_mut().map(names).collect(),
             asked,
         }
     }
@@ -160,31 +159,26 @@ pub(super) fn unnamed(profile: &Profile) -> impl Iterator<Item = Avma> {
         .filter_map(|location| location.address)
 }
 
-/// Looks up names in the files that were mapped, where there are any.
-fn names(
-    mappings: &[MappedObject],
-    addresses: &BTreeSet<Avma>,
-    args: &SymbolArgs,
-) -> Option<SymbolTable> {
-    if addresses.is_empty() || mappings.is_empty() {
+/// Looks up names in the files that were mapped, where there are any. Of a hostile dump there may
+/// be a million mappings, so they are taken from what is asked.
+fn names(asked: &mut Asked, args: &SymbolArgs) -> Option<SymbolTable> {
+    let mappings = std::mem::take(&mut asked.mappings);
+    if asked.addresses.is_empty() || mappings.is_empty() {
         return None;
     }
-    let mappings = all_mapped(mappings, args);
-    let table = plimsoll_symbols::symbolize(&mappings, addresses, &options(args));
+    let mapped = |mapping| self::mapped(mapping, args);
+    let mappings: Vec<MappedFile> = mappings.into_iter().map(mapped).collect();
+    let table = plimsoll_symbols::symbolize(&mappings, &asked.addresses, &options(args));
     Some(table)
 }
 
 /// Gives mappings the build IDs of their files: jemalloc's text has none, and whoever
 /// reads the profile elsewhere needs them.
 pub(super) fn identify(profile: &mut Profile, args: &SymbolArgs) {
-    let mappings = all_mapped(profile.mappings(), args);
+    let mappings = profile.mappings().iter().cloned();
+    let mappings: Vec<MappedFile> = mappings.map(|mapping| mapped(mapping, args)).collect();
     let ids = plimsoll_symbols::build_ids(&mappings, &options(args));
     profile.identify(ids.into_iter().map(|id| Some(id?.to_string())));
-}
-
-fn all_mapped(mappings: &[MappedObject], args: &SymbolArgs) -> Vec<MappedFile> {
-    let mapped = |mapping| self::mapped(mapping, args);
-    mappings.iter().map(mapped).collect()
 }
 
 fn options(args: &SymbolArgs) -> plimsoll_symbols::Options {
@@ -278,12 +272,12 @@ impl Asked {
     }
 }
 
-fn mapped(mapping: &MappedObject, args: &SymbolArgs) -> MappedFile {
+fn mapped(mapping: MappedObject, args: &SymbolArgs) -> MappedFile {
     MappedFile {
         start: mapping.start,
         end: mapping.end,
         file_offset: mapping.file_offset,
-        path: mapping.path.clone().into(),
+        path: mapping.path.into(),
         deleted: mapping.deleted,
         open: None,
         build_id: mapping

@@ -60,7 +60,7 @@ pub(super) fn read(
     if has_alloc {
         builder.measures(&Measure::ALL);
     }
-    match &end.maps {
+    match end.maps {
         Some(maps) => mappings(maps, &mut builder),
         None => {
             builder.note("the dump has no mappings: its addresses have no names".to_owned());
@@ -72,8 +72,9 @@ pub(super) fn read(
     Ok(builder.build())
 }
 
-fn mappings(maps: &Maps, builder: &mut ProfileBuilder) {
-    for mapping in &maps.mappings {
+/// Of a hostile dump there may be a million, so none is there twice.
+fn mappings(maps: Maps, builder: &mut ProfileBuilder) {
+    for mapping in maps.mappings {
         let path = mapping.file().unwrap_or(&mapping.path);
         builder.mapping(MappedObject {
             start: mapping.start,

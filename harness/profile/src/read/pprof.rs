@@ -28,7 +28,7 @@ use plimsoll_core::{Avma, Counts, SourceFrame, Tally};
 
 use super::ReadError;
 use crate::Profile;
-use crate::profile::{Location, LocationId, MAX_INLINED, MappedObject, Measure, ProfileBuilder};
+use crate::profile::{Location, LocationId, MAX_FUNCTIONS, MappedObject, Measure, ProfileBuilder};
 use wire::{Field, Message};
 
 mod wire;
@@ -555,11 +555,11 @@ fn locations(
                 1 => id = field.varint("Location.id")?,
                 2 => location.mapping = mapping(&field, tables)?,
                 3 => location.address = return_address(field.varint("Location.address")?),
-                4 if location.frames.len() == MAX_INLINED => {
+                4 if location.frames.len() == MAX_FUNCTIONS => {
                     return Err(PprofError::malformed(
                         field.offset,
                         "Location.line",
-                        "at most 1000 lines in a location",
+                        "at most 1001 lines in a location",
                         "more".to_owned(),
                     ));
                 }

@@ -20,7 +20,7 @@ use plimsoll_core::{Avma, SourceFrame};
 
 use super::{ReadError, heap, next_line, quoted};
 use crate::Profile;
-use crate::profile::MAX_INLINED;
+use crate::profile::MAX_FUNCTIONS;
 
 /// Names by address.
 #[derive(Debug, Default)]
@@ -80,13 +80,13 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
         let names: Vec<String> = names
             .split("--")
             .filter(is_name)
-            .take(MAX_INLINED + 1)
+            .take(MAX_FUNCTIONS + 1)
             .map(str::to_owned)
             .collect();
-        if names.len() > MAX_INLINED {
+        if names.len() > MAX_FUNCTIONS {
             return Err(ReadError::Text {
                 line: number,
-                expected: "at most 1000 functions at one address",
+                expected: "at most 1001 functions at one address",
                 found: "more".to_owned(),
             });
         }

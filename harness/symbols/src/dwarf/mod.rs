@@ -40,9 +40,12 @@ const MAX_INLINED: usize = 1000;
 /// have, less than what takes a machine down.
 const MAX_UNCOMPRESSED: u64 = 4 << 30;
 
-/// How many bytes one compressed byte may stand for: deflate's own limit. zstd
-/// can say more, but debug information never shrinks to a hundredth.
-const MAX_RATIO: u64 = 1032;
+/// How many bytes one compressed byte may stand for. Debug information shrinks to a third as a
+/// rule, and its tables of zeros to a tenth; deflate could say a thousand.
+const MAX_RATIO: u64 = 50;
+
+/// Up to where that is not asked of a section.
+const ANY_UNCOMPRESSED: u64 = 16 << 20;
 
 /// Why a file's DWARF cannot be used.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +54,12 @@ pub(crate) enum DwarfError {
     Compressed,
     /// Its container is damaged.
     Elf(object::Error),
-    /// Its compressed sections claim to hold so many bytes.
-    TooLarge(u64),
+    /// A compressed section claims to hold more than that.
+    TooLarge {
+        /// In bytes.
+        most: u64,
+        found: u64,
+    },
     /// It takes more time or memory than debug information of its size can.
     TooMuch,
     /// It is damaged.
@@ -64,12 +71,10 @@ impl fmt::Display for DwarfError {
         match self {
             DwarfError::Compressed => f.write_str("it is compressed"),
             DwarfError::Elf(err) => err.fmt(f),
-            DwarfError::TooLarge(bytes) => {
-                write!(
-                    f,
-                    "expected sections of at most {MAX_UNCOMPRESSED} bytes, found {bytes}"
-                )
-            }
+            DwarfError::TooLarge { most, found } => write!(
+                f,
+                "expected a compressed section that holds at most {most} bytes, found one of {found}"
+            ),
             DwarfError::TooMuch => f.write_str("it takes more work than its size can explain"),
             DwarfError::Dwarf(err) => err.fmt(f),
         }
@@ -198,12 +203,16 @@ impl Loader {
                 return Err(DwarfError::Compressed);
             }
             let length = u64::try_from(data.data.len()).unwrap_or(u64::MAX);
-            self.uncompressed = self.uncompressed.saturating_add(data.uncompressed_size);
-            if data.uncompressed_size > length.saturating_mul(MAX_RATIO)
-                || self.uncompressed > MAX_UNCOMPRESSED
-            {
-                return Err(DwarfError::TooLarge(data.uncompressed_size));
+            let left = MAX_UNCOMPRESSED.saturating_sub(self.uncompressed);
+            let most = length
+                .saturating_mul(MAX_RATIO)
+                .max(ANY_UNCOMPRESSED)
+                .min(left);
+            let found = data.uncompressed_size;
+            if found > most {
+                return Err(DwarfError::TooLarge { most, found });
             }
+            self.uncompressed += found;
         }
         let bytes = data.decompress().map_err(DwarfError::Elf)?;
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
