@@ -144,6 +144,14 @@ impl Growth {
         }
     }
 
+    /// One of the two.
+    pub(crate) fn of_unit(&mut self, unit: Unit) -> &mut Quantity {
+        match unit {
+            Unit::Objects => &mut self.objects,
+            Unit::Bytes => &mut self.bytes,
+        }
+    }
+
     /// How far the rate may be off.
     pub fn error(&self) -> Rate {
         Rate {
@@ -192,7 +200,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    fn of(self, tally: &Tally) -> f64 {
+    pub(crate) fn of(self, tally: &Tally) -> f64 {
         to_f64(match self {
             Unit::Objects => tally.objects,
             Unit::Bytes => tally.bytes,

@@ -8,7 +8,7 @@ use super::{Observed, SAMPLED_ERRORS, SAMPLED_SLACK, Verdict};
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
 use crate::finding::{Finding, Standing, Subject, Survivors};
-use crate::growth::Growth;
+use crate::growth::{Growth, Quantity, Unit};
 use crate::ladder::RUNGS_PER_OCTAVE;
 use crate::{FoldedStack, Law, Rate, Series, Tally, fold};
 
@@ -266,7 +266,7 @@ pub(super) fn of<'a>(
     moves: &[Move<'a>],
 ) -> Vec<Measured<'a>> {
     let mut under: BTreeMap<usize, (Series, Vec<&FoldedStack>)> = BTreeMap::new();
-    let mut sites: BTreeMap<FoldedStack, (Series, usize)> = BTreeMap::new();
+    let mut sites: BTreeMap<FoldedStack, Vec<(&Series, Growth)>> = BTreeMap::new();
     let mut subjects = Vec::new();
     let measured = |of, series: Series, agreed| Measured {
         of,
@@ -283,14 +283,10 @@ pub(super) fn of<'a>(
             sum.merge(series);
             stacks.push(stack);
         } else if !moved_stacks.contains(stack) {
-            let (sum, stacks) = sites.entry(fold::site(stack)).or_default();
-            sum.merge(series);
-            *stacks += 1;
-            subjects.push(measured(
-                Of::Stack(stack),
-                series.clone(),
-                Agreed::default(),
-            ));
+            let site = sites.entry(fold::site(stack)).or_default();
+            let stack = measured(Of::Stack(stack), series.clone(), Agreed::default());
+            site.push((series, stack.growth));
+            subjects.push(stack);
         }
     }
     for (index, (series, stacks)) in under {
@@ -308,13 +304,15 @@ pub(super) fn of<'a>(
             agreed: Agreed::at(one.allowances.iter().copied(), baseline),
         });
     }
-    for (site, (series, stacks)) in sites {
-        if stacks > 1 {
-            subjects.push(measured(
-                Of::Site { site, stacks },
-                series,
-                Agreed::default(),
-            ));
+    for (site, parts) in sites {
+        if parts.len() > 1 {
+            let of = Of::Site {
+                site,
+                stacks: parts.len(),
+            };
+            let mut site = measured(of, sum(parts.iter()), Agreed::default());
+            site.growth = spread(&observed.iterations, site.growth, &parts);
+            subjects.push(site);
         }
     }
     for (of, series, subject) in [
@@ -334,6 +332,46 @@ pub(super) fn of<'a>(
         ));
     }
     subjects
+}
+
+/// The growth of a site, which is spread over its stacks. Where one of them gained more than all
+/// others in the last octave, and does not rise alone, the site rises only if the others do:
+/// a few pools that each reach a new peak are no leak.
+///
+/// Growth that is a straight line is not asked: stacks may take turns.
+fn spread(iterations: &[u64], mut site: Growth, parts: &[(&Series, Growth)]) -> Growth {
+    for unit in [Unit::Objects, Unit::Bytes] {
+        let Quantity { rising, law, .. } = *site.of_unit(unit);
+        let gained = |(series, _): &(&Series, Growth)| {
+            let at = |before: usize| series.levels().iter().rev().nth(before);
+            let of = |level: Option<&Tally>| level.map_or(0.0, |level| unit.of(level));
+            of(at(0)) - of(at(RUNGS_PER_OCTAVE))
+        };
+        let of_all: f64 = parts.iter().map(gained).sum();
+        let by_gain = |one: &usize, two: &usize| {
+            let (one, two) = (gained(&parts[*one]), gained(&parts[*two]));
+            one.total_cmp(&two)
+        };
+        let Some(most) = (0..parts.len()).max_by(by_gain) else {
+            continue;
+        };
+        let (_, mut alone) = parts[most];
+        let is_most = 2.0 * gained(&parts[most]) > of_all;
+        if rising && law == Law::Stepped && is_most && !alone.of_unit(unit).rising {
+            let (before, after) = (&parts[..most], &parts[most + 1..]);
+            let mut others = Growth::of(iterations, &sum(before.iter().chain(after)));
+            site.of_unit(unit).rising = others.of_unit(unit).rising;
+        }
+    }
+    site
+}
+
+fn sum<'a>(parts: impl Iterator<Item = &'a (&'a Series, Growth)>) -> Series {
+    let mut sum = Series::default();
+    for (series, _) in parts {
+        sum.merge(series);
+    }
+    sum
 }
 
 #[cfg(test)]

@@ -195,6 +195,32 @@ fn a_site_is_found_where_its_stacks_take_turns() {
     );
 }
 
+/// Two pools, and the rungs before which each of them reached a new peak, by how many objects.
+#[test]
+fn a_site_is_not_found_where_its_stacks_are_at_new_peaks() {
+    fn peaks(n: u64, of: &[(usize, u64)]) -> (u64, u64) {
+        let reached = of.iter().filter(|(at, _)| n >= rung(*at));
+        let objects = 100 + reached.map(|(_, more)| more).sum::<u64>();
+        (objects, objects * 64)
+    }
+    const FIRST: &[(usize, u64)] = &[(28, 3), (32, 3), (36, 3)];
+    const SECOND: &[(usize, u64)] = &[(29, 3), (37, 3), (40, 5), (42, 8)];
+    let stacks: &[(&str, Level)] = &[
+        ("a;pool", |n| peaks(n, FIRST)),
+        ("b;pool", |n| peaks(n, SECOND)),
+    ];
+    assert_snapshot!(at_top(43, stacks), @"within, 1 per 100 (coarsened)");
+    // On one stack it would be a leak that comes in bursts.
+    let one: &[(&str, Level)] = &[("a;pool", |n| {
+        let (one, two) = (peaks(n, FIRST), peaks(n, SECOND));
+        (one.0 + two.0, one.1 + two.1)
+    })];
+    assert_snapshot!(at_top(43, one), @r"
+    regressed, 1 per 1000
+    regressed New: a;pool 0.00 objects 0.08 B stepped
+    ");
+}
+
 #[test]
 fn a_slow_leak_that_was_agreed_to_is_not_stale_on_a_slow_machine() {
     let case = Case {

@@ -137,7 +137,7 @@ impl Verdicts {
 }
 
 /// Leaks, and where they are planted.
-pub(crate) const LEAKS: [&str; 13] = [
+pub(crate) const LEAKS: [&str; 14] = [
     "8 B, on a stack of its own",
     "64 B, on a stack of its own",
     "1 KiB at random, on a stack of its own",
@@ -151,6 +151,7 @@ pub(crate) const LEAKS: [&str; 13] = [
     "in bursts, on the workload's very stack",
     "begins late",
     "a `Vec` that doubles, on the workload's very stack",
+    "64 B at random, on four stacks of one site",
 ];
 
 /// The stack that a leak is planted on.
@@ -162,6 +163,8 @@ enum Place {
     SameAddresses,
     /// Where a million other objects are from the start.
     Million,
+    /// On each of these, and so as many times in all.
+    Site([&'static str; 4]),
 }
 
 /// Twice what a run says that it would have seen, of a kind of leak: per iteration, in bytes of a
@@ -219,7 +222,12 @@ fn leak(
             };
             (Place::Own, late)
         }
-        _ => (Place::SameAddresses, push),
+        12 => (Place::SameAddresses, push),
+        _ => {
+            let site = ["main;a;leak", "main;b;leak", "main;c;leak", "main;d;leak"];
+            let each = rate / site.len() as f64;
+            (Place::Site(site), paced(64, each, Pace::Random))
+        }
     }
 }
 
@@ -288,6 +296,11 @@ pub(crate) fn simulate(shape: usize, interval: SampleInterval, runs: u64, seed: 
                 };
                 add(&mut leaked, &base.run(&mut noise, iterations, interval));
                 leaking.push(("main;leak", leaked));
+            }
+            Place::Site([first, others @ ..]) => {
+                leaking.push((first, leaked));
+                let more = others.map(|name| (name, leak.run(&mut noise, iterations, interval)));
+                leaking.extend(more);
             }
         }
         let (found, ended) = healthy.judged(&leaking);
