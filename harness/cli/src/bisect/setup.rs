@@ -135,7 +135,7 @@ pub(super) fn cache(
 
 /// The worktree, at a commit.
 pub(super) fn worktree(git: &Git, at: &Commit, remove_stale: bool) -> anyhow::Result<Worktree> {
-    let path = Worktree::path(git);
+    let path = Worktree::path(git)?;
     let lock = match Worktree::claim(git, &path)? {
         Place::Free(lock) => lock,
         Place::Stale(lock) => {

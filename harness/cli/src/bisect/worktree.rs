@@ -1,5 +1,6 @@
 //! A checkout of its own, that leaves with whoever made it.
 
+use std::env;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -70,18 +71,30 @@ pub(crate) enum Place {
 impl Worktree {
     /// The folder for a repository's worktree: the same every time, so that cargo
     /// knows what it has built; beside the repository, so that what is above and
-    /// beside it is to the worktree what it is to the repository.
-    pub(crate) fn path(repository: &Git) -> PathBuf {
+    /// beside it is to the worktree what it is to the repository. Where others could
+    /// have made that folder, or replace it, it is in the user's cache: cargo runs what
+    /// is in it.
+    pub(crate) fn path(repository: &Git) -> anyhow::Result<PathBuf> {
         let top = repository.dir();
         let name = top.file_name().unwrap_or_default().to_string_lossy();
         let hidden = format!(".{name}.plimsoll-bisect");
-        match top.parent() {
-            Some(parent) if is_writable(parent) => parent.join(hidden),
-            _ => std::env::temp_dir().join(format!(
-                "{hidden}-{:016x}",
-                fnv(top.as_os_str().as_encoded_bytes())
-            )),
+        let beside = top.parent().map(|parent| parent.join(&hidden));
+        if let Some(beside) = beside.filter(|beside| is_safe(beside, top)) {
+            return Ok(beside);
         }
+        let hash = fnv(top.as_os_str().as_encoded_bytes());
+        let cached = user_cache().map(|cache| cache.join(format!("plimsoll/{hidden}-{hash:016x}")));
+        if let Some(cached) = &cached {
+            make_private(cached.parent().unwrap_or(cached), true)?;
+        }
+        let safe = cached.filter(|cached| is_safe(cached, top));
+        safe.ok_or_else(|| {
+            Refused::usage(
+                "expected a place for a worktree that no other user can write to: beside the \
+                 repository, or in $XDG_CACHE_HOME (by default ~/.cache). Found none"
+                    .to_owned(),
+            )
+        })
     }
 
     /// Takes the place, or says who has it.
@@ -129,6 +142,7 @@ impl Worktree {
             _lock: lock,
         };
         let path_text = path.to_string_lossy();
+        make_private(path, false)?;
         repository.ask(&[
             "worktree",
             "add",
@@ -193,9 +207,62 @@ impl Drop for Worktree {
     }
 }
 
-fn is_writable(dir: &Path) -> bool {
-    tempfile::Builder::new()
+/// Where a user's programs keep what can be made again.
+fn user_cache() -> Option<PathBuf> {
+    let absolute = |name| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|dir| dir.is_absolute())
+    };
+    absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))
+}
+
+/// A folder that is not there yet and that nobody else can read; where that is `allowed`, also
+/// one that is there.
+fn make_private(dir: &Path, allowed: bool) -> anyhow::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let made = builder.recursive(allowed).create(dir);
+    made.with_context(|| format!("cannot make {}", shown(dir)))
+}
+
+/// Whether nobody else can make a folder there before us, or put another in its place; or it is
+/// there, and ours.
+#[cfg(unix)]
+fn is_safe(path: &Path, repository: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    const STICKY: u32 = 0o1000;
+    let Some(parent) = path.parent() else {
+        return false;
+    };
+    // Whose files are made here is who we are.
+    let probe = tempfile::Builder::new()
         .prefix(".plimsoll-")
-        .tempfile_in(dir)
-        .is_ok()
+        .tempfile_in(parent);
+    let us = probe.and_then(|probe| probe.as_file().metadata());
+    let (Ok(us), Ok(parent), Ok(repository)) = (us, parent.metadata(), repository.metadata())
+    else {
+        return false;
+    };
+    // A group of one's own has one's own number.
+    let is_of_others =
+        parent.mode() & 0o002 != 0 || parent.mode() & 0o020 != 0 && parent.gid() != parent.uid();
+    // In a sticky folder only who made something can take it away.
+    let is_kept = !is_of_others || parent.mode() & STICKY != 0;
+    let is_trusted = [us.uid(), 0, repository.uid()].contains(&parent.uid());
+    let is_free_or_ours = match path.symlink_metadata() {
+        Ok(there) => there.is_dir() && there.uid() == us.uid(),
+        Err(err) => err.kind() == io::ErrorKind::NotFound,
+    };
+    is_kept && is_trusted && is_free_or_ours
+}
+
+#[cfg(not(unix))]
+fn is_safe(path: &Path, _repository: &Path) -> bool {
+    let parent = path.parent();
+    parent.is_some_and(|parent| {
+        let mut probe = tempfile::Builder::new();
+        probe.prefix(".plimsoll-").tempfile_in(parent).is_ok()
+    })
 }

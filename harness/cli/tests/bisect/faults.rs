@@ -515,6 +515,72 @@ fn a_worktree_that_was_left_is_found() {
     assert_eq!(ran.status, Some(0), "{ran}");
 }
 
+/// Where others can make folders, the worktree's name is one that they can guess.
+#[cfg(unix)]
+#[test]
+fn a_worktree_that_others_could_have_made() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let repository = linear(4, 2);
+    let cache = repository.outer().join("cache");
+    let in_cache = || {
+        let args = [
+            "bisect",
+            "HEAD~3",
+            "--scenario",
+            "churn",
+            "--overlay",
+            "never",
+        ];
+        repository.plimsoll_with(&args, ("XDG_CACHE_HOME", &cache.to_string_lossy()))
+    };
+    let mode = |path: &std::path::Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let built_in_cache = || {
+        let text = fs::read_to_string(repository.outer().join("builds")).unwrap();
+        let of_cache = |line: &str| line.contains("/cache/plimsoll/.repo.plimsoll-bisect-");
+        (
+            text.lines().filter(|line| of_cache(line)).count(),
+            text.lines().count(),
+        )
+    };
+
+    // A link to what is somebody else's.
+    let elsewhere = repository.outer().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let beside = repository.outer().join(".repo.plimsoll-bisect");
+    symlink(&elsewhere, &beside).unwrap();
+    let ran = in_cache();
+    assert_eq!(ran.status, Some(0), "{ran}");
+    let (of_cache, all) = built_in_cache();
+    assert!(of_cache > 0 && of_cache == all, "{of_cache} of {all}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    let made = fs::metadata(cache.join("plimsoll")).unwrap();
+    assert_eq!(made.permissions().mode() & 0o777, 0o700);
+    fs::remove_file(&beside).unwrap();
+
+    // Nothing is there yet, and anybody may take it away again.
+    fs::remove_dir_all(repository.top().join("target")).unwrap();
+    mode(repository.outer(), 0o777);
+    let ran = in_cache();
+    assert_eq!(ran.status, Some(0), "{ran}");
+    let (again, all) = built_in_cache();
+    assert!(again > of_cache && again == all, "{again} of {all}");
+
+    mode(&cache.join("plimsoll"), 0o777);
+    let ran = in_cache();
+    assert_eq!(ran.status, Some(2), "{ran}");
+    assert!(ran.stderr.contains("no other user can write to"), "{ran}");
+
+    // In a folder like /tmp nobody can.
+    mode(repository.outer(), 0o1777);
+    fs::remove_dir_all(repository.top().join("target")).unwrap();
+    let ran = in_cache();
+    assert_eq!(ran.status, Some(0), "{ran}");
+    assert!(built_in_cache().1 > all);
+    assert_eq!(built_in_cache().0, again);
+}
+
 #[test]
 fn a_workspace_that_moved_in_its_repository() {
     let repository = Repository::new();
