@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_core::baseline::Date;
+use plimsoll_core::escape;
 use plimsoll_core::layout::valid_scenario_name;
 
 use crate::baseline::args::BaselineArgs;
@@ -610,7 +611,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 fn check_name(text: &str) -> Result<String, String> {
-    let plain = |c: char| !c.is_control();
+    let plain = |c: char| !escape::is_hidden(c);
     match (1..=100).contains(&text.chars().count()) && text.chars().all(plain) {
         true => Ok(text.to_owned()),
         false => Err("expected 1 to 100 characters on one line".to_owned()),

@@ -3,6 +3,8 @@ use std::env;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
+use plimsoll_core::escape;
+
 use crate::render::sink;
 
 /// Standard output and standard error.
@@ -190,26 +192,9 @@ fn painted(color: bool, paint: Paint, text: &str) -> String {
     format!("\x1b[{code}m{text}\x1b[0m")
 }
 
-/// Text from a file, for a terminal: in place of what would move the cursor,
-/// change colours, turn the direction of reading or not be seen, its escape.
-/// Line feeds stay.
+/// Several lines of somebody's, for a terminal.
 pub(crate) fn safe(text: &str) -> String {
-    let unsafe_char = |char: char| {
-        char.is_control() && char != '\n'
-            || matches!(char,
-                '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-    };
-    let mut safe = String::with_capacity(text.len());
-    for char in text.chars() {
-        if unsafe_char(char) {
-            safe.extend(char.escape_unicode());
-        } else {
-            safe.push(char);
-        }
-    }
-    safe
+    escape::terminal_lines(text)
 }
 
 /// Of one line, and of bearable length.
@@ -219,7 +204,7 @@ pub(crate) fn safe_line(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     };
-    safe(&cut).replace('\n', "\\n")
+    escape::terminal(&cut)
 }
 
 #[cfg(test)]
@@ -228,10 +213,7 @@ mod tests {
 
     #[test]
     fn escapes() {
-        assert_eq!(
-            safe("a\n\u{1b}[31mb\t\u{202e}ü"),
-            "a\n\\u{1b}[31mb\\u{9}\\u{202e}ü"
-        );
+        assert_eq!(safe("a\n\u{1b}[31mb\t\u{202e}ü"), "a\nb  \\u{202e}ü");
         assert_eq!(safe_line("a\nb"), "a\\nb");
         assert_eq!(safe_line(&"ä".repeat(300)), format!("{}…", "ä".repeat(200)));
     }

@@ -6,10 +6,19 @@
 
 use crate::layout::valid_scenario_name;
 
-/// Makes text safe to print within one line of a terminal: escape sequences of
-/// the CSI kind (colours) are dropped, every other control, bidirectional or
-/// invisible character is shown as an escape, `\n` and `\u{202e}`.
+/// Text that stays within one line of a terminal or a page: escape sequences of the CSI kind
+/// (colours) are dropped, everything else that [is hidden](is_hidden) is shown as an escape,
+/// `\n` and `\u{202e}`.
 pub fn terminal(text: &str) -> String {
+    visible(text, false)
+}
+
+/// The same of several lines: their ends stay.
+pub fn terminal_lines(text: &str) -> String {
+    visible(text, true)
+}
+
+fn visible(text: &str, lines: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -19,11 +28,27 @@ pub fn terminal(text: &str) -> String {
         }
         rest = &rest[c.len_utf8()..];
         match c {
+            '\n' if lines => out.push('\n'),
+            // Windows' line ends are not news.
+            '\r' if lines && rest.starts_with('\n') => {}
             '\t' => out.push_str("  "),
             '\u{a0}' => out.push(' '),
-            c if is_control(c) || is_invisible(c) => out.extend(c.escape_default()),
+            c if is_hidden(c) => out.extend(c.escape_default()),
             c => out.push(c),
         }
+    }
+    out
+}
+
+/// Without escape sequences of the CSI kind, and all else as it is.
+pub fn without_colors(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        rest = after_csi(rest).unwrap_or_else(|| {
+            out.push(c);
+            &rest[c.len_utf8()..]
+        });
     }
     out
 }
@@ -39,26 +64,26 @@ fn after_csi(text: &str) -> Option<&str> {
     ('@'..='~').contains(&last).then(|| &body[end + 1..])
 }
 
-/// C0, DEL and C1, and the two separators that some terminals break lines at.
-fn is_control(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
+/// Characters that no output shows as they are: controls (C0, DEL and C1), line and paragraph
+/// separators, and what reorders, hides or takes no room where that is not seen.
+///
+/// Beside controls these are Unicode's `Default_Ignorable_Code_Point`, its noncharacters, and its
+/// invisible format characters (annotations, musical and hieroglyphic formatting).
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || u32::from(c) & 0xfffe == 0xfffe
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{13430}'..='\u{1345f}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Characters that reorder, hide or take no room where that is not seen.
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// Drops what XML 1.0 has no way to write, and what would reorder or hide the
-/// text around it.
+/// Without what [is hidden](is_hidden), as in XML, which has no way to write most of it.
 pub fn xml(text: &str) -> String {
-    text.chars()
-        .filter(|&c| !is_control(c) && !is_invisible(c) && !matches!(c, '\u{fffe}' | '\u{ffff}'))
-        .collect()
+    text.chars().filter(|c| !is_hidden(*c)).collect()
 }
 
 /// Columns that text takes in a terminal. Roughly: an unsure character counts
@@ -149,6 +174,34 @@ mod tests {
         );
         assert_eq!(terminal("\u{1b}[31"), r"\u{1b}[31");
         assert_eq!(terminal("zażółć 漢字"), "zażółć 漢字");
+        assert_eq!(
+            terminal_lines("a\r\n\u{1b}[31mb\tc\n\u{202e}ü\r"),
+            "a\nb  c\n\\u{202e}ü\\r"
+        );
+        assert_eq!(
+            without_colors("\u{1b}[1;31mred\u{1b}[0m\u{1b}"),
+            "red\u{1b}"
+        );
+    }
+
+    /// Held against what Unicode says of every character, as Rust's own `escape_debug` knows it:
+    /// that escapes what cannot be printed, and more.
+    #[test]
+    fn what_is_hidden_is_not_printable() {
+        let is_escaped = |c: char| c.escape_debug().count() > 1;
+        for c in (char::MIN..=char::MAX).filter(|c| is_hidden(*c)) {
+            // Fillers of Hangul are letters that leave room, and selectors of variants are marks.
+            let is_filler = matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}');
+            let is_joined = matches!(u32::from(c), 0x34f | 0x17b4..=0x17b5 | 0x180b..=0x180f
+                | 0xfe00..=0xfe0f | 0x13430..=0x1345f | 0xe0100..=0xe01ef);
+            assert!(
+                is_escaped(c) || is_filler || is_joined,
+                "{}",
+                c.escape_unicode()
+            );
+        }
+        let visible = "aé漢😀 \u{301}\u{a0}\u{600}";
+        assert!(!visible.contains(is_hidden));
     }
 
     #[test]

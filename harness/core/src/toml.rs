@@ -3,6 +3,8 @@
 
 use toml_edit::{Item, Value};
 
+use crate::escape::is_hidden;
+
 /// The line of an offset, from 1.
 pub(crate) fn line_at(text: &[u8], offset: usize) -> usize {
     1 + text[..offset.min(text.len())]
@@ -16,7 +18,7 @@ pub(crate) fn quoted_message(message: &str) -> String {
     // Longer than what is quoted of a file: the parser lists what it expected.
     message
         .chars()
-        .filter(|char| !char.is_control())
+        .filter(|char| !is_hidden(*char))
         .take(200)
         .collect()
 }

@@ -2,34 +2,27 @@
 //! repository.
 
 use plimsoll_core::Frame;
+use plimsoll_core::escape::is_hidden;
 use plimsoll_core::report::Finding;
 
 /// Text without what no reader of a file could see or write: control characters
 /// but for the line feed, and those that reorder, hide or take no room. They are
 /// dropped; XML 1.0 has no way to write most of them.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars().filter(|&c| c == '\n' || is_shown(c)).collect()
+    text.chars()
+        .filter(|&c| c == '\n' || !is_hidden(c))
+        .collect()
 }
 
 /// As [`clean`], in one line of at most so many characters.
 pub(crate) fn clean_line(text: &str, most: usize) -> String {
     let text = text.replace(['\n', '\r', '\t'], " ");
-    let mut chars = text.chars().filter(|&c| is_shown(c));
+    let mut chars = text.chars().filter(|&c| !is_hidden(c));
     let line: String = chars.by_ref().take(most).collect();
     match chars.next() {
         Some(_) => line + "…",
         None => line,
     }
-}
-
-fn is_shown(c: char) -> bool {
-    !(c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}'
-            | '\u{e0000}'..='\u{e0fff}'))
 }
 
 /// A file of the repository, and a line in it.

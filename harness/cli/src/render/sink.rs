@@ -106,29 +106,12 @@ fn lines(text: &str, room: usize) -> Vec<String> {
         '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
     ];
     let lines = text.split(breaks).map(|line| {
-        let colorless = without_colors(line).replace('\t', "    ");
+        // Of them, what is left when the control goes would stand there as `[31m`.
+        let colorless = escape::without_colors(line).replace('\t', "    ");
         let line = escape::xml(&colorless);
         cut(line.trim_end(), room)
     });
     lines.collect()
-}
-
-/// Without the escape sequences that colour a program's output: of them, what is
-/// left when the control goes would stand there as `[31m`.
-fn without_colors(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(start) = rest.find("\u{1b}[") {
-        out.push_str(&rest[..start]);
-        let body = &rest[start + 2..];
-        let end = body.find(|c: char| !(' '..='?').contains(&c));
-        rest = match end {
-            Some(end) if body.as_bytes()[end].is_ascii() => &body[end + 1..],
-            _ => body,
-        };
-    }
-    out.push_str(rest);
-    out
 }
 
 /// Text between tags. GitHub still looks for mentions in it: a name goes

@@ -1,6 +1,7 @@
 //! What each answer does. Reads and prints nothing.
 
 use plimsoll_core::baseline::{Acceptance, Date};
+use plimsoll_core::escape::is_hidden;
 
 use crate::accept::{Words, is_over};
 use crate::args::Expiry;
@@ -128,7 +129,7 @@ impl Session {
 
     /// Takes a line, without the space around it.
     pub(super) fn answer(&mut self, line: &str) -> Next {
-        if line.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) {
+        if line.contains(|c: char| is_hidden(c) || c == char::REPLACEMENT_CHARACTER) {
             return say("expected one line of text; nothing was taken of it");
         }
         match self.asked {

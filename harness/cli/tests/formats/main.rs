@@ -7,6 +7,7 @@ mod junit;
 mod project;
 mod sarif;
 
+use plimsoll_core::escape::is_hidden;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Check, CheckOutcome, Failure, Report, Standing, Subject};
 use plimsoll_core::{FoldedStack, Frame, Rate};
@@ -121,16 +122,21 @@ const HOSTILE: &str =
 
 /// Everything that a report's author can write, hostile.
 fn hostile() -> Report {
+    with(HOSTILE)
+}
+
+/// Everything that a report's author can write.
+fn with(text: &str) -> Report {
     let mut report = report("r1", HOSTILE, Verdict::Regressed);
     report.run.scenarios = vec![HOSTILE.to_owned()];
     report.run.package = "demo".to_owned();
-    report.run.baseline = format!("../../{HOSTILE}");
-    report.run.files = HOSTILE.to_owned();
-    report.notes = vec![HOSTILE.to_owned()];
+    report.run.baseline = format!("../../{text}");
+    report.run.files = text.to_owned();
+    report.notes = vec![text.to_owned()];
     let mut one = finding("main", RATE);
-    one.frames = frames(&[(HOSTILE, HOSTILE, 1), (HOSTILE, "../../../etc/passwd", 0)]);
-    one.subject = Subject::Stack(FoldedStack(vec![HOSTILE.to_owned()]));
-    one.reason = Some(HOSTILE.to_owned());
+    one.frames = frames(&[(text, text, 1), (text, "../../../etc/passwd", 0)]);
+    one.subject = Subject::Stack(FoldedStack(vec![text.to_owned()]));
+    one.reason = Some(text.to_owned());
     report.findings = vec![one];
     report
 }
@@ -138,8 +144,31 @@ fn hostile() -> Report {
 /// Characters that must be nowhere in a file.
 #[track_caller]
 fn assert_clean(text: &str) {
-    let bad = |c: &char| {
-        c.is_control() && *c != '\n' || matches!(c, '\u{200b}' | '\u{202e}' | '\u{fffe}')
-    };
+    let bad = |c: &char| *c != '\n' && is_hidden(*c);
     assert_eq!(text.chars().find(bad), None, "{text}");
+}
+
+/// Whatever is hidden, in every text of a report and in every output that a person reads.
+#[test]
+fn what_is_hidden_is_in_no_output() {
+    let all = || (char::MIN..=char::MAX).filter(|c| is_hidden(*c));
+    let is_end = |c: &char| {
+        let is_next =
+            |by| char::from_u32(u32::from(*c).wrapping_add_signed(by)).is_some_and(is_hidden);
+        !is_next(-1) || !is_next(1)
+    };
+    let hidden: String = all().filter(is_end).flat_map(|c| ['a', c]).collect();
+    assert!(hidden.chars().count() > 100);
+    let project = left(&[with(&hidden)]);
+    for format in ["text", "markdown", "html", "sarif", "junit"] {
+        let ran = project.plimsoll(&["report", "--format", format]);
+        assert!(ran.status.is_some_and(|status| status < 2), "{ran}");
+        // What we put there ourselves, so that no bar ends a table's cell and nobody is called.
+        let ours = ["@\u{200b}", "\\\u{200b}|"];
+        let printed = ours
+            .iter()
+            .fold(ran.stdout, |text, ours| text.replace(ours, ""));
+        assert_clean(&printed);
+        assert_clean(&ran.stderr);
+    }
 }

@@ -1,6 +1,7 @@
 use std::fmt;
 
 use crate::Tally;
+use crate::escape::is_hidden;
 
 /// The most characters of a line that a message quotes.
 const QUOTED: usize = 60;
@@ -96,7 +97,7 @@ impl Found {
                 quoted.push('…');
                 break;
             }
-            if char.is_control() {
+            if is_hidden(char) {
                 quoted.extend(char.escape_default());
             } else {
                 quoted.push(char);

@@ -24,6 +24,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use plimsoll_core::dump::DumpError;
+use plimsoll_core::escape::is_hidden;
 
 pub use pprof::PprofError;
 
@@ -332,7 +333,7 @@ fn quoted(line: &[u8]) -> String {
     }
     let mut quoted = String::from("`");
     for char in text.chars().take(MOST) {
-        match char.is_control() {
+        match is_hidden(char) {
             true => quoted.extend(char.escape_default()),
             false => quoted.push(char),
         }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use plimsoll_core::escape::is_hidden;
+
 use crate::calls::Calls;
 use crate::view::Names;
 
@@ -60,7 +62,7 @@ fn frame(name: &str) -> String {
         .chars()
         .map(|char| match char {
             ';' => ':',
-            char if char.is_control() => ' ',
+            char if is_hidden(char) => ' ',
             char => char,
         })
         .collect();

@@ -1,6 +1,7 @@
 //! The one way for other people's text into the page: as text of an element or
 //! an attribute, or as a string of the data that its script reads.
 
+use plimsoll_core::escape::{terminal, terminal_lines};
 use serde::Serialize;
 
 /// A name longer than that says nothing more, and costs everybody who scrolls.
@@ -8,17 +9,17 @@ const LONGEST: usize = 500;
 
 /// Text of an element, or of an attribute in double quotes: one line.
 pub(crate) fn text(text: &str) -> String {
-    markup(&cut(&visible(text, false), LONGEST))
+    markup(&cut(&terminal(text), LONGEST))
 }
 
 /// Text of a `<pre>`: line feeds stay, and so does its length.
 pub(crate) fn block(text: &str) -> String {
-    markup(&visible(text, true))
+    markup(&terminal_lines(text))
 }
 
 /// A string for [`json`]: what is shown is the same in the page and in its data.
 pub(crate) fn string(text: &str) -> String {
-    cut(&visible(text, false), LONGEST)
+    cut(&terminal(text), LONGEST)
 }
 
 /// Data for a `<script type="application/json">`, which ends at the first
@@ -55,53 +56,6 @@ fn markup(text: &str) -> String {
         }
     }
     out
-}
-
-/// Shows what would reorder, hide or not be seen, as its escape. Colours of a
-/// terminal are dropped: they are no part of what was printed.
-fn visible(text: &str, lines: bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        if let Some(after) = after_csi(rest) {
-            rest = after;
-            continue;
-        }
-        rest = &rest[c.len_utf8()..];
-        match c {
-            '\n' if lines => out.push('\n'),
-            // Windows' line ends are not news.
-            '\r' if lines && rest.starts_with('\n') => {}
-            '\t' => out.push_str("    "),
-            '\u{a0}' => out.push(' '),
-            c if is_hidden(c) => out.extend(c.escape_default()),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// What follows a "control sequence introducer" sequence at the start of the
-/// text: `ESC [`, parameters, one final byte.
-fn after_csi(text: &str) -> Option<&str> {
-    let body = text
-        .strip_prefix("\u{1b}[")
-        .or_else(|| text.strip_prefix('\u{9b}'))?;
-    let end = body.find(|c: char| !(' '..='?').contains(&c))?;
-    let last = body[end..].chars().next()?;
-    ('@'..='~').contains(&last).then(|| &body[end + 1..])
-}
-
-/// Controls, and what is there without being seen: bidirectional controls,
-/// joiners, fillers, selectors of variants, tags, noncharacters.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}'
-            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{ffff}'
-            | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Cuts the middle out of what is too long. The end is kept longer than the
@@ -156,7 +110,7 @@ mod tests {
         );
         assert_eq!(text("\u{1b}[31mred\u{1b}[0m\r\nx"), r"red\r\nx");
         assert_eq!(text("\u{1b}]0;title\u{7}"), r"\u{1b}]0;title\u{7}");
-        assert_eq!(block("a\r\n\u{1b}[1mb\u{1b}[0m\rc\td"), "a\nb\\rc    d");
+        assert_eq!(block("a\r\n\u{1b}[1mb\u{1b}[0m\rc\td"), "a\nb\\rc  d");
         assert_eq!(text("zażółć 漢字"), "zażółć 漢字");
     }
 

@@ -35,7 +35,7 @@ fn fences() {
     assert_eq!(fenced("```\n<b>", 40), "````text\n```\n<b>\n````");
     assert_eq!(
         fenced("\u{1b}[31mred\u{1b}[0m\u{1b}[é\u{2028}::error::\u{0}", 40),
-        "```text\nredé\n::error::\n```"
+        "```text\nred[é\n::error::\n```"
     );
 }
 
