@@ -23,7 +23,7 @@ use super::decide::{Climb, Gain};
 use super::differences::{self, Difference};
 use super::git::{Commit, Git};
 use super::interrupt::Interrupt;
-use super::measure::{Built, Lockfile, Subject, Unusable};
+use super::measure::{Built, Kind, Lockfile, Subject, Unusable};
 use super::revision::Revision;
 use super::setup::{Home, Setup, bench, cache, home, known, overlay, test, worktree};
 use super::{Length, Session, difference, show};
@@ -51,8 +51,16 @@ pub(crate) fn run(args: &CheckArgs, out: &mut Out) -> anyhow::Result<()> {
 /// What came of one scenario.
 struct Checked {
     scenario: String,
-    came: Result<Vec<Difference>, String>,
+    came: Result<Vec<Difference>, Not>,
     flamegraph: Option<PathBuf>,
+}
+
+/// Why there is no comparison.
+enum Not {
+    /// The revision has no such scenario, and it cannot be laid over it.
+    New,
+    /// One of the two could not be measured.
+    Measured(String),
 }
 
 impl Checked {
@@ -150,7 +158,8 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
     if all.iter().any(Checked::is_worse) {
         return Err(Refused::quiet(ExitStatus::Regressed));
     }
-    match all.iter().any(|checked| checked.came.is_err()) {
+    let is_unknown = |checked: &Checked| matches!(checked.came, Err(Not::Measured(_)));
+    match all.iter().any(is_unknown) {
         true => Err(Refused::quiet(ExitStatus::NoVerdict)),
         false => Ok(()),
     }
@@ -244,7 +253,7 @@ struct Two<'a, 'b> {
     built: &'a Built,
 }
 
-type Compared = Result<(Vec<Difference>, [Report; 2]), String>;
+type Compared = Result<(Vec<Difference>, [Report; 2]), Not>;
 
 impl Two<'_, '_> {
     /// In turns: what grows faster has to do so again, when both are measured for longer.
@@ -253,11 +262,19 @@ impl Two<'_, '_> {
         for (length, budgets) in [(Length::Full, 1), (Length::Patient, PATIENT)] {
             let before = match self.bench.climb(self.base, length)? {
                 Ok(report) => report,
-                Err(why) => return Ok(Err(format!("at {}: {why}", self.base.short()))),
+                Err(why) => {
+                    return Ok(Err(match self.is_new(why.kind)? {
+                        true => Not::New,
+                        false => Not::Measured(format!("at {}: {why}", self.base.short())),
+                    }));
+                }
             };
             let after = match self.climb_here(length, budgets)? {
                 Ok(report) => report,
-                Err(why) => return Ok(Err(format!("in the working tree: {why}"))),
+                Err(why) => {
+                    let why = format!("in the working tree: {why}");
+                    return Ok(Err(Not::Measured(why)));
+                }
             };
             let differences = differences::between(&Climb::of(&before), &Climb::of(&after));
             let worse = differences
@@ -269,6 +286,16 @@ impl Two<'_, '_> {
             }
         }
         Ok(Ok(last.context("a measurement")?))
+    }
+
+    /// Whether the revision could not be measured because the scenario came after it.
+    fn is_new(&mut self, kind: Kind) -> anyhow::Result<bool> {
+        match kind {
+            Kind::NoScenario => Ok(true),
+            // It is laid over what has nothing that it tests.
+            Kind::NoTest | Kind::DoesNotBuild => self.bench.lacks_the_scenario(self.base),
+            _ => Ok(false),
+        }
     }
 
     fn climb_here(
@@ -313,7 +340,12 @@ fn as_text(base: &str, all: &[Checked], logs: &Path, out: &Out) -> String {
     for checked in all {
         let name = safe_line(&checked.scenario);
         let differences = match &checked.came {
-            Err(why) => {
+            Err(Not::New) => {
+                let what = out.paint(Paint::Bold, "new");
+                text += &format!("{name}: {what}, there is nothing to compare it with at {base}\n");
+                continue;
+            }
+            Err(Not::Measured(why)) => {
                 let what = out.paint(Paint::Yellow, "cannot be compared");
                 text += &format!("{name}: {what}, {why}\n  logs: {}\n", shown(logs));
                 continue;
@@ -375,11 +407,15 @@ fn as_json(base: &str, all: &[Checked]) -> Value {
             json!({
                 "scenario": checked.scenario,
                 "result": match &checked.came {
-                    Err(_) => "not compared",
+                    Err(Not::New) => "new",
+                    Err(Not::Measured(_)) => "not compared",
                     Ok(_) if checked.is_worse() => "regressed",
                     Ok(_) => "within",
                 },
-                "problem": checked.came.as_ref().err(),
+                "problem": match &checked.came {
+                    Err(Not::Measured(why)) => Some(why),
+                    _ => None,
+                },
                 "differences": differences,
                 "flamegraph": checked.flamegraph,
             })

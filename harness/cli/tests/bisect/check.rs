@@ -167,11 +167,7 @@ fn another_revision() {
 
 #[test]
 fn what_cannot_be_compared() {
-    for (state, why) in [
-        ("unbuildable", "cannot find value"),
-        ("no-scenario", "scenario"),
-        ("broken", "canary"),
-    ] {
+    for (state, why) in [("unbuildable", "cannot find value"), ("broken", "canary")] {
         let parts = [
             "churn: cannot be compared, at ",
             why,
@@ -194,6 +190,25 @@ fn what_cannot_be_compared() {
             "\n  logs: target/plimsoll-bisect/logs\n",
         ],
     );
+}
+
+#[test]
+fn what_the_branch_brings_is_new() {
+    let new = ["churn: new, there is nothing to compare it with at the base on main ("];
+    // The test is there and has others; or what the scenario tests is not there yet.
+    let text = says(&branch("no-scenario", "good"), &[], 0, &new);
+    assert!(!text.contains("churn: cannot be compared"), "{text}");
+    let repository = Repository::new();
+    let test = fs::read_to_string(repository.top().join("tests/leaks.rs")).unwrap();
+    repository.write("tests/leaks.rs", &test.replace("churn", "other"));
+    repository.commit("unbuildable", "c0");
+    repository.git(&["checkout", "--quiet", "-b", "feature"]);
+    repository.write("tests/leaks.rs", &test);
+    repository.commit("bad", "own");
+    says(&repository, &[], 0, &new);
+    let (status, text) = check(&repository, &["--json"]);
+    assert_eq!(status, 0, "{text}");
+    assert!(text.contains("\"result\": \"new\""), "{text}");
 }
 
 #[test]
