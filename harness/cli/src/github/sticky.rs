@@ -1,8 +1,8 @@
 //! The one comment: found, made, kept up to date, never doubled.
 //!
-//! Ours is one whose first line is our marker **and** that the expected account
+//! Ours is one that begins with our marker **and** that the expected account
 //! wrote: whoever may comment can write the marker, and a token that may
-//! write comments may edit anybody's.
+//! write comments may edit anybody's. What a person has put before the marker stays there.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -24,6 +24,9 @@ const UNTIL_SEEN: Duration = Duration::from_secs(2);
 const UNTIL_OTHERS_WROTE: Duration = Duration::from_secs(1);
 const LOOKS: usize = 8;
 
+/// As many characters fit into a comment.
+const MAX_BODY: usize = 65_536;
+
 /// Whose comments are ours, and where.
 pub(crate) struct Sticky<'a> {
     pub(crate) api: &'a Api,
@@ -42,6 +45,20 @@ struct Comment {
     body: Option<String>,
     #[serde(default)]
     user: Option<User>,
+    /// What a person has put before our marker.
+    #[serde(skip)]
+    typed: String,
+}
+
+impl Comment {
+    fn body(&self) -> &str {
+        self.body.as_deref().unwrap_or_default()
+    }
+
+    /// What the marker and all behind it say.
+    fn meta(&self) -> Meta {
+        meta(self.body().strip_prefix(&self.typed).unwrap_or_default())
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -174,33 +191,59 @@ impl<'a> Sticky<'a> {
             self.target.repository, self.number
         );
         let mut comments: Vec<Comment> = self.api.list(&path)?;
-        comments.retain(|comment| self.is_ours(comment));
-        let mut believed = Vec::with_capacity(comments.len());
-        for comment in comments {
-            if self.is_believed(&comment)? {
-                believed.push(comment);
+        comments.retain(|comment| self.is_by_us(comment));
+        let (mut ours, mut edited) = (Vec::new(), Vec::new());
+        for mut comment in comments {
+            let Some(typed) = self.before_marker(comment.body()) else {
+                continue;
+            };
+            comment.typed = typed.to_owned();
+            match comment.typed.is_empty() {
+                true if self.is_believed(&comment)? => ours.push(comment),
+                true => {}
+                false => edited.push(comment),
             }
         }
-        let mut comments = believed;
+        // What another workflow of the same bot repeats is of some run, too: where there is one
+        // that nobody has edited, it is that one.
+        for comment in edited {
+            if ours.iter().all(|ours| !ours.typed.is_empty())
+                && self.is_of_a_run(&comment.meta())?
+            {
+                ours.push(comment);
+            }
+        }
+        let mut comments = ours;
         comments.sort_by_key(|comment| comment.id);
         // A page may repeat what the one before it ended with.
         comments.dedup_by_key(|comment| comment.id);
         Ok(comments)
     }
 
-    fn is_ours(&self, comment: &Comment) -> bool {
-        let first = comment.body.as_deref().and_then(|body| body.lines().next());
-        self.is_by_us(comment)
-            && first.is_some_and(|line| line.trim_end() == self.marker.first_line())
+    /// What stands before our marker, as a rule nothing; absent where it is not there. Behind
+    /// other text it counts only with a second line of ours.
+    fn before_marker<'b>(&self, body: &'b str) -> Option<&'b str> {
+        let first = self.marker.first_line();
+        body.match_indices(&first).find_map(|(at, _)| {
+            let (typed, ours) = body.split_at(at);
+            let is_line = ours.lines().next()?.trim_end() == first;
+            let is_ours = typed.is_empty() || meta(ours) != Meta::default();
+            (is_line && is_ours).then_some(typed)
+        })
     }
 
     /// Whether a comment that says to be of a newer run is of a run of this pull request. Other
     /// workflows write as the same bot, and may repeat what somebody has made up to silence us.
     fn is_believed(&self, comment: &Comment) -> Result<bool, Problem> {
-        let meta = meta(comment.body.as_deref().unwrap_or_default());
-        if meta.age() <= self.age() {
-            return Ok(true);
+        let meta = comment.meta();
+        match meta.age() <= self.age() {
+            true => Ok(true),
+            false => self.is_of_a_run(&meta),
         }
+    }
+
+    /// Whether there is such a run of this pull request.
+    fn is_of_a_run(&self, meta: &Meta) -> Result<bool, Problem> {
         let at = format!("/repos/{}", self.target.repository);
         let run: Run = match self.api.get(&format!("{at}/actions/runs/{}", meta.run)) {
             Ok(run) => run,
@@ -234,12 +277,11 @@ impl<'a> Sticky<'a> {
     /// one where all have been deleted, if it may: a list that still has what
     /// was deleted must not make it begin again for ever.
     fn settle(&self, ours: &[Comment], body: &str, create: bool) -> Result<Posted, Problem> {
-        let meta = |comment: &Comment| meta(comment.body.as_deref().unwrap_or_default());
         let newest = ours.iter().max_by_key(|comment| {
-            let meta = meta(comment);
+            let meta = comment.meta();
             (meta.age(), meta.state, comment.id)
         });
-        let prior = newest.map(|newest| (meta(newest), newest));
+        let prior = newest.map(|newest| (newest.meta(), newest));
         let superseded = prior.and_then(|(prior, comment)| {
             let other_job =
                 prior.age() == self.age() && prior.job.as_ref() != Some(&self.marker.job);
@@ -250,12 +292,12 @@ impl<'a> Sticky<'a> {
                 false => (prior.age() > self.age()).then_some((Posted::Newer, comment)),
             }
         });
-        let body = match &superseded {
-            Some((_, newer)) => newer.body.as_deref().unwrap_or_default(),
-            None => body,
-        };
         let (kept, doubles) = ours.split_first().ok_or(Problem::Unreadable)?;
-        let same = kept.body.as_deref().is_some_and(|found| same(found, body));
+        let new = match &superseded {
+            Some((_, newer)) => newer.body().to_owned(),
+            None => behind(&kept.typed, body),
+        };
+        let same = kept.body.as_deref().is_some_and(|found| same(found, &new));
         let is_superseded = superseded.is_some();
         let mut posted = match (same, superseded) {
             (_, Some((by, _))) => by,
@@ -269,7 +311,7 @@ impl<'a> Sticky<'a> {
             );
             let changed: Result<Comment, Problem> =
                 self.api
-                    .change(Method::Patch, &path, &json!({ "body": body }));
+                    .change(Method::Patch, &path, &json!({ "body": new }));
             match changed {
                 Ok(_) => {}
                 // Somebody deleted it meanwhile.
@@ -335,9 +377,23 @@ fn meta(body: &str) -> Meta {
     meta.unwrap_or_default()
 }
 
+/// A comment's text behind what a person has put there, where both find room.
+fn behind(typed: &str, body: &str) -> String {
+    let between = match typed.is_empty() || typed.ends_with('\n') {
+        true => "",
+        false => "\n\n",
+    };
+    let whole = format!("{typed}{between}{body}");
+    match whole.encode_utf16().count() <= MAX_BODY {
+        true => whole,
+        false => body.to_owned(),
+    }
+}
+
 /// As the server gives it back: with other line ends, and cut at its end.
 fn same(found: &str, wanted: &str) -> bool {
-    found.replace("\r\n", "\n").trim_end() == wanted.trim_end()
+    let with_our_ends = |text: &str| text.replace("\r\n", "\n").trim_end().to_owned();
+    with_our_ends(found) == with_our_ends(wanted)
 }
 
 #[cfg(test)]

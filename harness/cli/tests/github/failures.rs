@@ -10,7 +10,7 @@ use crate::job::{Job, RATE, STACK, green, head, red};
 use crate::project::{Project, Ran, regressed, report};
 use crate::server::fault::{Fault, Matcher, To};
 use crate::server::http::Reply;
-use crate::server::state::User;
+use crate::server::state::{State, User};
 
 const COMMENTS: &str = "/issues/7/comments";
 
@@ -531,6 +531,73 @@ fn two_of_ours_become_one() {
     let comment = job.the_comment();
     assert_eq!((comment.id, comment.body.as_str()), (low, newer.as_str()));
     assert!(ran.stdout.contains("it is of a newer run"), "{ran}");
+}
+
+#[test]
+fn what_a_person_has_put_before_the_marker_stays() {
+    for typed in ["Flaky, see #12.\r\n\r\n", "Flaky, see #12: "] {
+        let mut job = Job::new();
+        job.leave(&red());
+        job.comment(&[]);
+        let id = job.the_comment().id;
+        job.server.state().add_run_of(7, 500, 1);
+        let edit = |state: &mut State| {
+            let body = &mut state.comments.get_mut(&id).unwrap().body;
+            *body = format!("{typed}{body}");
+        };
+        edit(&mut job.server.state());
+        job.set("GITHUB_RUN_ID", "600");
+        let ran = job.comment(&[]);
+        assert!(ran.stdout.contains("comment: brought up to date"), "{ran}");
+        let comment = job.the_comment();
+        assert_eq!(comment.id, id);
+        assert!(comment.body.starts_with(typed), "{}", comment.body);
+        assert!(comment.body.contains("\"run\":600"), "{}", comment.body);
+        job.server.state().add_run_of(7, 600, 1);
+        let ran = job.comment(&[]);
+        assert!(ran.stdout.contains("comment: says so already"), "{ran}");
+        assert_eq!(job.the_comment().id, id);
+    }
+}
+
+/// The same, where another workflow repeats what somebody has written.
+#[test]
+fn what_another_workflow_repeats_is_not_ours() {
+    let job = Job::new();
+    job.leave(&red());
+    let sha = head(&job.server.state(), 7);
+    let marker = |run: u64| {
+        format!(
+            "<!-- plimsoll:v1 key=default -->\n\
+             <!-- plimsoll:meta {{\"run\":{run},\"attempt\":1,\"sha\":\"{sha}\"}} -->\nno leaks"
+        )
+    };
+    let repeated = [
+        format!("You wrote:\n{}", marker(1)),
+        format!("You wrote:\n> {}", marker(500).replace('\n', "\n> ")),
+        "You wrote: <!-- plimsoll:v1 key=default -->".to_owned(),
+    ];
+    for body in &repeated {
+        job.server
+            .state()
+            .add_comment(7, body, Some(User::actions()));
+    }
+    // Of this very run; but there is one that begins with the marker.
+    let ran = job.comment(&[]);
+    assert!(ran.stdout.contains("comment: made"), "{ran}");
+    let echoed = format!("You wrote:\n{}", marker(500));
+    let state = || job.server.state();
+    state().add_comment(7, &echoed, Some(User::actions()));
+    let ran = job.comment(&[]);
+    assert!(ran.stdout.contains("comment: says so already"), "{ran}");
+    for body in repeated.iter().chain([&echoed]) {
+        assert!(
+            state()
+                .comments
+                .values()
+                .any(|comment| comment.body == *body)
+        );
+    }
 }
 
 /// Another workflow has written, as the same bot, what somebody made up.
