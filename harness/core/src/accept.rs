@@ -198,8 +198,11 @@ fn used_by(finding: &Finding, baseline: &Baseline, report: &Report) -> Option<us
     let shown =
         |stack: &FoldedStack| position(&AllowanceSubject::Stack(StackPattern::from_shown(stack)));
     match (&finding.subject, finding.standing) {
-        (_, Standing::New) => None,
-        (_, Standing::Moved) => shown(finding.moved_from.as_ref()?),
+        // Agreed to since the run.
+        (_, Standing::New) => position(&subject(finding)),
+        (_, Standing::Moved) => {
+            shown(finding.moved_from.as_ref()?).or_else(|| position(&subject(finding)))
+        }
         (Subject::Threads, _) => position(&AllowanceSubject::Threads),
         (Subject::Descriptors, _) => position(&AllowanceSubject::Descriptors),
         (Subject::Stack(stack), _) if finding.is_unused() => shown(stack),

@@ -68,7 +68,6 @@ fn by_whom_an_allowance_is_used() {
         found(own.clone(), Standing::Exceeded, 9.0),
         [None, Some(9.0), None],
     );
-    check(found(own, Standing::New, 4.0), [None; 3]);
     let other = Subject::Stack(stack("x b"));
     check(
         found(other, Standing::Allowed, 4.0),
@@ -92,6 +91,29 @@ fn by_whom_an_allowance_is_used() {
         ..found(Subject::Stack(stack("c b")), Standing::Moved, 4.0)
     };
     check(moved, [None, Some(4.0), None]);
+}
+
+#[test]
+fn what_was_agreed_to_since_the_run_is_needed() {
+    let own = Subject::Stack(stack("a b"));
+    check(found(own, Standing::New, 4.0), [None, Some(4.0), None]);
+    let site = Subject::Site {
+        frames: stack("b"),
+        stacks: 2,
+    };
+    check(found(site, Standing::New, 12.0), [Some(12.0), None, None]);
+    check(
+        found(Subject::Threads, Standing::New, 8.0),
+        [None, None, Some(8.0)],
+    );
+    let moved = Finding {
+        moved_from: Some(stack("c b")),
+        ..found(Subject::Stack(stack("a b")), Standing::Moved, 4.0)
+    };
+    check(moved, [None, Some(4.0), None]);
+    // A wider allowance that somebody has written since is not held against one of its stacks.
+    let other = Subject::Stack(stack("x b"));
+    check(found(other, Standing::New, 4.0), [None; 3]);
 }
 
 #[test]
