@@ -3,6 +3,7 @@
 //! ```text
 //! allowance                this run
 //! main;a;b;put      ─────  main;new;a;b;put      three equal leaf-most frames
+//! main;a;put         ─────  main;b;put            `a` is called `b` now
 //! main;a::T::put    ─────  main;a::put           another debug level, another mangling
 //! main;a;b;put      ─────  main;b;put            `a` ends with that call
 //! main;a;put  1.0   ──┐
@@ -11,7 +12,7 @@
 //!
 //! Nothing grows under the allowance any more, and it has not expired; nobody allows
 //! the stack. Each is used once: by pairs where that can be, the nearest first, and what
-//! is left over by groups, whose sums are compared. Other than with equal leaf-most
+//! is left over by groups, whose sums are compared. Other than with three equal leaf-most
 //! frames, the rate must be the same, and not only within: names say less then.
 
 use std::collections::BTreeSet;
@@ -354,6 +355,12 @@ fn distance(old: &Idle<'_>, new: &Grown<'_, '_>, same_rate: bool) -> Option<Dist
     let differ = |common: usize| one.len() + other.len() - 2 * common;
     let equal = equal_at_leaf(one, other);
     let has_leaf = equal > 0 && equal >= MOVED_FRAMES.min(one.len()).min(other.len());
+    let by_name = renamed(one, other).filter(|_| same_rate);
+    let by_name = by_name.map(|frames| Distance {
+        other_rate: false,
+        frames: 2 * frames,
+        names: frames,
+    });
     let by_leaf = has_leaf.then(|| Distance {
         other_rate: !same_rate,
         frames: differ(equal),
@@ -367,7 +374,35 @@ fn distance(old: &Idle<'_>, new: &Grown<'_, '_>, same_rate: bool) -> Option<Dist
             names: shorter.saturating_sub(equal),
         }
     });
-    [by_leaf, by_frames].into_iter().flatten().min()
+    [by_leaf, by_frames, by_name].into_iter().flatten().min()
+}
+
+/// How many frames have another name, where one frame has, or where one part of their paths was
+/// given another name. Something must be left of the stack that was agreed to.
+fn renamed(old: &[&str], new: &[String]) -> Option<usize> {
+    let changed: Vec<(&str, &str)> = old
+        .iter()
+        .zip(new)
+        .map(|(old, new)| (*old, new.as_str()))
+        .filter(|(old, new)| old != new)
+        .collect();
+    let is_one_frame = changed.len() == 1 && old.len() > 1;
+    let is_renamed = old.len() == new.len() && (is_one_frame || is_one_part(&changed));
+    is_renamed.then_some(changed.len())
+}
+
+/// Whether all that changed in some frames is one part of a path, the same in each.
+fn is_one_part(changed: &[(&str, &str)]) -> bool {
+    let mut parts: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for (old, new) in changed {
+        let (old, new): (Vec<&str>, Vec<&str>) =
+            (old.split("::").collect(), new.split("::").collect());
+        if old.len() != new.len() || old.len() == 1 {
+            return false;
+        }
+        parts.extend(old.into_iter().zip(new).filter(|(old, new)| old != new));
+    }
+    parts.len() == 1
 }
 
 fn equal_at_leaf(one: &[&str], other: &[String]) -> usize {

@@ -108,13 +108,46 @@ fn another_rate_is_another_leak() {
     assert_eq!(verdict("a;b;c;d 2 64", "x;b;c;d 1 32"), Verdict::Within);
 }
 
+/// One frame, or one name in several of them.
+#[test]
+fn what_was_renamed_is_the_same_leak() {
+    for (old, new) in [
+        ("main;a::fill;a::put", "main;a::fill;a::add"),
+        ("main;a::fill;a::put", "main;a::load;a::put"),
+        ("main;a::put", "main;a::add"),
+        ("main;a::put", "top;a::put"),
+        ("t::all::{{closure}}", "t::some::{{closure}}"),
+        (
+            "t::all::{{closure}};t::all::{{closure}}::{{closure}};v::push",
+            "t::some::{{closure}};t::some::{{closure}}::{{closure}};v::push",
+        ),
+    ] {
+        let moved = held(&format!("{old} 2 64"), &format!("{new} 2 64"));
+        let expected = format!(
+            "within, 1 per 1000\nwithin Moved: {new} 2.00 objects 64.00 B linear, from {old}"
+        );
+        assert_eq!(moved.trim_end(), expected);
+        for rate in ["1 32", "2 96", "3 64"] {
+            let verdict = verdict(&format!("{old} 2 64"), &format!("{new} {rate}"));
+            assert_eq!(verdict, Verdict::Regressed, "{new} {rate}");
+        }
+    }
+    // What is there as before has its own allowance.
+    assert_snapshot!(held("main;a::x;a::put 1 32\nmain;a::y;a::put 1 32",
+        "main;a::y;a::put 1 32\nmain;a::z;a::put 1 32"), @"
+        within, 1 per 1000
+        within Allowed: main;a::y;a::put 1.00 objects 32.00 B linear
+        within Moved: main;a::z;a::put 1.00 objects 32.00 B linear, from main;a::x;a::put
+        ");
+}
+
 #[test]
 fn another_leaf_is_another_leak() {
     let old = "main;a::fill;a::put 1 32";
     for new in [
         "main;a::fill",
         "main",
-        "main;a::fill;a::add",
+        "main;a::load;a::add",
         "main;a::fill;a::put;a::add",
     ] {
         assert_eq!(
