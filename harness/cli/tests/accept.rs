@@ -37,6 +37,7 @@ fn a_first_allowance() {
       + format = 1
       +
       + [measured]
+      + test = "demo/leaks"
       + target = "x86_64-unknown-linux-gnu"
       + profile = "debug"
       + toolchain = "rustc 1.95.0"
@@ -88,6 +89,7 @@ fn what_people_wrote_stays() {
         format = 1
 
       + [measured]
+      + test = "demo/leaks"
       + target = "x86_64-unknown-linux-gnu"
       + profile = "debug"
       + toolchain = "rustc 1.95.0"
@@ -113,6 +115,7 @@ fn what_people_wrote_stays() {
     format = 1
 
     [measured]
+    test = "demo/leaks"
     target = "x86_64-unknown-linux-gnu"
     profile = "debug"
     toolchain = "rustc 1.95.0"

@@ -85,6 +85,7 @@ impl Acceptance {
 fn measured(report: &Report) -> Option<MeasuredWith> {
     let iterations = report.rungs.last().map_or(0, |rung| rung.iterations);
     report.measured.as_ref().map(|measured| MeasuredWith {
+        test: Some(report.run.test()),
         target: measured.target.clone(),
         profile: measured.profile.clone(),
         toolchain: measured.toolchain.clone(),

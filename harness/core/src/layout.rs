@@ -95,6 +95,14 @@ pub fn baseline_file(baselines_dir: &Path, scenario: &str) -> PathBuf {
     baselines_dir.join(format!("{}.toml", scenario_file_name(scenario)))
 }
 
+/// The scenario that a file of that folder is of. Absent where the name is no baseline's; it may
+/// still be none that a scenario can have.
+pub fn scenario_of_baseline(file: &Path) -> Option<String> {
+    let name = file.file_name()?.to_string_lossy();
+    let stem = name.strip_suffix(".toml")?;
+    (!stem.starts_with('.')).then(|| stem.replace('+', ":"))
+}
+
 /// The folder for a package's baselines: `baselines`, in
 ///
 /// 1. the nearest folder, from the package's own upwards, that has a

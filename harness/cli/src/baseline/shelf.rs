@@ -177,11 +177,7 @@ fn list(dir: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
     let mut paths = Vec::new();
     for entry in entries {
         let path = entry.with_context(failed)?.path();
-        let is_hidden = path
-            .file_name()
-            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        let is_toml = path.extension().is_some_and(|ending| ending == "toml");
-        if is_toml && !is_hidden {
+        if layout::scenario_of_baseline(&path).is_some() {
             paths.push(path);
         }
         if paths.len() > MAX_FILES {
@@ -195,8 +191,7 @@ fn list(dir: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
 /// The scenario that a file is of; one that no scenario can be called, where the
 /// file's name is no baseline's.
 fn scenario_of(path: &Path) -> String {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    name.replace('+', ":")
+    layout::scenario_of_baseline(path).unwrap_or_default()
 }
 
 fn by_name<'a>(scenarios: &[&'a Scenario]) -> BTreeMap<&'a str, Vec<&'a Report>> {

@@ -4,6 +4,7 @@
 //! format = 1
 //!
 //! [measured]                          # what it was measured with
+//! test = "lru/leaks"                  # the test that has the scenario: PACKAGE/TARGET
 //! target = "x86_64-unknown-linux-gnu"
 //! profile = "debug"
 //! toolchain = "rustc 1.95.0"
@@ -94,6 +95,8 @@ pub struct Baseline {
 /// What the figures of a baseline were measured with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasuredWith {
+    /// The test that has the scenario, as `PACKAGE/TARGET`; files of before have none.
+    pub test: Option<String>,
     /// The target triple.
     pub target: String,
     /// Cargo's profile: `debug` or `release`.

@@ -18,6 +18,7 @@ const ALLOW: &str = "[[allow]]";
 
 const ROOT_KEYS: &[&str] = &["format", "measured", "allow"];
 const MEASURED_KEYS: &[&str] = &[
+    "test",
     "target",
     "profile",
     "toolchain",
@@ -220,7 +221,9 @@ impl<'a> Reader<'a> {
             name: MEASURED,
         };
         measured.check_keys(MEASURED_KEYS)?;
+        let test = measured.get("test").map(|_| measured.string("test"));
         Ok(Some(MeasuredWith {
+            test: test.transpose()?,
             target: measured.string("target")?,
             profile: measured.string("profile")?,
             toolchain: measured.string("toolchain")?,

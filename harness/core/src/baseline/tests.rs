@@ -86,7 +86,7 @@ expires = "2027-02-28"
 #[test]
 fn everything() {
     assert_snapshot!(parsed(FULL), @r#"
-    MeasuredWith { target: "x86_64-unknown-linux-gnu", profile: "debug", toolchain: "rustc 1.95.0", jemalloc: "5.3.0", sample_interval: 1, iterations: 65536 }
+    MeasuredWith { test: None, target: "x86_64-unknown-linux-gnu", profile: "debug", toolchain: "rustc 1.95.0", jemalloc: "5.3.0", sample_interval: 1, iterations: 65536 }
     ...;lru_churn::fill;lru::LruCache::put 1.0 48.5 linear reason=never pruned issue=https://example.org/7 expires=2027-01-31
     threads 0.5 0.0 stepped expires=2027-02-28
     "#);
@@ -131,7 +131,7 @@ fn not_toml() {
 #[test]
 fn unknown_keys() {
     assert_snapshot!(parsed("format = 1\nalow = []"), @"error: line 2: unknown key `alow`: expected one of `format`, `measured`, `allow`");
-    assert_snapshot!(parsed("format = 1\n\n[measured]\nsample_interval = 1"), @"error: line 4: unknown key `sample_interval`: expected one of `target`, `profile`, `toolchain`, `jemalloc`, `sample-interval`, `iterations`");
+    assert_snapshot!(parsed("format = 1\n\n[measured]\nsample_interval = 1"), @"error: line 4: unknown key `sample_interval`: expected one of `test`, `target`, `profile`, `toolchain`, `jemalloc`, `sample-interval`, `iterations`");
     assert_snapshot!(allow("stack = []\nbyte = 1"), @"error: line 4: unknown key `byte`: expected one of `stack`, `resource`, `objects`, `bytes`, `law`, `bytes-law`, `reason`, `issue`, `expires`");
     assert_snapshot!(allow("\"#\\u001b[31m\u{202e}\" = 1"), @r#"error: line 3: unknown key `#\u{1b}[31m\u{202e}`: expected one of `stack`, `resource`, `objects`, `bytes`, `law`, `bytes-law`, `reason`, `issue`, `expires`"#);
 }
@@ -265,6 +265,7 @@ fn accept(frames: &str, objects: f64, bytes: f64) -> Accepted {
 
 fn measured() -> MeasuredWith {
     MeasuredWith {
+        test: Some("lru/leaks".to_owned()),
         target: "aarch64-unknown-linux-gnu".to_owned(),
         profile: "release".to_owned(),
         toolchain: "rustc 1.96.0".to_owned(),
@@ -299,6 +300,7 @@ fn a_new_file() {
     format = 1
 
     [measured]
+    test = "lru/leaks"
     target = "aarch64-unknown-linux-gnu"
     profile = "release"
     toolchain = "rustc 1.96.0"
@@ -371,6 +373,7 @@ fn an_edited_file() {
     jemalloc = "5.3.1"
     sample-interval = 1
     iterations = 1024
+    test = "lru/leaks"
 
     # The index.
     [[allow]]
@@ -424,6 +427,7 @@ fn measured_goes_before_what_it_measured() {
     format = 1
 
     [measured]
+    test = "lru/leaks"
     target = "aarch64-unknown-linux-gnu"
     profile = "release"
     toolchain = "rustc 1.96.0"
@@ -775,6 +779,7 @@ fn what_measured_them_stays_without_allowances() {
     format = 1
 
     [measured]
+    test = "lru/leaks"
     target = "aarch64-unknown-linux-gnu"
     profile = "release"
     toolchain = "rustc 1.96.0"

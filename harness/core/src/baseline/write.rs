@@ -203,6 +203,7 @@ fn has_crlf_alone(text: &str) -> bool {
 
 fn set_measured(document: &mut DocumentMut, measured: &MeasuredWith) -> Result<(), BaselineError> {
     let MeasuredWith {
+        test,
         target,
         profile,
         toolchain,
@@ -220,6 +221,9 @@ fn set_measured(document: &mut DocumentMut, measured: &MeasuredWith) -> Result<(
     let Some(table) = root.get_mut("measured").and_then(Item::as_table_like_mut) else {
         return Ok(()); // `read` has refused it.
     };
+    if let Some(test) = test {
+        set(table, "test", test.as_str().into());
+    }
     set(table, "target", target.as_str().into());
     set(table, "profile", profile.as_str().into());
     set(table, "toolchain", toolchain.as_str().into());

@@ -132,6 +132,13 @@ pub struct Run {
     pub baseline: String,
 }
 
+impl Run {
+    /// The test that has the scenario, as a baseline names it: `PACKAGE/TARGET`.
+    pub fn test(&self) -> String {
+        format!("{}/{}", self.package, self.target)
+    }
+}
+
 /// What a scenario was measured with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {

@@ -148,7 +148,7 @@ pub static KEYS: [Key; 13] = [
         kind: Kind::Word(Stale::WORDS),
         fallback: Fallback::Value("warn"),
         builder: None,
-        doc: "`deny`: an allowance that is no longer needed fails the test",
+        doc: "`deny`: an allowance that is no longer needed, or a baseline without its scenario, fails the test",
         set: |settings, text| Stale::from_word(text).map(|value| settings.stale = Some(value)),
     },
     Key {

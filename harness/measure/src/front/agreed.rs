@@ -1,9 +1,12 @@
 //! What a scenario may grow, or why that cannot be known.
 
+use std::fs;
 use std::io::ErrorKind;
+use std::path::PathBuf;
 
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::layout;
+use plimsoll_core::report::Run;
 
 use super::place::{self, Place};
 use super::settings::Effective;
@@ -41,4 +44,27 @@ pub(crate) fn read(place: &Place, name: &str, settings: &Effective) -> Result<Ag
     }
     // It would have been refused, were it anything but text.
     Ok((baseline, String::from_utf8(bytes).ok()))
+}
+
+/// The baselines that say to be of this test, and of a scenario that it does not have: renamed,
+/// or taken out. As people see their paths, in order.
+///
+/// Of a file that does not name its test nothing is known: another test may have the scenario.
+pub(crate) fn left_behind(place: &Place, run: &Run) -> Vec<String> {
+    let files = fs::read_dir(&place.baselines).into_iter().flatten();
+    let files = files.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_left = |file: &PathBuf| {
+        let scenario = layout::scenario_of_baseline(file);
+        scenario.is_some_and(|scenario| !run.scenarios.contains(&scenario))
+            && place::read(file)
+                .ok()
+                .and_then(|bytes| Baseline::parse(&bytes).ok()?.measured?.test)
+                .is_some_and(|test| test == run.test())
+    };
+    let mut left: Vec<String> = files
+        .filter(is_left)
+        .map(|file| place.relative(&file))
+        .collect();
+    left.sort();
+    left
 }

@@ -206,6 +206,11 @@ impl Arguments {
         Ok(())
     }
 
+    /// Whether every scenario is to be run.
+    pub(crate) fn selects_all(&self) -> bool {
+        self.filters.is_empty() && self.skip.is_empty() && !self.list
+    }
+
     /// Whether a test of that name is to be run or listed.
     pub(crate) fn selects(&self, name: &str) -> bool {
         let matches = |filter: &String| {

@@ -103,6 +103,8 @@ struct Front {
     arguments: Arguments,
     shared: Arc<Shared>,
     effective: BTreeMap<&'static str, Effective>,
+    /// Of the test as a whole.
+    stale: Stale,
     isolated: bool,
 }
 
@@ -200,6 +202,7 @@ impl Front {
             arguments,
             shared: Arc::new(shared),
             effective,
+            stale: environment.settings.or(&files).stale.unwrap_or_default(),
             isolated,
         };
         Ok(Prepared::Run(Box::new(front)))
@@ -244,7 +247,7 @@ impl Front {
             }
             entry::shuffle(&mut trials, seed);
         }
-        let conclusion = libtest_mimic::run(&mimic, trials);
+        let mut conclusion = libtest_mimic::run(&mimic, trials);
         // Not in the middle of libtest-mimic's lines, and in the list's order.
         if let Ok(said) = self.shared.said.lock() {
             for line in self
@@ -261,7 +264,27 @@ impl Front {
         {
             complain(&said);
         }
+        if self.arguments.selects_all() && self.says_what_is_left() && self.stale == Stale::Deny {
+            conclusion.num_failed += 1;
+        }
         conclusion.exit_code()
+    }
+
+    /// Names the baselines of scenarios that this test no longer has, if there are any.
+    fn says_what_is_left(&self) -> bool {
+        let place = &self.shared.place;
+        let left = agreed::left_behind(place, &place.run("", &self.shared.scenarios));
+        for file in &left {
+            let level = match self.stale {
+                Stale::Warn => "warning",
+                Stale::Deny => "error",
+            };
+            complain(&format!(
+                "{level}: {file} is of no scenario of this test any more\n  \
+                 hint: give the file the scenario's new name, or `git rm` it"
+            ));
+        }
+        !left.is_empty()
     }
 
     fn trial(&self, scenario: &Scenario) -> Trial {

@@ -136,6 +136,10 @@ pub(crate) const ALL: &[(&str, fn())] = &[
         an_allowance_is_agreed_to_and_then_missed,
     ),
     (
+        "a_baseline_of_a_scenario_that_is_gone_is_named",
+        a_baseline_of_a_scenario_that_is_gone_is_named,
+    ),
+    (
         "a_baseline_that_cannot_be_read_fails",
         a_baseline_that_cannot_be_read_fails,
     ),
@@ -694,6 +698,7 @@ fn an_allowance_is_agreed_to_and_then_missed() {
         (report.verdict, report.end),
         (Verdict::Within, LadderEnd::Settled)
     );
+    assert!(new.contains("test = \"plimsoll/front\""), "{new}");
 
     assert!(!project.folder("leak").join("baseline.toml.new").exists());
 
@@ -748,6 +753,40 @@ fn an_allowance_is_agreed_to_and_then_missed() {
     let expired = new.replace("law = \"linear\"", "law = \"linear\"\nexpires = 2020-01-01");
     fs::write(baselines.join("leak.toml"), expired).unwrap();
     project.run(&["--exact", "leak"]).fails_with(&["expired"]);
+}
+
+fn a_baseline_of_a_scenario_that_is_gone_is_named() {
+    let project = Project::new("left_behind");
+    let baselines = project.root.join("baselines");
+    fs::create_dir_all(&baselines).unwrap();
+    let of_test = |test: &str| {
+        format!(
+            "format = 1\n[measured]\n{test}target = 'x'\nprofile = 'debug'\ntoolchain = 'r'\n\
+             jemalloc = '5.3.1'\nsample-interval = 1\niterations = 64\n"
+        )
+    };
+    for (name, text) in [
+        ("gone", of_test("test = 'plimsoll/front'\n")),
+        ("bounded", of_test("test = 'plimsoll/front'\n")),
+        ("others", of_test("test = 'plimsoll/leaks'\n")),
+        ("unknown", of_test("")),
+        ("unreadable", "format = 1\nx = 1\n".to_owned()),
+    ] {
+        fs::write(baselines.join(format!("{name}.toml")), text).unwrap();
+    }
+    // Nothing is measured so.
+    let words = ["--ignored", "--fail-fast"];
+    let said = |level: &str| format!("{level}: baselines/gone.toml is of no scenario of this test");
+    let warned = project.run(&words);
+    warned.has(&[&said("warning"), "`git rm`"]);
+    assert!(warned.passed, "{}", warned.text);
+    let counted = warned.text.matches("is of no scenario").count();
+    assert_eq!(counted, 1, "{}", warned.text);
+    let denied = project.run_with(&words, &[("PLIMSOLL_STALE", "deny")]);
+    denied.fails_with(&[&said("error")]);
+    // Who asks for some scenarios hears of those.
+    let some = project.run(&["--skip", "bounded", "--ignored"]);
+    assert!(!some.text.contains("of no scenario"), "{}", some.text);
 }
 
 fn a_baseline_that_cannot_be_read_fails() {
