@@ -1,5 +1,5 @@
-//! How long `plimsoll show` and `compare` think about dumps of every size, in CPU
-//! seconds, and jeprof about the same dumps where it is installed.
+//! How long `plimsoll show` and `compare` think about dumps of every size, for a table and
+//! for a flame graph, in CPU seconds, and jeprof about the same dumps where it is installed.
 //!
 //! ```text
 //! cargo bench -p plimsoll-benches --bench heap
@@ -27,6 +27,7 @@ use std::process::{Command, ExitCode, Stdio};
 use plimsoll_benches::{dump_of, dump_text, stacks};
 use plimsoll_core::Avma;
 use plimsoll_profile::read::{Limits, read};
+use plimsoll_profile::write::flamegraph;
 use plimsoll_profile::{Calls, Filter, Frames, Granularity, Measure, Names, Profile, Table, View};
 use plimsoll_symbols::{MappedFile, Options, symbolize};
 
@@ -72,7 +73,10 @@ fn measure_in(folder: &Path, exe: &Path, is_test: bool, all: bool) -> Result<(),
     let small = if is_test { 100 } else { 1 };
     let bytes = fs::metadata(&exe).map_err(|err| err.to_string())?.len();
     println!("{} has {} MB\n", exe.display(), bytes / 1_000_000);
-    println!("{:34} {:>8} {:>10} {:>10}", "", "MB", "plimsoll", "jeprof");
+    println!(
+        "{:28} {:>7} {:>10} {:>11} {:>9}",
+        "", "MB", "table", "flame graph", "jeprof"
+    );
     let code = code(&exe).ok_or_else(|| format!("{} is no ELF program", exe.display()))?;
     let pair = [
         write("before.heap", dump_of(&exe, code.clone(), 1_100 / small, 1))?,
@@ -112,13 +116,17 @@ fn code(exe: &Path) -> Option<Range<u64>> {
 fn row(name: &str, dumps: &[PathBuf], exe: &Path, is_test: bool, all: bool) -> Result<(), String> {
     let size = |path: &PathBuf| fs::metadata(path).map_or(0, |data| data.len());
     let bytes: u64 = dumps.iter().map(size).sum();
-    let mut times = Vec::new();
-    for _ in 0..if is_test { 1 } else { 5 } {
-        let before = cpu_seconds(libc::RUSAGE_SELF);
-        black_box(think(dumps)?);
-        times.push(cpu_seconds(libc::RUSAGE_SELF) - before);
-    }
-    times.sort_by(f64::total_cmp);
+    let times = |draws: bool| {
+        let mut times = Vec::new();
+        for _ in 0..if is_test { 1 } else { 5 } {
+            let before = cpu_seconds(libc::RUSAGE_SELF);
+            black_box(think(dumps, draws)?);
+            times.push(cpu_seconds(libc::RUSAGE_SELF) - before);
+        }
+        times.sort_by(f64::total_cmp);
+        Ok::<f64, String>(times[times.len() / 2])
+    };
+    let (table, picture) = (times(false)?, times(true)?);
     let asks = !is_test && (all || bytes < FOR_JEPROF);
     let jeprof = match asks.then(|| jeprof(dumps, exe)).flatten() {
         Some(seconds) => format!("{seconds:.2} s"),
@@ -126,13 +134,12 @@ fn row(name: &str, dumps: &[PathBuf], exe: &Path, is_test: bool, all: bool) -> R
     };
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     let megabytes = bytes as f64 / 1e6;
-    let ours = times[times.len() / 2];
-    println!("{name:34} {megabytes:>8.1} {ours:>8.3} s {jeprof:>10}");
+    println!("{name:28} {megabytes:>7.1} {table:>8.3} s {picture:>9.3} s {jeprof:>9}");
     Ok(())
 }
 
-/// All that the tool does but for printing the table.
-fn think(dumps: &[PathBuf]) -> Result<usize, String> {
+/// All that the tool does for a table, but for printing it, or for a flame graph.
+fn think(dumps: &[PathBuf], draws: bool) -> Result<usize, String> {
     let mut profiles: Vec<Profile> = dumps
         .iter()
         .map(|dump| load(dump))
@@ -144,6 +151,15 @@ fn think(dumps: &[PathBuf]) -> Result<usize, String> {
     for profile in &profiles {
         let (granularity, frames) = (Granularity::Functions, Frames::Folded);
         views.push(View::new(profile, granularity, frames, &filter, &mut names));
+    }
+    if draws {
+        let (calls, is_growth) = match views.as_slice() {
+            [before, after] => (Calls::between(before, after), true),
+            views => (Calls::of(&views[0]), false),
+        };
+        let gains = calls.gains(Measure::InuseSpace, false);
+        let svg = flamegraph(&calls, &gains, is_growth, &names, "heap", "live", "bytes");
+        return svg.map(|svg| svg.len()).map_err(|err| err.to_string());
     }
     let table = match views.as_slice() {
         [before, after] => {

@@ -1,6 +1,6 @@
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::iter;
+use std::ops::Range;
 
 use crate::merged::Merged;
 use crate::profile::{Measure, Values};
@@ -126,87 +126,170 @@ impl<'a> Calls<'a> {
     /// how much; what is too thin to be shown is its caller's, and of no one where that
     /// is the root. In no order that says anything.
     pub fn wide(&self, gains: &[f64], sign: f64, least: Least) -> Vec<(Vec<NameId>, f64)> {
-        let own = |stack: usize| (sign * gains[stack]).max(0.0);
-        let mut sorted: Vec<usize> = (0..self.len()).filter(|at| own(*at) > 0.0).collect();
-        sorted.sort_by(|one, two| self.root_first(*one).cmp(self.root_first(*two)));
+        let mut tree = Tree::of(self, |stack| (sign * gains[stack]).max(0.0));
         let least = match least {
             Least::Width(least) => least,
-            Least::Widest(frames) => self.widest(&sorted, own, frames),
+            Least::Widest(frames) => tree.widest(frames),
         };
         let mut left = Vec::new();
-        self.frames(&sorted, own, |stack, depth, frame| {
-            if frame.width < least {
-                return frame.own;
-            }
-            if frame.own > 0.0 {
-                left.push((self.root_first(stack).take(depth).collect(), frame.own));
-            }
-            0.0
-        });
-        left
-    }
-
-    /// How wide the last is of the so many widest frames; nothing, where there are no more.
-    fn widest(&self, sorted: &[usize], own: impl Fn(usize) -> f64, frames: usize) -> f64 {
-        // The thinnest of them on top. What is not negative is in order as its bits are.
-        let mut widest: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
-        let mut all = 0;
-        self.frames(sorted, own, |_, _, frame| {
-            all += 1;
-            widest.push(Reverse(frame.width.to_bits()));
-            if widest.len() > frames {
-                widest.pop();
-            }
-            0.0
-        });
-        match widest.pop() {
-            Some(Reverse(bits)) if all > frames => f64::from_bits(bits),
-            _ => 0.0,
-        }
-    }
-
-    /// Walks the tree of all frames that the stacks have, which are in order, callees
-    /// before callers: a stack that a frame is on, how deep, and how wide it is. What is
-    /// handed back becomes the caller's own.
-    fn frames(
-        &self,
-        sorted: &[usize],
-        own: impl Fn(usize) -> f64,
-        mut each: impl FnMut(usize, usize, Frame) -> f64,
-    ) {
-        let mut open: Vec<Frame> = Vec::new();
-        let mut before: Option<usize> = None;
-        for stack in sorted.iter().copied().map(Some).chain(iter::once(None)) {
-            let names = |stack: Option<usize>| stack.into_iter().flat_map(|at| self.root_first(at));
-            let equal = iter::zip(names(before), names(stack)).take_while(|(a, b)| a == b);
-            let common = equal.count();
-            while open.len() > common
-                && let (Some(done), Some(on)) = (open.pop(), before)
-            {
-                let handed = each(on, open.len() + 1, done);
-                if let Some(caller) = open.last_mut() {
-                    caller.own += handed;
-                    caller.width += done.width;
+        let mut open = vec![tree.all()];
+        while let Some(frame) = open.pop() {
+            let (mut own, callees) = tree.callees(&frame);
+            for callee in callees {
+                match callee.width >= least {
+                    true => open.push(callee),
+                    false => own += callee.width,
                 }
             }
-            open.resize(names(stack).count(), Frame::default());
-            if let (Some(leaf), Some(stack)) = (open.last_mut(), stack) {
-                let own = own(stack);
-                *leaf = Frame { own, width: own };
+            if own > 0.0 && frame.depth > 0 {
+                let on = tree.stacks[frame.on.start].stack as usize;
+                left.push((self.root_first(on).take(frame.depth).collect(), own));
             }
-            before = stack;
         }
+        left
     }
+}
+
+/// The tree of all frames that some stacks have, of which only so much is looked at as is asked
+/// for: of a million stacks, most are thin, and their leaf-most frames need no names.
+struct Tree<'c, 'a> {
+    calls: &'c Calls<'a>,
+    /// Those on one frame stand together, as far as is known.
+    stacks: Vec<OnTree>,
+    /// Names of a stack's frames, by its place among `stacks` at first: those next to the root
+    /// that were not yet told apart.
+    names: Vec<[u32; NAMES]>,
+}
+
+/// As many names of a stack are worked out at once.
+const NAMES: usize = 8;
+
+/// What has no name any more.
+const END: u32 = u32::MAX;
+
+/// A stack on the tree.
+#[derive(Clone, Copy)]
+struct OnTree {
+    stack: u32,
+    /// The place of its names.
+    names: u32,
+    /// The name that is looked at.
+    name: u32,
+    own: f64,
 }
 
 /// One frame of the tree.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Frame {
-    /// What ends in it, or was handed back by its callees.
-    own: f64,
     /// What ends in it, and in all that it calls.
     width: f64,
+    depth: usize,
+    /// The stacks that it is on.
+    on: Range<usize>,
 }
+
+impl<'c, 'a> Tree<'c, 'a> {
+    /// Of the stacks that hold something.
+    fn of(calls: &'c Calls<'a>, own: impl Fn(usize) -> f64) -> Tree<'c, 'a> {
+        let held = (0..calls.len()).map(|stack| (stack, own(stack)));
+        let held = held.filter(|(_, own)| *own > 0.0);
+        let numbered = held.zip(0..).filter_map(|((stack, own), names)| {
+            let stack = u32::try_from(stack).ok()?;
+            Some(OnTree {
+                stack,
+                names,
+                name: END,
+                own,
+            })
+        });
+        let stacks: Vec<OnTree> = numbered.collect();
+        Tree {
+            calls,
+            names: vec![[END; NAMES]; stacks.len()],
+            stacks,
+        }
+    }
+
+    /// What calls every root.
+    fn all(&self) -> Frame {
+        Frame {
+            width: self.stacks.iter().map(|on| on.own).sum(),
+            depth: 0,
+            on: 0..self.stacks.len(),
+        }
+    }
+
+    /// What ends in a frame, and what it calls.
+    fn callees(&mut self, frame: &Frame) -> (f64, Vec<Frame>) {
+        let on = &mut self.stacks[frame.on.clone()];
+        let place = frame.depth % NAMES;
+        for one in on.iter_mut() {
+            let names = &mut self.names[one.names as usize];
+            if place == 0 {
+                let mut left = self.calls.root_first(one.stack as usize).skip(frame.depth);
+                names.fill_with(|| left.next().map_or(END, |name| name.0));
+            }
+            one.name = names[place];
+        }
+        if on.iter().any(|one| one.name != on[0].name) {
+            on.sort_unstable_by_key(|one| (one.name, one.stack));
+        }
+        let (mut own, mut callees) = (0.0, Vec::new());
+        let mut start = frame.on.start;
+        for group in on.chunk_by(|one, other| one.name == other.name) {
+            let width: f64 = group.iter().map(|one| one.own).sum();
+            let on = start..start + group.len();
+            start = on.end;
+            match group[0].name {
+                END => own = width,
+                _ => callees.push(Frame {
+                    width,
+                    depth: frame.depth + 1,
+                    on,
+                }),
+            }
+        }
+        (own, callees)
+    }
+
+    /// How wide the last is of the so many widest frames; nothing, where there are no more.
+    fn widest(&mut self, frames: usize) -> f64 {
+        let mut open = BinaryHeap::from([ByWidth(self.all())]);
+        let mut seen = 0;
+        while let Some(ByWidth(frame)) = open.pop() {
+            if seen >= frames {
+                return frame.width;
+            }
+            seen += 1;
+            let (_, callees) = self.callees(&frame);
+            open.extend(callees.into_iter().map(ByWidth));
+        }
+        0.0
+    }
+}
+
+/// The widest is the greatest. No callee is wider than its caller.
+struct ByWidth(Frame);
+
+impl Ord for ByWidth {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.width.total_cmp(&other.0.width)
+    }
+}
+
+impl PartialOrd for ByWidth {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for ByWidth {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for ByWidth {}
 
 #[cfg(test)]
 mod tests {

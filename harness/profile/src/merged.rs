@@ -5,15 +5,16 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 /// Which stacks are equal to which. What a stack is, is asked for as often as needed: of
-/// each some twenty bytes are kept, for there may be millions.
+/// each some thirty bytes are kept, for there may be millions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Merged {
     /// In the order in which they were first there.
     stacks: Vec<Stack>,
     /// The next equal one of each that was added.
     next: Vec<u32>,
-    /// The different ones, by what they are.
-    table: HashTable<u32>,
+    /// The different ones, by what they are: each with the hash of that, for growing the table
+    /// must not ask for all of them again.
+    table: HashTable<(u32, u32)>,
     hasher: RandomState,
 }
 
@@ -38,19 +39,18 @@ impl Merged {
         if self.next.len() <= added {
             self.next.resize(added + 1, NONE);
         }
-        let (stacks, hasher) = (&self.stacks, &self.hasher);
-        let first = |stack: &u32| stacks[*stack as usize].first as usize;
-        let hash = |added: usize| {
-            let mut hasher = hasher.build_hasher();
-            of(added).for_each(|part| hasher.write_u32(part));
-            hasher.finish()
-        };
+        let stacks = &self.stacks;
+        let first = |stack: u32| stacks[stack as usize].first as usize;
+        let mut hasher = self.hasher.build_hasher();
+        of(added).for_each(|part| hasher.write_u32(part));
+        #[expect(clippy::cast_possible_truncation, reason = "as many bits as are kept")]
+        let hash = hasher.finish() as u32;
         let entry = self.table.entry(
-            hash(added),
-            |known| of(first(known)).eq(of(added)),
-            |known| hash(first(known)),
+            spread(hash),
+            |(known, stack)| *known == hash && of(first(*stack)).eq(of(added)),
+            |(known, _)| spread(*known),
         );
-        let at = *entry.or_insert(new).get();
+        let (_, at) = *entry.or_insert((hash, new)).get();
         if at == new {
             self.stacks.push(Stack {
                 first: number,
@@ -82,6 +82,11 @@ impl Merged {
         let added = iter::successors(Some(self.stacks[stack].first), next);
         added.map(|added| added as usize)
     }
+}
+
+/// Over all the bits that a table looks at: the highest of them and the lowest.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x0000_0001_0000_0001)
 }
 
 fn number(place: usize) -> Option<u32> {
