@@ -5,7 +5,7 @@ mod choice;
 
 use std::env;
 
-use plimsoll_core::baseline::{Acceptance, Baseline, Date};
+use plimsoll_core::baseline::{Acceptance, AllowanceSubject, Baseline, Date};
 use plimsoll_core::report::{Report, Standing};
 
 use crate::args::{AcceptArgs, Expiry};
@@ -14,6 +14,7 @@ use crate::out::{Out, safe_line};
 use crate::project::Project;
 use crate::status::Refused;
 
+use change::leaf_of;
 pub(crate) use change::{BaselineFile, Change};
 pub(crate) use choice::{Chosen, Which, choose};
 
@@ -138,6 +139,11 @@ fn acceptance(
     args: &AcceptArgs,
 ) -> anyhow::Result<Acceptance> {
     let mut acceptance = Acceptance::of(report, baseline);
+    // Who names no scenario means what is new, and not what was agreed to since the run.
+    if args.chosen.scenarios.is_empty() {
+        acceptance.leave_out(baseline, today()?);
+    }
+    let has_lapsed = acceptance.allowances.iter().any(|one| one.expired);
     words(args).write(&mut acceptance);
     // Somebody once agreed to this until a day. For how long from now on is
     // theirs to say again, and not to be lost in passing.
@@ -145,7 +151,7 @@ fn acceptance(
         .findings
         .iter()
         .find(|finding| finding.standing == Standing::Expired && !finding.is_unused());
-    if let (Some(finding), None) = (lapsed, args.expires) {
+    if let (true, Some(finding), None) = (has_lapsed, lapsed, args.expires) {
         let reason = finding
             .reason
             .as_deref()
@@ -158,5 +164,48 @@ fn acceptance(
             safe_line(&report.scenario)
         )));
     }
+    refuse_lost_words(report, &acceptance, baseline, args)?;
     Ok(acceptance)
+}
+
+/// An allowance that goes while another comes may be the same growth under another name, and what
+/// people said of it would be lost in passing.
+fn refuse_lost_words(
+    report: &Report,
+    acceptance: &Acceptance,
+    baseline: &Baseline,
+    args: &AcceptArgs,
+) -> anyhow::Result<()> {
+    let is_stack = |subject: &&AllowanceSubject| matches!(subject, AllowanceSubject::Stack(_));
+    let subjects = acceptance.allowances.iter();
+    let mut stacks = subjects.map(|one| &one.allowance.subject).filter(is_stack);
+    let Some(new) = stacks.find(|stack| baseline.get(stack).is_none()) else {
+        return Ok(());
+    };
+    let gone = acceptance.removed.iter().filter(is_stack);
+    for gone in gone.filter_map(|gone| baseline.get(gone)) {
+        let reason = gone.reason.as_ref().filter(|_| args.reason.is_none());
+        let expires = gone.expires.filter(|_| args.expires.is_none());
+        let mut say = Vec::new();
+        let mut lost = String::new();
+        if let Some(reason) = reason {
+            lost += &format!("\n  its reason: {}", safe_line(reason));
+            say.push("`--reason \"…\"`");
+        }
+        if let Some(date) = expires {
+            lost += &format!("\n  its last day: {date}");
+            say.push("`--expires YYYY-MM-DD` or `--expires never`");
+        }
+        if !say.is_empty() {
+            return Err(Refused::usage(format!(
+                "{}: the allowance of {} goes, and one of {} is new: are they the same?{lost}\n  \
+                 hint: say of the new one what holds from now on, with {}",
+                safe_line(&report.scenario),
+                safe_line(&leaf_of(&gone.subject)),
+                safe_line(&leaf_of(new)),
+                say.join(" and "),
+            )));
+        }
+    }
+    Ok(())
 }

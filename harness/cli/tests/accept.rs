@@ -385,6 +385,50 @@ fn all_that_have_something_to_accept() {
     ");
 }
 
+/// Who names no scenario agrees to what is new, and says nothing anew of the rest.
+#[test]
+fn what_was_agreed_to_since_the_run_is_left_alone() {
+    let project = leaky();
+    let other = regressed("r1", "other", "main other::fill", RATE);
+    project.leave(&other, 0);
+    let first = [
+        "accept",
+        "lru_churn",
+        "--reason",
+        "A",
+        "--expires",
+        "2999-01-31",
+    ];
+    project.plimsoll(&first);
+    let agreed = project.read("baselines/lru_churn.toml");
+    let rest = project.plimsoll(&["accept", "--reason", "B", "--expires", "never"]);
+    assert!(
+        rest.stdout.contains("other: accepted 1 allowance"),
+        "{rest}"
+    );
+    assert_eq!(project.read("baselines/lru_churn.toml"), agreed);
+    assert!(project.read("baselines/other.toml").contains("\"B\""));
+    let again = project.plimsoll(&["accept", "--reason", "C"]);
+    assert_eq!(
+        again.stdout, "nothing to accept in any scenario of the last run\n",
+        "{again}"
+    );
+    // By its name, it is meant.
+    project.plimsoll(&["accept", "lru_churn", "--reason", "C"]);
+    assert!(project.read("baselines/lru_churn.toml").contains("\"C\""));
+    // Another rate is new.
+    let faster = Rate {
+        bytes: 192.0,
+        ..RATE
+    };
+    project.leave(&regressed("r1", "other", "main other::fill", faster), 0);
+    let more = project.plimsoll(&["accept", "--reason", "D"]);
+    assert!(
+        more.stdout.contains("other: accepted 1 allowance"),
+        "{more}"
+    );
+}
+
 #[test]
 fn a_name_that_another_package_has_and_does_not_need() {
     let project = leaky();
@@ -822,7 +866,32 @@ fn beside_growth() {
     let mut report = settled(Verdict::Regressed);
     report.findings.push(finding("main other", RATE));
     project.leave(&report, 0);
-    let ran = project.plimsoll(&["accept", "lru_churn"]);
+    // What goes may be what comes, by a name that nothing recognised.
+    let words = "stack = ['...', 'cache::grow']\nreason = 'a cache'\nexpires = 2999-01-31";
+    let written = AGREED.replace("stack = ['...', 'cache::grow']", words);
+    project.write("baselines/lru_churn.toml", &written);
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @r#"
+    --- 2
+    error: lru_churn: the allowance of cache::grow goes, and one of other is new: are they the same?
+      its reason: a cache
+      its last day: 2999-01-31
+      hint: say of the new one what holds from now on, with `--reason "…"` and `--expires YYYY-MM-DD` or `--expires never`
+    "#);
+    assert_snapshot!(project.plimsoll(&["accept", "lru_churn", "--reason", "cache"]), @"
+    --- 2
+    error: lru_churn: the allowance of cache::grow goes, and one of other is new: are they the same?
+      its last day: 2999-01-31
+      hint: say of the new one what holds from now on, with `--expires YYYY-MM-DD` or `--expires never`
+    ");
+    let words = [
+        "accept",
+        "lru_churn",
+        "--reason",
+        "cache",
+        "--expires",
+        "never",
+    ];
+    let ran = project.plimsoll(&words);
     let last = ran.stdout.lines().last().unwrap();
     assert_snapshot!(last, @"lru_churn: accepted 1 allowance, moved 1, removed 2; commit the file");
 }

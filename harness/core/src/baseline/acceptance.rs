@@ -1,4 +1,5 @@
-use super::{Allowance, AllowanceSubject, MeasuredWith};
+use super::write::writable;
+use super::{Allowance, AllowanceSubject, Baseline, Date, MeasuredWith, round_up};
 use crate::FoldedStack;
 
 /// What somebody agrees to: the measurement that showed it, what from then on
@@ -43,6 +44,23 @@ impl Acceptance {
         self.allowances.extend(other.allowances);
         self.moved.extend(other.moved);
         self.removed.extend(other.removed);
+    }
+
+    /// Leaves out what a file has by now: at this rate, and not expired.
+    pub fn leave_out(&mut self, agreed: &Baseline, today: Date) {
+        self.allowances.retain(|accepted| {
+            let new = &accepted.allowance;
+            let written = round_up(new.rate.objects).zip(round_up(new.rate.bytes));
+            !agreed.allowances.iter().any(|old| {
+                writable(new.subject.clone()).as_ref() == Ok(&old.subject)
+                    && Some((old.rate.objects, old.rate.bytes)) == written
+                    && (old.law, old.bytes_law) == (new.law, new.bytes_law)
+                    && old.expires.is_none_or(|last| today <= last)
+            })
+        });
+        if self.allowances.is_empty() {
+            self.measured = None;
+        }
     }
 
     /// Whether there is nothing to agree to.

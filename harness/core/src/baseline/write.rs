@@ -161,7 +161,8 @@ fn settled(
     Ok((settled, removed))
 }
 
-fn writable(subject: AllowanceSubject) -> Result<AllowanceSubject, BaselineError> {
+/// With frames as [`crate::fold`] names them today.
+pub(super) fn writable(subject: AllowanceSubject) -> Result<AllowanceSubject, BaselineError> {
     let AllowanceSubject::Stack(pattern) = subject else {
         return Ok(subject);
     };
