@@ -34,6 +34,10 @@ pub(crate) fn found(item: &Item) -> String {
 /// The same of a value.
 pub(crate) fn found_value(value: &Value) -> String {
     match value {
+        // Or it reads as what was expected.
+        Value::String(text) if is_literal(text.value()) => {
+            format!("the text `\"{}\"`", quoted(text.value()))
+        }
         Value::String(text) => format!("`{}`", quoted(text.value())),
         Value::Integer(number) => format!("`{}`", number.value()),
         Value::Float(number) => format!("`{:?}`", number.value()),
@@ -42,6 +46,10 @@ pub(crate) fn found_value(value: &Value) -> String {
         Value::Array(_) => "an array".to_owned(),
         Value::InlineTable(_) => "a table".to_owned(),
     }
+}
+
+fn is_literal(text: &str) -> bool {
+    text.parse::<f64>().is_ok() || text.parse::<bool>().is_ok()
 }
 
 /// Something that a file holds, so that a message can: without control or

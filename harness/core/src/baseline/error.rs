@@ -22,6 +22,13 @@ pub enum BaselineErrorKind {
     NotUtf8,
     /// No TOML; the fragment says what the parser expected.
     Syntax(String),
+    /// No TOML, for git left both sides of a merge in it.
+    Conflict,
+    /// What was allowed before in the same file, on that line.
+    AllowedTwice {
+        /// From 1.
+        first: usize,
+    },
     /// A key that the format does not have.
     UnknownKey {
         /// As the file has it.
@@ -98,6 +105,8 @@ impl BaselineError {
             BaselineErrorKind::NewerFormat { .. } => "written by a newer plimsoll".to_owned(),
             BaselineErrorKind::NotUtf8 => "not a text file".to_owned(),
             BaselineErrorKind::Syntax(_) => "not TOML".to_owned(),
+            BaselineErrorKind::Conflict => "a merge conflict".to_owned(),
+            BaselineErrorKind::AllowedTwice { .. } => "allowed twice".to_owned(),
             BaselineErrorKind::UnknownKey { found, .. } => format!("unknown key `{found}`"),
             BaselineErrorKind::MissingKey { key, .. } => format!("`{key}` is missing"),
             BaselineErrorKind::Unexpected { key, .. } => format!("unexpected `{key}`"),
@@ -112,6 +121,12 @@ impl BaselineError {
             }
             BaselineErrorKind::NotUtf8 => "expected UTF-8, found other bytes".to_owned(),
             BaselineErrorKind::Syntax(message) => message.clone(),
+            BaselineErrorKind::Conflict => {
+                "expected a baseline, found git's conflict markers".to_owned()
+            }
+            BaselineErrorKind::AllowedTwice { first } => format!(
+                "expected one `[[allow]]` for each stack or resource, found the same on line {first}"
+            ),
             BaselineErrorKind::UnknownKey { known, .. } => {
                 format!("expected one of `{}`", known.join("`, `"))
             }
@@ -135,6 +150,13 @@ impl BaselineError {
             BaselineErrorKind::NewerFormat { .. } => Some(format!(
                 "upgrade, or remove the file and re-record with `plimsoll accept {scenario}`"
             )),
+            BaselineErrorKind::Conflict => Some(format!(
+                "keep each `[[allow]]` of both sides once, or take one side and run \
+                 `plimsoll accept {scenario}`"
+            )),
+            BaselineErrorKind::AllowedTwice { .. } => {
+                Some("keep one of the two, with the rate that both together may have".to_owned())
+            }
             BaselineErrorKind::UnknownKey {
                 nearest: Some(nearest),
                 ..

@@ -1,8 +1,10 @@
 //! From a file's bytes to what stands in it, allowance by allowance.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::{Range, RangeInclusive};
 
-use toml_edit::{Array, Document, Item, Table, TableLike};
+use toml_edit::{Array, Document, Item, Table, TableLike, Value};
 
 use super::{
     Allowance, AllowanceSubject, BaselineError, BaselineErrorKind, Date, FORMAT, MAX_ALLOWANCES,
@@ -72,6 +74,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
         return Err(too_many(None, "values", MAX_VALUES, values));
     }
     let document = Document::parse(text).map_err(|err| {
+        if let Some(line) = conflict(text) {
+            return BaselineError::new(Some(line), BaselineErrorKind::Conflict);
+        }
         let line = err.span().map(|span| line_at(bytes, span.start));
         // Its message names what the file holds only in the parser's own words.
         BaselineError::new(
@@ -96,6 +101,16 @@ pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
         allowances,
         lines,
     })
+}
+
+/// The line of git's first conflict marker, from 1.
+fn conflict(text: &str) -> Option<usize> {
+    let is_marker = |line: &str| {
+        ["<<<<<<< ", "||||||| ", ">>>>>>> "]
+            .iter()
+            .any(|marker| line.starts_with(marker))
+    };
+    text.lines().position(is_marker).map(|index| index + 1)
 }
 
 fn too_many(line: Option<usize>, of: &'static str, limit: usize, found: usize) -> BaselineError {
@@ -246,7 +261,24 @@ impl<'a> Reader<'a> {
         if tables.len() > MAX_ALLOWANCES {
             return Err(too_many(None, "allowances", MAX_ALLOWANCES, tables.len()));
         }
-        let placed = |table: &'a Table| Ok((self.allowance(table)?, self.lines_of_table(table)));
+        // As they are written: what a newer rule for names makes equal adds up.
+        let mut before: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+        let placed = |table: &'a Table| {
+            let (allowance, lines) = (self.allowance(table)?, self.lines_of_table(table));
+            let frames = table.get("stack").and_then(Item::as_array);
+            let resource = table.get("resource").and_then(Item::as_str);
+            let frames = frames.into_iter().flatten().filter_map(Value::as_str);
+            match before.entry(frames.chain(resource).collect()) {
+                Entry::Vacant(entry) => drop(entry.insert(*lines.start())),
+                Entry::Occupied(entry) => {
+                    let kind = BaselineErrorKind::AllowedTwice {
+                        first: *entry.get(),
+                    };
+                    return Err(BaselineError::new(Some(*lines.start()), kind));
+                }
+            }
+            Ok((allowance, lines))
+        };
         tables.iter().map(placed).collect()
     }
 

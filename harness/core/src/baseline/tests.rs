@@ -102,20 +102,89 @@ fn equal_allowances_add_up() {
     let text = "format = 1\n\
         [[allow]]\nstack = ['a']\nobjects = 1\nbytes = 8\nlaw = 'linear'\nexpires = 2027-02-01\n\
         [[allow]]\nstack = ['b']\nobjects = 1\nbytes = 8\nlaw = 'linear'\n\
-        [[allow]]\nstack = ['a']\nobjects = 0.5\nbytes = 4\nlaw = 'stepped'\n\
-        reason = 'two'\nexpires = 2027-01-01\n\
-        [[allow]]\nstack = ['a']\nobjects = 0\nbytes = 4\nlaw = 'stepped'\nreason = 'three'\n";
+        [[allow]]\nstack = ['a::h0123456789abcdef']\nobjects = 0.5\nbytes = 4\n\
+        law = 'stepped'\nreason = 'two'\nexpires = 2027-01-01\n\
+        [[allow]]\nstack = ['a::h00112233aabbccdd']\nobjects = 0\nbytes = 4\nlaw = 'stepped'\nreason = 'three'\n";
     assert_snapshot!(parsed(text), @r"
     a 1.5 16.0 linear reason=two expires=2027-01-01
     b 1.0 8.0 linear
     ");
 }
 
+/// Each of two people has agreed to it, and a merge kept both.
+#[test]
+fn the_same_twice() {
+    let one = "[[allow]]\nstack = ['a']\nobjects = 1\nbytes = 8\nlaw = 'linear'\n";
+    let threads = "[[allow]]\nresource = 'threads'\nobjects = 1\nlaw = 'linear'\n";
+    let explained = |text: &str| {
+        let error = Baseline::parse(text.as_bytes()).unwrap_err();
+        error.explain("baselines/lru.toml", "lru")
+    };
+    assert_snapshot!(explained(&format!("format = 1\n{one}{threads}{one}")), @"
+    baselines/lru.toml:11: allowed twice
+      expected one `[[allow]]` for each stack or resource, found the same on line 2
+      hint: keep one of the two, with the rate that both together may have
+    ");
+    assert_snapshot!(explained(&format!("format = 1\n{threads}{one}{threads}")), @"
+    baselines/lru.toml:11: allowed twice
+      expected one `[[allow]]` for each stack or resource, found the same on line 2
+      hint: keep one of the two, with the rate that both together may have
+    ");
+    let conflict = format!("format = 1\n{one}<<<<<<< HEAD\nx\n=======\ny\n>>>>>>> theirs\n");
+    assert_snapshot!(explained(&conflict), @"
+    baselines/lru.toml:7: a merge conflict
+      expected a baseline, found git's conflict markers
+      hint: keep each `[[allow]]` of both sides once, or take one side and run `plimsoll accept lru`
+    ");
+}
+
+/// Two that are agreed to on two branches are lines apart, where something is between them.
+#[test]
+fn a_new_one_stands_where_its_stack_belongs() {
+    let before = updated(None, vec![accept("c", 1.0, 8.0), accept("e", 1.0, 8.0)]);
+    let stacks = |text: &str| {
+        let lines = text.lines().filter(|line| line.starts_with("    \""));
+        lines
+            .map(|line| line.trim_matches([' ', '"', ',']))
+            .collect::<String>()
+    };
+    let new = |names: &[&str]| {
+        let accepted = names.iter().map(|name| accept(name, 1.0, 8.0)).collect();
+        updated(Some(&before), accepted)
+    };
+    assert_eq!(stacks(&before), "ce");
+    for (names, expected) in [
+        (&["a"][..], "ace"),
+        (&["d"], "cde"),
+        (&["f"], "cef"),
+        (&["b", "a", "d", "f"], "abcdef"),
+    ] {
+        let after = new(names);
+        assert_eq!(stacks(&after), expected, "{after}");
+        // Nothing else changes.
+        let mut left = after.lines();
+        assert!(
+            before.lines().all(|line| left.any(|other| other == line)),
+            "{after}"
+        );
+    }
+    // Of the run, what differs each time changes with what it was measured with.
+    let measured = |iterations| Acceptance {
+        measured: Some(MeasuredWith {
+            iterations,
+            ..measured()
+        }),
+        ..with(vec![accept("a", 1.0, 8.0)])
+    };
+    let once = update(None, &measured(64)).unwrap();
+    assert_eq!(update(Some(&once), &measured(128)), Ok(once));
+}
+
 #[test]
 fn formats() {
     assert_snapshot!(parsed(""), @"error: `format` is missing: expected it in the file, found none");
     assert_snapshot!(parsed("format = 0"), @"error: line 1: unexpected `format`: expected a format from 1 to 1, found `0`");
-    assert_snapshot!(parsed("format = '1'"), @"error: line 1: unexpected `format`: expected a format from 1 to 1, found `1`");
+    assert_snapshot!(parsed("format = '1'"), @r#"error: line 1: unexpected `format`: expected a format from 1 to 1, found the text `"1"`"#);
     assert_snapshot!(parsed("\nnew = true\nformat = 3"), @"error: line 3: written by a newer plimsoll: expected format 1 or older, found 3");
 }
 
@@ -171,7 +240,7 @@ fn rates() {
     assert_snapshot!(rate("inf"), @"error: line 5: unexpected `objects`: expected a rate from 0 to 1e15, found `inf`");
     assert_snapshot!(rate("-0.5"), @"error: line 5: unexpected `objects`: expected a rate from 0 to 1e15, found `-0.5`");
     assert_snapshot!(rate("9_000_000_000_000_000"), @"error: line 5: unexpected `objects`: expected a rate from 0 to 1e15, found `9000000000000000`");
-    assert_snapshot!(rate("'1'"), @"error: line 5: unexpected `objects`: expected a rate from 0 to 1e15, found `1`");
+    assert_snapshot!(rate("'1'"), @r#"error: line 5: unexpected `objects`: expected a rate from 0 to 1e15, found the text `"1"`"#);
 }
 
 #[test]
@@ -390,14 +459,6 @@ fn an_edited_file() {
     expires = 2027-01-31
 
     [[allow]]
-    resource = "threads"
-    objects = 0.5
-    law = "stepped"
-    expires = "2027-02-28"
-
-    # The end.
-
-    [[allow]]
     stack = [
         "z",
         "a",
@@ -405,6 +466,14 @@ fn an_edited_file() {
     objects = 1.0
     bytes = 8.0
     law = "linear"
+
+    [[allow]]
+    resource = "threads"
+    objects = 0.5
+    law = "stepped"
+    expires = "2027-02-28"
+
+    # The end.
     "#);
 }
 
@@ -448,7 +517,7 @@ fn equal_allowances_become_one() {
     let text = "format = 1\n\
         # one\n[[allow]]\nstack = ['a']\nobjects = 1\nbytes = 8\nlaw = 'linear'\n\
         # other\n[[allow]]\nstack = ['b']\nobjects = 1\nbytes = 8\nlaw = 'linear'\n\
-        # two\n[[allow]] # three\nstack = ['a', # four\n]\nobjects = 1 # five\nbytes = 8\n\
+        # two\n[[allow]] # three\nstack = ['a::h0123456789abcdef', # four\n]\nobjects = 1 # five\nbytes = 8\n\
         law = 'linear'\nreason = 'no #6'\n";
     assert_snapshot!(updated(Some(text), vec![accept("a", 3.0, 8.0)]), @r#"
     format = 1
@@ -660,7 +729,7 @@ fn what_does_not_move() {
 fn what_adds_up_moves_together() {
     let text = "format = 1\n\
         [[allow]]\nstack = ['a']\nobjects = 1\nbytes = 8\nlaw = 'linear'\n\
-        [[allow]]\nstack = ['a']\nobjects = 2\nbytes = 8\nlaw = 'linear'\n";
+        [[allow]]\nstack = ['a::h0123456789abcdef']\nobjects = 2\nbytes = 8\nlaw = 'linear'\n";
     assert_snapshot!(parsed(&moved(text, "a", "b a")), @"b;a 3.0 16.0 linear");
 }
 
@@ -879,12 +948,16 @@ proptest! {
         second in any_few_names(),
         comments in prop::collection::vec("(\n|# [a-z]\n){0,4}", 5),
     ) {
-        // Twice the same text: several allowances add up to one.
+        // Twice the same stacks, as another build names them: several allowances add up to one.
         let file = update(None, &with(first.allowances.clone())).unwrap();
         let (head, tables) = file.split_once("[[allow]]").unwrap_or((&file, ""));
         let mut text = head.to_owned();
         if !tables.is_empty() {
-            let all = format!("{tables}\n[[allow]]{tables}");
+            let others = tables.replace("\",\n", "::h0123456789abcdef\",\n");
+            let is_named = |table: &&str| !table.contains("stack = []");
+            let others = others.split("[[allow]]").filter(is_named);
+            let others: String = others.map(|table| format!("\n[[allow]]{table}")).collect();
+            let all = format!("{tables}{others}");
             for (table, comment) in all.split("[[allow]]").zip(comments.iter().cycle()) {
                 text += &format!("{comment}[[allow]]{table}");
             }
@@ -1016,7 +1089,8 @@ fn what_it_was_measured_with_stays_above_the_only_allowance() {
 fn lines_of_allowances() {
     let text = "format = 1\n\n[[allow]]\nstack = [\n  'a', # leaf\n]\nobjects = 1\nbytes = 8\n\
         law = 'linear'\n\n# more\n[[allow]]\nresource = 'threads'\nobjects = 1\nlaw = 'linear'\n\
-        reason = \"\"\"\nfor\nthem\"\"\"\n[[allow]]\nlaw = 'linear'\nstack = ['a']\nobjects = 1\n\
+        reason = \"\"\"\nfor\nthem\"\"\"\n[[allow]]\nlaw = 'linear'\n\
+        stack = ['a::h0123456789abcdef']\nobjects = 1\n\
         bytes = 8";
     let (baseline, lines) = Baseline::placed(text.as_bytes()).unwrap();
     assert_eq!(Ok(baseline), Baseline::parse(text.as_bytes()));

@@ -21,8 +21,9 @@ format = 1
 /// The text of a baseline after `accepted` was agreed to.
 ///
 /// `existing` is the file's text, if there is one. An allowance for exactly the
-/// same subject takes the new rate and law where it stands; new ones follow at
-/// the end, in the order of their subjects. One that moved takes its new stack
+/// same subject takes the new rate and law where it stands; a new one stands before
+/// the first with a greater subject, so that two that are agreed to on two branches
+/// seldom meet on one line. One that moved takes its new stack
 /// where it stands, unless the file has an allowance for that stack by now. One
 /// that is removed goes with the comment above it, and the file stays, also
 /// without any. Comments, order, reasons and the layout of whatever does not
@@ -45,28 +46,40 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
         set_measured(&mut document, measured)?;
     }
     let mut at: BTreeMap<AllowanceSubject, Vec<usize>> = BTreeMap::new();
-    for (index, allowance) in written.allowances.into_iter().enumerate() {
-        at.entry(allowance.subject).or_default().push(index);
+    for (index, allowance) in written.allowances.iter().enumerate() {
+        let subject = allowance.subject.clone();
+        at.entry(subject).or_default().push(index);
     }
     let agreed = by_subject(&accepted.allowances)?;
     let (moved, removed) = settled(accepted, &agreed, &at)?;
+    let mut doubled = Vec::new();
     for (from, to) in &moved {
-        // Where several add up to it, all of them.
-        for index in at.get(from).into_iter().flatten() {
-            let table = tables(&mut document).get_mut(*index);
-            let stack = table.and_then(|table| table.get_mut("stack"));
-            if let Some(array) = stack.and_then(Item::as_array_mut) {
-                frames::rewrite(array, to);
+        let Some([first, others @ ..]) = at.get(from).map(Vec::as_slice) else {
+            continue;
+        };
+        let Some(table) = tables(&mut document).get_mut(*first) else {
+            continue;
+        };
+        if let Some(array) = table.get_mut("stack").and_then(Item::as_array_mut) {
+            frames::rewrite(array, to);
+        }
+        // Those that add up to it would be the same twice.
+        if !others.is_empty() {
+            let mut allowance = written.allowances[*first].clone();
+            for other in others {
+                absorb(&mut allowance, written.allowances[*other].clone());
             }
+            let expired = false;
+            set_allowance(table, &Accepted { allowance, expired });
+            doubled.extend(others.iter().map(|other| (*other, *first)));
         }
     }
     let removed = removed.iter().filter_map(|subject| at.get(subject));
     let mut gone: BTreeSet<usize> = removed.flatten().copied().collect();
     hand_on_comments(&mut document, &gone);
-    let mut doubled = Vec::new();
     for accepted in agreed.into_values() {
         match at.get(&accepted.allowance.subject).map(Vec::as_slice) {
-            None | Some([]) => append(&mut document, &accepted.allowance),
+            None | Some([]) => add(&mut document, &accepted.allowance, &at),
             Some([first, others @ ..]) => {
                 if let Some(table) = tables(&mut document).get_mut(*first) {
                     set_allowance(table, &accepted);
@@ -225,16 +238,20 @@ fn set_measured(document: &mut DocumentMut, measured: &MeasuredWith) -> Result<(
     if let Some(test) = test {
         set(table, "test", test.as_str().into());
     }
-    set(table, "target", target.as_str().into());
-    set(table, "profile", profile.as_str().into());
-    set(table, "toolchain", toolchain.as_str().into());
-    set(table, "jemalloc", jemalloc.as_str().into());
-    set(
-        table,
-        "sample-interval",
-        count("sample-interval", *sample_interval)?,
-    );
-    set(table, "iterations", count("iterations", *iterations)?);
+    let interval = count("sample-interval", *sample_interval)?;
+    let is_other = [
+        ("target", target.as_str().into()),
+        ("profile", profile.as_str().into()),
+        ("toolchain", toolchain.as_str().into()),
+        ("jemalloc", jemalloc.as_str().into()),
+        ("sample-interval", interval),
+    ]
+    .map(|(key, value)| set(table, key, value))
+    .contains(&true);
+    // They differ from run to run, and two branches would not merge for that alone.
+    if is_other || !table.contains_key("iterations") {
+        set(table, "iterations", count("iterations", *iterations)?);
+    }
     Ok(())
 }
 
@@ -261,11 +278,16 @@ fn tables(document: &mut DocumentMut) -> &mut ArrayOfTables {
     }
 }
 
-fn append(document: &mut DocumentMut, allowance: &Allowance) {
+/// Adds an allowance, where those that the file has stand at `at` among its tables.
+fn add(
+    document: &mut DocumentMut,
+    allowance: &Allowance,
+    at: &BTreeMap<AllowanceSubject, Vec<usize>>,
+) {
     let mut table = Table::new();
     match &allowance.subject {
         AllowanceSubject::Stack(pattern) => {
-            set(&mut table, "stack", frames::written(pattern).into())
+            set(&mut table, "stack", frames::written(pattern).into());
         }
         AllowanceSubject::Threads | AllowanceSubject::Descriptors => {
             let word = allowance.subject.resource().unwrap_or_default();
@@ -279,6 +301,16 @@ fn append(document: &mut DocumentMut, allowance: &Allowance) {
             expired: false,
         },
     );
+    let greater = at
+        .iter()
+        .filter(|(subject, _)| **subject > allowance.subject);
+    let greater: BTreeSet<usize> = greater.flat_map(|(_, at)| at.iter().copied()).collect();
+    if let Some(before) = position_of_first(document, &greater) {
+        // Tables that stand at one position stand there in the order of the list.
+        table.set_position(Some(before - 1));
+        tables(document).push(table);
+        return;
+    }
     // What stands at the end of the file stays before what is added.
     let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
     if !trailing.trim().is_empty() {
@@ -293,6 +325,28 @@ fn append(document: &mut DocumentMut, allowance: &Allowance) {
     // Behind `[measured]`, also where no other allowance is left.
     table.set_position(Some(isize::MAX));
     tables(document).push(table);
+}
+
+/// Where the first of some allowances stands; there is room right before it then.
+fn position_of_first(document: &mut DocumentMut, of: &BTreeSet<usize>) -> Option<isize> {
+    if of.is_empty() {
+        return None;
+    }
+    for (_, item) in document.iter_mut() {
+        let tables: Vec<&mut Table> = match item {
+            Item::Table(table) => vec![table],
+            Item::ArrayOfTables(tables) => tables.iter_mut().collect(),
+            _ => Vec::new(),
+        };
+        for table in tables {
+            let twice = table.position().map(|position| position.saturating_mul(2));
+            table.set_position(twice);
+        }
+    }
+    let of = of
+        .iter()
+        .filter_map(|index| tables(document).get(*index)?.position());
+    of.min()
 }
 
 fn set_allowance(table: &mut Table, accepted: &Accepted) {
@@ -332,7 +386,8 @@ fn set_expires(table: &mut Table, date: Date) {
     // As a day of TOML's own, and as a string where a person wrote one.
     let written = table.get("expires").and_then(Item::as_value);
     if written.is_some_and(Value::is_str) {
-        return set(table, "expires", date.to_string().into());
+        set(table, "expires", date.to_string().into());
+        return;
     }
     let date = toml_edit::Date {
         year: date.year(),
@@ -351,16 +406,17 @@ fn set_expires(table: &mut Table, date: Date) {
     );
 }
 
-/// Sets a key where it differs, keeping the comment that follows it.
-fn set(table: &mut dyn TableLike, key: &str, mut value: Value) {
+/// Sets a key where it differs, keeping the comment that follows it; says whether it did.
+fn set(table: &mut dyn TableLike, key: &str, mut value: Value) -> bool {
     match table.get_mut(key).and_then(Item::as_value_mut) {
         None => drop(table.insert(key, Item::Value(value))),
-        Some(written) if same(written, &value) => {}
+        Some(written) if same(written, &value) => return false,
         Some(written) => {
             *value.decor_mut() = written.decor().clone();
             *written = value;
         }
     }
+    true
 }
 
 /// Whether two values mean the same, however they are written.
