@@ -29,6 +29,11 @@ pub enum BaselineErrorKind {
         /// From 1.
         first: usize,
     },
+    /// A stack that has a program in place of its functions, as a build without symbols has it.
+    Unnamed {
+        /// The program's file.
+        file: String,
+    },
     /// A key that the format does not have.
     UnknownKey {
         /// As the file has it.
@@ -107,6 +112,7 @@ impl BaselineError {
             BaselineErrorKind::Syntax(_) => "not TOML".to_owned(),
             BaselineErrorKind::Conflict => "a merge conflict".to_owned(),
             BaselineErrorKind::AllowedTwice { .. } => "allowed twice".to_owned(),
+            BaselineErrorKind::Unnamed { .. } => "a stack without names".to_owned(),
             BaselineErrorKind::UnknownKey { found, .. } => format!("unknown key `{found}`"),
             BaselineErrorKind::MissingKey { key, .. } => format!("`{key}` is missing"),
             BaselineErrorKind::Unexpected { key, .. } => format!("unexpected `{key}`"),
@@ -126,6 +132,9 @@ impl BaselineError {
             }
             BaselineErrorKind::AllowedTwice { first } => format!(
                 "expected one `[[allow]]` for each stack or resource, found the same on line {first}"
+            ),
+            BaselineErrorKind::Unnamed { file } => format!(
+                "expected functions, found `{file}`, which cargo calls otherwise in another build"
             ),
             BaselineErrorKind::UnknownKey { known, .. } => {
                 format!("expected one of `{}`", known.join("`, `"))
@@ -157,6 +166,11 @@ impl BaselineError {
             BaselineErrorKind::AllowedTwice { .. } => {
                 Some("keep one of the two, with the rate that both together may have".to_owned())
             }
+            BaselineErrorKind::Unnamed { .. } => Some(
+                "the build was stripped: set `strip = false` in the profile in Cargo.toml, \
+                 measure and accept again"
+                    .to_owned(),
+            ),
             BaselineErrorKind::UnknownKey {
                 nearest: Some(nearest),
                 ..

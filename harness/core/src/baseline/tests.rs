@@ -138,6 +138,37 @@ fn the_same_twice() {
     ");
 }
 
+#[test]
+fn a_stripped_build() {
+    let stack = "leaks-0d41d9de727c60ea libc.so.6";
+    let error = update(None, &with(vec![accept(stack, 1.0, 8.0)])).unwrap_err();
+    assert_snapshot!(error.explain("baselines/lru.toml", "lru"), @"
+    baselines/lru.toml: a stack without names
+      expected functions, found `leaks-0d41d9de727c60ea`, which cargo calls otherwise in another build
+      hint: the build was stripped: set `strip = false` in the profile in Cargo.toml, measure and accept again
+    ");
+    for named in [
+        "a::b libc.so.6",
+        "deadbeefdeadbeef",
+        "x-0d41",
+        "<a-0123456789abcdef>::d",
+    ] {
+        assert!(
+            update(None, &with(vec![accept(named, 1.0, 8.0)])).is_ok(),
+            "{named}"
+        );
+    }
+    // One that was written before is read, and can be taken out.
+    let text = "format = 1\n[[allow]]\nstack = ['leaks-0d41d9de727c60ea']\nobjects = 1\n\
+        bytes = 8\nlaw = 'linear'\n";
+    let removed = AllowanceSubject::Stack(StackPattern::exact(&folded("leaks-0d41d9de727c60ea")));
+    let acceptance = Acceptance {
+        removed: vec![removed],
+        ..Acceptance::default()
+    };
+    assert_snapshot!(update(Some(text), &acceptance).unwrap(), @"format = 1");
+}
+
 /// Two that are agreed to on two branches are lines apart, where something is between them.
 #[test]
 fn a_new_one_stands_where_its_stack_belongs() {

@@ -113,6 +113,13 @@ fn by_subject(
     for accepted in accepted {
         let mut accepted = accepted.clone();
         accepted.allowance.subject = writable(accepted.allowance.subject)?;
+        if let AllowanceSubject::Stack(pattern) = &accepted.allowance.subject
+            && let Some(program) = pattern.frames().iter().find(|frame| is_program(frame))
+        {
+            let file = quoted(program.as_str());
+            let kind = BaselineErrorKind::Unnamed { file };
+            return Err(BaselineError::new(None, kind));
+        }
         match by_subject.get_mut(&accepted.allowance.subject) {
             None => drop(by_subject.insert(accepted.allowance.subject.clone(), accepted)),
             Some(first) => {
@@ -172,6 +179,13 @@ fn settled(
         }
     }
     Ok((settled, removed))
+}
+
+/// Whether it is a program of cargo's and not a function: `leaks-0d41d9de727c60ea`.
+fn is_program(frame: &PatternFrame) -> bool {
+    let hash = frame.as_str().rsplit_once('-').map_or("", |(_, hash)| hash);
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    hash.len() == 16 && hash.bytes().all(is_hex) && !frame.as_str().contains("::")
 }
 
 /// With frames as [`crate::fold`] names them today.
