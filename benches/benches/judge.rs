@@ -12,6 +12,7 @@ fn verdict(criterion: &mut Criterion) {
         threshold: Some(1_000),
         at_top: true,
         accuse_from: 0,
+        may_coarsen: true,
         today: None,
     };
     let mut group = criterion.benchmark_group("judge");

@@ -247,6 +247,7 @@ mod tests {
             threshold: Some(1_000),
             at_top: true,
             accuse_from: 0,
+            may_coarsen: true,
             today: None,
         };
         let assessment = judge(&observed(1_100), &baseline(), &policy);

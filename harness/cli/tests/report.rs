@@ -20,7 +20,7 @@ fn one_run_together() {
     project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
     project.leave(&regressed("r1", "http::echo", "main echo", RATE), 1);
     assert_snapshot!(project.plimsoll(&["report"]), @"
-    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
+    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
 
     http::echo: 1 stack keeps growing (1,024 iterations, exact)
 
@@ -64,7 +64,8 @@ fn what_can_be_done_about_an_allowance() {
     large.notes = vec!["the allowance of echo is larger".to_owned()];
     project.leave(&large, 0);
     assert_snapshot!(project.plimsoll(&["report"]), @"
-    lru_churn: 1 allowance is no longer needed (1,024 iterations, exact)
+    lru_churn: 1 allowance is no longer needed (1,024 iterations, exact); the budget
+      was spent
 
       no longer grows                              allowed 96 B, 1.00 objects  stale
         old::fill
@@ -75,7 +76,7 @@ fn what_can_be_done_about_an_allowance() {
       it stands in: baselines/lru_churn.toml
 
     http::echo: 1,024 iterations, 1 stack grows within its allowance; would have
-      seen 1 object per 1,000 iterations
+      seen 1 object per 1,000 iterations; the budget was spent
       note: the allowance of echo is larger
 
     2 scenarios: 1 within, 1 improved (run r1)
@@ -205,7 +206,7 @@ fn what_left_no_report_has_no_result() {
     let project = Project::new();
     project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
     assert_snapshot!(project.plimsoll(&["report"]), @"
-    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
+    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
     http::echo: no result, it left no report in this run
 
     2 scenarios: 1 within, 1 no result (run r1)
@@ -220,14 +221,14 @@ fn the_newest_run_alone() {
     project.leave(&report("new", "http::echo", Verdict::Within), 1);
     assert_snapshot!(project.plimsoll(&["report"]), @"
     lru_churn: no result, it left no report in this run
-    http::echo: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
+    http::echo: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
 
     2 scenarios: 1 within, 1 no result (run new)
     --- 0
     note: 1 report of other runs left out
     ");
     assert_snapshot!(project.plimsoll(&["report", "--run", "old"]), @"
-    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
+    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
     http::echo: no result, it left no report in this run
 
     2 scenarios: 1 within, 1 no result (run old)
@@ -418,8 +419,8 @@ fn shards_complete_each_other() {
     let other = shard(&project, "s2", "x86_64", "http::echo", Verdict::Within);
     let ran = project.plimsoll(&["report", &one, &other]);
     assert_snapshot!(ran, @"
-    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
-    http::echo: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations
+    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
+    http::echo: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
 
     2 scenarios: 2 within (runs s1, s2)
     --- 0

@@ -46,6 +46,9 @@ pub struct Policy {
     /// for want of time. A buffer that fills looks like a leak for as long as it fills, and
     /// on a slow machine that is for longer.
     pub accuse_from: u64,
+    /// Whether the default threshold may become a coarser one, as where time was too short. What
+    /// ended for want of memory, threads or files saw less than was asked for, and cannot say.
+    pub may_coarsen: bool,
     /// For allowances that expire; absent, none does.
     pub today: Option<Date>,
 }
@@ -203,6 +206,8 @@ struct Judged<'a> {
     conclusive: Option<u64>,
     /// That, or the coarsest.
     threshold: u64,
+    /// The one that is reported.
+    looked_for: u64,
 }
 
 impl<'a> Judged<'a> {
@@ -227,6 +232,7 @@ impl<'a> Judged<'a> {
             finest,
             conclusive: None,
             threshold: coarsest,
+            looked_for: coarsest,
         };
         let settled = |threshold: &u64| {
             let mut subjects = judged.subjects.iter();
@@ -235,8 +241,13 @@ impl<'a> Judged<'a> {
                     || subject.growth.stays_within(subject.carried(), *threshold)
             })
         };
-        judged.conclusive = supported.into_iter().find(settled);
+        let is_fine = |threshold: &u64| policy.may_coarsen || *threshold >= wanted;
+        judged.conclusive = supported.into_iter().find(settled).filter(is_fine);
         judged.threshold = judged.conclusive.unwrap_or(coarsest);
+        judged.looked_for = match policy.may_coarsen {
+            true => judged.threshold,
+            false => wanted,
+        };
         judged
     }
 
@@ -333,8 +344,8 @@ impl<'a> Judged<'a> {
             verdict,
             findings,
             threshold: Threshold {
-                iterations: self.threshold,
-                coarsened: self.threshold < self.wanted,
+                iterations: self.looked_for,
+                coarsened: self.looked_for < self.wanted,
             },
             visible,
             short_by: self.short_by(),

@@ -78,6 +78,7 @@ fn verdict(rungs: usize, level: &mut dyn FnMut(u64) -> (u64, u64)) -> Verdict {
         threshold: None,
         at_top: true,
         accuse_from: 0,
+        may_coarsen: true,
         today: None,
     };
     judge(&observed, &Baseline::default(), &policy).verdict

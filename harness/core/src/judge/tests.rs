@@ -31,6 +31,7 @@ const TOP: Policy = Policy {
     threshold: None,
     at_top: true,
     accuse_from: 0,
+    may_coarsen: true,
     today: None,
 };
 
@@ -137,6 +138,30 @@ fn a_short_ladder_coarsens_and_a_shorter_one_cannot_say() {
     assert_snapshot!(at_top(30, &[]), @"within, 1 per 100 (coarsened)");
     assert_snapshot!(at_top(16, &[]), @"within, 1 per 10 (coarsened)");
     assert_snapshot!(at_top(13, &[]), @"inconclusive, 1 per 10 (coarsened)");
+}
+
+#[test]
+fn for_want_of_memory_nothing_coarsens() {
+    let ended = |rungs: usize, stacks: &'static [(&'static str, Level)]| {
+        checked(Case {
+            rungs,
+            stacks,
+            threads: FLAT,
+            baseline: "format = 1\n",
+            policy: Policy {
+                may_coarsen: false,
+                ..TOP
+            },
+        })
+    };
+    assert_snapshot!(ended(30, &[]), @"inconclusive, 1 per 1000");
+    assert_snapshot!(ended(16, &[]), @"inconclusive, 1 per 1000");
+    assert_snapshot!(ended(41, &[]), @"within, 1 per 1000");
+    // What grows is found as ever.
+    assert_snapshot!(ended(30, &[("main;leak", |n| (n, 48 * n))]), @"
+    regressed, 1 per 1000
+    regressed New: main;leak 1.00 objects 48.00 B linear
+    ");
 }
 
 #[test]

@@ -118,15 +118,16 @@ fn outcome(report: &Report) -> String {
             let seen = seen(report)
                 .map(|seen| format!("; would have seen {seen}"))
                 .unwrap_or_default();
-            format!("{iterations}, {grows}{seen}")
+            format!("{iterations}, {grows}{seen}{}", ended(report.end))
         }
         Verdict::Improved => {
             let stale = of(report, |finding| finding.standing == Standing::Stale);
             let n = stale.len().max(1) as u64;
             let verb = if n == 1 { "is" } else { "are" };
             format!(
-                "{} {verb} no longer needed{under}",
-                plural(n, "allowance", "allowances")
+                "{} {verb} no longer needed{under}{}",
+                plural(n, "allowance", "allowances"),
+                ended(report.end)
             )
         }
         Verdict::Inconclusive => {
@@ -318,6 +319,18 @@ fn service(page: &mut Page, growing: &[&Finding]) {
         let text = format!("at 1,000 iterations a second: {}", parts.join(", "));
         page.wrap(2, 4, Paint::Bold, &text);
     }
+}
+
+/// Why a ladder ended that did not end because enough was seen.
+fn ended(end: LadderEnd) -> String {
+    let why = match end {
+        LadderEnd::Settled | LadderEnd::Failure => None,
+        LadderEnd::Budget => Some("the budget was spent"),
+        LadderEnd::OutOfReach => Some("the budget is too small"),
+        LadderEnd::Iterations => Some("`max-iterations` was reached"),
+        LadderEnd::Memory | LadderEnd::Threads | LadderEnd::Descriptors => cut_short(end),
+    };
+    why.map_or_else(String::new, |why| format!("; {why}"))
 }
 
 fn cut_short(end: LadderEnd) -> Option<&'static str> {

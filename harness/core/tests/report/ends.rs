@@ -74,6 +74,7 @@ const POLICY: Policy = Policy {
     threshold: None,
     at_top: true,
     accuse_from: 0,
+    may_coarsen: true,
     today: None,
 };
 

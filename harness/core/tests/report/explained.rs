@@ -48,6 +48,7 @@ fn explained(alive: Alive) -> String {
         threshold: None,
         at_top: true,
         accuse_from: 0,
+        may_coarsen: true,
         today: None,
     };
     let baseline = Baseline::default();

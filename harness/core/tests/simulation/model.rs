@@ -94,6 +94,7 @@ impl Workload {
             threshold: None,
             at_top: true,
             accuse_from: 0,
+            may_coarsen: true,
             today: None,
         };
         judge(&observed, &Baseline::default(), &policy)

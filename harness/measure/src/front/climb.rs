@@ -79,6 +79,10 @@ impl Route<'_> {
             threshold: self.settings.threshold,
             at_top: end != LadderEnd::Settled,
             accuse_from: self.terms().accuse_from(end, accused_at),
+            may_coarsen: !matches!(
+                end,
+                LadderEnd::Memory | LadderEnd::Threads | LadderEnd::Descriptors
+            ),
             today: self.today,
         }
     }
@@ -387,6 +391,7 @@ fn verdict(profile: &mut Profile, route: &Route<'_>, at_top: bool) -> Verdict {
         threshold: route.settings.threshold,
         at_top,
         accuse_from: 0,
+        may_coarsen: true,
         today: route.today,
     };
     judge(&observed, route.baseline, &policy).verdict

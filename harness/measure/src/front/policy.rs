@@ -271,7 +271,9 @@ impl Terms<'_> {
     pub(crate) fn out_of_memory(&self, last: Option<&Rung>) -> Stop {
         let done = last.map_or(0, |rung| rung.iterations);
         let less = || self.with_less_memory(last);
-        let less = (done < self.iterations_to_conclude()).then(less).flatten();
+        // No coarser threshold is taken for want of memory.
+        let enough = judge::iterations_to_settle(self.settings.threshold, self.plan.interval());
+        let less = (done < enough).then(less).flatten();
         less.unwrap_or(Stop::End(LadderEnd::Memory))
     }
 
@@ -512,7 +514,9 @@ mod tests {
             (free, exact, full(64), sampled_again),
             (free, sampled, full(64), coarser_again),
             (free, Plan::sampled(18), full(64), "Memory"),
-            (free, exact, full(160), "Memory"),
+            (free, exact, full(16_384), "Memory"),
+            (coarse, exact, full(64), sampled_again),
+            (coarse, exact, full(160), "Memory"),
             (free, exact, Now::OutOfMemory(large), "Memory"),
             (fixed, exact, full(64), "Memory"),
             (free, threads_end, full(64), "broken coverage"),
@@ -553,6 +557,7 @@ mod tests {
                 threshold: None,
                 at_top,
                 accuse_from,
+                may_coarsen: true,
                 today: None,
             };
             judge(&observed(rungs), &Baseline::default(), &policy).verdict
