@@ -245,6 +245,8 @@ fn a_yes_in_any_case_is_one() {
 fn the_member_tests_the_library() {
     let folder = Folder::with_package("demo", "lib");
     folder.init(&["--yes", "--no-workflows"]).has(0, &[]);
+    // It is nothing but tests, so that `bisect` takes it to revisions that do not have it.
+    assert!(!folder.path("leaks/src").exists());
     insta::assert_snapshot!(folder.read("leaks/Cargo.toml"), @r#"
     [package]
     name = "demo-leaks"
@@ -386,17 +388,54 @@ fn into_the_package_itself() {
     folder.init(&["--here", "--yes"]).has(0, &["nothing to do"]);
 }
 
-/// Which has to be told of a crate.
+/// Which has to be told of a crate; a package of ours has one.
 #[test]
 fn packages_without_an_edition() {
-    for args in [&["--yes"][..], &["--yes", "--here"]] {
-        let folder = Folder::with_package("demo", "lib");
-        let manifest = folder
+    let manifest = |folder: &Folder| {
+        folder
             .read("Cargo.toml")
-            .replace("edition = \"2021\"\n", "");
-        folder.write("Cargo.toml", &manifest);
-        folder.init(args).has(0, &["+ extern crate plimsoll;\n"]);
-    }
+            .replace("edition = \"2021\"\n", "")
+    };
+    let folder = Folder::with_package("demo", "lib");
+    folder.write("Cargo.toml", &manifest(&folder));
+    let said = folder.init(&["--yes", "--here"]);
+    said.has(0, &["+ extern crate plimsoll;\n"]);
+
+    let folder = Folder::with_package("demo", "lib");
+    folder.write("Cargo.toml", &manifest(&folder));
+    let said = folder.init(&["--yes"]);
+    said.has(0, &["+ edition = \"2021\"\n"]);
+    assert!(!said.text.contains("extern crate"), "{}", said.text);
+}
+
+#[test]
+fn the_workflows_branch_is_the_remotes() {
+    let branch = |commands: &[&[&str]]| {
+        let folder = Folder::with_package("demo", "lib");
+        for words in commands {
+            let git = Command::new("git")
+                .args(["-c", "init.defaultBranch=work"])
+                .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
+                .args(*words)
+                .current_dir(folder.path(""))
+                .output()
+                .unwrap();
+            assert!(git.status.success(), "{git:?}");
+        }
+        folder.init(&["--yes"]).has(0, &[]);
+        let text = folder.read(".github/workflows/leaks-measure.yml");
+        let line = text.lines().find(|line| line.contains("branches:"));
+        line.unwrap().trim().to_owned()
+    };
+    let head = "refs/remotes/origin/HEAD";
+    let trunk = ["symbolic-ref", head, "refs/remotes/origin/trunk"];
+    assert_eq!(branch(&[]), "branches: [main]");
+    assert_eq!(branch(&[&["init"], &trunk]), "branches: [trunk]");
+    let odd = ["symbolic-ref", head, "refs/remotes/origin/a]b"];
+    let commit = ["commit", "--allow-empty", "-m", "a"];
+    let master: &[&[&str]] = &[&["init"], &commit, &["branch", "master"]];
+    assert_eq!(branch(master), "branches: [master]");
+    assert_eq!(branch(&[&["init"], &odd]), "branches: [main]");
 }
 
 #[test]

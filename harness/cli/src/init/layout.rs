@@ -116,6 +116,7 @@ impl Layout {
                 (Some(member), _) => member.name.clone(),
                 (None, base) => free_name(&base.unwrap_or("project".to_owned()), &packages),
             },
+            // Its code is ours, and no compiler that builds us lacks this one.
             edition: match &tested {
                 Some(tested) => tested.edition.clone(),
                 None => packages
@@ -123,7 +124,8 @@ impl Layout {
                     .map(|package| package.edition.clone())
                     .max()
                     .unwrap_or_else(|| "2024".to_owned()),
-            },
+            }
+            .max("2021".to_owned()),
             source: member.and_then(|member| member.leaks.clone()),
             is_found_in_root: is_default,
             is_found_here: is_found_from(&dir, is_default),

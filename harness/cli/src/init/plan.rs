@@ -1,6 +1,7 @@
 //! Which files there are to be.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::Context;
 use serde_json::Value;
@@ -31,6 +32,8 @@ const PLACEHOLDER: &str =
     "OWNER/plimsoll/.github/actions/plimsoll@0000000000000000000000000000000000000000 # v0.1.0";
 
 /// What the workflows measure by, and where a step says in which folder.
+/// The templates' default branch.
+const DEFAULT_BRANCH: &str = "branches: [main]";
 const MEASURE: &str = "cargo test --locked --test leaks";
 const RUNS: &str = "        run: ";
 const REPORTS: &str = "          command: report\n";
@@ -88,8 +91,6 @@ impl Plan {
                 .zip(path.as_deref());
             let member = manifest::member(&layout.name, &layout.edition, &library, tested);
             plan.create(manifest, &member, read)?;
-            let empty = format!("//! Nothing but tests: see `tests/{LEAKS}.rs`.\n");
-            plan.create(layout.dir.join("src/lib.rs"), &empty, read)?;
             plan.create(test, &text, read)?;
         }
         let baselines = plimsoll_core::layout::baselines_dir(&layout.dir, |path| {
@@ -124,12 +125,14 @@ impl Plan {
         let root = repository(&layout.workspace);
         let below = layout.workspace.strip_prefix(root).unwrap_or(Path::new(""));
         let dir = root.join(".github/workflows");
+        let branch = default_branch(root);
         for (name, text) in WORKFLOWS {
             let text = match &args.action {
                 Some(action) => text.replace(PLACEHOLDER, &action.path()),
                 None => text.to_owned(),
             };
             let text = text.replace(MEASURE, &layout.locked_command());
+            let text = text.replace(DEFAULT_BRANCH, &format!("branches: [{branch}]"));
             let text = in_folder(text, &below.to_string_lossy());
             self.create(dir.join(name), &text, read)?;
         }
@@ -193,6 +196,37 @@ impl Plan {
     fn writes(&self, text: &str) -> bool {
         self.files.iter().any(|file| file.after.contains(text))
     }
+}
+
+/// The branch that the remote has by default, or that there is.
+fn default_branch(root: &Path) -> String {
+    let git = |words: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(words).current_dir(root).stdin(Stdio::null());
+        let output = command
+            .output()
+            .ok()
+            .filter(|output| output.status.success())?;
+        String::from_utf8(output.stdout).ok()
+    };
+    let remotes = || {
+        let head = git(&["symbolic-ref", "--short", "refs/remotes/origin/HEAD"])?;
+        Some(head.trim().strip_prefix("origin/")?.to_owned())
+    };
+    let has = |branch: &str| {
+        let name = format!("refs/heads/{branch}");
+        git(&["show-ref", "--verify", &name]).is_some()
+    };
+    // What is no word of YAML is for a person to write.
+    let is_plain = |branch: &String| {
+        let mut chars = branch.chars();
+        chars.all(|char| char.is_ascii_alphanumeric() || "._/-".contains(char))
+    };
+    let branch = remotes().filter(is_plain);
+    branch.unwrap_or_else(|| match !has("main") && has("master") {
+        true => "master".to_owned(),
+        false => "main".to_owned(),
+    })
 }
 
 /// The root of the repository that a workspace is in; its own, where it is in none.
