@@ -112,11 +112,26 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     std::fs::read(path)
 }
 
-/// The target directory that this program was built into: cargo marks it.
+/// The target directory that this program was built into.
 fn target_dir() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
-    let marked = |folder: &&Path| folder.join("CACHEDIR.TAG").exists();
-    program.ancestors().skip(1).find(marked).map(Path::to_owned)
+    target_dir_of(&program, env!("PLIMSOLL_TARGET"), Path::exists)
+}
+
+/// Where cargo builds it is in `PROFILE/deps`, with `--target` in a folder of that name. It marks
+/// the target directory only where it makes it, so a mark counts for what stands elsewhere alone.
+fn target_dir_of(program: &Path, triple: &str, exists: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let folder = program.parent()?;
+    if folder.ends_with("deps") {
+        let above = folder.parent()?.parent()?;
+        let target = match above.ends_with(triple) {
+            true => above.parent()?,
+            false => above,
+        };
+        return Some(target.to_owned());
+    }
+    let marked = |folder: &&Path| exists(&folder.join("CACHEDIR.TAG"));
+    folder.ancestors().find(marked).map(Path::to_owned)
 }
 
 /// Of the cargo that started this: all test targets that one `cargo test` runs are one
@@ -165,6 +180,34 @@ fn commit(workspace: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_reports_are() {
+        const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+        for (program, marked, expected) in [
+            ("/w/target/debug/deps/leaks-1", "/w/target", "/w/target"),
+            // A volume that was there before, in a cache that somebody else marked.
+            (
+                "/cache/volume/release/deps/leaks-1",
+                "/cache",
+                "/cache/volume",
+            ),
+            (
+                "/w/target/x86_64-unknown-linux-gnu/debug/deps/leaks-1",
+                "/w/target",
+                "/w/target",
+            ),
+            ("/w/target/elsewhere/leaks-1", "/w/target", "/w/target"),
+        ] {
+            let exists = |path: &Path| path == Path::new(marked).join("CACHEDIR.TAG");
+            let found = target_dir_of(Path::new(program), TRIPLE, exists);
+            assert_eq!(found.as_deref(), Some(Path::new(expected)), "{program}");
+        }
+        assert_eq!(
+            target_dir_of(Path::new("/w/leaks"), TRIPLE, |_| false),
+            None
+        );
+    }
 
     #[test]
     fn when_cargo_was_started() {

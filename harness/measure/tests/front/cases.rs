@@ -189,7 +189,6 @@ impl Project {
         fs::write(root.join("Cargo.lock"), "").unwrap();
         // Or it would be in the workspace around it.
         fs::write(root.join("Cargo.toml"), "[workspace]\n").unwrap();
-        fs::write(root.join("target/CACHEDIR.TAG"), "").unwrap();
         let binary = deps.join("leaks");
         let this = std::env::current_exe().unwrap();
         if fs::hard_link(&this, &binary).is_err() {
