@@ -491,23 +491,34 @@ fn complete(
 ) -> Result<bool, String> {
     let entry = manifest::entry_mut(old, &had)?;
     let mut given = manifest::features(entry);
+    let mut has_defaults = manifest::has_default_features(entry);
     if entry.get("workspace").is_some() {
         let inherited = manifest::workspace_dependency(workspace, &had.key);
         given.extend(inherited.map(manifest::features).unwrap_or_default());
+        let asks = entry.get("default-features").and_then(Item::as_bool) == Some(true);
+        has_defaults = asks || inherited.is_none_or(manifest::has_default_features);
     }
     let mut lacking = wanted.whole().features;
     lacking.retain(|feature| !given.contains(feature));
+    let lacks_defaults = wanted.whole().has_default_features() && !has_defaults;
+    let complete = |entry: &mut Item| {
+        manifest::extend(entry, &lacking);
+        if lacks_defaults {
+            manifest::add_default_features(entry);
+        }
+    };
+    let lacks = lacks_defaults || !lacking.is_empty();
     let is_optional = entry.get("optional").is_some();
     if whole || had.kind != Kind::Normal {
-        manifest::extend(entry, &lacking);
-        return Ok(!lacking.is_empty());
+        complete(entry);
+        return Ok(lacks);
     }
-    if !is_optional && lacking.is_empty() {
+    if !is_optional && !lacks {
         return Ok(false);
     }
     // The same dependency, for tests alone: the code's own entry stays.
     let mut entry = manifest::inline(entry);
-    manifest::extend(&mut entry, &lacking);
+    complete(&mut entry);
     let place = Place {
         kind: Kind::Dev,
         ..had

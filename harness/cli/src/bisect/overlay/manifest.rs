@@ -66,6 +66,11 @@ pub(super) struct Wanted {
 }
 
 impl Spec {
+    pub(super) fn has_default_features(&self) -> bool {
+        let key = self.keys.get("default-features");
+        key.and_then(Value::as_bool) != Some(false)
+    }
+
     /// An entry in the manifest of a folder, which is given from the top.
     pub(super) fn read(item: &Item, top: &Path, dir: &Path) -> Spec {
         let mut spec = Spec::default();
@@ -297,6 +302,23 @@ fn inner<'a>(
 /// The features that an entry asks for.
 pub(super) fn features(entry: &Item) -> Vec<String> {
     entry.get("features").map(strings).unwrap_or_default()
+}
+
+/// Whether an entry takes its package's default features, unless a workspace's says so for it.
+pub(super) fn has_default_features(entry: &Item) -> bool {
+    entry.get("default-features").and_then(Item::as_bool) != Some(false)
+}
+
+/// Asks for them.
+pub(super) fn add_default_features(entry: &mut Item) {
+    let Some(table) = entry.as_table_like_mut() else {
+        return;
+    };
+    // Also over what a workspace's entry says.
+    table.insert("default-features", value(true));
+    if let Some(Value::InlineTable(table)) = entry.as_value_mut() {
+        table.fmt();
+    }
 }
 
 /// Asks for more features in an entry.

@@ -610,6 +610,55 @@ fn test_package_of_the_revision_keeps_what_it_depends_on() {
     world.builds("leaks");
 }
 
+/// The code had it without its default features, and the test asks for them.
+#[test]
+fn default_features() {
+    let features = "[features]\ndefault = [\"fast\"]\nfast = []\n";
+    let manifest = |table: &str, entry: &str| format!("{}[{table}]\n{entry}\n", package("demo"));
+    let laid = |old: &str| {
+        let world = World::new();
+        world.publish("had", "1.0.0", features);
+        world.write(
+            "work/Cargo.toml",
+            &(manifest("dev-dependencies", "had = \"1\"") + LEAKS_ENTRY),
+        );
+        world.write("work/src/lib.rs", "");
+        world.write("work/tests/leaks.rs", LEAKS);
+        world.write("old/Cargo.toml", old);
+        world.write("old/src/lib.rs", "");
+        world.lay("demo", "", true);
+        let lines = world.read("old/Cargo.toml");
+        let lines = lines
+            .lines()
+            .filter(|line| line.starts_with("had") || line.contains("dep"));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let without = "had = { version = \"1\", default-features = false }";
+    assert_snapshot!(laid(&manifest("dependencies", without)), @r#"
+    [dependencies]
+    had = { version = "1", default-features = false }
+    [dev-dependencies]
+    had = { version = "1", default-features = true }
+    "#);
+    assert_snapshot!(laid(&manifest("dev-dependencies", without)), @r#"
+    [dev-dependencies]
+    had = { version = "1", default-features = true }
+    "#);
+    assert_snapshot!(laid(&manifest("dependencies", "had = \"1\"")), @r#"
+    [dependencies]
+    had = "1"
+    "#);
+    let inherited = "had.workspace = true\n[workspace.dependencies]\n".to_owned() + without;
+    assert_snapshot!(laid(&manifest("dependencies", &inherited)), @r#"
+    [dependencies]
+    had.workspace = true
+    [workspace.dependencies]
+    had = { version = "1", default-features = false }
+    [dev-dependencies]
+    had = { workspace = true, default-features = true }
+    "#);
+}
+
 #[test]
 fn dependency_of_the_workspace() {
     let world = World::new();
