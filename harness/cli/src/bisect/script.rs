@@ -95,11 +95,19 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
         stack: args.stack.stack.clone(),
         ..Session::of(&args.bench, ends.good.as_str().to_owned())
     };
-    let subject = asked(&session, &home)?;
+    if session.scenario.is_none() {
+        return Err(Refused::usage("name the scenario, with --scenario"));
+    }
     let worktree = worktree(git, &ends.bad, true)?;
-    // What is checked out is the revision itself: the scenario as it is meant is
-    // that of the bad end.
-    let laid_over = from_bad_end(&worktree, &home, &subject, args.bench.overlay)?;
+    // What is checked out is the revision itself, and may be older than the test: the test as it
+    // is meant is that of the bad end.
+    let bad_end = at_bad_end(&worktree, &home)?;
+    let subject = asked(&session, bad_end.as_ref().unwrap_or(&home))
+        .or_else(|why| asked(&session, &home).map_err(|_| why))?;
+    let laid_over = match &bad_end {
+        Some(there) => of_test(there, &subject, args.bench.overlay)?,
+        None => None,
+    };
     let mut bench = bench(Setup {
         home: &home,
         session: &session,
@@ -163,12 +171,9 @@ fn no_project(why: anyhow::Error, out: &mut Out) -> anyhow::Result<()> {
     Err(Refused::quiet(ExitStatus::Skip))
 }
 
-/// The scenario has to be named: of what is checked out, no run tells which one.
-fn asked(session: &Session, home: &Home) -> anyhow::Result<Subject> {
-    if session.scenario.is_none() {
-        return Err(Refused::usage("name the scenario, with --scenario"));
-    }
-    subject(session, home).or_else(|_| {
+/// The test, in a checkout that has it or is believed to.
+fn asked(session: &Session, checkout: &Home) -> anyhow::Result<Subject> {
+    subject(session, checkout).or_else(|why| {
         // A commit without the test: the names are believed.
         match (&session.package, &session.scenario) {
             (Some(package), Some(scenario)) => Ok(Subject {
@@ -176,31 +181,30 @@ fn asked(session: &Session, home: &Home) -> anyhow::Result<Subject> {
                 target: session.test.clone().unwrap_or_else(|| "leaks".to_owned()),
                 scenario: scenario.clone(),
             }),
-            _ => Err(Refused::usage(
-                "what is checked out has no such test\n  hint: name its package, with --package",
-            )),
+            _ => Err(why),
         }
     })
 }
 
-fn from_bad_end(
-    worktree: &Worktree,
-    home: &Home,
-    subject: &Subject,
-    when: WhenToOverlay,
-) -> anyhow::Result<Option<Overlay>> {
+/// The project at the bad end; absent where cargo does not know it there.
+fn at_bad_end(worktree: &Worktree, home: &Home) -> anyhow::Result<Option<Home>> {
     let dir = worktree.path_of().join(&home.prefix);
-    let there = Home {
+    let metadata = super::measure::working_tree(&dir)?;
+    Ok(metadata.ok().map(|metadata| Home {
         git: worktree.git().clone(),
         prefix: home.prefix.clone(),
         target_dir: home.target_dir.clone(),
-        metadata: match super::measure::working_tree(&dir)? {
-            Ok(metadata) => metadata,
-            Err(_) => return Ok(None),
-        },
-    };
+        metadata,
+    }))
+}
+
+fn of_test(
+    there: &Home,
+    subject: &Subject,
+    when: WhenToOverlay,
+) -> anyhow::Result<Option<Overlay>> {
     match there.metadata.test_file(&subject.package, &subject.target) {
-        Some(_) => overlay(&there, subject, when),
+        Some(_) => overlay(there, subject, when),
         None => Ok(None),
     }
 }

@@ -359,11 +359,12 @@ metadata)
         echo >"$BUILDS.metadata"
         exec sleep 100
     fi
+    leaks=',{"name": "leaks", "kind": ["test"], "src_path": "'$PWD'/tests/leaks.rs"}'
+    [ "$state" = young ] && leaks=
     cat <<END
 {"workspace_root": "$PWD", "target_directory": "$target", "packages": [{"name": "demo",
 "manifest_path": "$PWD/Cargo.toml", "targets": [
-{"name": "demo", "kind": ["lib"], "src_path": "$PWD/src/lib.rs"},
-{"name": "leaks", "kind": ["test"], "src_path": "$PWD/tests/leaks.rs"}]}]}
+{"name": "demo", "kind": ["lib"], "src_path": "$PWD/src/lib.rs"}$leaks]}]}
 END
     ;;
 fetch)
@@ -374,6 +375,10 @@ fetch)
     ;;
 test)
     echo "$target $PWD" >>"$BUILDS"
+    if [ "$state" = young ]; then
+        echo "error: no test target named \`leaks\` in \`demo\` package" >&2
+        exit 101
+    fi
     if [ "$state" = unbuildable ]; then
         echo "error[E0425]: cannot find value" >&2
         exit 101

@@ -146,6 +146,18 @@ fn bisect_run_says_what_git_understands() {
     }
 }
 
+/// The package and the test are known from the bad end.
+#[test]
+fn bisect_run_where_the_test_is_younger() {
+    let repository = Repository::history(&["good", "good", "young", "good", "bad"]);
+    let (good, bad) = (repository.named("c0"), repository.named("c4"));
+    repository.git(&["bisect", "start", &bad, &good]);
+    repository.git(&["checkout", "--quiet", &repository.named("c2")]);
+    let ran = run(&repository);
+    assert_eq!(ran.status, Some(125), "{ran}");
+    assert!(ran.stdout.starts_with("skip "), "{ran}");
+}
+
 fn run(repository: &Repository) -> crate::fake::Ran {
     repository.plimsoll(&["bisect-run", "--scenario", "churn", "--overlay", "never"])
 }
