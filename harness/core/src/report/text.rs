@@ -440,16 +440,27 @@ fn output(page: &mut Page, output: &str) {
         page.wrap(2, 4, Paint::Dim, "it printed nothing");
         return;
     }
-    page.wrap(2, 4, Paint::Plain, "the end of what it printed:");
-    let skipped = lines.len().saturating_sub(MAX_OUTPUT_LINES);
-    if skipped > 0 {
-        let text = format!(
-            "… {}",
-            plural(skipped as u64, "line before", "lines before")
-        );
+    // Where a panic is, its message and the frames next to it say more than the end, which is the
+    // runtime's.
+    let at_end = lines.len().saturating_sub(MAX_OUTPUT_LINES);
+    let panic = lines.iter().rposition(|line| line.contains("panicked at "));
+    let start = panic.map_or(at_end, |panic| panic.min(at_end));
+    let end = lines.len().min(start + MAX_OUTPUT_LINES);
+    let what = match end == lines.len() {
+        true => "the end of what it printed:",
+        false => "of what it printed:",
+    };
+    page.wrap(2, 4, Paint::Plain, what);
+    if start > 0 {
+        let text = format!("… {}", plural(start as u64, "line before", "lines before"));
         page.wrap(2, 4, Paint::Dim, &text);
     }
-    page.quote(&lines[skipped..].join("\n"));
+    page.quote(&lines[start..end].join("\n"));
+    let after = lines.len() - end;
+    if after > 0 {
+        let text = format!("… {}", plural(after as u64, "line after", "lines after"));
+        page.wrap(2, 4, Paint::Dim, &text);
+    }
 }
 
 fn broken(page: &mut Page, report: &Report) {

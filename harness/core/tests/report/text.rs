@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::text::{Style, one_line, render};
 use plimsoll_core::report::{
-    Check, CheckOutcome, Finding, LadderEnd, Rarest, Report, Standing, Subject, Threshold,
+    Check, CheckOutcome, Failure, Finding, LadderEnd, Rarest, Report, Standing, Subject, Threshold,
 };
 use plimsoll_core::{Law, Rate};
 use proptest::prelude::*;
@@ -331,6 +331,36 @@ fn cannot_tell() {
     report.visible = None;
     report.end = LadderEnd::Memory;
     assert_snapshot!(rendered(&report));
+}
+
+/// A backtrace ends in the runtime: what is next to the panic is the workload's.
+#[test]
+fn a_panic_with_a_backtrace() {
+    let frames = (0..60).map(|n| format!("  {n}: frame\n"));
+    let output = format!(
+        "before\nthread 'main' panicked at src/a.rs:1:2:\n{}",
+        frames.collect::<String>()
+    );
+    let report = Report {
+        verdict: Verdict::Failed,
+        failure: Some(Failure {
+            what: "panicked at src/a.rs:1:2: no".to_owned(),
+            iteration: Some(7),
+            output,
+        }),
+        ..within()
+    };
+    let text = render(&report, &Style::plain());
+    for part in [
+        "  of what it printed:\n",
+        "… 1 line before\n",
+        "thread 'main' panicked",
+        "  28: frame\n",
+        "… 31 lines after\n",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    assert!(!text.contains("29: frame"), "{text}");
 }
 
 #[test]

@@ -248,12 +248,31 @@ impl<'a> Subject<'a> {
                 }
             }
         };
+        let said = self.said_last();
         self.reap();
         (!status.success()).then(|| Failure {
-            what: format!("{}, while the workload was dropped", ending(status)),
-            iteration: None,
+            what: match said
+                .as_deref()
+                .and_then(|said| said.strip_prefix("failed "))
+            {
+                Some(panic) => format!("dropping the workload {panic}"),
+                None => format!("{}, while the workload was dropped", ending(status)),
+            },
+            iteration: Some(self.iterations()),
             output: self.output_tail(),
         })
+    }
+
+    /// The answer of a process that has ended and was asked for none.
+    fn said_last(&mut self) -> Option<String> {
+        let mut said = Vec::new();
+        // What it started may hold the channel open.
+        let _ = self.stream.set_nonblocking(true);
+        let _ = (&mut self.stream)
+            .take(MAX_LINE as u64)
+            .read_to_end(&mut said);
+        let said = String::from_utf8_lossy(&said);
+        said.lines().next().map(str::to_owned)
     }
 
     /// Kills what is left of it and of what its workload started.

@@ -196,8 +196,12 @@ fn serve(
         }
     }
     // What a workload holds may have files to remove.
-    drop(workload);
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(workload)));
     sys::flush_output();
+    if let Err(panic) = dropped {
+        channel.answer(format_args!("failed {}", panic_message(&*panic)))?;
+        sys::exit_now(101);
+    }
     sys::exit_now(0)
 }
 

@@ -476,6 +476,14 @@ fn a_workload_that_fails_says_how_and_where() {
     assert_eq!(project.report("errs").failure.unwrap().iteration, Some(50));
     let run = project.run(&["drops_badly", "last_words"]);
     run.fails_with(&["SIGABRT", "dropped", "the last words"]);
+    let run = project.run_with(&["drops_badly"], &[("DROP_PANICS", "1")]);
+    run.fails_with(&["drops_badly: failed in iteration "]);
+    let failure = project.report("drops_badly").failure.unwrap();
+    let what = failure.what.replace('\n', " ");
+    assert!(
+        what.starts_with("dropping the workload panicked at ") && what.ends_with("not like this"),
+        "{what}"
+    );
     assert_eq!(project.report("drops_badly").verdict, Verdict::Failed);
     assert_eq!(
         project.report("panics_in_setup").failure.unwrap().iteration,
