@@ -12,7 +12,7 @@ use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::{Policy, Verdict, judge};
 use plimsoll_core::ladder::rung;
 use plimsoll_core::layout;
-use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung};
+use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung, units};
 
 use super::observe;
 use super::pace::{Pace, Took};
@@ -347,6 +347,15 @@ fn take_dump(
                 rung.allocated = number();
                 profile.threads_ended = number().unwrap_or(0);
                 profile.walks = Walks::parse(numbers);
+            }
+            // Then nothing can be written.
+            None if observe::has_no_descriptor_left(process) => {
+                let files = units::count(rung.descriptors);
+                return Err(Stop::Failed(Failure {
+                    what: format!("has {files} files open, as many as it may: a dump needs one"),
+                    iteration: Some(iterations),
+                    output: subject.output_tail(),
+                }));
             }
             None => {
                 let reason = line.strip_prefix("undumped ").unwrap_or(&line);

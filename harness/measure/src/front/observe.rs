@@ -27,6 +27,11 @@ pub(crate) fn descriptors(process: u32) -> u64 {
     entries(&format!("/proc/{process}/fd")).saturating_sub(OWN_DESCRIPTORS)
 }
 
+/// Whether the process can open nothing more.
+pub(crate) fn has_no_descriptor_left(process: u32) -> bool {
+    entries(&format!("/proc/{process}/fd")) >= descriptor_limit(process)
+}
+
 fn entries(folder: &str) -> u64 {
     fs::read_dir(folder).map_or(0, |entries| entries.count() as u64)
 }

@@ -476,6 +476,11 @@ fn a_workload_that_fails_says_how_and_where() {
     assert_eq!(project.report("errs").failure.unwrap().iteration, Some(50));
     let run = project.run(&["drops_badly", "last_words"]);
     run.fails_with(&["SIGABRT", "dropped", "the last words"]);
+    let run = project.run(&["no_descriptor_left"]);
+    run.fails_with(&[
+        "no_descriptor_left: failed in iteration 23: has ",
+        "files open, as many as",
+    ]);
     let run = project.run_with(&["drops_badly"], &[("DROP_PANICS", "1")]);
     run.fails_with(&["drops_badly: failed in iteration "]);
     let failure = project.report("drops_badly").failure.unwrap();
@@ -1019,7 +1024,7 @@ fn the_command_line_is_libtests() {
     let all = names(&["--list", "--format", "terse"]);
     assert_eq!(
         (all.len(), all[0].as_str(), all[27].as_str()),
-        (34, "leak", "left_out")
+        (35, "leak", "left_out")
     );
     assert_eq!(
         names(&["--list", "--format", "terse", "--ignored"]),
@@ -1056,7 +1061,7 @@ fn the_command_line_is_libtests() {
     );
     let filtered = project.run(&["--exact", "bounded", "joins", "--skip", "joins"]);
     assert!(
-        filtered.text.contains("33 filtered out"),
+        filtered.text.contains("34 filtered out"),
         "{}",
         filtered.text
     );

@@ -107,6 +107,24 @@ fn descriptor_leak() -> Scenario {
     })
 }
 
+/// Opens as many files as it may, and does not say so.
+fn no_descriptor_left() -> Scenario {
+    Scenario::new("no_descriptor_left", || {
+        let mut held = Vec::new();
+        move |i: u64| {
+            if i == 20 {
+                let few = libc::rlimit {
+                    rlim_cur: 256,
+                    rlim_max: 256,
+                };
+                // SAFETY: the limit is valid for the call.
+                unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const few) };
+                held.extend(std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()));
+            }
+        }
+    })
+}
+
 fn panics() -> Scenario {
     Scenario::new("panics", || {
         |i: u64| {
@@ -484,6 +502,7 @@ plimsoll::main!(
     allocates_much(),
     keeps_deep_down(),
     by_the_clock(),
+    no_descriptor_left(),
 );
 
 /// Runs the leak test.
