@@ -409,6 +409,17 @@ fn packages_without_an_edition() {
 }
 
 #[test]
+fn where_jemalloc_cannot_be_built() {
+    let said = |folder: &Folder| folder.init(&["--yes", "--no-workflows"]);
+    let hint = "hint: set CARGO_TARGET_DIR";
+    let folder = Folder::with_package("demo", "lib");
+    assert!(!said(&folder).text.contains(hint));
+    let folder = Folder::with_package("demo", "lib");
+    folder.write(".cargo/config.toml", "build.target-dir = \"a b\"\n");
+    said(&folder).has(0, &["jemalloc cannot be built in ", hint]);
+}
+
+#[test]
 fn the_workflows_branch_is_the_remotes() {
     let branch = |commands: &[&[&str]]| {
         let folder = Folder::with_package("demo", "lib");

@@ -32,7 +32,16 @@ use crate::status::Refused;
 use crate::{atomic, diff};
 
 pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
-    let layout = Layout::find(args, &Project::metadata(&args.project)?)?;
+    let metadata = Project::metadata(&args.project)?;
+    let layout = Layout::find(args, &metadata)?;
+    let target_dir = metadata["target_directory"].as_str().unwrap_or_default();
+    if target_dir.contains(char::is_whitespace) {
+        out.note(&format!(
+            "jemalloc cannot be built in {}, for the space in it\n  \
+             hint: set CARGO_TARGET_DIR to a folder without one",
+            shown(Path::new(target_dir))
+        ));
+    }
     let plan = Plan::make(args, &layout, &|path| read(path))?;
     for left in &plan.left {
         out.note(&format!("{} is there, and stays as it is", shown(left)));
