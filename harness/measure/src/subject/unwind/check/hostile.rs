@@ -681,7 +681,12 @@ fn a_walk_allocates_nothing_and_leaves_errno_alone() {
             for _ in 0..1_000 {
                 *errno() = 77;
                 cache::clear();
-                assert!(by_hook(&mut frames) > 4);
+                let (ended, walked) = (super::super::walks(), by_hook(&mut frames));
+                assert!(
+                    walked > 4,
+                    "{walked} frames, {ended:?}, {:?}",
+                    super::super::walks()
+                );
                 assert_eq!(*errno(), 77);
             }
             assert_eq!(allocated(), before);
