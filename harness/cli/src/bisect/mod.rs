@@ -183,8 +183,8 @@ fn check_history(git: &Git, good: &Commit, bad: &Commit, session: &Session) -> a
     if bases.contains(bad) {
         return Err(Refused::usage(format!(
             "the good end, {}, comes after the bad one, {}\n  \
-             hint: to find what mended a growth, look at what changed its scenario's baseline; \
-             bisect finds what brought it",
+             hint: name the earlier one first; where it grows there and no longer at the later \
+             one, the commit that mended it is searched for",
             good.short(),
             bad.short()
         )));
@@ -251,7 +251,7 @@ struct Search<'a> {
     bad: Revision,
     /// The releases that are searched, least first; none where it is commits.
     releases: Vec<Revision>,
-    /// Which of them is the bad end, once it is known.
+    /// Which of the ends is the bad one, once it is known.
     change: Option<Change>,
     logs: PathBuf,
     started: Instant,
@@ -291,18 +291,37 @@ impl Search<'_> {
         }
     }
 
-    /// Of releases it is not known beforehand which end is the bad one.
-    fn question(&mut self, good: &Climb, bad: &Climb) -> Result<Question, NoQuestion> {
+    /// Which of the ends is the bad one, they say themselves. Of commits it is the later one,
+    /// unless nothing grows there: then something mended what grows at the earlier.
+    fn question(&mut self, first: &Climb, last: &Climb) -> Result<Question, NoQuestion> {
         let stack = self.session.stack.as_ref();
-        if self.releases.is_empty() {
-            return Question::between(good, bad, stack);
-        }
-        let (question, change) = Question::of_either(good, bad, stack)?;
+        let (question, change) = match self.releases.is_empty() {
+            true => match Question::between(first, last, stack) {
+                Err(NoQuestion::NothingGrows) => {
+                    let fixed = Question::between(last, first, stack);
+                    (fixed.map_err(|_| NoQuestion::NothingGrows)?, Change::Fixed)
+                }
+                brought => (brought?, Change::Brought),
+            },
+            false => Question::of_either(first, last, stack)?,
+        };
         self.change = Some(change);
-        if change == Change::Fixed {
+        if self.is_fixed() {
             std::mem::swap(&mut self.good, &mut self.bad);
         }
         Ok(question)
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.change == Some(Change::Fixed)
+    }
+
+    /// The two ends in the order of their history.
+    fn ends(&self) -> (&Revision, &Revision) {
+        match self.is_fixed() {
+            true => (&self.bad, &self.good),
+            false => (&self.good, &self.bad),
+        }
     }
 
     fn over_commits(
@@ -313,9 +332,11 @@ impl Search<'_> {
     ) -> anyhow::Result<Found> {
         let paths = &self.session.paths;
         let first_parent = self.session.first_parent;
-        let (good, bad) = (self.good.commit(), self.bad.commit());
+        // To git, whatever is as the earlier end is good.
+        let (first, last) = self.ends();
+        let (first, last) = (first.commit(), last.commit());
         let (bisection, mut step) =
-            Bisection::start(bench.worktree.git(), good, bad, first_parent, paths)?;
+            Bisection::start(bench.worktree.git(), first, last, first_parent, paths)?;
         let question = Box::new(question);
         loop {
             let (commit, left, steps) = match step {
@@ -338,9 +359,10 @@ impl Search<'_> {
             };
             bench.progress.note(&left_to_do(bench, left, steps));
             let revision = Revision::Commit(commit.clone());
-            step = match self.is_bad(bench, revision, &question, enough)? {
-                Some(false) => bisection.good(&commit)?,
-                Some(true) => bisection.bad(&commit)?,
+            let is_bad = self.is_bad(bench, revision, &question, enough)?;
+            step = match is_bad.map(|is_bad| is_bad == self.is_fixed()) {
+                Some(true) => bisection.good(&commit)?,
+                Some(false) => bisection.bad(&commit)?,
                 None => bisection.skip(&commit)?,
             };
         }
@@ -371,7 +393,7 @@ impl Search<'_> {
             bench.progress.note(&left_to_do(bench, after.0, after.1));
             let revision = self.releases[at].clone();
             let is_bad = self.is_bad(bench, revision, &question, enough)?;
-            let last_is_bad = self.change != Some(Change::Fixed);
+            let last_is_bad = !self.is_fixed();
             let says = match is_bad {
                 None => Says::Nothing,
                 Some(is_bad) if is_bad == last_is_bad => Says::AsLast,
@@ -545,7 +567,11 @@ impl Search<'_> {
                 let rate = before.as_ref().and_then(rate_at);
                 match (first, before) {
                     (Revision::Commit(commit), _) => {
-                        let mut shown = self.commit(commit, rate.or(good_rate), rate_at(first))?;
+                        let of_first = match self.is_fixed() {
+                            true => bad_rate,
+                            false => good_rate,
+                        };
+                        let mut shown = self.commit(commit, rate.or(of_first), rate_at(first))?;
                         shown.in_stack = self.in_stack(first, question, &shown.about.files, bench);
                         Outcome::Found(Box::new(shown))
                     }
@@ -687,8 +713,7 @@ impl Search<'_> {
         Vec::new()
     }
 
-    /// The rates of what was measured: from the good end to the bad one, or from
-    /// the first release to the last.
+    /// The rates of what was measured, from the earlier end to the later.
     fn trend(&self, question: Option<&Question>) -> anyhow::Result<Vec<Gain>> {
         let Some(question) = question else {
             return Ok(Vec::new());
@@ -697,12 +722,13 @@ impl Search<'_> {
         if !self.releases.is_empty() {
             return Ok(self.releases.iter().filter_map(rate).collect());
         }
-        let good = self.good.commit().as_str();
-        let range = format!("{good}..{}", self.bad.commit());
+        let (first, last) = self.ends();
+        let first = first.commit().as_str();
+        let range = format!("{first}..{}", last.commit());
         let text = self
             .git
             .ask(&["rev-list", "--topo-order", "--reverse", &range])?;
-        let ids = std::iter::once(good).chain(text.lines());
+        let ids = std::iter::once(first).chain(text.lines());
         let known = |id: &str| {
             let mut known = self.reports.keys();
             known.find(|known| known.commit().as_str() == id)
@@ -716,7 +742,9 @@ impl Search<'_> {
         let (first, before) = match &shown.outcome {
             Outcome::Found(first) => {
                 let first = Revision::from(&first.about.commit);
-                let before = self.before(&first)?.unwrap_or_else(|| self.good.clone());
+                let before = self
+                    .before(&first)?
+                    .unwrap_or_else(|| self.ends().0.clone());
                 (first, before)
             }
             Outcome::Release(first) => (first.release.clone(), first.before.clone()),

@@ -111,11 +111,13 @@ impl Shown {
         let scenario = safe_line(&self.subject.scenario);
         match &self.outcome {
             Outcome::Found(first) => format!(
-                "{} is the first commit after which {scenario} grows past the good rate",
-                first.about.commit.short()
+                "{} is the first commit after which {scenario} {}",
+                first.about.commit.short(),
+                self.does()
             ),
             Outcome::OneOf(commits) => format!(
-                "the first commit after which {scenario} grows past the good rate is one of these {}",
+                "the first commit after which {scenario} {} is one of these {}",
+                self.does(),
                 commits.len()
             ),
             Outcome::Release(first) => format!(
@@ -129,7 +131,8 @@ impl Shown {
                 releases.len()
             ),
             Outcome::BadMergeBase(base) => format!(
-                "{scenario} grows past the good rate at {} already, where the two ends part",
+                "{scenario} {} at {} already, where the two ends part",
+                self.does(),
                 base.about.commit.short()
             ),
             Outcome::NoDifference(NoQuestion::NothingGrows) => match &self.bad.0 {
@@ -188,6 +191,10 @@ impl Shown {
             Outcome::OneOfReleases(_) => {
                 Some("all but the last of them could not be measured; why is said above")
             }
+            Outcome::BadMergeBase(_) if self.change == Some(Change::Fixed) => Some(
+                "it was mended before that commit, and the earlier end has it again: name another \
+                 commit for the earlier end",
+            ),
             Outcome::BadMergeBase(_) => Some(
                 "it came before that commit, and the good end is rid of it: name an older good \
                  commit",
@@ -284,6 +291,9 @@ pub(crate) fn text(shown: &Shown) -> String {
                 format!("{}, {}", safe_line(&commit.author), commit.date),
             );
             line("subject", safe_line(&commit.subject));
+            if shown.change == Some(Change::Fixed) {
+                line("change", shown.did().to_owned());
+            }
             line("before", optional(first.before));
             line("after", optional(first.after));
         }
@@ -401,6 +411,9 @@ pub(crate) fn markdown(shown: &Shown) -> String {
             row("Commit", format!("`{}`", about.commit));
             row("Author", format!("{}, {}", cell(&about.author), about.date));
             row("Subject", cell(&about.subject));
+            if shown.change == Some(Change::Fixed) {
+                row("Change", shown.did().to_owned());
+            }
             row("Before", optional(first.before));
             row("After", optional(first.after));
             row("Trend", format!("`{}`", shown.spark()));
@@ -594,6 +607,7 @@ pub(crate) fn json(shown: &Shown) -> String {
         "version": VERSION,
         "plimsoll": env!("CARGO_PKG_VERSION"),
         "result": result,
+        "change": shown.change.map(|_| shown.did()),
         "package": shown.subject.package,
         "target": shown.subject.target,
         "scenario": shown.subject.scenario,

@@ -220,6 +220,46 @@ fn a_second_leak_is_not_the_answer() {
     assert_eq!(value["stack"].as_array().unwrap().last().unwrap(), "put");
 }
 
+/// Where it grows at the earlier end alone, the question is which commit mended it.
+#[test]
+fn which_commit_mended_it() {
+    for states in [
+        &["bad", "bad", "bad", "good", "good", "good", "good"][..],
+        &["bad", "bad", "unbuildable", "good", "good"],
+        &["bad", "good"],
+    ] {
+        let mended = states.iter().position(|state| *state == "good").unwrap();
+        let repository = Repository::history(states);
+        let (ran, value) = repository.bisect(&[&repository.named("c0")]);
+        assert_eq!(value["change"], "fixed", "{ran}");
+        if states.contains(&"unbuildable") {
+            assert_eq!(value["result"], "one-of", "{ran}");
+            continue;
+        }
+        assert_eq!(ran.status, Some(0), "{ran}");
+        found(&value, &repository.named(&format!("c{mended}")));
+        let ran = repository.plimsoll(&[
+            "bisect",
+            &repository.named("c0"),
+            "--scenario",
+            "churn",
+            "--overlay",
+            "never",
+        ]);
+        for part in [
+            " is the first commit after which churn no longer grows past the good rate\n",
+            "  change  fixed\n",
+        ] {
+            assert!(ran.stdout.contains(part), "no {part:?} in {ran}");
+        }
+    }
+    // What is brought goes before what is mended.
+    let repository = Repository::history(&["other", "other", "bad", "bad"]);
+    let (_, value) = repository.bisect(&[&repository.named("c0")]);
+    assert_eq!(value["change"], "brought");
+    found(&value, &repository.named("c2"));
+}
+
 #[test]
 fn ends_that_do_not_differ() {
     for (states, word) in [
