@@ -262,13 +262,13 @@ impl<'a> Reader<'a> {
             return Err(too_many(None, "allowances", MAX_ALLOWANCES, tables.len()));
         }
         // As they are written: what a newer rule for names makes equal adds up.
-        let mut before: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+        let mut before: BTreeMap<(Vec<&str>, Option<&str>), usize> = BTreeMap::new();
         let placed = |table: &'a Table| {
             let (allowance, lines) = (self.allowance(table)?, self.lines_of_table(table));
             let frames = table.get("stack").and_then(Item::as_array);
             let resource = table.get("resource").and_then(Item::as_str);
             let frames = frames.into_iter().flatten().filter_map(Value::as_str);
-            match before.entry(frames.chain(resource).collect()) {
+            match before.entry((frames.collect(), resource)) {
                 Entry::Vacant(entry) => drop(entry.insert(*lines.start())),
                 Entry::Occupied(entry) => {
                     let kind = BaselineErrorKind::AllowedTwice {

@@ -130,6 +130,12 @@ fn the_same_twice() {
       expected one `[[allow]]` for each stack or resource, found the same on line 2
       hint: keep one of the two, with the rate that both together may have
     ");
+    let function = threads.replace("resource = 'threads'", "stack = ['threads']\nbytes = 8");
+    let both = format!("format = 1\n{threads}{function}");
+    assert_eq!(
+        Baseline::parse(both.as_bytes()).map(|all| all.allowances.len()),
+        Ok(2)
+    );
     let conflict = format!("format = 1\n{one}<<<<<<< HEAD\nx\n=======\ny\n>>>>>>> theirs\n");
     assert_snapshot!(explained(&conflict), @"
     baselines/lru.toml:7: a merge conflict

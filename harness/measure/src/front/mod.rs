@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use libtest_mimic::{Completion, Failed, Trial};
 use plimsoll_core::baseline::{Baseline, Date};
+use plimsoll_core::escape;
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, text};
@@ -280,8 +281,9 @@ impl Front {
                 Stale::Deny => "error",
             };
             complain(&format!(
-                "{level}: {file} is of no scenario of this test any more\n  \
-                 hint: give the file the scenario's new name, or `git rm` it"
+                "{level}: {} is of no scenario of this test any more\n  \
+                 hint: give the file the scenario's new name, or `git rm` it",
+                escape::terminal(file)
             ));
         }
         !left.is_empty()

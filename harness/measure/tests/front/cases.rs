@@ -781,6 +781,7 @@ fn a_baseline_of_a_scenario_that_is_gone_is_named() {
         ("gone", of_test("test = 'plimsoll/front'\n")),
         ("bounded", of_test("test = 'plimsoll/front'\n")),
         ("others", of_test("test = 'plimsoll/leaks'\n")),
+        ("a\u{1b}[31mb", of_test("test = 'plimsoll/front'\n")),
         ("unknown", of_test("")),
         ("unreadable", "format = 1\nx = 1\n".to_owned()),
     ] {
@@ -793,7 +794,8 @@ fn a_baseline_of_a_scenario_that_is_gone_is_named() {
     warned.has(&[&said("warning"), "`git rm`"]);
     assert!(warned.passed, "{}", warned.text);
     let counted = warned.text.matches("is of no scenario").count();
-    assert_eq!(counted, 1, "{}", warned.text);
+    assert_eq!(counted, 2, "{}", warned.text);
+    assert!(!warned.text.contains('\u{1b}'), "{:?}", warned.text);
     let denied = project.run_with(&words, &[("PLIMSOLL_STALE", "deny")]);
     denied.fails_with(&[&said("error")]);
     // Who asks for some scenarios hears of those.
