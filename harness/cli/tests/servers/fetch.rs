@@ -107,7 +107,7 @@ fn a_page_is_no_profile() {
     let server = Fake::with("400 Bad Request", "", "\n  no\u{1b}[2J such thing\nmore");
     fails(
         &[&server.url("/")],
-        &["found 400 Bad Request: `no\\u{1b}[2J such thing`"],
+        &["found 400 Bad Request: `no such thing`"],
     );
 }
 
