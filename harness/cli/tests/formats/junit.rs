@@ -253,7 +253,7 @@ fn one_of_each_verdict() {
           <property name="broken.iterations" value="1024"/>
         </properties>
         <testcase classname="demo.leaks" name="within" time="0">
-          <system-out>1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations</system-out>
+          <system-out>1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent</system-out>
         </testcase>
         <testcase classname="demo.leaks" name="growth" time="0" file="scenarios/src/lru churn.rs" line="14">
           <failure message="1 stack and 1 allocation site keep growing, 1 allowance has expired (1,024 iterations, exact)" type="regressed">growth: 1 stack and 1 allocation site keep growing, 1 allowance has expired
@@ -298,7 +298,7 @@ fn one_of_each_verdict() {
       if this is meant: cargo plimsoll accept resources</failure>
         </testcase>
         <testcase classname="demo.leaks" name="improved" time="0">
-          <system-out>1 allowance is no longer needed (1,024 iterations, exact)</system-out>
+          <system-out>1 allowance is no longer needed (1,024 iterations, exact); the budget was spent</system-out>
         </testcase>
         <testcase classname="demo.leaks" name="inconclusive" time="0">
           <failure message="too little was measured to tell (1,024 iterations, exact)" type="inconclusive">inconclusive: too little was measured to tell (1,024 iterations, exact)
