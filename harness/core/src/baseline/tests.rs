@@ -205,6 +205,10 @@ fn a_new_one_stands_where_its_stack_belongs() {
             "{after}"
         );
     }
+    // As many as there may be.
+    let many: Vec<String> = (0..200).map(|n| format!("d{n:03}")).collect();
+    let after = new(&many.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(stacks(&after), format!("c{}e", many.concat()));
     // Of the run, what differs each time changes with what it was measured with.
     let measured = |iterations| Acceptance {
         measured: Some(MeasuredWith {

@@ -77,6 +77,7 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
     let removed = removed.iter().filter_map(|subject| at.get(subject));
     let mut gone: BTreeSet<usize> = removed.flatten().copied().collect();
     hand_on_comments(&mut document, &gone);
+    space_out(&mut document);
     for accepted in agreed.into_values() {
         match at.get(&accepted.allowance.subject).map(Vec::as_slice) {
             None | Some([]) => add(&mut document, &accepted.allowance, &at),
@@ -292,7 +293,8 @@ fn tables(document: &mut DocumentMut) -> &mut ArrayOfTables {
     }
 }
 
-/// Adds an allowance, where those that the file has stand at `at` among its tables.
+/// Adds an allowance, where those that the file has stand at `at` among its tables, which are
+/// spaced out.
 fn add(
     document: &mut DocumentMut,
     allowance: &Allowance,
@@ -318,8 +320,9 @@ fn add(
     let greater = at
         .iter()
         .filter(|(subject, _)| **subject > allowance.subject);
-    let greater: BTreeSet<usize> = greater.flat_map(|(_, at)| at.iter().copied()).collect();
-    if let Some(before) = position_of_first(document, &greater) {
+    let greater = greater.flat_map(|(_, at)| at);
+    let positions = greater.filter_map(|index| tables(document).get(*index)?.position());
+    if let Some(before) = positions.min() {
         // Tables that stand at one position stand there in the order of the list.
         table.set_position(Some(before - 1));
         tables(document).push(table);
@@ -341,11 +344,8 @@ fn add(
     tables(document).push(table);
 }
 
-/// Where the first of some allowances stands; there is room right before it then.
-fn position_of_first(document: &mut DocumentMut, of: &BTreeSet<usize>) -> Option<isize> {
-    if of.is_empty() {
-        return None;
-    }
+/// Leaves room for one more position right before each table.
+fn space_out(document: &mut DocumentMut) {
     for (_, item) in document.iter_mut() {
         let tables: Vec<&mut Table> = match item {
             Item::Table(table) => vec![table],
@@ -357,10 +357,6 @@ fn position_of_first(document: &mut DocumentMut, of: &BTreeSet<usize>) -> Option
             table.set_position(twice);
         }
     }
-    let of = of
-        .iter()
-        .filter_map(|index| tables(document).get(*index)?.position());
-    of.min()
 }
 
 fn set_allowance(table: &mut Table, accepted: &Accepted) {
