@@ -164,7 +164,7 @@ pub fn interval_to_settle(threshold: u64, iterations: u64) -> Option<SampleInter
     SampleInterval::new(enough)
 }
 
-/// Judges what was measured by what the project has agreed to carry.
+/// Holds a measurement against the project's baseline.
 ///
 /// Every stack, and every allocation site over its stacks, is held against its
 /// allowance plus half the threshold. *Within* is said where every rate with

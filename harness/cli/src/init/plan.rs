@@ -31,9 +31,9 @@ pub(super) const WORKFLOWS: [(&str, &str); 2] = [
 const PLACEHOLDER: &str =
     "OWNER/plimsoll/.github/actions/plimsoll@0000000000000000000000000000000000000000 # v0.1.0";
 
-/// What the workflows measure by, and where a step says in which folder.
 /// The templates' default branch.
 const DEFAULT_BRANCH: &str = "branches: [main]";
+/// What the workflows measure by, and where a step says in which folder.
 const MEASURE: &str = "cargo test --locked --test leaks";
 const RUNS: &str = "        run: ";
 const REPORTS: &str = "          command: report\n";

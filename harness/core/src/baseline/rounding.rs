@@ -4,7 +4,7 @@ use super::MAX_RATE;
 /// most nine decimals in all; a decimal is significant from the first that is
 /// not zero, so 30.7213 gives 30.722 and 0.00123456 gives 0.00124.
 ///
-/// Up, so that what was measured is within what is allowed, and by no more than
+/// It is rounded up, so that the measured rate is allowed, and by no more than
 /// a file needs to be read by people: one allocation of 24 bytes in 7
 /// iterations is agreed to as 3.429. What is a whole number stays one. Nine
 /// decimals are one object in a billion iterations, beyond any ladder.

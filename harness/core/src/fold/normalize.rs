@@ -9,7 +9,7 @@ use super::scan::{closing_angle, find_outside, outside};
 /// copy nothing then.
 type Rule = fn(&str) -> Cow<'_, str>;
 
-/// Applied in order, to what was measured and to a baseline as it is read, so
+/// Applied in order, to measured stacks and to a baseline as it is read, so
 /// that a new rule never turns an old baseline red.
 const RULES: &[Rule] = &[
     strip_compiler_suffixes, // foo.llvm.123, foo.part.0, foo.cold, foo@@GLIBC_2.2.5 → foo

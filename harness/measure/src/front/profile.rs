@@ -393,7 +393,7 @@ impl Profile {
             .then_some(threads)
     }
 
-    /// What grew that no stack accounts for; nothing where jemalloc's own count is unknown.
+    /// Growth that no stack accounts for; absent where jemalloc's own count is unknown.
     fn outside(&self) -> Option<Outside> {
         let sampled_object = self.sampled_object?;
         // What the profile explains, at most: every byte of it, as if it were

@@ -53,7 +53,7 @@ pub(crate) struct Proof {
     pub(crate) at_most: usize,
     pub(crate) skipped: usize,
     pub(crate) took: Duration,
-    /// What is not as it has to be.
+    /// Each expectation that failed.
     pub(crate) wrong: Vec<String>,
 }
 

@@ -15,7 +15,7 @@
 //!
 //! It is read where the program was when it allocated, maybe on the small stack of a
 //! coroutine: so everything is written to one place, and little is handed on by value.
-//! What is not understood is refused, and nothing is known of that code then: old
+//! Two encodings are refused, and a walk ends at code that uses them: old
 //! gcc's `eh` augmentation, addresses that are kept elsewhere (`DW_EH_PE_indirect`).
 
 #[cfg(test)]
