@@ -874,6 +874,13 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                 builder.push(location).unwrap()
             };
             let ids: Vec<LocationId> = locations.into_iter().map(&mut push).collect();
+            // Live objects alone are counted where nothing else is: so it is read.
+            let nothing = Tally::default();
+            if stacks.iter().all(|(_, _, alloc)| *alloc == nothing)
+                && stacks.iter().any(|(_, inuse, _)| *inuse != nothing)
+            {
+                builder.measures(&[Measure::InuseObjects, Measure::InuseSpace]);
+            }
             for (stack, inuse, alloc) in stacks {
                 let stack = stack.iter().map(|index| *index.get(&ids));
                 builder.stack(stack, Counts { inuse, alloc });
