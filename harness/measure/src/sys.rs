@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{io, ptr};
 
 /// Asks for the subject's death when the thread that started it ends.
@@ -53,6 +53,32 @@ pub(crate) fn take_descriptor(descriptor: RawFd) -> io::Result<OwnedFd> {
     } else {
         Ok(copy)
     }
+}
+
+/// Kills a process.
+pub(crate) fn kill(process: u32) {
+    if let Ok(process @ 2..) = libc::pid_t::try_from(process) {
+        // SAFETY: kill(2) takes two numbers; a process that is gone is an error
+        // that changes nothing.
+        unsafe { libc::kill(process, libc::SIGKILL) };
+    }
+}
+
+/// Whether this process was forked from one that called [`notice_forks`].
+pub(crate) fn was_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// From here on [`was_forked`] is true in what this process forks.
+pub(crate) fn notice_forks() {
+    extern "C" fn in_the_child() {
+        FORKED.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: pthread_atfork(3) keeps a function that stays for as long as the process; that
+    // only stores into an atomic, which a forked child may.
+    unsafe { libc::pthread_atfork(None, None, Some(in_the_child)) };
 }
 
 /// Kills every process of a group.
@@ -126,16 +152,19 @@ pub(crate) fn signal_name(signal: i32) -> &'static str {
 }
 
 /// The number of iterations done, in a file that the front reads: what is left
-/// of a subject that was killed.
-pub(crate) struct Progress(&'static AtomicU64);
+/// of a subject that was killed. What the subject forks has it in common with it.
+pub(crate) struct Progress {
+    iterations: &'static AtomicU64,
+    strays: &'static AtomicU64,
+}
 
 impl Progress {
-    /// Bytes of the file.
-    pub(crate) const BYTES: u64 = 8;
+    /// Bytes of the file: the iterations, and processes that returned from a fork.
+    pub(crate) const BYTES: u64 = 16;
 
-    /// Maps the first eight bytes of a file of at least that size.
+    /// Maps the first bytes of a file of at least that size.
     pub(crate) fn map(file: &File) -> io::Result<Progress> {
-        let bytes = usize::try_from(Self::BYTES).unwrap_or(8);
+        let bytes = usize::try_from(Self::BYTES).unwrap_or(16);
         // SAFETY: mmap(2) with no address wished for places the mapping where
         // nothing else is; the descriptor is open for reading and writing.
         let address = unsafe {
@@ -151,13 +180,20 @@ impl Progress {
         if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the mapping is page-aligned, at least eight bytes long, and
-        // never unmapped; any bits are a valid u64. Other processes only read.
-        Ok(Progress(unsafe { &*address.cast::<AtomicU64>() }))
+        // SAFETY: the mapping is page-aligned, at least sixteen bytes long, and
+        // never unmapped; any bits are two valid u64. Other processes read, and what
+        // this one forks adds to the second.
+        let [iterations, strays] = unsafe { &*address.cast::<[AtomicU64; 2]>() };
+        Ok(Progress { iterations, strays })
     }
 
     /// Notes that so many iterations are done.
     pub(crate) fn set(&self, iterations: u64) {
-        self.0.store(iterations, Ordering::Relaxed);
+        self.iterations.store(iterations, Ordering::Relaxed);
+    }
+
+    /// Notes that a process which the workload forked came back from it.
+    pub(crate) fn add_stray(&self) {
+        self.strays.fetch_add(1, Ordering::Relaxed);
     }
 }

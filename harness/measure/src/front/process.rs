@@ -15,7 +15,7 @@ use plimsoll_core::layout;
 use plimsoll_core::report::Failure;
 use plimsoll_core::settings::Unwinder;
 
-use super::guardian::Guardian;
+use super::guardian::{Guardian, Mark};
 use super::observe;
 use super::plan::Plan;
 use crate::subject::channel::{Command, MAX_LINE};
@@ -43,6 +43,7 @@ prof_unbias:false,prof_gdump:false,prof_final:false,prof_leak:false,lg_prof_inte
 pub(crate) struct Subject<'a> {
     child: Child,
     guardian: &'a Guardian,
+    mark: Mark,
     stream: UnixStream,
     answer: Vec<u8>,
     output: PathBuf,
@@ -65,6 +66,8 @@ pub(crate) enum Answer {
     Closed,
     /// It has more memory than it may have.
     OutOfMemory,
+    /// A process that its workload forked took itself for the workload.
+    Forked,
 }
 
 impl<'a> Subject<'a> {
@@ -95,12 +98,14 @@ impl<'a> Subject<'a> {
             configuration.push(',');
             configuration.push_str(&more.to_string_lossy());
         }
+        let mark = guardian.mark();
         let mut process = Process::new("/proc/self/exe");
         process
             .args([Arguments::FLAG, scenario, &std::process::id().to_string()])
             .arg(&progress_path)
             .arg(unwinder.as_str())
             .envs(CONFIGURATION.map(|variable| (variable, &configuration)))
+            .env(Mark::VARIABLE, mark.value())
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .process_group(0);
         if let Some(name) = std::env::args_os().next() {
@@ -114,6 +119,7 @@ impl<'a> Subject<'a> {
         Ok(Subject {
             child,
             guardian,
+            mark,
             stream: ours,
             answer: Vec::new(),
             output,
@@ -135,11 +141,17 @@ impl<'a> Subject<'a> {
 
     /// Iterations that it has done.
     pub(crate) fn iterations(&self) -> u64 {
-        let mut bytes = [0; 8];
-        match self.progress.read_exact_at(&mut bytes, 0) {
-            Ok(()) => u64::from_ne_bytes(bytes),
-            Err(_) => 0,
-        }
+        self.progress().0
+    }
+
+    /// Its iterations, and how many forked processes came back from one.
+    fn progress(&self) -> (u64, u64) {
+        let number = |at| {
+            let mut bytes = [0; 8];
+            let read = self.progress.read_exact_at(&mut bytes, at);
+            read.map_or(0, |()| u64::from_ne_bytes(bytes))
+        };
+        (number(0), number(8))
     }
 
     /// Has it do something, and waits for the answer, until it is so old or has
@@ -149,7 +161,11 @@ impl<'a> Subject<'a> {
         if self.stream.write_all(line.as_bytes()).is_err() {
             return self.gone();
         }
-        let answer = self.wait(timeout, memory);
+        let mut answer = self.wait(timeout, memory);
+        if self.progress().1 > 0 {
+            self.reap();
+            answer = Answer::Forked;
+        }
         // Many short rungs print as much as a long one.
         self.cut_output();
         answer
@@ -284,6 +300,7 @@ impl<'a> Subject<'a> {
         sys::kill_group(self.child.id());
         let _ = self.child.kill();
         let _ = self.child.wait();
+        self.mark.kill();
         self.guardian.forget(self.child.id());
         if let Some(folder) = self.output.parent() {
             let _ = fs::remove_file(folder.join(".progress"));

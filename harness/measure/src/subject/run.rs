@@ -91,6 +91,7 @@ pub(crate) fn run(arguments: &Arguments, scenarios: impl FnOnce() -> Vec<Scenari
         let _ = unprofiled(unwind::birth::wrap);
     }
     unwind::birth::begin();
+    unprofiled(sys::notice_forks);
     let unwinder = (arguments.unwinder, unwinder);
     match serve(&mut channel, scenario, &progress, unwinder) {
         Ok(()) => ExitCode::SUCCESS,
@@ -153,7 +154,9 @@ fn serve(
                     unwind::end_stacks_here!();
                     setup()
                 };
-                match catch_unwind(AssertUnwindSafe(setup)) {
+                let made = catch_unwind(AssertUnwindSafe(setup));
+                leave_if_forked(progress);
+                match made {
                     Ok(made) => {
                         workload = Some(made);
                         channel.answer(format_args!("done 0"))?;
@@ -165,7 +168,9 @@ fn serve(
                 }
             }
             (Command::Run(until), Some(workload)) => {
-                match iterate(workload, &mut done, until, progress) {
+                let ran = iterate(workload, &mut done, until, progress);
+                leave_if_forked(progress);
+                match ran {
                     Ok(()) => channel.answer(format_args!("done {done}"))?,
                     Err(message) => {
                         sys::flush_output();
@@ -205,6 +210,15 @@ fn serve(
     sys::exit_now(0)
 }
 
+/// Ends a process that the workload forked and that came back from it: it would answer the
+/// front beside the subject.
+fn leave_if_forked(progress: &Progress) {
+    if sys::was_forked() {
+        progress.add_stray();
+        sys::exit_now(101);
+    }
+}
+
 /// Runs the workload up to that many iterations.
 fn iterate(
     workload: &mut Workload,
@@ -219,6 +233,9 @@ fn iterate(
                 unprofiled(unwind::refresh);
             }
             workload(*done)?;
+            if sys::was_forked() {
+                break;
+            }
             *done += 1;
             progress.set(*done);
         }

@@ -498,15 +498,25 @@ fn a_workload_that_fails_says_how_and_where() {
 
 fn a_subject_that_dies_fails_its_own_test() {
     let project = Project::new("dies");
-    let words = ["aborts", "segfaults", "killed", "exits", "hangs", "bounded"];
+    let words = [
+        "aborts",
+        "segfaults",
+        "killed",
+        "exits",
+        "hangs",
+        "forks",
+        "bounded",
+    ];
     project.run(&words).fails_with(&[
         "killed by signal 6 (SIGABRT)",
         "killed by signal 11 (SIGSEGV)",
         "killed by signal 9 (SIGKILL)",
         "exited early, with status 3",
+        "a process that the workload forked came back",
         "hung",
-        "1 passed; 5 failed",
+        "1 passed; 6 failed",
     ]);
+    // What a fork left goes on while it is told of.
     for scenario in &words[..5] {
         let report = project.report(scenario);
         assert_eq!(report.verdict, Verdict::Failed);
@@ -535,15 +545,12 @@ fn is_gone(process: &str) -> bool {
     }
 }
 
-fn grandchild_of(output: &str) -> Option<String> {
-    Some(
-        output
-            .split("grandchild ")
-            .nth(1)?
-            .split_whitespace()
-            .next()?
-            .to_owned(),
-    )
+fn grandchildren_of(output: &str) -> Option<[String; 2]> {
+    let line = output
+        .lines()
+        .find_map(|line| line.strip_prefix("grandchildren "))?;
+    let (one, two) = line.split_once(' ')?;
+    Some([one.to_owned(), two.to_owned()])
 }
 
 fn nothing_outlives_a_run() {
@@ -551,8 +558,9 @@ fn nothing_outlives_a_run() {
     let run = project.run(&["--exact", "grandchild"]);
     assert!(run.passed, "{}", run.text);
     let output = fs::read_to_string(project.folder("grandchild").join("output.txt")).unwrap();
-    let process = grandchild_of(&output).expect("it printed its child");
-    assert!(is_gone(&process), "process {process} is still there");
+    for process in grandchildren_of(&output).expect("it printed its children") {
+        assert!(is_gone(&process), "process {process} is still there");
+    }
 }
 
 fn nothing_outlives_a_front_that_is_killed() {
@@ -567,17 +575,19 @@ fn nothing_outlives_a_front_that_is_killed() {
         .unwrap();
     let output = project.folder("grandchild").join("output.txt");
     let end = Instant::now() + Duration::from_secs(20);
-    let process = loop {
+    let processes = loop {
         let text = fs::read_to_string(&output).unwrap_or_default();
-        if let (Some(process), true) = (grandchild_of(&text), text.ends_with('\n')) {
-            break process;
+        if let (Some(processes), true) = (grandchildren_of(&text), text.ends_with('\n')) {
+            break processes;
         }
         assert!(Instant::now() < end, "the workload never started");
         std::thread::sleep(Duration::from_millis(10));
     };
     front.kill().unwrap();
     front.wait().unwrap();
-    assert!(is_gone(&process), "process {process} is still there");
+    for process in processes {
+        assert!(is_gone(&process), "process {process} is still there");
+    }
 }
 
 fn output_is_capped_and_its_tail_shown() {
@@ -1025,8 +1035,8 @@ fn the_command_line_is_libtests() {
     };
     let all = names(&["--list", "--format", "terse"]);
     assert_eq!(
-        (all.len(), all[0].as_str(), all[27].as_str()),
-        (35, "leak", "left_out")
+        (all.len(), all[0].as_str(), all[28].as_str()),
+        (36, "leak", "left_out")
     );
     assert_eq!(
         names(&["--list", "--format", "terse", "--ignored"]),
@@ -1063,7 +1073,7 @@ fn the_command_line_is_libtests() {
     );
     let filtered = project.run(&["--exact", "bounded", "joins", "--skip", "joins"]);
     assert!(
-        filtered.text.contains("34 filtered out"),
+        filtered.text.contains("35 filtered out"),
         "{}",
         filtered.text
     );

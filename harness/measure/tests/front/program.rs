@@ -203,18 +203,43 @@ fn hangs() -> Scenario {
     .timeout(Duration::from_secs(5))
 }
 
-/// Leaves a process behind that holds the output open.
+/// Leaves processes behind that hold the output open, one of them in a session of its own.
 fn grandchild() -> Scenario {
     Scenario::new("grandchild", || {
-        let child = std::process::Command::new("sleep")
-            .arg("3600")
-            .spawn()
-            .expect("sleep");
-        println!("grandchild {}", child.id());
-        let mut child = Some(child);
+        let mut daemon = std::process::Command::new("sleep");
+        // SAFETY: setsid(2) takes nothing, and may be called in a forked child.
+        unsafe {
+            std::os::unix::process::CommandExt::pre_exec(&mut daemon, || {
+                libc::setsid();
+                Ok(())
+            });
+        }
+        let children = [&mut std::process::Command::new("sleep"), &mut daemon]
+            .map(|sleep| sleep.arg("3600").spawn().expect("sleep"));
+        let ids = children.each_ref().map(std::process::Child::id);
+        println!("grandchildren {} {}", ids[0], ids[1]);
+        let mut children = Some(children);
         move |i: u64| {
             if i == 1_000 {
-                std::mem::forget(child.take());
+                std::mem::forget(children.take());
+            }
+        }
+    })
+}
+
+/// What it forks goes on as if it were the workload.
+fn forks() -> Scenario {
+    Scenario::new("forks", || {
+        |i: u64| {
+            if i == 100 {
+                // SAFETY: the child returns, and does nothing that could need a lock; the other
+                // waits for its end.
+                unsafe {
+                    let child = libc::fork();
+                    if child > 0 {
+                        libc::waitpid(child, std::ptr::null_mut(), 0);
+                    }
+                }
             }
         }
     })
@@ -482,6 +507,7 @@ plimsoll::main!(
     aborts(),
     segfaults(),
     killed(),
+    forks(),
     exits(),
     hangs(),
     grandchild(),
