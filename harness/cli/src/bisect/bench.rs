@@ -54,7 +54,7 @@ pub(crate) struct Tested {
     pub(crate) answer: Result<Answer, Unusable>,
     /// Of the last climb.
     pub(crate) report: Option<Report>,
-    /// Whether nothing had to be built for it.
+    /// Whether all of it was known from an earlier run.
     pub(crate) cached: bool,
 }
 
@@ -87,6 +87,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) built: BTreeMap<Revision, Result<Built, Unusable>>,
     /// Revisions that were built, or tried to.
     pub(crate) builds: BTreeSet<Revision>,
+    /// Revisions of which not all was known from an earlier run.
+    pub(crate) looked_at: BTreeSet<Revision>,
     /// What it took to build and to climb, for the estimate.
     pub(crate) spent: Vec<Duration>,
 }
@@ -109,6 +111,7 @@ impl Bench<'_> {
             Some(Kept::Unusable(why)) => return Ok(Err(why)),
             None => {}
         }
+        self.looked_at.insert(revision.clone());
         let done = match self.ready(revision)? {
             Err(why) => Err(why),
             Ok(built) => {
@@ -159,7 +162,6 @@ impl Bench<'_> {
     ) -> anyhow::Result<Tested> {
         let revision = &revision.into();
         let started = Instant::now();
-        let builds = self.builds.len();
         let mut lengths = Vec::new();
         if let Some(enough) = enough {
             lengths.extend([Length::To(enough), Length::To(enough * AGAIN)]);
@@ -177,7 +179,7 @@ impl Bench<'_> {
                     return Ok(Tested {
                         answer: Err(why),
                         report: None,
-                        cached: self.builds.len() == builds,
+                        cached: !self.looked_at.contains(revision),
                     });
                 }
             };
@@ -190,7 +192,7 @@ impl Bench<'_> {
                 Answer::Bad(_) | Answer::Moved(..) => index > 0 || enough.is_none(),
                 Answer::Unclear(_) => false,
             };
-            let cached = self.builds.len() == builds;
+            let cached = !self.looked_at.contains(revision);
             if is_clear {
                 if !cached {
                     self.spent.push(started.elapsed());
@@ -208,7 +210,7 @@ impl Bench<'_> {
         Ok(Tested {
             answer: Err(Unusable::new(Kind::Unclear, why)),
             report: last,
-            cached: self.builds.len() == builds,
+            cached: !self.looked_at.contains(revision),
         })
     }
 
@@ -262,6 +264,40 @@ impl Bench<'_> {
             laid.map_err(|why| anyhow::anyhow!("{}: {why}", commit.short()))?;
         }
         Ok(())
+    }
+
+    /// Whether a revision can be measured, as far as its files say.
+    pub(crate) fn can_be_built(
+        &mut self,
+        revision: &Revision,
+    ) -> anyhow::Result<Result<(), Unusable>> {
+        match self.cache.get(revision, &Length::Full.word()) {
+            Some(Kept::Report(_)) => return Ok(Ok(())),
+            Some(Kept::Unusable(why)) => return Ok(Err(why)),
+            None => {}
+        }
+        let built = self.ready(revision)?;
+        let done = built.and_then(|built| built.has(&self.subject.scenario));
+        self.tools.interrupt.check()?;
+        if let Err(why) = &done {
+            self.cache.put_unusable(revision, why)?;
+        }
+        Ok(done)
+    }
+
+    /// Whether a release can be chosen, where it was not measured before: that takes no build.
+    pub(crate) fn can_be_chosen(
+        &mut self,
+        revision: &Revision,
+    ) -> anyhow::Result<Result<(), Unusable>> {
+        let known = self.cache.get(revision, &Length::Full.word());
+        if revision.version().is_none() || matches!(known, Some(Kept::Report(_))) {
+            return Ok(Ok(()));
+        }
+        match self.check_out(revision)? {
+            Ok(_) => self.choose(revision),
+            Err(why) => Ok(Err(why)),
+        }
     }
 
     /// A revision's test, built.
@@ -373,8 +409,13 @@ impl Bench<'_> {
             Err(why) => return Ok(Err(why)),
         };
         let own = metadata.workspace_root().join("Cargo.lock");
-        // A release's was made exact when it was chosen.
-        let is_exact = !laid_over || revision.version().is_some();
+        let is_exact = match revision {
+            Revision::Commit(_) => !laid_over,
+            // Its manifest may have changed since.
+            Revision::WorkingTree(_) => false,
+            // It was made exact when it was chosen.
+            Revision::Release { .. } => true,
+        };
         let lockfile = match own.exists() && is_exact {
             true => Lockfile::Held,
             false => Lockfile::Open,
@@ -463,6 +504,15 @@ impl Bench<'_> {
         Ok(folders
             .iter()
             .any(|folder| mentions(folder, &self.subject.scenario, 0)))
+    }
+
+    /// Of what was built, keeps what is the same for another scenario. Whether the test is
+    /// laid over a revision depends on the scenario.
+    pub(crate) fn change_scenario(&mut self, scenario: &str) {
+        scenario.clone_into(&mut self.subject.scenario);
+        let stays = |built: &Built| !built.laid_over && built.scenarios.contains(scenario);
+        self.built
+            .retain(|_, built| built.as_ref().is_ok_and(stays));
     }
 
     /// What is not needed again: the tests of revisions between the ends.

@@ -23,9 +23,9 @@ use super::decide::{Climb, Gain};
 use super::differences::{self, Difference};
 use super::git::{Commit, Git};
 use super::interrupt::Interrupt;
-use super::measure::{Built, Kind, Lockfile, Subject, Unusable};
+use super::measure::{Built, Kind, Subject};
 use super::revision::Revision;
-use super::setup::{Home, Setup, bench, cache, home, known, overlay, test, worktree};
+use super::setup::{Setup, bench, cache, home, known, overlay, test, working_tree, worktree};
 use super::{Length, Session, difference, show};
 use crate::atomic;
 use crate::out::{Out, Paint, safe_line};
@@ -33,9 +33,6 @@ use crate::project::shown;
 use crate::status::{ExitStatus, Refused};
 
 const VERSION: u64 = 1;
-
-/// How often a budget is spent on a working tree that grows faster, once more.
-const PATIENT: u32 = 4;
 
 pub(crate) fn run(args: &CheckArgs, out: &mut Out) -> anyhow::Result<()> {
     let interrupt = Interrupt::listen().context("signals")?;
@@ -79,15 +76,16 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
         Some(name) => (name.clone(), known(git, name)?),
         None => main_branch(git)?,
     };
-    let here = Here::find(git)?;
-    if matches!(&here, Here::Clean(head) if *head == base) {
+    let session = Session::of(&args.bench, base.as_str().to_owned());
+    let target_dir = args.bench.target_dir.as_deref();
+    let here = working_tree(&home, target_dir)?;
+    if here == Revision::from(&base) {
         return Err(Refused::usage(format!(
             "{} is what is checked out: there is nothing to compare\n  \
              hint: name another revision, with --baseline-rev",
             safe_line(&name)
         )));
     }
-    let session = Session::of(&args.bench, base.as_str().to_owned());
     let (package, target) = test(&session, &home)?;
     let subject = Subject {
         package,
@@ -100,14 +98,14 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
         home: &home,
         session: &session,
         subject: &subject,
-        target_dir: args.bench.target_dir.as_deref(),
+        target_dir,
         worktree: &worktree,
         overlay: laid_over,
         interrupt,
     })?;
     // Of the working tree, its own test says which scenarios there are.
     let when = std::mem::replace(&mut bench.when, WhenToOverlay::Never);
-    let built = here.build(&mut bench, &home)?;
+    let built = bench.ready(&here)?;
     let logs = bench.tools.logs.clone();
     let built = built.map_err(|why| {
         let logs = shown(&logs);
@@ -123,15 +121,12 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
     let pictures = layout::reports_dir(&home.target_dir).join("check");
     let mut all = Vec::new();
     for scenario in scenarios {
-        bench.subject.scenario.clone_from(&scenario);
+        bench.change_scenario(&scenario);
         bench.cache = cache(&home, &session, &bench.subject, bench.overlay.as_ref())?;
-        // Whether the test is laid over the revision depends on the scenario.
-        bench.built.clear();
         let mut two = Two {
             bench: &mut bench,
             base: &base,
             here: &here,
-            built: &built,
         };
         let came = two.compare()?;
         let flamegraph = match &came {
@@ -189,44 +184,6 @@ fn main_branch(git: &Git) -> anyhow::Result<(String, Commit)> {
     Err(none())
 }
 
-/// What is compared with the revision.
-enum Here {
-    /// A commit, and nothing beside it: what is measured of it can be kept.
-    Clean(Commit),
-    Changed,
-}
-
-impl Here {
-    fn find(git: &Git) -> anyhow::Result<Here> {
-        let changes = git.ask(&["status", "--porcelain", "--untracked-files=normal"])?;
-        Ok(match git.commit("HEAD")?.filter(|_| changes.is_empty()) {
-            Some(head) => Here::Clean(head),
-            None => Here::Changed,
-        })
-    }
-
-    fn build(&self, bench: &mut Bench<'_>, home: &Home) -> anyhow::Result<Result<Built, Unusable>> {
-        if let Here::Clean(head) = self {
-            return bench.ready(&Revision::from(head));
-        }
-        bench.progress.doing("the working tree: building");
-        let Bench {
-            tools,
-            subject,
-            progress,
-            ..
-        } = bench;
-        let mut meanwhile = || progress.tick();
-        tools.apart().build(
-            &home.metadata,
-            subject,
-            Lockfile::Open,
-            "working-tree",
-            &mut meanwhile,
-        )
-    }
-}
-
 /// Those that were named, or all.
 fn scenarios(args: &CheckArgs, built: &Built) -> anyhow::Result<BTreeSet<String>> {
     if args.scenarios.is_empty() {
@@ -249,8 +206,7 @@ fn scenarios(args: &CheckArgs, built: &Built) -> anyhow::Result<BTreeSet<String>
 struct Two<'a, 'b> {
     bench: &'a mut Bench<'b>,
     base: &'a Commit,
-    here: &'a Here,
-    built: &'a Built,
+    here: &'a Revision,
 }
 
 type Compared = Result<(Vec<Difference>, [Report; 2]), Not>;
@@ -259,7 +215,7 @@ impl Two<'_, '_> {
     /// In turns: what grows faster has to do so again, when both are measured for longer.
     fn compare(&mut self) -> anyhow::Result<Compared> {
         let mut last = None;
-        for (length, budgets) in [(Length::Full, 1), (Length::Patient, PATIENT)] {
+        for length in [Length::Full, Length::Patient] {
             let before = match self.bench.climb(self.base, length)? {
                 Ok(report) => report,
                 Err(why) => {
@@ -269,7 +225,7 @@ impl Two<'_, '_> {
                     }));
                 }
             };
-            let after = match self.climb_here(length, budgets)? {
+            let after = match self.bench.climb(self.here, length)? {
                 Ok(report) => report,
                 Err(why) => {
                     let why = format!("in the working tree: {why}");
@@ -296,32 +252,6 @@ impl Two<'_, '_> {
             Kind::NoTest | Kind::DoesNotBuild => self.bench.lacks_the_scenario(self.base),
             _ => Ok(false),
         }
-    }
-
-    fn climb_here(
-        &mut self,
-        length: Length,
-        budgets: u32,
-    ) -> anyhow::Result<Result<Report, Unusable>> {
-        if let Here::Clean(head) = self.here {
-            return self.bench.climb(head, length);
-        }
-        let Bench {
-            tools,
-            subject,
-            progress,
-            ..
-        } = &mut *self.bench;
-        progress.doing("the working tree: the whole ladder");
-        let mut meanwhile = || progress.tick();
-        tools.apart().climb(
-            self.built,
-            subject,
-            None,
-            budgets,
-            "working-tree",
-            &mut meanwhile,
-        )
     }
 }
 

@@ -1,6 +1,7 @@
 //! The git commands that a bisection needs.
 
 use std::ffi::OsStr;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -138,11 +139,98 @@ impl Git {
         Ok(self.try_ask(&args)?.map(Commit))
     }
 
+    /// What is checked out, as a commit that no branch has: with every change, staged or
+    /// not, and every file that git does not know and is not told to ignore. The user's
+    /// index stays as it is. `except` are folders of files that are built.
+    ///
+    /// The same content on the same commit is the same snapshot.
+    pub(crate) fn snapshot(&self, except: &[&Path]) -> anyhow::Result<Commit> {
+        let index = self.ask(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
+        let copy = tempfile::Builder::new().prefix("plimsoll-index").tempdir();
+        let copy = copy.context("a folder for a copy of git's index")?;
+        let own = copy.path().join("index");
+        if Path::new(&index).exists() {
+            // Also what it knows of files that did not change.
+            std::fs::copy(&index, &own).context("a copy of git's index")?;
+        }
+        let with_copy = |args: &[&str], input: &[u8]| {
+            let mut command = self.command(args);
+            command.env("GIT_INDEX_FILE", &own);
+            for who in ["AUTHOR", "COMMITTER"] {
+                command
+                    .env(format!("GIT_{who}_NAME"), "plimsoll")
+                    .env(format!("GIT_{who}_EMAIL"), "plimsoll")
+                    .env(format!("GIT_{who}_DATE"), "@0 +0000");
+            }
+            printed(&mut command, args, input)
+        };
+        with_copy(&["add", "--update"], b"")?;
+        let mut others = vec!["ls-files", "--others", "--exclude-standard", "-z"];
+        let except: Vec<String> = except
+            .iter()
+            .filter_map(|folder| folder.strip_prefix(&self.dir).ok()?.to_str())
+            .map(|folder| format!("--exclude=/{folder}/"))
+            .collect();
+        others.extend(except.iter().map(String::as_str));
+        let others = with_copy(&others, b"")?;
+        // A folder in the list is a repository of its own.
+        let files: Vec<u8> = others
+            .split_inclusive(|byte| *byte == 0)
+            .filter(|name| !name.ends_with(b"/\0"))
+            .flatten()
+            .copied()
+            .collect();
+        with_copy(&["update-index", "--add", "-z", "--stdin"], &files)?;
+        let line = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim_end().to_owned();
+        let tree = line(with_copy(&["write-tree"], b"")?);
+        let head = self.commit("HEAD")?;
+        if let Some(head) = &head
+            && self.ask(&["rev-parse", &format!("{head}^{{tree}}")])? == tree
+        {
+            return Ok(head.clone());
+        }
+        let mut args = vec!["commit-tree", "-m", "the working tree", &tree];
+        args.extend(head.iter().flat_map(|head| ["-p", head.as_str()]));
+        Ok(Commit(line(with_copy(&args, b"")?)))
+    }
+
+    /// Submodules with changes that are in no commit of theirs.
+    pub(crate) fn changed_submodules(&self) -> anyhow::Result<Vec<String>> {
+        let args = ["status", "--porcelain=v2", "--ignore-submodules=none"];
+        let status = self.ask(&args)?;
+        // `1 .M S.M. …`: of its state the third letter is for its files.
+        let changed = status.lines().filter_map(|line| {
+            let mut parts = line.splitn(9, ' ');
+            let state = parts.nth(2)?.as_bytes();
+            let path = parts.nth(5)?;
+            matches!(state, [b'S', _, b'M', _]).then(|| path.to_owned())
+        });
+        Ok(changed.collect())
+    }
+
     /// The best common ancestors.
     pub(crate) fn merge_bases(&self, one: &Commit, two: &Commit) -> anyhow::Result<Vec<Commit>> {
         let text = self.try_ask(&["merge-base", "--all", one.as_str(), two.as_str()])?;
         let lines = text.unwrap_or_default();
         Ok(lines.lines().map(|line| Commit(line.to_owned())).collect())
+    }
+
+    /// The commits from `first` to `last`, without the first: all that come after the one and
+    /// before the other, or of every merge only the first parent.
+    pub(crate) fn after(
+        &self,
+        first: &Commit,
+        last: &Commit,
+        first_parent: bool,
+    ) -> anyhow::Result<Vec<Commit>> {
+        let range = format!("{first}..{last}");
+        let mut args = vec!["rev-list", "--ancestry-path", "--topo-order", "--reverse"];
+        if first_parent {
+            args.push("--first-parent");
+        }
+        args.push(&range);
+        let ids = self.ask(&args)?;
+        Ok(ids.lines().map(|id| Commit(id.to_owned())).collect())
     }
 
     pub(crate) fn is_shallow(&self) -> anyhow::Result<bool> {
@@ -181,6 +269,25 @@ impl Git {
             files: files.map(str::to_owned).collect(),
         })
     }
+}
+
+/// What a command prints that reads `input`.
+fn printed(command: &mut Command, args: &[&str], input: &[u8]) -> anyhow::Result<Vec<u8>> {
+    let command = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut git = command.spawn().context("`git` did not start")?;
+    // It prints nothing before it has read all.
+    let mut stdin = git.stdin.take().context("git's standard input")?;
+    let written = stdin.write_all(input);
+    drop(stdin);
+    let output = git.wait_with_output().context("`git`")?;
+    if !output.status.success() || written.is_err() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("`git {}`: {}", safe(&args.join(" ")), safe(said.trim()));
+    }
+    Ok(output.stdout)
 }
 
 /// What git's own bisection answers.

@@ -12,7 +12,7 @@ use plimsoll_core::report::{CheckOutcome, Report, json};
 use serde_json::Value;
 
 use super::interrupt::{Ended, Interrupt};
-use crate::out::safe_line;
+use crate::out::{safe, safe_line};
 use crate::project::shown;
 
 /// How the system says that a disk is full.
@@ -89,6 +89,12 @@ impl Kind {
 
     pub(crate) fn from_word(word: &str) -> Option<Kind> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
+    /// Whether there is no test to run, because of the revision's own files.
+    pub(crate) fn is_of_code(self) -> bool {
+        use Kind::{DoesNotBuild, Lockfile, NoScenario, NoTest};
+        matches!(self, NoTest | Lockfile | DoesNotBuild | NoScenario)
     }
 
     /// Whether it will be the same tomorrow, on the same commit.
@@ -168,6 +174,22 @@ pub(crate) struct Built {
 }
 
 impl Built {
+    pub(crate) fn has(&self, scenario: &str) -> Result<(), Unusable> {
+        if self.scenarios.contains(scenario) {
+            return Ok(());
+        }
+        let there = self.scenarios.iter().map(String::as_str).take(20);
+        let there: Vec<&str> = there.collect();
+        let why = match there.as_slice() {
+            [] => "its test has no scenarios".to_owned(),
+            names => format!(
+                "its test has no `{scenario}`, but {}",
+                safe_line(&names.join(", "))
+            ),
+        };
+        Err(Unusable::new(Kind::NoScenario, why))
+    }
+
     /// Takes the kept test away; it can be built again.
     pub(crate) fn remove(self) {
         let _ = fs::remove_file(&self.executable);
@@ -284,16 +306,6 @@ fn metadata(command: &mut Command) -> anyhow::Result<Result<Metadata, Unusable>>
 }
 
 impl Tools {
-    /// For the checkout itself. In one folder with the worktree's, cargo would take what it
-    /// built of the one for the other: their packages are the same to it, and it goes by
-    /// the age of the files.
-    pub(crate) fn apart(&self) -> Tools {
-        Tools {
-            target_dir: self.target_dir.join("checkout"),
-            ..self.clone()
-        }
-    }
-
     fn cargo(&self, dir: &Path) -> Command {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -500,22 +512,8 @@ impl Tools {
         name: &str,
         meanwhile: &mut dyn FnMut(),
     ) -> anyhow::Result<Result<Report, Unusable>> {
-        if !built.scenarios.contains(&subject.scenario) {
-            let there: Vec<&str> = built
-                .scenarios
-                .iter()
-                .map(String::as_str)
-                .take(20)
-                .collect();
-            let why = match there.as_slice() {
-                [] => "its test has no scenarios".to_owned(),
-                names => format!(
-                    "its test has no `{}`, but {}",
-                    subject.scenario,
-                    safe_line(&names.join(", "))
-                ),
-            };
-            return Ok(Err(Unusable::new(Kind::NoScenario, why)));
+        if let Err(why) = built.has(&subject.scenario) {
+            return Ok(Err(why));
         }
         let reports = layout::reports_dir(&self.target_dir);
         let (package, target) = (&subject.package, &subject.target);
@@ -630,22 +628,80 @@ fn first_error_in(log: &Path) -> String {
     first_error(&fs::read_to_string(log).unwrap_or_default())
 }
 
-/// The line that says what is wrong, of all that cargo or rustc said.
+/// The most that is said of an error, in characters.
+const MOST: usize = 400;
+
+/// The first error of all that cargo or rustc said, with its causes, on one line. Where
+/// there is none, the last thing that was said.
 fn first_error(text: &str) -> String {
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("error"))
-        .or_else(|| text.lines().rev().find(|line| !line.trim().is_empty()))
-        .unwrap_or("it said nothing");
-    let line = safe_line(line.trim());
-    match line.char_indices().nth(200) {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let parts = match lines.iter().position(|line| line.starts_with("error")) {
+        Some(at) => error_at(&lines[at..]),
+        None => lines
+            .iter()
+            .rfind(|line| !line.trim().is_empty())
+            .map_or_else(|| vec!["it said nothing"], |line| vec![line.trim()]),
+    };
+    let line = parts.join("; ").replace(":; ", ": ");
+    safe(&match line.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
+    })
+}
+
+/// The parts of the error that begins with the first line.
+///
+/// ```text
+/// error: failed to run custom build command for `openssl-sys v0.9.1`
+///
+/// Caused by:
+///   process didn't exit successfully: `…/build-script-build` (exit status: 101)
+///   --- stderr
+///   could not find openssl
+/// ```
+fn error_at<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let is_next = |line: &&&str| line.starts_with("error") || line.starts_with("warning");
+    let end = lines.iter().skip(1).position(|line| is_next(&line));
+    let lines = &lines[..end.map_or(lines.len(), |end| end + 1)];
+    // rustc shows the source below the first line, and cargo says more there.
+    let is_source = |line: &&str| {
+        let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+        line.starts_with(['|', '=']) || line.starts_with("...")
+    };
+    let head = lines.iter().take_while(|line| !line.is_empty());
+    let mut parts: Vec<&str> = head.copied().filter(|line| !is_source(line)).collect();
+    for at in (0..lines.len()).filter(|at| lines[*at] == "Caused by:") {
+        let cause: Vec<&str> = lines[at + 1..]
+            .iter()
+            .copied()
+            .take_while(|line| *line != "Caused by:")
+            .collect();
+        parts.extend(
+            match cause.iter().position(|line| line.trim() == "--- stderr") {
+                Some(stderr) => complaint(&cause[stderr + 1..]),
+                None => cause.first().copied(),
+            },
+        );
     }
+    parts
+        .into_iter()
+        .map(|part| part.trim_start().trim_start_matches("--> "))
+        .filter(|part| !part.starts_with("note: "))
+        .collect()
+}
+
+/// What a program complains of: its error, what it panicked with, or its last words.
+fn complaint<'a>(lines: &[&'a str]) -> Option<&'a str> {
+    let error = lines.iter().find(|line| line.trim().starts_with("error"));
+    let panic = lines.iter().position(|line| line.contains(" panicked at "));
+    let panic = panic.and_then(|at| lines.get(at + 1));
+    let last = lines.iter().rfind(|line| !line.trim().is_empty());
+    error.or(panic).or(last).copied()
 }
 
 #[cfg(test)]
 mod tests {
+    use insta::assert_snapshot;
     use plimsoll_core::judge::Verdict;
     use plimsoll_core::report::Check;
 
@@ -663,5 +719,37 @@ mod tests {
         }];
         let shown = unusable(&report).unwrap().to_string();
         assert_eq!(shown, safe_line(&shown), "{shown:?}");
+    }
+
+    #[test]
+    fn an_error_comes_with_its_cause() {
+        let rustc = "   Compiling a v0.1.0 (/a)\nerror[E0432]: unresolved import `foo`\n \
+                     --> src/lib.rs:2:5\n  |\n2 | use foo::Bar;\n  |     ^^^\n\n\
+                     error[E0554]: other\n";
+        assert_snapshot!(first_error(rustc), @"error[E0432]: unresolved import `foo`; src/lib.rs:2:5");
+        let requirement = "    Updating crates.io index\n\
+                           error: failed to select a version for the requirement `lru = \"^0.12\"`\n\
+                           candidate versions found which didn't match: 0.1.0\n\
+                           location searched: crates.io index\n\
+                           required by package `demo v0.1.0 (/demo)`\n";
+        assert_snapshot!(first_error(requirement), @r#"error: failed to select a version for the requirement `lru = "^0.12"`; candidate versions found which didn't match: 0.1.0; location searched: crates.io index; required by package `demo v0.1.0 (/demo)`"#);
+        let script = "error: failed to run custom build command for `c v0.1.0`\n\
+                      note: To improve backtraces, set a variable\n\n\
+                      Caused by:\n  process didn't exit successfully: `b` (exit status: 101)\n  \
+                      --- stdout\n  cargo:rerun-if-env-changed=CC\n  --- stderr\n\n  \
+                      thread 'main' (12) panicked at build.rs:1:12:\n  could not find openssl\n  \
+                      stack backtrace:\n     0: begin\n";
+        assert_snapshot!(first_error(script), @"error: failed to run custom build command for `c v0.1.0`; could not find openssl");
+        let manifest = "error: failed to load manifest for dependency `other`\n\n\
+                        Caused by:\n  failed to read `/other/Cargo.toml`\n\n\
+                        Caused by:\n  No such file or directory (os error 2)\n";
+        assert_snapshot!(first_error(manifest), @"error: failed to load manifest for dependency `other`; failed to read `/other/Cargo.toml`; No such file or directory (os error 2)");
+        let old = "error: rustc 1.95.0 is not supported by the following package:\n  \
+                   f@0.1.0 requires rustc 1.200\n\n";
+        assert_snapshot!(first_error(old), @"error: rustc 1.95.0 is not supported by the following package: f@0.1.0 requires rustc 1.200");
+        assert_snapshot!(first_error("Segmentation fault\n\n"), @"Segmentation fault");
+        assert_snapshot!(first_error(""), @"it said nothing");
+        let long = first_error(&format!("error: {}", "ü".repeat(1_000)));
+        assert_eq!((long.chars().count(), long.ends_with('…')), (401, true));
     }
 }

@@ -262,6 +262,12 @@ struct Search<'a> {
 impl Search<'_> {
     fn run(&mut self, bench: &mut Bench<'_>) -> anyhow::Result<Found> {
         let (good, bad) = (self.good.clone(), self.bad.clone());
+        // Before the one is built for nothing.
+        for (end, name) in [(&good, "good"), (&bad, "bad")] {
+            if let Err(why) = bench.can_be_chosen(end)? {
+                return Err(self.unusable_end(bench, end, name, &why)?);
+            }
+        }
         let good_report = self.end(bench, &good, "good")?;
         let bad_report = self.end(bench, &bad, "bad")?;
         let (at_good, at_bad) = (Climb::of(&good_report), Climb::of(&bad_report));
@@ -438,34 +444,101 @@ impl Search<'_> {
         bench.cache.forget_unusable(revision);
         match bench.climb(revision, Length::Full)? {
             Ok(report) => Ok(report),
-            Err(why) => Err(self.unusable_end(revision, name, &why)),
+            Err(why) => Err(self.unusable_end(bench, revision, name, &why)?),
         }
     }
 
-    fn unusable_end(&self, revision: &Revision, name: &str, why: &Unusable) -> anyhow::Error {
-        let (what, hint) = match revision {
-            Revision::Commit(commit) => (
-                format!("the {name} end, {},", commit.short()),
-                "name another commit for it",
+    /// What is said of an end that cannot be measured.
+    fn unusable_end(
+        &self,
+        bench: &mut Bench<'_>,
+        end: &Revision,
+        name: &str,
+        why: &Unusable,
+    ) -> anyhow::Result<anyhow::Error> {
+        let (what, mut hint) = match end {
+            Revision::Commit(_) | Revision::WorkingTree(_) => (
+                format!("the {name} end, {},", end.name()),
+                "name another commit for it".to_owned(),
             ),
             Revision::Release { .. } => (
-                format!("one of the ends, {},", revision.name()),
+                format!("one of the ends, {},", end.name()),
                 match why.kind {
                     Kind::Lockfile => {
                         "name another release for it; the requirement in Cargo.toml, as it was \
                          committed, has to admit it"
                     }
                     _ => "name another release for it",
-                },
+                }
+                .to_owned(),
             ),
         };
-        Refused::with_status(
+        if why.kind.is_of_code() {
+            bench.progress.note(&format!(
+                "{what} cannot be measured; looking for the nearest that can be built"
+            ));
+            let (tried, nearest) = self.nearest(bench, end)?;
+            hint += &match nearest {
+                Some(nearest) => {
+                    format!(
+                        "\n  the nearest to it that can be built: {}",
+                        nearest.short()
+                    )
+                }
+                None if tried == 0 => String::new(),
+                None => format!(
+                    "\n  of {} that were tried, up to the other end, none can be built",
+                    plural(tried as u64, "other", "others")
+                ),
+            };
+        }
+        Ok(Refused::with_status(
             ExitStatus::Stop,
             format!(
                 "{what} cannot be measured: {why}\n  logs: {}\n  hint: {hint}",
                 shown(&self.logs)
             ),
-        )
+        ))
+    }
+
+    /// The revision nearest to an end that can be built, and how many were tried.
+    fn nearest(
+        &self,
+        bench: &mut Bench<'_>,
+        end: &Revision,
+    ) -> anyhow::Result<(usize, Option<Revision>)> {
+        let inwards = self.inwards(end)?;
+        let mut tried = 0;
+        let found = narrow::first_that(inwards.len(), |at| {
+            let revision = &inwards[at];
+            tried += 1;
+            let can = bench.can_be_built(revision)?;
+            bench.forget(revision);
+            let said = match &can {
+                Ok(()) => "can be built".to_owned(),
+                Err(why) => why.to_string(),
+            };
+            bench
+                .progress
+                .note(&format!("      {}  {said}", revision.name()));
+            anyhow::Ok(can.is_ok())
+        })?;
+        Ok((tried, found.map(|at| inwards[at].clone())))
+    }
+
+    /// What lies between an end and the other one, with that.
+    fn inwards(&self, end: &Revision) -> anyhow::Result<Vec<Revision>> {
+        let mut row = self.releases.clone();
+        if row.is_empty() {
+            let (first, last) = (self.good.commit(), self.bad.commit());
+            let after = self.git.after(first, last, self.session.first_parent)?;
+            row.push(self.good.clone());
+            row.extend(after.into_iter().map(Revision::Commit));
+        }
+        if row.first() != Some(end) {
+            row.reverse();
+        }
+        Ok(row.split_off(1))
     }
 
     fn line(&self, revision: &Revision, tested: &Tested) -> anyhow::Result<String> {
@@ -489,7 +562,7 @@ impl Search<'_> {
             ""
         };
         Ok(match revision {
-            Revision::Commit(_) => {
+            Revision::Commit(_) | Revision::WorkingTree(_) => {
                 format!("{said}{cached}  {}", safe_line(&self.subject_of(revision)?))
             }
             Revision::Release { .. } => format!("{said}{cached}"),
@@ -499,7 +572,9 @@ impl Search<'_> {
     /// What it is about, in a few words.
     fn subject_of(&self, revision: &Revision) -> anyhow::Result<String> {
         Ok(match revision {
-            Revision::Commit(commit) => self.git.about(commit)?.subject,
+            Revision::Commit(commit) | Revision::WorkingTree(commit) => {
+                self.git.about(commit)?.subject
+            }
             Revision::Release { .. } => revision.name(),
         })
     }
@@ -566,7 +641,7 @@ impl Search<'_> {
                 let before = self.before(first)?;
                 let rate = before.as_ref().and_then(rate_at);
                 match (first, before) {
-                    (Revision::Commit(commit), _) => {
+                    (Revision::Commit(commit) | Revision::WorkingTree(commit), _) => {
                         let of_first = match self.is_fixed() {
                             true => bad_rate,
                             false => good_rate,

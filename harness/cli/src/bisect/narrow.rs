@@ -88,6 +88,36 @@ impl Narrow {
     }
 }
 
+/// The first of so many candidates that `can`, where all after it can as well; else one
+/// that can and follows one that cannot. Steps out, each twice as far as the last, and then
+/// halves what is between: what is near is found soon. Absent where the last cannot.
+pub(crate) fn first_that<E>(
+    candidates: usize,
+    mut can: impl FnMut(usize) -> Result<bool, E>,
+) -> Result<Option<usize>, E> {
+    let (mut low, mut at, mut step) = (0, 0, 1);
+    if candidates == 0 {
+        return Ok(None);
+    }
+    while !can(at)? {
+        low = at + 1;
+        if low == candidates {
+            return Ok(None);
+        }
+        at = (at + step).min(candidates - 1);
+        step *= 2;
+    }
+    let mut high = at;
+    while low < high {
+        let middle = low.midpoint(high);
+        match can(middle)? {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    Ok(Some(high))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -141,6 +171,32 @@ mod tests {
         assert_eq!(narrowed(&row("fxffl")).0, Next::Found(4));
         assert_eq!(narrowed(&row("fxxxl")).0, Next::OneOf(1..=4));
         assert_eq!(narrowed(&row("ffxll")).0, Next::OneOf(2..=3));
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_that_can_is_found_soon(can in proptest::collection::vec(proptest::bool::ANY, 0..80)) {
+            let mut asked = Vec::new();
+            let found = first_that(can.len(), |at| {
+                asked.push(at);
+                Ok::<bool, ()>(can[at])
+            });
+            match found.unwrap() {
+                None => prop_assert!(!can.last().copied().unwrap_or(false)),
+                Some(at) => prop_assert!(can[at] && (at == 0 || !can[at - 1])),
+            }
+        }
+
+        #[test]
+        fn few_are_asked(cannot in 0..2_000_usize, can in 0..2_000_usize) {
+            let mut asked = 0;
+            let found = first_that(cannot + can, |at| {
+                asked += 1;
+                Ok::<bool, ()>(at >= cannot)
+            });
+            prop_assert_eq!(found.unwrap(), (can > 0).then_some(cannot));
+            prop_assert!(asked <= 2 + 2 * (cannot + 1).ilog2(), "{}", asked);
+        }
     }
 
     /// Rows as they are where the answer changes once, and rows of anything.

@@ -8,6 +8,8 @@ use super::git::Commit;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Revision {
     Commit(Commit),
+    /// A snapshot of what is checked out, with what is in no commit yet.
+    WorkingTree(Commit),
     /// A commit, with one of its dependencies at that version.
     Release {
         commit: Commit,
@@ -20,21 +22,24 @@ impl Revision {
     /// What is checked out for it.
     pub(crate) fn commit(&self) -> &Commit {
         match self {
-            Revision::Commit(commit) | Revision::Release { commit, .. } => commit,
+            Revision::Commit(commit)
+            | Revision::WorkingTree(commit)
+            | Revision::Release { commit, .. } => commit,
         }
     }
 
     pub(crate) fn version(&self) -> Option<&Version> {
         match self {
-            Revision::Commit(_) => None,
+            Revision::Commit(_) | Revision::WorkingTree(_) => None,
             Revision::Release { version, .. } => Some(version),
         }
     }
 
-    /// As people write it: `1a2b3c4d5`, or `moka 0.12.8`.
+    /// As people write it: `1a2b3c4d5`, `moka 0.12.8`, or `the working tree`.
     pub(crate) fn name(&self) -> String {
         match self {
             Revision::Commit(commit) => commit.short().to_owned(),
+            Revision::WorkingTree(_) => "the working tree".to_owned(),
             Revision::Release { name, version, .. } => format!("{name} {version}"),
         }
     }
@@ -42,7 +47,7 @@ impl Revision {
     /// The same where it is clear what of: `1a2b3c4d5`, or `0.12.8`.
     pub(crate) fn short(&self) -> String {
         match self {
-            Revision::Commit(commit) => commit.short().to_owned(),
+            Revision::Commit(_) | Revision::WorkingTree(_) => self.name(),
             Revision::Release { version, .. } => version.to_string(),
         }
     }
@@ -51,6 +56,7 @@ impl Revision {
     pub(crate) fn file_name(&self) -> String {
         match self {
             Revision::Commit(commit) => commit.short().to_owned(),
+            Revision::WorkingTree(_) => "working-tree".to_owned(),
             Revision::Release { name, version, .. } => format!("{name}-{version}"),
         }
     }
@@ -58,7 +64,7 @@ impl Revision {
     /// For what is kept: no other revision of any search has it.
     pub(crate) fn key(&self) -> String {
         match self {
-            Revision::Commit(commit) => commit.to_string(),
+            Revision::Commit(commit) | Revision::WorkingTree(commit) => commit.to_string(),
             Revision::Release { commit, .. } => format!("{commit}.{}", self.file_name()),
         }
     }

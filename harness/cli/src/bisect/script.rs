@@ -18,9 +18,10 @@ use super::args::{BisectRunArgs, WhenToOverlay};
 use super::decide::{Answer, Climb, NoQuestion, Question};
 use super::git::{Commit, Git};
 use super::interrupt::Interrupt;
-use super::measure::{Built, Lockfile, Unusable};
+use super::measure::Unusable;
 use super::overlay::Overlay;
-use super::setup::{Home, Setup, bench, home, overlay, subject, worktree};
+use super::revision::Revision;
+use super::setup::{Home, Setup, bench, home, overlay, subject, working_tree, worktree};
 use super::worktree::Worktree;
 use super::{Bench, Length, STOPPED, Session, Subject, show};
 use crate::out::{Out, safe_line};
@@ -122,35 +123,35 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
     let changed = !git
         .ask(&["status", "--porcelain", "--untracked-files=no"])?
         .is_empty();
-    let tested = if changed {
-        // As it is, patched by whoever drives the bisection: no commit's, so
-        // nothing of it is kept.
-        in_place(&mut bench, &home, &question)?
-    } else {
-        bench.test(&here, &question, enough)?.answer
+    let revision = match changed {
+        // Patched by whoever drives the bisection.
+        true => working_tree(&home, args.bench.target_dir.as_deref())?,
+        false => Revision::from(&here),
     };
+    let tested = bench.test(&revision, &question, enough)?.answer;
     bench.progress.clear();
+    let name = revision.name();
     let is_end = here == ends.good || here == ends.bad;
     match tested {
         Ok(Answer::Good(rate)) => {
-            out.print(&format!("good  {}  {}\n", here.short(), show::rate(rate)))?;
+            out.print(&format!("good  {}  {}\n", name, show::rate(rate)))?;
             Ok(())
         }
         Ok(Answer::Bad(rate) | Answer::Moved(rate, _)) => {
-            out.print(&format!("bad   {}  {}\n", here.short(), show::rate(rate)))?;
+            out.print(&format!("bad   {}  {}\n", name, show::rate(rate)))?;
             Err(Refused::quiet(ExitStatus::Regressed))
         }
         Ok(Answer::Unclear(rate)) => {
             out.print(&format!(
                 "skip  {}  {}, not clear\n",
-                here.short(),
+                name,
                 show::rate(rate)
             ))?;
             Err(Refused::quiet(ExitStatus::Skip))
         }
         Err(why) if is_end => Err(unusable(&here, &why)),
         Err(why) => {
-            out.print(&format!("skip  {}  {why}\n", here.short()))?;
+            out.print(&format!("skip  {}  {why}\n", name))?;
             Err(Refused::quiet(ExitStatus::Skip))
         }
     }
@@ -236,34 +237,4 @@ fn question(
 fn unusable(end: &Commit, why: &Unusable) -> anyhow::Error {
     let text = format!("the end {} cannot be measured: {why}", end.short());
     Refused::with_status(ExitStatus::Stop, text)
-}
-
-/// The checkout as it is, with whatever was changed in it.
-fn in_place(
-    bench: &mut Bench<'_>,
-    home: &Home,
-    question: &Question,
-) -> anyhow::Result<Result<Answer, Unusable>> {
-    let Bench {
-        tools,
-        subject,
-        progress,
-        ..
-    } = bench;
-    let tools = tools.apart();
-    let mut meanwhile = || progress.tick();
-    let name = "checkout";
-    let built: Built = match tools.build(
-        &home.metadata,
-        subject,
-        Lockfile::Open,
-        name,
-        &mut meanwhile,
-    )? {
-        Ok(built) => built,
-        Err(why) => return Ok(Err(why)),
-    };
-    let report = tools.climb(&built, subject, None, 1, name, &mut meanwhile)?;
-    built.remove();
-    Ok(report.map(|report| question.answer(&Climb::of(&report))))
 }

@@ -17,6 +17,7 @@ use super::interrupt::Interrupt;
 use super::measure::{self, Metadata, Subject, Tools};
 use super::overlay::Overlay;
 use super::progress::Progress;
+use super::revision::Revision;
 use super::session::Session;
 use super::worktree::{Place, Worktree};
 use crate::out::{is_yes, safe, safe_line};
@@ -99,6 +100,7 @@ pub(super) fn bench<'a>(setup: Setup<'a>) -> anyhow::Result<Bench<'a>> {
         progress: Progress::new(),
         built: BTreeMap::new(),
         builds: Default::default(),
+        looked_at: Default::default(),
         spent: Vec::new(),
     })
 }
@@ -178,6 +180,27 @@ pub(super) fn home(manifest_path: Option<&Path>) -> anyhow::Result<Home> {
         prefix,
         target_dir: metadata.target_dir(),
         metadata,
+    })
+}
+
+/// What is checked out: its commit, where nothing was changed since, or a snapshot.
+pub(super) fn working_tree(home: &Home, target_dir: Option<&Path>) -> anyhow::Result<Revision> {
+    let git = &home.git;
+    let changed = git.changed_submodules()?;
+    if !changed.is_empty() {
+        return Err(Refused::usage(format!(
+            "expected submodules as they were committed, found changes in {}\n  \
+             hint: commit them there; what is measured is a checkout of commits",
+            safe_line(&changed.join(", "))
+        )));
+    }
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let built = [Some(home.target_dir.as_path()), target_dir].map(|dir| dir.map(real));
+    let built: Vec<&Path> = built.iter().flatten().map(PathBuf::as_path).collect();
+    let snapshot = git.snapshot(&built)?;
+    Ok(match git.commit("HEAD")? == Some(snapshot.clone()) {
+        true => Revision::Commit(snapshot),
+        false => Revision::WorkingTree(snapshot),
     })
 }
 

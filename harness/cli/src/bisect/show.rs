@@ -570,7 +570,7 @@ pub(crate) fn json(shown: &Shown) -> String {
         })
     };
     let dep = match &shown.good.0 {
-        Revision::Commit(_) => Value::Null,
+        Revision::Commit(_) | Revision::WorkingTree(_) => Value::Null,
         Revision::Release { name, .. } => {
             let found = match &shown.outcome {
                 Outcome::Release(first) => Some(first),

@@ -89,7 +89,6 @@ fn the_working_tree_as_it_is() {
     assert!(text.contains("is what is checked out"), "{text}");
     repository.write("state", "bad\n");
     says(&repository, &[], 1, &["new     …;store;put"]);
-    // Nothing of it is kept.
     repository.write("state", "half\n");
     says(&repository, &[], 1, &["now +8 B"]);
 }
@@ -102,19 +101,19 @@ fn a_new_file_counts_whatever_git_shows() {
     says(&repository, &[], 1, &["new     …;store;put"]);
 }
 
-/// cargo takes two copies of a workspace for one, and what it built of the older files for
-/// that of the newer: of two copies that it builds in one folder, one is not measured.
+/// Everything is built from one folder into one other, so that dependencies are built once:
+/// of two copies of a workspace that cargo builds into one folder, it takes one for the other.
 #[test]
-fn the_working_tree_and_the_worktree_are_built_apart() {
-    let apart = |repository: &Repository| {
+fn the_working_tree_is_built_where_the_revision_is() {
+    let together = |repository: &Repository| {
         let built = repository.built_from();
-        assert_eq!(built.len(), 2, "{built:?}");
+        assert_eq!(built.len(), 1, "{built:?}");
         assert!(built.values().all(|from| from.len() == 1), "{built:?}");
     };
     let repository = Repository::history(&["good"]);
     repository.write("state", "bad\n");
     says(&repository, &[], 1, &["new     …;store;put"]);
-    apart(&repository);
+    together(&repository);
     // Where git's own bisection has a patched commit checked out.
     let repository = Repository::history(&["good", "good", "bad"]);
     repository.git(&["bisect", "start", "HEAD", "HEAD~2"]);
@@ -122,7 +121,56 @@ fn the_working_tree_and_the_worktree_are_built_apart() {
     let args = ["bisect-run", "--scenario", "churn", "--overlay", "never"];
     let ran = repository.plimsoll(&args);
     assert_eq!(ran.status, Some(1), "{ran}");
-    apart(&repository);
+    assert!(ran.stdout.starts_with("bad   the working tree"), "{ran}");
+    together(&repository);
+}
+
+#[test]
+fn every_kind_of_change_counts_and_nothing_that_is_built_or_ignored() {
+    let repository = Repository::history(&["good"]);
+    // What cargo builds is in no snapshot, though nobody told git to ignore it.
+    repository.write(".gitignore", "cache\n");
+    repository.git(&["commit", "--quiet", "--all", "--message", "ignored"]);
+    repository.write("target/debug/large", "built");
+    repository.write("cache/kept", "ignored");
+    let (status, text) = check(&repository, &["--baseline-rev", "HEAD"]);
+    assert_eq!(status, 2, "{text}");
+    assert!(text.contains("is what is checked out"), "{text}");
+    let grows = |repository: &Repository| {
+        says(
+            repository,
+            &["--baseline-rev", "HEAD"],
+            1,
+            &["new     …;store;put"],
+        );
+    };
+    // Staged, and changed again; a new file with any name; a file that is gone.
+    repository.write("state", "good\n\n");
+    repository.git(&["add", "state"]);
+    repository.write("state", "bad\n");
+    repository.write("tests/a \"new\"\nfile.rs", "");
+    fs::remove_file(repository.top().join("src/edited.rs")).unwrap();
+    grows(&repository);
+    let snapshot = repository.git(&["rev-list", "--all", "--objects"]);
+    assert!(!snapshot.contains("large"), "{snapshot}");
+    // The same content was measured before.
+    let builds = repository.builds();
+    grows(&repository);
+    assert_eq!(repository.builds(), builds + 1);
+}
+
+#[test]
+fn what_no_commit_of_a_submodule_has_is_not_passed_over() {
+    let repository = Repository::history(&["good"]);
+    let inner = Repository::history(&["good"]);
+    let path = inner.top().to_string_lossy().into_owned();
+    repository.git(&["submodule", "--quiet", "add", &path, "inner"]);
+    repository.git(&["commit", "--quiet", "--all", "--message", "inner"]);
+    repository.write("inner/state", "bad\n");
+    let (status, text) = check(&repository, &["--baseline-rev", "HEAD~1"]);
+    assert_eq!(status, 2, "{text}");
+    let expected = "expected submodules as they were committed, found changes in inner";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]

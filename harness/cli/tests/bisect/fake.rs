@@ -370,6 +370,7 @@ END
 fetch)
     if [ "$state" = lockfile ]; then
         echo "error: failed to select a version for the requirement" >&2
+        echo "required by package \`demo\`" >&2
         exit 101
     fi
     ;;

@@ -126,6 +126,75 @@ fn an_end_that_cannot_be_measured_stops_it() {
 }
 
 #[test]
+fn of_an_end_that_cannot_be_built_the_nearest_that_can_be_is_named() {
+    #[track_caller]
+    fn says(states: &[&str], hint: &str, builds: usize) {
+        let repository = Repository::history(states);
+        let (ran, _) = repository.bisect(&[&repository.named("c0")]);
+        assert_eq!(ran.status, Some(129), "{ran}");
+        let nearest = |name: &str| match name.starts_with('c') {
+            true => repository.named(name)[..9].to_owned(),
+            false => name.to_owned(),
+        };
+        let hint = nearest(hint);
+        assert!(
+            ran.stderr.trim_end().ends_with(&hint),
+            "expected {hint}: {ran}"
+        );
+        assert_eq!(repository.builds(), builds, "{ran}");
+        // Named in its place, nothing that was tried is tried again.
+        if hint.len() == 9 && states[0] == "unbuildable" {
+            let (ran, value) = repository.bisect(&[&hint]);
+            assert_eq!(ran.status, Some(0), "{ran}");
+            assert_eq!(value["result"], "found");
+        }
+    }
+    let old = "unbuildable";
+    says(&[old, "good", "bad"], "c1", 2);
+    says(
+        &[old, old, old, old, old, "good", "good", "good", "bad"],
+        "c5",
+        7,
+    );
+    // The good end was measured by then.
+    says(&["good", "bad", "bad", "no-scenario", old], "c2", 4);
+    says(
+        &[old, old, old],
+        "of 2 others that were tried, up to the other end, none can be built",
+        3,
+    );
+    // What the workload does is another matter.
+    says(
+        &["failed", "good", "bad"],
+        "hint: name another commit for it",
+        1,
+    );
+}
+
+#[test]
+fn a_skip_says_whether_it_was_known_and_why_it_is_one() {
+    let repository = Repository::history(&["good", "lockfile", "unbuildable", "bad"]);
+    for known in [false, true] {
+        let (ran, value) = repository.bisect(&[&repository.named("c0")]);
+        assert_eq!(ran.status, Some(3), "{ran}");
+        for (index, kind, lasts) in [(1, "lockfile", false), (2, "unbuildable", true)] {
+            let id = &repository.named(&format!("c{index}"))[..9];
+            let start = format!("skip  {id}  ");
+            let line = ran.stderr.lines().find(|line| line.starts_with(&start));
+            let line = line.unwrap_or_else(|| panic!("{kind}: {ran}"));
+            assert_eq!(line.contains("(measured before)"), known && lasts, "{line}");
+        }
+        assert_eq!(value["tested"].as_array().unwrap().len(), 2);
+        assert!(
+            ran.stderr.contains(
+                "failed to select a version for the requirement; required by package `demo`"
+            ),
+            "{ran}"
+        );
+    }
+}
+
+#[test]
 fn bisect_run_says_what_git_understands() {
     let cases = UNUSABLE.map(|(state, _)| (state, 125));
     let answers = [

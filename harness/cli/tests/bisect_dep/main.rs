@@ -115,6 +115,19 @@ plimsoll::main!(fills());
         project
     }
 
+    /// What was kept, by the names of its files.
+    fn measured(&self) -> String {
+        fn below(folder: &Path) -> String {
+            let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+            let names = entries.map(|entry| match entry.path().is_dir() {
+                true => below(&entry.path()),
+                false => format!("{} ", entry.file_name().to_string_lossy()),
+            });
+            names.collect()
+        }
+        below(&self.dir.join("target/plimsoll-bisect/measured"))
+    }
+
     fn commit(&self) {
         for args in [
             &["init", "--quiet", "--initial-branch=main"][..],
@@ -296,16 +309,28 @@ fn the_release_that_brought_it() {
     // Nobody's requirement admits it, it does not build, nobody has published it, …
     let unusable = |range: &str, why: &str| {
         let said = project.refused(&["--dep", "leaky", range], 129);
-        assert!(said.starts_with(why), "{said}");
+        assert!(said.contains(why), "{said}");
+        let nearest = said.lines().last().unwrap().trim().to_owned();
+        nearest.split(": ").nth(1).unwrap_or_default().to_owned()
     };
-    unusable(
+    let nearest = unusable(
         "0.1.0..0.2.0",
         "error: one of the ends, leaky 0.2.0, cannot be measured: dependencies not resolved: ",
     );
-    unusable(
+    assert_eq!(nearest, "0.1.7");
+    let nearest = unusable(
+        "0.2.0,0.1.4,0.1.1",
+        "error: one of the ends, leaky 0.2.0, cannot be measured: dependencies not resolved: ",
+    );
+    assert_eq!(nearest, "0.1.1");
+    let measured = project.measured();
+    assert!(!measured.contains("leaky-0.1.1.full"), "{measured}");
+    assert!(measured.contains("leaky-0.1.0.full"), "{measured}");
+    let nearest = unusable(
         "0.1.0..0.1.4",
         "error: one of the ends, leaky 0.1.4, cannot be measured: does not build: ",
     );
+    assert_eq!(nearest, "0.1.3");
     // What could not be answered can be gone on with.
     let output = project.run(&["--resume"]);
     let said = String::from_utf8_lossy(&output.stderr);
