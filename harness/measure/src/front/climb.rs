@@ -97,8 +97,15 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
             (Greeting::default(), Some(Stop::Failed(failure)))
         }
     };
-    let problem = || greeting.profiling_problem(route.plan);
-    let unfit = failed.or_else(|| Some(Stop::broken("profiling", problem()?)));
+    let unprofiled = || greeting.profiling_problem(route.plan);
+    let unfit = failed
+        .or_else(|| Some(Stop::broken("profiling", unprofiled()?)))
+        .or_else(|| {
+            Some(Stop::broken(
+                "unwinder",
+                greeting.stack_problem()?.to_owned(),
+            ))
+        });
     let mut climb = Climb {
         profile: Profile::new(&greeting, route.plan),
         greeting,

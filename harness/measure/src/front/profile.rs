@@ -98,6 +98,14 @@ impl Greeting {
         self.fields.get(key).map_or("", String::as_str)
     }
 
+    /// Why no stack of it could be walked, and what to do.
+    pub(crate) fn stack_problem(&self) -> Option<&'static str> {
+        (self.get("tables") == "false").then_some(
+            "the program is built without unwind tables: expected `panic = \"unwind\"`, or \
+             `-C force-unwind-tables=yes` in RUSTFLAGS",
+        )
+    }
+
     /// Why its profile would not be what was planned, and what to do.
     pub(crate) fn profiling_problem(&self, plan: Plan) -> Option<String> {
         if self.get("prof") != "true" {
@@ -565,6 +573,14 @@ mod tests {
 
     /// Of a stack: its leaf, what lived at each rung, and that by births.
     type Expected<'a> = (u64, &'a [u64], &'a [&'a [(usize, u64)]]);
+
+    #[test]
+    fn a_program_without_unwind_tables_is_told_so() {
+        let problem = |line| Greeting::parse(line).unwrap().stack_problem();
+        let without = problem("ready prof=true tables=false unwinder=libgcc reason=none found");
+        assert!(without.unwrap().contains("force-unwind-tables=yes"));
+        assert_eq!(problem("ready prof=true tables=true reason="), None);
+    }
 
     #[test]
     fn births_are_known_where_stacks_tell_them() {

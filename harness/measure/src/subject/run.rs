@@ -132,13 +132,14 @@ fn serve(
     };
     let unwinder = unwinder.as_str();
     channel.answer(format_args!(
-        "ready\tprof={}\tactive={}\tlg_sample={}\tversion={}\tbt_max={}\tsampled={}\tcanary={leaf},{middle},{root}\tunwinder={unwinder}\treason={reason}",
+        "ready\tprof={}\tactive={}\tlg_sample={}\tversion={}\tbt_max={}\tsampled={}\tcanary={leaf},{middle},{root}\ttables={}\tunwinder={unwinder}\treason={reason}",
         jemalloc::config_prof().unwrap_or(false) && jemalloc::opt_prof().unwrap_or(false),
         jemalloc::prof_active().unwrap_or(false),
         jemalloc::lg_sample().unwrap_or(usize::MAX),
         jemalloc::version().unwrap_or("none"),
         jemalloc::prof_bt_max().unwrap_or(128),
         calibrate().map_or(-1, |bytes| bytes),
+        unwind::has_tables(middle),
     ))?;
     let canary = Canary::at(jemalloc::lg_sample().unwrap_or(0));
     let mut setup = Some(scenario.setup);

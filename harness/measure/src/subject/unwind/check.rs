@@ -131,6 +131,14 @@ extern "C" fn note(context: *mut UnwindContext, found: *mut c_void) -> c_int {
     GO_ON
 }
 
+/// Whether there is unwind information of the function at an address, as libgcc finds it.
+pub(super) fn has_tables(function: usize) -> bool {
+    // It takes a return address, and looks up what is before it.
+    let address = std::ptr::without_provenance::<c_void>(function + 1);
+    // SAFETY: the address is looked up, and what is there is not read.
+    !unsafe { _Unwind_FindEnclosingFunction(address) }.is_null()
+}
+
 /// `struct _Unwind_Context`, of which only pointers are known.
 #[repr(C)]
 struct UnwindContext {
@@ -144,6 +152,7 @@ unsafe extern "C" {
         argument: *mut c_void,
     ) -> c_int;
     fn _Unwind_GetIP(context: *mut UnwindContext) -> usize;
+    fn _Unwind_FindEnclosingFunction(address: *const c_void) -> *const c_void;
 }
 
 /// So many calls more.
@@ -290,6 +299,13 @@ mod tests {
         while walks < 5_000 {
             wander(&mut random, 6, &mut walks);
         }
+    }
+
+    #[test]
+    fn code_and_data() {
+        static DATA: [u8; 64] = [0; 64];
+        assert!(super::super::has_tables(has_tables as *const () as usize));
+        assert!(!super::super::has_tables(DATA.as_ptr() as usize + 32));
     }
 
     #[test]

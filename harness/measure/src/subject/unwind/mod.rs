@@ -107,6 +107,12 @@ impl Walks {
     }
 }
 
+/// Whether a function of this program has unwind information; with `panic=abort` and
+/// `-C force-unwind-tables=no` none has.
+pub(crate) fn has_tables(function: usize) -> bool {
+    check::has_tables(function)
+}
+
 /// What became of walks so far.
 pub(super) fn walks() -> Walks {
     let (compared, different) = check::compared();
