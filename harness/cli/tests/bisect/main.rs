@@ -9,6 +9,11 @@ mod built;
 mod check;
 mod fake;
 mod faults;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod from_init;
 #[path = "../project/mod.rs"]
 mod project;
 mod verify;
