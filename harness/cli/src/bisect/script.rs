@@ -5,6 +5,7 @@
 //! |---|---|
 //! | the stack grows no faster than at the good end | 0 |
 //! | it grows past that | 1 |
+//! | with git's terms old and new: as at the old end, as at the new one | 0, 1 |
 //! | it cannot be measured, or not clearly | 125: skip |
 //! | the command line, or the state of the bisection | 128: stop |
 //! | an end cannot be measured; plimsoll's own failure | 129: stop |
@@ -15,7 +16,7 @@
 use anyhow::Context;
 
 use super::args::{BisectRunArgs, WhenToOverlay};
-use super::decide::{Answer, Climb, NoQuestion, Question};
+use super::decide::{Answer, Change, Climb, NoQuestion, Question};
 use super::git::{Commit, Git};
 use super::interrupt::Interrupt;
 use super::measure::Unusable;
@@ -53,6 +54,8 @@ pub(crate) fn run(args: &BisectRunArgs, out: &mut Out) -> anyhow::Result<()> {
 struct Ends {
     good: Commit,
     bad: Commit,
+    /// What git calls the two.
+    terms: [String; 2],
 }
 
 impl Ends {
@@ -70,13 +73,18 @@ impl Ends {
             let line = log.lines().find_map(|line| line.strip_prefix(&start))?;
             line.split(']').next().map(str::to_owned)
         };
-        let (Some(good), Some(bad)) = (first("good"), first("bad")) else {
+        let term = |which| git.try_ask(&["bisect", "terms", which]);
+        let (Some(old), Some(new)) = (term("--term-good")?, term("--term-bad")?) else {
+            return Err(none());
+        };
+        let (Some(good), Some(bad)) = (first(&old), first(&new)) else {
             return Err(none());
         };
         let commit = |id: &str| git.commit(id)?.ok_or_else(none);
         Ok(Ends {
             good: commit(&good)?,
             bad: commit(&bad)?,
+            terms: [old, new],
         })
     }
 }
@@ -118,8 +126,7 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
         overlay: laid_over,
         interrupt,
     })?;
-    let question = question(&mut bench, &ends, &session)?;
-    let (question, enough) = question;
+    let (question, change, enough) = question(&mut bench, &ends, &session)?;
     let changed = !git
         .ask(&["status", "--porcelain", "--untracked-files=no"])?
         .is_empty();
@@ -132,26 +139,25 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
     bench.progress.clear();
     let name = revision.name();
     let is_end = here == ends.good || here == ends.bad;
-    match tested {
-        Ok(Answer::Good(rate)) => {
-            out.print(&format!("good  {}  {}\n", name, show::rate(rate)))?;
-            Ok(())
-        }
-        Ok(Answer::Bad(rate) | Answer::Moved(rate, _)) => {
-            out.print(&format!("bad   {}  {}\n", name, show::rate(rate)))?;
-            Err(Refused::quiet(ExitStatus::Regressed))
+    match &tested {
+        Ok(Answer::Good(rate) | Answer::Bad(rate) | Answer::Moved(rate, _)) => {
+            let is_bad = !matches!(&tested, Ok(Answer::Good(_)));
+            let is_last = is_bad == (change == Change::Brought);
+            let term = &ends.terms[usize::from(is_last)];
+            out.print(&format!("{term:<4}  {name}  {}\n", show::rate(*rate)))?;
+            match is_last {
+                false => Ok(()),
+                true => Err(Refused::quiet(ExitStatus::Regressed)),
+            }
         }
         Ok(Answer::Unclear(rate)) => {
-            out.print(&format!(
-                "skip  {}  {}, not clear\n",
-                name,
-                show::rate(rate)
-            ))?;
+            let rate = show::rate(*rate);
+            out.print(&format!("skip  {name}  {rate}, not clear\n"))?;
             Err(Refused::quiet(ExitStatus::Skip))
         }
-        Err(why) if is_end => Err(unusable(&here, &why)),
+        Err(why) if is_end => Err(unusable(&here, why)),
         Err(why) => {
-            out.print(&format!("skip  {}  {why}\n", name))?;
+            out.print(&format!("skip  {name}  {why}\n"))?;
             Err(Refused::quiet(ExitStatus::Skip))
         }
     }
@@ -216,22 +222,38 @@ fn question(
     bench: &mut Bench<'_>,
     ends: &Ends,
     session: &Session,
-) -> anyhow::Result<(Question, Option<u64>)> {
+) -> anyhow::Result<(Question, Change, Option<u64>)> {
     let good = bench.climb(&ends.good, Length::Full)?;
     let good = Climb::of(&good.map_err(|why| unusable(&ends.good, &why))?);
     let bad = bench.climb(&ends.bad, Length::Full)?;
     let bad = Climb::of(&bad.map_err(|why| unusable(&ends.bad, &why))?);
     let most = good.iterations.min(bad.iterations) / 2;
-    let question = Question::between(&good, &bad, session.stack.as_ref()).map_err(|none| {
-        Refused::usage(match none {
-            NoQuestion::NothingGrows => "nothing that was asked about grows at the bad end",
-            NoQuestion::NoDifference => "it grows as fast at the good end as at the bad one",
-        })
-    })?;
-    let enough = bench.enough(&ends.good, &ends.bad, &question, most)?;
+    let stack = session.stack.as_ref();
+    let asked = match Question::between(&good, &bad, stack) {
+        Ok(question) => Ok((question, Change::Brought)),
+        // Old and new say nothing of which of them leaks.
+        Err(why) => match Question::between(&bad, &good, stack) {
+            Ok(question) if ends.terms != ["good", "bad"] => Ok((question, Change::Fixed)),
+            Ok(_) => Err(Refused::usage(
+                "it grows faster at the good end than at the bad one\n  \
+                 hint: for the commit that mended it, with git's other terms: git bisect start, \
+                 git bisect old COMMIT, git bisect new COMMIT",
+            )),
+            Err(_) => Err(Refused::usage(match why {
+                NoQuestion::NothingGrows => "nothing that was asked about grows at the bad end",
+                NoQuestion::NoDifference => "it grows as fast at the good end as at the bad one",
+            })),
+        },
+    };
+    let (question, change) = asked?;
+    let (good, bad) = match change {
+        Change::Brought => (&ends.good, &ends.bad),
+        Change::Fixed => (&ends.bad, &ends.good),
+    };
+    let enough = bench.enough(good, bad, &question, most)?;
     bench.forget(&ends.good);
     bench.forget(&ends.bad);
-    Ok((question, enough))
+    Ok((question, change, enough))
 }
 
 fn unusable(end: &Commit, why: &Unusable) -> anyhow::Error {

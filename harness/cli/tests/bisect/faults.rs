@@ -227,6 +227,46 @@ fn bisect_run_where_the_test_is_younger() {
     assert!(ran.stdout.starts_with("skip "), "{ran}");
 }
 
+/// git's terms for a search that is not for what is worse.
+#[test]
+fn bisect_run_with_the_terms_old_and_new() {
+    let states = ["bad", "bad", "bad", "good", "good"];
+    let repository = Repository::history(&states);
+    let (first, last) = (repository.named("c0"), repository.named("c4"));
+    let at = |name: &str| repository.git(&["checkout", "--quiet", &repository.named(name)]);
+    repository.git(&["bisect", "start"]);
+    repository.git(&["bisect", "old", &first]);
+    repository.git(&["bisect", "new", &last]);
+    for (name, status, says) in [("c2", 0, "old   "), ("c3", 1, "new   ")] {
+        at(name);
+        let ran = run(&repository);
+        assert_eq!(ran.status, Some(status), "{name}: {ran}");
+        assert!(ran.stdout.starts_with(says), "{name}: {ran}");
+    }
+    // What was brought is new as well; and so are terms of one's own.
+    let states = ["good", "good", "bad", "bad"];
+    let repository = Repository::history(&states);
+    let (first, last) = (repository.named("c0"), repository.named("c3"));
+    repository.git(&[
+        "bisect",
+        "start",
+        "--term-old=thin",
+        "--term-new=fat",
+        &last,
+        &first,
+    ]);
+    repository.git(&["checkout", "--quiet", &repository.named("c2")]);
+    let ran = run(&repository);
+    assert_eq!((ran.status, &ran.stdout[..6]), (Some(1), "fat   "), "{ran}");
+    // With the usual terms it says how to ask.
+    let repository = Repository::history(&["bad", "bad", "good"]);
+    let (first, last) = (repository.named("c0"), repository.named("c2"));
+    repository.git(&["bisect", "start", &last, &first]);
+    let ran = run(&repository);
+    assert_eq!(ran.status, Some(128), "{ran}");
+    assert!(ran.stderr.contains("git bisect old COMMIT"), "{ran}");
+}
+
 fn run(repository: &Repository) -> crate::fake::Ran {
     repository.plimsoll(&["bisect-run", "--scenario", "churn", "--overlay", "never"])
 }
