@@ -22,16 +22,16 @@ Exit status:
   2  invalid arguments
   5  plimsoll's own failure: no reports, a file that cannot be read
 
-The growth of a workload changes nothing in it: `cargo test` is what fails.";
+Growth does not change the exit status; `cargo test` fails instead.";
 
 const INIT_STATUSES: &str = "\
 Exit status:
-  0  done, or there was nothing to do, or it was not agreed to
-  2  invalid arguments, or nobody can be asked
+  0  done, nothing to do, or the answer was no
+  2  invalid arguments, or no terminal to ask on
   5  plimsoll's own failure: no project here, a file that cannot be written";
 
 const MERGE_HELP: &str = "\
-For example, after `cargo nextest run --test leaks --no-fail-fast --no-tests
+Example, after `cargo nextest run --test leaks --no-fail-fast --no-tests
 pass --partition hash:1/4` and the other three, each with its target/plimsoll
 under shards/:
   plimsoll merge shards/* --output merged.json
@@ -40,11 +40,11 @@ under shards/:
 Exit status:
   0  done: every scenario has a result
   2  invalid arguments
-  5  plimsoll's own failure: a scenario without a result, which is written all
-     the same; reports of different commits or builds; a file that cannot be
-     read
+  5  plimsoll's own failure: a scenario without a result (the report is written
+     nevertheless), reports of different commits or builds, a file that cannot
+     be read
 
-The growth of a workload changes nothing in it: `cargo test` is what fails.";
+Growth does not change the exit status; `cargo test` fails instead.";
 
 const COMMENT_HELP: &str = "\
 In the job that measures, in a workflow with `pull-requests: write` and
@@ -55,56 +55,55 @@ For pull requests from forks, in a second workflow, started by `workflow_run`:
   plimsoll fetch --output report.json
   plimsoll comment --untrusted --report report.json
 
-The token is taken from GITHUB_TOKEN, and from nowhere else.
+Reads the token from GITHUB_TOKEN only.
 
 Exit status:
-  0  done, or what could not be posted was warned of
-  2  invalid arguments, or this is not GitHub
+  0  done; a warning names what could not be posted
+  2  invalid arguments, or not in a GitHub workflow
   5  with --on-post-error fail: something could not be posted
 
-What the report says changes nothing in it: `cargo test` is what fails.";
+The report does not change the exit status; `cargo test` fails instead.";
 
 const FETCH_HELP: &str = "\
-The token is taken from GITHUB_TOKEN, and needs `actions: read`.
+Reads the token from GITHUB_TOKEN; the token needs `actions: read`.
 
 Exit status:
-  0  done: the file holds the report, or why there is none; or there is no open
-     pull request to comment on, and no file was written
-  2  invalid arguments, or this is no `workflow_run`
-  5  GitHub did not hand it out, or the file cannot be written";
+  0  done: the file holds the report, or the reason why there is none; or there
+     is no open pull request to comment on, and no file was written
+  2  invalid arguments, or not started by `workflow_run`
+  5  the download failed, or the file cannot be written";
 
 const PRUNE_HELP: &str = "\
-The token is taken from GITHUB_TOKEN, and from nowhere else.
+Reads the token from GITHUB_TOKEN only.
 
 Exit status:
   0  done
-  2  invalid arguments, or no repository is known
+  2  invalid arguments, or no repository given
   5  the branches could not be listed or deleted";
 
 const ACCEPT_STATUSES: &str = "\
 Exit status:
   0  done, or there was nothing to accept
-  2  invalid arguments, or this is a CI
-  3  the scenario failed or was inconclusive: there is nothing to agree to
-  4  its measurement was broken: likewise
+  2  invalid arguments, or running in CI
+  3  the scenario failed or was inconclusive: nothing can be accepted
+  4  the measurement was broken: nothing can be accepted
   5  plimsoll's own failure: no reports, a file that cannot be read
 
-Unless every scenario that was named can be accepted, no file is touched.";
+If any named scenario cannot be accepted, no file is changed.";
 
 const REVIEW_STATUSES: &str = "\
 Exit status:
   0    done, or there was nothing to accept
-  2    invalid arguments, this is a CI, or there is
-       no terminal to ask on
-  3    a scenario that was named failed or was inconclusive
-  4    its measurement was broken
+  2    invalid arguments, running in CI, or no terminal to ask on
+  3    a named scenario failed or was inconclusive
+  4    the measurement of a named scenario was broken
   5    plimsoll's own failure: no reports, a file that cannot be read
   130  the input ended before the last answer: nothing was written";
 
-/// Says what keeps growing, and keeps what was agreed to.
+/// Finds heap growth, and keeps a record of accepted growth.
 ///
-/// `cargo test --test leaks` measures and decides. This tool joins what it
-/// found, takes growth that is meant into the baselines, and says it on GitHub.
+/// `cargo test --test leaks` measures and decides. This tool prints the results, accepts
+/// intended growth into the baselines, and posts results to GitHub.
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, arg_required_else_help = true)]
 #[command(disable_help_subcommand = true, term_width = 80)]
@@ -137,39 +136,39 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
-/// Sets a cargo project up for leak tests
+/// Set up leak tests in a cargo project
 ///
-/// Adds a package `leaks` to the workspace, with a test of that name and one scenario
-/// that works; a package of its own, so that `cargo test -p` of the others does not
-/// build jemalloc. With --here, adds the test to the package itself. Beside it the
-/// folder for baselines, what cargo-nextest needs to know, and the workflows for GitHub.
+/// Adds the package `leaks` to the workspace, with the test `leaks` and one working scenario.
+/// Because it is a package of its own, `cargo test -p` of other packages does not build
+/// jemalloc. With --here, adds the test to the tested package instead. Also adds the folder for
+/// baselines, the configuration for cargo-nextest and the workflows for GitHub.
 ///
-/// Shows first what would change, and asks. What is there is added to and never
-/// replaced; where all is there, nothing is done.
+/// Prints the changes first and asks. Adds to existing files and never replaces them. If
+/// everything exists already, does nothing.
 #[derive(Debug, Args)]
 #[command(after_help = INIT_STATUSES)]
 pub(crate) struct InitArgs {
-    /// Adds the test to the package itself
+    /// Add the test to the tested package itself
     #[arg(long)]
     pub(crate) here: bool,
 
-    /// The package that is tested; by default the one of this folder
+    /// Package to test; by default the one in the current folder
     #[arg(long, short, value_name = "NAME")]
     pub(crate) package: Option<String>,
 
-    /// Writes without asking
+    /// Write without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
 
-    /// Shows what would change and writes nothing
+    /// Print the changes, write nothing
     #[arg(long, conflicts_with = "yes")]
     pub(crate) dry_run: bool,
 
-    /// Leaves the workflows out
+    /// Do not write workflows
     #[arg(long)]
     pub(crate) no_workflows: bool,
 
-    /// The action that the workflows use, with the commit of its release
+    /// Action that the workflows use, with the commit of its release
     #[arg(
         long,
         value_name = "OWNER/NAME@COMMIT",
@@ -177,7 +176,7 @@ pub(crate) struct InitArgs {
     )]
     pub(crate) action: Option<Action>,
 
-    /// Takes the library from that folder, in place of crates.io
+    /// Use the library in this folder instead of the one on crates.io
     #[arg(long, value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
 
@@ -223,33 +222,33 @@ impl FromStr for Action {
     }
 }
 
-/// Shows what one run of the leak tests found, all scenarios together
+/// Print the results of the last run of the leak tests
 ///
-/// Takes the newest run that left reports, or the one that is named, and no
-/// report of any other. A scenario that the run's test has, but that left no
-/// report, is shown as "no result": it did not pass.
+/// Uses the newest run that left reports, or the run that --run names, and ignores reports of
+/// other runs. If a scenario of that run has no report, prints "no result" for it; such a
+/// scenario did not pass.
 #[derive(Debug, Args)]
 #[command(after_help = STATUSES)]
 pub(crate) struct ReportArgs {
-    /// The folder to look for reports in, with those below it; or one file: a
-    /// scenario's report.json, or what `--format json` wrote
+    /// Folder with reports, searched with its subfolders, or one file: the report.json of a
+    /// scenario, or the output of `--format json`
     ///
-    /// By default the folder of the workspace around the current one:
-    /// target/plimsoll, wherever cargo has the target directory. Several are
-    /// shown as one: the jobs of a matrix, or shards.
+    /// By default target/plimsoll of the workspace that contains the current folder, wherever
+    /// cargo has its target directory. Several folders or files are combined into one report,
+    /// for example the jobs of a matrix or shards.
     #[arg(value_name = "DIR|FILE")]
     pub(crate) reports: Vec<PathBuf>,
 
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
 
     /// Explain the verdict on each finding, with the numbers it comes from
     ///
-    /// `--explain` takes all findings, `--explain=PART` those whose stack contains PART,
-    /// such as the name of a function. Prints for each: the levels at the last rungs, how
-    /// many objects stayed, by the octave (a doubling of the iterations) in which they were
-    /// born, the rate with its error, what the baseline allows, and the threshold.
+    /// `--explain` explains all findings, `--explain=PART` those whose stack contains PART,
+    /// such as the name of a function. Prints for each finding: its sizes at the last dumps,
+    /// how many objects are still alive by the octave (a doubling of the iterations) of their
+    /// allocation, the rate with its error, the allowed rate, and the threshold.
     #[arg(
         long,
         value_name = "PART",
@@ -260,11 +259,11 @@ pub(crate) struct ReportArgs {
     )]
     pub(crate) explain: Option<String>,
 
-    /// The run to show, by its id, in place of the newest of each folder
+    /// Id of the run to use instead of the newest in each folder
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,
 
-    /// Writes to that file, in place of printing
+    /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
@@ -272,102 +271,98 @@ pub(crate) struct ReportArgs {
     pub(crate) project: ProjectArgs,
 }
 
-/// Joins the reports of a run that was split, and says what is missing
+/// Combine the reports of a split run, and list missing results
 ///
-/// Of shards, or of the jobs of a matrix; in any order. Writes the format of `report
-/// --format json`, which `report` and `comment` take. Where a scenario has several
-/// results on one platform, that is said, and the worse one counts.
+/// Takes the reports of shards, or of the jobs of a matrix, in any order. Writes the format of
+/// `report --format json`, which `report` and `comment` read. If a scenario has several results
+/// on one platform, prints a warning and uses the worse one.
 #[derive(Debug, Args)]
 #[command(after_help = MERGE_HELP)]
 pub(crate) struct MergeArgs {
-    /// What each shard left: its target/plimsoll, of which the newest run is taken, or
-    /// a file
+    /// The target/plimsoll of each shard, of which the newest run is used, or a file
     #[arg(value_name = "DIR|FILE", required = true)]
     pub(crate) reports: Vec<PathBuf>,
 
-    /// Writes to that file, in place of printing
+    /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people, as the failing tests print it
+    /// Text, as failing tests print it
     Text,
-    /// For a comment on a pull request, at most 65,000 characters
+    /// Markdown for a comment on a pull request, at most 65,000 characters
     Markdown,
-    /// For a job's summary page, at most 1 MiB
+    /// Markdown for the summary page of a job, at most 1 MiB
     Summary,
-    /// For programs, and for the next job; versioned
+    /// JSON for programs and for later jobs; versioned
     Json,
-    /// One page for the browser, with everything in it
+    /// One self-contained HTML page
     Html,
-    /// For code scanning, SARIF 2.1.0
+    /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// For whatever shows test results
+    /// JUnit XML, for tools that show test results
     Junit,
 }
 
-/// Agrees to what the last run found to grow, in baselines/SCENARIO.toml
+/// Accept growth that the last run found, in baselines/SCENARIO.toml
 ///
-/// Writes an allowance for everything that grew past what was allowed, at the
-/// rate that was measured; gives allowances that stand under another caller
-/// their new stack, and takes out those that nothing uses any more. Prints what
-/// changes in the file. Reasons, comments and order in it stay. The file is data for
-/// the next `cargo test`, to be reviewed and committed like code; say why with
-/// --reason.
+/// Writes an allowance for each stack that grew more than allowed, at the measured rate.
+/// Updates allowances whose stack has moved, and removes unused ones. Keeps reasons, comments
+/// and order, and prints the changes. The next `cargo test` reads the file. Review and commit
+/// it like code; give the reason with --reason.
 ///
-/// Under CI it refuses: a baseline is agreed to by a person.
+/// Refuses to run in CI: a person has to accept growth.
 #[derive(Debug, Args)]
 #[command(after_help = ACCEPT_STATUSES)]
 pub(crate) struct AcceptArgs {
     #[command(flatten)]
     pub(crate) chosen: ChosenArgs,
 
-    /// Every scenario that the last run has a report of
+    /// All scenarios that have a report in the last run
     #[arg(long, conflicts_with = "scenarios")]
     pub(crate) all: bool,
 
-    /// Why it may grow; written beside each allowance, for people
+    /// Reason, written beside each new allowance
     #[arg(long, value_name = "TEXT", value_parser = words)]
     pub(crate) reason: Option<String>,
 
-    /// Where it is discussed; written beside each allowance, for people
+    /// Address of the discussion, written beside each new allowance
     #[arg(long, value_name = "URL", value_parser = words)]
     pub(crate) issue: Option<String>,
 
-    /// Also lowers allowances that are more than twice what they were needed for
+    /// Also lower allowances that are more than twice the measured rate
     ///
-    /// Rates may depend on timing: take a run that is like those to come.
+    /// Rates may depend on timing: use a typical run.
     #[arg(long)]
     pub(crate) lower: bool,
 
-    /// The last day on which it may grow, as YYYY-MM-DD, or `never`
+    /// Last day of the allowance, as YYYY-MM-DD, or `never`
     ///
-    /// From the next day the test fails again. Where an allowance has expired
-    /// that is still used, this has to be given.
+    /// The test fails from the next day on. Required if an expired allowance is still used.
     #[arg(long, value_name = "DATE")]
     pub(crate) expires: Option<Expiry>,
 
-    /// Prints what would change and writes nothing; also under CI
+    /// Print the changes, write nothing; works in CI too
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
-/// Goes through what the last run found to grow, one finding at a time
+/// Accept findings of the last run one at a time
 ///
-/// Shows the stack of each, its rate and law and the flame graph of its scenario, and
-/// asks whether it is agreed to. Needs a terminal, and nothing of it but lines of
-/// text. What was accepted is written at the end, as `accept` does, and shown.
+/// Shows the stack, rate and growth law of each finding with the flame graph of its scenario,
+/// and asks whether to accept it. Works on any terminal, line by line. At the end writes the
+/// accepted findings as `accept` does, and prints the changes.
 ///
-/// Under CI it refuses: a baseline is agreed to by a person.
+/// Refuses to run in CI: a person has to accept growth.
 #[derive(Debug, Args)]
 #[command(after_help = REVIEW_STATUSES)]
 pub(crate) struct ReviewArgs {
     #[command(flatten)]
     pub(crate) chosen: ChosenArgs,
 
-    /// Prints what would change and writes nothing; also under CI
+    /// Print the changes, write nothing; works in CI too
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -375,24 +370,23 @@ pub(crate) struct ReviewArgs {
 /// The scenarios that are agreed to, and where their reports are.
 #[derive(Debug, Args)]
 pub(crate) struct ChosenArgs {
-    /// The scenarios, by their names in `plimsoll::main!`; by default all that have
-    /// something to accept
+    /// Scenarios, by their names in `plimsoll::main!`; by default all with something to accept
     #[arg(value_name = "SCENARIO", value_parser = scenario)]
     pub(crate) scenarios: Vec<String>,
 
-    /// The package with the scenario, where several have one of that name
+    /// Package of the scenario, if several have one of that name
     #[arg(long, short, value_name = "NAME")]
     pub(crate) package: Option<String>,
 
-    /// The test target with the scenario, where several have one of that name
+    /// Test target of the scenario, if several have one of that name
     #[arg(long, value_name = "NAME")]
     pub(crate) test: Option<String>,
 
-    /// The run to take, by its id, in place of the newest of each test target
+    /// Id of the run to use instead of the newest of each test target
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,
 
-    /// The folder to look for reports in, in place of target/plimsoll
+    /// Folder with reports instead of target/plimsoll
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 
@@ -402,66 +396,65 @@ pub(crate) struct ChosenArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ProjectArgs {
-    /// The Cargo.toml of the project, in place of that of the current folder
+    /// Cargo.toml of the project instead of the one in the current folder
     #[arg(long, value_name = "PATH")]
     pub(crate) manifest_path: Option<PathBuf>,
 }
 
-/// Says what a run found where a pull request is read: one comment, a check run,
-/// notes at the lines to blame, the job's summary
+/// Post the results of a run to its pull request: a comment, a check run, annotations and a job
+/// summary
 ///
-/// The comment is made when something needs a person, and kept up to date from
-/// then on. A report that is missing or cannot be read is said to be so; it never
-/// counts as "no leaks".
+/// Creates the comment when someone has to act, and updates it from then on. A missing or
+/// unreadable report is reported as such; it never counts as "no leaks".
 #[derive(Debug, Args)]
 #[command(after_help = COMMENT_HELP)]
 pub(crate) struct CommentArgs {
-    /// Folders or files with reports; several are shown as one
+    /// Folders or files with reports; several are combined into one
     #[arg(long, value_name = "DIR|FILE", required = true, num_args = 1..)]
     pub(crate) report: Vec<PathBuf>,
 
-    /// The run to show, by its id, in place of the newest of each folder
+    /// Id of the run to use instead of the newest in each folder
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,
 
-    /// The report was made by code that is not trusted, in another workflow run,
-    /// whose end started this one; its word never makes a check green
+    /// The report comes from untrusted code, in the workflow run that triggered this one; it
+    /// cannot turn the check green
     #[arg(long)]
     pub(crate) untrusted: bool,
 
-    /// Prints what would be posted, and posts nothing; needs no token
+    /// Print the posts instead of posting them; needs no token
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Tells several comments on one pull request apart
+    /// Key of the comment, if a pull request has several
     #[arg(long, value_name = "KEY", default_value = "default")]
     pub(crate) key: Key,
 
-    /// When to make a comment; one that is there is kept up to date but for `never`
+    /// When to create a comment; an existing one is updated, except with `never`
     #[arg(long, value_enum, default_value_t = When::OnGrowth)]
     pub(crate) when: When,
 
-    /// The check run's name; by default `plimsoll`, with the key where one is given
+    /// Name of the check run; by default `plimsoll`, followed by the key if there is one
     #[arg(long, value_name = "NAME", value_parser = check_name)]
     pub(crate) check_name: Option<String>,
 
-    /// Where flame graphs are kept for the comment to show them
+    /// Where to store the flame graphs that the comment shows
     #[arg(long, value_enum, default_value_t = ImageHost::None)]
     pub(crate) image: ImageHost,
 
-    /// Where the interactive report can be seen, for the comment to lead there
+    /// Address of the HTML report, for a link in the comment
     #[arg(long, value_name = "URL")]
     pub(crate) artifact_url: Option<Url>,
 
-    /// The account that the token writes as, by which our comment is known
+    /// Account of the token; plimsoll finds its own comment by the author
     #[arg(long, value_name = "LOGIN", default_value = "github-actions[bot]")]
     pub(crate) bot_login: String,
 
-    /// What becomes of this command where something cannot be posted
+    /// What to do if something cannot be posted
     #[arg(long, value_enum, default_value_t = OnPostError::Warn)]
     pub(crate) on_post_error: OnPostError,
 
-    /// Leaves that out
+    /// Outputs to leave out
     #[arg(long, value_enum, value_name = "PART")]
     pub(crate) skip: Vec<Part>,
 
@@ -469,20 +462,20 @@ pub(crate) struct CommentArgs {
     pub(crate) target: TargetArgs,
 }
 
-/// Takes the report from the run that has ended, for `comment --untrusted`
+/// Download the report of the triggering run, for `comment --untrusted`
 ///
-/// In a workflow that `workflow_run` starts. The artifact NAME-ATTEMPT of that
-/// run is read, and checked: it has to be of this repository, of the pull
-/// request that the run is of, of its head and of that run. Where there is none
-/// that is, the file says why, for `comment` to repeat.
+/// For workflows that `workflow_run` starts. Downloads the artifact NAME-ATTEMPT of that run
+/// and checks that it belongs to this repository, to the run, and to the run's pull request and
+/// head commit. If there is no such artifact, writes the reason to the file, for `comment` to
+/// post.
 #[derive(Debug, Args)]
 #[command(after_help = FETCH_HELP)]
 pub(crate) struct FetchArgs {
-    /// The file to write, for `report` and `comment`
+    /// File to write; `report` and `comment` read it
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
-    /// The artifact's name, without the attempt at its end
+    /// Name of the artifact, without the attempt number at its end
     #[arg(long, value_name = "NAME", default_value = "plimsoll-report")]
     pub(crate) artifact: String,
 
@@ -490,14 +483,14 @@ pub(crate) struct FetchArgs {
     pub(crate) target: TargetArgs,
 }
 
-/// Deletes the flame graphs of pull requests that are closed
+/// Delete the flame graphs of closed pull requests
 ///
-/// Those that `comment --image branch` keeps, each on a branch of its own:
-/// plimsoll-images/pr-NUMBER/KEY. Needs `contents: write`.
+/// `comment --image branch` stores each on a branch of its own, plimsoll-images/pr-NUMBER/KEY.
+/// Needs `contents: write`.
 #[derive(Debug, Args)]
 #[command(after_help = PRUNE_HELP)]
 pub(crate) struct PruneArgs {
-    /// Prints what would be deleted, and deletes nothing
+    /// Print what would be deleted, delete nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -508,11 +501,11 @@ pub(crate) struct PruneArgs {
 /// What to say it of.
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// The pull request, in place of that of the event
+    /// Pull request instead of the one in the event
     #[arg(long, value_name = "NUMBER")]
     pub(crate) pr: Option<u64>,
 
-    /// The commit that was measured, in place of that of the event
+    /// Measured commit instead of the one in the event
     #[arg(long, value_name = "COMMIT")]
     pub(crate) sha: Option<Sha>,
 
@@ -523,54 +516,54 @@ pub(crate) struct TargetArgs {
 /// How to reach GitHub.
 #[derive(Debug, Args)]
 pub(crate) struct GitHubArgs {
-    /// The repository, in place of that of the workflow
+    /// Repository instead of the one of the workflow
     #[arg(long, value_name = "OWNER/NAME")]
     pub(crate) repo: Option<Repository>,
 
-    /// The longest to wait for GitHub's limits, in all
+    /// Longest total wait for GitHub's rate limits
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = duration)]
     pub(crate) max_wait: Duration,
 
-    /// The longest to wait for one answer
+    /// Longest wait for one response
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     pub(crate) timeout: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
-    /// Also where nothing needs a person
+    /// Always, also when nobody has to act
     Always,
-    /// Where something grows, or there is no result
+    /// When something grows, or a result is missing
     OnGrowth,
-    /// No comment is made or changed
+    /// Never create or change a comment
     Never,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ImageHost {
-    /// As text alone
+    /// Show them as text only
     None,
-    /// On a branch without history, which needs `contents: write`
+    /// On a branch without history; needs `contents: write`
     Branch,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnPostError {
-    /// It warns, and exits with 0
+    /// Warn and exit with 0
     Warn,
-    /// It exits with 5
+    /// Exit with 5
     Fail,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Part {
-    /// The job's summary page
+    /// Summary page of the job
     Summary,
-    /// Notes that the runner reads from the output
+    /// Annotations, which the runner reads from the output
     Annotations,
-    /// The check run
+    /// Check run
     Check,
-    /// The comment, and the flame graphs in it
+    /// Comment, and the flame graphs in it
     Comment,
 }
 

@@ -6,42 +6,42 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
     (
         "Every day",
         &[
-            ("report", "what the last run of the tests found"),
-            ("accept", "agrees to growth that is meant"),
-            ("review", "the same, one finding at a time"),
-            ("baseline", "shows and checks what was agreed to"),
+            ("report", "prints the results of the last run"),
+            ("accept", "accepts intended growth"),
+            ("review", "accepts findings one at a time"),
+            ("baseline", "lists and checks accepted growth"),
         ],
     ),
     (
-        "When it is red",
+        "When a test fails",
         &[
             ("check", "compares with another revision"),
-            ("bisect", "the commit or release that brought it"),
-            ("bisect-run", "the same, for `git bisect run`"),
-            ("verify-fix", "whether a growth fell, and how surely"),
+            ("bisect", "finds the commit or release to blame"),
+            ("bisect-run", "decides on one commit, for git itself"),
+            ("verify-fix", "checks whether growth is fixed"),
         ],
     ),
     (
         "Any program's heap",
         &[
-            ("show", "what a dump holds"),
-            ("compare", "what grew from one dump to another"),
-            ("watch", "which stacks keep growing in a server"),
+            ("show", "shows the contents of a heap dump"),
+            ("compare", "shows what grew between two dumps"),
+            ("watch", "shows which stacks keep growing"),
         ],
     ),
     (
         "In CI",
         &[
-            ("comment", "says on a pull request what a run found"),
-            ("merge", "makes one report of a run's shards"),
-            ("fetch, prune-images", "a fork's report; old flame graphs"),
+            ("comment", "posts the results to the pull request"),
+            ("merge", "combines the reports of shards"),
+            ("fetch, prune-images", "for forks; for old flame graphs"),
         ],
     ),
     (
         "Setting up",
         &[
-            ("init", "sets a cargo project up for leak tests"),
-            ("config", "the settings, and where each is from"),
+            ("init", "sets up leak tests in a cargo project"),
+            ("config", "shows the settings, and where each is set"),
             ("completions, man", "for shells; manual pages"),
         ],
     ),
@@ -49,7 +49,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
 
 /// For clap.
 pub(crate) fn template() -> String {
-    let mut page = "Says what keeps growing, and keeps what was agreed to.\n\n\
+    let mut page = "Finds heap growth in Rust programs, and keeps a record of accepted growth.\n\n\
                     {usage-heading} {usage}\n\n"
         .to_owned();
     for (group, commands) in GROUPS {
@@ -58,7 +58,7 @@ pub(crate) fn template() -> String {
             page += &format!("{group:<19}{command:<20}{purpose}\n");
         }
     }
-    page + "\nOptions: -h, --help; -V, --version. After a command, --help says all of it."
+    page + "\nOptions: -h, --help; -V, --version. COMMAND --help explains a command."
 }
 
 #[cfg(test)]

@@ -32,20 +32,20 @@ Exit status:
   2  invalid arguments
   5  a page cannot be written";
 
-/// Prints what a shell completes the command line by
+/// Print a completion script for a shell
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_HELP)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell
     #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
 }
 
-/// Writes manual pages, one for each command
+/// Write manual pages, one for each command
 #[derive(Debug, Args)]
 #[command(after_help = MAN_HELP)]
 pub(crate) struct ManArgs {
-    /// The folder to write them in, which is made where there is none
+    /// Folder to write them to; created if missing
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
 }

@@ -6,8 +6,8 @@ use crate::args::{ProjectArgs, scenario};
 
 const STATUSES: &str = "\
 Exit status:
-  0  done; of `check`: every allowance keeps to the rules
-  1  of `check`: one does not
+  0  done; of `check`: all baselines are valid
+  1  of `check`: a baseline has an error
   2  invalid arguments
   5  plimsoll's own failure: no project here; of `list` and `show`, also a
      baseline that cannot be read";
@@ -20,26 +20,25 @@ Exit status:
      the others are shown";
 
 const CHECK_HELP: &str = "\
-An error is
+Errors:
   - a baseline that cannot be read, or that a newer plimsoll has written
-  - one of a scenario that no test has, as far as all tests were measured
-  - an allowance that has expired
-  - one without a reason, where plimsoll.toml has `require-reason = true`
+  - a baseline whose scenario no test has, if all tests were measured
+  - an expired allowance
+  - an allowance without a reason, if plimsoll.toml has `require-reason = true`
 
-A warning is
+Warnings:
   - an allowance without a reason
-  - one that nothing uses any more
-  - one of more than twice what it needs
-The last two are held against the newest reports, if there are any.
+  - an unused allowance
+  - an allowance of more than twice the needed rate
+The last two need the reports of a run.
 
 Exit status:
-  0  done: no error, be there warnings or not
-  1  an error: what the tests would fail for (status 1 and 4 of a verdict), or
-     what they cannot see
+  0  done: no errors; warnings do not count
+  1  a baseline has an error
   2  invalid arguments
   5  plimsoll's own failure: no project here, or settings that cannot be read";
 
-/// Shows what a project has agreed to carry, and whether that keeps to the rules
+/// List and check accepted growth
 #[derive(Debug, Args)]
 #[command(after_help = STATUSES, disable_help_subcommand = true)]
 pub(crate) struct BaselineArgs {
@@ -54,14 +53,15 @@ pub(crate) enum BaselineCommand {
     Check(CheckArgs),
 }
 
-/// Lists every allowance of every package in the workspace
+/// List the allowances of all packages in the workspace
 ///
-/// With the leaf of its stack, its rate and law, its reason, issue and expiry, since
-/// when it stands so (by git), and what the newest report says that it needs.
+/// Prints for each allowance the innermost function of its stack, its rate and growth law, its
+/// reason, issue and expiry date, the day of its last change in git, and the rate that the
+/// newest report needs.
 #[derive(Debug, Args)]
 #[command(after_help = LIST_STATUSES)]
 pub(crate) struct ListArgs {
-    /// For programs; versioned
+    /// Print JSON; versioned
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -69,11 +69,11 @@ pub(crate) struct ListArgs {
     pub(crate) project: ProjectArgs,
 }
 
-/// Shows the allowances of one scenario, with all frames of their stacks
+/// Print the allowances of one scenario, with whole stacks
 #[derive(Debug, Args)]
 #[command(after_help = LIST_STATUSES)]
 pub(crate) struct ShowArgs {
-    /// The scenario, by its name in `plimsoll::main!`
+    /// Scenario, by its name in `plimsoll::main!`
     #[arg(value_name = "SCENARIO", value_parser = scenario)]
     pub(crate) scenario: String,
 
@@ -81,11 +81,11 @@ pub(crate) struct ShowArgs {
     pub(crate) project: ProjectArgs,
 }
 
-/// Checks every baseline in the workspace, and measures nothing
+/// Check all baselines in the workspace, without measuring
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]
 pub(crate) struct CheckArgs {
-    /// For programs; versioned
+    /// Print JSON; versioned
     #[arg(long)]
     pub(crate) json: bool,
 

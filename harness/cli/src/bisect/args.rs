@@ -12,90 +12,89 @@ const BISECT_STATUSES: &str = "\
 Exit status:
   0    done: the first commit, or the release, was found
   2    invalid arguments
-  3    no single answer: the ends do not differ, or all that is left was skipped
-  129  one of the ends cannot be measured, or plimsoll's own failure
-  130  stopped by Ctrl-C; --resume goes on";
+  3    no single answer: the ends do not differ, or only skipped commits
+       are left
+  129  an end cannot be measured, or plimsoll's own failure
+  130  stopped by Ctrl-C; --resume continues";
 
 const BISECT_RUN_HELP: &str = "\
-For example:
+Examples:
   git bisect start main v1.4.0
   git bisect run plimsoll bisect-run --scenario lru_churn
 
-The first call measures the two ends of the bisection, the others take what it
-kept.
+The first call measures the two ends and caches the result for the other calls.
 
 Exit status:
-  0    done: it grows no faster than at the good end
-  1    it grows past that
+  0    done: grows no faster than at the good end (or behaves as the old one)
+  1    grows faster than at the good end (or behaves as the new one)
   125  this commit cannot be measured: git skips it
-  128  invalid arguments, or no bisection is under
-       way
-  129  one of the ends cannot be measured, or plimsoll's own failure
+  128  invalid arguments, or no bisection in progress
+  129  an end cannot be measured, or plimsoll's own failure
   130  stopped by Ctrl-C";
 
 const CHECK_HELP: &str = "\
-For example:
+Examples:
   plimsoll check
   plimsoll check lru_churn --baseline-rev v1.4.0
 
 Exit status:
   0    done: nothing grows faster
-  1    something does
+  1    a stack grows faster
   2    invalid arguments
   3    a scenario could not be compared
   5    plimsoll's own failure
-  130  stopped by Ctrl-C; what was measured is kept";
+  130  stopped by Ctrl-C; measurements stay in the cache";
 
 const VERIFY_HELP: &str = "\
-For example:
+Examples:
   plimsoll verify-fix main fix-the-cache --scenario lru_churn
   plimsoll verify-fix before/target/plimsoll target/plimsoll
 
 Exit status:
-  0    done: it fell
-  1    it did not fall
+  0    done: the growth rate fell
+  1    the rate did not fall
   2    invalid arguments
-  3    inconclusive: it cannot be told, nothing grew before, or one of the two
-       cannot be measured
+  3    inconclusive: the rates cannot be told apart, nothing grew at BEFORE, or
+       BEFORE or AFTER cannot be measured
   5    plimsoll's own failure
-  130  stopped by Ctrl-C; what was measured is kept";
+  130  stopped by Ctrl-C; measurements stay in the cache";
 
 /// Which test is measured, and how.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// The package with the test, where several have one
+    /// Package of the test, if several have one
     #[arg(long, short, value_name = "NAME")]
     pub(crate) package: Option<String>,
 
-    /// The test target with the scenario
+    /// Test target of the scenario
     ///
     /// [default: leaks]
     #[arg(long, value_name = "NAME")]
     pub(crate) test: Option<String>,
 
-    /// When to lay a newer test over a revision: that of the working tree or, of
-    /// git's own bisection, of the bad end
+    /// When to copy the current test into older revisions; `bisect-run` copies it from the bad
+    /// commit
     #[arg(long, value_enum, default_value_t = WhenToOverlay::Auto)]
     pub(crate) overlay: WhenToOverlay,
 
-    /// Builds with optimisations, as `cargo test --release`
+    /// Build with optimisations, as `cargo test --release`
     #[arg(long)]
     pub(crate) release: bool,
 
-    /// The longest climb of one revision; the first answer may come sooner
+    /// Longest measurement of one revision; it ends sooner if the answer is clear
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) budget: Duration,
 
-    /// The longest build of one revision, and the longest run of its test
+    /// Longest build of one revision, and longest run of its test
     #[arg(long, value_name = "TIME", default_value = "20m", value_parser = duration)]
     pub(crate) timeout: Duration,
 
-    /// Where cargo builds all revisions; by default plimsoll-bisect/target in the
-    /// project's target directory
+    /// Folder in which cargo builds all revisions; by default plimsoll-bisect/target in the
+    /// target directory of the project
     #[arg(long, value_name = "DIR")]
     pub(crate) target_dir: Option<PathBuf>,
 
-    /// The Cargo.toml of the project, in place of that of the current folder
+    /// Cargo.toml of the project instead of the one in the current folder
     #[arg(long, value_name = "PATH")]
     pub(crate) manifest_path: Option<PathBuf>,
 }
@@ -103,46 +102,45 @@ pub(crate) struct BenchArgs {
 /// What of a scenario is asked about.
 #[derive(Debug, Args)]
 pub(crate) struct StackArgs {
-    /// The stack: parts of functions' names, root first, `;` between, `...` for
-    /// any number of them; by default the one that grows fastest
+    /// Stack to search for: parts of function names, outermost first, separated by `;`, with
+    /// `...` for any number of frames; by default the stack that grows fastest
     #[arg(long, value_name = "PATTERN")]
     pub(crate) stack: Option<Pattern>,
 }
 
-/// Finds the commit since which a scenario grows
+/// Find the commit that made a scenario grow
 ///
-/// Measures GOOD and BAD, takes the stack that grows fastest at the one and not at
-/// the other, and lets git bisect between them, in a worktree of its own: your
-/// checkout, index and any bisection of yours stay as they are. A commit that does
-/// not build or cannot be measured is skipped, and the reason is said. What was
-/// measured is kept, so that the next bisection need not measure it again.
+/// Measures GOOD and BAD, and picks the stack whose growth rate rose most from GOOD to BAD.
+/// Then runs git's bisection in a separate worktree: your checkout, your index and your own
+/// bisections do not change. Skips a commit that does not build or cannot be measured, and
+/// prints the reason. Caches all measurements for later bisections. If nothing grows at BAD and
+/// something does at GOOD, finds the commit that fixed it.
 ///
-/// With --dep, it is over the releases of a dependency, at the commit that is
-/// checked out: which of them brought the growth, or mended it.
+/// With --dep, searches the releases of a dependency at the commit that is checked out, for the
+/// release that brought the growth or fixed it.
 #[derive(Debug, Args)]
 #[command(after_help = BISECT_STATUSES)]
 pub(crate) struct BisectArgs {
-    /// A commit, tag or branch where it did not grow yet; with --dep, the versions
+    /// Commit, tag or branch without the growth; with --dep, versions
     ///
-    /// `0.12.0..0.12.8` are all releases from the one to the other,
-    /// `0.12.0,0.12.4,0.12.8` are these.
+    /// `0.12.0..0.12.8` are all releases in that range, `0.12.0,0.12.4,0.12.8` only these.
     #[arg(value_name = "GOOD", required_unless_present = "resume")]
     pub(crate) good: Option<String>,
 
-    /// One where it does
+    /// Commit, tag or branch with the growth
     ///
     /// [default: HEAD]
     #[arg(value_name = "BAD")]
     pub(crate) bad: Option<String>,
 
-    /// The dependency whose releases are searched, in place of commits
+    /// Search the releases of this dependency instead of commits
     ///
-    /// Where Cargo.lock has several versions of it: `NAME@0.12`.
+    /// If Cargo.lock has several versions of it, write `NAME@0.12`.
     #[arg(long, value_name = "NAME", value_parser = dependency)]
     #[arg(conflicts_with_all = ["bad", "first_parent", "log", "paths"])]
     pub(crate) dep: Option<String>,
 
-    /// The scenario; by default the one that regressed in the last run
+    /// Scenario; by default the one that regressed in the last run
     #[arg(long, value_name = "NAME", value_parser = scenario)]
     pub(crate) scenario: Option<String>,
 
@@ -152,85 +150,85 @@ pub(crate) struct BisectArgs {
     #[command(flatten)]
     pub(crate) bench: BenchArgs,
 
-    /// Follows only the first parent of a merge: finds the merge
+    /// Follow only the first parent of each merge; the answer may then be a merge
     #[arg(long)]
     pub(crate) first_parent: bool,
 
-    /// What to print at the end
+    /// Format of the answer
     #[arg(long, value_enum, default_value_t = BisectFormat::Text)]
     format: BisectFormat,
 
-    /// The same as --format json
+    /// Same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
 
-    /// Writes what `git bisect replay` takes
+    /// Write the log for `git bisect replay` to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
 
-    /// Where to write the flame graph of what the commit brought
+    /// Write the flame graph of the commit's growth to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) flamegraph: Option<PathBuf>,
 
-    /// Goes on with the bisection that was stopped
+    /// Continue the bisection that was stopped
     #[arg(long, conflicts_with_all = ["good", "bad", "dep", "scenario", "stack"])]
     pub(crate) resume: bool,
 
-    /// Removes the worktree of a bisection that was killed
+    /// Remove the worktree of a bisection that was killed
     #[arg(long)]
     pub(crate) remove_stale: bool,
 
-    /// Only commits that change one of these files or folders
+    /// Search only commits that change one of these files or folders
     #[arg(last = true, value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 }
 
-/// Compares what the working tree grows with another revision
+/// Compare heap growth in the working tree with another revision
 ///
-/// For projects that want no committed figures, and for the question whether it is this
-/// branch. Builds that revision in a worktree beside the working tree, measures the
-/// scenarios of both in turns, and shows what grew, shrank, is new or is gone. What seems
-/// to grow faster has to do so twice. Measurements of commits are kept for the next time.
+/// Tells whether this branch caused the growth, without baselines. Builds the other revision
+/// and the working tree in a separate worktree, measures the scenarios of both in turns, and
+/// prints the stacks that grow faster or slower, are new, or are gone. Measures a stack that
+/// seems to grow faster a second time, for longer. Caches all measurements for later checks.
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]
 pub(crate) struct CheckArgs {
-    /// The scenarios; by default all
+    /// Scenarios; by default all
     #[arg(value_name = "SCENARIO", value_parser = scenario)]
     pub(crate) scenarios: Vec<String>,
 
-    /// The revision to compare with; by default where the branch has left the main one
+    /// Revision to compare with; by default the merge base with the main branch
     #[arg(long, value_name = "REV")]
     pub(crate) baseline_rev: Option<String>,
 
     #[command(flatten)]
     pub(crate) bench: BenchArgs,
 
-    /// Prints for programs; versioned
+    /// Print JSON; versioned
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Removes the worktree of a bisection that was killed
+    /// Remove the worktree of a bisection that was killed
     #[arg(long)]
     pub(crate) remove_stale: bool,
 }
 
-/// Says whether a growth fell from one revision to another, and how surely
+/// Check whether growth is fixed, and with what certainty
 ///
-/// Measures a scenario at BEFORE and at AFTER, each in a worktree of its own, or takes
-/// the reports that two runs left. Compares the rate of the stack that grows fastest
-/// before, or of --stack: from one rung of one ladder there is no rate, and no answer.
+/// Measures a scenario at BEFORE and at AFTER, in a separate worktree, or reads the reports of
+/// two runs. Compares the rate of the stack that grows fastest at BEFORE, or of --stack. A run
+/// with only one dump has no rate, and gives no answer.
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_HELP)]
 pub(crate) struct VerifyFixArgs {
-    /// A commit, tag or branch where it grew; or a folder or file with its report
+    /// Commit, tag or branch with the growth; or a folder or file with its report
     #[arg(value_name = "BEFORE")]
     pub(crate) before: String,
 
-    /// One where it should not, or where it should grow less; likewise
+    /// Commit, tag or branch with the fix; or a folder or file with its report
     #[arg(value_name = "AFTER")]
     pub(crate) after: String,
 
-    /// The scenario; by default the one that regressed before, or the only one
+    /// Scenario; by default the one that regressed at BEFORE, or the only one
     #[arg(long, value_name = "NAME", value_parser = scenario)]
     pub(crate) scenario: Option<String>,
 
@@ -240,24 +238,23 @@ pub(crate) struct VerifyFixArgs {
     #[command(flatten)]
     pub(crate) bench: BenchArgs,
 
-    /// Prints for programs; versioned
+    /// Print JSON; versioned
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Removes the worktree of a bisection that was killed
+    /// Remove the worktree of a bisection that was killed
     #[arg(long)]
     pub(crate) remove_stale: bool,
 }
 
-/// Decides on what is checked out, for `git bisect run`
+/// Classify the checked-out commit, for `git bisect run`
 ///
-/// The same decision as of `bisect`, for those who drive git's bisection
-/// themselves. A clean checkout is measured in a worktree of its own; one that
-/// somebody has changed, as it is.
+/// Decides as `bisect` does, for those who run git's bisection themselves. Measures the commit
+/// in a separate worktree, with the changes of the checkout if there are any.
 #[derive(Debug, Args)]
 #[command(after_help = BISECT_RUN_HELP)]
 pub(crate) struct BisectRunArgs {
-    /// The scenario
+    /// Scenario
     #[arg(long, value_name = "NAME", value_parser = scenario)]
     pub(crate) scenario: Option<String>,
 
@@ -279,21 +276,21 @@ impl BisectArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BisectFormat {
-    /// For people
+    /// Text
     Text,
-    /// For an issue or a pull request
+    /// Markdown for an issue or a pull request
     Markdown,
-    /// For programs; versioned
+    /// JSON; versioned
     Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenToOverlay {
-    /// Where the commit's own test has no such scenario
+    /// If the test of that revision lacks the scenario
     Auto,
-    /// On every commit
+    /// Into every revision
     Always,
-    /// On none: such a commit is skipped
+    /// Never; a revision without the scenario is skipped
     Never,
 }
 

@@ -41,7 +41,7 @@ Exit status:
   2  invalid arguments
   5  plimsoll's own failure";
 
-/// Shows the settings, and where each comes from
+/// Show the settings, and where each is set
 #[derive(Debug, Args)]
 #[command(after_help = STATUSES, disable_help_subcommand = true)]
 pub(crate) struct ConfigArgs {
@@ -55,23 +55,23 @@ enum ConfigCommand {
     Schema(ConfigSchemaArgs),
 }
 
-/// Shows what is set for a package's leak tests, and where
+/// Show the settings of a package's leak tests, and where each is set
 ///
-/// By variables, by the package's plimsoll.toml and by the workspace's; what goes
-/// first, first. What scenarios' own builders set is in the program: it is shown as
-/// their last run had it.
+/// Prints the environment variables, the plimsoll.toml of the package and that of the
+/// workspace, in order of precedence. Settings made in code, by the builder of a scenario, are
+/// shown as of the last run.
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_HELP)]
 pub(crate) struct ConfigShowArgs {
-    /// Every setting, also those that are not set, with their defaults
+    /// Show all settings, with the defaults of those that are not set
     #[arg(long)]
     effective: bool,
 
-    /// The package, in place of that of the current folder
+    /// Package instead of the one in the current folder
     #[arg(long, short, value_name = "NAME")]
     package: Option<String>,
 
-    /// For programs
+    /// Print JSON
     #[arg(long)]
     json: bool,
 
@@ -79,7 +79,7 @@ pub(crate) struct ConfigShowArgs {
     project: ProjectArgs,
 }
 
-/// Prints the JSON schema of plimsoll.toml, for editors
+/// Print the JSON schema of plimsoll.toml, for editors
 #[derive(Debug, Args)]
 #[command(after_help = SCHEMA_HELP)]
 struct ConfigSchemaArgs {}

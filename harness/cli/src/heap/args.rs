@@ -36,14 +36,13 @@ For example:
   plimsoll compare /var/lib/server/dumps
   plimsoll compare --series jeprof.1234.*.heap
 
-A condition of --fail-on is `growth` (of any stack, or of all together), `stack
-growth` or `total growth`, then `>` or `>=` and a limit: `1MiB`, `500 objects`,
-or `10%` of what was there before. Several in one, with `and`, have to hold
-together.
+A condition of --fail-on is `stack growth`, `total growth` or `growth` (either),
+then `>` or `>=`, and a limit: `1MiB`, `500 objects`, or `10%` of the earlier
+size. Conditions joined by `and` have to hold together.
 
 Exit status:
   0  done, and no condition of --fail-on holds
-  1  one does
+  1  a condition of --fail-on holds
   2  invalid arguments
   5  plimsoll's own failure: a profile that cannot be read, a file that cannot
      be written";
@@ -54,26 +53,26 @@ For example:
   plimsoll watch http://localhost:6060/debug/pprof/heap --out dumps \\
       --flamegraph growth.svg
 
-Ctrl-C ends it early: the dumps that were taken are judged.
+Ctrl-C ends the watch early; the dumps so far are evaluated.
 
 Exit status:
   0  done, and no stack keeps growing
-  1  one does, past --allow, or a condition of --fail-on holds
+  1  a stack grows faster than --allow, or a condition of --fail-on holds
   2  invalid arguments
   3  inconclusive: too few dumps, or growth that was slower towards the end
-  5  plimsoll's own failure: the first dump cannot be had, a file that cannot
+  5  plimsoll's own failure: the first dump failed, a file that cannot
      be written";
 
-/// Shows what a heap dump of any program holds
+/// Show the contents of a heap dump of any program
 ///
-/// Reads what jemalloc writes (`heap_v2`), also with the names that jeprof puts
-/// before it, pprof's protobuf, and folded stacks; as they are, or compressed with
-/// gzip or zstd. Names come from the programs and libraries that were mapped, and
-/// from their debug information.
+/// Reads jemalloc's format (`heap_v2`), with or without jeprof's symbol section, pprof's
+/// protobuf format, and folded stacks; uncompressed, or compressed with gzip or zstd. Takes
+/// function names from the programs and libraries that were mapped, and from their debug
+/// information.
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_HELP)]
 pub(crate) struct ShowArgs {
-    /// The profile: a file, an address of http or https, or `-` for standard input
+    /// Profile: a file, an http or https address, or `-` for standard input
     #[arg(value_name = "DUMP")]
     pub(crate) dump: String,
 
@@ -90,46 +89,44 @@ pub(crate) struct ShowArgs {
     pub(crate) symbols: SymbolArgs,
 }
 
-/// Shows what has grown from one heap dump to another
+/// Show what grew between two heap dumps
 ///
-/// Stacks are compared by their functions' names, so that two builds of one
-/// program can be: inlining, addresses and the standard library are left out of
-/// it. Reads what `show` reads.
+/// Compares stacks by their function names, so that dumps of two builds can be compared;
+/// ignores addresses, inlining and frames of the standard library. Reads the formats of `show`.
 ///
-/// Of a folder with dumps of one process, as jemalloc writes them at intervals, and
-/// of a --series, it shows how fast each stack grows, and by which law: whether it
-/// goes on (linear, stepped), has stopped (filling), or goes up and down
-/// (fluctuating).
+/// For a folder with the dumps of one process, as jemalloc writes them at intervals, and for a
+/// --series of files, shows how fast each stack grows and by which law: it keeps growing
+/// (linear, stepped), has stopped (filling), or goes up and down (fluctuating).
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_HELP)]
 pub(crate) struct CompareArgs {
-    /// The earlier profile: a file, an address of http or https, or `-` for standard
-    /// input; or a folder with dumps of one process
+    /// Earlier profile: a file, an http or https address, or `-` for standard input; or a
+    /// folder with the dumps of one process
     #[arg(value_name = "BEFORE|DIR")]
     pub(crate) before: String,
 
-    /// The later one; with --from, the server's address
+    /// Later profile; with --from, the address of the server
     #[arg(value_name = "AFTER")]
     pub(crate) after: Option<String>,
 
-    /// More of them, with --series
+    /// More profiles, with --series
     #[arg(value_name = "LATER", requires = "series")]
     pub(crate) later: Vec<String>,
 
-    /// Takes the files for dumps at equal distances, ordered by the sequence numbers
-    /// in their names where they have them, and says how fast each stack grows
+    /// Treat the files as dumps taken at equal intervals, and show how fast each stack grows;
+    /// the files are ordered by the sequence numbers in their names, if they have them
     #[arg(long, conflicts_with = "from")]
     pub(crate) series: bool,
 
-    /// The process whose dumps are taken, where a folder has those of several
+    /// Process id, if a folder has dumps of several processes
     #[arg(long, value_name = "N", conflicts_with_all = ["series", "after"])]
     pub(crate) pid: Option<u64>,
 
-    /// Fails where this holds: `growth > 1MiB`; several may be given
+    /// Fail if this condition holds: `growth > 1MiB`; may be repeated
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_on: Vec<Gate>,
 
-    /// Takes what shrank for unchanged
+    /// Count stacks that shrank as unchanged
     #[arg(long, alias = "drop_negative")]
     pub(crate) drop_negative: bool,
 
@@ -146,40 +143,40 @@ pub(crate) struct CompareArgs {
     pub(crate) symbols: SymbolArgs,
 }
 
-/// Watches whether a server keeps growing
+/// Watch whether a server keeps growing
 ///
-/// Takes a heap profile of it at equal distances, and says of every stack how fast it
-/// grows, and by which law. A stack that gains in the last third of the time what it
-/// gained in the two before it keeps growing. A cache that is not full by then looks
-/// the same: watch for longer, or say with --allow how much is meant.
+/// Takes heap profiles at a fixed interval, and shows how fast each stack grows and by which
+/// law. A stack keeps growing if it gains as much in the last third of the time as in the two
+/// thirds before. A cache that is still filling looks the same: watch for longer, or allow the
+/// growth with --allow.
 ///
-/// A dump that cannot be had is noted and left out. Where the server was started
-/// again, so is the watch, with the time that is left.
+/// If a dump fails, prints a note and continues without it. If the server restarts, starts
+/// again with the remaining time.
 #[derive(Debug, Args)]
 #[command(after_help = WATCH_HELP)]
 pub(crate) struct WatchArgs {
-    /// Where its heap profile is; with --from, the server's address
+    /// Address of the heap profile; with --from, the address of the server
     #[arg(value_name = "URL")]
     pub(crate) url: String,
 
-    /// How far dumps are apart
+    /// Interval between dumps
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) every: Duration,
 
-    /// How long to watch
+    /// Total time to watch
     #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = duration)]
     pub(crate) length: Duration,
 
-    /// Keeps the dumps there
+    /// Keep the dumps in this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
-    /// What any one stack may grow in an hour
+    /// Growth allowed per stack and hour
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = super::gate::size)]
     pub(crate) allow: u64,
 
-    /// Fails also where this holds from the first dump to the last: `growth > 1MiB`;
-    /// several may be given
+    /// Also fail if this condition holds between the first dump and the last: `growth > 1MiB`;
+    /// may be repeated
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_on: Vec<Gate>,
 
@@ -199,11 +196,11 @@ pub(crate) struct WatchArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Servers")]
 pub(crate) struct HttpArgs {
-    /// The kind of server: asks it for its heap profile in its own way
+    /// Server type; selects the endpoint of its heap profile
     #[arg(long, value_enum, value_name = "SERVER")]
     pub(crate) from: Option<Server>,
 
-    /// The longest transfer of one profile
+    /// Longest download of one profile
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) timeout: Duration,
 }
@@ -211,51 +208,51 @@ pub(crate) struct HttpArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// A table of functions, the greatest first (the default)
+    /// Print a table of functions, largest first (default)
     #[arg(long, group = "printed")]
     pub(crate) text: bool,
 
-    /// The flame graph, as text
+    /// Print the flame graph as text
     #[arg(long, group = "printed")]
     pub(crate) tree: bool,
 
-    /// Folded stacks, for other tools
+    /// Print folded stacks, for other tools
     #[arg(long, group = "printed", alias = "collapsed")]
     pub(crate) folded: bool,
 
-    /// For programs; versioned
+    /// Print JSON; versioned
     #[arg(long, group = "printed")]
     pub(crate) json: bool,
 
-    /// The graph of calls, in Graphviz's language
+    /// Print the call graph in Graphviz's language
     #[arg(long, group = "printed")]
     pub(crate) dot: bool,
 
-    /// Writes a flame graph; in place of the table, if nothing else is asked for
+    /// Write a flame graph to this file; prints no table unless it is requested
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) flamegraph: Option<PathBuf>,
 
-    /// Writes pprof's format, for `go tool pprof`, Speedscope and Pyroscope
+    /// Write pprof's format to this file, for `go tool pprof`, Speedscope and Pyroscope
     #[arg(long, value_name = "FILE.pb.gz")]
     pub(crate) pprof: Option<PathBuf>,
 
-    /// Writes the graph of calls, by Graphviz
+    /// Draw the call graph to this SVG file; needs Graphviz
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// The same as a page
+    /// Draw the call graph to this PDF file; needs Graphviz
     #[arg(long, value_name = "FILE.pdf")]
     pub(crate) pdf: Option<PathBuf>,
 
-    /// Writes to that file what would be printed
+    /// Write the output to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Rows of the table; 0 for all
+    /// Rows of the table; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) top: usize,
 
-    /// Sorts the table by what functions hold with all that they call
+    /// Sort the table by cumulative size, of each function with its callees
     #[arg(long)]
     pub(crate) cum: bool,
 }
@@ -321,44 +318,44 @@ fn place(path: &Path) -> Option<PathBuf> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is shown")]
 pub(crate) struct WhatArgs {
-    /// Live bytes (the default)
+    /// Show live bytes (default)
     #[arg(long, group = "measure", alias = "inuse_space")]
     inuse_space: bool,
 
-    /// Live objects
+    /// Show live objects
     #[arg(long, group = "measure", alias = "inuse_objects")]
     inuse_objects: bool,
 
-    /// Bytes that were ever allocated: with jemalloc's `prof_accum`
+    /// Show all bytes ever allocated; needs jemalloc's `prof_accum`
     #[arg(long, group = "measure", alias = "alloc_space")]
     alloc_space: bool,
 
-    /// Objects that were ever allocated
+    /// Show all objects ever allocated; needs jemalloc's `prof_accum`
     #[arg(long, group = "measure", alias = "alloc_objects")]
     alloc_objects: bool,
 
-    /// By functions (the default)
+    /// Group by function (default)
     #[arg(long, group = "granularity")]
     functions: bool,
 
-    /// By lines of functions
+    /// Group by line
     #[arg(long, group = "granularity")]
     lines: bool,
 
-    /// By files
+    /// Group by file
     #[arg(long, group = "granularity")]
     files: bool,
 
-    /// By return addresses, every frame of them
+    /// Group by return address; shows every frame
     #[arg(long, group = "granularity")]
     addresses: bool,
 
-    /// Every frame that was recorded, by its full name: the allocator's and the
-    /// standard library's too
+    /// Show every recorded frame with its full name, also frames of the allocator and the
+    /// standard library
     #[arg(long)]
     all_frames: bool,
 
-    /// Only stacks with a frame whose name, file and line, or address this fits
+    /// Keep only stacks with a matching frame; matches names, file and line, and addresses
     #[arg(long, value_name = "REGEX", value_parser = pattern)]
     focus: Option<Regex>,
 
@@ -414,25 +411,25 @@ impl WhatArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Where names are from")]
 pub(crate) struct SymbolArgs {
-    /// The program that was running, where it is not where it was
+    /// Path of the profiled program, if it has moved
     #[arg(long, value_name = "FILE")]
     pub(crate) exe: Option<PathBuf>,
 
-    /// Where debug information lies in files of its own; several may be given
+    /// Folder with separate debug information; may be repeated
     ///
     /// By default /usr/lib/debug.
     #[arg(long, value_name = "DIR")]
     pub(crate) debug_dir: Vec<PathBuf>,
 
-    /// Where the files of the machine lie that the dump is from: its root
+    /// Root folder of the profiled machine's files
     #[arg(long, value_name = "DIR")]
     pub(crate) sysroot: Option<PathBuf>,
 
-    /// Takes files that are not the ones that were mapped
+    /// Use files even if they are not the ones that were mapped
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// The largest profile that is read, uncompressed
+    /// Largest profile to read, uncompressed
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = super::gate::size)]
     pub(crate) max_size: u64,
 }
