@@ -2,7 +2,36 @@
 
 /// FNV-1a, 64 bits: the same in every version of the compiler.
 pub(crate) fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    let mut hash = Fnv::default();
+    hash.add(bytes);
+    hash.0
+}
+
+/// The same, of several parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    /// A part with its length in front, so that no two lists of parts are the same.
+    pub(crate) fn part(&mut self, bytes: impl AsRef<[u8]>) {
+        let bytes = bytes.as_ref();
+        self.add(&(bytes.len() as u64).to_le_bytes());
+        self.add(bytes);
+    }
+
+    pub(crate) fn finish(self) -> u64 {
+        self.0
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
 }

@@ -24,6 +24,7 @@ use toml_edit::{DocumentMut, Item, Table};
 use self::files::{Collected, Kept, plain, printed, relative, with_slashes};
 use self::lock::{Lock, Requirements};
 use self::manifest::{At, Kind, Place, Spec, Wanted};
+use crate::hash::Fnv;
 use crate::project::shown;
 use crate::status::Refused;
 
@@ -158,37 +159,37 @@ impl Overlay {
     /// The same for the same test, with the same needs: FNV-1a over all that is
     /// laid.
     pub(crate) fn digest(&self) -> u64 {
-        let mut digest = Digest::new();
-        digest.text(&self.package);
-        digest.text(&with_slashes(&self.dir));
-        digest.text(&with_slashes(&self.root));
-        digest.text(if self.alone { "alone" } else { "beside" });
-        digest.text(&self.manifest.to_string());
-        digest.text(self.edition.as_deref().unwrap_or_default());
+        let mut digest = Fnv::default();
+        digest.part(&self.package);
+        digest.part(with_slashes(&self.dir));
+        digest.part(with_slashes(&self.root));
+        digest.part(if self.alone { "alone" } else { "beside" });
+        digest.part(self.manifest.to_string());
+        digest.part(self.edition.as_deref().unwrap_or_default());
         for wanted in &self.dependencies {
-            digest.text(&format!("{:?}", wanted.place));
-            digest.spec(&wanted.whole());
+            digest.part(format!("{:?}", wanted.place));
+            add_spec(&mut digest, &wanted.whole());
         }
         for patch in &self.patches {
-            digest.text(&patch.source);
-            digest.text(&patch.key);
-            digest.spec(&patch.spec);
+            digest.part(&patch.source);
+            digest.part(&patch.key);
+            add_spec(&mut digest, &patch.spec);
         }
         for file in &self.files {
-            digest.text(&with_slashes(&file.path));
-            digest.bytes(&file.content);
-            digest.text(if file.executable { "x" } else { "-" });
+            digest.part(with_slashes(&file.path));
+            digest.part(&file.content);
+            digest.part(if file.executable { "x" } else { "-" });
         }
         let needed = self.lock.as_ref().map(|lock| lock.reachable(&self.package));
         for package in needed.into_iter().flatten() {
-            digest.text(&package);
+            digest.part(&package);
         }
-        digest.text(if self.requirements.is_some() {
+        digest.part(if self.requirements.is_some() {
             "requirements"
         } else {
             "none"
         });
-        digest.0
+        digest.finish()
     }
 
     /// Lays the test over a checkout of another revision; or says why it cannot be
@@ -650,28 +651,7 @@ fn patches(workspace: &DocumentMut, top: &Path, root: &Path) -> Vec<Patch> {
     patches.collect()
 }
 
-/// FNV-1a, 64 bits: the same in every version of the compiler.
-struct Digest(u64);
-
-impl Digest {
-    fn new() -> Self {
-        Digest(0xcbf2_9ce4_8422_2325)
-    }
-
-    /// With its length, so that two texts are not one.
-    fn bytes(&mut self, bytes: &[u8]) {
-        let length = (bytes.len() as u64).to_le_bytes();
-        for byte in length.iter().chain(bytes) {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-
-    fn text(&mut self, text: &str) {
-        self.bytes(text.as_bytes());
-    }
-
-    fn spec(&mut self, spec: &Spec) {
-        self.text(&spec.item(None).to_string());
-        self.text(&format!("{:?}", spec.at));
-    }
+fn add_spec(digest: &mut Fnv, spec: &Spec) {
+    digest.part(spec.item(None).to_string());
+    digest.part(format!("{:?}", spec.at));
 }

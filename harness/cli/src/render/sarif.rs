@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 use self::message::Message;
 use self::rules::Rule;
 use super::plain::{self, Place, clean_line};
+use crate::hash::Fnv;
 use crate::joined::{Joined, Outcome, Scenario};
 
 /// GitHub takes 25,000 results of a run and shows the first 5,000.
@@ -262,21 +263,21 @@ impl Found<'_> {
     /// of a file that have all of it in common, as those of two platforms have,
     /// are told apart by the number behind the colon, as GitHub's own are.
     fn hash(&self) -> u64 {
-        let mut hash = Fnv::new();
+        let mut hash = Fnv::default();
         let scenario = self.scenario;
         for part in [&scenario.package, &scenario.target, &scenario.name] {
-            hash.add(part);
+            hash.part(part);
         }
         match self.finding {
-            None => hash.add(self.rule.id()),
+            None => hash.part(self.rule.id()),
             Some(finding) => match &finding.subject {
-                Subject::Stack(stack) => hash.add_stack("stack", stack),
-                Subject::Site { frames, .. } => hash.add_stack("site", frames),
-                Subject::Threads => hash.add("threads"),
-                Subject::Descriptors => hash.add("descriptors"),
+                Subject::Stack(stack) => add_stack(&mut hash, "stack", stack),
+                Subject::Site { frames, .. } => add_stack(&mut hash, "site", frames),
+                Subject::Threads => hash.part("threads"),
+                Subject::Descriptors => hash.part("descriptors"),
             },
         }
-        hash.0
+        hash.finish()
     }
 
     fn result(&self, joined: &Joined, prefix: &str) -> Value {
@@ -471,29 +472,11 @@ fn uri(path: &str) -> String {
     uri
 }
 
-/// FNV-1a of 64 bits: short, without a dependency, and the same for ever, which
-/// a standard library's hasher does not promise. Nothing is gained by finding
-/// two stacks of the same hash: who could write them into a report could as
-/// well leave them out.
-struct Fnv(u64);
-
-impl Fnv {
-    fn new() -> Self {
-        Fnv(0xcbf2_9ce4_8422_2325)
-    }
-
-    /// With its length in front, so that no two lists read the same.
-    fn add(&mut self, text: &str) {
-        let length = u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes();
-        for byte in length.into_iter().chain(text.bytes()) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-
-    fn add_stack(&mut self, kind: &str, stack: &FoldedStack) {
-        self.add(kind);
-        for name in stack.frames() {
-            self.add(name);
-        }
+/// Nothing is gained by finding two stacks of the same hash: who could write them into a
+/// report could as well leave them out.
+fn add_stack(hash: &mut Fnv, kind: &str, stack: &FoldedStack) {
+    hash.part(kind);
+    for name in stack.frames() {
+        hash.part(name);
     }
 }

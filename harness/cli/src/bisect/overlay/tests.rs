@@ -9,7 +9,8 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use super::lock::{Lock, Requirements};
-use super::{Digest, Laid, Overlay};
+use super::{Laid, Overlay};
+use crate::hash::Fnv;
 
 struct World {
     /// With two states of a repository in `work` and `old`.
@@ -70,9 +71,10 @@ impl World {
         let manifest = package(name).replace("0.1.0", version);
         self.write(&format!("{dir}/Cargo.toml"), &format!("{manifest}{rest}"));
         self.write(&format!("{dir}/src/lib.rs"), "");
-        let mut sum = Digest::new();
-        sum.text(&dir);
-        let checksum = format!("{{\"files\":{{}},\"package\":\"{:064x}\"}}", sum.0);
+        let mut sum = Fnv::default();
+        sum.part(&dir);
+        let sum = sum.finish();
+        let checksum = format!("{{\"files\":{{}},\"package\":\"{:064x}\"}}", sum);
         self.write(&format!("{dir}/.cargo-checksum.json"), &checksum);
     }
 
