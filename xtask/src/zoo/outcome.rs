@@ -162,72 +162,31 @@ pub(super) fn blamed(report: &Report) -> Option<Blamed> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use plimsoll_core::report::{Completeness, LadderEnd, Run as Identity, Standing, Threshold};
-    use plimsoll_core::{FoldedStack, Frame, Law};
+#[path = "../../../harness/core/tests/report/sample.rs"]
+mod sample;
 
+#[cfg(test)]
+pub(super) mod tests {
     use super::*;
 
+    /// With stacks leaf first, of frames that have no place.
     fn report(verdict: Verdict, stacks: &[&[&str]]) -> Report {
-        let finding = |frames: &&[&str]| Finding {
-            verdict,
-            subject: Subject::Stack(FoldedStack(
-                frames.iter().rev().map(|&name| name.to_owned()).collect(),
-            )),
-            frames: frames
-                .iter()
-                .map(|&name| Frame {
-                    function: name.to_owned(),
-                    file: None,
-                    line: None,
-                })
-                .collect(),
-            rate: Rate {
-                objects: 1.0,
-                bytes: 304.0,
-            },
-            error: Rate::default(),
-            law: Law::Linear,
-            objects_law: Law::Linear,
-            bytes_law: Law::Linear,
-            allowed: Rate::default(),
-            standing: Standing::New,
-            moved_from: None,
-            reason: None,
-            levels: Vec::new(),
-            survivors: Vec::new(),
+        let rate = Rate {
+            objects: 1.0,
+            bytes: 304.0,
         };
-        Report {
-            run: Identity {
-                id: "1".to_owned(),
-                commit: None,
-                package: "zoo-a-leaky".to_owned(),
-                target: "leaks".to_owned(),
-                scenarios: vec!["a".to_owned()],
-                plimsoll: "0.1.0".to_owned(),
-                files: "target/plimsoll/zoo-a-leaky/leaks/a".to_owned(),
-                baseline: "baselines/a.toml".to_owned(),
-            },
-            scenario: "a".to_owned(),
-            verdict,
-            measured: None,
-            builder: Vec::new(),
-            rungs: Vec::new(),
-            end: LadderEnd::Budget,
-            threshold: Threshold {
-                iterations: 1000,
-                coarsened: false,
-            },
-            visible: None,
-            rarest: None,
-            findings: stacks.iter().map(finding).collect(),
-            checks: Vec::new(),
-            completeness: Completeness::default(),
-            failure: None,
-            notes: Vec::new(),
-            compared: None,
-            growth: Vec::new(),
-        }
+        let finding = |frames: &&[&str]| {
+            let names: Vec<&str> = frames.iter().rev().copied().collect();
+            let mut finding = sample::finding(&names.join(" "), rate);
+            finding.verdict = verdict;
+            for frame in &mut finding.frames {
+                (frame.file, frame.line) = (None, None);
+            }
+            finding
+        };
+        let mut report = sample::report("1", "a", verdict);
+        report.findings = stacks.iter().map(finding).collect();
+        report
     }
 
     pub(in super::super) fn ran(verdict: Verdict, stacks: &[&[&str]]) -> Run {

@@ -1,13 +1,13 @@
 //! Reports made by hand, for the tests of outputs.
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{
-    Completeness, Finding, LadderEnd, Measured, Report, Run, Rung, StackGrowth, Standing, Subject,
-    Threshold,
-};
-use plimsoll_core::{FoldedStack, Frame, Law, Rate, Tally};
+use plimsoll_core::report::{Finding, Report, StackGrowth};
+use plimsoll_core::{FoldedStack, Rate, Tally};
 
 use crate::joined::{Joined, Outcome, Scenario};
+
+#[path = "../../../core/tests/report/sample.rs"]
+pub(crate) mod sample;
 
 pub(super) fn joined(reports: Vec<Report>) -> Joined {
     let scenario = |report: Report| Scenario {
@@ -27,59 +27,18 @@ pub(super) fn joined(reports: Vec<Report>) -> Joined {
 }
 
 pub(crate) fn report(scenario: &str, verdict: Verdict) -> Report {
-    let rung = |iterations: u64| Rung {
-        iterations,
-        live: Tally {
-            objects: 10,
-            bytes: 1_048_576 + 48 * iterations,
-        },
-        allocated: Some(1_000),
-        threads: 1,
-        descriptors: 3,
-        resident: 1 << 20,
+    let rung = |iterations| {
+        let mut rung = sample::rung(iterations);
+        rung.live.bytes = 1_048_576 + 48 * iterations;
+        rung
     };
     Report {
-        run: Run {
-            id: "r1".to_owned(),
-            commit: None,
-            package: "demo".to_owned(),
-            target: "leaks".to_owned(),
-            scenarios: Vec::new(),
-            plimsoll: "0.1.0".to_owned(),
-            files: format!("target/plimsoll/demo/leaks/{scenario}"),
-            baseline: format!("baselines/{scenario}.toml"),
-        },
-        scenario: scenario.to_owned(),
-        verdict,
-        measured: Some(Measured {
-            target: "x86_64-unknown-linux-gnu".to_owned(),
-            profile: "debug".to_owned(),
-            toolchain: "rustc 1.95.0".to_owned(),
-            jemalloc: "5.3.0".to_owned(),
-            sample_interval: 1,
-            unwinder: "framehop".to_owned(),
-        }),
-        builder: Vec::new(),
-        rungs: [512, 1_024, 2_048, 4_096, 8_192].map(rung).to_vec(),
-        end: LadderEnd::Budget,
-        threshold: Threshold {
-            iterations: 1_000,
-            coarsened: false,
-        },
-        visible: Some(Rate {
-            objects: 0.001,
-            bytes: 0.008,
-        }),
-        rarest: None,
-        findings: Vec::new(),
-        checks: Vec::new(),
-        completeness: Completeness::default(),
-        failure: None,
-        notes: Vec::new(),
-        compared: None,
-        growth: Vec::new(),
+        rungs: ITERATIONS.map(rung).to_vec(),
+        ..sample::report("r1", scenario, verdict)
     }
 }
+
+const ITERATIONS: [u64; 5] = [512, 1_024, 2_048, 4_096, 8_192];
 
 /// A stack of names with a space between two, root first, and its growth.
 pub(super) fn growth(stack: &str, bytes: f64) -> StackGrowth {
@@ -96,35 +55,18 @@ pub(super) fn growth(stack: &str, bytes: f64) -> StackGrowth {
 }
 
 pub(super) fn finding(stack: &str, bytes: f64) -> Finding {
-    let names: Vec<String> = stack.split(' ').map(str::to_owned).collect();
-    let frames = names.iter().rev().map(|name| Frame {
-        function: name.clone(),
-        file: Some("src/lib.rs".to_owned()),
-        line: Some(7),
-    });
+    let rate = Rate {
+        objects: 1.0,
+        bytes,
+    };
     Finding {
-        verdict: Verdict::Regressed,
-        frames: frames.collect(),
-        subject: Subject::Stack(FoldedStack(names)),
-        rate: Rate {
-            objects: 1.0,
-            bytes,
-        },
-        error: Rate::default(),
-        law: Law::Linear,
-        objects_law: Law::Linear,
-        bytes_law: Law::Linear,
-        allowed: Rate::default(),
-        standing: Standing::New,
-        moved_from: None,
-        reason: None,
-        levels: [512, 1_024, 2_048, 4_096, 8_192]
+        levels: ITERATIONS
             .map(|iterations| Tally {
                 objects: iterations,
                 bytes: 48 * iterations,
             })
             .to_vec(),
-        survivors: Vec::new(),
+        ..sample::finding(stack, rate)
     }
 }
 

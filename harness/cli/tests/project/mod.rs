@@ -8,11 +8,13 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{
-    Completeness, Finding, LadderEnd, Measured, Report, Run, Rung, Standing, Subject, Threshold,
-    json,
-};
-use plimsoll_core::{FoldedStack, Frame, Law, Rate, Tally, layout};
+use plimsoll_core::report::{Report, Run, json};
+use plimsoll_core::{Rate, layout};
+
+#[path = "../../../core/tests/report/sample.rs"]
+mod sample;
+
+pub(crate) use self::sample::finding;
 
 pub(crate) struct Project {
     dir: tempfile::TempDir,
@@ -136,58 +138,9 @@ pub(crate) fn set_time(path: &Path, minute: u64) {
 
 /// A report of a run of `demo`'s test target `leaks`, with two scenarios.
 pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
-    let rung = |iterations| Rung {
-        iterations,
-        live: Tally {
-            objects: 10,
-            bytes: 1_000,
-        },
-        allocated: Some(1_000),
-        threads: 1,
-        descriptors: 3,
-        resident: 1 << 20,
-    };
-    Report {
-        run: Run {
-            id: run.to_owned(),
-            commit: None,
-            package: "demo".to_owned(),
-            target: "leaks".to_owned(),
-            scenarios: vec!["lru_churn".to_owned(), "http::echo".to_owned()],
-            plimsoll: "0.1.0".to_owned(),
-            files: format!("target/plimsoll/demo/leaks/{scenario}"),
-            baseline: format!("baselines/{scenario}.toml"),
-        },
-        scenario: scenario.to_owned(),
-        verdict,
-        measured: Some(Measured {
-            target: "x86_64-unknown-linux-gnu".to_owned(),
-            profile: "debug".to_owned(),
-            toolchain: "rustc 1.95.0".to_owned(),
-            jemalloc: "5.3.0".to_owned(),
-            sample_interval: 1,
-            unwinder: "framehop".to_owned(),
-        }),
-        builder: Vec::new(),
-        rungs: vec![rung(512), rung(1024)],
-        end: LadderEnd::Budget,
-        threshold: Threshold {
-            iterations: 1_000,
-            coarsened: false,
-        },
-        visible: Some(Rate {
-            objects: 0.001,
-            bytes: 0.008,
-        }),
-        rarest: None,
-        findings: Vec::new(),
-        checks: Vec::new(),
-        completeness: Completeness::default(),
-        failure: None,
-        notes: Vec::new(),
-        compared: None,
-        growth: Vec::new(),
-    }
+    let mut report = sample::report(run, scenario, verdict);
+    report.run.scenarios = vec!["lru_churn".to_owned(), "http::echo".to_owned()];
+    report
 }
 
 /// One that found a stack to grow.
@@ -195,29 +148,4 @@ pub(crate) fn regressed(run: &str, scenario: &str, stack: &str, rate: Rate) -> R
     let mut report = report(run, scenario, Verdict::Regressed);
     report.findings.push(finding(stack, rate));
     report
-}
-
-pub(crate) fn finding(stack: &str, rate: Rate) -> Finding {
-    let names: Vec<String> = stack.split(' ').map(str::to_owned).collect();
-    let frames = names.iter().rev().map(|name| Frame {
-        function: name.clone(),
-        file: Some("src/lib.rs".to_owned()),
-        line: Some(7),
-    });
-    Finding {
-        verdict: Verdict::Regressed,
-        frames: frames.collect(),
-        subject: Subject::Stack(FoldedStack(names)),
-        rate,
-        error: Rate::default(),
-        law: Law::Linear,
-        objects_law: Law::Linear,
-        bytes_law: Law::Linear,
-        allowed: Rate::default(),
-        standing: Standing::New,
-        moved_from: None,
-        reason: None,
-        levels: vec![Tally::default(); 2],
-        survivors: Vec::new(),
-    }
 }

@@ -5,6 +5,7 @@ mod explained;
 mod json;
 mod needs;
 mod pictures;
+mod sample;
 mod samples;
 mod schema;
 mod text;

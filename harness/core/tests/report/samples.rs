@@ -11,6 +11,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
+use crate::sample;
+
 /// [`regressed`], as plimsoll wrote it in format 1.
 pub(crate) const REPORT_1: &str = include_str!("report-v1.json");
 
@@ -38,29 +40,8 @@ pub(crate) fn within() -> Report {
             files: "target/plimsoll/plimsoll-scenarios/leaks/lru_churn".to_owned(),
             baseline: "baselines/lru_churn.toml".to_owned(),
         },
-        scenario: "lru_churn".to_owned(),
-        verdict: Verdict::Within,
-        measured: Some(Measured {
-            target: "x86_64-unknown-linux-gnu".to_owned(),
-            profile: "debug".to_owned(),
-            toolchain: "rustc 1.95.0".to_owned(),
-            jemalloc: "5.3.0".to_owned(),
-            sample_interval: 1,
-            unwinder: "framehop".to_owned(),
-        }),
-        builder: Vec::new(),
         rungs: vec![rung(4_096, 1_000), rung(8_192, 1_000), rung(16_384, 1_000)],
         end: LadderEnd::Settled,
-        threshold: Threshold {
-            iterations: 1_000,
-            coarsened: false,
-        },
-        visible: Some(Rate {
-            objects: 0.001,
-            bytes: 0.008,
-        }),
-        rarest: None,
-        findings: Vec::new(),
         checks: vec![Check {
             name: "canary".to_owned(),
             outcome: CheckOutcome::Passed,
@@ -71,13 +52,11 @@ pub(crate) fn within() -> Report {
             addresses: 80,
             ..Completeness::default()
         },
-        failure: None,
-        notes: Vec::new(),
         compared: Some(Compared {
             before: 4_096,
             after: 16_384,
         }),
-        growth: Vec::new(),
+        ..sample::report("2f0c", "lru_churn", Verdict::Within)
     }
 }
 
@@ -96,7 +75,6 @@ pub(crate) fn stack(names: &[&str]) -> FoldedStack {
 /// One stack that keeps growing, by an object of 96 bytes an iteration.
 pub(crate) fn finding() -> Finding {
     Finding {
-        verdict: Verdict::Regressed,
         subject: Subject::Stack(stack(&[
             "lru_churn",
             "lru_churn::fill",
@@ -107,18 +85,6 @@ pub(crate) fn finding() -> Finding {
             frame("lru_churn::fill", Some(("scenarios/src/lru_churn.rs", 14))),
             frame("lru_churn", None),
         ],
-        rate: Rate {
-            objects: 1.0,
-            bytes: 96.0,
-        },
-        error: Rate::default(),
-        law: Law::Linear,
-        objects_law: Law::Linear,
-        bytes_law: Law::Linear,
-        allowed: Rate::default(),
-        standing: Standing::New,
-        moved_from: None,
-        reason: None,
         levels: vec![
             Tally {
                 objects: 4_096,
@@ -133,8 +99,14 @@ pub(crate) fn finding() -> Finding {
             survivors(0, 8_192, Some(8_192), 8_192),
             survivors(8_192, 16_384, Some(8_192), 8_192),
         ],
+        ..sample::finding("", RATE)
     }
 }
+
+const RATE: Rate = Rate {
+    objects: 1.0,
+    bytes: 96.0,
+};
 
 /// What is left of objects of 96 bytes that were born in an octave.
 pub(crate) fn survivors(from: u64, to: u64, allocated: Option<u64>, alive: u64) -> Survivors {

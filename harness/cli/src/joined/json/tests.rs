@@ -2,90 +2,29 @@
 //! written is refused, and what is too much is cut so that both stay true.
 
 use plimsoll_core::report::json::{MAX_BYTES, MAX_DEPTH};
-use plimsoll_core::report::{
-    Completeness, Finding, LadderEnd, Measured, Report, Run, Rung, StackGrowth, Standing, Subject,
-    Threshold,
-};
-use plimsoll_core::{FoldedStack, Frame, Law, Rate, Tally};
+use plimsoll_core::report::{Finding, Report, StackGrowth};
+use plimsoll_core::{FoldedStack, Rate, Tally};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::render::fixtures::sample;
 
 fn report(name: &str, verdict: Verdict) -> Report {
-    let rung = |iterations| Rung {
-        iterations,
-        live: Tally::default(),
-        allocated: None,
-        threads: 1,
-        descriptors: 3,
-        resident: 4096,
-    };
-    Report {
-        run: Run {
-            id: "r1".to_owned(),
-            commit: Some("2bc8970".to_owned()),
-            package: "demo".to_owned(),
-            target: "leaks".to_owned(),
-            scenarios: Vec::new(),
-            plimsoll: "0.1.0".to_owned(),
-            files: format!("target/plimsoll/demo/leaks/{name}"),
-            baseline: format!("baselines/{name}.toml"),
-        },
-        scenario: name.to_owned(),
-        verdict,
-        measured: Some(Measured {
-            target: "x86_64-unknown-linux-gnu".to_owned(),
-            profile: "debug".to_owned(),
-            toolchain: "rustc 1.95.0".to_owned(),
-            jemalloc: "5.3.0".to_owned(),
-            sample_interval: 1,
-            unwinder: "framehop".to_owned(),
-        }),
-        builder: Vec::new(),
-        rungs: vec![rung(512), rung(1024)],
-        end: LadderEnd::Budget,
-        threshold: Threshold {
-            iterations: 1_000,
-            coarsened: false,
-        },
-        visible: None,
-        rarest: None,
-        findings: Vec::new(),
-        checks: Vec::new(),
-        completeness: Completeness::default(),
-        failure: None,
-        notes: Vec::new(),
-        compared: None,
-        growth: Vec::new(),
+    let mut report = sample::report("r1", name, verdict);
+    report.run.commit = Some("2bc8970".to_owned());
+    report.visible = None;
+    for rung in &mut report.rungs {
+        (rung.live, rung.allocated, rung.resident) = (Tally::default(), None, 4096);
     }
+    report
 }
 
 fn finding(names: &[&str], bytes: f64) -> Finding {
-    let stack: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-    let frames = stack.iter().rev().map(|name| Frame {
-        function: name.clone(),
-        file: Some("src/lib.rs".to_owned()),
-        line: Some(7),
-    });
-    Finding {
-        verdict: Verdict::Regressed,
-        frames: frames.collect(),
-        subject: Subject::Stack(FoldedStack(stack)),
-        rate: Rate {
-            objects: 1.0,
-            bytes,
-        },
-        error: Rate::default(),
-        law: Law::Linear,
-        objects_law: Law::Linear,
-        bytes_law: Law::Linear,
-        allowed: Rate::default(),
-        standing: Standing::New,
-        moved_from: None,
-        reason: None,
-        levels: vec![Tally::default(); 2],
-        survivors: Vec::new(),
-    }
+    let rate = Rate {
+        objects: 1.0,
+        bytes,
+    };
+    sample::finding(&names.join(" "), rate)
 }
 
 fn growth(names: usize, bytes: u64) -> StackGrowth {

@@ -1,0 +1,94 @@
+//! A report and a finding with nothing special in them: a test changes what it is about.
+//! The tests of other packages have them from here, too.
+
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{
+    Completeness, Finding, LadderEnd, Measured, Report, Run, Rung, Standing, Subject, Threshold,
+};
+use plimsoll_core::{FoldedStack, Frame, Law, Rate, Tally};
+
+/// Of the package `demo` and its test `leaks`: two rungs, and no finding.
+pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
+    Report {
+        run: Run {
+            id: run.to_owned(),
+            commit: None,
+            package: "demo".to_owned(),
+            target: "leaks".to_owned(),
+            scenarios: Vec::new(),
+            plimsoll: "0.1.0".to_owned(),
+            files: format!("target/plimsoll/demo/leaks/{scenario}"),
+            baseline: format!("baselines/{scenario}.toml"),
+        },
+        scenario: scenario.to_owned(),
+        verdict,
+        measured: Some(Measured {
+            target: "x86_64-unknown-linux-gnu".to_owned(),
+            profile: "debug".to_owned(),
+            toolchain: "rustc 1.95.0".to_owned(),
+            jemalloc: "5.3.0".to_owned(),
+            sample_interval: 1,
+            unwinder: "framehop".to_owned(),
+        }),
+        builder: Vec::new(),
+        rungs: [512, 1_024].map(rung).to_vec(),
+        end: LadderEnd::Budget,
+        threshold: Threshold {
+            iterations: 1_000,
+            coarsened: false,
+        },
+        visible: Some(Rate {
+            objects: 0.001,
+            bytes: 0.008,
+        }),
+        rarest: None,
+        findings: Vec::new(),
+        checks: Vec::new(),
+        completeness: Completeness::default(),
+        failure: None,
+        notes: Vec::new(),
+        compared: None,
+        growth: Vec::new(),
+    }
+}
+
+/// Ten live objects, after so many iterations.
+pub(crate) fn rung(iterations: u64) -> Rung {
+    Rung {
+        iterations,
+        live: Tally {
+            objects: 10,
+            bytes: 1_000,
+        },
+        allocated: Some(1_000),
+        threads: 1,
+        descriptors: 3,
+        resident: 1 << 20,
+    }
+}
+
+/// A new stack that keeps growing; its names, root first, have a space between two.
+pub(crate) fn finding(stack: &str, rate: Rate) -> Finding {
+    let names: Vec<String> = stack.split(' ').map(str::to_owned).collect();
+    let frames = names.iter().rev().map(|name| Frame {
+        function: name.clone(),
+        file: Some("src/lib.rs".to_owned()),
+        line: Some(7),
+    });
+    Finding {
+        verdict: Verdict::Regressed,
+        frames: frames.collect(),
+        subject: Subject::Stack(FoldedStack(names)),
+        rate,
+        error: Rate::default(),
+        law: Law::Linear,
+        objects_law: Law::Linear,
+        bytes_law: Law::Linear,
+        allowed: Rate::default(),
+        standing: Standing::New,
+        moved_from: None,
+        reason: None,
+        levels: vec![Tally::default(); 2],
+        survivors: Vec::new(),
+    }
+}
