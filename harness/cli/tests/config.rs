@@ -77,7 +77,7 @@ fn all_settings_with_their_defaults() {
     settle = "100ms"        # default
     # timeout               # default: 60s and three budgets
     inconclusive = "fail"   # default
-    # memory-limit          # default: 2GiB, or less where less is free
+    # memory-limit          # default: 2GiB, or memory / cores / 2 if that is less
     stale = "deny"          # plimsoll.toml:3
     require-reason = false  # default
     keep-rungs = false      # default

@@ -138,7 +138,7 @@ pub static KEYS: [Key; 13] = [
     Key {
         name: "memory-limit",
         kind: Kind::Size,
-        fallback: Fallback::Words("`2GiB`, or less where less is free"),
+        fallback: Fallback::Words("`2GiB`, or memory / cores / 2 if that is less"),
         builder: None,
         doc: "resident set at which the ladder ends and is judged",
         set: |settings, text| size(text).map(|value| settings.memory_limit = Some(value)),
