@@ -215,8 +215,8 @@ pub(crate) struct CheckArgs {
 /// Check whether growth is fixed, and with what certainty
 ///
 /// Measures a scenario at BEFORE and at AFTER, in a separate worktree, or reads the reports of
-/// two runs. Compares the rate of the stack that grows fastest at BEFORE, or of --stack. A run
-/// with only one dump has no rate, and gives no answer.
+/// two runs. Compares the rate of the stack whose rate fell most, or of --stack. A run with
+/// only one dump has no rate, and gives no answer.
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_HELP)]
 pub(crate) struct VerifyFixArgs {
