@@ -482,14 +482,14 @@ impl Bench<'_> {
         }
     }
 
-    /// Whether the scenario's name stands in the test's sources, or may be made
-    /// up there: then only the test itself can say.
     /// Whether a commit, as it is, has no test or none with the scenario.
     pub(crate) fn lacks_the_scenario(&self, commit: &Commit) -> anyhow::Result<bool> {
         self.worktree.check_out(commit)?;
         Ok(!self.may_have_the_scenario()?)
     }
 
+    /// Whether the scenario's name stands in the test's sources. Only the test itself says
+    /// whether it has the scenario.
     fn may_have_the_scenario(&self) -> anyhow::Result<bool> {
         let Ok(metadata) = self.project()? else {
             return Ok(false);
