@@ -10,9 +10,9 @@ use plimsoll_core::report::{Report, Standing};
 
 use crate::args::{AcceptArgs, Expiry};
 use crate::baseline::today;
-use crate::out::{Out, safe_line};
-use crate::project::Project;
-use crate::status::Refused;
+use plimsoll_desk::out::{Out, safe_line};
+use plimsoll_desk::project::Project;
+use plimsoll_desk::status::Refused;
 
 use change::leaf_of;
 pub(crate) use change::{BaselineFile, Change};
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &AcceptArgs, name: &str, out: &mut Out) -> anyhow::Resul
     {
         return Err(Refused::usage(format!("--expires {problem}")));
     }
-    let project = Project::find(&args.chosen.project)?;
+    let project = Project::find(args.chosen.project.manifest_path.as_deref())?;
     let which = match (args.all, args.lower) {
         (true, _) => Which::All,
         (false, true) => Which::Trusted,

@@ -1,20 +1,15 @@
-//! The command line, as text and as types.
+//! The arguments of the commands that have no crate or folder of their own.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use plimsoll_core::baseline::Date;
-use plimsoll_core::escape;
-use plimsoll_core::layout::valid_scenario_name;
+use plimsoll_desk::parse::{duration, scenario};
+use plimsoll_text::escape;
 
-use crate::baseline::args::BaselineArgs;
-use crate::bisect::args::{BisectArgs, BisectRunArgs, CheckArgs, VerifyFixArgs};
-use crate::config::ConfigArgs;
-use crate::github::names::{Key, Repository, Sha};
-use crate::heap::args::{CompareArgs, ShowArgs, WatchArgs};
-use crate::shell::{CompletionsArgs, ManArgs};
+use plimsoll_bot::names::{Key, Repository, Sha};
 
 const STATUSES: &str = "\
 Exit status:
@@ -99,42 +94,6 @@ Exit status:
   4    the measurement of a named scenario was broken
   5    plimsoll's own failure: no reports, a file that cannot be read
   130  the input ended before the last answer: nothing was written";
-
-/// Finds heap growth, and keeps a record of accepted growth.
-///
-/// `cargo test --test leaks` measures and decides. This tool prints the results, accepts
-/// intended growth into the baselines, and posts results to GitHub.
-#[derive(Debug, Parser)]
-#[command(name = "plimsoll", version, arg_required_else_help = true)]
-#[command(disable_help_subcommand = true, term_width = 80)]
-#[command(help_template = crate::help::template())]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Show(ShowArgs),
-    Compare(CompareArgs),
-    Watch(WatchArgs),
-    Init(InitArgs),
-    Report(ReportArgs),
-    Merge(MergeArgs),
-    Accept(AcceptArgs),
-    Review(ReviewArgs),
-    Baseline(BaselineArgs),
-    Comment(CommentArgs),
-    Fetch(FetchArgs),
-    PruneImages(PruneArgs),
-    Check(CheckArgs),
-    Bisect(BisectArgs),
-    BisectRun(BisectRunArgs),
-    VerifyFix(VerifyFixArgs),
-    Config(ConfigArgs),
-    Completions(CompletionsArgs),
-    Man(ManArgs),
-}
 
 /// Set up leak tests in a cargo project
 ///
@@ -583,43 +542,12 @@ impl FromStr for Url {
     }
 }
 
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let (number, unit) = text.split_at(text.trim_end_matches(|c: char| c.is_alphabetic()).len());
-    let seconds = match unit {
-        "ms" => 0.001,
-        "s" | "" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => f64::NAN,
-    };
-    let seconds = number
-        .trim()
-        .parse::<f64>()
-        .map_or(f64::NAN, |n| n * seconds);
-    // A day is more than GitHub gives a job.
-    match (0.0..=86_400.0).contains(&seconds) {
-        true => Ok(Duration::from_secs_f64(seconds)),
-        false => Err("expected a time such as `30s`, `2m` or `500ms`, at most a day".to_owned()),
-    }
-}
-
 fn check_name(text: &str) -> Result<String, String> {
     let plain = |c: char| !escape::is_hidden(c);
     match (1..=100).contains(&text.chars().count()) && text.chars().all(plain) {
         true => Ok(text.to_owned()),
         false => Err("expected 1 to 100 characters on one line".to_owned()),
     }
-}
-
-pub(crate) fn scenario(name: &str) -> Result<String, String> {
-    if valid_scenario_name(name) {
-        return Ok(name.to_owned());
-    }
-    Err(
-        "no scenario can have that name: expected 1 to 100 of `A-Z a-z 0-9 _ - . :`, \
-         neither a dot nor a dash first"
-            .to_owned(),
-    )
 }
 
 /// What is written for people. Nothing would take the place of what a file has.
@@ -648,65 +576,5 @@ impl FromStr for Expiry {
                 .map(Expiry::On)
                 .map_err(|err| format!("{err}, or `never`")),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    /// What `--help` prints, of the whole and of each command.
-    fn helps() -> Vec<(String, String)> {
-        let mut all = Cli::command();
-        all.build();
-        let mut helps = Vec::new();
-        add_helps(&mut all, &mut helps);
-        helps
-    }
-
-    fn add_helps(command: &mut clap::Command, helps: &mut Vec<(String, String)>) {
-        let help = command.render_long_help().to_string();
-        helps.push((command.get_name().to_owned(), help));
-        for below in command.get_subcommands_mut() {
-            add_helps(below, helps);
-        }
-    }
-
-    #[test]
-    fn help_fits_into_eighty_columns() {
-        for (name, help) in helps() {
-            for line in help.lines() {
-                assert!(line.chars().count() <= 80, "{name}: {line}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_command_says_how_it_exits() {
-        for (name, help) in helps().split_off(1) {
-            let statuses = help.split("Exit status:\n").nth(1);
-            let mut words = statuses.unwrap_or_default().split_whitespace();
-            assert_eq!(words.next(), Some("0"), "{name}: {help}");
-            let done = words.next().unwrap_or_default();
-            assert!(done.starts_with("done"), "{name}: {help}");
-        }
-    }
-
-    #[test]
-    fn a_flag_that_would_do_nothing_is_none() {
-        let prune = |flag: &str, value: &str| {
-            Cli::try_parse_from(["plimsoll", "prune-images", flag, value]).is_ok()
-        };
-        assert!(prune("--repo", "owner/name"));
-        // Which pull requests are closed, is asked for.
-        assert!(!prune("--pr", "7"));
-        assert!(!prune("--sha", "2bc8970"));
-    }
-
-    #[test]
-    fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
     }
 }

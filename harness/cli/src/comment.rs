@@ -12,26 +12,27 @@ use anyhow::Context as _;
 use plimsoll_core::judge::Verdict;
 
 use crate::args::{CommentArgs, GitHubArgs, ImageHost, OnPostError, Part, TargetArgs, When};
-use crate::github::annotations::{self, Annotation, Files};
-use crate::github::api::{Api, Mode, Patience};
-use crate::github::check::{CheckRun, Checked, Conclusion, MAX_ANNOTATIONS};
-use crate::github::environment::Environment;
-use crate::github::event::{self, Event};
-use crate::github::images::{self, Pictures};
-use crate::github::names::Key;
-use crate::github::problem::Problem;
-use crate::github::sticky::{Posted, Sticky};
-use crate::github::target::{self, Known, Named, Nothing, Target};
-use crate::github::touched;
-use crate::hash::fnv;
-use crate::input::{self, Reader, Unread};
-use crate::joined::{Joined, NoResult};
-use crate::out::{Out, safe_line};
-use crate::project;
-use crate::render::markdown;
-use crate::render::picture::{self, Theme};
-use crate::render::{Context, Image, Marker, State};
-use crate::status::Refused;
+use plimsoll_bot::api::{Api, Mode, Patience};
+use plimsoll_bot::check::{CheckRun, Checked, Conclusion, MAX_ANNOTATIONS};
+use plimsoll_bot::environment::Environment;
+use plimsoll_bot::event::{self, Event};
+use plimsoll_bot::images::{self, Pictures};
+use plimsoll_bot::marker::{Marker, State};
+use plimsoll_bot::names::Key;
+use plimsoll_bot::problem::Problem;
+use plimsoll_bot::sticky::{Posted, Sticky};
+use plimsoll_bot::target::{self, ChangedFile, Known, Named, Nothing, Target};
+use plimsoll_desk::out::{Out, safe_line};
+use plimsoll_desk::project;
+use plimsoll_desk::status::Refused;
+use plimsoll_report::annotations::{self, Annotation, Files};
+use plimsoll_report::input::{self, Reader, Unread};
+use plimsoll_report::joined::{Joined, NoResult, Source};
+use plimsoll_report::render::markdown;
+use plimsoll_report::render::picture::{self, Theme};
+use plimsoll_report::render::{self, Context, Image};
+use plimsoll_report::touched;
+use plimsoll_text::hash::fnv;
 
 /// What a job's summary page takes.
 const MAX_STEP_SUMMARY: u64 = 1024 * 1024;
@@ -60,6 +61,7 @@ struct Bot<'a> {
     api: Option<Api>,
     target: Target,
     outcome: Outcome,
+    marker: Marker,
     context: Context,
     /// The files of the pull request, where they could be asked for.
     changed: Option<BTreeSet<String>>,
@@ -116,12 +118,12 @@ fn trusted<'a>(
     if let Ok(joined) = &mut outcome {
         match &joined.source {
             Some(source) => {
-                if let Some(reason) = target.differs_from(source) {
+                if let Some(reason) = differs(&target, source) {
                     out.warning(&format!("the report is not of this run: {reason}"));
                     outcome = Err(reason);
                 }
             }
-            None => joined.source = Some(target.source(project::prefix_in_repository())),
+            None => joined.source = Some(self::source(&target, project::prefix_in_repository())),
         }
     }
     // Wherever it was measured: what ran was the fork's.
@@ -206,7 +208,7 @@ pub(crate) fn choose(mut targets: Vec<Target>, outcome: Outcome, out: &Out) -> (
     };
     let differs: Vec<Option<NoResult>> = targets
         .iter()
-        .map(|target| target.differs_from(source))
+        .map(|target| differs(target, source))
         .collect();
     match differs.iter().position(Option::is_none) {
         Some(index) => (targets.swap_remove(index), Ok(joined)),
@@ -216,6 +218,36 @@ pub(crate) fn choose(mut targets: Vec<Target>, outcome: Outcome, out: &Out) -> (
             out.warning(&format!("the report is not of this run: {reason}"));
             (targets.swap_remove(0), Err(reason))
         }
+    }
+}
+
+/// What a report that is passed on says of where it comes from.
+pub(crate) fn source(target: &Target, prefix: String) -> Source {
+    Source {
+        repository: target.repository.as_str().to_owned(),
+        event: target.event.clone(),
+        run: target.run,
+        attempt: target.attempt,
+        pull_request: target.pull_request,
+        head: target.head.as_str().to_owned(),
+        base: target.base.as_ref().map(|base| base.as_str().to_owned()),
+        prefix,
+    }
+}
+
+/// The first thing by which a report is of another run, if it is.
+fn differs(target: &Target, source: &Source) -> Option<NoResult> {
+    if source.repository != target.repository.as_str() {
+        Some(NoResult::OtherRepository)
+    } else if source.pull_request != target.pull_request {
+        Some(NoResult::OtherPullRequest)
+    } else if source.head != target.head.as_str() {
+        Some(NoResult::OtherHead)
+    // A job that was not run again left its report in an earlier attempt.
+    } else if source.run != target.run || source.attempt > target.attempt {
+        Some(NoResult::OtherRun)
+    } else {
+        None
     }
 }
 
@@ -370,16 +402,21 @@ impl<'a> Bot<'a> {
             }) => source.prefix.clone(),
             _ => String::new(),
         };
+        let marker = Marker {
+            key: args.key.as_str().to_owned(),
+            run: target.run,
+            attempt: target.attempt,
+            sha: target.head.as_str().to_owned(),
+            job: job(&outcome),
+            state: state(&outcome),
+        };
         Bot {
             args,
             context: Context {
-                marker: Some(Marker {
-                    key: args.key.as_str().to_owned(),
-                    run: target.run,
-                    attempt: target.attempt,
-                    sha: target.head.as_str().to_owned(),
-                    job: job(&outcome),
-                    state: state(&outcome),
+                marker: Some(render::Marker {
+                    lines: marker.lines(),
+                    run: marker.run,
+                    attempt: marker.attempt,
                 }),
                 head: Some(target.head.as_str().to_owned()),
                 base: target.base.as_ref().map(|base| base.as_str().to_owned()),
@@ -393,6 +430,7 @@ impl<'a> Bot<'a> {
             target,
             outcome,
             changed: None,
+            marker,
             prefix,
         }
     }
@@ -405,7 +443,7 @@ impl<'a> Bot<'a> {
         };
         match target::changed_files(&self.target, api) {
             Ok(files) => {
-                self.context.touched = touched::of(&files);
+                self.context.touched = touched::of(files.iter().flat_map(ChangedFile::names));
                 self.context.touched_more = files.len() >= target::MAX_CHANGED_FILES;
                 let removed = |status: &Option<String>| status.as_deref() == Some("removed");
                 let names = files.into_iter().filter(|file| !removed(&file.status));
@@ -553,11 +591,11 @@ impl<'a> Bot<'a> {
             Ok(joined) => markdown::headline(joined),
             Err(none) => none.headline(),
         };
-        let placed: Vec<Annotation> = annotations
+        let placed: Vec<serde_json::Value> = annotations
             .iter()
             .filter(|annotation| annotation.place.is_some())
             .take(MAX_ANNOTATIONS)
-            .cloned()
+            .map(Annotation::as_json)
             .collect();
         let check = CheckRun {
             api,
@@ -610,8 +648,14 @@ impl<'a> Bot<'a> {
         Ok(stands)
     }
 
-    fn sticky<'b>(&'b self, api: &'b Api, number: u64, marker: &'b Marker) -> Sticky<'b> {
-        Sticky::new(api, &self.target, number, marker, &self.args.bot_login)
+    fn sticky<'b>(&'b self, api: &'b Api, number: u64) -> Sticky<'b> {
+        Sticky::new(
+            api,
+            &self.target,
+            number,
+            &self.marker,
+            &self.args.bot_login,
+        )
     }
 
     fn comment(
@@ -621,9 +665,6 @@ impl<'a> Bot<'a> {
         out: &mut Out,
         failed: &mut Vec<&'static str>,
     ) -> anyhow::Result<Option<Posted>> {
-        let Some(marker) = &self.context.marker else {
-            return Ok(None);
-        };
         let create = match self.args.when {
             When::Never => return Ok(None),
             When::Always => true,
@@ -633,7 +674,7 @@ impl<'a> Bot<'a> {
                 state(&self.outcome) != State::Green || self.context.may_measure_itself()
             }
         };
-        let sticky = self.sticky(api, number, marker);
+        let sticky = self.sticky(api, number);
         let posted = sticky.post(&self.page(true), create);
         if sticky.met_other_job() {
             out.warning(&one_key(&self.args.key, "comment"));
@@ -711,7 +752,10 @@ impl<'a> Bot<'a> {
             Ok(images) => {
                 let placed = places.into_iter().zip(images);
                 placed
-                    .filter_map(|(place, image)| Some((place, image?)))
+                    .filter_map(|(place, image)| {
+                        let Pictures { light, dark } = image?;
+                        Some((place, Image { light, dark }))
+                    })
                     .collect()
             }
             Err(problem) => {
@@ -724,12 +768,7 @@ impl<'a> Bot<'a> {
 
     /// Shows the pictures in the comment that stands.
     fn embed(&self, api: &Api, number: u64, out: &Out, failed: &mut Vec<&'static str>) {
-        let Some(marker) = &self.context.marker else {
-            return;
-        };
-        let posted = self
-            .sticky(api, number, marker)
-            .post(&self.page(true), false);
+        let posted = self.sticky(api, number).post(&self.page(true), false);
         if let Err(problem) = posted {
             self.complain("the flame graphs in the comment", &problem, out);
             failed.push("flame graphs");

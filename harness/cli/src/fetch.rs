@@ -2,15 +2,16 @@
 
 use crate::args::FetchArgs;
 use crate::comment::{choose, connect, named, no_token, said};
-use crate::github::artifact::{self, Held};
-use crate::github::environment::Environment;
-use crate::github::event::{self, Event};
-use crate::github::target;
-use crate::input::{self, Reader};
-use crate::joined::{self, NoResult};
-use crate::out::Out;
-use crate::status::Refused;
-use crate::{atomic, project};
+use plimsoll_bot::artifact::{self, Artifact};
+use plimsoll_bot::environment::Environment;
+use plimsoll_bot::event::{self, Event};
+use plimsoll_bot::target;
+use plimsoll_desk::out::Out;
+use plimsoll_desk::status::Refused;
+use plimsoll_desk::{atomic, project};
+use plimsoll_report::archive;
+use plimsoll_report::input::{self, Reader};
+use plimsoll_report::joined::{self, NoResult};
 
 pub(crate) fn run(args: &FetchArgs, out: &mut Out) -> anyhow::Result<()> {
     let mut environment = Environment::of_this_process();
@@ -33,20 +34,25 @@ pub(crate) fn run(args: &FetchArgs, out: &mut Out) -> anyhow::Result<()> {
     // In a run that succeeded, a job that left nothing did not run again: what it
     // left before still holds. In any other it may have died.
     let or_earlier = run.conclusion.as_deref() == Some("success");
-    let held = match artifact::fetch(&api, &targets[0], &args.artifact, or_earlier) {
-        Ok(held) => held,
+    let artifact = match artifact::fetch(&api, &targets[0], &args.artifact, or_earlier) {
+        Ok(artifact) => artifact,
         Err(problem) => {
             atomic::write_output(&args.output, &NoResult::NotFetched.to_file())?;
             anyhow::bail!("the report's artifact: {problem}");
         }
     };
-    let outcome = match held {
-        Held::Not(reason) => Err(reason),
-        Held::Report(bytes) => input::parse(&bytes, Reader::Bot).map_err(|err| {
+    let bytes = match artifact {
+        Artifact::Bytes(bytes) => archive::open(bytes),
+        Artifact::Missing => Err(NoResult::Missing),
+        Artifact::Expired => Err(NoResult::Expired),
+        Artifact::TooLong => Err(NoResult::TooLong),
+    };
+    let outcome = bytes.and_then(|bytes| {
+        input::parse(&bytes, Reader::Bot).map_err(|err| {
             out.warning(&format!("the report cannot be read: {err}"));
             err.reason()
-        }),
-    };
+        })
+    });
     let (_, outcome) = choose(targets, outcome, out);
     let text = match &outcome {
         Ok(joined) => joined::json::to_string(joined),

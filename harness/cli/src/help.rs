@@ -66,7 +66,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::args::Cli;
+    use crate::command::Cli;
 
     #[test]
     fn every_command_is_in_it_once() {

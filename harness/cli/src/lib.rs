@@ -2,48 +2,34 @@
 //! on GitHub what was found.
 //!
 //! Not a library: what is public is for the two binaries, `plimsoll` and
-//! `cargo-plimsoll`. Arguments are read in `args`, files in `input`, `reports`
-//! and `project`; each command has a module, `render` makes pages and knows of
-//! no network, `github` talks to one and knows of no pages, and `out` is the one
-//! that prints.
+//! `cargo-plimsoll`. Arguments are read in `args`; each command has a module here, or
+//! a crate of its own where it is more than a command: `plimsoll-heap` and
+//! `plimsoll-history`.
 #![forbid(unsafe_code)]
 
 mod accept;
 mod args;
-mod atomic;
 mod baseline;
-mod bisect;
+mod command;
 mod comment;
 mod config;
-mod diff;
 mod fetch;
-mod file;
-mod github;
-mod hash;
-mod heap;
 mod help;
 mod init;
-mod input;
-mod joined;
 mod merge;
-mod out;
-mod project;
 mod prune;
-mod render;
 mod report;
-mod reports;
 mod review;
 mod shell;
-mod status;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use args::{Cli, Command};
-use out::Out;
-use status::{ExitStatus, Refused};
+use command::{Cli, Command};
+use plimsoll_desk::out::Out;
+use plimsoll_desk::status::{ExitStatus, Refused};
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
@@ -85,9 +71,9 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli, name: &str) -> ExitStatus {
     let mut out = Out::new();
     let done = match cli.command {
-        Command::Show(args) => heap::show(&args, &mut out),
-        Command::Compare(args) => heap::compare(&args, &mut out),
-        Command::Watch(args) => heap::watch(&args, &mut out),
+        Command::Show(args) => plimsoll_heap::show(&args, &mut out),
+        Command::Compare(args) => plimsoll_heap::compare(&args, &mut out),
+        Command::Watch(args) => plimsoll_heap::watch(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
         Command::Report(args) => report::run(&args, &mut out),
         Command::Merge(args) => merge::run(&args, &mut out),
@@ -97,13 +83,13 @@ fn run(cli: Cli, name: &str) -> ExitStatus {
         Command::Comment(args) => comment::run(&args, &mut out),
         Command::Fetch(args) => fetch::run(&args, &mut out),
         Command::PruneImages(args) => prune::run(&args, &mut out),
-        Command::Bisect(args) => bisect::run(&args, &mut out),
-        Command::Check(args) => bisect::check::run(&args, &mut out),
-        Command::VerifyFix(args) => bisect::verify::run(&args, &mut out),
-        Command::BisectRun(args) => bisect::script::run(&args, &mut out),
+        Command::Bisect(args) => plimsoll_history::bisect::run(&args, &mut out),
+        Command::Check(args) => plimsoll_history::check::run(&args, &mut out),
+        Command::VerifyFix(args) => plimsoll_history::verify::run(&args, &mut out),
+        Command::BisectRun(args) => plimsoll_history::script::run(&args, &mut out),
         Command::Config(args) => config::run(&args, &mut out),
-        Command::Completions(args) => shell::completions(&args, &mut out),
-        Command::Man(args) => shell::man(&args, &mut out),
+        Command::Completions(args) => shell::completions(&args, Cli::command(), &mut out),
+        Command::Man(args) => shell::man(&args, Cli::command(), &mut out),
     };
     match done {
         Ok(()) => ExitStatus::Passed,

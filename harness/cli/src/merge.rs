@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::bail;
 
 use crate::args::MergeArgs;
-use crate::atomic;
-use crate::input;
-use crate::joined::{self, Joined, Outcome, Scenario, Twice};
-use crate::out::{Out, safe_line};
-use crate::project::shown;
+use plimsoll_desk::atomic;
+use plimsoll_desk::out::{Out, safe_line};
+use plimsoll_desk::project::shown;
+use plimsoll_report::input;
+use plimsoll_report::joined::{self, Joined, Outcome, Scenario, Twice};
 
 pub(crate) fn run(args: &MergeArgs, out: &mut Out) -> anyhow::Result<()> {
     let mut parts = Vec::new();

@@ -2,11 +2,11 @@
 
 use crate::args::PruneArgs;
 use crate::comment::{connect, no_token, print_calls};
-use crate::github::environment::Environment;
-use crate::github::images;
-use crate::github::target::{self, Named};
-use crate::out::Out;
-use crate::status::Refused;
+use plimsoll_bot::environment::Environment;
+use plimsoll_bot::images;
+use plimsoll_bot::target::{self, Named};
+use plimsoll_desk::out::Out;
+use plimsoll_desk::status::Refused;
 
 pub(crate) fn run(args: &PruneArgs, out: &mut Out) -> anyhow::Result<()> {
     let mut environment = Environment::of_this_process();

@@ -6,15 +6,15 @@ use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, text};
 
 use crate::args::{Format, ReportArgs};
-use crate::atomic;
-use crate::github::environment::Environment;
-use crate::github::event;
-use crate::github::target::{self, Known, Named};
-use crate::input::{self, Reader};
-use crate::joined::{self, Joined, NO_RESULT, Outcome, Source, word};
-use crate::out::{Out, Paint, safe_line};
-use crate::project::{self, Project};
-use crate::render::{self, Context};
+use plimsoll_bot::environment::Environment;
+use plimsoll_bot::event;
+use plimsoll_bot::target::{self, Known, Named};
+use plimsoll_desk::atomic;
+use plimsoll_desk::out::{Out, Paint, safe_line};
+use plimsoll_desk::project::{self, Project};
+use plimsoll_report::input::{self, Reader};
+use plimsoll_report::joined::{self, Joined, NO_RESULT, Outcome, Source, word};
+use plimsoll_report::render::{self, Context};
 
 mod explain;
 
@@ -57,13 +57,16 @@ fn source() -> Option<Source> {
     }
     let event = event::read(&environment).ok()??;
     match target::known(&Named::default(), &environment, Some(&event)).ok()? {
-        Known::Target(target) => Some(target.source(project::prefix_in_repository())),
+        Known::Target(target) => Some(crate::comment::source(
+            &target,
+            project::prefix_in_repository(),
+        )),
         Known::PullRequest { .. } => None,
     }
 }
 
 fn default_dir(args: &ReportArgs) -> anyhow::Result<PathBuf> {
-    match Project::find(&args.project) {
+    match Project::find(args.project.manifest_path.as_deref()) {
         Ok(project) => Ok(project.reports_dir()),
         // Reports outlive the sources: a folder copied from elsewhere will do,
         // unless a project was named.

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::args::Cli;
-use crate::out::Out;
-use crate::{atomic, project};
+use plimsoll_desk::out::Out;
+use plimsoll_desk::{atomic, project};
 
 const NAME: &str = "plimsoll";
 
@@ -50,14 +49,17 @@ pub(crate) struct ManArgs {
     output: PathBuf,
 }
 
-pub(crate) fn completions(args: &CompletionsArgs, out: &mut Out) -> anyhow::Result<()> {
+pub(crate) fn completions(
+    args: &CompletionsArgs,
+    mut cli: Command,
+    out: &mut Out,
+) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), NAME, &mut script);
+    clap_complete::generate(args.shell, &mut cli, NAME, &mut script);
     Ok(out.print(&String::from_utf8(script)?)?)
 }
 
-pub(crate) fn man(args: &ManArgs, out: &mut Out) -> anyhow::Result<()> {
-    let mut cli = Cli::command();
+pub(crate) fn man(args: &ManArgs, mut cli: Command, out: &mut Out) -> anyhow::Result<()> {
     cli.build();
     let mut pages = Vec::new();
     add_pages(&cli, NAME, &mut pages)?;

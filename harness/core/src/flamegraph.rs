@@ -14,7 +14,8 @@ use std::io;
 use inferno::flamegraph::color::{BackgroundColor, Color, PaletteMap};
 use inferno::flamegraph::{self, Options};
 
-use crate::escape;
+use plimsoll_text::escape;
+use plimsoll_text::hash::fnv;
 
 /// Characters of a name: a line across the whole picture has about 170.
 const MAX_NAME: usize = 300;
@@ -65,7 +66,7 @@ impl Tower {
     }
 
     fn color(self, name: &str) -> Color {
-        let [a, b, ..] = fnv(name).to_le_bytes();
+        let [a, b, ..] = fnv(name.as_bytes()).to_le_bytes();
         match self {
             // From red to orange, and from blue to violet: all light enough
             // for black letters, none near the other tower's.
@@ -249,11 +250,4 @@ pub fn nothing(width: usize, title: &str, why: &str) -> String {
         text(title),
         text(why),
     )
-}
-
-/// FNV-1a, 64 bits: the same on every machine and in every version.
-fn fnv(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

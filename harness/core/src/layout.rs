@@ -21,6 +21,7 @@ mod workspace;
 
 use std::path::{Path, PathBuf};
 
+pub use plimsoll_text::name::{MAX_SCENARIO_NAME, valid_scenario_name};
 pub use workspace::workspace_root;
 
 /// What was found.
@@ -46,20 +47,6 @@ pub const REPORTS: &str = "plimsoll";
 pub const BASELINES: &str = "baselines";
 /// The settings file, which marks the folder that has the baselines.
 pub const SETTINGS: &str = "plimsoll.toml";
-
-/// The longest name of a scenario, in bytes.
-pub const MAX_SCENARIO_NAME: usize = 100;
-
-/// Whether a scenario can have that name: letters and digits of ASCII, `_`,
-/// `-`, `.` and `:` (for `http::parse`), at most [`MAX_SCENARIO_NAME`] of them,
-/// and at first neither a dot, which would hide its files, nor a dash, which a
-/// command line takes for a flag.
-pub fn valid_scenario_name(name: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
-    (1..=MAX_SCENARIO_NAME).contains(&name.len())
-        && name.bytes().all(allowed)
-        && !name.starts_with(['.', '-'])
-}
 
 /// The name of a scenario's folder, and of its baseline but for `.toml`.
 ///
@@ -154,36 +141,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn scenario_names() {
-        for name in [
-            "a",
-            "lru_churn",
-            "http::parse",
-            "v1.2-beta",
-            "_x",
-            ":",
-            &"x".repeat(100),
-        ] {
-            assert!(valid_scenario_name(name), "{name}");
-        }
-        for name in [
-            "",
-            ".",
-            "..",
-            ".hidden",
-            "-flag",
-            "a/b",
-            "a b",
-            "ä",
-            "a+b",
-            "a\n",
-            &"x".repeat(101),
-        ] {
-            assert!(!valid_scenario_name(name), "{name}");
-        }
-    }
 
     #[test]
     fn files() {

@@ -18,7 +18,6 @@ mod address;
 pub mod baseline;
 pub mod birth;
 pub mod dump;
-pub mod escape;
 mod finding;
 pub mod flamegraph;
 pub mod fold;

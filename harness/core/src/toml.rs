@@ -3,7 +3,7 @@
 
 use toml_edit::{Item, Value};
 
-use crate::escape::is_hidden;
+use plimsoll_text::escape::is_hidden;
 
 /// The line of an offset, from 1.
 pub(crate) fn line_at(text: &[u8], offset: usize) -> usize {

@@ -1,9 +1,6 @@
 //! Where `main!` leads, on every platform.
 
-use std::collections::BTreeSet;
 use std::process::ExitCode;
-
-use plimsoll_core::layout;
 
 use crate::{Scenario, Target};
 
@@ -17,7 +14,11 @@ pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitC
         return front::guardian::run();
     }
     match subject::Arguments::parse(words()) {
-        Some(arguments) => subject::run(&arguments, scenarios),
+        Some(arguments) => subject::run(&arguments, |name| {
+            let mut scenarios = scenarios().into_iter();
+            let scenario = scenarios.find(|scenario| scenario.name == name)?;
+            Some(scenario.setup)
+        }),
         None => front::run(target, scenarios()),
     }
 }
@@ -25,6 +26,9 @@ pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitC
 /// Reports every scenario ignored, with the reason.
 #[cfg(not(plimsoll_supported))]
 pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitCode {
+    use crate::order::{clock_seed, seconds_now, shuffle};
+    use crate::scenario::check_names;
+
     const WHY: &str = "plimsoll measures on Linux, on x86_64 and aarch64";
     let _ = (target, seconds_now(), clock_seed());
     let scenarios = scenarios();
@@ -46,57 +50,4 @@ pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitC
     let mut trials: Vec<libtest_mimic::Trial> = scenarios.into_iter().map(ignored).collect();
     shuffle(&mut trials, 0);
     libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
-}
-
-/// Refuses names that cannot be a file's, and two scenarios of one name.
-pub(crate) fn check_names(scenarios: &[Scenario]) -> Result<(), String> {
-    let mut names = BTreeSet::new();
-    for scenario in scenarios {
-        let name = scenario.name;
-        if !layout::valid_scenario_name(name) {
-            return Err(format!(
-                "`{name}` is no name for a scenario\n  expected up to {} of `A-Z a-z 0-9 _ . : -`, \
-                 not beginning with `.` or `-`",
-                layout::MAX_SCENARIO_NAME
-            ));
-        }
-        if !names.insert(name) {
-            return Err(format!(
-                "two scenarios are called `{name}`\n  hint: the name is that of the baseline and of \
-                 the folder, so give each its own"
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Seconds since 1970.
-pub(crate) fn seconds_now() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0, |since| since.as_secs())
-}
-
-/// A seed that differs from run to run.
-pub(crate) fn clock_seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(1, |since| {
-        u64::from(since.subsec_nanos()) ^ since.as_secs().rotate_left(32)
-    })
-}
-
-/// Puts things in an order that a seed decides (Fisher and Yates, with the
-/// SplitMix64 generator).
-pub(crate) fn shuffle<T>(things: &mut [T], seed: u64) {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    };
-    for last in (1..things.len()).rev() {
-        let other = usize::try_from(next() % (last as u64 + 1)).unwrap_or(0);
-        things.swap(last, other);
-    }
 }

@@ -39,14 +39,17 @@ mod entry;
 mod front;
 #[cfg(plimsoll_supported)]
 mod jemalloc;
+mod order;
 mod scenario;
 mod subject;
 #[cfg(plimsoll_supported)]
 mod sys;
+mod workload;
 
 #[doc(inline)]
 pub use plimsoll_core::settings::Inconclusive;
-pub use scenario::{Iteration, Scenario};
+pub use scenario::Scenario;
+pub use workload::Iteration;
 
 /// Which test target of which package this is: what [`main!`] knows and a
 /// library cannot.

@@ -1,12 +1,11 @@
-use std::fmt::Debug;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use plimsoll_core::layout;
 use plimsoll_core::settings::{Inconclusive, Settings};
 
 use crate::subject::{workload_iteration, workload_setup};
-
-/// One iteration of a workload, given its number; an error fails the test.
-pub(crate) type Workload = Box<dyn FnMut(u64) -> Result<(), String>>;
+use crate::workload::{Iteration, Setup, Workload};
 
 /// A workload that is run again and again, and watched for what it keeps.
 ///
@@ -34,7 +33,7 @@ pub(crate) type Workload = Box<dyn FnMut(u64) -> Result<(), String>>;
 /// the workspace's; `PLIMSOLL_*` variables override all of them.
 pub struct Scenario {
     pub(crate) name: &'static str,
-    pub(crate) setup: Box<dyn FnOnce() -> Workload>,
+    pub(crate) setup: Setup,
     pub(crate) options: Options,
 }
 
@@ -148,27 +147,24 @@ impl std::fmt::Debug for Scenario {
     }
 }
 
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for () {}
-    impl<E: std::fmt::Debug> Sealed for Result<(), E> {}
-}
-
-/// What one iteration may return: `()`, or a `Result<(), E>` whose error fails
-/// the test with its `Debug` text, as an error returned from `main` does.
-pub trait Iteration: sealed::Sealed {
-    #[doc(hidden)]
-    fn outcome(self) -> Result<(), String>;
-}
-
-impl Iteration for () {
-    fn outcome(self) -> Result<(), String> {
-        Ok(())
+/// Refuses names that cannot be a file's, and two scenarios of one name.
+pub(crate) fn check_names(scenarios: &[Scenario]) -> Result<(), String> {
+    let mut names = BTreeSet::new();
+    for scenario in scenarios {
+        let name = scenario.name;
+        if !layout::valid_scenario_name(name) {
+            return Err(format!(
+                "`{name}` is no name for a scenario\n  expected up to {} of `A-Z a-z 0-9 _ . : -`, \
+                 not beginning with `.` or `-`",
+                layout::MAX_SCENARIO_NAME
+            ));
+        }
+        if !names.insert(name) {
+            return Err(format!(
+                "two scenarios are called `{name}`\n  hint: the name is that of the baseline and of \
+                 the folder, so give each its own"
+            ));
+        }
     }
-}
-
-impl<E: Debug> Iteration for Result<(), E> {
-    fn outcome(self) -> Result<(), String> {
-        self.map_err(|error| format!("{error:?}"))
-    }
+    Ok(())
 }

@@ -1,9 +1,5 @@
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
-
-use crate::bytes::{Bytes, ReadError};
-use crate::image::Image;
 
 /// What a linker writes into `.note.gnu.build-id`, so that a mapped file and a
 /// file on disk can be told to be the same.
@@ -66,16 +62,6 @@ impl FromStr for BuildId {
             .and_then(|bytes| Self::from_bytes(&bytes))
             .ok_or(ParseBuildIdError)
     }
-}
-
-/// The build ID of an ELF file; `Ok(None)` where it was linked without one.
-///
-/// # Errors
-///
-/// Where the file cannot be read, or is no ELF file.
-pub fn build_id(path: &Path) -> Result<Option<BuildId>, ReadError> {
-    let bytes = Bytes::open(path)?;
-    Ok(Image::parse(&bytes)?.build_id())
 }
 
 #[cfg(test)]

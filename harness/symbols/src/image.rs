@@ -1,9 +1,10 @@
 use std::fmt;
+use std::path::Path;
 
 use object::{Object, ObjectSegment};
 
 use crate::BuildId;
-use crate::bytes::ReadError;
+use crate::bytes::{Bytes, ReadError};
 use crate::symbol_index::SymbolIndex;
 
 /// Pages are at least this large, and the first segment's address is rounded
@@ -87,4 +88,14 @@ impl fmt::Debug for Image<'_> {
             .field("segments", &self.segments)
             .finish_non_exhaustive()
     }
+}
+
+/// The build ID of an ELF file; `Ok(None)` where it was linked without one.
+///
+/// # Errors
+///
+/// Where the file cannot be read, or is no ELF file.
+pub fn build_id(path: &Path) -> Result<Option<BuildId>, ReadError> {
+    let bytes = Bytes::open(path)?;
+    Ok(Image::parse(&bytes)?.build_id())
 }

@@ -68,7 +68,8 @@ mod symbol_index;
 mod symbolize;
 mod sysroot;
 
-pub use build_id::{BuildId, build_id};
+pub use build_id::BuildId;
 pub use bytes::ReadError;
+pub use image::build_id;
 pub use mapping::MappedFile;
 pub use symbolize::{Options, build_ids, symbolize};

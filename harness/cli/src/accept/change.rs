@@ -10,10 +10,10 @@ use plimsoll_core::layout;
 use plimsoll_core::report::Report;
 
 use crate::config;
-use crate::out::{Out, Paint, safe, safe_line};
-use crate::project::{Project, shown};
-use crate::status::Refused;
-use crate::{atomic, diff, file};
+use plimsoll_desk::out::{Out, Paint, safe, safe_line};
+use plimsoll_desk::project::{Project, shown};
+use plimsoll_desk::status::Refused;
+use plimsoll_desk::{atomic, diff, file};
 
 /// What is to become of one file.
 pub(crate) struct Change {

@@ -11,11 +11,11 @@ use plimsoll_core::report::{Report, Run};
 
 use super::change::leaf_of;
 use crate::args::ChosenArgs;
-use crate::joined::{Outcome, Scenario};
-use crate::out::{Out, safe_line};
-use crate::project::{Project, shown};
-use crate::reports::Reports;
-use crate::status::{ExitStatus, Refused};
+use plimsoll_desk::out::{Out, safe_line};
+use plimsoll_desk::project::{Project, shown};
+use plimsoll_desk::status::{ExitStatus, Refused};
+use plimsoll_report::joined::{Outcome, Scenario};
+use plimsoll_report::reports::Reports;
 
 /// How scenarios are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

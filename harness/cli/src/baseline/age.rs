@@ -6,7 +6,7 @@ use std::path::Path;
 
 use plimsoll_core::baseline::Date;
 
-use crate::bisect::git::Git;
+use plimsoll_desk::git::Git;
 
 /// The day of each line's commit, by its number, from 1. A line that is not
 /// committed has none, nor has any outside a repository.

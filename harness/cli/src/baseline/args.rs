@@ -2,7 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-use crate::args::{ProjectArgs, scenario};
+use plimsoll_desk::parse::scenario;
+
+use crate::args::ProjectArgs;
 
 const STATUSES: &str = "\
 Exit status:

@@ -17,9 +17,9 @@ use rules::Level;
 use shelf::Shelf;
 pub(crate) use shelf::today;
 
-use crate::out::{Out, safe_line};
-use crate::project::Project;
-use crate::status::{ExitStatus, Refused};
+use plimsoll_desk::out::{Out, safe_line};
+use plimsoll_desk::project::Project;
+use plimsoll_desk::status::{ExitStatus, Refused};
 
 pub(crate) fn run(args: &BaselineArgs, name: &str, out: &mut Out) -> anyhow::Result<()> {
     match &args.command {
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &BaselineArgs, name: &str, out: &mut Out) -> anyhow::Res
 }
 
 fn list(args: &ListArgs, out: &mut Out) -> anyhow::Result<()> {
-    let shelf = Shelf::read(&Project::find(&args.project)?, None)?;
+    let shelf = Shelf::read(&Project::find(args.project.manifest_path.as_deref())?, None)?;
     warn(&shelf, out);
     match args.json {
         true => out.print(&json::list(&shelf))?,
@@ -41,7 +41,10 @@ fn list(args: &ListArgs, out: &mut Out) -> anyhow::Result<()> {
 
 fn show(args: &ShowArgs, out: &mut Out) -> anyhow::Result<()> {
     let scenario = &args.scenario;
-    let shelf = Shelf::read(&Project::find(&args.project)?, Some(scenario))?;
+    let shelf = Shelf::read(
+        &Project::find(args.project.manifest_path.as_deref())?,
+        Some(scenario),
+    )?;
     warn(&shelf, out);
     if shelf.files().next().is_none() {
         out.print(&format!(
@@ -90,7 +93,7 @@ fn refuse_unreadable(shelf: &Shelf, out: &Out) -> anyhow::Result<()> {
 }
 
 fn check(args: &CheckArgs, name: &str, out: &mut Out) -> anyhow::Result<()> {
-    let shelf = Shelf::read(&Project::find(&args.project)?, None)?;
+    let shelf = Shelf::read(&Project::find(args.project.manifest_path.as_deref())?, None)?;
     warn(&shelf, out);
     let problems = rules::check(&shelf, name);
     if args.json {

@@ -6,8 +6,8 @@ use plimsoll_core::judge::Verdict;
 
 use super::shelf::{Content, Entry, Filed, Folder, Shelf};
 use super::text::{rate, subject};
-use crate::out::safe_line;
-use crate::project::shown;
+use plimsoll_desk::out::safe_line;
+use plimsoll_desk::project::shown;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {

@@ -17,11 +17,11 @@ use plimsoll_core::report::Report;
 
 use super::age::Ages;
 use crate::config;
-use crate::file;
-use crate::joined::Scenario;
-use crate::out::safe_line;
-use crate::project::{Project, shown};
-use crate::reports::Reports;
+use plimsoll_desk::file;
+use plimsoll_desk::out::safe_line;
+use plimsoll_desk::project::{Project, shown};
+use plimsoll_report::joined::Scenario;
+use plimsoll_report::reports::Reports;
 
 /// Files in one folder, at most.
 const MAX_FILES: usize = 10_000;

@@ -6,8 +6,8 @@ use plimsoll_core::report::units::{bytes, give_or_take, objects, plural};
 
 use super::rules::{Level, Problem};
 use super::shelf::{Content, Entry, Filed, Shelf};
-use crate::out::{Out, Paint, safe, safe_line};
-use crate::project::shown;
+use plimsoll_desk::out::{Out, Paint, safe, safe_line};
+use plimsoll_desk::project::shown;
 
 /// Every allowance by its leaf.
 pub(super) fn list(shelf: &Shelf, out: &Out) -> String {

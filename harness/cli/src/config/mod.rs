@@ -11,12 +11,12 @@ use plimsoll_core::report::{BuilderSetting, Report};
 use plimsoll_core::settings::{self, Key, Layer, MAX_BYTES};
 
 use crate::args::ProjectArgs;
-use crate::file;
-use crate::joined::Scenario;
-use crate::out::{Out, safe, safe_line};
-use crate::project::{self, Project};
-use crate::reports::Reports;
-use crate::status::Refused;
+use plimsoll_desk::file;
+use plimsoll_desk::out::{Out, safe, safe_line};
+use plimsoll_desk::project::{self, Project};
+use plimsoll_desk::status::Refused;
+use plimsoll_report::joined::Scenario;
+use plimsoll_report::reports::Reports;
 
 const SHOW_HELP: &str = "\
 For example:
@@ -137,7 +137,7 @@ enum Origin<'a> {
 
 impl Found {
     fn by(args: &ConfigShowArgs, out: &Out) -> anyhow::Result<Found> {
-        let project = Project::find(&args.project)?;
+        let project = Project::find(args.project.manifest_path.as_deref())?;
         let root = project.workspace_root();
         let package = chosen(args, &project)?;
         let dir = match &package {
@@ -240,6 +240,6 @@ fn chosen(args: &ConfigShowArgs, project: &Project) -> anyhow::Result<Option<Str
             }
         };
     }
-    let here = project::folder(&args.project)?;
+    let here = project::folder(args.project.manifest_path.as_deref())?;
     Ok(project.package_at(&here).map(str::to_owned))
 }

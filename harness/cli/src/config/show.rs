@@ -5,7 +5,7 @@ use plimsoll_core::settings::{Fallback, KEYS, Key, Kind};
 use serde_json::{Map, Value, json};
 
 use super::{Found, Origin, Owner};
-use crate::out::safe_line;
+use plimsoll_desk::out::safe_line;
 
 pub(super) fn text(found: &Found, effective: bool) -> String {
     let mut text = match &found.package {

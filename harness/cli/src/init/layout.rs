@@ -7,9 +7,9 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::args::InitArgs;
-use crate::out::safe_line;
-use crate::project;
-use crate::status::Refused;
+use plimsoll_desk::out::safe_line;
+use plimsoll_desk::project;
+use plimsoll_desk::status::Refused;
 
 /// The folder of the member, and the name of the test target.
 pub(super) const LEAKS: &str = "leaks";
@@ -206,7 +206,7 @@ fn tested(args: &InitArgs, packages: &[Package]) -> anyhow::Result<Option<Packag
         .iter()
         .filter(|one| one.leaks.is_none() || args.here)
         .collect();
-    let here = project::folder(&args.project).ok();
+    let here = project::folder(args.project.manifest_path.as_deref()).ok();
     let around = here
         .iter()
         .flat_map(|here| here.ancestors())

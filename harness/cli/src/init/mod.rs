@@ -26,13 +26,13 @@ use anyhow::{Context, anyhow, bail};
 use self::layout::Layout;
 use self::plan::{File, Plan};
 use crate::args::InitArgs;
-use crate::out::{Out, Paint, is_yes};
-use crate::project::{self, Project, shown};
-use crate::status::Refused;
-use crate::{atomic, diff};
+use plimsoll_desk::out::{Out, Paint, is_yes};
+use plimsoll_desk::project::{self, Project, shown};
+use plimsoll_desk::status::Refused;
+use plimsoll_desk::{atomic, diff};
 
 pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
-    let metadata = Project::metadata(&args.project)?;
+    let metadata = Project::metadata(args.project.manifest_path.as_deref())?;
     let layout = Layout::find(args, &metadata)?;
     let target_dir = metadata["target_directory"].as_str().unwrap_or_default();
     if target_dir.contains(char::is_whitespace) {
@@ -134,7 +134,7 @@ fn write(files: &[File], args: &InitArgs) -> anyhow::Result<()> {
         Ok(())
     });
     let done = done.and_then(|()| {
-        let metadata = Project::metadata(&args.project);
+        let metadata = Project::metadata(args.project.manifest_path.as_deref());
         metadata.map(drop).map_err(|err| {
             anyhow!(
                 "with what was to be written, {err:#}\n  \

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::layout::{LEAKS, Layout};
 use super::manifest::{self, Library};
 use crate::args::InitArgs;
-use crate::out::safe_line;
-use crate::project::shown;
-use crate::status::Refused;
+use plimsoll_desk::out::safe_line;
+use plimsoll_desk::project::shown;
+use plimsoll_desk::status::Refused;
 
 const TEST: &str = include_str!("templates/leaks.rs");
 const BASELINES: &str = include_str!("templates/baselines.md");

@@ -4,8 +4,8 @@ use anyhow::bail;
 use plimsoll_core::report::explain;
 use plimsoll_core::report::text::Style;
 
-use crate::joined::Joined;
-use crate::out::safe_line;
+use plimsoll_desk::out::safe_line;
+use plimsoll_report::joined::Joined;
 
 /// Explains every finding, or those of which the stack contains a text.
 ///

@@ -19,10 +19,10 @@ use plimsoll_core::report::{Report, Standing, text};
 use crate::accept::{BaselineFile, Change, Chosen, Which, choose, refuse_under_ci};
 use crate::args::ReviewArgs;
 use crate::baseline::today;
-use crate::out::{Out, Paint, safe, safe_line};
-use crate::project::Project;
-use crate::render::tree;
-use crate::status::{ExitStatus, Refused};
+use plimsoll_desk::out::{Out, Paint, safe, safe_line};
+use plimsoll_desk::project::Project;
+use plimsoll_desk::status::{ExitStatus, Refused};
+use plimsoll_report::render::tree;
 use session::{Item, Kind, Next, Session};
 
 /// Lines of a scenario's flame graph: more would push the finding off the screen.
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ReviewArgs, name: &str, out: &mut Out) -> anyhow::Resul
     let command = |what: &str| format!("{name} {what} {scenarios}").trim_end().to_owned();
     refuse_under_ci(args.dry_run, &command("review"))?;
     refuse_without_terminal(&command("accept"))?;
-    let project = Project::find(&args.chosen.project)?;
+    let project = Project::find(args.chosen.project.manifest_path.as_deref())?;
     let chosen = choose(&args.chosen, Which::Named, &project, out)?;
     let style = text::Style {
         color: out.color(),

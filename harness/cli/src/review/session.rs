@@ -1,7 +1,7 @@
 //! What each answer does. Reads and prints nothing.
 
 use plimsoll_core::baseline::{Acceptance, Date};
-use plimsoll_core::escape::is_hidden;
+use plimsoll_text::escape::is_hidden;
 
 use crate::accept::{Words, is_over};
 use crate::args::Expiry;

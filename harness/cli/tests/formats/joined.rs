@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::project::{Project, regressed, report};
 use crate::{RATE, hostile, left, one_of_each};
 
-const JOINED: &str = include_str!("../../schema/joined-v1.schema.json");
+const JOINED: &str = include_str!("../../../report/schema/joined-v1.schema.json");
 const REPORT: &str = include_str!("../../../core/schema/report-v2.schema.json");
 const REPORT_1: &str = include_str!("../../../core/schema/report-v1.schema.json");
 
@@ -23,7 +23,7 @@ fn with_validator<T>(with: impl FnOnce(&Validator) -> T) -> T {
     let schema = parse(JOINED);
     let options = jsonschema::options()
         .with_registry(&registry)
-        .with_base_uri("file:///cli/schema/joined-v1.schema.json");
+        .with_base_uri("file:///report/schema/joined-v1.schema.json");
     with(&options.build(&schema).unwrap())
 }
 

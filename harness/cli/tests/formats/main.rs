@@ -7,10 +7,10 @@ mod junit;
 mod project;
 mod sarif;
 
-use plimsoll_core::escape::is_hidden;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Check, CheckOutcome, Failure, Report, Standing, Subject};
 use plimsoll_core::{FoldedStack, Frame, Rate};
+use plimsoll_text::escape::is_hidden;
 
 use project::{Project, finding, report};
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plimsoll_core::escape::is_hidden;
+use plimsoll_text::escape::is_hidden;
 
 use crate::{Folder, dump, plimsoll};
 

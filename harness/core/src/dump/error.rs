@@ -1,7 +1,7 @@
 use std::fmt;
 
 use crate::Tally;
-use crate::escape::is_hidden;
+use plimsoll_text::escape::is_hidden;
 
 /// The most characters of a line that a message quotes.
 const QUOTED: usize = 60;

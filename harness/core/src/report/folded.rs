@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use super::Report;
-use crate::escape;
+use plimsoll_text::escape;
 
 /// One line for each stack, in the order of their names.
 pub fn render(report: &Report) -> String {

@@ -15,7 +15,7 @@ use std::fmt;
 
 pub use self::limits::Limits;
 use super::Report;
-use crate::escape;
+use plimsoll_text::escape;
 
 /// The format that [`to_string`] writes.
 pub const VERSION: u64 = 2;

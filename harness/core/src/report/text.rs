@@ -21,8 +21,8 @@ pub use self::findings::{counted, is_one, total};
 use self::page::{Page, Paint};
 use super::units::{count, duration, objects, plural, visible_with_rarest};
 use super::{BASELINE, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject};
-use crate::escape::{columns, command_word, cut_middle, terminal};
 use crate::verdict::Verdict;
+use plimsoll_text::escape::{columns, command_word, cut_middle, terminal};
 
 /// Of a subject's output, the end is what tells; all of it is in the report.
 const MAX_OUTPUT_LINES: usize = 30;

@@ -26,11 +26,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use libtest_mimic::{Completion, Failed, Trial};
 use plimsoll_core::baseline::{Baseline, Date};
-use plimsoll_core::escape;
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, text};
 use plimsoll_core::settings::{Inconclusive, Layer, Stale};
+use plimsoll_text::escape;
 
 use self::agreed::Agreed;
 use self::arguments::Arguments;
@@ -43,7 +43,8 @@ use self::policy::Enough;
 use self::process::Subject;
 use self::settings::Effective;
 use crate::scenario::Scenario;
-use crate::{Target, entry};
+use crate::scenario::check_names;
+use crate::{Target, order};
 
 /// libtest's status for a failed run, and for a command line that it refuses.
 const FAILED: u8 = 101;
@@ -138,7 +139,7 @@ impl Front {
         if arguments.help {
             return Ok(Prepared::Help);
         }
-        entry::check_names(scenarios)?;
+        check_names(scenarios)?;
         let place = Place::find(target);
         let files = settings::read_files(&place)?;
         let environment =
@@ -240,13 +241,13 @@ impl Front {
             .collect();
         mimic.exact = !mimic.skip.is_empty();
         if let Some(seed) = self.arguments.shuffle {
-            let seed = seed.unwrap_or_else(entry::clock_seed);
+            let seed = seed.unwrap_or_else(order::clock_seed);
             if !self.arguments.list && format != Some(libtest_mimic::FormatSetting::Json) {
                 say(&format!(
                     "note: shuffled, as `--shuffle-seed {seed}` does again"
                 ));
             }
-            entry::shuffle(&mut trials, seed);
+            order::shuffle(&mut trials, seed);
         }
         let mut conclusion = libtest_mimic::run(&mimic, trials);
         // Not in the middle of libtest-mimic's lines, and in the list's order.
@@ -338,7 +339,7 @@ impl Shared {
             plan: settings.plan.unwrap_or(Plan::EXACT),
             baseline: &baseline,
             normalization: &self.normalization,
-            today: Date::from_unix_seconds(entry::seconds_now()),
+            today: Date::from_unix_seconds(order::seconds_now()),
         };
         let mut why = Vec::new();
         let mut enough: Option<Enough> = None;

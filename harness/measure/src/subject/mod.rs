@@ -16,7 +16,7 @@ pub(crate) mod unwind;
 
 use std::hint::black_box;
 
-use crate::scenario::Iteration;
+use crate::workload::Iteration;
 
 #[cfg(plimsoll_supported)]
 pub(crate) use run::{Arguments, CONFIGURATION, run};

@@ -12,8 +12,8 @@ use super::channel::{Channel, Command};
 use super::threads::Threads;
 use super::unwind;
 use crate::jemalloc;
-use crate::scenario::{Scenario, Workload};
 use crate::sys::{self, Progress};
+use crate::workload::{Setup, Workload};
 
 /// The variables that configure jemalloc, with and without its prefix.
 pub(crate) const CONFIGURATION: [&str; 2] = ["MALLOC_CONF", "_RJEM_MALLOC_CONF"];
@@ -52,7 +52,7 @@ impl Arguments {
 static PANIC_LOCATION: Mutex<Option<String>> = Mutex::new(None);
 
 /// Runs as the subject until the front has no more commands.
-pub(crate) fn run(arguments: &Arguments, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitCode {
+pub(crate) fn run(arguments: &Arguments, setup: impl FnOnce(&str) -> Option<Setup>) -> ExitCode {
     for variable in CONFIGURATION {
         sys::remove_variable_before_threads(variable);
     }
@@ -67,10 +67,8 @@ pub(crate) fn run(arguments: &Arguments, scenarios: impl FnOnce() -> Vec<Scenari
     let mut channel = Channel::new(UnixStream::from(socket));
     // The first code that is not ours: before it, there is one thread, and none of
     // what is the harness's can be inherited.
-    let scenario = scenarios()
-        .into_iter()
-        .find(|scenario| scenario.name == arguments.scenario);
-    let (Some(scenario), Some(progress)) = (scenario, map_progress(&arguments.progress)) else {
+    let setup = setup(&arguments.scenario);
+    let (Some(setup), Some(progress)) = (setup, map_progress(&arguments.progress)) else {
         return ExitCode::FAILURE;
     };
     let previous = std::panic::take_hook();
@@ -93,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments, scenarios: impl FnOnce() -> Vec<Scenari
     unwind::birth::begin();
     unprofiled(sys::notice_forks);
     let unwinder = (arguments.unwinder, unwinder);
-    match serve(&mut channel, scenario, &progress, unwinder) {
+    match serve(&mut channel, setup, &progress, unwinder) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
@@ -120,7 +118,7 @@ fn map_progress(path: &str) -> Option<Progress> {
 
 fn serve(
     channel: &mut Channel,
-    scenario: Scenario,
+    setup: Setup,
     progress: &Progress,
     (asked_for, unwinder): (Unwinder, Result<(), String>),
 ) -> std::io::Result<()> {
@@ -142,7 +140,7 @@ fn serve(
         unwind::has_tables(middle),
     ))?;
     let canary = Canary::at(jemalloc::lg_sample().unwrap_or(0));
-    let mut setup = Some(scenario.setup);
+    let mut setup = Some(setup);
     let mut workload: Option<Workload> = None;
     let mut done = 0;
     let mut threads = Threads::default();

@@ -24,7 +24,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use plimsoll_core::dump::DumpError;
-use plimsoll_core::escape::is_hidden;
+use plimsoll_text::escape::is_hidden;
 
 pub use pprof::PprofError;
 

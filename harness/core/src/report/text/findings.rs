@@ -2,7 +2,6 @@
 //! in a sentence.
 
 use super::page::{Page, Paint};
-use crate::escape::{columns, cut_middle, cut_start, terminal};
 use crate::finding::each_stack_once;
 use crate::report::units::{
     bytes, count, give_or_take, objects, plural, signed_bytes, signed_objects, span,
@@ -10,6 +9,7 @@ use crate::report::units::{
 use crate::report::{Finding, Report, Standing, Subject, Survivors};
 use crate::verdict::Verdict;
 use crate::{Frame, Law, Rate};
+use plimsoll_text::escape::{columns, cut_middle, cut_start, terminal};
 
 /// A sixth stack tells nobody more about where to start.
 const MAX_FINDINGS: usize = 5;

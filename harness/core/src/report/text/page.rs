@@ -1,7 +1,7 @@
 //! Lines that keep to a width, whatever is put into them.
 
 use super::Style;
-use crate::escape::{columns, cut_middle, start_of, terminal};
+use plimsoll_text::escape::{columns, cut_middle, start_of, terminal};
 
 /// Narrower than this, nothing that is printed would help.
 const MIN_WIDTH: usize = 40;

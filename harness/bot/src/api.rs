@@ -1,0 +1,753 @@
+//! Requests to GitHub, one after the other, with what may be repeated repeated.
+//!
+//! octocrab makes the connection, the encryption and the credentials. Its own
+//! repeating, redirecting and typed models stay out: a `POST` that was carried
+//! out and answered with an error would be carried out twice, and a comment of a
+//! deleted account would fail a whole page.
+//!
+//! | answer | `GET`, and writes that may be repeated | writes that create or add |
+//! |---|---|---|
+//! | 5xx, broken connection, no answer in time, not JSON | three more tries after 1, 2 and 4 s | none: the caller looks whether it was done |
+//! | 403 or 429 that asks to wait | waits within the budget, no request meanwhile | the same: it was not done |
+//! | redirect on the same host | followed | 307 and 308, once |
+//! | 401, 403, 404, 410, 422 | no other try | no other try |
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::{BuildHasher, Hasher};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Context;
+use http_body_util::{BodyExt, Limited};
+use octocrab::Octocrab;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use crate::environment::Token;
+use crate::problem::{self, Problem};
+use plimsoll_desk::out::Out;
+
+/// Of an answer: a hundred comments of the greatest length, four bytes a
+/// character, and as much again.
+const MAX_ANSWER: usize = 64 * 1024 * 1024;
+/// Of pages; GitHub's own lists end far earlier.
+const MAX_PAGES: usize = 300;
+const MAX_REDIRECTS: usize = 3;
+/// Seconds before the second, third and fourth try.
+const AGAIN_AFTER: [f64; 3] = [1.0, 2.0, 4.0];
+/// What GitHub asks for between two writes where there are many.
+const BETWEEN_WRITES: Duration = Duration::from_secs(1);
+/// A check run and a comment, with a repetition, are not many.
+const FEW_WRITES: usize = 3;
+/// Where a limit does not say how long it lasts; doubled each time.
+const UNSAID_WAIT: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Post,
+    Patch,
+    Delete,
+}
+
+impl Method {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Post => "POST",
+            Method::Patch => "PATCH",
+            Method::Delete => "DELETE",
+        }
+    }
+}
+
+/// How long to wait for what.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// For one answer.
+    pub timeout: Duration,
+    /// For limits to pass, in all.
+    pub max_wait: Duration,
+}
+
+/// Whether writes are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Real,
+    /// Writes are recorded and taken for done.
+    DryRun,
+}
+
+/// A write that a dry run did not make.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub method: Method,
+    pub path: String,
+    pub body: Option<Value>,
+}
+
+pub struct Api {
+    runtime: Runtime,
+    crab: Octocrab,
+    /// `https://api.github.com`, or with `/api/v3` behind it.
+    base: String,
+    token: Option<Token>,
+    patience: Patience,
+    mode: Mode,
+    pace: RefCell<Pace>,
+    calls: RefCell<Vec<Call>>,
+    out: Out,
+}
+
+/// Without the token.
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Api").finish_non_exhaustive()
+    }
+}
+
+/// When the next request may go out.
+#[derive(Debug)]
+struct Pace {
+    /// Spent waiting for limits.
+    waited: Duration,
+    blocked_until: Option<Instant>,
+    writes: usize,
+    last_write: Option<Instant>,
+    unsaid_wait: Duration,
+}
+
+/// Where an answer may come from.
+#[derive(Clone, Copy, Debug)]
+enum Kept {
+    Here,
+    /// GitHub keeps a file where the token does not belong.
+    Elsewhere {
+        /// The longest that it may be, in bytes.
+        most: usize,
+    },
+}
+
+impl Kept {
+    fn most(self) -> usize {
+        match self {
+            Kept::Here => MAX_ANSWER,
+            Kept::Elsewhere { most } => most,
+        }
+    }
+}
+
+struct Answer {
+    status: u16,
+    headers: Headers,
+    body: Vec<u8>,
+}
+
+/// Those of an answer's headers that decide something.
+#[derive(Debug, Default)]
+struct Headers {
+    link: Option<String>,
+    location: Option<String>,
+    retry_after: Option<String>,
+    remaining: Option<String>,
+    reset: Option<String>,
+    accepted_permissions: Option<String>,
+}
+
+impl Api {
+    /// # Errors
+    ///
+    /// If the address is none, or the machine has no certificates.
+    pub fn new(
+        base: &str,
+        token: Option<Token>,
+        patience: Patience,
+        mode: Mode,
+    ) -> anyhow::Result<Self> {
+        let base = base.trim_end_matches('/').to_owned();
+        let origin = origin(&base)
+            .with_context(|| {
+                format!(
+                    "GITHUB_API_URL: expected `https://HOST` or `https://HOST/api/v3`, found `{}`",
+                    plimsoll_desk::out::safe_line(&base)
+                )
+            })?
+            .to_owned();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("no runtime for network requests")?;
+        let crab = {
+            let _inside = runtime.enter();
+            let mut builder = Octocrab::builder()
+                .base_uri(origin.as_str())
+                .and_then(|builder| builder.upload_uri(origin.as_str()))
+                .context("the address of the API is none")?
+                .set_connect_timeout(Some(patience.timeout))
+                .add_header(
+                    octocrab_header("accept"),
+                    "application/vnd.github+json".to_owned(),
+                )
+                .add_header(
+                    octocrab_header("x-github-api-version"),
+                    "2022-11-28".to_owned(),
+                );
+            if let Some(token) = &token {
+                builder = builder.personal_token(token.secret());
+            }
+            builder
+                .build()
+                .context("no connection to GitHub can be set up")?
+        };
+        Ok(Api {
+            runtime,
+            crab,
+            base,
+            token,
+            patience,
+            mode,
+            pace: RefCell::new(Pace {
+                waited: Duration::ZERO,
+                blocked_until: None,
+                writes: 0,
+                last_write: None,
+                unsaid_wait: UNSAID_WAIT,
+            }),
+            calls: RefCell::new(Vec::new()),
+            out: Out::new(),
+        })
+    }
+
+    /// The writes that a dry run did not make, in order.
+    pub fn calls(&self) -> Vec<Call> {
+        self.calls.borrow().clone()
+    }
+
+    pub fn is_dry_run(&self) -> bool {
+        self.mode == Mode::DryRun
+    }
+
+    /// Without a token, a dry run reads nothing either.
+    fn is_offline(&self) -> bool {
+        self.is_dry_run() && self.token.is_none()
+    }
+
+    /// Reads one thing.
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Problem> {
+        if self.is_offline() {
+            return Err(Problem::NotFound);
+        }
+        let url = self.url(path);
+        self.repeatedly(Method::Get, &url, None, |answer| json(&answer.body))
+    }
+
+    /// Reads a list to its end, page by page.
+    pub fn list<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, Problem> {
+        self.pages(path, json::<Vec<T>>)
+    }
+
+    /// As [`list`](Self::list), where the list is in an object beside its length.
+    pub fn list_in<T: DeserializeOwned>(&self, path: &str, key: &str) -> Result<Vec<T>, Problem> {
+        self.pages(path, |body| {
+            let mut object: serde_json::Map<String, Value> = json(body)?;
+            let list = object.remove(key).ok_or(Problem::Unreadable)?;
+            serde_json::from_value(list).map_err(|_| Problem::Unreadable)
+        })
+    }
+
+    fn pages<T>(
+        &self,
+        path: &str,
+        read: impl Fn(&[u8]) -> Result<Vec<T>, Problem>,
+    ) -> Result<Vec<T>, Problem> {
+        if self.is_offline() {
+            return Ok(Vec::new());
+        }
+        let mut all = Vec::new();
+        let mut url = self.url(path);
+        let mut seen = BTreeSet::new();
+        while seen.len() < MAX_PAGES && seen.insert(url.clone()) {
+            let (page, next) = self.repeatedly(Method::Get, &url, None, |answer| {
+                Ok((read(&answer.body)?, answer.headers.next_page()))
+            })?;
+            all.extend(page);
+            match next {
+                None => return Ok(all),
+                Some(next) if origin(&next) == origin(&self.base) => url = next,
+                Some(_) => return Err(Problem::Redirected),
+            }
+        }
+        // In circles, or without end. What is missing from half a list would be
+        // taken for absent.
+        Err(Problem::Unreadable)
+    }
+
+    /// Makes something that must not be made twice: one request. Where it is
+    /// unsure whether it was made, the caller has to look.
+    pub fn create<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Problem> {
+        self.once_only(Method::Post, path, body)
+    }
+
+    /// Adds to something what must not be added twice: as [`create`](Self::create).
+    pub fn add<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Problem> {
+        self.once_only(Method::Patch, path, body)
+    }
+
+    fn once_only<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Result<T, Problem> {
+        if let Some(made_up) = self.recorded(method, path, Some(body)) {
+            return made_up;
+        }
+        let answer = self.send_to(method, &self.url(path), Some(body), Kept::Here)?;
+        json(&accepted(answer, self.token.as_ref())?.body)
+    }
+
+    /// Changes something to a state that a second request would not change.
+    pub fn change<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Result<T, Problem> {
+        if let Some(made_up) = self.recorded(method, path, Some(body)) {
+            return made_up;
+        }
+        let url = self.url(path);
+        self.repeatedly(method, &url, Some(body), |answer| json(&answer.body))
+    }
+
+    /// Removes something; that it is not there is as good.
+    pub fn delete(&self, path: &str) -> Result<(), Problem> {
+        if self.recorded::<Value>(Method::Delete, path, None).is_some() {
+            return Ok(());
+        }
+        let url = self.url(path);
+        match self.repeatedly(Method::Delete, &url, None, |_| Ok(())) {
+            Err(Problem::NotFound | Problem::Gone) => Ok(()),
+            // What git calls a reference that is not there.
+            Err(Problem::Refused {
+                status: 422,
+                message,
+            }) if message.contains("not exist") => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Reads a file that GitHub keeps elsewhere; the token stays here. `None`
+    /// if it is longer than the limit.
+    pub fn download(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, Problem> {
+        if self.is_offline() {
+            return Err(Problem::NotFound);
+        }
+        let url = self.url(path);
+        let most = MAX_ANSWER.min(limit);
+        self.repeatedly_with(
+            Method::Get,
+            &url,
+            None,
+            Kept::Elsewhere { most },
+            // Nothing, or a page, is a storage in trouble: a report and its archive begin otherwise.
+            |answer| match answer.body.trim_ascii_start().first() {
+                None | Some(b'<') => Err(Problem::Unreadable),
+                Some(_) => Ok((answer.body.len() <= limit).then(|| answer.body.clone())),
+            },
+        )
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    /// In a dry run, keeps the write and makes up its answer.
+    fn recorded<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Option<Result<T, Problem>> {
+        if !self.is_dry_run() {
+            return None;
+        }
+        self.calls.borrow_mut().push(Call {
+            method,
+            path: path.to_owned(),
+            body: body.cloned(),
+        });
+        // The names that the callers go on with.
+        let answer = serde_json::json!({ "id": 0, "sha": "0".repeat(40), "body": "" });
+        Some(serde_json::from_value(answer).map_err(|_| Problem::Unreadable))
+    }
+
+    fn repeatedly<T>(
+        &self,
+        method: Method,
+        url: &str,
+        body: Option<&Value>,
+        read: impl Fn(&Answer) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        self.repeatedly_with(method, url, body, Kept::Here, read)
+    }
+
+    fn repeatedly_with<T>(
+        &self,
+        method: Method,
+        url: &str,
+        body: Option<&Value>,
+        kept: Kept,
+        read: impl Fn(&Answer) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        let mut pauses = AGAIN_AFTER.into_iter();
+        loop {
+            let done = self
+                .send_to(method, url, body, kept)
+                .and_then(|answer| accepted(answer, self.token.as_ref()))
+                .and_then(|answer| read(&answer));
+            match (done, pauses.next()) {
+                (Err(problem), Some(pause)) if problem.is_unsure() => {
+                    self.sleep(Duration::from_secs_f64(pause * (1.0 + 0.25 * jitter())));
+                }
+                (done, _) => return done,
+            }
+        }
+    }
+
+    /// One request, after whatever limits say and wherever redirects lead.
+    fn send_to(
+        &self,
+        method: Method,
+        url: &str,
+        body: Option<&Value>,
+        kept: Kept,
+    ) -> Result<Answer, Problem> {
+        let mut url = url.to_owned();
+        let mut redirects = 0;
+        loop {
+            self.await_turn(method)?;
+            let answer = self.once(method, &url, body, kept.most())?;
+            if let Some(wait) = self.asks_to_wait(&answer) {
+                self.block(wait);
+                continue;
+            }
+            if !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
+                return Ok(answer);
+            }
+            let Some(to) = answer.headers.location.as_deref() else {
+                return Err(Problem::Unreadable);
+            };
+            let to = resolve(to, &url).ok_or(Problem::Redirected)?;
+            let here = origin(&to) == origin(&self.base);
+            let elsewhere =
+                matches!(kept, Kept::Elsewhere { .. }) && gets_no_token(&to, &self.base);
+            let allowed = match method {
+                Method::Get => redirects < MAX_REDIRECTS && (here || elsewhere),
+                _ => redirects < 1 && here && matches!(answer.status, 307 | 308),
+            };
+            if !allowed {
+                return Err(Problem::Redirected);
+            }
+            redirects += 1;
+            url = to;
+        }
+    }
+
+    fn once(
+        &self,
+        method: Method,
+        url: &str,
+        body: Option<&Value>,
+        most: usize,
+    ) -> Result<Answer, Problem> {
+        if method != Method::Get {
+            let mut pace = self.pace.borrow_mut();
+            pace.last_write = Some(Instant::now());
+            pace.writes += 1;
+        }
+        let crab = &self.crab;
+        let request = async {
+            // Lets a connection that was closed meanwhile be seen as closed.
+            tokio::task::yield_now().await;
+            let response = match method {
+                Method::Get => crab._get(url).await,
+                Method::Post => crab._post(url, body).await,
+                Method::Patch => crab._patch(url, body).await,
+                Method::Delete => crab._delete(url, None::<&()>).await,
+            };
+            let response = response.map_err(|err| self.unreachable(&err))?;
+            let header = |name: &str| {
+                let value = response.headers().get(name)?;
+                Some(value.to_str().ok()?.to_owned())
+            };
+            let headers = Headers {
+                link: header("link"),
+                location: header("location"),
+                retry_after: header("retry-after"),
+                remaining: header("x-ratelimit-remaining"),
+                reset: header("x-ratelimit-reset"),
+                accepted_permissions: header("x-accepted-github-permissions"),
+            };
+            let status = response.status().as_u16();
+            // One more byte than wanted, for whoever asks to see that it is too long.
+            let body = Limited::new(response.into_body(), most.saturating_add(1));
+            let body = match body.collect().await {
+                Ok(body) => body.to_bytes().to_vec(),
+                Err(err) if err.is::<http_body_util::LengthLimitError>() => {
+                    vec![0; most.saturating_add(1)]
+                }
+                Err(err) => return Err(self.unreachable(err.as_ref())),
+            };
+            Ok(Answer {
+                status,
+                headers,
+                body,
+            })
+        };
+        let timeout = self.patience.timeout;
+        self.runtime
+            .block_on(async { tokio::time::timeout(timeout, request).await })
+            .unwrap_or(Err(Problem::TimedOut { after: timeout }))
+    }
+
+    /// The last cause of an error says most; octocrab's own text says little.
+    fn unreachable(&self, err: &(dyn std::error::Error + 'static)) -> Problem {
+        let mut last = err;
+        while let Some(source) = last.source() {
+            last = source;
+        }
+        let mut why = last.to_string();
+        if let Some(token) = &self.token {
+            why = token.scrub(&why);
+        }
+        Problem::Unreachable {
+            why: plimsoll_desk::out::safe_line(&why),
+        }
+    }
+
+    /// How long an answer says that nothing may be asked, if it does.
+    fn asks_to_wait(&self, answer: &Answer) -> Option<Duration> {
+        let headers = &answer.headers;
+        let exhausted = headers.remaining.as_deref() == Some("0");
+        let says_so = || {
+            let message = problem::message(&answer.body, None).to_lowercase();
+            message.contains("rate limit") || message.contains("abuse detection")
+        };
+        let limited = match answer.status {
+            429 => true,
+            403 => headers.retry_after.is_some() || exhausted || says_so(),
+            _ => false,
+        };
+        if !limited {
+            return None;
+        }
+        let seconds = |text: &Option<String>| text.as_deref()?.trim().parse::<u64>().ok();
+        if let Some(seconds) = seconds(&headers.retry_after) {
+            // Of none at all, there would be no end.
+            return Some(Duration::from_secs(seconds.max(1)));
+        }
+        if let Some(reset) = seconds(&headers.reset).filter(|_| exhausted) {
+            let now = SystemTime::now()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .unwrap_or_default();
+            // Whole seconds, and two clocks.
+            let wait = Duration::from_secs(reset).saturating_sub(now);
+            return Some(wait.saturating_add(Duration::from_secs(1)));
+        }
+        let mut pace = self.pace.borrow_mut();
+        let wait = pace.unsaid_wait;
+        pace.unsaid_wait = wait.saturating_mul(2);
+        Some(wait)
+    }
+
+    fn block(&self, wait: Duration) {
+        // An hour is the longest that any limit lasts.
+        let wait = wait.min(Duration::from_secs(2 * 3600));
+        self.pace.borrow_mut().blocked_until = Some(Instant::now() + wait);
+    }
+
+    /// Waits until a request may go out.
+    fn await_turn(&self, method: Method) -> Result<(), Problem> {
+        let now = Instant::now();
+        let (limit, write, waited) = {
+            let pace = self.pace.borrow();
+            let until = |at: Option<Instant>| at.map_or(Duration::ZERO, |at| at - now.min(at));
+            let last = pace.last_write.filter(|_| pace.writes >= FEW_WRITES);
+            let write = last.map(|last| last + BETWEEN_WRITES);
+            (until(pace.blocked_until), until(write), pace.waited)
+        };
+        if limit > Duration::ZERO {
+            if waited + limit > self.patience.max_wait {
+                return Err(Problem::Limited { wait: limit });
+            }
+            self.out.note(&format!(
+                "GitHub's rate limit: waiting for {} s",
+                limit.as_secs_f64().ceil()
+            ));
+            self.pace.borrow_mut().waited += limit;
+            // Not a moment too early, by anybody's clock.
+            self.sleep(limit + Duration::from_millis(50));
+        } else if method != Method::Get {
+            self.sleep(write);
+        }
+        Ok(())
+    }
+
+    /// How long one request may take.
+    pub fn timeout(&self) -> Duration {
+        self.patience.timeout
+    }
+
+    /// Waits, and lets connections be closed meanwhile.
+    pub fn sleep(&self, duration: Duration) {
+        if duration > Duration::ZERO {
+            self.runtime
+                .block_on(async { tokio::time::sleep(duration).await });
+        }
+    }
+}
+
+impl Headers {
+    /// The address behind `rel="next"`.
+    fn next_page(&self) -> Option<String> {
+        let link = self.link.as_deref()?;
+        link.split(',').find_map(|part| {
+            let (address, parameters) = part.trim().strip_prefix('<')?.split_once('>')?;
+            let next = parameters.split(';').any(|parameter| {
+                let parameter = parameter.trim();
+                parameter == "rel=\"next\"" || parameter == "rel=next"
+            });
+            next.then(|| address.to_owned())
+        })
+    }
+}
+
+/// The answer, if it is one to what was asked.
+fn accepted(answer: Answer, token: Option<&Token>) -> Result<Answer, Problem> {
+    let message = || problem::message(&answer.body, token);
+    match answer.status {
+        200..=299 => Ok(answer),
+        401 => Err(Problem::Rejected),
+        // Not `blocked`.
+        403 if message().contains(" locked") => Err(Problem::Locked),
+        403 => Err(Problem::Forbidden {
+            needs: answer
+                .headers
+                .accepted_permissions
+                .as_deref()
+                .map(|needs| plimsoll_desk::out::safe_line(needs.trim()))
+                .map(|needs| token.map_or(needs.clone(), |token| token.scrub(&needs))),
+            message: message(),
+        }),
+        404 => Err(Problem::NotFound),
+        410 => Err(Problem::Gone),
+        status @ 500.. => Err(Problem::Server { status }),
+        status => Err(Problem::Refused {
+            status,
+            message: message(),
+        }),
+    }
+}
+
+fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(body).map_err(|_| Problem::Unreadable)
+}
+
+/// `https://host:port` of an address.
+fn origin(url: &str) -> Option<&str> {
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"))?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let host = &rest[..end];
+    // No user and password, which would make the host another than it looks.
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:[]".contains(&byte);
+    (!host.is_empty() && host.bytes().all(plain)).then(|| &url[..url.len() - rest.len() + end])
+}
+
+/// Where a redirect leads from an address.
+fn resolve(to: &str, from: &str) -> Option<String> {
+    match to.starts_with('/') && !to.starts_with("//") {
+        true => Some(format!("{}{to}", origin(from)?)),
+        false => origin(to).map(|_| to.to_owned()),
+    }
+}
+
+/// Whether an address of another origin is one that octocrab sends no token to.
+/// It compares hosts and ports alone: without encryption the token would go to
+/// the same host for everybody to read.
+fn gets_no_token(to: &str, base: &str) -> bool {
+    let host = |url: &str| Some(origin(url)?.split_once("://")?.1.to_ascii_lowercase());
+    let weaker = base.starts_with("https://") && !to.starts_with("https://");
+    host(to).is_some() && host(to) != host(base) && !weaker
+}
+
+/// From 0 to 1, another each time: so that what failed together does not come
+/// back together.
+fn jitter() -> f64 {
+    let [byte, ..] = RandomState::new().build_hasher().finish().to_le_bytes();
+    f64::from(byte) / 255.0
+}
+
+fn octocrab_header(name: &'static str) -> http::HeaderName {
+    http::HeaderName::from_static(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_by_their_links() {
+        let next = |link: &str| {
+            let headers = Headers {
+                link: Some(link.to_owned()),
+                ..Headers::default()
+            };
+            headers.next_page()
+        };
+        assert_eq!(
+            next(
+                "<https://a/repositories/1/x?page=1>; rel=\"prev\", <https://a/repositories/1/x?page=3>; rel=\"next\""
+            ),
+            Some("https://a/repositories/1/x?page=3".to_owned())
+        );
+        assert_eq!(next("<https://a/x?page=9>; rel=\"last\""), None);
+        assert_eq!(next("nonsense"), None);
+    }
+
+    #[test]
+    fn hosts_are_what_they_look_like() {
+        assert_eq!(
+            origin("https://api.github.com/x"),
+            Some("https://api.github.com")
+        );
+        assert_eq!(
+            origin("http://127.0.0.1:8080?x"),
+            Some("http://127.0.0.1:8080")
+        );
+        assert_eq!(origin("https://api.github.com@evil.example/x"), None);
+        assert_eq!(origin("https:///x"), None);
+        assert_eq!(origin("/x"), None);
+        assert_eq!(resolve("/y", "https://a/x").as_deref(), Some("https://a/y"));
+        assert_eq!(
+            resolve("https://b/y", "https://a/x").as_deref(),
+            Some("https://b/y")
+        );
+        assert_eq!(resolve("//b/y", "https://a/x"), None);
+    }
+
+    #[test]
+    fn where_files_are_kept_there_is_no_token() {
+        let base = "https://api.github.com";
+        assert!(gets_no_token("https://blob.example/x?sig=1", base));
+        assert!(!gets_no_token("http://blob.example/x?sig=1", base));
+        assert!(!gets_no_token("http://api.github.com/x", base));
+        assert!(!gets_no_token("https://API.github.com/x", base));
+        assert!(gets_no_token("http://127.0.0.1:2/x", "http://127.0.0.1:1"));
+    }
+}

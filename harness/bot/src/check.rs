@@ -1,0 +1,349 @@
+//! The check run: a verdict beside the commit, with notes at the lines to blame.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::api::{Api, Method};
+use crate::problem::Problem;
+use crate::target::{Target, percent_encoded};
+
+/// In one request.
+const MAX_ANNOTATIONS_AT_ONCE: usize = 50;
+/// In all: who has more to fix begins with the worst.
+pub const MAX_ANNOTATIONS: usize = 200;
+/// Of the title, in characters.
+const MAX_TITLE: usize = 255;
+const UNTIL_SEEN: Duration = Duration::from_secs(2);
+
+/// What a check run concludes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Conclusion {
+    Success,
+    Neutral,
+    Failure,
+}
+
+impl Conclusion {
+    fn as_str(self) -> &'static str {
+        match self {
+            Conclusion::Success => "success",
+            Conclusion::Neutral => "neutral",
+            Conclusion::Failure => "failure",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct CheckRun<'a> {
+    pub api: &'a Api,
+    pub target: &'a Target,
+    pub name: &'a str,
+    pub key: &'a str,
+    /// Tells the jobs of one run apart.
+    pub job: &'a str,
+    pub conclusion: Conclusion,
+    pub title: &'a str,
+    pub summary: &'a str,
+    /// As the API takes them.
+    pub annotations: &'a [Value],
+}
+
+/// Run and attempt.
+type Age = (u64, u64);
+
+#[derive(Debug, Deserialize)]
+struct Found {
+    id: u64,
+    #[serde(default)]
+    external_id: Option<String>,
+    #[serde(default)]
+    conclusion: Option<String>,
+    #[serde(default)]
+    output: Option<Output>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Output {
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    summary: Option<String>,
+    #[serde(default)]
+    annotations_count: usize,
+}
+
+/// A check run of ours.
+#[derive(Debug)]
+struct Ours {
+    id: u64,
+    /// 0 where there is none.
+    pull_request: u64,
+    age: Age,
+    job: String,
+    conclusion: Conclusion,
+    output: Output,
+}
+
+/// What became of the check run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    Created,
+    Updated,
+    /// GitHub does not know the commit: a force-push has taken it away.
+    NoCommit,
+    /// There is one of a newer run.
+    Newer,
+    /// There is one of another job of this run.
+    OtherJob {
+        /// Whether that came out worse, and stays.
+        is_worse: bool,
+    },
+    /// That of another pull request, whose last commit is the same, is red, and would be covered.
+    OtherPullRequest(u64),
+}
+
+impl CheckRun<'_> {
+    /// Makes it, or brings up to date what an interrupted attempt has left.
+    pub fn post(&self) -> Result<Checked, Problem> {
+        let (ours, others): (Vec<Ours>, Vec<Ours>) = self
+            .list_ours()?
+            .into_iter()
+            .partition(|check| check.pull_request == self.pull_request());
+        let red = others
+            .iter()
+            .filter(|check| check.conclusion == Conclusion::Failure)
+            .find(|check| {
+                let is_newer = |other: &Ours| (other.age, other.id) > (check.age, check.id);
+                !others
+                    .iter()
+                    .any(|other| other.pull_request == check.pull_request && is_newer(other))
+            });
+        if let Some(red) = red
+            && self.conclusion < Conclusion::Failure
+        {
+            return Ok(Checked::OtherPullRequest(red.pull_request));
+        }
+        match newest(&ours) {
+            Some(prior) if prior.age == self.age() => {
+                let is_worse = prior.conclusion > self.conclusion;
+                let is_other = prior.job != self.job;
+                if !(is_other && is_worse) {
+                    self.update(prior.id)?;
+                }
+                return Ok(match is_other {
+                    true => Checked::OtherJob { is_worse },
+                    false => Checked::Updated,
+                });
+            }
+            // Who posts by hand means it.
+            Some(prior) if prior.age > self.age() && self.target.run > 0 => {
+                return Ok(Checked::Newer);
+            }
+            _ => {}
+        }
+        let mut last = Problem::Unreadable;
+        for _ in 0..2 {
+            match self.create() {
+                Ok(id) => {
+                    self.append(id, 1)?;
+                    self.uncover()?;
+                    return Ok(Checked::Created);
+                }
+                Err(Problem::Refused {
+                    status: 422,
+                    message,
+                }) if message.contains("No commit found") => return Ok(Checked::NoCommit),
+                Err(problem) if problem.is_unsure() => {
+                    last = problem;
+                    self.api.sleep(UNTIL_SEEN);
+                    if let Some(made) = newest(&self.of_this_pull_request()?)
+                        && made.age == self.age()
+                    {
+                        self.append(made.id, 1)?;
+                        return Ok(Checked::Created);
+                    }
+                }
+                Err(problem) => return Err(problem),
+            }
+        }
+        Err(last)
+    }
+
+    fn age(&self) -> Age {
+        (self.target.run, self.target.attempt)
+    }
+
+    fn pull_request(&self) -> u64 {
+        self.target.pull_request.unwrap_or(0)
+    }
+
+    fn external_id(&self) -> String {
+        let (pull, job) = (self.pull_request(), self.job);
+        let (run, attempt) = self.age();
+        format!("plimsoll:{}:{pull}:{run}.{attempt}:{job}", self.key)
+    }
+
+    /// Ours under that key on that commit, of whichever pull request.
+    fn list_ours(&self) -> Result<Vec<Ours>, Problem> {
+        let prefix = format!("plimsoll:{}:", self.key);
+        let ours = self.list()?.into_iter().filter_map(|check| {
+            let id = check.external_id.as_deref()?.strip_prefix(&prefix)?;
+            let mut parts = id.split(':');
+            let pull_request = parts.next()?.parse().ok()?;
+            let (run, attempt) = parts.next()?.split_once('.')?;
+            Some(Ours {
+                id: check.id,
+                pull_request,
+                age: (run.parse().ok()?, attempt.parse().ok()?),
+                job: parts.next()?.to_owned(),
+                conclusion: match check.conclusion.as_deref() {
+                    Some("success") => Conclusion::Success,
+                    Some("failure") => Conclusion::Failure,
+                    _ => Conclusion::Neutral,
+                },
+                output: check.output.unwrap_or_default(),
+            })
+        });
+        Ok(ours.collect())
+    }
+
+    fn of_this_pull_request(&self) -> Result<Vec<Ours>, Problem> {
+        let mut ours = self.list_ours()?;
+        ours.retain(|check| check.pull_request == self.pull_request());
+        Ok(ours)
+    }
+
+    /// GitHub shows the one that was made last. Where an older run made its own after a newer one
+    /// did, that says what the newer one says. Whoever makes the last one sees all of them.
+    fn uncover(&self) -> Result<(), Problem> {
+        // What is posted by hand is meant to be seen.
+        if self.api.is_dry_run() || self.target.run == 0 {
+            return Ok(());
+        }
+        let ours = self.of_this_pull_request()?;
+        let (Some(newest), Some(last)) = (newest(&ours), ours.iter().map(|check| check.id).max())
+        else {
+            return Ok(());
+        };
+        if last == newest.id {
+            return Ok(());
+        }
+        let body = json!({
+            "conclusion": newest.conclusion.as_str(),
+            "output": {
+                "title": newest.output.title.as_deref().unwrap_or_default(),
+                "summary": newest.output.summary.as_deref().unwrap_or_default(),
+            },
+        });
+        self.patch(last, &body)
+    }
+
+    /// How many annotations one has, as far as is known.
+    fn annotations_of(&self, id: u64) -> Result<usize, Problem> {
+        let found = self.list()?.into_iter().find(|check| check.id == id);
+        let output = found.and_then(|check| check.output);
+        Ok(output.map_or(0, |output| output.annotations_count))
+    }
+
+    /// Those of that name on that commit.
+    fn list(&self) -> Result<Vec<Found>, Problem> {
+        let path = format!(
+            "/repos/{}/commits/{}/check-runs?check_name={}&filter=all&per_page=100",
+            self.target.repository,
+            self.target.head,
+            percent_encoded(self.name)
+        );
+        match self.api.list_in(&path, "check_runs") {
+            // No such commit: what is made next will say so.
+            Err(Problem::Refused { status: 422, .. } | Problem::NotFound) => Ok(Vec::new()),
+            found => found,
+        }
+    }
+
+    fn create(&self) -> Result<u64, Problem> {
+        let mut body = self.state(0);
+        body["head_sha"] = json!(self.target.head.as_str());
+        body["external_id"] = json!(self.external_id());
+        if let Some(url) = &self.target.job_url {
+            body["details_url"] = json!(url);
+        }
+        let path = format!("/repos/{}/check-runs", self.target.repository);
+        let made: Found = self.api.create(&path, &body)?;
+        Ok(made.id)
+    }
+
+    /// What an attempt has left may lack annotations; which, nobody knows, and
+    /// adding all of them again would double them. The verdict counts.
+    fn update(&self, id: u64) -> Result<(), Problem> {
+        let mut body = self.state(usize::MAX);
+        body["external_id"] = json!(self.external_id());
+        if let Some(url) = &self.target.job_url {
+            body["details_url"] = json!(url);
+        }
+        self.patch(id, &body)
+    }
+
+    /// Adds the annotations that did not fit into the first request.
+    fn append(&self, id: u64, from: usize) -> Result<(), Problem> {
+        let chunks = self.chunks().count();
+        for index in from..chunks {
+            let body = json!({ "output": self.output(index) });
+            let path = self.path(id);
+            let done: Result<Found, Problem> = self.api.add(&path, &body);
+            match done {
+                Ok(_) => {}
+                // It adds each time, also where the answer was lost.
+                Err(problem) if problem.is_unsure() => {
+                    self.api.sleep(UNTIL_SEEN);
+                    let before = index * MAX_ANNOTATIONS_AT_ONCE;
+                    if self.annotations_of(id)? <= before {
+                        let _: Found = self.api.add(&path, &body)?;
+                    }
+                }
+                Err(problem) => return Err(problem),
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&self, id: u64) -> String {
+        format!("/repos/{}/check-runs/{id}", self.target.repository)
+    }
+
+    fn patch(&self, id: u64, body: &Value) -> Result<(), Problem> {
+        let _: Found = self.api.change(Method::Patch, &self.path(id), body)?;
+        Ok(())
+    }
+
+    fn chunks(&self) -> std::slice::Chunks<'_, Value> {
+        let most = self.annotations.len().min(MAX_ANNOTATIONS);
+        self.annotations[..most].chunks(MAX_ANNOTATIONS_AT_ONCE)
+    }
+
+    fn state(&self, chunk: usize) -> Value {
+        json!({
+            "name": self.name,
+            "status": "completed",
+            "conclusion": self.conclusion.as_str(),
+            "output": self.output(chunk),
+        })
+    }
+
+    fn output(&self, chunk: usize) -> Value {
+        let annotations = self.chunks().nth(chunk).unwrap_or_default();
+        let title: String = self.title.chars().take(MAX_TITLE).collect();
+        let mut output = json!({ "title": title, "summary": self.summary });
+        if !annotations.is_empty() {
+            output["annotations"] = Value::Array(annotations.to_vec());
+        }
+        output
+    }
+}
+
+/// Of several of one run, what came out worst.
+fn newest(ours: &[Ours]) -> Option<&Ours> {
+    ours.iter()
+        .max_by_key(|check| (check.age, check.conclusion, check.id))
+}

@@ -1,0 +1,84 @@
+//! What GitHub Actions tells a job through its environment.
+
+use std::env;
+use std::fmt;
+use std::path::PathBuf;
+
+/// The variables, as they are: empty ones count as absent.
+#[derive(Debug, Default)]
+pub struct Environment {
+    /// Whether a runner reads what is printed for commands.
+    pub actions: bool,
+    pub api_url: Option<String>,
+    pub server_url: Option<String>,
+    pub repository: Option<String>,
+    pub event_name: Option<String>,
+    pub event_path: Option<PathBuf>,
+    pub run_id: Option<u64>,
+    pub run_attempt: Option<u64>,
+    pub sha: Option<String>,
+    pub step_summary: Option<PathBuf>,
+    pub workspace: Option<PathBuf>,
+    pub token: Option<Token>,
+}
+
+impl Environment {
+    pub fn of_this_process() -> Self {
+        let path = |name: &str| {
+            let value = env::var_os(name).filter(|value| !value.is_empty());
+            value.map(PathBuf::from)
+        };
+        Environment {
+            actions: text("GITHUB_ACTIONS").is_some_and(|value| value == "true"),
+            api_url: text("GITHUB_API_URL"),
+            server_url: text("GITHUB_SERVER_URL"),
+            repository: text("GITHUB_REPOSITORY"),
+            event_name: text("GITHUB_EVENT_NAME"),
+            event_path: path("GITHUB_EVENT_PATH"),
+            run_id: number("GITHUB_RUN_ID"),
+            run_attempt: number("GITHUB_RUN_ATTEMPT"),
+            sha: text("GITHUB_SHA"),
+            step_summary: path("GITHUB_STEP_SUMMARY"),
+            workspace: path("GITHUB_WORKSPACE"),
+            token: text("GITHUB_TOKEN")
+                .map(|token| Token(token.trim().to_owned()))
+                .filter(|token| !token.0.is_empty()),
+        }
+    }
+}
+
+fn text(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn number(name: &str) -> Option<u64> {
+    text(name)?.parse().ok()
+}
+
+/// The one secret. Nothing prints it: not even a test that fails.
+pub struct Token(String);
+
+impl Token {
+    pub fn secret(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it can stand in a header.
+    pub fn is_plain(&self) -> bool {
+        self.0.bytes().all(|byte| byte.is_ascii_graphic())
+    }
+
+    /// Takes it out of a text that it may have been echoed in.
+    pub fn scrub(&self, text: &str) -> String {
+        match self.0.is_empty() {
+            true => text.to_owned(),
+            false => text.replace(&self.0, "***"),
+        }
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(***)")
+    }
+}

@@ -1,0 +1,148 @@
+//! The payload of the event that started a workflow.
+//!
+//! Only what is used, and all of it optional: a deleted fork has no repository,
+//! a deleted account is `null`. <https://docs.github.com/webhooks/webhook-events-and-payloads>
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::environment::Environment;
+use plimsoll_desk::status::Refused;
+
+/// Of a payload; GitHub's own are at most 25 MB.
+const MAX_BYTES: u64 = 32 * 1024 * 1024;
+
+#[derive(Debug)]
+pub enum Event {
+    PullRequest(PullRequest),
+    WorkflowRun(Box<WorkflowRun>),
+    MergeGroup {
+        head: String,
+        base: Option<String>,
+    },
+    /// A push, or whatever else is about a commit.
+    Other {
+        head: Option<String>,
+        base: Option<String>,
+    },
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct PullRequest {
+    pub number: u64,
+    pub head: Side,
+    pub base: Side,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Side {
+    pub sha: String,
+    #[serde(default, rename = "ref")]
+    pub branch: Option<String>,
+    #[serde(default)]
+    pub repo: Option<Repo>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Repo {
+    pub id: u64,
+}
+
+impl PullRequest {
+    /// Whether its commits are in another repository, also one that is gone.
+    pub fn is_from_fork(&self) -> bool {
+        let id = |side: &Side| side.repo.as_ref().map(|repo| repo.id);
+        id(&self.head).is_none() || id(&self.head) != id(&self.base)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub struct WorkflowRun {
+    pub id: u64,
+    #[serde(default = "first")]
+    pub run_attempt: u64,
+    /// What started the workflow whose end this event is.
+    pub event: String,
+    pub head_branch: Option<String>,
+    pub head_sha: String,
+    pub head_repository: Option<HeadRepository>,
+    #[serde(default)]
+    pub conclusion: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct HeadRepository {
+    pub id: u64,
+    pub full_name: String,
+}
+
+impl WorkflowRun {
+    /// Whether it did not come to its own end.
+    pub fn was_cut_short(&self) -> bool {
+        matches!(
+            self.conclusion.as_deref(),
+            Some("cancelled" | "timed_out" | "startup_failure")
+        )
+    }
+}
+
+fn first() -> u64 {
+    1
+}
+
+/// Reads the event that the environment names; absent outside a workflow.
+pub fn read(environment: &Environment) -> anyhow::Result<Option<Event>> {
+    let (Some(name), Some(path)) = (&environment.event_name, &environment.event_path) else {
+        return Ok(None);
+    };
+    let payload = payload(path).map_err(|err| {
+        Refused::usage(format!(
+            "GITHUB_EVENT_PATH: the event's payload cannot be read: {err:#}"
+        ))
+    })?;
+    of(name, &payload, environment.sha.clone())
+        .map(Some)
+        .map_err(|err| {
+            Refused::usage(format!(
+                "GITHUB_EVENT_PATH: not the payload of a `{}` event: {err:#}",
+                plimsoll_desk::out::safe_line(name)
+            ))
+        })
+}
+
+fn payload(path: &Path) -> anyhow::Result<Value> {
+    let length = std::fs::metadata(path)?.len();
+    anyhow::ensure!(length <= MAX_BYTES, "it has {length} bytes");
+    Ok(serde_json::from_slice(&std::fs::read(path)?)?)
+}
+
+fn of(name: &str, payload: &Value, sha: Option<String>) -> anyhow::Result<Event> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    Ok(match name {
+        "pull_request" | "pull_request_target" => {
+            let pull =
+                PullRequest::deserialize(&payload["pull_request"]).context("`pull_request`")?;
+            Event::PullRequest(pull)
+        }
+        "workflow_run" => {
+            let run =
+                WorkflowRun::deserialize(&payload["workflow_run"]).context("`workflow_run`")?;
+            Event::WorkflowRun(Box::new(run))
+        }
+        "merge_group" => Event::MergeGroup {
+            head: text(&payload["merge_group"]["head_sha"]).context("`merge_group.head_sha`")?,
+            base: text(&payload["merge_group"]["base_sha"]),
+        },
+        "push" => Event::Other {
+            head: text(&payload["after"]).or(sha),
+            base: text(&payload["before"]),
+        },
+        _ => Event::Other {
+            head: sha,
+            base: None,
+        },
+    })
+}

@@ -1,0 +1,190 @@
+//! Flame graphs on a branch of their own, so that a comment can show them.
+//!
+//! Each comment has a branch, `plimsoll-images/pr-7/KEY`, with one commit that
+//! has no parent: a new picture replaces the old one, and when the pull request
+//! is closed the branch goes. A picture's address names the commit, so that
+//! nothing between GitHub and the reader shows an older one.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::api::{Api, Method};
+use crate::names::{Key, Sha};
+use crate::problem::Problem;
+use crate::target::Target;
+
+/// Of one picture, in bytes: GitHub takes far more, readers wait for it.
+const MAX_PICTURE: usize = 1024 * 1024;
+const BRANCHES: &str = "plimsoll-images";
+
+/// The two versions of one flame graph; or where each can be seen.
+#[derive(Clone, Debug)]
+pub struct Pictures {
+    pub light: String,
+    pub dark: String,
+}
+
+#[derive(Deserialize)]
+struct Object {
+    sha: String,
+}
+
+#[derive(Deserialize)]
+struct Reference {
+    #[serde(rename = "ref")]
+    name: String,
+}
+
+/// Commits the pictures, and gives the addresses of each, in order.
+pub fn publish(
+    api: &Api,
+    target: &Target,
+    number: u64,
+    key: &Key,
+    server: &str,
+    pictures: &[Pictures],
+) -> Result<Vec<Option<Pictures>>, Problem> {
+    let repository = &target.repository;
+    let git = |what: &str| format!("/repos/{repository}/git/{what}");
+    let mut entries = Vec::new();
+    let mut fits = Vec::new();
+    for (index, picture) in pictures.iter().enumerate() {
+        let fit = picture.light.len().max(picture.dark.len()) <= MAX_PICTURE;
+        fits.push(fit);
+        if !fit {
+            continue;
+        }
+        for (theme, svg) in [("light", &picture.light), ("dark", &picture.dark)] {
+            let body = json!({ "content": svg, "encoding": "utf-8" });
+            // The same content is the same object, however often it is sent.
+            let blob: Object = api.change(Method::Post, &git("blobs"), &body)?;
+            entries.push(json!({
+                "path": file_name(index, theme),
+                "mode": "100644",
+                "type": "blob",
+                "sha": blob.sha,
+            }));
+        }
+    }
+    if entries.is_empty() {
+        return Ok(vec![None; pictures.len()]);
+    }
+    let tree: Object = api.change(Method::Post, &git("trees"), &json!({ "tree": entries }))?;
+    let commit: Object = api.change(
+        Method::Post,
+        &git("commits"),
+        &json!({
+            "message": format!("Flame graphs of pull request #{number} at {}", target.head),
+            "tree": tree.sha,
+            "parents": [],
+        }),
+    )?;
+    point(api, target, number, key, &commit.sha)?;
+    let commit: Sha = commit.sha.parse().map_err(|_| Problem::Unreadable)?;
+    let address = |index: usize, theme: &str| {
+        let file = file_name(index, theme);
+        format!("{server}/{repository}/raw/{commit}/{file}")
+    };
+    let image = |(index, fit): (usize, &bool)| {
+        fit.then(|| Pictures {
+            light: address(index, "light"),
+            dark: address(index, "dark"),
+        })
+    };
+    Ok(fits.iter().enumerate().map(image).collect())
+}
+
+fn file_name(index: usize, theme: &str) -> String {
+    format!("{}-{theme}.svg", index + 1)
+}
+
+/// Lets the branch be that commit, whether it is there or not.
+fn point(api: &Api, target: &Target, number: u64, key: &Key, commit: &str) -> Result<(), Problem> {
+    let repository = &target.repository;
+    let branch = format!("heads/{BRANCHES}/pr-{number}/{}", key.as_str());
+    let update = || -> Result<(), Problem> {
+        let path = format!("/repos/{repository}/git/refs/{branch}");
+        let body = json!({ "sha": commit, "force": true });
+        let _: Value = api.change(Method::Patch, &path, &body)?;
+        Ok(())
+    };
+    match update() {
+        // As GitHub says that there is no such branch.
+        Err(Problem::NotFound | Problem::Refused { status: 422, .. }) => {}
+        done => return done,
+    }
+    let body = json!({ "ref": format!("refs/{branch}"), "sha": commit });
+    let path = format!("/repos/{repository}/git/refs");
+    // Of one name there is one, however often it is made.
+    let made: Result<Value, Problem> = api.change(Method::Post, &path, &body);
+    match made {
+        Ok(_) => Ok(()),
+        // Done in spite of an error, or by another run.
+        Err(Problem::Refused { status: 422, .. }) => update(),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Deletes the branches of pull requests that are closed; gives how many were
+/// deleted and how many stay.
+pub fn prune(api: &Api, repository: &crate::names::Repository) -> Result<(usize, usize), Problem> {
+    #[derive(Deserialize)]
+    struct Pull {
+        state: String,
+    }
+    let path = format!("/repos/{repository}/git/matching-refs/heads/{BRANCHES}/pr-");
+    let branches: Vec<Reference> = api.list(&path)?;
+    let (mut deleted, mut left) = (0, 0);
+    let mut known: Option<(u64, bool)> = None;
+    for branch in branches {
+        let Some(number) = number_of(&branch.name) else {
+            continue;
+        };
+        let closed = match known {
+            Some((last, closed)) if last == number => closed,
+            _ => match api.get::<Pull>(&format!("/repos/{repository}/pulls/{number}")) {
+                Ok(pull) => pull.state == "closed",
+                Err(Problem::NotFound) => false,
+                Err(problem) => return Err(problem),
+            },
+        };
+        known = Some((number, closed));
+        if closed {
+            let name = branch.name.trim_start_matches("refs/");
+            api.delete(&format!("/repos/{repository}/git/refs/{name}"))?;
+            deleted += 1;
+        } else {
+            left += 1;
+        }
+    }
+    Ok((deleted, left))
+}
+
+/// Of `refs/heads/plimsoll-images/pr-7/KEY`.
+fn number_of(reference: &str) -> Option<u64> {
+    let rest = reference.strip_prefix("refs/heads/")?;
+    let rest = rest.strip_prefix(BRANCHES)?.strip_prefix("/pr-")?;
+    let (number, key) = rest.split_once('/')?;
+    key.parse::<Key>().ok()?;
+    number.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_branches_of_ours_are_pruned() {
+        assert_eq!(
+            number_of("refs/heads/plimsoll-images/pr-7/default"),
+            Some(7)
+        );
+        assert_eq!(number_of("refs/heads/plimsoll-images/pr-7"), None);
+        assert_eq!(number_of("refs/heads/plimsoll-images/pr-x/default"), None);
+        assert_eq!(
+            number_of("refs/heads/plimsoll-images/pr-7/../../main"),
+            None
+        );
+        assert_eq!(number_of("refs/heads/main"), None);
+    }
+}

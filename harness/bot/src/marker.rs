@@ -1,0 +1,104 @@
+//! What tells our comments from others, and newer ones from older ones.
+
+use plimsoll_core::judge::Verdict;
+use serde::Deserialize;
+
+/// What makes a comment recognisable as ours, and tells a newer from an older.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marker {
+    /// Tells several comments on one pull request apart: `A-Z a-z 0-9 _ - .`
+    pub key: String,
+    pub run: u64,
+    pub attempt: u64,
+    /// Of the commit that was judged, in hexadecimal.
+    pub sha: String,
+    /// Tells two jobs of one run apart, by their reports: in hexadecimal.
+    pub job: String,
+    pub state: State,
+}
+
+impl Marker {
+    /// The first line of a comment of ours.
+    pub fn first_line(&self) -> String {
+        format!("<!-- plimsoll:v1 key={} -->", self.key)
+    }
+
+    /// The second.
+    pub fn second_line(&self) -> String {
+        format!(
+            "<!-- plimsoll:meta {{\"run\":{},\"attempt\":{},\"sha\":\"{}\",\"job\":\"{}\",\
+             \"state\":\"{}\"}} -->",
+            self.run,
+            self.attempt,
+            self.sha,
+            self.job,
+            self.state.as_str()
+        )
+    }
+
+    /// Both, as a comment begins with them.
+    pub fn lines(&self) -> String {
+        debug_assert!(
+            is_key(&self.key) && self.sha.bytes().all(|byte| byte.is_ascii_hexdigit()),
+            "whoever makes a marker checks what is in it"
+        );
+        format!("{}\n{}", self.first_line(), self.second_line())
+    }
+}
+
+/// What a page comes to, the better first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Green,
+    /// Nothing is known, or not all.
+    Open,
+    Red,
+}
+
+impl State {
+    fn as_str(self) -> &'static str {
+        match self {
+            State::Green => "green",
+            State::Open => "open",
+            State::Red => "red",
+        }
+    }
+
+    /// Of a run's reports, or of none.
+    pub fn of(verdict: Option<Verdict>) -> State {
+        match verdict {
+            Some(Verdict::Within | Verdict::Improved) => State::Green,
+            Some(Verdict::Inconclusive) | None => State::Open,
+            Some(Verdict::Regressed | Verdict::Failed | Verdict::Broken) => State::Red,
+        }
+    }
+}
+
+fn is_key(key: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    // Two dashes end a comment in some readers of HTML.
+    !key.is_empty() && key.bytes().all(allowed) && !key.contains("--")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_lines_that_nobody_sees() {
+        let marker = Marker {
+            key: "main".to_owned(),
+            run: 77,
+            attempt: 2,
+            sha: "2bc8970aa".to_owned(),
+            job: "c0ffee".to_owned(),
+            state: State::of(Some(Verdict::Failed)),
+        };
+        assert_eq!(
+            marker.lines(),
+            "<!-- plimsoll:v1 key=main -->\n<!-- plimsoll:meta {\"run\":77,\"attempt\":2,\
+             \"sha\":\"2bc8970aa\",\"job\":\"c0ffee\",\"state\":\"red\"} -->"
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! Why a request came to nothing.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::environment::Token;
+
+/// The longest of GitHub's own messages that is repeated.
+const LONGEST: usize = 300;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// 401: whoever the token is of, GitHub does not take it.
+    Rejected,
+    /// 403: the token may not do that.
+    Forbidden {
+        /// Which permission would do, in GitHub's words.
+        needs: Option<String>,
+        message: String,
+    },
+    /// 403 or 429: too many requests, and waiting would take too long.
+    Limited { wait: Duration },
+    /// The conversation takes no more comments.
+    Locked,
+    /// 404: it is not there, or not for this token.
+    NotFound,
+    /// 410: it was there.
+    Gone,
+    /// 422 or another answer that says the request is at fault.
+    Refused { status: u16, message: String },
+    /// 5xx.
+    Server { status: u16 },
+    /// No connection, or one that broke before the answer was complete.
+    Unreachable { why: String },
+    /// No answer in time.
+    TimedOut { after: Duration },
+    /// An answer that is not what was asked for.
+    Unreadable,
+    /// To another host, in circles, or after a write for the second time.
+    Redirected,
+}
+
+impl Problem {
+    /// Whether the server may have done what it was asked to, all the same.
+    pub fn is_unsure(&self) -> bool {
+        matches!(
+            self,
+            Problem::Server { .. }
+                | Problem::Unreachable { .. }
+                | Problem::TimedOut { .. }
+                | Problem::Unreadable
+        )
+    }
+}
+
+/// GitHub's message, fit to be shown: one line, cut, without the token. An HTML
+/// page, which a proxy answers with, says nothing to anyone.
+pub fn message(body: &[u8], token: Option<&Token>) -> String {
+    #[derive(serde::Deserialize)]
+    struct Error {
+        message: String,
+        #[serde(default)]
+        errors: Vec<serde_json::Value>,
+    }
+    let Ok(error) = serde_json::from_slice::<Error>(body) else {
+        return "no message".to_owned();
+    };
+    let mut text = error.message;
+    for more in error.errors.iter().take(3) {
+        let more = match more {
+            serde_json::Value::String(text) => text.clone(),
+            other => match other["message"].as_str() {
+                Some(text) => text.to_owned(),
+                None => continue,
+            },
+        };
+        text = format!("{text}: {more}");
+    }
+    if let Some(token) = token {
+        text = token.scrub(&text);
+    }
+    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+        text.truncate(end);
+        text.push('…');
+    }
+    plimsoll_desk::out::safe(&text).replace('\n', " ")
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Rejected => f.write_str(
+                "GitHub rejected the token (401)\n  \
+                 hint: set GITHUB_TOKEN to `${{ github.token }}` in the step's `env`",
+            ),
+            Problem::Forbidden {
+                needs: Some(needs), ..
+            } => {
+                f.write_str(
+                    "the token may not do that (403)\n  hint: add to the job:\n    permissions:",
+                )?;
+                for permission in one_set(needs) {
+                    write!(f, "\n      {permission}")?;
+                }
+                Ok(())
+            }
+            Problem::Forbidden {
+                needs: None,
+                message,
+            } => write!(f, "the token may not do that (403): {message}"),
+            Problem::Limited { wait } => write!(
+                f,
+                "GitHub's rate limit asks to wait for {} s, longer than --max-wait allows",
+                wait.as_secs_f64().ceil()
+            ),
+            Problem::Locked => f.write_str("the conversation is locked"),
+            Problem::NotFound => {
+                f.write_str("not found (404): it is not there, or the token may not see it")
+            }
+            Problem::Gone => f.write_str("it is gone (410)"),
+            Problem::Refused { status, message } => write!(f, "refused ({status}): {message}"),
+            Problem::Server { status } => write!(f, "GitHub failed ({status})"),
+            Problem::Unreachable { why } => write!(f, "GitHub cannot be reached: {why}"),
+            Problem::TimedOut { after } => {
+                write!(f, "no answer within {} s", after.as_secs_f64())
+            }
+            Problem::Unreadable => f.write_str("the answer was not what GitHub answers"),
+            Problem::Redirected => {
+                f.write_str("redirected to where the token does not belong, or too often")
+            }
+        }
+    }
+}
+
+/// Of sets of permissions, each of which would do (`issues=write; pull_requests=write`), one, as it
+/// stands in a workflow: that of pull requests, where it is one of them.
+fn one_set(needs: &str) -> Vec<String> {
+    let mut sets = needs.split(';');
+    let first = sets.clone().next().unwrap_or_default();
+    let set = sets
+        .find(|set| set.contains("pull_requests"))
+        .unwrap_or(first);
+    let permissions = set.split(',').map(str::trim);
+    permissions
+        .map(|permission| permission.replace('_', "-").replace('=', ": "))
+        .collect()
+}
+
+impl std::error::Error for Problem {}

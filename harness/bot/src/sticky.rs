@@ -1,0 +1,419 @@
+//! The one comment: found, made, kept up to date, never doubled.
+//!
+//! Ours is one that begins with our marker **and** that the expected account
+//! wrote: whoever may comment can write the marker, and a token that may
+//! write comments may edit anybody's. What a person has put before the marker stays there.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::api::{Api, Method};
+use crate::event::{PullRequest, Repo};
+use crate::marker::{Marker, State};
+use crate::problem::Problem;
+use crate::target::Target;
+
+/// How long what was carried out in spite of an error takes to be seen.
+const UNTIL_SEEN: Duration = Duration::from_secs(2);
+
+/// How long another run may take between looking and writing; and how often what was written is
+/// looked at again.
+const UNTIL_OTHERS_WROTE: Duration = Duration::from_secs(1);
+const LOOKS: usize = 8;
+
+/// As many characters fit into a comment.
+const MAX_BODY: usize = 65_536;
+
+/// Whose comments are ours, and where.
+#[derive(Debug)]
+pub struct Sticky<'a> {
+    pub api: &'a Api,
+    pub target: &'a Target,
+    pub number: u64,
+    pub marker: &'a Marker,
+    pub bot_login: &'a str,
+    /// Whether another job of this run has written at the same place.
+    met_other_job: Cell<bool>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Comment {
+    id: u64,
+    #[serde(default)]
+    body: Option<String>,
+    #[serde(default)]
+    user: Option<User>,
+    /// What a person has put before our marker.
+    #[serde(skip)]
+    typed: String,
+}
+
+impl Comment {
+    fn body(&self) -> &str {
+        self.body.as_deref().unwrap_or_default()
+    }
+
+    /// What the marker and all behind it say.
+    fn meta(&self) -> Meta {
+        meta(self.body().strip_prefix(&self.typed).unwrap_or_default())
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct User {
+    #[serde(default)]
+    login: Option<String>,
+    #[serde(default, rename = "type")]
+    kind: Option<String>,
+}
+
+/// What became of the comment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Posted {
+    Created,
+    /// By somebody of that login, whose comments are not looked for: the next run would make
+    /// another.
+    CreatedBy(String),
+    Updated,
+    /// It says already what it should.
+    Unchanged,
+    /// There is none, and there was no reason to make one.
+    NotNeeded,
+    /// It is of a newer run.
+    Newer,
+    /// It is of another job of this run, and that came out worse.
+    Worse,
+}
+
+impl<'a> Sticky<'a> {
+    pub fn new(
+        api: &'a Api,
+        target: &'a Target,
+        number: u64,
+        marker: &'a Marker,
+        bot_login: &'a str,
+    ) -> Self {
+        Sticky {
+            api,
+            target,
+            number,
+            marker,
+            bot_login,
+            met_other_job: Cell::default(),
+        }
+    }
+
+    /// Whether another job of this run has written at the same place.
+    pub fn met_other_job(&self) -> bool {
+        self.met_other_job.get()
+    }
+
+    /// Makes the comment say that, unless it is of a newer run.
+    ///
+    /// An older run may have looked before this one wrote, and write after it. So what was
+    /// written is looked at again, until it stands.
+    pub fn post(&self, body: &str, create: bool) -> Result<Posted, Problem> {
+        let ours = self.ours()?;
+        let posted = match ours.is_empty() {
+            true if !create => return Ok(Posted::NotNeeded),
+            true => self.create(body)?,
+            false => self.settle(&ours, body, true)?,
+        };
+        for _ in 0..LOOKS {
+            if !matches!(posted, Posted::Created | Posted::Updated) || self.api.is_dry_run() {
+                break;
+            }
+            self.api
+                .sleep(UNTIL_OTHERS_WROTE.min(self.api.timeout() / 10));
+            // That it cannot be looked up, or is gone, leaves what was done.
+            let Ok(ours) = self.ours() else { break };
+            match self.settle(&ours, body, false) {
+                Ok(Posted::Updated) => {}
+                Ok(other @ (Posted::Newer | Posted::Worse)) => return Ok(other),
+                _ => break,
+            }
+        }
+        Ok(posted)
+    }
+
+    /// Who posts by hand means it: that is newer than any run.
+    fn age(&self) -> (u64, u64) {
+        match self.marker.run {
+            0 => (u64::MAX, 0),
+            run => (run, self.marker.attempt),
+        }
+    }
+
+    fn create(&self, body: &str) -> Result<Posted, Problem> {
+        let mut last = Problem::Unreadable;
+        for _ in 0..2 {
+            match self.create_once(body) {
+                Ok(made) => {
+                    if let Some(login) = made.user.as_ref().and_then(|user| user.login.as_ref())
+                        && !self.is_by_us(&made)
+                        && !self.api.is_dry_run()
+                    {
+                        return Ok(Posted::CreatedBy(login.clone()));
+                    }
+                    return Ok(Posted::Created);
+                }
+                Err(problem) if problem.is_unsure() => {
+                    last = problem;
+                    self.api.sleep(UNTIL_SEEN);
+                    let ours = self.ours()?;
+                    if !ours.is_empty() {
+                        return self.settle(&ours, body, false).map(|posted| match posted {
+                            Posted::Unchanged => Posted::Created,
+                            other => other,
+                        });
+                    }
+                }
+                Err(problem) => return Err(problem),
+            }
+        }
+        Err(last)
+    }
+
+    fn create_once(&self, body: &str) -> Result<Comment, Problem> {
+        let path = format!(
+            "/repos/{}/issues/{}/comments",
+            self.target.repository, self.number
+        );
+        self.api.create(&path, &json!({ "body": body }))
+    }
+
+    /// Our comments, the oldest first.
+    fn ours(&self) -> Result<Vec<Comment>, Problem> {
+        let path = format!(
+            "/repos/{}/issues/{}/comments?per_page=100",
+            self.target.repository, self.number
+        );
+        let mut comments: Vec<Comment> = self.api.list(&path)?;
+        comments.retain(|comment| self.is_by_us(comment));
+        let (mut ours, mut edited) = (Vec::new(), Vec::new());
+        for mut comment in comments {
+            let Some(typed) = self.before_marker(comment.body()) else {
+                continue;
+            };
+            comment.typed = typed.to_owned();
+            match comment.typed.is_empty() {
+                true if self.is_believed(&comment)? => ours.push(comment),
+                true => {}
+                false => edited.push(comment),
+            }
+        }
+        // What another workflow of the same bot repeats is of some run, too: where there is one
+        // that nobody has edited, it is that one.
+        for comment in edited {
+            if ours.iter().all(|ours| !ours.typed.is_empty())
+                && self.is_of_a_run(&comment.meta())?
+            {
+                ours.push(comment);
+            }
+        }
+        let mut comments = ours;
+        comments.sort_by_key(|comment| comment.id);
+        // A page may repeat what the one before it ended with.
+        comments.dedup_by_key(|comment| comment.id);
+        Ok(comments)
+    }
+
+    /// What stands before our marker, as a rule nothing; absent where it is not there. Behind
+    /// other text it counts only with a second line of ours.
+    fn before_marker<'b>(&self, body: &'b str) -> Option<&'b str> {
+        let first = self.marker.first_line();
+        body.match_indices(&first).find_map(|(at, _)| {
+            let (typed, ours) = body.split_at(at);
+            let is_line = ours.lines().next()?.trim_end() == first;
+            let is_ours = typed.is_empty() || meta(ours) != Meta::default();
+            (is_line && is_ours).then_some(typed)
+        })
+    }
+
+    /// Whether a comment that says to be of a newer run is of a run of this pull request. Other
+    /// workflows write as the same bot, and may repeat what somebody has made up to silence us.
+    fn is_believed(&self, comment: &Comment) -> Result<bool, Problem> {
+        let meta = comment.meta();
+        match meta.age() <= self.age() {
+            true => Ok(true),
+            false => self.is_of_a_run(&meta),
+        }
+    }
+
+    /// Whether there is such a run of this pull request.
+    fn is_of_a_run(&self, meta: &Meta) -> Result<bool, Problem> {
+        let at = format!("/repos/{}", self.target.repository);
+        let run: Run = match self.api.get(&format!("{at}/actions/runs/{}", meta.run)) {
+            Ok(run) => run,
+            Err(Problem::NotFound) => return Ok(false),
+            // A private repository, without `actions: read`: who may comment there is known.
+            Err(Problem::Forbidden { .. }) => return Ok(true),
+            Err(problem) => return Err(problem),
+        };
+        let pull: PullRequest = self.api.get(&format!("{at}/pulls/{}", self.number))?;
+        let id = |repo: Option<Repo>| repo.map(|repo| repo.id);
+        Ok(run.run_attempt >= meta.attempt
+            && run.head_sha == meta.sha
+            && run.head_branch == pull.head.branch
+            && id(run.head_repository) == id(pull.head.repo))
+    }
+
+    /// No person has a login with brackets; whoever gives a person's means that person.
+    fn is_by_us(&self, comment: &Comment) -> bool {
+        let Some(User {
+            login: Some(login),
+            kind,
+        }) = &comment.user
+        else {
+            return false;
+        };
+        let is_bot = kind.as_deref() == Some("Bot");
+        login.eq_ignore_ascii_case(self.bot_login) && (is_bot || !self.bot_login.ends_with("[bot]"))
+    }
+
+    /// Leaves one comment, the oldest, that says what the newest run says. Makes
+    /// one where all have been deleted, if it may: a list that still has what
+    /// was deleted must not make it begin again for ever.
+    fn settle(&self, ours: &[Comment], body: &str, create: bool) -> Result<Posted, Problem> {
+        let newest = ours.iter().max_by_key(|comment| {
+            let meta = comment.meta();
+            (meta.age(), meta.state, comment.id)
+        });
+        let prior = newest.map(|newest| (newest.meta(), newest));
+        let superseded = prior.and_then(|(prior, comment)| {
+            let other_job =
+                prior.age() == self.age() && prior.job.as_ref() != Some(&self.marker.job);
+            let met = other_job && prior.job.is_some() && self.marker.run > 0;
+            self.met_other_job.set(met || self.met_other_job.get());
+            match met {
+                true => (prior.state > Some(self.marker.state)).then_some((Posted::Worse, comment)),
+                false => (prior.age() > self.age()).then_some((Posted::Newer, comment)),
+            }
+        });
+        let (kept, doubles) = ours.split_first().ok_or(Problem::Unreadable)?;
+        let new = match &superseded {
+            Some((_, newer)) => newer.body().to_owned(),
+            None => behind(&kept.typed, body),
+        };
+        let same = kept.body.as_deref().is_some_and(|found| same(found, &new));
+        let is_superseded = superseded.is_some();
+        let mut posted = match (same, superseded) {
+            (_, Some((by, _))) => by,
+            (true, None) => Posted::Unchanged,
+            (false, None) => Posted::Updated,
+        };
+        if !same {
+            let path = format!(
+                "/repos/{}/issues/comments/{}",
+                self.target.repository, kept.id
+            );
+            let changed: Result<Comment, Problem> =
+                self.api
+                    .change(Method::Patch, &path, &json!({ "body": new }));
+            match changed {
+                Ok(_) => {}
+                // Somebody deleted it meanwhile.
+                Err(Problem::NotFound | Problem::Gone) => match doubles.is_empty() {
+                    true if !is_superseded && create => {
+                        posted = self.create(body)?;
+                    }
+                    true if !is_superseded => return Err(Problem::NotFound),
+                    true => {}
+                    false => return self.settle(doubles, body, create),
+                },
+                Err(problem) => return Err(problem),
+            }
+        }
+        for double in doubles {
+            self.api.delete(&format!(
+                "/repos/{}/issues/comments/{}",
+                self.target.repository, double.id
+            ))?;
+        }
+        Ok(posted)
+    }
+}
+
+/// A workflow run.
+#[derive(Debug, Deserialize)]
+struct Run {
+    head_sha: String,
+    #[serde(default)]
+    run_attempt: u64,
+    #[serde(default)]
+    head_branch: Option<String>,
+    #[serde(default)]
+    head_repository: Option<Repo>,
+}
+
+/// What the second line of a comment says of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+struct Meta {
+    run: u64,
+    attempt: u64,
+    #[serde(default)]
+    sha: String,
+    #[serde(default)]
+    job: Option<String>,
+    #[serde(default)]
+    state: Option<State>,
+}
+
+impl Meta {
+    fn age(&self) -> (u64, u64) {
+        (self.run, self.attempt)
+    }
+}
+
+/// Of the oldest run there can be, where a comment does not say.
+fn meta(body: &str) -> Meta {
+    let line = body.lines().nth(1).unwrap_or_default().trim();
+    let meta = line
+        .strip_prefix("<!-- plimsoll:meta ")
+        .and_then(|rest| rest.strip_suffix(" -->"));
+    let meta = meta.and_then(|meta| serde_json::from_str(meta).ok());
+    meta.unwrap_or_default()
+}
+
+/// A comment's text behind what a person has put there, where both find room.
+fn behind(typed: &str, body: &str) -> String {
+    let between = match typed.is_empty() || typed.ends_with('\n') {
+        true => "",
+        false => "\n\n",
+    };
+    let whole = format!("{typed}{between}{body}");
+    match whole.encode_utf16().count() <= MAX_BODY {
+        true => whole,
+        false => body.to_owned(),
+    }
+}
+
+/// As the server gives it back: with other line ends, and cut at its end.
+fn same(found: &str, wanted: &str) -> bool {
+    let with_our_ends = |text: &str| text.replace("\r\n", "\n").trim_end().to_owned();
+    with_our_ends(found) == with_our_ends(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_run_in_a_comment() {
+        let of = |line: &str| meta(&format!("<!-- plimsoll:v1 key=default -->\n{line}\nx")).age();
+        assert_eq!(
+            of("<!-- plimsoll:meta {\"run\":7,\"attempt\":2,\"sha\":\"abc\"} -->"),
+            (7, 2)
+        );
+        assert_eq!(
+            of("<!-- plimsoll:meta {\"run\":7,\"attempt\":2,\"sha\":\"abc\"} -->\r"),
+            (7, 2)
+        );
+        assert_eq!(of("<!-- plimsoll:meta {\"run\":-1} -->"), (0, 0));
+        assert_eq!(of("anything"), (0, 0));
+        assert_eq!(meta("").age(), (0, 0));
+    }
+}

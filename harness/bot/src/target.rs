@@ -1,0 +1,323 @@
+//! What is commented on: found from the command line, the event and the API,
+//! never from a report.
+
+use serde::Deserialize;
+
+use crate::api::Api;
+use crate::environment::Environment;
+use crate::event::{Event, PullRequest, Repo, WorkflowRun};
+use crate::names::{Repository, Sha};
+use crate::problem::Problem;
+use plimsoll_desk::status::Refused;
+
+/// A commit of a repository, and the pull request that it is the last of.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub repository: Repository,
+    pub pull_request: Option<u64>,
+    /// Whether the pull request's commits are in another repository.
+    pub fork: bool,
+    /// Whether that repository is gone.
+    pub fork_is_gone: bool,
+    pub head: Sha,
+    pub base: Option<Sha>,
+    /// What measured: the workflow run, and its attempt.
+    pub run: u64,
+    pub attempt: u64,
+    pub event: String,
+    /// Where the measuring run can be seen.
+    pub job_url: Option<String>,
+}
+
+/// What the command line says of it, over what the event does.
+#[derive(Clone, Debug, Default)]
+pub struct Named {
+    pub repository: Option<Repository>,
+    pub pull_request: Option<u64>,
+    pub head: Option<Sha>,
+}
+
+/// What of a target can be known without asking GitHub.
+#[derive(Debug)]
+pub enum Known {
+    Target(Box<Target>),
+    /// A pull request whose head has to be asked for.
+    PullRequest {
+        repository: Repository,
+        number: u64,
+    },
+}
+
+/// Of the workflow's own event, or of what is named.
+pub fn known(
+    named: &Named,
+    environment: &Environment,
+    event: Option<&Event>,
+) -> anyhow::Result<Known> {
+    let repository = repository(named, environment)?;
+    // Whatever is named: what it may write must not rest on that code's word.
+    if let Some(Event::WorkflowRun(_)) = event {
+        return Err(Refused::usage(
+            "this is a `workflow_run`, which may write, after a workflow that ran a pull \
+             request's code\n  hint: add --untrusted",
+        ));
+    }
+    if let (Some(number), None) = (named.pull_request, &named.head) {
+        let of_event = match event {
+            Some(Event::PullRequest(pull)) => pull.number == number,
+            _ => false,
+        };
+        if !of_event {
+            return Ok(Known::PullRequest { repository, number });
+        }
+    }
+    let (pull_request, fork, head, base) = match event {
+        Some(Event::PullRequest(pull)) => (
+            Some(pull.number),
+            pull.is_from_fork(),
+            Some(pull.head.sha.clone()),
+            Some(pull.base.sha.clone()),
+        ),
+        Some(Event::MergeGroup { head, base }) => (None, false, Some(head.clone()), base.clone()),
+        Some(Event::Other { head, base }) => (None, false, head.clone(), base.clone()),
+        Some(Event::WorkflowRun(_)) | None => (None, false, None, None),
+    };
+    let head = match (&named.head, head) {
+        (Some(named), _) => named.clone(),
+        (None, Some(head)) => sha("the event's head", &head)?,
+        (None, None) => {
+            return Err(Refused::usage(
+                "no commit to report on\n  \
+                 hint: name one with --sha, or a pull request with --pr",
+            ));
+        }
+    };
+    let (run, attempt) = (
+        environment.run_id.unwrap_or(0),
+        environment.run_attempt.unwrap_or(1),
+    );
+    let named_pull = named.pull_request.or(pull_request);
+    Ok(Known::Target(Box::new(Target {
+        job_url: (run > 0).then(|| run_url(environment, &repository, run, attempt)),
+        repository,
+        fork: fork && named_pull == pull_request,
+        fork_is_gone: false,
+        pull_request: named_pull,
+        head,
+        // A branch's first push has none.
+        base: base.and_then(|base| base.parse().ok()),
+        run,
+        attempt,
+        event: environment.event_name.clone().unwrap_or_default(),
+    })))
+}
+
+pub fn repository(named: &Named, environment: &Environment) -> anyhow::Result<Repository> {
+    match (&named.repository, &environment.repository) {
+        (Some(named), _) => Ok(named.clone()),
+        (None, Some(text)) => text.parse().map_err(|err| {
+            Refused::usage(format!(
+                "GITHUB_REPOSITORY: {err}, found `{}`",
+                plimsoll_desk::out::safe_line(text)
+            ))
+        }),
+        (None, None) => Err(Refused::usage(
+            "this is not a GitHub Actions job, and no repository was named\n  \
+             needs: GITHUB_TOKEN in the environment, --repo OWNER/NAME, and --pr N or --sha COMMIT; \
+             for another GitHub than github.com, GITHUB_API_URL\n  \
+             hint: `plimsoll report --format markdown` prints the comment without posting it, and \
+             --dry-run what would be posted",
+        )),
+    }
+}
+
+/// Asks for what the command line left open.
+pub fn asked(
+    repository: Repository,
+    number: u64,
+    environment: &Environment,
+    api: &Api,
+) -> anyhow::Result<Target> {
+    let pull: PullRequest = api
+        .get(&format!("/repos/{repository}/pulls/{number}"))
+        .map_err(|problem| anyhow::anyhow!("pull request {number} of {repository}: {problem}"))?;
+    let run = environment.run_id.unwrap_or(0);
+    let attempt = environment.run_attempt.unwrap_or(1);
+    Ok(Target {
+        job_url: (run > 0).then(|| run_url(environment, &repository, run, attempt)),
+        repository,
+        pull_request: Some(number),
+        fork: pull.is_from_fork(),
+        fork_is_gone: pull.head.repo.is_none(),
+        head: sha("the pull request's head", &pull.head.sha)?,
+        base: pull.base.sha.parse().ok(),
+        run,
+        attempt,
+        event: environment.event_name.clone().unwrap_or_default(),
+    })
+}
+
+/// Why nothing is to be posted at all.
+#[derive(Debug)]
+pub enum Nothing {
+    /// The run was not a pull request's.
+    OtherEvent(String),
+    /// No open pull request has that head now.
+    MovedOn,
+}
+
+/// Of the workflow run that ended: the open pull requests that come from its
+/// branch, and have its commit as their last.
+///
+/// What the event itself lists is empty for a fork, and a commit does not lead
+/// to the pull requests of forks either.
+pub fn of_workflow_run(
+    run: &WorkflowRun,
+    named: &Named,
+    environment: &Environment,
+    api: &Api,
+) -> anyhow::Result<Result<Vec<Target>, Nothing>> {
+    let repository = repository(named, environment)?;
+    if run.event != "pull_request" {
+        return Ok(Err(Nothing::OtherEvent(run.event.clone())));
+    }
+    let head = sha("the event's head", &run.head_sha)?;
+    let open = |query: &str| -> anyhow::Result<Vec<PullRequest>> {
+        let path = format!("/repos/{repository}/pulls?state=open{query}&per_page=100");
+        let mut pulls: Vec<PullRequest> = api
+            .list(&path)
+            .map_err(|problem| anyhow::anyhow!("the pull requests of that branch: {problem}"))?;
+        pulls.retain(|pull| {
+            let is_named = named
+                .pull_request
+                .is_none_or(|number| number == pull.number);
+            is_named && pull.head.sha == head.as_str()
+        });
+        Ok(pulls)
+    };
+    let mut pulls = Vec::new();
+    if let (Some(from), Some(branch)) = (&run.head_repository, &run.head_branch) {
+        let from_name: Repository = from
+            .full_name
+            .parse()
+            .map_err(|err| Refused::usage(format!("the event's head repository: {err}")))?;
+        let branch = percent_encoded(&format!("{}:{branch}", from_name.owner()));
+        pulls = open(&format!("&head={branch}"))?;
+        let is_from = |repo: &Repo| repo.id == from.id;
+        pulls.retain(|pull| pull.head.repo.as_ref().is_some_and(is_from));
+    }
+    if pulls.is_empty() {
+        // A fork that is gone has no name to be found by, and its pull request may stay open.
+        pulls = open("")?;
+        pulls.retain(|pull| pull.head.repo.is_none());
+    }
+    let targets: Vec<Target> = pulls
+        .into_iter()
+        .map(|pull| Target {
+            repository: repository.clone(),
+            pull_request: Some(pull.number),
+            fork: pull.is_from_fork(),
+            fork_is_gone: pull.head.repo.is_none(),
+            head: head.clone(),
+            base: pull.base.sha.parse().ok(),
+            run: run.id,
+            attempt: run.run_attempt,
+            event: run.event.clone(),
+            job_url: Some(run_url(environment, &repository, run.id, run.run_attempt)),
+        })
+        .collect();
+    Ok(match targets.is_empty() {
+        true => Err(Nothing::MovedOn),
+        false => Ok(targets),
+    })
+}
+
+fn sha(what: &str, text: &str) -> anyhow::Result<Sha> {
+    text.parse().map_err(|err| {
+        Refused::usage(format!(
+            "{what}: {err}, found `{}`",
+            plimsoll_desk::out::safe_line(text)
+        ))
+    })
+}
+
+fn run_url(environment: &Environment, repository: &Repository, run: u64, attempt: u64) -> String {
+    let server = server_url(environment);
+    format!("{server}/{repository}/actions/runs/{run}/attempts/{attempt}")
+}
+
+/// Where people see what the API is of: without a slash at its end.
+pub fn server_url(environment: &Environment) -> &str {
+    let url = environment.server_url.as_deref();
+    let plain = |url: &&str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:/[]_".contains(&byte);
+        (url.starts_with("https://") || url.starts_with("http://")) && url.bytes().all(allowed)
+    };
+    url.filter(plain)
+        .unwrap_or("https://github.com")
+        .trim_end_matches('/')
+}
+
+/// A value in the query of an address.
+pub fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            other => encoded.push_str(&format!("%{other:02X}")),
+        }
+    }
+    encoded
+}
+
+/// As many of a pull request's files GitHub lists; of more it says nothing.
+pub const MAX_CHANGED_FILES: usize = 3_000;
+
+/// One file that a pull request changes.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ChangedFile {
+    pub filename: String,
+    #[serde(default)]
+    pub previous_filename: Option<String>,
+    #[serde(default)]
+    pub status: Option<String>,
+}
+
+impl ChangedFile {
+    /// The names that it has and had.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let before = self.previous_filename.as_deref();
+        std::iter::once(self.filename.as_str()).chain(before)
+    }
+}
+
+/// Every file that the target's pull request changes; none without one.
+pub fn changed_files(target: &Target, api: &Api) -> Result<Vec<ChangedFile>, Problem> {
+    match target.pull_request {
+        None => Ok(Vec::new()),
+        Some(number) => api.list(&format!(
+            "/repos/{}/pulls/{number}/files?per_page=100",
+            target.repository
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_moved_has_both_names() {
+        let file = ChangedFile {
+            filename: "old/lru.toml".to_owned(),
+            previous_filename: Some("baselines/lru.toml".to_owned()),
+            status: Some("renamed".to_owned()),
+        };
+        assert_eq!(
+            file.names().collect::<Vec<_>>(),
+            ["old/lru.toml", "baselines/lru.toml"]
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! Ctrl-C, and what has to be ended by it.
+
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// How often a child is looked after.
+const PERIOD: Duration = Duration::from_millis(20);
+/// How long what was asked to end may take.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Whether somebody asked this process to end.
+#[derive(Clone, Debug)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+/// It was, and what was under way has ended.
+#[derive(Debug)]
+pub struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("stopped")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// How a child ended.
+#[derive(Debug)]
+pub enum Ended {
+    Exited(ExitStatus),
+    TimedOut,
+}
+
+impl Interrupt {
+    /// From here on SIGINT, SIGTERM and SIGHUP no longer end this process at once.
+    pub fn listen() -> io::Result<Interrupt> {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [
+            signal_hook::consts::SIGINT,
+            signal_hook::consts::SIGTERM,
+            signal_hook::consts::SIGHUP,
+        ] {
+            signal_hook::flag::register(signal, Arc::clone(&flag))?;
+        }
+        Ok(Interrupt(flag))
+    }
+
+    pub fn check(&self) -> Result<(), Interrupted> {
+        match self.0.load(Ordering::Relaxed) {
+            true => Err(Interrupted),
+            false => Ok(()),
+        }
+    }
+
+    /// Runs a command to its end, to the timeout, or to an interrupt; with the
+    /// last two, whatever it has started ends as well.
+    pub fn run(
+        &self,
+        command: &mut Command,
+        timeout: Duration,
+        mut meanwhile: impl FnMut(),
+    ) -> anyhow::Result<Ended> {
+        self.check()?;
+        // A group of its own, so that all of it can be ended.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(command, 0);
+        let mut child = command.spawn()?;
+        let started = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Ended::Exited(status));
+            }
+            if self.check().is_err() {
+                end(&mut child);
+                return Err(Interrupted.into());
+            }
+            if started.elapsed() > timeout {
+                end(&mut child);
+                return Ok(Ended::TimedOut);
+            }
+            meanwhile();
+            std::thread::sleep(PERIOD);
+        }
+    }
+}
+
+/// Ends a child and its group: first it is asked to.
+fn end(child: &mut Child) {
+    signal(child, false);
+    let asked = Instant::now();
+    while asked.elapsed() < GRACE {
+        match child.try_wait() {
+            Ok(None) => std::thread::sleep(PERIOD),
+            _ => break,
+        }
+    }
+    signal(child, true);
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+#[cfg(unix)]
+fn signal(child: &Child, at_once: bool) {
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let signal = if at_once { Signal::KILL } else { Signal::TERM };
+    if let Some(group) = group {
+        let _ = kill_process_group(group, signal);
+    }
+}
+
+#[cfg(not(unix))]
+fn signal(_: &Child, _: bool) {}

@@ -1,0 +1,17 @@
+//! What the commands share: printing, progress, Ctrl-C, git, what cargo knows of the project, and files that are whole or not there.
+#![forbid(unsafe_code)]
+#![allow(
+    missing_docs,
+    reason = "an inner crate of the tool: a name that says it all has no sentence beside it"
+)]
+
+pub mod atomic;
+pub mod diff;
+pub mod file;
+pub mod git;
+pub mod interrupt;
+pub mod out;
+pub mod parse;
+pub mod progress;
+pub mod project;
+pub mod status;

@@ -1,0 +1,116 @@
+//! What is going on, on standard error.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Lines that stay, and on a terminal one below them that changes.
+#[derive(Debug)]
+pub struct Progress {
+    terminal: bool,
+    doing: String,
+    since: Instant,
+    shown: Option<Instant>,
+    /// Nothing is shown before.
+    from: Duration,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Progress {
+    pub fn new() -> Progress {
+        Progress {
+            terminal: io::stderr().is_terminal(),
+            doing: String::new(),
+            since: Instant::now(),
+            shown: None,
+            from: Duration::ZERO,
+        }
+    }
+
+    /// One that shows nothing of what is done within a second.
+    pub fn late() -> Progress {
+        let mut progress = Progress::new();
+        progress.from = Duration::from_secs(1);
+        progress
+    }
+
+    /// A line that stays.
+    pub fn note(&mut self, line: &str) {
+        self.clear();
+        // Nobody is left to be told where this cannot be printed.
+        let _ = writeln!(io::stderr(), "{line}");
+    }
+
+    /// What is under way from now on.
+    pub fn doing(&mut self, what: &str) {
+        self.doing = what.to_owned();
+        self.since = Instant::now();
+        self.tick();
+    }
+
+    /// Shows what is under way, and for how long.
+    pub fn tick(&mut self) {
+        let recent = |shown: Instant| shown.elapsed() < Duration::from_millis(500);
+        let is_early = self.since.elapsed() < self.from;
+        if !self.terminal || is_early || self.doing.is_empty() || self.shown.is_some_and(recent) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let seconds = self.since.elapsed().as_secs();
+        let text: String = format!("{} … {seconds} s", self.doing)
+            .chars()
+            .take(78)
+            .collect();
+        let _ = write!(io::stderr(), "\r\x1b[K{text}");
+        let _ = io::stderr().flush();
+    }
+
+    /// Does something that says nothing of its own progress.
+    pub fn during<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
+        self.doing(what);
+        if !self.terminal {
+            return work();
+        }
+        let (done, wait) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let pause = Duration::from_millis(250);
+                while wait.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                    self.tick();
+                }
+            });
+            let result = work();
+            drop(done);
+            result
+        })
+    }
+
+    pub fn clear(&mut self) {
+        if self.terminal && self.shown.take().is_some() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+            let _ = io::stderr().flush();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// A time for people: `40 s`, `3 min`, `1 h 20 min`.
+pub fn about(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..90 => format!("{} s", seconds.max(1)),
+        90..5400 => format!("{} min", (seconds + 30) / 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}

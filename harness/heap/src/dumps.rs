@@ -1,0 +1,253 @@
+//! Dumps in a folder, in the order in which they were written.
+//!
+//! jemalloc names what it dumps by itself `PREFIX.PID.SEQ.KINDnumber.heap`, where SEQ
+//! counts all dumps of a process, and KIND is `i` for one at an interval of allocated
+//! bytes, `m` for one that was asked for, `u` for one at a new peak, and `f` for the
+//! last, as the process ends. `i9` comes before `i10`, which no list of names has so.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use plimsoll_desk::project::shown;
+use plimsoll_desk::status::Refused;
+
+/// What a name says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) process: u64,
+    pub(super) sequence: u64,
+    pub(super) kind: Kind,
+    /// Among those of its kind.
+    pub(super) number: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Interval,
+    Asked,
+    Peak,
+    Final,
+}
+
+impl Named {
+    pub(super) fn of(path: &Path) -> Option<Named> {
+        let name = path.file_name()?.to_str()?;
+        let name = name
+            .strip_suffix(".gz")
+            .or_else(|| name.strip_suffix(".zst"))
+            .unwrap_or(name);
+        let mut parts = name.strip_suffix(".heap")?.rsplit('.');
+        let kind = parts.next()?;
+        let sequence = parts.next()?.parse().ok()?;
+        let process = parts.next()?.parse().ok()?;
+        let (letter, number) = kind.split_at_checked(1)?;
+        let (kind, number) = match (letter, number) {
+            ("f", "") => (Kind::Final, 0),
+            ("i", number) => (Kind::Interval, number.parse().ok()?),
+            ("m", number) => (Kind::Asked, number.parse().ok()?),
+            ("u", number) => (Kind::Peak, number.parse().ok()?),
+            _ => return None,
+        };
+        Some(Named {
+            process,
+            sequence,
+            kind,
+            number,
+        })
+    }
+}
+
+/// Dumps of one process, the first one first.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    pub(super) paths: Vec<PathBuf>,
+    /// How far the process was at each of them.
+    pub(super) at: Vec<f64>,
+    /// What a reader should know.
+    pub(super) notes: Vec<String>,
+    /// The server whose dumps they are, where the files are gone after it.
+    pub(super) server: Option<String>,
+}
+
+/// Those in a folder: of the process that is named, or of the only one with several.
+pub(super) fn in_folder(folder: &Path, process: Option<u64>) -> anyhow::Result<Files> {
+    let mut by_process: BTreeMap<u64, Vec<(Named, PathBuf)>> = BTreeMap::new();
+    for path in files(folder)? {
+        if let Some(named) = Named::of(&path) {
+            by_process
+                .entry(named.process)
+                .or_default()
+                .push((named, path));
+        }
+    }
+    let found: Vec<String> = by_process
+        .iter()
+        .map(|(process, dumps)| format!("{process} ({})", dumps.len()))
+        .collect();
+    if by_process.is_empty() {
+        return Err(Refused::usage(format!(
+            "{}: expected dumps named `PREFIX.PID.SEQ.iN.heap`, found none\n  hint: --series \
+             takes files of any name, in the order given",
+            shown(folder)
+        )));
+    }
+    let several = by_process.iter().filter(|(_, dumps)| dumps.len() > 1);
+    let several: Vec<u64> = several.map(|(process, _)| *process).collect();
+    // Of several, how often one dumped does not tell whether it is meant.
+    let chosen = match (process, several.as_slice()) {
+        (None, [only]) => Some(*only),
+        _ => process,
+    };
+    let Some((process, dumps)) = chosen.and_then(|process| by_process.remove_entry(&process))
+    else {
+        return Err(Refused::usage(format!(
+            "{}: expected dumps of one process, found those of {}\n  hint: --pid takes one of them",
+            shown(folder),
+            found.join(", ")
+        )));
+    };
+    let mut files = in_order(dumps);
+    if !by_process.is_empty() {
+        let all = found.join(", ");
+        let folder = shown(folder);
+        files.notes.push(format!(
+            "{folder}: has dumps of {all}; those of {process} are taken"
+        ));
+    }
+    Ok(files)
+}
+
+/// Those that were named one by one: by what their names say where all do, and are of
+/// one process; else in the order given.
+pub(super) fn named(paths: Vec<PathBuf>) -> Files {
+    let names: Option<Vec<Named>> = paths.iter().map(|path| Named::of(path)).collect();
+    match names {
+        Some(names) if names.windows(2).all(|two| two[0].process == two[1].process) => {
+            in_order(names.into_iter().zip(paths).collect())
+        }
+        _ => Files {
+            at: counted(paths.len()),
+            paths,
+            ..Files::default()
+        },
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of dumps")]
+fn in_order(mut dumps: Vec<(Named, PathBuf)>) -> Files {
+    let mut notes = Vec::new();
+    dumps.sort_by_key(|(named, _)| named.sequence);
+    // By then a program has freed what it kept while it ran.
+    if dumps.len() > 2
+        && let Some(last) = dumps.pop_if(|(named, _)| named.kind == Kind::Final)
+    {
+        notes.push(format!(
+            "{}: left out: it was written as the process ended",
+            shown(&last.1)
+        ));
+    }
+    let is_by_interval = dumps.iter().all(|(named, _)| named.kind == Kind::Interval);
+    let at = match is_by_interval {
+        // Some may be gone, and those that are left are as far apart as they were.
+        true => dumps.iter().map(|(named, _)| named.number as f64).collect(),
+        false => counted(dumps.len()),
+    };
+    Files {
+        paths: dumps.into_iter().map(|(_, path)| path).collect(),
+        at,
+        notes,
+        server: None,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of dumps")]
+fn counted(dumps: usize) -> Vec<f64> {
+    (0..dumps).map(|dump| dump as f64).collect()
+}
+
+/// The dump that was written last.
+pub(super) fn newest(folder: &Path) -> anyhow::Result<PathBuf> {
+    let is_dump = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        [".heap", ".heap.gz", ".heap.zst"]
+            .iter()
+            .any(|ending| name.ends_with(ending))
+    };
+    let written = |path: PathBuf| Some((fs::metadata(&path).ok()?.modified().ok()?, path));
+    files(folder)?
+        .into_iter()
+        .filter(is_dump)
+        .filter_map(written)
+        .max()
+        .map(|(_, path)| path)
+        .with_context(|| format!("{}: no file ends in `.heap`", shown(folder)))
+}
+
+fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let failed = || shown(folder).to_string();
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).with_context(failed)? {
+        let path = entry.with_context(failed)?.path();
+        if path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(files: &Files) -> Vec<String> {
+        let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+        files.paths.iter().map(name).collect()
+    }
+
+    #[test]
+    fn names_say_when() {
+        let named = |name: &str| {
+            let named = Named::of(Path::new(name))?;
+            Some((named.process, named.sequence, named.kind, named.number))
+        };
+        assert_eq!(
+            named("compute-node.266187.116.i115.heap"),
+            Some((266_187, 116, Kind::Interval, 115))
+        );
+        assert_eq!(named("jeprof.1.0.f.heap"), Some((1, 0, Kind::Final, 0)));
+        assert_eq!(named("a.b.7.3.u2.heap.gz"), Some((7, 3, Kind::Peak, 2)));
+        assert_eq!(named("jeprof.1.0.x1.heap"), None);
+        assert_eq!(named("2025-01-01-00-00-00.manual.heap"), None);
+        assert_eq!(named("jeprof.1.0.é.heap"), None);
+    }
+
+    #[test]
+    fn ten_comes_after_nine() {
+        let paths = ["j.1.10.i10.heap", "j.1.9.i9.heap", "j.1.11.f.heap"];
+        let files = super::named(paths.iter().map(PathBuf::from).collect());
+        assert_eq!(names(&files), ["j.1.9.i9.heap", "j.1.10.i10.heap"]);
+        assert_eq!(files.at, [9.0, 10.0]);
+        assert_eq!(files.notes.len(), 1);
+    }
+
+    #[test]
+    fn of_several_processes_one_has_to_be_named() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["j.1.0.i0.heap", "j.1.1.i1.heap", "j.22.0.i0.heap", "other"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let only = in_folder(folder.path(), None).unwrap();
+        assert_eq!(names(&only), ["j.1.0.i0.heap", "j.1.1.i1.heap"]);
+        assert_eq!(only.notes.len(), 1);
+        fs::write(folder.path().join("j.22.1.i1.heap"), "").unwrap();
+        let several = in_folder(folder.path(), None).unwrap_err().to_string();
+        assert!(several.contains("1 (2), 22 (2)"), "{several}");
+        let one = in_folder(folder.path(), Some(1)).unwrap();
+        assert_eq!(names(&one), ["j.1.0.i0.heap", "j.1.1.i1.heap"]);
+        assert!(in_folder(folder.path(), Some(3)).is_err());
+    }
+}

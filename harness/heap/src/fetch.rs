@@ -1,0 +1,450 @@
+//! Profiles from servers, by HTTP.
+//!
+//! | what | limit |
+//! |---|---|
+//! | the whole transfer, redirects included | `--timeout` |
+//! | the body | `--max-size` |
+//! | redirects | 5; never from https to http; credentials stay with their origin |
+//!
+//! The client is hyper with rustls, which are in the program for GitHub already.
+//! octocrab itself stays out: what it adds to a request is GitHub's.
+
+mod address;
+pub(crate) mod credentials;
+mod netrc;
+
+use std::fmt;
+use std::future::Future;
+use std::io::{self, Read};
+use std::time::{Duration, Instant};
+
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, LOCATION, USER_AGENT};
+use http::{Method, Response, StatusCode};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::{Body as _, Bytes, Incoming};
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::TokioExecutor;
+use tokio::runtime::Runtime;
+use url::Url;
+
+pub(crate) use self::address::{cleaned, is_address, parse};
+use self::credentials::Credentials;
+use plimsoll_desk::interrupt::Interrupt;
+use plimsoll_desk::out::safe_line;
+
+const MAX_REDIRECTS: usize = 5;
+/// Of an answer that is no profile, what is looked at for its first line.
+const LOOKED_AT: u64 = 4_096;
+/// How often a wait is looked up from.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: Method,
+    pub url: Url,
+}
+
+impl Request {
+    pub fn get(url: Url) -> Request {
+        Request {
+            method: Method::GET,
+            url,
+        }
+    }
+}
+
+/// How long, and how much.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    pub timeout: Duration,
+    /// Of a body, in bytes.
+    pub bytes: u64,
+    /// Ends a transfer early.
+    pub interrupt: Option<Interrupt>,
+}
+
+/// Why there is no profile.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    Unreachable {
+        why: String,
+    },
+    /// The other side speaks, but not TLS.
+    NoTls,
+    /// Nobody who is trusted says that it is who was asked.
+    Untrusted {
+        why: String,
+    },
+    TimedOut {
+        after: Duration,
+    },
+    Interrupted,
+    Status {
+        status: StatusCode,
+        /// The first line of what came with it, fit to be shown.
+        line: String,
+        /// Where that was, if not where it was asked for.
+        redirected_to: Option<String>,
+    },
+    /// More than [`MAX_REDIRECTS`].
+    Redirects {
+        to: String,
+    },
+    /// To where none is followed.
+    Redirected {
+        to: String,
+        why: &'static str,
+    },
+    TooLarge {
+        bytes: u64,
+        limit: u64,
+    },
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Unreachable { why } => write!(f, "cannot be reached: {why}"),
+            Problem::NoTls => f.write_str(
+                "expected TLS, found an answer without it\n  hint: the server may speak plain \
+                 `http://`",
+            ),
+            Problem::Untrusted { why } => write!(
+                f,
+                "its certificate is not trusted: {why}\n  hint: where it is signed by an \
+                 authority of your own, name a file with that one's certificate in SSL_CERT_FILE"
+            ),
+            Problem::TimedOut { after } => {
+                let seconds = after.as_secs_f64();
+                write!(
+                    f,
+                    "no answer within {seconds} s\n  hint: --timeout sets the longest transfer"
+                )
+            }
+            Problem::Interrupted => f.write_str("stopped"),
+            Problem::Status {
+                status,
+                line,
+                redirected_to,
+            } => {
+                if let Some(to) = redirected_to {
+                    write!(f, "redirected to {to}: ")?;
+                }
+                write!(f, "expected status 200, found {status}")?;
+                match line.is_empty() {
+                    true => Ok(()),
+                    false => write!(f, ": `{line}`"),
+                }
+            }
+            Problem::Redirects { to } => write!(
+                f,
+                "expected at most {MAX_REDIRECTS} redirects, found another one, to {to}"
+            ),
+            Problem::Redirected { to, why } => write!(f, "redirected to {to}: {why}"),
+            Problem::TooLarge { bytes, limit } => write!(
+                f,
+                "expected a profile of at most {limit} bytes, found one of {bytes}\n  hint: \
+                 --max-size sets the limit"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// Asks for it, and reads on to where the body begins.
+pub(crate) fn send(
+    request: &Request,
+    credentials: Option<&Credentials>,
+    limits: &Limits,
+    meanwhile: &mut dyn FnMut(),
+) -> Result<Body, Problem> {
+    let runtime = Background::new().map_err(|why| Problem::Unreachable {
+        why: why.to_string(),
+    })?;
+    let transfer = Transfer {
+        deadline: Instant::now() + limits.timeout,
+        limits: limits.clone(),
+    };
+    let origin = request.url.origin();
+    let mut at = request.clone();
+    let mut redirects = 0;
+    loop {
+        let credentials = credentials.filter(|_| at.url.origin() == origin);
+        let asked = ask(&at, credentials);
+        let response = match transfer.wait(&runtime, meanwhile, asked)? {
+            Ok(response) => response,
+            Err(failed) => return Err(failed.into_problem(credentials)),
+        };
+        let status = response.status();
+        if let Some(next) = redirect(&at, &response)? {
+            redirects += 1;
+            if redirects > MAX_REDIRECTS {
+                return Err(Problem::Redirects {
+                    to: cleaned(&next.url),
+                });
+            }
+            at = next;
+            continue;
+        }
+        let size = response.body().size_hint().lower();
+        let mut body = Body {
+            incoming: response.into_body(),
+            runtime,
+            transfer,
+            piece: Bytes::new(),
+            count: 0,
+        };
+        if status.is_success() {
+            return match size > limits.bytes {
+                true => Err(Problem::TooLarge {
+                    bytes: size,
+                    limit: limits.bytes,
+                }),
+                false => Ok(body),
+            };
+        }
+        let line = first_line(&mut body);
+        return Err(Problem::Status {
+            status,
+            line: match credentials {
+                Some(credentials) => credentials.hidden(&line),
+                None => line,
+            },
+            redirected_to: (redirects > 0).then(|| cleaned(&at.url)),
+        });
+    }
+}
+
+/// The next request, where the answer is a redirect.
+fn redirect(at: &Request, response: &Response<Incoming>) -> Result<Option<Request>, Problem> {
+    let method = match response.status().as_u16() {
+        // What every browser makes of these, whatever was asked.
+        301..=303 => Method::GET,
+        307 | 308 => at.method.clone(),
+        _ => return Ok(None),
+    };
+    let location = response.headers().get(LOCATION);
+    let Some(mut url) = location
+        .and_then(|to| to.to_str().ok())
+        .and_then(|to| at.url.join(to).ok())
+    else {
+        return Err(Problem::Redirected {
+            to: "nowhere".to_owned(),
+            why: "expected an address in `Location`",
+        });
+    };
+    // Credentials are not somebody else's to hand out.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    let refused = match (at.url.scheme(), url.scheme()) {
+        ("https", "http") => "from https to http, which is not followed",
+        (_, "http" | "https") => return Ok(Some(Request { method, url })),
+        _ => "expected an address of http or https",
+    };
+    Err(Problem::Redirected {
+        to: cleaned(&url),
+        why: refused,
+    })
+}
+
+/// Why a request came to nothing.
+enum Failed {
+    Sending(Error),
+    Certificates(io::Error),
+    Built(http::Error),
+}
+
+impl Failed {
+    fn into_problem(self, credentials: Option<&Credentials>) -> Problem {
+        let why = match &self {
+            Failed::Sending(err) => innermost(err),
+            Failed::Certificates(err) => format!("no certificates to trust: {err}"),
+            Failed::Built(err) => err.to_string(),
+        };
+        // How rustls says that the first bytes are none of TLS.
+        if why.contains("InvalidContentType") {
+            return Problem::NoTls;
+        }
+        let why = match credentials {
+            Some(credentials) => credentials.hidden(&why),
+            None => why,
+        };
+        let why = safe_line(&why);
+        // How rustls begins what it says of certificates.
+        match why.strip_prefix("invalid peer certificate: ") {
+            Some(why) => Problem::Untrusted {
+                why: why.to_owned(),
+            },
+            None => Problem::Unreachable { why },
+        }
+    }
+}
+
+async fn ask(
+    request: &Request,
+    credentials: Option<&Credentials>,
+) -> Result<Response<Incoming>, Failed> {
+    let mut url = request.url.clone();
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_fragment(None);
+    let mut built = http::Request::builder()
+        .method(request.method.clone())
+        .uri(url.as_str())
+        .header(ACCEPT, "*/*")
+        .header(USER_AGENT, concat!("plimsoll/", env!("CARGO_PKG_VERSION")));
+    if request.method == Method::POST {
+        built = built.header(CONTENT_LENGTH, 0);
+    }
+    if let Some(credentials) = credentials {
+        built = built.header(AUTHORIZATION, credentials.header());
+    }
+    let built = built.body(Empty::<Bytes>::new()).map_err(Failed::Built)?;
+    let response = match url.scheme() {
+        "https" => {
+            let connector = HttpsConnectorBuilder::new()
+                .with_native_roots()
+                .map_err(Failed::Certificates)?
+                .https_only()
+                .enable_http1()
+                .build();
+            Client::builder(TokioExecutor::new())
+                .build(connector)
+                .request(built)
+                .await
+        }
+        _ => {
+            Client::builder(TokioExecutor::new())
+                .build(HttpConnector::new())
+                .request(built)
+                .await
+        }
+    };
+    response.map_err(Failed::Sending)
+}
+
+/// The last cause of an error says most.
+fn innermost(err: &dyn std::error::Error) -> String {
+    let mut last = err;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}
+
+/// The first line with something in it.
+fn first_line(body: &mut Body) -> String {
+    let mut beginning = Vec::new();
+    // What broke off has a beginning as well.
+    let _ = body.take(LOOKED_AT).read_to_end(&mut beginning);
+    let text = String::from_utf8_lossy(&beginning);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    safe_line(line.unwrap_or_default())
+}
+
+/// A runtime whose end waits for nothing: a name that is being looked up cannot be
+/// stopped, and its time is over.
+struct Background(Option<Runtime>);
+
+impl Background {
+    fn new() -> io::Result<Background> {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build().map(Some).map(Background)
+    }
+
+    fn block_on<F: Future>(&self, future: F) -> Option<F::Output> {
+        let runtime = self.0.as_ref()?;
+        Some(runtime.block_on(future))
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// One transfer, to its end.
+struct Transfer {
+    deadline: Instant,
+    limits: Limits,
+}
+
+impl Transfer {
+    fn wait<F: Future>(
+        &self,
+        runtime: &Background,
+        meanwhile: &mut dyn FnMut(),
+        future: F,
+    ) -> Result<F::Output, Problem> {
+        let mut future = std::pin::pin!(future);
+        loop {
+            let interrupt = self.limits.interrupt.as_ref();
+            if interrupt.is_some_and(|interrupt| interrupt.check().is_err()) {
+                return Err(Problem::Interrupted);
+            }
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Problem::TimedOut {
+                    after: self.limits.timeout,
+                });
+            }
+            let a_while = async { tokio::time::timeout(left.min(PERIOD), future.as_mut()).await };
+            if let Some(Ok(done)) = runtime.block_on(a_while) {
+                return Ok(done);
+            }
+            meanwhile();
+        }
+    }
+}
+
+/// What a server sends, as it comes.
+pub(crate) struct Body {
+    incoming: Incoming,
+    runtime: Background,
+    transfer: Transfer,
+    /// What came and was not read yet.
+    piece: Bytes,
+    /// Bytes that came.
+    count: u64,
+}
+
+impl Read for Body {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.piece.is_empty() {
+            let next = self.incoming.frame();
+            let frame = self
+                .transfer
+                .wait(&self.runtime, &mut || (), next)
+                .map_err(io::Error::other)?;
+            let Some(frame) = frame else {
+                return Ok(0);
+            };
+            let broke_off = |why| {
+                let why = innermost(&why);
+                io::Error::other(format!(
+                    "the transfer broke off after {} bytes: {why}",
+                    self.count
+                ))
+            };
+            let frame = frame.map_err(broke_off)?;
+            self.piece = frame.into_data().unwrap_or_default();
+            self.count += self.piece.len() as u64;
+            if self.count > self.transfer.limits.bytes {
+                return Err(io::Error::other(Problem::TooLarge {
+                    bytes: self.count,
+                    limit: self.transfer.limits.bytes,
+                }));
+            }
+        }
+        let length = self.piece.len().min(into.len());
+        into[..length].copy_from_slice(&self.piece.split_to(length));
+        Ok(length)
+    }
+}

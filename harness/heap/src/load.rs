@@ -1,0 +1,291 @@
+//! Profiles from where they lie, with their names.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+
+use anyhow::Context;
+use plimsoll_core::{Avma, SymbolTable};
+use plimsoll_profile::read::{self, Limits, ReadError};
+use plimsoll_profile::{MappedObject, Profile, TooManyFrames};
+use plimsoll_symbols::{BuildId, MappedFile};
+
+use crate::args::SymbolArgs;
+use crate::servers::{self, Found, Server};
+use crate::source::Source;
+use plimsoll_desk::out::{Out, safe_line};
+use plimsoll_desk::progress::Progress;
+
+/// A profile, and where it is from.
+pub(crate) struct Loaded {
+    pub name: String,
+    pub profile: Profile,
+}
+
+/// Reads profiles and looks their names up.
+pub(crate) fn load<const N: usize>(
+    sources: [&Source; N],
+    args: &SymbolArgs,
+    out: &mut Out,
+) -> anyhow::Result<[Loaded; N]> {
+    args.check()?;
+    let mut progress = Progress::late();
+    let mut loaded = Vec::with_capacity(N);
+    for source in sources {
+        let name = source.name();
+        progress.doing(&format!("reading {name}"));
+        let profile = read(source, args, &mut progress).with_context(|| name.clone())?;
+        loaded.push(Loaded { name, profile });
+    }
+    let notes = progress.during("looking up names", || symbolize(&mut loaded, args))?;
+    progress.clear();
+    for loaded in &loaded {
+        for note in loaded.profile.notes() {
+            out.note(&format!("{}: {}", loaded.name, safe_line(note)));
+        }
+    }
+    for note in notes {
+        out.note(&safe_line(&note));
+    }
+    loaded.try_into().ok().context("as many as were asked for")
+}
+
+/// Reads a profile, whose addresses have no names yet.
+pub(super) fn read(
+    source: &Source,
+    args: &SymbolArgs,
+    progress: &mut Progress,
+) -> anyhow::Result<Profile> {
+    let limits = Limits {
+        bytes: args.max_size,
+    };
+    let from = |input: &mut dyn Read, progress: &mut Progress| {
+        let mut input = BufReader::with_capacity(256 << 10, Watched { input, progress });
+        read::read(&mut input as &mut dyn BufRead, limits)
+    };
+    let profile = match source {
+        Source::Stdin => from(&mut io::stdin().lock(), progress),
+        Source::File(path) | Source::Kept { path, .. } => {
+            let mut file = File::open(path).context("cannot be opened")?;
+            if file.metadata().is_ok_and(|data| data.is_dir()) {
+                anyhow::bail!("expected a heap profile, found a folder");
+            }
+            from(&mut file, progress)
+        }
+        Source::Server(served) => {
+            let mut body = served.open(args.max_size, None, &mut || progress.tick())?;
+            return from(&mut body, progress).map_err(|err| hinted(err, served.server));
+        }
+    };
+    Ok(profile?)
+}
+
+/// With what to do about it, where a server sent something else.
+pub(super) fn hinted(err: ReadError, server: Option<Server>) -> anyhow::Error {
+    match servers::hint(server, Found::NoProfile(&err)) {
+        Some(hint) => anyhow::anyhow!("{err}\n  hint: {hint}"),
+        None => anyhow::anyhow!("{err}"),
+    }
+}
+
+/// Says that the work goes on.
+struct Watched<'a> {
+    input: &'a mut dyn Read,
+    progress: &'a mut Progress,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.progress.tick();
+        self.input.read(into)
+    }
+}
+
+/// Gives names to the addresses that have none; says what a reader should know.
+fn symbolize(loaded: &mut [Loaded], args: &SymbolArgs) -> anyhow::Result<BTreeSet<String>> {
+    let asked = loaded.iter().map(|one| Asked::of(&one.profile)).collect();
+    let answers = Answers::of(asked, args);
+    for (process, loaded) in loaded.iter_mut().enumerate() {
+        let named = answers.name(process, &mut loaded.profile);
+        named.with_context(|| loaded.name.clone())?;
+        identify(&mut loaded.profile, args);
+    }
+    Ok(answers.notes())
+}
+
+/// What was found for several processes.
+pub(super) struct Answers {
+    asked: Vec<Asked>,
+    tables: Vec<SymbolTable>,
+}
+
+impl Answers {
+    pub(super) fn of(mut asked: Vec<Asked>, args: &SymbolArgs) -> Answers {
+        // What several processes have mapped is looked up once, where the first has it.
+        if let Some((first, others)) = asked.split_first_mut() {
+            for other in others {
+                other.move_into(first);
+            }
+        }
+        let names = |asked: &mut Asked| names(asked, args).unwrap_or_default();
+        Answers {
+            tables: asked.iter_mut().map(names).collect(),
+            asked,
+        }
+    }
+
+    /// Gives a profile of a process its names.
+    pub(super) fn name(&self, process: usize, profile: &mut Profile) -> Result<(), TooManyFrames> {
+        let (asked, own) = (&self.asked[process], &self.tables[process]);
+        profile.name(|address| match asked.moved.get(&address) {
+            Some(moved) => self.tables[0].get(*moved).to_vec(),
+            None => own.get(address).to_vec(),
+        })
+    }
+
+    /// What a reader should know.
+    pub(super) fn notes(&self) -> BTreeSet<String> {
+        let notes = self.tables.iter().flat_map(|table| &table.notes);
+        notes.cloned().collect()
+    }
+}
+
+/// The addresses that have no names.
+pub(super) fn unnamed(profile: &Profile) -> impl Iterator<Item = Avma> {
+    profile
+        .locations()
+        .iter()
+        .filter(|location| location.frames.is_empty())
+        .filter_map(|location| location.address)
+}
+
+/// Looks up names in the files that were mapped, where there are any. Of a hostile dump there may
+/// be a million mappings, so they are taken from what is asked.
+fn names(asked: &mut Asked, args: &SymbolArgs) -> Option<SymbolTable> {
+    let mappings = std::mem::take(&mut asked.mappings);
+    if asked.addresses.is_empty() || mappings.is_empty() {
+        return None;
+    }
+    let mapped = |mapping| self::mapped(mapping, args);
+    let mappings: Vec<MappedFile> = mappings.into_iter().map(mapped).collect();
+    let table = plimsoll_symbols::symbolize(&mappings, &asked.addresses, &options(args));
+    Some(table)
+}
+
+/// Gives mappings the build IDs of their files: jemalloc's text has none, and whoever
+/// reads the profile elsewhere needs them.
+pub(super) fn identify(profile: &mut Profile, args: &SymbolArgs) {
+    let mappings = profile.mappings().iter().cloned();
+    let mappings: Vec<MappedFile> = mappings.map(|mapping| mapped(mapping, args)).collect();
+    let ids = plimsoll_symbols::build_ids(&mappings, &options(args));
+    profile.identify(ids.into_iter().map(|id| Some(id?.to_string())));
+}
+
+fn options(args: &SymbolArgs) -> plimsoll_symbols::Options {
+    let debug_directories = match args.debug_dir.as_slice() {
+        // Those of the machine that the dump is from, where that is at hand.
+        [] => vec![match &args.sysroot {
+            Some(root) => root.join("usr/lib/debug"),
+            None => "/usr/lib/debug".into(),
+        }],
+        given => given.to_vec(),
+    };
+    plimsoll_symbols::Options {
+        exe: args.exe.clone(),
+        sysroot: args.sysroot.clone(),
+        debug_directories,
+        force: args.force,
+    }
+}
+
+/// What is looked up of one process.
+#[derive(Default)]
+pub(super) struct Asked {
+    pub(super) mappings: Vec<MappedObject>,
+    pub(super) addresses: BTreeSet<Avma>,
+    /// Where the first process has the same place of the same file.
+    moved: BTreeMap<Avma, Avma>,
+}
+
+impl Asked {
+    fn of(profile: &Profile) -> Asked {
+        Asked {
+            mappings: profile.mappings().to_vec(),
+            addresses: unnamed(profile).collect(),
+            moved: BTreeMap::new(),
+        }
+    }
+
+    /// Leaves to the first what it can answer.
+    fn move_into(&mut self, first: &mut Asked) {
+        let is_same = |one: &MappedObject, two: &MappedObject| {
+            let at_home = |mapping: &MappedObject| MappedObject {
+                start: 0,
+                end: mapping.end.wrapping_sub(mapping.start),
+                ..mapping.clone()
+            };
+            at_home(one) == at_home(two)
+        };
+        // There may be tens of thousands, so each is compared with those alone that may
+        // be the same.
+        let key = |mapping: &MappedObject| {
+            let length = mapping.end.wrapping_sub(mapping.start);
+            (
+                mapping.file_offset,
+                length,
+                mapping.inode,
+                mapping.path.clone(),
+            )
+        };
+        let is_file = |mapping: &&MappedObject| mapping.path.starts_with('/');
+        let mut there: HashMap<_, Vec<&MappedObject>> = HashMap::new();
+        for mapping in first.mappings.iter().filter(is_file) {
+            there.entry(key(mapping)).or_default().push(mapping);
+        }
+        let mut theirs = self.mappings.clone();
+        theirs.sort_by_key(|mapping| mapping.start);
+        let ours: Vec<Option<u64>> = theirs
+            .iter()
+            .map(|one| {
+                let mut alike = there.get(&key(one))?.iter();
+                let same = alike.find(|two| is_same(one, two));
+                same.map(|same| same.start)
+            })
+            .collect();
+        self.addresses.retain(|address| {
+            // A return address may be the first behind the mapping of its call.
+            let call = address.0.wrapping_sub(1);
+            let place = theirs.partition_point(|mapping| mapping.start <= call);
+            let Some(place) = place.checked_sub(1) else {
+                return true;
+            };
+            match ours[place].filter(|_| call < theirs[place].end) {
+                Some(start) => {
+                    let moved = Avma((address.0 - theirs[place].start).wrapping_add(start));
+                    first.addresses.insert(moved);
+                    self.moved.insert(*address, moved);
+                    false
+                }
+                None => true,
+            }
+        });
+    }
+}
+
+fn mapped(mapping: MappedObject, args: &SymbolArgs) -> MappedFile {
+    MappedFile {
+        start: mapping.start,
+        end: mapping.end,
+        file_offset: mapping.file_offset,
+        path: mapping.path.into(),
+        deleted: mapping.deleted,
+        open: None,
+        build_id: mapping
+            .build_id
+            .as_deref()
+            .and_then(|id| id.parse::<BuildId>().ok()),
+        executable: mapping.executable,
+        // Of another machine's file it says nothing.
+        inode: mapping.inode.filter(|_| args.sysroot.is_none()),
+    }
+}

@@ -1,0 +1,314 @@
+//! What is shown of one profile, or of two, in each format.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use plimsoll_core::report::units::{bytes, count, plural};
+use plimsoll_profile::write::{self, About, Dot, Side};
+use plimsoll_profile::{Calls, Least, Measure, Names, Table, View};
+
+use crate::args::{OutputArgs, WhatArgs};
+use crate::load::Loaded;
+use crate::{graphviz, text};
+use plimsoll_desk::atomic::{write_output, write_output_bytes, write_output_with};
+use plimsoll_desk::out::Out;
+use plimsoll_desk::status::Refused;
+use plimsoll_report::render::tree;
+
+/// How many nodes a line of the tree is chosen from: where there are more, the thinnest
+/// are their callers'.
+const WIDEST_FOR_A_LINE: usize = 100;
+
+/// Prints, or writes into the file that was named.
+pub(crate) fn emit(
+    args: &OutputArgs,
+    out: &mut Out,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    match &args.output {
+        Some(path) => write_output_with(path, write),
+        None => Ok(out.print_with(write)?),
+    }
+}
+
+/// What is counted: as asked for, or what there is.
+pub(crate) fn measure(args: &WhatArgs, sides: &[&Loaded]) -> anyhow::Result<Measure> {
+    let asked = args.measure();
+    for side in sides {
+        let has = side.profile.measures();
+        // Of nothing there is nothing, whatever is counted.
+        if has.contains(&asked) || side.profile.is_empty() {
+            continue;
+        }
+        if !args.measure_is_given()
+            && let [only] = has
+        {
+            return Ok(*only);
+        }
+        let has: Vec<&str> = has.iter().map(|measure| measure.name()).collect();
+        let hint = match asked {
+            Measure::AllocObjects | Measure::AllocSpace => {
+                "\n  hint: jemalloc counts all that was ever allocated with `prof_accum:true` alone"
+            }
+            _ => "",
+        };
+        return Err(Refused::usage(format!(
+            "expected a profile with {asked}, found that {} has {}{hint}",
+            side.name,
+            has.join(", ")
+        )));
+    }
+    Ok(asked)
+}
+
+pub(crate) fn view<'a>(loaded: &'a Loaded, what: &WhatArgs, names: &mut Names) -> View<'a> {
+    let (granularity, frames) = (what.granularity(), what.frames());
+    View::new(&loaded.profile, granularity, frames, &what.filter(), names)
+}
+
+/// `live bytes`
+pub(crate) fn what(measure: Measure) -> &'static str {
+    match measure {
+        Measure::InuseSpace => "live bytes",
+        Measure::InuseObjects => "live objects",
+        Measure::AllocSpace => "bytes ever allocated",
+        Measure::AllocObjects => "objects ever allocated",
+    }
+}
+
+/// What is shown: of one profile, or of two.
+pub(crate) struct Heap<'a> {
+    pub(crate) title: String,
+    pub(crate) sides: &'a [&'a Loaded],
+    pub(crate) views: &'a [&'a View<'a>],
+    pub(crate) names: &'a Names,
+    pub(crate) measure: Measure,
+    pub(crate) drop_negative: bool,
+}
+
+impl Heap<'_> {
+    fn is_growth(&self) -> bool {
+        self.sides.len() > 1
+    }
+
+    pub(crate) fn calls(&self) -> Calls<'_> {
+        match self.views {
+            [before, after] => Calls::between(before, after),
+            views => Calls::of(views[0]),
+        }
+    }
+
+    /// A number of what is measured, for people; with its sign where it is a growth.
+    fn say(&self, value: f64) -> String {
+        let size = self.size(value);
+        match value {
+            _ if matches!(size.as_str(), "0 B" | "0") => size,
+            value if value < 0.0 => format!("-{size}"),
+            _ if self.is_growth() => format!("+{size}"),
+            _ => size,
+        }
+    }
+
+    /// The same without a sign.
+    fn size(&self, value: f64) -> String {
+        if self.measure.is_space() {
+            return bytes(value.abs());
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "for people")]
+        #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
+        let whole = value.abs().round() as u64;
+        count(whole)
+    }
+
+    pub(crate) fn output(&self, args: &OutputArgs, out: &mut Out) -> anyhow::Result<()> {
+        self.packed(args)?;
+        let is_table = !(args.tree || args.folded || args.json || args.dot);
+        let prints = !args.is_of_files();
+        // Of one profile, the table needs no merged stacks, which may be many.
+        let needs_calls = args.has_pictures() || prints && (!is_table || self.is_growth());
+        let calls = needs_calls.then(|| self.calls());
+        let gains = calls
+            .as_ref()
+            .map(|calls| calls.gains(self.measure, self.drop_negative));
+        let merged = calls.as_ref().zip(gains.as_deref());
+
+        if let Some((calls, gains)) = merged {
+            self.pictures(args, calls, gains)?;
+        }
+        if !prints {
+            return Ok(());
+        }
+        let printed = match merged {
+            Some((calls, gains)) if args.folded => {
+                return emit(args, out, |to| write::folded(to, calls, gains, self.names));
+            }
+            Some((calls, gains)) if args.json => {
+                return emit(args, out, |to| self.json(to, calls, gains));
+            }
+            Some((calls, gains)) if args.dot => self.dot(calls, gains),
+            Some((calls, gains)) if args.tree => self.tree(calls, gains, out, args),
+            _ => self.table(args, merged, out),
+        };
+        emit(args, out, |to| to.write_all(printed.as_bytes()))
+    }
+
+    /// For pprof, where that is wanted.
+    pub(crate) fn packed(&self, args: &OutputArgs) -> anyhow::Result<()> {
+        match &args.pprof {
+            Some(path) => write_output_with(path, |file| self.pprof(file)),
+            None => Ok(()),
+        }
+    }
+
+    /// Those that are wanted.
+    pub(crate) fn pictures(
+        &self,
+        args: &OutputArgs,
+        calls: &Calls<'_>,
+        gains: &[f64],
+    ) -> anyhow::Result<()> {
+        if let Some(path) = &args.flamegraph {
+            let unit = match self.measure.is_space() {
+                true => "bytes",
+                false => "objects",
+            };
+            let total: f64 = gains.iter().sum();
+            let svg = write::flamegraph(
+                calls,
+                gains,
+                self.is_growth(),
+                self.names,
+                &self.title,
+                &self.say(total),
+                unit,
+            )
+            .context("the flame graph")?;
+            write_output(path, &svg)?;
+        }
+        for (path, format) in [(&args.svg, "svg"), (&args.pdf, "pdf")] {
+            if let Some(path) = path {
+                self.draw(path, format, &self.dot(calls, gains))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn draw(&self, path: &Path, format: &str, dot: &str) -> anyhow::Result<()> {
+        write_output_bytes(path, &graphviz::draw(dot, format)?)
+    }
+
+    fn pprof(&self, to: &mut dyn Write) -> io::Result<()> {
+        let about = About {
+            comments: &[&self.title],
+            time_nanos: None,
+        };
+        match self.views {
+            [before, after] => write::pprof(to, Some(before), after, &about),
+            views => write::pprof(to, None, views[0], &about),
+        }
+    }
+
+    fn dot(&self, calls: &Calls<'_>, gains: &[f64]) -> String {
+        let say = |value: f64| self.say(value);
+        write::dot(calls, gains, self.names, &self.title, Dot::default(), say)
+    }
+
+    fn json(&self, to: &mut dyn Write, calls: &Calls<'_>, gains: &[f64]) -> io::Result<()> {
+        let sides: Vec<Side<'_>> = self
+            .sides
+            .iter()
+            .map(|side| Side {
+                name: &side.name,
+                profile: &side.profile,
+            })
+            .collect();
+        let version = env!("CARGO_PKG_VERSION");
+        let measure = self.measure;
+        write::json(to, &sides, calls, gains, measure, self.names, version)
+    }
+
+    fn tree(&self, calls: &Calls<'_>, gains: &[f64], out: &Out, args: &OutputArgs) -> String {
+        let lines = match args.top {
+            0 => usize::MAX,
+            top => top,
+        };
+        let least = Least::Widest(lines.saturating_mul(WIDEST_FOR_A_LINE));
+        let mut stacks: Vec<(Vec<String>, f64)> = Vec::new();
+        for sign in [1.0, -1.0] {
+            for (stack, gain) in calls.wide(gains, sign, least) {
+                let names = stack.iter().map(|name| self.names.get(*name).to_owned());
+                stacks.push((names.collect(), sign * gain));
+            }
+        }
+        let drawn = tree::of_stacks(
+            &stacks,
+            self.is_growth(),
+            lines,
+            out.columns().unwrap_or(100),
+            &|value| self.say(value),
+        );
+        format!("{}\n\n{drawn}\n", self.title)
+    }
+
+    fn table(&self, args: &OutputArgs, merged: Option<(&Calls<'_>, &[f64])>, out: &Out) -> String {
+        let merged = merged.filter(|_| self.is_growth());
+        let table = match merged {
+            Some((calls, gains)) => Table::of_calls(calls, gains, args.cum, self.names),
+            None => Table::of(self.views[0], self.measure, args.cum, self.names),
+        };
+        let mut lines = vec![self.title.clone(), self.sum(&table, merged)];
+        lines.push(String::new());
+        lines.extend(text::table(
+            &table,
+            args.top,
+            out.columns(),
+            self.names,
+            |value| self.say(value),
+        ));
+        lines.join("\n") + "\n"
+    }
+
+    /// What there is in all, and how far it can be trusted.
+    fn sum(&self, table: &Table, merged: Option<(&Calls<'_>, &[f64])>) -> String {
+        let stacks = |n: usize| plural(n as u64, "stack", "stacks");
+        let mut sum = match merged {
+            Some((_, gains)) => {
+                let side = |wanted: fn(&f64) -> bool| {
+                    let gains = || gains.iter().copied().filter(wanted);
+                    (gains().sum::<f64>(), gains().count())
+                };
+                let (grew, growing) = side(|gain| *gain > 0.0);
+                let (shrank, shrinking) = side(|gain| *gain < 0.0);
+                let mut parts = Vec::new();
+                if growing > 0 {
+                    parts.push(format!("{} grew by {}", stacks(growing), self.size(grew)));
+                }
+                if shrinking > 0 {
+                    parts.push(format!(
+                        "{} shrank by {}",
+                        stacks(shrinking),
+                        self.size(shrank)
+                    ));
+                }
+                match parts.is_empty() {
+                    true => "nothing grew and nothing shrank".to_owned(),
+                    false => format!("{}: {} in all", parts.join(", "), self.say(table.total)),
+                }
+            }
+            None => {
+                format!("{} on {}", self.say(table.total), stacks(table.stacks))
+            }
+        };
+        let sampled = self.sides.iter().filter_map(|side| {
+            let interval = side.profile.sample_interval()?;
+            (!interval.is_exact()).then(|| interval.bytes())
+        });
+        if let Some(interval) = sampled.max() {
+            #[expect(clippy::cast_precision_loss, reason = "for people")]
+            let interval = bytes(interval as f64);
+            sum.push_str(&format!("; estimated, of one sample every {interval}"));
+        }
+        sum
+    }
+}

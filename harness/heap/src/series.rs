@@ -1,0 +1,640 @@
+//! Many dumps of one process: how fast each stack grows, and by which law.
+//!
+//! The files are read twice: for the addresses of all of them, so that names are
+//! looked up once, and for their levels. No more than the first and the last profile
+//! are kept.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use plimsoll_core::Law;
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::units::{count, plural, signed_bytes};
+use plimsoll_profile::{Measure, NameId, Names, Values};
+use plimsoll_text::escape;
+use serde_json::{Value, json};
+
+use crate::args::{CompareArgs, OutputArgs, SymbolArgs, WhatArgs};
+use crate::dumps::{self, Files};
+use crate::gate::{Gate, Grown};
+use crate::law::{self, Chance, FEWEST, GoesOn, Growth};
+use crate::load::{self, Loaded};
+use crate::output::{Heap, emit, measure, view, what};
+use crate::source::Source;
+use crate::spaces::Spaces;
+use plimsoll_desk::out::{Out, safe_line};
+use plimsoll_desk::progress::Progress;
+use plimsoll_desk::status::{ExitStatus, Refused};
+
+/// The format of the JSON.
+const VERSION: u64 = 1;
+/// Frames of a stack in the table, those nearest to the allocation. Where the allocator
+/// has no names, some of them are its own.
+const FRAMES: usize = 6;
+
+/// What rates are per.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Per {
+    /// Where distances are in seconds.
+    Hour,
+    /// Where they are in dumps.
+    Dump,
+}
+
+impl Per {
+    fn word(self) -> &'static str {
+        match self {
+            Per::Hour => "hour",
+            Per::Dump => "dump",
+        }
+    }
+
+    fn factor(self) -> f64 {
+        match self {
+            Per::Hour => 3_600.0,
+            Per::Dump => 1.0,
+        }
+    }
+}
+
+/// How the output is made.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) output: &'a OutputArgs,
+    pub(super) what: &'a WhatArgs,
+    pub(super) symbols: &'a SymbolArgs,
+    pub(super) drop_negative: bool,
+    pub(super) fail_on: &'a [Gate],
+}
+
+/// `compare DIR` and `compare --series A B C`.
+pub(super) fn compare(args: &CompareArgs, out: &mut Out) -> anyhow::Result<()> {
+    let files = match args.series {
+        true => {
+            let paths = [&args.before].into_iter().chain(&args.after);
+            dumps::named(paths.chain(&args.later).map(Into::into).collect())
+        }
+        false if Path::new(&args.before).is_dir() => {
+            dumps::in_folder(args.before.as_ref(), args.pid)?
+        }
+        false => {
+            return Err(Refused::usage(
+                "expected two profiles, or one folder with dumps of a process",
+            ));
+        }
+    };
+    let paths: Vec<&Path> = files.paths.iter().map(PathBuf::as_path).collect();
+    args.output.check(&paths)?;
+    let asked = Asked {
+        output: &args.output,
+        what: &args.what,
+        symbols: &args.symbols,
+        drop_negative: args.drop_negative,
+        fail_on: &args.fail_on,
+    };
+    let series = Series::of(&files, Per::Dump, asked, out)?;
+    series.output(None, asked, out)?;
+    let holds = series.gates(asked);
+    match holds.is_empty() {
+        true => Ok(()),
+        false => Err(Refused::with_status(
+            ExitStatus::Regressed,
+            holds.join("\n"),
+        )),
+    }
+}
+
+/// What every stack did.
+pub(super) struct Series {
+    at: Vec<f64>,
+    per: Per,
+    paths: Vec<String>,
+    measure: Measure,
+    first: Loaded,
+    last: Loaded,
+    /// All stacks together.
+    total: Stack,
+    /// Those that grew, what goes on first, then the fastest.
+    stacks: Vec<Stack>,
+}
+
+/// One stack over all dumps.
+struct Stack {
+    /// Leaf first.
+    names: Vec<String>,
+    levels: Vec<f64>,
+    /// Absent where there are too few dumps.
+    growth: Option<Growth>,
+}
+
+impl Stack {
+    fn gain(&self) -> f64 {
+        let last = self.levels.last().copied().unwrap_or_default();
+        last - self.levels.first().copied().unwrap_or_default()
+    }
+}
+
+/// Levels while they are read, and what chance there is in them.
+#[derive(Default)]
+struct Levels {
+    objects: Vec<f64>,
+    bytes: Vec<f64>,
+    /// Greatest of all dumps, by objects and by bytes: variance for each unit that
+    /// came or went, if it did so at random.
+    at_random: [f64; 2],
+    /// And if the same objects are there throughout, which are sampled or not.
+    same: [f64; 2],
+}
+
+/// One dump's share of that.
+#[derive(Clone, Copy, Default)]
+struct Share {
+    values: Values,
+    at_random: [f64; 2],
+    same: [f64; 2],
+}
+
+impl Share {
+    /// `seen` is the probability that an object of a size is sampled.
+    fn of(values: Values, seen: impl Fn(f64) -> f64) -> Share {
+        let (objects, bytes) = (values.inuse.objects, values.inuse.bytes);
+        let mut share = Share {
+            values,
+            ..Share::default()
+        };
+        if objects > 0.0 {
+            let size = bytes / objects;
+            let seen = seen(size);
+            for (what, unit) in [1.0, size].into_iter().enumerate() {
+                let variance = objects * unit * unit / seen;
+                share.at_random[what] = variance;
+                share.same[what] = variance * (1.0 - seen);
+            }
+        }
+        share
+    }
+
+    fn add(&mut self, other: Share) {
+        self.values += other.values;
+        for what in 0..2 {
+            self.at_random[what] += other.at_random[what];
+            self.same[what] += other.same[what];
+        }
+    }
+}
+
+impl Levels {
+    fn set(&mut self, dump: usize, share: Share) {
+        let values = share.values.inuse;
+        self.objects.resize(dump, 0.0);
+        self.bytes.resize(dump, 0.0);
+        self.objects.push(values.objects);
+        self.bytes.push(values.bytes);
+        for (what, level) in [values.objects, values.bytes].into_iter().enumerate() {
+            if level > 0.0 {
+                let grain = |known: f64, variance: f64| known.max(variance / level);
+                self.at_random[what] = grain(self.at_random[what], share.at_random[what]);
+                self.same[what] = grain(self.same[what], share.same[what]);
+            }
+        }
+    }
+
+    /// What is measured, and its chance.
+    fn finish(mut self, dumps: usize, is_space: bool) -> (Vec<f64>, Chance) {
+        self.objects.resize(dumps, 0.0);
+        self.bytes.resize(dumps, 0.0);
+        let least = self.objects.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = self.objects.iter().copied().fold(0.0, f64::max);
+        // As many objects throughout are the same ones, which become larger.
+        let grain = match most - least < 0.5 {
+            true => self.same,
+            false => self.at_random,
+        };
+        let chance = Chance {
+            grain: grain[usize::from(is_space)],
+        };
+        match is_space {
+            true => (self.bytes, chance),
+            false => (self.objects, chance),
+        }
+    }
+}
+
+impl Series {
+    pub(super) fn of(
+        files: &Files,
+        per: Per,
+        asked: Asked<'_>,
+        out: &mut Out,
+    ) -> anyhow::Result<Series> {
+        if matches!(
+            asked.what.measure(),
+            Measure::AllocObjects | Measure::AllocSpace
+        ) {
+            return Err(Refused::usage(
+                "expected a measure of what is live: what was ever allocated always grows",
+            ));
+        }
+        asked.symbols.check()?;
+        for note in &files.notes {
+            out.note(note);
+        }
+        let sources = Source::of_files(files);
+        let [first, .., _] = sources.as_slice() else {
+            return Err(Refused::usage(format!(
+                "expected two dumps at least, found {}",
+                sources.len()
+            )));
+        };
+        let mut progress = Progress::late();
+        let spaces = Spaces::of(&sources, asked.symbols, &mut progress)?;
+        for note in &spaces.notes {
+            progress.clear();
+            out.note(&safe_line(note));
+        }
+        let mut first = spaces.load(0, first, asked.symbols, &mut progress)?;
+        let measure = measure(asked.what, &[&first])?;
+        for gate in asked.fail_on {
+            gate.check(&first.name, &first.profile, measure)?;
+        }
+        let mut names = Names::default();
+        let mut total = Levels::default();
+        let mut by_stack: HashMap<Box<[NameId]>, Levels> = HashMap::new();
+        let mut last = None;
+        for (dump, source) in sources.iter().enumerate() {
+            let loaded = spaces.load(dump, source, asked.symbols, &mut progress)?;
+            let mut shares: HashMap<Box<[NameId]>, Share> = HashMap::new();
+            let mut whole = Share::default();
+            let interval = loaded.profile.sample_interval();
+            // Estimates by an interval that is not known are taken as they are.
+            let seen = |size: f64| interval.map_or(1.0, |interval| interval.probability(size));
+            let view = view(&loaded, asked.what, &mut names);
+            let mut stack: Vec<NameId> = Vec::new();
+            for number in view.stacks() {
+                let share = Share::of(view.values(number), seen);
+                whole.add(share);
+                stack.clear();
+                stack.extend(view.leaf_first(number));
+                match shares.get_mut(stack.as_slice()) {
+                    Some(known) => known.add(share),
+                    None => {
+                        shares.insert(stack.as_slice().into(), share);
+                    }
+                }
+            }
+            total.set(dump, whole);
+            for (stack, share) in shares {
+                by_stack.entry(stack).or_default().set(dump, share);
+            }
+            last = Some(loaded);
+        }
+        progress.clear();
+        let mut last = last.context("there is one dump at least")?;
+        for end in [&mut first, &mut last] {
+            load::identify(&mut end.profile, asked.symbols);
+        }
+
+        let is_space = measure.is_space();
+        let judged = |names: Vec<String>, levels: Levels| {
+            let (levels, chance) = levels.finish(sources.len(), is_space);
+            Stack {
+                names,
+                growth: law::growth(&files.at, &levels, chance),
+                levels,
+            }
+        };
+        let mut stacks: Vec<Stack> = by_stack
+            .into_iter()
+            .map(|(stack, levels)| {
+                let stack = stack.iter().map(|name| names.get(*name).to_owned());
+                judged(stack.collect(), levels)
+            })
+            .filter(|stack| stack.gain() > 0.0)
+            .collect();
+        let goes_on = |stack: &Stack| stack.growth.map(|growth| growth.goes_on);
+        stacks.sort_by(|one, two| {
+            goes_on(two)
+                .cmp(&goes_on(one))
+                .then_with(|| two.gain().total_cmp(&one.gain()))
+                .then_with(|| one.names.cmp(&two.names))
+        });
+        Ok(Series {
+            at: files.at.clone(),
+            per,
+            paths: sources.iter().map(Source::name).collect(),
+            measure,
+            last,
+            first,
+            total: judged(Vec::new(), total),
+            stacks,
+        })
+    }
+
+    /// How fast, by the hour or the dump, and how far off that may be.
+    fn rate(&self, growth: &Growth) -> (f64, f64) {
+        let factor = self.per.factor();
+        (growth.rate * factor, growth.error * factor)
+    }
+
+    fn are(&self, goes_on: GoesOn) -> impl Iterator<Item = &Stack> {
+        let is = move |growth: Growth| growth.goes_on == goes_on;
+        self.stacks
+            .iter()
+            .filter(move |stack| stack.growth.is_some_and(is))
+    }
+
+    /// Whether a stack grows by more than that, and why if so.
+    pub(super) fn verdict(&self, allowed: f64) -> (Verdict, String) {
+        let dumps = plural(self.at.len() as u64, "dump", "dumps");
+        if self.at.len() < FEWEST {
+            return (
+                Verdict::Inconclusive,
+                format!(
+                    "{dumps} are too few to tell a leak from a cache that fills: {FEWEST} are \
+                     needed"
+                ),
+            );
+        }
+        let is_past = |stack: &&Stack| {
+            let rate = stack.growth.map(|growth| self.rate(&growth));
+            rate.is_some_and(|(rate, error)| rate - error > allowed)
+        };
+        let may_be_past = |stack: &&Stack| {
+            let rate = stack.growth.map(|growth| self.rate(&growth));
+            rate.is_some_and(|(rate, error)| rate + error > allowed)
+        };
+        let going_on: Vec<&Stack> = self.are(GoesOn::Yes).filter(is_past).collect();
+        if let Some(fastest) = going_on.first() {
+            let stacks = plural(going_on.len() as u64, "stack keeps", "stacks keep");
+            return (
+                Verdict::Regressed,
+                format!(
+                    "{stacks} growing over {dumps}, {}",
+                    safe_line(&self.line(fastest))
+                ),
+            );
+        }
+        let unsure = self
+            .are(GoesOn::Unsure)
+            .chain(self.are(GoesOn::Yes))
+            .filter(may_be_past)
+            .count();
+        if unsure > 0 {
+            let stacks = plural(unsure as u64, "stack has", "stacks have");
+            return (
+                Verdict::Inconclusive,
+                format!(
+                    "{stacks} grown until the end of {dumps}, and slower than before, or all at \
+                     once: more dumps would tell"
+                ),
+            );
+        }
+        // A leak on many stacks may be too thin on each of them.
+        let total = self.total.growth;
+        if total.is_some_and(|growth| growth.goes_on == GoesOn::Yes) && may_be_past(&&self.total) {
+            return (
+                Verdict::Inconclusive,
+                format!(
+                    "all stacks together keep growing over {dumps}, {}, and none of them alone \
+                     does",
+                    self.line(&self.total)
+                ),
+            );
+        }
+        (
+            Verdict::Within,
+            format!("no stack keeps growing over {dumps}"),
+        )
+    }
+
+    /// `+1.5 MiB per hour, linear: caller;leaf`
+    fn line(&self, stack: &Stack) -> String {
+        let Some(growth) = &stack.growth else {
+            return String::new();
+        };
+        let (rate, _) = self.rate(growth);
+        let place = match stack.names.is_empty() {
+            true => String::new(),
+            false => format!(": {}", shortened(&stack.names)),
+        };
+        format!(
+            "{} per {}, {}{place}",
+            self.say(rate),
+            self.per.word(),
+            growth.law.map_or("by chance", Law::as_str)
+        )
+    }
+
+    fn say(&self, value: f64) -> String {
+        if self.measure.is_space() {
+            return signed_bytes(value);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "for people")]
+        #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
+        let whole = count(value.abs().round() as u64);
+        match value < -0.5 {
+            true => format!("-{whole}"),
+            false => format!("+{whole}"),
+        }
+    }
+
+    /// Which conditions hold, from the first dump to the last.
+    pub(super) fn gates(&self, asked: Asked<'_>) -> Vec<String> {
+        let mut names = Names::default();
+        let views = [&self.first, &self.last].map(|side| view(side, asked.what, &mut names));
+        let [before, after] = &views;
+        let calls = plimsoll_profile::Calls::between(before, after);
+        let grown = Grown {
+            calls: &calls,
+            names: &names,
+            measure: self.measure,
+            drop_negative: asked.drop_negative,
+        };
+        let holds = asked.fail_on.iter().filter_map(|gate| gate.holds(grown));
+        holds.collect()
+    }
+
+    /// Pictures are of the growth from the first dump to the last; what is printed has
+    /// the laws in it.
+    pub(super) fn output(
+        &self,
+        verdict: Option<&(Verdict, String)>,
+        asked: Asked<'_>,
+        out: &mut Out,
+    ) -> anyhow::Result<()> {
+        let args = asked.output;
+        let mut names = Names::default();
+        let views = [&self.first, &self.last].map(|side| view(side, asked.what, &mut names));
+        let [before, after] = &views;
+        let heap = Heap {
+            title: format!(
+                "growth of {} from {} to {}",
+                what(self.measure),
+                self.first.name,
+                self.last.name
+            ),
+            sides: &[&self.first, &self.last],
+            views: &[before, after],
+            names: &names,
+            measure: self.measure,
+            drop_negative: asked.drop_negative,
+        };
+        if args.tree || args.folded || args.dot {
+            return heap.output(args, out);
+        }
+        heap.packed(args)?;
+        if args.has_pictures() {
+            let calls = heap.calls();
+            let gains = calls.gains(self.measure, asked.drop_negative);
+            heap.pictures(args, &calls, &gains)?;
+        }
+        if args.is_of_files() {
+            return Ok(());
+        }
+        let printed = match args.json {
+            true => self.json(verdict),
+            false => self.table(args.top, out.columns()),
+        };
+        emit(args, out, |to| to.write_all(printed.as_bytes()))
+    }
+
+    fn table(&self, top: usize, columns: Option<usize>) -> String {
+        let mut lines = vec![format!(
+            "{} over {} from {} to {}",
+            what(self.measure),
+            plural(self.at.len() as u64, "dump", "dumps"),
+            self.first.name,
+            self.last.name
+        )];
+        lines.push(self.sum());
+        lines.push(String::new());
+        let most = match top {
+            0 => self.stacks.len(),
+            top => top.min(self.stacks.len()),
+        };
+        let per = format!("per {}", self.per.word());
+        let mut cells = vec![["gained", per.as_str(), "law", "goes on"].map(str::to_owned)];
+        for stack in &self.stacks[..most] {
+            let gained = self.say(stack.gain());
+            cells.push(match &stack.growth {
+                Some(growth) => {
+                    let (rate, error) = self.rate(growth);
+                    let error = match error < 0.005 * rate.abs() {
+                        true => String::new(),
+                        false => format!(" ± {}", self.say(error).trim_start_matches('+')),
+                    };
+                    let goes_on = match growth.goes_on {
+                        GoesOn::Yes => "yes",
+                        GoesOn::Unsure => "perhaps",
+                        GoesOn::No => "no",
+                    };
+                    [
+                        gained,
+                        format!("{}{error}", self.say(rate)),
+                        growth.law.map_or("-", Law::as_str).to_owned(),
+                        goes_on.to_owned(),
+                    ]
+                }
+                None => [gained, "-".to_owned(), "-".to_owned(), "-".to_owned()],
+            });
+        }
+        let mut widths = [0; 4];
+        for row in &cells {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        for (number, row) in cells.iter().enumerate() {
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(widths) {
+                line.push_str(&format!("{cell:>width$}  "));
+            }
+            let name = match number.checked_sub(1) {
+                None => "stack".to_owned(),
+                Some(row) => escape::terminal(&shortened(&self.stacks[row].names)),
+            };
+            let room = columns.map_or(usize::MAX, |columns| {
+                columns.saturating_sub(line.chars().count())
+            });
+            line.push_str(&escape::cut_middle(&name, room.max(20)));
+            lines.push(line);
+        }
+        if most < self.stacks.len() {
+            let left = (self.stacks.len() - most) as u64;
+            let rows = plural(left, "stack", "stacks");
+            lines.push(format!("… {rows} more: --top 0 shows all"));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// `+3 MiB in all; of the stacks that gained: 3 keep growing, 1 perhaps, …`
+    fn sum(&self) -> String {
+        let in_all = self.say(self.total.gain());
+        if self.at.len() < FEWEST {
+            return format!(
+                "{in_all} in all; too few dumps to tell a leak from a cache that fills: {FEWEST} \
+                 are needed"
+            );
+        }
+        let [yes, unsure, no] = [GoesOn::Yes, GoesOn::Unsure, GoesOn::No]
+            .map(|goes_on| self.are(goes_on).count() as u64);
+        format!(
+            "{in_all} in all; of the stacks that gained: {} growing, {} perhaps, {} not",
+            plural(yes, "keeps", "keep"),
+            count(unsure),
+            count(no)
+        )
+    }
+
+    fn json(&self, verdict: Option<&(Verdict, String)>) -> String {
+        let stack = |stack: &Stack| {
+            let growth = stack.growth.as_ref();
+            let rates = growth.map(|growth| self.rate(growth));
+            json!({
+                "stack": stack.names.iter().rev().collect::<Vec<_>>(),
+                "law": growth.and_then(|growth| growth.law).map(Law::as_str),
+                "goes_on": growth.map(|growth| match growth.goes_on {
+                    GoesOn::Yes => "yes",
+                    GoesOn::Unsure => "perhaps",
+                    GoesOn::No => "no",
+                }),
+                "rate": rates.map(|(rate, _)| rate),
+                "error": rates.map(|(_, error)| error),
+                "growth": stack.gain(),
+                "levels": stack.levels,
+            })
+        };
+        let dumps: Vec<Value> = self
+            .paths
+            .iter()
+            .zip(&self.at)
+            .map(|(name, at)| json!({ "name": name, "at": at }))
+            .collect();
+        let mut whole = json!({
+            "version": VERSION,
+            "plimsoll": env!("CARGO_PKG_VERSION"),
+            "kind": "series",
+            "measure": self.measure.name(),
+            "per": self.per.word(),
+            "dumps": dumps,
+            "total": stack(&self.total),
+            "stacks": self.stacks.iter().map(stack).collect::<Vec<_>>(),
+        });
+        if let Some((verdict, why)) = verdict {
+            whole["verdict"] = json!(verdict.as_str());
+            whole["reason"] = json!(why);
+        }
+        format!("{whole:#}\n")
+    }
+}
+
+/// The frames nearest to the allocation, root first.
+fn shortened(names: &[String]) -> String {
+    let mut nearest: Vec<&str> = names.iter().take(FRAMES).map(String::as_str).collect();
+    if names.len() > FRAMES {
+        nearest.push("…");
+    }
+    nearest.reverse();
+    nearest.join(";")
+}

@@ -1,0 +1,244 @@
+//! What each server calls its heap profile, and what to do where it has none.
+
+use http::{Method, StatusCode};
+use url::Url;
+
+use crate::fetch::{Problem, Request};
+
+/// A server that serves its own heap profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Server {
+    /// Port 8080 of databend-query, 28002 of databend-meta
+    Databend,
+    /// Port 4000
+    Greptimedb,
+    /// No address, but the folder where its nodes put their dumps: the newest
+    Risingwave,
+    /// Port 8040 of a backend
+    Starrocks,
+    /// Port 20180
+    Tikv,
+    /// Port 6878
+    Materialize,
+}
+
+/// Where a profile can be asked for.
+struct Route {
+    method: Method,
+    path: &'static str,
+    query: Option<&'static str>,
+}
+
+impl Route {
+    fn get(path: &'static str) -> Route {
+        Route {
+            method: Method::GET,
+            path,
+            query: None,
+        }
+    }
+}
+
+impl Server {
+    fn routes(self) -> Vec<Route> {
+        match self {
+            // src/common/http/src/debug/jeprof.rs serves it, on databend-query's and on
+            // databend-meta's admin address; the path is what jeprof makes of
+            // `/debug/mem`.
+            Server::Databend => vec![Route {
+                query: Some("seconds=0"),
+                ..Route::get("debug/mem/pprof/profile")
+            }],
+            // docs/how-to/how-to-profile-memory.md; older ones have the second.
+            Server::Greptimedb => vec![
+                Route {
+                    method: Method::POST,
+                    ..Route::get("debug/prof/mem")
+                },
+                Route::get("v1/prof/mem"),
+            ],
+            // be/src/http/action/pprof_actions.cpp
+            Server::Starrocks => vec![Route::get("pprof/heap")],
+            // src/server/status_server/mod.rs
+            Server::Tikv => vec![Route::get("debug/pprof/heap")],
+            // src/prof-http/src/lib.rs: pprof's format, compressed.
+            Server::Materialize => vec![Route::get("prof/heap")],
+            Server::Risingwave => Vec::new(),
+        }
+    }
+
+    /// What to ask for, one after the other until one of them is there. An address
+    /// that has the path already is taken as it is.
+    pub fn requests(self, base: &Url) -> Vec<Request> {
+        let request = |route: Route| {
+            let mut url = base.clone();
+            let path = base.path().trim_end_matches('/').to_owned();
+            if !path.ends_with(&format!("/{}", route.path)) {
+                url.set_path(&format!("{path}/{}", route.path));
+            }
+            if url.query().is_none() {
+                url.set_query(route.query);
+            }
+            Request {
+                method: route.method,
+                url,
+            }
+        };
+        self.routes().into_iter().map(request).collect()
+    }
+
+    /// In the server's own terms.
+    pub fn hint(self, found: Found<'_>) -> &'static str {
+        match (self, found) {
+            // The route is there with the feature `memory-profiling` alone
+            // (src/common/http/src/debug/jeprof.rs).
+            (Server::Databend, Found::Status(StatusCode::NOT_FOUND)) => {
+                "this Databend was built without its feature `memory-profiling`, or this is not \
+                 its `admin_api_address`"
+            }
+            (Server::Databend, Found::Nobody) => {
+                "`admin_api_address` in Databend's configuration says where it listens"
+            }
+            (Server::Databend, _) => "start Databend with MALLOC_CONF=prof:true",
+
+            // src/servers/src/http/mem_prof.rs
+            (Server::Greptimedb, Found::Status(StatusCode::NOT_IMPLEMENTED)) => {
+                "this GreptimeDB was built without its feature `mem-prof`; its official images \
+                 have it"
+            }
+            (Server::Greptimedb, Found::Nobody) => {
+                "`http.addr` in GreptimeDB's configuration says where it listens, by default \
+                 127.0.0.1:4000"
+            }
+            (Server::Greptimedb, _) => {
+                "start GreptimeDB with MALLOC_CONF=prof:true; with prof_active:false in it, `curl \
+                 -X POST …/debug/prof/mem/activate` or `memory.enable_heap_profiling = true` \
+                 switches it on"
+            }
+
+            (Server::Starrocks, Found::Nobody) => {
+                "`be_http_port` in be.conf says where a backend listens"
+            }
+            // It answers with 200 and nothing where jemalloc refuses to dump.
+            (Server::Starrocks, _) => {
+                "start the backend with `prof:true` in JEMALLOC_CONF (bin/start_backend.sh)"
+            }
+
+            (Server::Tikv, Found::Nobody) => {
+                "`server.status-addr` in TiKV's configuration says where it listens"
+            }
+            // Before 7.5 the answer to each request is what was allocated during it.
+            (Server::Tikv, _) => {
+                "set `memory.enable-heap-profiling = true` in TiKV's configuration, with TiKV 7.5 \
+                 or later, and a build with its feature `mem-profiling`"
+            }
+
+            (Server::Materialize, Found::Status(StatusCode::BAD_REQUEST)) => {
+                "this Materialize was built without heap profiling"
+            }
+            (Server::Materialize, Found::Nobody) => {
+                "the internal HTTP address (`--internal-http-listen-addr`) serves profiles"
+            }
+            (Server::Materialize, _) => {
+                "activate profiling on the page /prof of the same address, or with `curl -d \
+                 action=activate …/prof/`"
+            }
+
+            // src/common/heap_profiling/src/profile_service.rs
+            (Server::Risingwave, _) => {
+                "start the nodes with MALLOC_CONF=prof:true, and dump on the dashboard's page \
+                 `Heap Profiling`; `server.heap_profiling.dir` says where dumps are put"
+            }
+        }
+    }
+}
+
+/// What was found in place of a profile.
+#[derive(Clone, Copy, Debug)]
+pub enum Found<'a> {
+    /// Nobody who answers.
+    Nobody,
+    Status(StatusCode),
+    /// Something else, or nothing.
+    NoProfile(&'a plimsoll_profile::read::ReadError),
+}
+
+/// What to do about it, where that can be told.
+pub(crate) fn hint(server: Option<Server>, found: Found<'_>) -> Option<&'static str> {
+    use plimsoll_profile::read::ReadError;
+
+    match (found, server) {
+        (Found::Status(StatusCode::UNAUTHORIZED), _) => Some(
+            "credentials are taken from the address, from PLIMSOLL_HTTP_TOKEN, from \
+             PLIMSOLL_HTTP_USER and PLIMSOLL_HTTP_PASSWORD, or from ~/.netrc",
+        ),
+        // A profile that is one, and cannot be read.
+        (Found::NoProfile(ReadError::Empty | ReadError::Unknown { .. }), Some(server))
+        | (Found::Status(_) | Found::Nobody, Some(server)) => Some(server.hint(found)),
+        (Found::Status(StatusCode::METHOD_NOT_ALLOWED), None) => {
+            Some("--from says what kind of server it is, and how its profile is asked for")
+        }
+        (Found::NoProfile(ReadError::Empty | ReadError::Unknown { .. }), None) => Some(
+            "the program has to run under jemalloc with `prof:true` in MALLOC_CONF; --from knows \
+             some servers",
+        ),
+        _ => None,
+    }
+}
+
+/// What a problem is about.
+pub(crate) fn found(problem: &Problem) -> Option<Found<'static>> {
+    match problem {
+        Problem::Unreachable { .. } => Some(Found::Nobody),
+        Problem::Status { status, .. } => Some(Found::Status(*status)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn asked(server: Server, base: &str) -> String {
+        let requests = server.requests(&base.parse().unwrap());
+        let lines = requests
+            .iter()
+            .map(|request| format!("{} {}", request.method, request.url));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn every_server_is_asked_in_its_way() {
+        let all: Vec<String> = Server::value_variants()
+            .iter()
+            .map(|server| asked(*server, "http://host:1"))
+            .collect();
+        assert_snapshot!(all.join("\n"), @r"
+        GET http://host:1/debug/mem/pprof/profile?seconds=0
+        POST http://host:1/debug/prof/mem
+        GET http://host:1/v1/prof/mem
+
+        GET http://host:1/pprof/heap
+        GET http://host:1/debug/pprof/heap
+        GET http://host:1/prof/heap
+        ");
+    }
+
+    #[test]
+    fn an_address_may_have_a_path() {
+        assert_eq!(
+            asked(Server::Tikv, "http://proxy/store-1/"),
+            "GET http://proxy/store-1/debug/pprof/heap"
+        );
+        assert_eq!(
+            asked(
+                Server::Databend,
+                "http://host/debug/mem/pprof/profile?seconds=5"
+            ),
+            "GET http://host/debug/mem/pprof/profile?seconds=5"
+        );
+    }
+}

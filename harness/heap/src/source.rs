@@ -1,0 +1,169 @@
+//! Where a profile is: a file, standard input, a folder of dumps, or a server.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::args::HttpArgs;
+use crate::dumps::{self, Files};
+use crate::fetch::credentials::Credentials;
+use crate::fetch::{self, Body, Limits, Problem, Request};
+use crate::servers::{self, Server};
+use plimsoll_desk::interrupt::Interrupt;
+use plimsoll_desk::out::safe_line;
+use plimsoll_desk::status::Refused;
+
+/// Where one profile is.
+pub(crate) enum Source {
+    Stdin,
+    File(PathBuf),
+    /// A file that will be gone, by a name that says more.
+    Kept {
+        path: PathBuf,
+        name: String,
+    },
+    Server(Served),
+}
+
+/// A profile that a server is asked for.
+pub(crate) struct Served {
+    pub server: Option<Server>,
+    /// One after the other, until one of them is there.
+    requests: Vec<Request>,
+    credentials: Option<Credentials>,
+    timeout: Duration,
+}
+
+impl Source {
+    /// Of several dumps of one process, in their order.
+    pub(crate) fn of_files(files: &Files) -> Vec<Source> {
+        let source = |(number, path): (usize, &PathBuf)| match &files.server {
+            Some(server) => Source::Kept {
+                path: path.clone(),
+                name: format!("dump {number} of {server}"),
+            },
+            None => Source::File(path.clone()),
+        };
+        (1..).zip(&files.paths).map(source).collect()
+    }
+
+    /// What a person named.
+    pub(crate) fn of(text: &str, args: &HttpArgs) -> anyhow::Result<Source> {
+        match args.from {
+            Some(Server::Risingwave) => {
+                let newest = dumps::newest(text.as_ref());
+                newest.map(Source::File).with_context(|| {
+                    let hint = Server::Risingwave.hint(servers::Found::Nobody);
+                    format!(
+                        "{}: expected a folder of dumps\n  hint: {hint}",
+                        safe_line(text)
+                    )
+                })
+            }
+            Some(_) => Served::of(text, args.from, args).map(Source::Server),
+            None => Source::named(text, args),
+        }
+    }
+
+    /// As [`of`](Self::of), whatever `--from` says.
+    pub(crate) fn named(text: &str, args: &HttpArgs) -> anyhow::Result<Source> {
+        match text {
+            "-" => Ok(Source::Stdin),
+            _ if fetch::is_address(text) => Served::of(text, None, args).map(Source::Server),
+            _ => Ok(Source::File(text.into())),
+        }
+    }
+
+    /// A person's own file, if it is one.
+    pub(crate) fn files(&self) -> Vec<&Path> {
+        match self {
+            Source::File(path) => vec![path],
+            Source::Stdin | Source::Kept { .. } | Source::Server(_) => Vec::new(),
+        }
+    }
+
+    /// To be shown.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Source::Stdin => "standard input".to_owned(),
+            Source::File(path) => safe_line(&path.to_string_lossy()),
+            Source::Kept { name, .. } => name.clone(),
+            Source::Server(served) => served.name(),
+        }
+    }
+}
+
+impl Served {
+    pub(crate) fn of(
+        text: &str,
+        server: Option<Server>,
+        args: &HttpArgs,
+    ) -> anyhow::Result<Served> {
+        // As people write the addresses of their servers.
+        let whole = match (fetch::is_address(text), server) {
+            (false, Some(_)) => format!("http://{text}"),
+            _ => text.to_owned(),
+        };
+        let url = fetch::parse(&whole).map_err(Refused::usage)?;
+        let requests = match server {
+            Some(server) => server.requests(&url),
+            None => vec![Request::get(url.clone())],
+        };
+        Ok(Served {
+            server,
+            requests,
+            credentials: Credentials::of(&url)?,
+            timeout: args.timeout,
+        })
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.requests
+            .first()
+            .map(|request| fetch::cleaned(&request.url))
+            .unwrap_or_default()
+    }
+
+    /// Asks for it, and reads on to where it begins.
+    pub(crate) fn open(
+        &self,
+        most: u64,
+        interrupt: Option<&Interrupt>,
+        meanwhile: &mut dyn FnMut(),
+    ) -> anyhow::Result<Body> {
+        let limits = Limits {
+            timeout: self.timeout,
+            bytes: most,
+            interrupt: interrupt.cloned(),
+        };
+        let mut first = None;
+        for request in &self.requests {
+            let sent = fetch::send(request, self.credentials.as_ref(), &limits, meanwhile);
+            let problem = match sent {
+                Ok(body) => return Ok(body),
+                Err(problem) => problem,
+            };
+            let is_elsewhere = matches!(
+                &problem,
+                Problem::Status { status, .. } if matches!(status.as_u16(), 404 | 405)
+            );
+            let problem = first.get_or_insert(problem);
+            if !is_elsewhere {
+                return Err(self.said(problem));
+            }
+        }
+        match &first {
+            Some(problem) => Err(self.said(problem)),
+            None => Err(Refused::usage("expected a server that has an address")),
+        }
+    }
+
+    fn said(&self, problem: &Problem) -> anyhow::Error {
+        let hint = servers::found(problem).and_then(|found| servers::hint(self.server, found));
+        match hint {
+            Some(hint) => anyhow::anyhow!("{problem}\n  hint: {hint}"),
+            None => anyhow::anyhow!("{problem}"),
+        }
+    }
+}

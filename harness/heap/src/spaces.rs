@@ -1,0 +1,126 @@
+//! The names of a series: of all its dumps at once, where they have the same files at
+//! the same addresses.
+//!
+//! Dumps of one process have, but for what was loaded and unloaded meanwhile; dumps of
+//! several processes, or of several builds, may have anything anywhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Context;
+use plimsoll_profile::{MappedObject, Profile};
+
+use crate::args::SymbolArgs;
+use crate::load::{self, Answers, Asked, Loaded};
+use crate::source::Source;
+use plimsoll_desk::progress::Progress;
+
+/// What stands at each address of each dump.
+pub(super) struct Spaces {
+    /// The place of each dump's space among the answers.
+    of_dump: Vec<usize>,
+    answers: Answers,
+    /// What a reader should know.
+    pub(super) notes: BTreeSet<String>,
+}
+
+impl Spaces {
+    /// Reads all dumps, and looks up what is in them.
+    pub(super) fn of(
+        sources: &[Source],
+        args: &SymbolArgs,
+        progress: &mut Progress,
+    ) -> anyhow::Result<Spaces> {
+        let mut spaces: Vec<Space> = Vec::new();
+        let mut of_dump = Vec::with_capacity(sources.len());
+        let mut notes = BTreeSet::new();
+        // What is loaded while a program runs stays as a rule: the last dump has most.
+        for source in sources.iter().rev() {
+            progress.doing(&format!("reading {}", source.name()));
+            let profile = load::read(source, args, progress).with_context(|| source.name())?;
+            notes.extend(profile.notes().iter().cloned());
+            let place = spaces.iter().position(|space| space.suits(&profile));
+            let place = place.unwrap_or_else(|| {
+                spaces.push(Space::default());
+                spaces.len() - 1
+            });
+            spaces[place].add(&profile);
+            of_dump.push(place);
+        }
+        of_dump.reverse();
+        progress.doing("looking up names");
+        let answers = Answers::of(spaces.into_iter().map(|space| space.asked).collect(), args);
+        notes.extend(answers.notes());
+        Ok(Spaces {
+            of_dump,
+            answers,
+            notes,
+        })
+    }
+
+    /// A dump with its names.
+    pub(super) fn load(
+        &self,
+        dump: usize,
+        source: &Source,
+        args: &SymbolArgs,
+        progress: &mut Progress,
+    ) -> anyhow::Result<Loaded> {
+        let name = source.name();
+        progress.doing(&format!("reading {name}"));
+        let mut profile = load::read(source, args, progress).with_context(|| name.clone())?;
+        let named = self.answers.name(self.of_dump[dump], &mut profile);
+        named.with_context(|| name.clone())?;
+        Ok(Loaded { name, profile })
+    }
+}
+
+/// What several dumps have mapped.
+#[derive(Default)]
+struct Space {
+    asked: Asked,
+    /// Where each mapping ends, by where it begins, and its place among `asked`'s; none
+    /// overlaps another.
+    ranges: BTreeMap<u64, (u64, usize)>,
+}
+
+impl Space {
+    /// Whether all code of a dump lies here where it lies there, or where nothing is.
+    fn suits(&self, profile: &Profile) -> bool {
+        let code = profile.mappings().iter().filter(|mapping| is_code(mapping));
+        code.into_iter()
+            .all(|mapping| match self.overlapping(mapping) {
+                Some(known) => is_same(mapping, known),
+                None => true,
+            })
+    }
+
+    fn add(&mut self, profile: &Profile) {
+        for mapping in profile.mappings() {
+            if mapping.start < mapping.end && self.overlapping(mapping).is_none() {
+                let place = self.asked.mappings.len();
+                self.ranges.insert(mapping.start, (mapping.end, place));
+                self.asked.mappings.push(mapping.clone());
+            }
+        }
+        self.asked.addresses.extend(load::unnamed(profile));
+    }
+
+    fn overlapping(&self, mapping: &MappedObject) -> Option<&MappedObject> {
+        let (_, (end, place)) = self.ranges.range(..mapping.end).next_back()?;
+        (*end > mapping.start).then(|| &self.asked.mappings[*place])
+    }
+}
+
+fn is_code(mapping: &MappedObject) -> bool {
+    mapping.executable && mapping.path.starts_with('/')
+}
+
+/// Whether it is the same part of the same file at the same place. The file may have been
+/// deleted since.
+fn is_same(one: &MappedObject, two: &MappedObject) -> bool {
+    let alive = |mapping: &MappedObject| MappedObject {
+        deleted: false,
+        ..mapping.clone()
+    };
+    alive(one) == alive(two)
+}

@@ -1,0 +1,80 @@
+//! The table, as `pprof -top` has it.
+
+use plimsoll_core::report::units::plural;
+use plimsoll_profile::{Names, Table};
+use plimsoll_text::escape;
+
+/// A row for each function. `top` rows at most, 0 for all; names are cut to `columns`,
+/// where they are known.
+pub(crate) fn table(
+    table: &Table,
+    top: usize,
+    columns: Option<usize>,
+    names: &Names,
+    say: impl Fn(f64) -> String,
+) -> Vec<String> {
+    let rows: Vec<_> = table
+        .rows
+        .iter()
+        .filter(|row| row.flat != 0.0 || row.cum != 0.0)
+        .collect();
+    let most = match top {
+        0 => rows.len(),
+        top => top.min(rows.len()),
+    };
+    let mut running = 0.0;
+    let mut cells = vec![["flat", "flat%", "sum%", "cum", "cum%"].map(str::to_owned)];
+    for row in &rows[..most] {
+        running += row.flat;
+        cells.push([
+            say(row.flat),
+            percent(row.flat, table.total),
+            percent(running, table.total),
+            say(row.cum),
+            percent(row.cum, table.total),
+        ]);
+    }
+    let mut widths = [0; 5];
+    for row in &cells {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.len());
+        }
+    }
+    let mut lines = Vec::with_capacity(cells.len() + 1);
+    for (number, row) in cells.iter().enumerate() {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            line.push_str(&format!("{cell:>width$}  "));
+        }
+        let name = match number.checked_sub(1) {
+            None => "function".to_owned(),
+            Some(row) => escape::terminal(names.get(rows[row].name)),
+        };
+        let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(line.len()));
+        // So that something of it is there however narrow the terminal.
+        line.push_str(&escape::cut_middle(&name, room.max(20)));
+        lines.push(line);
+    }
+    if most < rows.len() {
+        let left = (rows.len() - most) as u64;
+        let rows = plural(left, "row", "rows");
+        lines.push(format!("… {rows} more: --top 0 shows all"));
+    }
+    lines
+}
+
+fn percent(value: f64, total: f64) -> String {
+    if total == 0.0 {
+        return "-".to_owned();
+    }
+    let percent = 100.0 * value / total;
+    // Without a sign.
+    if percent.abs() < 0.05 {
+        return "0.0%".to_owned();
+    }
+    // Gains and losses may cancel to next to nothing.
+    match percent.abs() < 9_999.5 {
+        true => format!("{percent:.1}%"),
+        false => "-".to_owned(),
+    }
+}

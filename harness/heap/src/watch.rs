@@ -1,0 +1,289 @@
+//! `plimsoll watch`: dumps of a server at equal distances, and what they say.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Context;
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::units::plural;
+use plimsoll_profile::Profile;
+use plimsoll_profile::read::{self, Limits};
+
+use crate::args::WatchArgs;
+use crate::dumps::Files;
+use crate::load::hinted;
+use crate::series::{Asked, Per, Series};
+use crate::servers::Server;
+use crate::source::Served;
+use plimsoll_desk::interrupt::{Interrupt, Interrupted};
+use plimsoll_desk::out::Out;
+use plimsoll_desk::progress::{Progress, about};
+use plimsoll_desk::status::{ExitStatus, Refused};
+
+/// How often a pause is looked up from.
+const PERIOD: Duration = Duration::from_millis(50);
+
+pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
+    if args.http.from == Some(Server::Risingwave) {
+        return Err(Refused::usage(
+            "expected a server that can be asked for a dump\n  hint: RisingWave's lie in a \
+             folder: plimsoll compare --series FILE…",
+        ));
+    }
+    if args.every.is_zero() || args.every > args.length {
+        return Err(Refused::usage(
+            "expected a time between dumps (--every) that fits into the whole (--for)",
+        ));
+    }
+    args.output.check(&[])?;
+    let served = Served::of(&args.url, args.http.from, &args.http)?;
+    let interrupt = Interrupt::listen().context("Ctrl-C cannot be listened for")?;
+    let temporary;
+    let folder = match &args.out {
+        Some(folder) => {
+            fs::create_dir_all(folder).with_context(|| plimsoll_desk::project::shown(folder))?;
+            folder.as_path()
+        }
+        None => {
+            temporary = tempfile::tempdir().context("no temporary folder")?;
+            temporary.path()
+        }
+    };
+    let mut watch = Watch {
+        args,
+        name: served.name(),
+        served,
+        folder,
+        interrupt,
+        process: None,
+        files: Files::default(),
+        taken: 0,
+        missed: 0,
+    };
+    watch.climb(out)?;
+
+    let asked = Asked {
+        output: &args.output,
+        what: &args.what,
+        symbols: &args.symbols,
+        drop_negative: false,
+        fail_on: &args.fail_on,
+    };
+    if watch.files.paths.len() < 2 {
+        let dumps = plural(watch.files.paths.len() as u64, "dump", "dumps");
+        return Err(Refused::with_status(
+            ExitStatus::NoVerdict,
+            format!("inconclusive: {dumps} of {} show no growth", watch.name),
+        ));
+    }
+    watch.files.server = args.out.is_none().then(|| watch.name.clone());
+    let series = Series::of(&watch.files, Per::Hour, asked, out)?;
+    #[expect(clippy::cast_precision_loss, reason = "bytes")]
+    let mut verdict = series.verdict(args.allow as f64);
+    let holds = series.gates(asked);
+    if !holds.is_empty() {
+        verdict = (Verdict::Regressed, holds.join("\n"));
+    }
+    series.output(Some(&verdict), asked, out)?;
+    let said = format!("{}: {}", verdict.0.as_str(), verdict.1);
+    match ExitStatus::from(verdict.0) {
+        ExitStatus::Passed => {
+            out.note(&said);
+            Ok(())
+        }
+        status => Err(Refused::with_status(status, said)),
+    }
+}
+
+struct Watch<'a> {
+    args: &'a WatchArgs,
+    served: Served,
+    name: String,
+    folder: &'a Path,
+    interrupt: Interrupt,
+    /// The one whose dumps are in `files`.
+    process: Option<Process>,
+    files: Files,
+    /// Dumps, of all processes.
+    taken: u64,
+    missed: u64,
+}
+
+impl Watch<'_> {
+    /// Takes a dump at every rung that can be reached.
+    fn climb(&mut self, out: &mut Out) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let mut progress = Progress::new();
+        let mut rung = 0;
+        loop {
+            let due = self.args.every.saturating_mul(rung);
+            if due > self.args.length || self.pause(start + due, &mut progress).is_err() {
+                return Ok(());
+            }
+            let dump = self.dump(&mut progress);
+            progress.clear();
+            match dump {
+                Ok(dump) => {
+                    self.check(&dump.profile)?;
+                    self.keep(dump, start, out);
+                }
+                Err(_) if self.interrupt.check().is_err() => return Ok(()),
+                // Nothing was seen of it yet: the address is wrong, or profiling off.
+                Err(err) if self.taken == 0 => return Err(err.context(self.name.clone())),
+                Err(err) => {
+                    self.missed += 1;
+                    out.note(&format!("{}: a dump is missing: {err:#}", self.name));
+                }
+            }
+            // Where a dump took longer than the next was away, that one is not taken.
+            let passed = start.elapsed().as_nanos() / self.args.every.as_nanos().max(1);
+            rung = (rung + 1).max(u32::try_from(passed).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// That it can be told of such dumps what is asked: now, and not after an hour.
+    fn check(&self, profile: &Profile) -> anyhow::Result<()> {
+        let measure = self.args.what.measure();
+        for gate in &self.args.fail_on {
+            gate.check(&self.name, profile, measure)?;
+        }
+        Ok(())
+    }
+
+    fn pause(&self, until: Instant, progress: &mut Progress) -> Result<(), Interrupted> {
+        let missed = match self.missed {
+            0 => String::new(),
+            missed => format!(", {missed} missed"),
+        };
+        let dumps = plural(self.taken, "dump", "dumps");
+        progress.doing(&format!(
+            "{}: {dumps}{missed}; the next in {}",
+            self.name,
+            about(until.saturating_duration_since(Instant::now()))
+        ));
+        loop {
+            self.interrupt.check()?;
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            progress.tick();
+            std::thread::sleep(left.min(PERIOD));
+        }
+    }
+
+    fn dump(&self, progress: &mut Progress) -> anyhow::Result<Dump> {
+        progress.doing(&format!("{}: dump {}", self.name, self.taken + 1));
+        let most = self.args.symbols.max_size;
+        let asked = Instant::now();
+        let mut body = self
+            .served
+            .open(most, Some(&self.interrupt), &mut || progress.tick())?;
+        // It dumped itself after it was asked, and before it answered.
+        let at = asked + asked.elapsed() / 2;
+        let mut file = tempfile::NamedTempFile::new_in(self.folder)
+            .with_context(|| plimsoll_desk::project::shown(self.folder))?;
+        io::copy(&mut body, &mut file)?;
+        file.seek(SeekFrom::Start(0))?;
+        let limits = Limits { bytes: most };
+        let mut input = io::BufReader::new(file.as_file());
+        let profile =
+            read::read(&mut input, limits).map_err(|err| hinted(err, self.served.server))?;
+        Ok(Dump { file, profile, at })
+    }
+
+    fn keep(&mut self, dump: Dump, start: Instant, out: &mut Out) {
+        let process = Process::of(&dump.profile);
+        if let Some(known) = &self.process
+            && process.is_another(known)
+        {
+            out.note(&format!(
+                "{}: started again since the last dump; {} of the process before are left out",
+                self.name,
+                plural(self.files.paths.len() as u64, "dump", "dumps")
+            ));
+            self.files = Files::default();
+            self.process = None;
+        }
+        let process = self.process.get_or_insert(process);
+        let number = self.files.paths.len();
+        // As jemalloc would name it, so that `compare DIR` knows the order.
+        let name = format!("watch.{}.{number}.m{number}.heap", process.since);
+        match persist(dump.file, &self.folder.join(name)) {
+            Ok(path) => {
+                self.files.paths.push(path);
+                self.files.at.push((dump.at - start).as_secs_f64());
+                self.taken += 1;
+            }
+            Err(err) => {
+                self.missed += 1;
+                out.note(&format!("{}: a dump cannot be kept: {err}", self.name));
+            }
+        }
+    }
+}
+
+/// A dump, not kept yet.
+struct Dump {
+    file: tempfile::NamedTempFile,
+    profile: Profile,
+    at: Instant,
+}
+
+fn persist(file: tempfile::NamedTempFile, path: &Path) -> io::Result<PathBuf> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // A temporary file is nobody else's to read; a dump is as any other file.
+        file.as_file()
+            .set_permissions(fs::Permissions::from_mode(0o644))?;
+    }
+    file.persist_noclobber(path).map_err(|err| err.error)?;
+    Ok(path.to_owned())
+}
+
+/// By what one process is told from another.
+struct Process {
+    /// Seconds of the epoch, in place of its number, which dumps do not have.
+    since: u64,
+    /// Where each file was mapped first: the kernel chooses anew for each process.
+    files: BTreeMap<String, u64>,
+    /// Objects that were ever allocated, where that is counted.
+    ever: f64,
+}
+
+impl Process {
+    fn of(profile: &Profile) -> Process {
+        let mut files = BTreeMap::new();
+        for mapping in profile.mappings() {
+            if mapping.path.starts_with('/') {
+                let first = files.entry(mapping.path.clone()).or_insert(mapping.start);
+                *first = mapping.start.min(*first);
+            }
+        }
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Process {
+            since: now.unwrap_or_default().as_secs(),
+            files,
+            ever: profile
+                .stacks()
+                .map(|(_, counts)| profile.values(counts).alloc.objects)
+                .sum(),
+        }
+    }
+
+    /// Whether this is not the process that was known.
+    fn is_another(&self, known: &Process) -> bool {
+        let both = self.files.iter().filter_map(|(path, start)| {
+            let known = known.files.get(path)?;
+            Some(start != known)
+        });
+        let moved: Vec<bool> = both.collect();
+        let moves = moved.iter().filter(|moved| **moved).count();
+        // A plugin may be loaded again, elsewhere; what was ever allocated only grows.
+        moves > moved.len() / 2 || self.ever < known.ever
+    }
+}

@@ -1,0 +1,91 @@
+//! What was measured, kept by revision, toolchain and scenario.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::{Kind, Unusable};
+use crate::revision::Revision;
+use plimsoll_desk::atomic;
+use plimsoll_text::hash::fnv;
+
+/// Of another format nothing is taken.
+const VERSION: u64 = 1;
+
+/// A folder with one file for each revision and length of climb.
+#[derive(Clone, Debug)]
+pub(crate) struct Cache {
+    dir: PathBuf,
+}
+
+/// Why a revision could not be measured, where that will be the same tomorrow.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UnusableV1 {
+    version: u64,
+    kind: String,
+    why: String,
+}
+
+/// What is in it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kept {
+    /// A `report.json`, as it was.
+    Report(Vec<u8>),
+    Unusable(Unusable),
+}
+
+impl Cache {
+    /// `parts` is everything that a measurement depends on, beside the revision
+    /// and its length.
+    pub(crate) fn new(dir: PathBuf, parts: &[&str]) -> Cache {
+        let key = fnv(parts.join("\0").as_bytes());
+        Cache {
+            dir: dir.join(format!("{key:016x}")),
+        }
+    }
+
+    /// For measurements that depend on one thing more.
+    pub(crate) fn of(&self, part: &str) -> Cache {
+        Cache {
+            dir: self.dir.join(format!("{:016x}", fnv(part.as_bytes()))),
+        }
+    }
+
+    pub(crate) fn get(&self, revision: &Revision, climb: &str) -> Option<Kept> {
+        if let Ok(bytes) = fs::read(self.path(revision, climb)) {
+            return Some(Kept::Report(bytes));
+        }
+        let text = fs::read_to_string(self.path(revision, "unusable")).ok()?;
+        let file: UnusableV1 = serde_json::from_str(&text).ok()?;
+        let unusable = Unusable::new(Kind::from_word(&file.kind)?, file.why);
+        (file.version == VERSION).then_some(Kept::Unusable(unusable))
+    }
+
+    pub(crate) fn put(&self, revision: &Revision, climb: &str, report: &str) -> anyhow::Result<()> {
+        atomic::write(&self.path(revision, climb), report)
+    }
+
+    pub(crate) fn put_unusable(&self, revision: &Revision, why: &Unusable) -> anyhow::Result<()> {
+        // The network may be there tomorrow, and the machine less busy.
+        if !why.kind.lasts() {
+            return Ok(());
+        }
+        let file = UnusableV1 {
+            version: VERSION,
+            kind: why.kind.as_str().to_owned(),
+            why: why.why.clone(),
+        };
+        let text = serde_json::to_string_pretty(&file)?;
+        atomic::write(&self.path(revision, "unusable"), &(text + "\n"))
+    }
+
+    pub(crate) fn forget_unusable(&self, revision: &Revision) {
+        let _ = fs::remove_file(self.path(revision, "unusable"));
+    }
+
+    fn path(&self, revision: &Revision, climb: &str) -> PathBuf {
+        self.dir.join(format!("{}.{climb}.json", revision.key()))
+    }
+}

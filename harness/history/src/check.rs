@@ -1,0 +1,362 @@
+//! `plimsoll check`: whether what is in the working tree grows faster than another
+//! revision, for projects that want no committed figures, and for the question whether it
+//! is this branch.
+//!
+//! ```text
+//! the revision ─► worktree ─► climb ─┐ differences: pure ─► grew? once more, in turns,
+//! the working tree ─────────► climb ─┘                      and for longer ─► text, JSON
+//! ```
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use plimsoll_core::layout;
+use plimsoll_core::report::units::plural;
+use plimsoll_core::report::{Report, flamegraph};
+use serde_json::{Value, json};
+
+use crate::args::{CheckArgs, WhenToOverlay};
+use crate::bench::Bench;
+use crate::bench::Length;
+use crate::decide::{Climb, Gain};
+use crate::differences::{self, Difference};
+use crate::measure::{Built, Kind, Subject};
+use crate::revision::Revision;
+use crate::session::Session;
+use crate::setup::{Setup, bench, cache, home, known, overlay, test, working_tree, worktree};
+use crate::show;
+use plimsoll_desk::atomic;
+use plimsoll_desk::git::{Commit, Git};
+use plimsoll_desk::interrupt::Interrupt;
+use plimsoll_desk::out::{Out, Paint, safe_line};
+use plimsoll_desk::project::shown;
+use plimsoll_desk::status::{ExitStatus, Refused};
+
+const VERSION: u64 = 1;
+
+pub fn run(args: &CheckArgs, out: &mut Out) -> anyhow::Result<()> {
+    let interrupt = Interrupt::listen().context("signals")?;
+    match check(args, &interrupt, out) {
+        Err(_) if interrupt.check().is_err() => Err(Refused::with_status(
+            ExitStatus::Interrupted,
+            "stopped; what was measured is kept",
+        )),
+        done => done,
+    }
+}
+
+/// What came of one scenario.
+struct Checked {
+    scenario: String,
+    came: Result<Vec<Difference>, Not>,
+    flamegraph: Option<PathBuf>,
+}
+
+/// Why there is no comparison.
+enum Not {
+    /// The revision has no such scenario, and it cannot be laid over it.
+    New,
+    /// One of the two could not be measured.
+    Measured(String),
+}
+
+impl Checked {
+    fn is_worse(&self) -> bool {
+        let differences = self.came.as_deref().unwrap_or_default();
+        differences
+            .iter()
+            .any(|difference| difference.kind.is_worse())
+    }
+}
+
+fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Result<()> {
+    let home = home(args.bench.manifest_path.as_deref())?;
+    let git = &home.git;
+    let (name, base) = match &args.baseline_rev {
+        Some(name) => (name.clone(), known(git, name)?),
+        None => main_branch(git)?,
+    };
+    let session = Session::of(&args.bench, base.as_str().to_owned());
+    let target_dir = args.bench.target_dir.as_deref();
+    let here = working_tree(&home, target_dir)?;
+    if here == Revision::from(&base) {
+        return Err(Refused::usage(format!(
+            "{} is what is checked out: there is nothing to compare\n  \
+             hint: name another revision, with --baseline-rev",
+            safe_line(&name)
+        )));
+    }
+    let (package, target) = test(&session, &home)?;
+    let subject = Subject {
+        package,
+        target,
+        scenario: String::new(),
+    };
+    let laid_over = overlay(&home, &subject, args.bench.overlay)?;
+    let worktree = worktree(git, &base, args.remove_stale)?;
+    let mut bench = bench(Setup {
+        home: &home,
+        session: &session,
+        subject: &subject,
+        target_dir,
+        worktree: &worktree,
+        overlay: laid_over,
+        interrupt,
+    })?;
+    // Of the working tree, its own test says which scenarios there are.
+    let when = std::mem::replace(&mut bench.when, WhenToOverlay::Never);
+    let built = bench.ready(&here)?;
+    let logs = bench.tools.logs.clone();
+    let built = built.map_err(|why| {
+        let logs = shown(&logs);
+        let text = format!("the working tree cannot be measured: {why}\n  logs: {logs}");
+        Refused::with_status(ExitStatus::NoVerdict, text)
+    })?;
+    if built.scenarios.is_empty() {
+        let text = "the working tree's test has no scenarios: there is nothing to compare";
+        return Err(Refused::with_status(ExitStatus::NoVerdict, text));
+    }
+    bench.when = when;
+    let scenarios = scenarios(args, &built)?;
+    let pictures = layout::reports_dir(&home.target_dir).join("check");
+    let mut all = Vec::new();
+    for scenario in scenarios {
+        bench.change_scenario(&scenario);
+        bench.cache = cache(&home, &session, &bench.subject, bench.overlay.as_ref())?;
+        let mut two = Two {
+            bench: &mut bench,
+            base: &base,
+            here: &here,
+        };
+        let came = two.compare()?;
+        let flamegraph = match &came {
+            Ok((differences, reports)) if !differences.is_empty() => {
+                Some(picture(&pictures, &scenario, reports)?)
+            }
+            _ => None,
+        };
+        all.push(Checked {
+            scenario,
+            came: came.map(|(differences, _)| differences),
+            flamegraph,
+        });
+    }
+    bench.progress.clear();
+    drop(bench);
+    drop(worktree);
+    let base = format!("{} ({})", safe_line(&name), base.short());
+    let text = match args.json {
+        true => format!("{:#}\n", as_json(&base, &all)),
+        false => as_text(&base, &all, &logs, out),
+    };
+    out.print(&text)?;
+    if all.iter().any(Checked::is_worse) {
+        return Err(Refused::quiet(ExitStatus::Regressed));
+    }
+    let is_unknown = |checked: &Checked| matches!(checked.came, Err(Not::Measured(_)));
+    match all.iter().any(is_unknown) {
+        true => Err(Refused::quiet(ExitStatus::NoVerdict)),
+        false => Ok(()),
+    }
+}
+
+/// Where what is checked out has parted from the main branch.
+fn main_branch(git: &Git) -> anyhow::Result<(String, Commit)> {
+    let none = || {
+        Refused::usage(
+            "there is no main branch here, or nothing in common with it\n  \
+             hint: name a revision, with --baseline-rev; a shallow clone has few",
+        )
+    };
+    let of_origin = git.try_ask(&["symbolic-ref", "--short", "refs/remotes/origin/HEAD"])?;
+    let usual = ["origin/main", "origin/master", "main", "master"].map(str::to_owned);
+    let head = git.commit("HEAD")?.ok_or_else(none)?;
+    for name in of_origin.into_iter().chain(usual) {
+        let Some(tip) = git.commit(&name)? else {
+            continue;
+        };
+        let mut bases = git.merge_bases(&head, &tip)?;
+        return match bases.is_empty() {
+            true => Err(none()),
+            false => Ok((format!("the base on {name}"), bases.swap_remove(0))),
+        };
+    }
+    Err(none())
+}
+
+/// Those that were named, or all.
+fn scenarios(args: &CheckArgs, built: &Built) -> anyhow::Result<BTreeSet<String>> {
+    if args.scenarios.is_empty() {
+        return Ok(built.scenarios.clone());
+    }
+    for name in &args.scenarios {
+        if !built.scenarios.contains(name) {
+            let names: Vec<String> = built.scenarios.iter().map(|name| safe_line(name)).collect();
+            return Err(Refused::usage(format!(
+                "the test has no scenario {}\n  expected some of: {}",
+                safe_line(name),
+                names.join(", ")
+            )));
+        }
+    }
+    Ok(args.scenarios.iter().cloned().collect())
+}
+
+/// The revision and the working tree, for one scenario.
+struct Two<'a, 'b> {
+    bench: &'a mut Bench<'b>,
+    base: &'a Commit,
+    here: &'a Revision,
+}
+
+type Compared = Result<(Vec<Difference>, [Report; 2]), Not>;
+
+impl Two<'_, '_> {
+    /// In turns: what grows faster has to do so again, when both are measured for longer.
+    fn compare(&mut self) -> anyhow::Result<Compared> {
+        let mut last = None;
+        for length in [Length::Full, Length::Patient] {
+            let before = match self.bench.climb(self.base, length)? {
+                Ok(report) => report,
+                Err(why) => {
+                    return Ok(Err(match self.is_new(why.kind)? {
+                        true => Not::New,
+                        false => Not::Measured(format!("at {}: {why}", self.base.short())),
+                    }));
+                }
+            };
+            let after = match self.bench.climb(self.here, length)? {
+                Ok(report) => report,
+                Err(why) => {
+                    let why = format!("in the working tree: {why}");
+                    return Ok(Err(Not::Measured(why)));
+                }
+            };
+            let differences = differences::between(&Climb::of(&before), &Climb::of(&after));
+            let worse = differences
+                .iter()
+                .any(|difference| difference.kind.is_worse());
+            last = Some((differences, [before, after]));
+            if !worse {
+                break;
+            }
+        }
+        Ok(Ok(last.context("a measurement")?))
+    }
+
+    /// Whether the revision could not be measured because the scenario came after it.
+    fn is_new(&mut self, kind: Kind) -> anyhow::Result<bool> {
+        match kind {
+            Kind::NoScenario => Ok(true),
+            // It is laid over what has nothing that it tests.
+            Kind::NoTest | Kind::DoesNotBuild => self.bench.lacks_the_scenario(self.base),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// What the working tree grows more and less, stack by stack.
+fn picture(folder: &Path, scenario: &str, reports: &[Report; 2]) -> anyhow::Result<PathBuf> {
+    let [before, after] = reports;
+    let svg = flamegraph::render(&differences::report(before, after)).context("the flame graph")?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot use {}", shown(folder)))?;
+    let path = folder.join(format!("{}.svg", layout::scenario_file_name(scenario)));
+    atomic::write_output(&path, &svg)?;
+    Ok(path)
+}
+
+fn as_text(base: &str, all: &[Checked], logs: &Path, out: &Out) -> String {
+    let mut text = String::new();
+    for checked in all {
+        let name = safe_line(&checked.scenario);
+        let differences = match &checked.came {
+            Err(Not::New) => {
+                let what = out.paint(Paint::Bold, "new");
+                text += &format!("{name}: {what}, there is nothing to compare it with at {base}\n");
+                continue;
+            }
+            Err(Not::Measured(why)) => {
+                let what = out.paint(Paint::Yellow, "cannot be compared");
+                text += &format!("{name}: {what}, {why}\n  logs: {}\n", shown(logs));
+                continue;
+            }
+            Ok(differences) => differences,
+        };
+        let worse = differences.iter().filter(|one| one.kind.is_worse()).count();
+        let what = match worse {
+            0 => out.paint(Paint::Green, "nothing grows faster"),
+            1 => out.paint(Paint::Red, "1 stack grows faster"),
+            n => out.paint(
+                Paint::Red,
+                &format!("{} grow faster", plural(n as u64, "stack", "stacks")),
+            ),
+        };
+        text += &format!("{name}: {what} than at {base}\n");
+        for difference in differences {
+            text += &format!(
+                "  {:<6}  {}\n          before {}, now {}\n",
+                difference.kind,
+                safe_line(&show::leaf(&difference.stack)),
+                show::rate(difference.before),
+                show::rate(difference.after)
+            );
+        }
+        if let Some(path) = &checked.flamegraph {
+            text += &format!("  flame graph: {}\n", shown(path));
+        }
+    }
+    text
+}
+
+fn as_json(base: &str, all: &[Checked]) -> Value {
+    let gain = |gain: Gain| {
+        json!({
+            "objects": gain.rate.objects,
+            "bytes": gain.rate.bytes,
+            "error": gain.error.map(|error| json!({
+                "objects": error.objects,
+                "bytes": error.bytes,
+            })),
+        })
+    };
+    let scenarios: Vec<Value> = all
+        .iter()
+        .map(|checked| {
+            let differences = checked.came.as_deref().unwrap_or_default();
+            let differences: Vec<Value> = differences
+                .iter()
+                .map(|difference| {
+                    json!({
+                        "kind": difference.kind.as_str(),
+                        "stack": difference.stack.frames(),
+                        "before": gain(difference.before),
+                        "after": gain(difference.after),
+                    })
+                })
+                .collect();
+            json!({
+                "scenario": checked.scenario,
+                "result": match &checked.came {
+                    Err(Not::New) => "new",
+                    Err(Not::Measured(_)) => "not compared",
+                    Ok(_) if checked.is_worse() => "regressed",
+                    Ok(_) => "within",
+                },
+                "problem": match &checked.came {
+                    Err(Not::Measured(why)) => Some(why),
+                    _ => None,
+                },
+                "differences": differences,
+                "flamegraph": checked.flamegraph,
+            })
+        })
+        .collect();
+    json!({
+        "version": VERSION,
+        "plimsoll": env!("CARGO_PKG_VERSION"),
+        "base": base,
+        "scenarios": scenarios,
+    })
+}

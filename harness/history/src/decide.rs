@@ -1,0 +1,657 @@
+//! Whether a revision grows past the good rate. Pure.
+//!
+//! The question is about one group of stacks and comes from the two ends; the
+//! answer for a revision comes from the growth of that group there, and from
+//! nothing else: no verdict, no baseline, no other stack.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_core::judge::{BYTES_PER_OBJECT, OBJECTS_AT_TOP};
+use plimsoll_core::report::{Compared, Finding, Report, StackGrowth, Standing, Subject};
+use plimsoll_core::{FoldedStack, Law, Rate};
+
+/// Leaf-most frames that make stacks the same group, whoever calls them: as many
+/// as a baseline asks for before it takes a stack for one that has moved.
+const LEAF_FRAMES: usize = 3;
+/// The share of what the bad end grows more that counts as past the good rate.
+const PAST: f64 = 0.1;
+/// How far from there a rate must be to be clearly on one side.
+const CLEARLY: f64 = 0.25;
+/// How far two rates of one growth under two names may lie apart.
+const SAME: f64 = 0.1;
+/// How many times as fast or as slow it may be to be taken for it perhaps.
+const PERHAPS: f64 = 4.0;
+
+/// How far the rate of what comes in steps may be off, as a share of it: size classes and
+/// whole pages make steps a little larger here and there.
+const STEPS: f64 = 0.02;
+
+const THREADS: &str = "[threads]";
+const DESCRIPTORS: &str = "[descriptors]";
+
+fn resource(name: &str) -> FoldedStack {
+    FoldedStack(vec![name.to_owned()])
+}
+
+fn is_resource(stack: &FoldedStack) -> bool {
+    matches!(stack.frames(), [name] if name == THREADS || name == DESCRIPTORS)
+}
+
+/// A growth per iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Gain {
+    pub rate: Rate,
+    /// How far it may be off; absent where every object was counted.
+    pub error: Option<Rate>,
+}
+
+impl Gain {
+    /// Of one stack in one report.
+    pub(crate) fn of(growth: &StackGrowth) -> Gain {
+        Gain {
+            rate: growth.rate,
+            error: growth.error,
+        }
+    }
+
+    /// What this is above another.
+    pub(crate) fn above(self, other: Gain) -> Gain {
+        let error = match (self.error, other.error) {
+            (None, error) | (error, None) => error,
+            (Some(one), Some(two)) => Some(hypotenuse(one, two)),
+        };
+        Gain {
+            rate: minus(self.rate, other.rate),
+            error,
+        }
+    }
+}
+
+/// How fast everything grew in one climb.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Climb {
+    /// Iterations at the last rung.
+    pub iterations: u64,
+    /// Per iteration of the last octave: of what comes and goes, what stayed.
+    pub rates: BTreeMap<FoldedStack, Rate>,
+    /// How far they may be off, where the report says so.
+    pub errors: BTreeMap<FoldedStack, Rate>,
+    /// Whether they come of sampling; else of what the workload itself does.
+    pub is_sampled: bool,
+    /// What the report says to grow, allowed or not.
+    pub growing: BTreeSet<FoldedStack>,
+    /// The sites that it says to grow over many stacks.
+    pub sites: BTreeSet<FoldedStack>,
+}
+
+impl Climb {
+    pub(crate) fn of(report: &Report) -> Climb {
+        let mut climb = Climb {
+            iterations: report.rungs.last().map_or(0, |rung| rung.iterations),
+            is_sampled: report.is_sampled(),
+            ..Climb::default()
+        };
+        for growth in &report.growth {
+            climb.rates.insert(growth.stack.clone(), growth.rate);
+            if let Some(error) = growth.error {
+                climb.errors.insert(growth.stack.clone(), error);
+            }
+        }
+        if let Some(compared) = &report.compared {
+            climb.add_resources(report, compared);
+        }
+        for finding in &report.findings {
+            if finding.standing == Standing::Stale {
+                continue;
+            }
+            match &finding.subject {
+                Subject::Stack(stack) => {
+                    climb.errors.insert(stack.clone(), finding.error);
+                    climb.growing.insert(stack.clone());
+                    if !climb.is_sampled {
+                        climb.take_steps(finding, stack);
+                    }
+                }
+                Subject::Site { frames, .. } => {
+                    climb.sites.insert(frames.clone());
+                }
+                Subject::Threads => {
+                    climb.growing.insert(resource(THREADS));
+                }
+                Subject::Descriptors => {
+                    climb.growing.insert(resource(DESCRIPTORS));
+                }
+            }
+        }
+        climb
+    }
+
+    /// What comes in steps has the rate of the finding, which does not depend on how long
+    /// before the last rung the last step was: two climbs seldom end at the same one.
+    fn take_steps(&mut self, finding: &Finding, stack: &FoldedStack) {
+        let rate = self.rates.entry(stack.clone()).or_default();
+        let error = self.errors.entry(stack.clone()).or_default();
+        if finding.objects_law == Law::Stepped {
+            rate.objects = finding.rate.objects;
+            error.objects = error.objects.max(STEPS * rate.objects);
+        }
+        // Where only a part of the bytes comes in steps, they stray by more than that.
+        if finding.bytes_law == Law::Stepped {
+            rate.bytes = finding.rate.bytes;
+            error.bytes = error.bytes.max(STEPS * rate.bytes);
+        }
+    }
+
+    /// Threads and open files, as if each had a stack of its own.
+    fn add_resources(&mut self, report: &Report, compared: &Compared) {
+        let at = |iterations: u64| {
+            report
+                .rungs
+                .iter()
+                .find(|rung| rung.iterations == iterations)
+        };
+        let (Some(before), Some(after)) = (at(compared.before), at(compared.after)) else {
+            return;
+        };
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+        let rate = |before: u64, after: u64| Rate {
+            objects: (after as f64 - before as f64)
+                / compared.after.saturating_sub(compared.before).max(1) as f64,
+            bytes: 0.0,
+        };
+        for (name, before, after) in [
+            (THREADS, before.threads, after.threads),
+            (DESCRIPTORS, before.descriptors, after.descriptors),
+        ] {
+            if before != after {
+                self.rates.insert(resource(name), rate(before, after));
+            }
+        }
+    }
+
+    /// The rate of a group, and how far it may be off.
+    pub(crate) fn rate(&self, group: &Group) -> (Rate, Rate) {
+        self.rate_where(|stack| group.holds(stack))
+    }
+
+    fn rate_where(&self, is_asked: impl Fn(&FoldedStack) -> bool) -> (Rate, Rate) {
+        let (mut rate, mut error) = (Rate::default(), Rate::default());
+        for (stack, gained) in self.rates.iter().filter(|(stack, _)| is_asked(stack)) {
+            rate = plus(rate, *gained);
+            let of_stack = self.errors.get(stack).copied().unwrap_or_default();
+            // Errors of samples are independent, those of one workload's stacks may
+            // not be.
+            error = match self.is_sampled {
+                true => hypotenuse(error, of_stack),
+                false => plus(error, of_stack),
+            };
+        }
+        (rate, error)
+    }
+
+    /// As it is shown. Threads and open files have no error: they are counted.
+    pub(crate) fn gain(&self, (rate, error): (Rate, Rate)) -> Gain {
+        let is_estimate = self.is_sampled && (error.objects > 0.0 || error.bytes > 0.0);
+        Gain {
+            rate,
+            error: is_estimate.then_some(error),
+        }
+    }
+
+    /// The least growth that can be told from none.
+    fn visible(&self) -> Rate {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+        let objects = OBJECTS_AT_TOP as f64 / self.iterations.max(1) as f64;
+        Rate {
+            objects,
+            bytes: objects * BYTES_PER_OBJECT,
+        }
+    }
+}
+
+/// The leaf-most frames by type and function alone: what is left of their names
+/// where a module or a crate is given another.
+fn short(stack: &FoldedStack) -> Vec<String> {
+    let frames = stack.frames();
+    let first = frames.len().saturating_sub(LEAF_FRAMES);
+    let last_two = |name: &String| {
+        let mut parts: Vec<&str> = name.rsplit("::").take(2).collect();
+        parts.reverse();
+        parts.join("::")
+    };
+    frames[first..].iter().map(last_two).collect()
+}
+
+/// Stacks that are asked about together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    /// Those with the same leaf-most frames.
+    Leaf(FoldedStack),
+    /// Those that a pattern fits, which somebody gave.
+    Asked(Pattern),
+}
+
+impl Group {
+    pub(crate) fn of(stack: &FoldedStack) -> Group {
+        let frames = stack.frames();
+        let first = frames.len().saturating_sub(LEAF_FRAMES);
+        Group::Leaf(FoldedStack(frames[first..].to_vec()))
+    }
+
+    pub(crate) fn holds(&self, stack: &FoldedStack) -> bool {
+        match self {
+            Group::Leaf(leaf) => stack.frames().ends_with(leaf.frames()),
+            Group::Asked(pattern) => pattern.fits(stack),
+        }
+    }
+}
+
+/// Names that stand in a stack one below the other, root first: `a;...;b`. Each is
+/// a part of a frame's name; `...` is any number of frames, as it also is before
+/// the first name and after the last.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pattern {
+    /// Runs of names without a gap.
+    runs: Vec<Vec<String>>,
+    text: String,
+}
+
+impl Pattern {
+    fn fits(&self, stack: &FoldedStack) -> bool {
+        let frames = stack.frames();
+        let mut from = 0;
+        for run in &self.runs {
+            let fits_at = |at: usize| {
+                run.iter()
+                    .zip(&frames[at..])
+                    .all(|(name, frame)| frame.contains(name.as_str()))
+            };
+            let last = frames.len().checked_sub(run.len());
+            // The first place that fits leaves the most to choose from.
+            match last.and_then(|last| (from..=last).find(|at| fits_at(*at))) {
+                Some(at) => from = at + run.len(),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl std::str::FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let frames: Vec<&str> = text.split(';').map(str::trim).collect();
+        let runs: Vec<Vec<String>> = frames
+            .split(|name| *name == "...")
+            .map(|run| run.iter().map(|name| (*name).to_owned()).collect())
+            .filter(|run: &Vec<String>| !run.is_empty())
+            .collect();
+        if runs.is_empty() || runs.iter().flatten().any(String::is_empty) {
+            return Err("expected names of functions, or parts of them, with `;` between".into());
+        }
+        Ok(Pattern {
+            runs,
+            text: text.to_owned(),
+        })
+    }
+}
+
+/// Objects, bytes, or both: what the ends differ in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quantities {
+    pub objects: bool,
+    pub bytes: bool,
+}
+
+/// What is asked of every revision.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Question {
+    pub group: Group,
+    pub good: Gain,
+    pub bad: Gain,
+    pub quantities: Quantities,
+    /// The stack of the group that grows most at the bad end.
+    pub stack: FoldedStack,
+    /// What grows at the bad end, by its names there.
+    names: BTreeSet<FoldedStack>,
+    /// The group's stacks there, without their modules' names.
+    aliases: BTreeSet<Vec<String>>,
+    /// All others of both ends, likewise: what grows there is not this.
+    explained: BTreeSet<Vec<String>>,
+    /// Groups that grow at the bad end as well and are not asked about, by their
+    /// stack that grows most.
+    pub others: Vec<(FoldedStack, Gain)>,
+}
+
+/// Why there is no question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoQuestion {
+    /// Nothing grows at the bad end; or nothing that the pattern fits.
+    NothingGrows,
+    /// Something does, but no faster than at the good end.
+    NoDifference,
+}
+
+/// Which of two ends in a row is the bad one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// The later one.
+    Brought,
+    /// The earlier one.
+    Fixed,
+}
+
+/// What a climb says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Answer {
+    Good(Gain),
+    Bad(Gain),
+    /// The same growth, on a stack that neither end has.
+    Moved(Gain, FoldedStack),
+    /// Neither clearly.
+    Unclear(Gain),
+}
+
+impl Question {
+    /// Of the two ends, after full climbs.
+    pub(crate) fn between(
+        good: &Climb,
+        bad: &Climb,
+        pattern: Option<&Pattern>,
+    ) -> Result<Question, NoQuestion> {
+        let mut groups: BTreeMap<Group, FoldedStack> = BTreeMap::new();
+        for stack in bad.rates.keys() {
+            let site = bad
+                .sites
+                .iter()
+                .find(|site| stack.frames().ends_with(site.frames()));
+            if !bad.growing.contains(stack) && site.is_none() {
+                continue;
+            }
+            let group = match (pattern, site) {
+                (Some(pattern), _) if !pattern.fits(stack) => continue,
+                (Some(pattern), _) => Group::Asked(pattern.clone()),
+                // Each of its stacks alone is too thin.
+                (None, Some(site)) => Group::Leaf(site.clone()),
+                (None, None) => Group::of(stack),
+            };
+            let most = groups.entry(group).or_insert_with(|| stack.clone());
+            if greater(bad.rates[stack], bad.rates[most]) {
+                most.clone_from(stack);
+            }
+        }
+        if groups.is_empty() {
+            return Err(NoQuestion::NothingGrows);
+        }
+        let visible = bad.visible();
+        let mut asked: Vec<Question> = Vec::new();
+        for (group, stack) in groups {
+            let aliases: BTreeSet<Vec<String>> = bad
+                .rates
+                .keys()
+                .filter(|stack| group.holds(stack))
+                .map(short)
+                .collect();
+            // At the good end its module may have had another name.
+            let (g, g_error) = good.rate_where(|stack| {
+                group.holds(stack)
+                    || !bad.rates.contains_key(stack) && aliases.contains(&short(stack))
+            });
+            let (b, b_error) = bad.rate(&group);
+            let error = plus(plus(g_error, b_error), visible);
+            let quantities = Quantities {
+                objects: b.objects - g.objects > 2.0 * error.objects,
+                bytes: b.bytes - g.bytes > 2.0 * error.bytes,
+            };
+            if quantities.objects || quantities.bytes {
+                asked.push(Question {
+                    group,
+                    good: good.gain((g, g_error)),
+                    bad: bad.gain((b, b_error)),
+                    quantities,
+                    stack,
+                    names: BTreeSet::new(),
+                    aliases,
+                    explained: BTreeSet::new(),
+                    others: Vec::new(),
+                });
+            }
+        }
+        // The greatest difference first; of equal ones, the first by name.
+        asked.sort_by(|one, two| {
+            let (one, two) = (one.gained(), two.gained());
+            two.bytes
+                .total_cmp(&one.bytes)
+                .then(two.objects.total_cmp(&one.objects))
+        });
+        let mut asked = asked.into_iter();
+        let Some(mut first) = asked.next() else {
+            return Err(NoQuestion::NoDifference);
+        };
+        first.others = asked
+            .map(|other| (other.stack.clone(), other.bad.above(other.good)))
+            .collect();
+        // A function that was given another name between the two is no difference.
+        let at_bad: BTreeSet<Vec<String>> = bad.rates.keys().map(short).collect();
+        let renamed = good.rates.iter().any(|(stack, rate)| {
+            good.growing.contains(stack)
+                && !is_resource(stack)
+                && !at_bad.contains(&short(stack))
+                && first.is_as_the_bad_end_gained(*rate)
+        });
+        if renamed && pattern.is_none() {
+            return Err(NoQuestion::NoDifference);
+        }
+        first.names = bad.rates.keys().cloned().collect();
+        first.explained = [good, bad]
+            .into_iter()
+            .flat_map(|end| end.rates.keys())
+            .filter(|stack| !first.holds(stack))
+            .map(short)
+            .collect();
+        Ok(first)
+    }
+
+    /// Of two ends in a row where either may be the bad one: it is the one that
+    /// grows more past the other than the other past it.
+    pub(crate) fn of_either(
+        first: &Climb,
+        last: &Climb,
+        pattern: Option<&Pattern>,
+    ) -> Result<(Question, Change), NoQuestion> {
+        let brought = Question::between(first, last, pattern);
+        let fixed = Question::between(last, first, pattern);
+        match (brought, fixed) {
+            (Ok(brought), Ok(fixed)) => Ok(match greater(fixed.gained(), brought.gained()) {
+                true => (fixed, Change::Fixed),
+                false => (brought, Change::Brought),
+            }),
+            (Ok(brought), Err(_)) => Ok((brought, Change::Brought)),
+            (Err(_), Ok(fixed)) => Ok((fixed, Change::Fixed)),
+            (Err(NoQuestion::NothingGrows), Err(NoQuestion::NothingGrows)) => {
+                Err(NoQuestion::NothingGrows)
+            }
+            (Err(_), Err(_)) => Err(NoQuestion::NoDifference),
+        }
+    }
+
+    /// What the bad end grows more than the good one.
+    fn gained(&self) -> Rate {
+        minus(self.bad.rate, self.good.rate)
+    }
+
+    /// Whether a stack is asked about, under the names of the bad end or, where
+    /// that has no such stack, with its modules called otherwise.
+    pub(crate) fn holds(&self, stack: &FoldedStack) -> bool {
+        self.group.holds(stack)
+            || !self.names.contains(stack) && self.aliases.contains(&short(stack))
+    }
+
+    /// The rate of what is asked about.
+    pub(crate) fn rate(&self, climb: &Climb) -> Gain {
+        climb.gain(self.rate_and_error(climb))
+    }
+
+    /// The same, and how far it may be off: for what was not sampled, and for what the
+    /// workload itself does.
+    pub(crate) fn rate_and_error(&self, climb: &Climb) -> (Rate, Rate) {
+        climb.rate_where(|stack| self.holds(stack))
+    }
+
+    /// Whether some of it is said to grow.
+    pub(crate) fn grows_in(&self, climb: &Climb) -> bool {
+        let mut stacks = climb.rates.keys().filter(|stack| self.holds(stack));
+        let of_site = |stack: &FoldedStack| {
+            let mut sites = climb.sites.iter();
+            sites.any(|site| stack.frames().ends_with(site.frames()))
+        };
+        stacks.any(|stack| climb.growing.contains(stack) || of_site(stack))
+    }
+
+    /// Of any revision, after a climb of any length.
+    pub(crate) fn answer(&self, climb: &Climb) -> Answer {
+        let (rate, error) = climb.rate_where(|stack| self.holds(stack));
+        let measured = climb.gain((rate, error));
+        match self.side(rate, error, climb) {
+            Some(true) => return Answer::Bad(measured),
+            None => return Answer::Unclear(measured),
+            Some(false) => {}
+        }
+        // Threads and open files have no other names.
+        if is_resource(&self.stack) {
+            return Answer::Good(measured);
+        }
+        let unexplained = climb.rates.iter().filter(|(stack, _)| {
+            !is_resource(stack) && !self.holds(stack) && !self.explained.contains(&short(stack))
+        });
+        let mut unclear = false;
+        for (stack, gained) in unexplained {
+            let error = climb.errors.get(stack).copied().unwrap_or_default();
+            // A function that has another name now, or something that neither end
+            // has: only where the growth is the same can that be told.
+            if self.side(*gained, error, climb) != Some(false) {
+                if self.is_as_the_bad_end_gained(*gained) {
+                    return Answer::Moved(climb.gain((*gained, error)), stack.clone());
+                }
+                unclear |= self.is_about_what_the_bad_end_gained(*gained);
+            }
+        }
+        match unclear {
+            true => Answer::Unclear(measured),
+            false => Answer::Good(measured),
+        }
+    }
+
+    /// Whether the growth is past the good rate; absent where that is not clear.
+    fn side(&self, rate: Rate, error: Rate, climb: &Climb) -> Option<bool> {
+        let visible = climb.visible();
+        let of = |asked: bool, good: f64, bad: f64, rate: f64, error: f64, visible: f64| {
+            if !asked {
+                return Some(false);
+            }
+            let step = visible.max(PAST * (bad - good));
+            let past = rate - good - step;
+            if past - error > CLEARLY * step {
+                Some(true)
+            } else if past + error < -CLEARLY * step {
+                Some(false)
+            } else {
+                None
+            }
+        };
+        let (good, bad) = (self.good.rate, self.bad.rate);
+        let objects = of(
+            self.quantities.objects,
+            good.objects,
+            bad.objects,
+            rate.objects,
+            error.objects,
+            visible.objects,
+        );
+        let bytes = of(
+            self.quantities.bytes,
+            good.bytes,
+            bad.bytes,
+            rate.bytes,
+            error.bytes,
+            visible.bytes,
+        );
+        match (objects, bytes) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            // Too short a climb shows nothing where the bad end grows, either.
+            (Some(false), Some(false)) => self.is_visible_in(climb).then_some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether what the bad end gained could be told from nothing in that climb:
+    /// the same that makes a question of the two ends.
+    fn is_visible_in(&self, climb: &Climb) -> bool {
+        let visible = climb.visible();
+        let gained = self.gained();
+        (self.quantities.objects && 2.0 * visible.objects <= gained.objects)
+            || (self.quantities.bytes && 2.0 * visible.bytes <= gained.bytes)
+    }
+
+    fn is_about_what_the_bad_end_gained(&self, rate: Rate) -> bool {
+        let gained = self.gained();
+        let about = |asked: bool, one: f64, two: f64| {
+            !asked || (two / PERHAPS..=two * PERHAPS).contains(&one)
+        };
+        about(self.quantities.objects, rate.objects, gained.objects)
+            && about(self.quantities.bytes, rate.bytes, gained.bytes)
+    }
+
+    fn is_as_the_bad_end_gained(&self, rate: Rate) -> bool {
+        let gained = self.gained();
+        let same = |asked: bool, one: f64, two: f64| !asked || (one - two).abs() <= SAME * two;
+        same(self.quantities.objects, rate.objects, gained.objects)
+            && same(self.quantities.bytes, rate.bytes, gained.bytes)
+    }
+
+    /// Whether a climb of that length can tell the ends apart.
+    pub(crate) fn shows_in(&self, climb: &Climb) -> bool {
+        let visible = climb.visible();
+        let gained = self.gained();
+        // So that the step that counts is not below what can be seen.
+        (self.quantities.objects && PAST * gained.objects > visible.objects)
+            || (self.quantities.bytes && PAST * gained.bytes > visible.bytes)
+    }
+}
+
+fn plus(one: Rate, two: Rate) -> Rate {
+    Rate {
+        objects: one.objects + two.objects,
+        bytes: one.bytes + two.bytes,
+    }
+}
+
+fn minus(one: Rate, two: Rate) -> Rate {
+    Rate {
+        objects: one.objects - two.objects,
+        bytes: one.bytes - two.bytes,
+    }
+}
+
+/// Of two errors that have nothing to do with each other.
+fn hypotenuse(one: Rate, two: Rate) -> Rate {
+    Rate {
+        objects: one.objects.hypot(two.objects),
+        bytes: one.bytes.hypot(two.bytes),
+    }
+}
+
+fn greater(one: Rate, two: Rate) -> bool {
+    one.bytes
+        .total_cmp(&two.bytes)
+        .then(one.objects.total_cmp(&two.objects))
+        .is_gt()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,347 @@
+use plimsoll_core::baseline::Baseline;
+use plimsoll_core::growth::Growth;
+use plimsoll_core::judge::{Observed, Policy, judge};
+use plimsoll_core::ladder::rung;
+use plimsoll_core::report::Rung;
+use plimsoll_core::{Series, Tally};
+
+use super::*;
+use crate::sample;
+
+/// `bytes objects stack`, a line each.
+fn climb(iterations: u64, text: &str) -> Climb {
+    let mut climb = Climb {
+        iterations,
+        ..Climb::default()
+    };
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let mut words = line.split(' ');
+        let mut number = || words.next().unwrap().parse().unwrap();
+        let rate = Rate {
+            bytes: number(),
+            objects: number(),
+        };
+        let stack = folded(words.next().unwrap());
+        climb.rates.insert(stack.clone(), rate);
+        climb.growing.insert(stack);
+    }
+    climb
+}
+
+fn folded(text: &str) -> FoldedStack {
+    FoldedStack(text.split(';').map(str::to_owned).collect())
+}
+
+fn ends(good: &str, bad: &str) -> Result<Question, NoQuestion> {
+    Question::between(&climb(16_384, good), &climb(100_000, bad), None)
+}
+
+fn answer(question: &Question, text: &str) -> &'static str {
+    match question.answer(&climb(1_024, text)) {
+        Answer::Good(_) => "good",
+        Answer::Bad(_) => "bad",
+        Answer::Moved(..) => "moved",
+        Answer::Unclear(_) => "unclear",
+    }
+}
+
+#[test]
+fn the_stack_that_gained_most_is_asked_about() {
+    let question = ends(
+        "40 1 main;known",
+        "41 1 main;known\n24 1 main;small\n32 1 main;cache;insert",
+    )
+    .unwrap();
+    assert_eq!(question.stack, folded("main;cache;insert"));
+    let others: Vec<String> = question
+        .others
+        .iter()
+        .map(|(stack, _)| stack.to_string())
+        .collect();
+    assert_eq!(others, ["main;small", "main;known"]);
+}
+
+#[test]
+fn no_question_without_a_difference() {
+    assert_eq!(ends("", ""), Err(NoQuestion::NothingGrows));
+    assert_eq!(
+        ends("32 1 main;put", "32 1 main;put"),
+        Err(NoQuestion::NoDifference)
+    );
+    // A rate that fell is no difference either.
+    assert_eq!(
+        ends("64 1 main;put", "32 1 main;put"),
+        Err(NoQuestion::NoDifference)
+    );
+}
+
+/// What a ladder of so many rungs says of one stack, by its objects and bytes.
+fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
+    let iterations: Vec<u64> = (0..rungs).map(rung).collect();
+    let levels = iterations.iter().map(|n| {
+        let (objects, bytes) = level(*n);
+        Tally { objects, bytes }
+    });
+    let levels: Vec<Tally> = levels.collect();
+    let stack = folded("main;keep");
+    let flat = Series::new(vec![Tally::default(); rungs]);
+    let observed = Observed {
+        stacks: [(stack.clone(), Series::new(levels.clone()))].into(),
+        threads: flat.clone(),
+        descriptors: flat,
+        iterations: iterations.clone(),
+        ..Observed::default()
+    };
+    let policy = Policy {
+        threshold: None,
+        at_top: true,
+        accuse_from: 0,
+        may_coarsen: true,
+        today: None,
+    };
+    let found = judge(&observed, &Baseline::default(), &policy);
+    let mut report = sample::report("r1", "churn", found.verdict);
+    report.rungs = iterations
+        .iter()
+        .map(|n| Rung {
+            iterations: *n,
+            ..report.rungs[0].clone()
+        })
+        .collect();
+    report.findings = found.findings;
+    let [first, last] = [rungs - 13, rungs - 1];
+    report.growth = vec![StackGrowth {
+        stack,
+        before: levels[first],
+        after: levels[last],
+        // As the front writes it.
+        rate: Growth::of(&iterations, &Series::new(levels.clone())).rate(),
+        error: None,
+    }];
+    Climb::of(&report)
+}
+
+#[test]
+fn the_same_is_no_difference_wherever_ladders_end() {
+    let list = |n: u64| (n.max(4).next_power_of_two() * 24).next_multiple_of(4_096);
+    let shapes: [&dyn Fn(u64) -> (u64, u64); 4] = [
+        &|n| (n, 96 * n),
+        &|n| (1, list(n)),
+        &|n| (1 + n, list(n) + 96 * n),
+        &|n| (1 + n, list(n) + 1_024 * n),
+    ];
+    for (number, shape) in shapes.iter().enumerate() {
+        for (one, other) in (44..64).flat_map(|one| (44..64).map(move |other| (one, other))) {
+            let told = Question::between(&climbed(one, shape), &climbed(other, shape), None);
+            let ends = (number, rung(one - 1), rung(other - 1));
+            assert_eq!(told, Err(NoQuestion::NoDifference), "{ends:?}");
+            let half_more = |n| (3 * shape(n).0 / 2, 3 * shape(n).1 / 2);
+            let more = climbed(other, half_more);
+            let told = Question::between(&climbed(one, shape), &more, None);
+            assert!(told.is_ok(), "{ends:?}: {told:?}");
+        }
+    }
+}
+
+#[test]
+fn what_samples_say_has_its_error() {
+    let sampled = |text: &str, error: f64| {
+        let mut climb = climb(16_384, text);
+        climb.is_sampled = true;
+        for stack in climb.rates.keys().filter(|stack| !is_resource(stack)) {
+            let bytes = 10.0 * error;
+            let error = Rate {
+                objects: error,
+                bytes,
+            };
+            climb.errors.insert(stack.clone(), error);
+        }
+        climb
+    };
+    let two_of_a_group = "400 4 a;x;cache;insert\n400 4 b;x;cache;insert";
+    let bad = sampled(&format!("{two_of_a_group}\n300 3 main;small"), 0.3);
+    let question = Question::between(&climb(16_384, "8 1 main;small"), &bad, None).unwrap();
+    assert_eq!(question.good.error, None);
+    let close = |one: f64, two: f64| (one - two).abs() < 1e-9;
+    // The root of the sum of their squares.
+    let error = question.bad.error.unwrap();
+    assert!(close(error.objects, 0.3 * f64::sqrt(2.0)), "{error:?}");
+    let [(_, gained)] = question.others.as_slice() else {
+        panic!("{:?}", question.others);
+    };
+    assert!(close(gained.rate.bytes, 292.0) && close(gained.error.unwrap().bytes, 3.0));
+
+    let Answer::Bad(gain) = question.answer(&sampled("800 8 main;x;cache;insert", 0.5)) else {
+        panic!("it is bad");
+    };
+    assert_eq!(crate::show::rate(gain), "+800 B ± 5 B, 8.00 ± 0.50 objects");
+    // Threads are counted, whatever is sampled.
+    let threads = sampled("0 1 [threads]", 0.5);
+    assert_eq!(threads.gain(threads.rate_where(|_| true)).error, None);
+    // And every object, in an exact profile.
+    let exact = climb(16_384, two_of_a_group);
+    assert_eq!(exact.gain(exact.rate_where(|_| true)).error, None);
+}
+
+#[test]
+fn either_end_may_be_the_bad_one() {
+    let either = |first: &str, last: &str| {
+        let (first, last) = (climb(16_384, first), climb(16_384, last));
+        let asked = Question::of_either(&first, &last, None);
+        asked.map(|(question, change)| (question.stack.to_string(), change))
+    };
+    let put = || "main;put".to_owned();
+    assert_eq!(either("", "32 1 main;put"), Ok((put(), Change::Brought)));
+    assert_eq!(either("32 1 main;put", ""), Ok((put(), Change::Fixed)));
+    // Of two that differ, the one that weighs more.
+    let light = "16 1 main;push";
+    assert_eq!(either(light, "32 1 main;put"), Ok((put(), Change::Brought)));
+    assert_eq!(either("32 1 main;put", light), Ok((put(), Change::Fixed)));
+    assert_eq!(either("", ""), Err(NoQuestion::NothingGrows));
+    assert_eq!(either(light, light), Err(NoQuestion::NoDifference));
+}
+
+#[test]
+fn a_revision_is_held_against_the_good_rate() {
+    let question = ends("", "80 1 main;store;put").unwrap();
+    for (text, expected) in [
+        ("", "good"),
+        ("80 1 main;store;put", "bad"),
+        // Another caller, the same leaf.
+        ("80 1 other;main;store;put", "bad"),
+        // The first of two steps.
+        ("16 1 main;store;put", "bad"),
+        // More than at the bad end.
+        ("800 10 main;store;put", "bad"),
+        // A second leak is none of it.
+        ("4000 50 main;log;push", "good"),
+        // One tenth is where it begins, and a quarter around that is no answer.
+        ("8 0.1 main;store;put", "unclear"),
+        ("5 0.05 main;store;put", "good"),
+        // Shrinking.
+        ("-80 -1 main;store;put", "good"),
+    ] {
+        assert_eq!(answer(&question, text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_same_growth_under_another_name_has_moved() {
+    let question = ends("", "80 1 main;store;put\n24 1 main;log;push").unwrap();
+    assert_eq!(answer(&question, "80 1 main;table;put_new"), "moved");
+    // Something that neither end has, and as much: who can tell?
+    assert_eq!(answer(&question, "60 1 main;table;put_new"), "unclear");
+    assert_eq!(answer(&question, "1 0.01 main;table;put_new"), "good");
+    // It is at the bad end as well: another one.
+    assert_eq!(answer(&question, "80 1 main;log;push"), "good");
+}
+
+#[test]
+fn a_module_that_is_renamed_changes_nothing() {
+    let bad = "28 0 run;store::Store::put;store::journal::Log::append\n\
+               90 2 run;store::Store::put;store::pages::Cache::put";
+    let question = ends("", bad).unwrap();
+    assert_eq!(question.stack.frames()[2], "store::pages::Cache::put");
+    for (text, expected) in [
+        // Whatever its rate is on a short climb.
+        (
+            "150 3 run;store::Store::put;store::cache::Cache::put",
+            "bad",
+        ),
+        ("1 0 run;store::Store::put;store::cache::Cache::put", "good"),
+        // The second leak, before its module was called so.
+        ("90 2 run;store::Store::put;store::log::Log::append", "good"),
+    ] {
+        assert_eq!(answer(&question, text), expected, "{text}");
+    }
+    // At the good end, too.
+    let renamed = "90 2 run;store::Store::put;store::cache::Cache::put";
+    let question = ends(renamed, bad).unwrap();
+    assert_eq!(question.stack.frames()[2], "store::journal::Log::append");
+}
+
+#[test]
+fn a_function_that_is_renamed_between_the_ends_is_no_difference() {
+    let (good, bad) = ("90 2 run;Cache::put", "90 2 run;Cache::insert");
+    assert_eq!(ends(good, bad), Err(NoQuestion::NoDifference));
+    // Whoever asks about it by name knows better.
+    let (good, bad) = (climb(16_384, good), climb(100_000, bad));
+    let pattern: Pattern = "insert".parse().unwrap();
+    assert!(Question::between(&good, &bad, Some(&pattern)).is_ok());
+    // Other growth there does not count.
+    assert!(ends("9 1 run;Log::push", "90 2 run;Cache::insert").is_ok());
+}
+
+#[test]
+fn threads_and_stacks_are_not_each_other_under_another_name() {
+    let question = ends("", "0 1 [threads]").unwrap();
+    assert_eq!(answer(&question, "24 1 main;put"), "good");
+    assert_eq!(answer(&question, "0 1 [threads]"), "bad");
+    assert_eq!(answer(&question, "0 1 [descriptors]"), "good");
+}
+
+#[test]
+fn an_error_that_reaches_across_is_no_answer() {
+    let question = ends("", "80 1 main;put").unwrap();
+    let mut noisy = climb(1_024, "40 0.5 main;put");
+    noisy.errors.insert(
+        folded("main;put"),
+        Rate {
+            objects: 0.5,
+            bytes: 40.0,
+        },
+    );
+    assert!(matches!(question.answer(&noisy), Answer::Unclear(_)));
+}
+
+#[test]
+fn a_short_climb_does_not_show_a_slow_growth() {
+    let question = ends("", "0.08 0.01 main;put").unwrap();
+    assert!(!question.shows_in(&climb(1_024, "")));
+    assert!(question.shows_in(&climb(65_536, "")));
+}
+
+#[test]
+fn a_climb_that_is_too_short_for_the_growth_says_nothing() {
+    let question = ends("", "0.08 0.01 main;put").unwrap();
+    // A slow revision gets no farther than this within the budget.
+    for text in ["", "0.08 0.01 main;put"] {
+        assert_eq!(answer(&question, text), "unclear", "{text}");
+    }
+    assert_eq!(answer(&question, "8 1 main;put"), "bad");
+    let long = question.answer(&climb(65_536, ""));
+    assert!(matches!(long, Answer::Good(_)));
+}
+
+#[test]
+fn a_growth_in_bytes_alone() {
+    let question = ends("8 0 main;push", "72 0 main;push").unwrap();
+    assert_eq!(
+        question.quantities,
+        Quantities {
+            objects: false,
+            bytes: true
+        }
+    );
+    assert_eq!(answer(&question, "8 0 main;push"), "good");
+    assert_eq!(answer(&question, "72 0 main;push"), "bad");
+}
+
+#[test]
+fn patterns() {
+    let fits = |pattern: &str, stack: &str| {
+        let pattern: Pattern = pattern.parse().unwrap();
+        pattern.fits(&folded(stack))
+    };
+    assert!(fits("put", "main;store::put;grow"));
+    assert!(fits("main;put", "main;store::put;grow"));
+    assert!(!fits("main;grow", "main;store::put;grow"));
+    assert!(fits("main;...;grow", "main;store::put;grow"));
+    assert!(fits("main;...;put", "main;put"));
+    assert!(!fits("put;main", "main;store::put;grow"));
+    assert!(fits("a;b", "a;a;b"));
+    assert!(!fits("a;b;c;d", "a;b;c"));
+    for text in ["", ";", "a;;b", "...", "...;..."] {
+        assert!(text.parse::<Pattern>().is_err(), "{text}");
+    }
+}

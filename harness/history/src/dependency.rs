@@ -1,0 +1,191 @@
+//! `--dep`: what is measured are releases of a dependency, at one commit.
+//!
+//! ```text
+//! HEAD, the working tree's test laid over it, Cargo.lock made exact
+//!   └─ for each release: that Cargo.lock, `cargo update --precise`, build, ladder
+//! ```
+//!
+//! All of it in the worktree: the user's Cargo.lock is read at most.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use semver::Version;
+use serde_json::Value;
+
+use crate::bench::{Bench, Dependency};
+use crate::releases::{self, Asked, Published};
+use crate::revision::Revision;
+use plimsoll_desk::git::Commit;
+use plimsoll_desk::out::safe_line;
+use plimsoll_desk::project::shown;
+use plimsoll_desk::status::{ExitStatus, Refused};
+
+/// For logs.
+const NAME: &str = "releases";
+
+/// The releases to search, least first, at the commit `at`; the bench is made
+/// ready for them.
+pub(super) fn prepare(
+    bench: &mut Bench<'_>,
+    dep: &str,
+    asked: &Asked,
+    at: &Commit,
+) -> anyhow::Result<Vec<Revision>> {
+    let unusable = |why: String| {
+        let text = format!("{} cannot be measured: {why}", at.short());
+        Refused::with_status(ExitStatus::Stop, text)
+    };
+    if let Err(why) = bench.check_out(&Revision::from(at))? {
+        return Err(unusable(why.to_string()));
+    }
+    let dir = match bench.project()? {
+        Ok(metadata) => metadata.workspace_root(),
+        Err(why) => return Err(unusable(why.to_string())),
+    };
+    let lockfile = dir.join("Cargo.lock");
+    if !lockfile.exists() && bench.lockfile.exists() {
+        // In no commit, but all else is to be as it is now.
+        fs::copy(&bench.lockfile, &lockfile).context("the lockfile")?;
+    }
+    // Not `--locked`: what was laid over the commit may ask for more than its
+    // Cargo.lock has, and where there is none, it is made now and not anew for
+    // every release.
+    let args = ["metadata", "--format-version", "1"];
+    let metadata = run(bench, &dir, &args)?.map_err(unusable)?;
+    let metadata: Value = serde_json::from_str(&metadata).context("what `cargo metadata` says")?;
+    let text = fs::read_to_string(&lockfile)
+        .with_context(|| format!("cannot read {}", shown(&lockfile)))?;
+
+    let spec = spec(bench, &dir, dep)?;
+    let package = Package::find(&metadata, &spec).ok_or_else(|| {
+        Refused::usage(format!(
+            "`{dep}` is not from a registry: {spec}\n  \
+             hint: where it is from git, or is patched, bisect its own repository"
+        ))
+    })?;
+    bench
+        .progress
+        .doing(&format!("releases of {}", package.name));
+    let chosen = match asked {
+        Asked::These(these) => these
+            .iter()
+            .map(|version| Published {
+                version: version.clone(),
+                yanked: false,
+            })
+            .collect(),
+        Asked::Between(from, to) => {
+            // cargo asks the registry for what is new, and keeps it.
+            let args = ["update", "--package", &spec, "--dry-run"];
+            run(bench, &dir, &args)?.map_err(|why| {
+                let text = format!("the registry was not asked for releases of {dep}: {why}");
+                Refused::with_status(ExitStatus::Stop, text + &by_hand(dep, from, to))
+            })?;
+            between(&package, from, to, &dir)?
+        }
+    };
+    let yanked = chosen.iter().filter(|one| one.yanked);
+    bench.dependency = Some(Dependency {
+        spec,
+        yanked: yanked.map(|one| one.version.to_string()).collect(),
+        lockfile: text.clone(),
+    });
+    // Of another Cargo.lock it is another measurement.
+    bench.cache = bench.cache.of(&text);
+    let revisions = chosen.into_iter().map(|one| Revision::Release {
+        commit: at.clone(),
+        name: package.name.clone(),
+        version: one.version,
+    });
+    Ok(revisions.collect())
+}
+
+fn run(bench: &mut Bench<'_>, dir: &Path, args: &[&str]) -> anyhow::Result<Result<String, String>> {
+    let Bench {
+        tools, progress, ..
+    } = bench;
+    let mut meanwhile = || progress.tick();
+    tools.cargo_run(dir, args, NAME, args[0], &mut meanwhile)
+}
+
+/// What cargo calls the package, and no other.
+fn spec(bench: &mut Bench<'_>, dir: &Path, dep: &str) -> anyhow::Result<String> {
+    let printed = bench.tools.cargo_ask(dir, &["pkgid", "--", dep])?;
+    printed.map(|spec| spec.trim().to_owned()).map_err(|said| {
+        // Where there are several, cargo lists them, as it would take them.
+        let lines = said.lines().map(|line| safe_line(line.trim()));
+        let several: Vec<String> = lines
+            .filter(|line| line.contains('@') && !line.contains(' '))
+            .collect();
+        Refused::usage(match several.first() {
+            Some(one) => format!(
+                "there are several versions of `{dep}` in Cargo.lock\n  {}\n  \
+                 hint: name one, as `--dep {one}`",
+                several.join("\n  ")
+            ),
+            None => format!("`{dep}` is no dependency: Cargo.lock does not have it"),
+        })
+    })
+}
+
+/// The package, as `cargo metadata` has it.
+struct Package {
+    name: String,
+    source: String,
+    manifest: String,
+}
+
+impl Package {
+    /// By `SOURCE#NAME@VERSION`, or `SOURCE/NAME#VERSION` where the source ends so;
+    /// absent where it is from no registry.
+    fn find(metadata: &Value, spec: &str) -> Option<Package> {
+        let (source, package) = spec.rsplit_once('#')?;
+        let (name, version) = match package.split_once('@') {
+            Some(both) => both,
+            None => (source.rsplit('/').next()?, package),
+        };
+        let text = |package: &Value, key: &str| package[key].as_str().map(str::to_owned);
+        let from_registry = |source: &str| {
+            let kinds = ["registry+", "sparse+"];
+            kinds.iter().any(|kind| source.starts_with(kind))
+        };
+        let packages = metadata["packages"].as_array()?;
+        packages
+            .iter()
+            .filter(|one| one["name"] == name && one["version"] == version)
+            .find_map(|one| {
+                Some(Package {
+                    name: name.to_owned(),
+                    source: text(one, "source").filter(|source| from_registry(source))?,
+                    manifest: text(one, "manifest_path")?,
+                })
+            })
+    }
+}
+
+fn between(
+    package: &Package,
+    from: &Version,
+    to: &Version,
+    dir: &Path,
+) -> anyhow::Result<Vec<Published>> {
+    let Package {
+        name,
+        source,
+        manifest,
+    } = package;
+    let all = releases::published(name, source, Path::new(manifest), dir).map_err(|why| {
+        let text = format!("the releases of {name} are not known: {why}");
+        Refused::with_status(ExitStatus::Stop, text + &by_hand(name, from, to))
+    })?;
+    releases::between(&all, from, to).map_err(|why| Refused::usage(format!("{name}: {why}")))
+}
+
+fn by_hand(name: &str, from: &Version, to: &Version) -> String {
+    format!(
+        "\n  hint: name them yourself, with commas between: \
+         `plimsoll bisect --dep {name} {from},…,{to}`"
+    )
+}

@@ -1,0 +1,109 @@
+//! What two measurements differ in. Pure.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use plimsoll_core::FoldedStack;
+use plimsoll_core::report::{Report, StackGrowth};
+
+use crate::decide::{Climb, Gain, Group, Question};
+
+/// How one group of stacks differs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Difference {
+    pub kind: Kind,
+    /// The one of the group that grows most.
+    pub stack: FoldedStack,
+    pub before: Gain,
+    pub after: Gain,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// It grows, and did not.
+    New,
+    /// It grows faster.
+    Grew,
+    /// It grows more slowly.
+    Shrank,
+    /// It grew, and does not.
+    Gone,
+}
+
+impl Kind {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Kind::New => "new",
+            Kind::Grew => "grew",
+            Kind::Shrank => "shrank",
+            Kind::Gone => "gone",
+        }
+    }
+
+    /// Whether it is for the worse.
+    pub(crate) fn is_worse(self) -> bool {
+        self <= Kind::Grew
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Beyond what the errors of the two explain: what grows faster, the fastest first, then
+/// what grows more slowly.
+pub(crate) fn between(before: &Climb, after: &Climb) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for (less, more, is_worse) in [(before, after, true), (after, before, false)] {
+        let Ok(question) = Question::between(less, more, None) else {
+            continue;
+        };
+        let others = question.others.iter();
+        let others = others.map(|(stack, _)| (Group::of(stack), stack.clone()));
+        let first = (question.group.clone(), question.stack.clone());
+        for (group, stack) in std::iter::once(first).chain(others) {
+            let grows = |climb: &Climb| climb.growing.iter().any(|stack| group.holds(stack));
+            let kind = match (is_worse, grows(less)) {
+                (true, false) => Kind::New,
+                (true, true) => Kind::Grew,
+                (false, true) => Kind::Shrank,
+                (false, false) => Kind::Gone,
+            };
+            differences.push(Difference {
+                kind,
+                before: before.gain(before.rate(&group)),
+                after: after.gain(after.rate(&group)),
+                stack,
+            });
+        }
+    }
+    differences
+}
+
+/// The later report with what it grows more, or less, than the earlier one, stack by
+/// stack.
+pub(crate) fn report(before: &Report, after: &Report) -> Report {
+    let mut report = after.clone();
+    let gains: BTreeMap<&FoldedStack, Gain> = before
+        .growth
+        .iter()
+        .map(|growth| (&growth.stack, Gain::of(growth)))
+        .collect();
+    let set = |growth: &mut StackGrowth, gain: Gain| {
+        (growth.rate, growth.error) = (gain.rate, gain.error);
+    };
+    for growth in &mut report.growth {
+        let before = gains.get(&growth.stack).copied().unwrap_or_default();
+        set(growth, Gain::of(growth).above(before));
+    }
+    let is_there = |stack: &FoldedStack| after.growth.iter().any(|one| one.stack == *stack);
+    for growth in before.growth.iter().filter(|one| !is_there(&one.stack)) {
+        let mut gone = growth.clone();
+        set(&mut gone, Gain::default().above(Gain::of(growth)));
+        report.growth.push(gone);
+    }
+    report.growth.sort_by(|one, two| one.stack.cmp(&two.stack));
+    report
+}

@@ -1,0 +1,755 @@
+//! Builds a revision's test and takes one scenario of it up the ladder.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use plimsoll_core::layout;
+use plimsoll_core::report::{CheckOutcome, Report, json};
+use serde_json::Value;
+
+use plimsoll_desk::interrupt::{Ended, Interrupt};
+use plimsoll_desk::out::{safe, safe_line};
+use plimsoll_desk::project::shown;
+
+/// How the system says that a disk is full.
+const FULL: &str = "No space left on device";
+/// How cargo says that its compiler was ended by force.
+const KILLED: &str = "(signal: 9, SIGKILL: kill)";
+
+/// Why a revision cannot be measured. None of it is about its growth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unusable {
+    pub kind: Kind,
+    /// On one line.
+    pub why: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// There is no project, or no package or test of that name.
+    NoTest,
+    /// Its dependencies cannot be resolved or fetched.
+    Lockfile,
+    Submodules,
+    DoesNotBuild,
+    BuildTimedOut,
+    /// The machine ended the build, say for want of memory.
+    Killed,
+    /// The scenario is not in its test, nor can be laid over it.
+    NoScenario,
+    /// The test said nothing in time.
+    Hangs,
+    /// The workload failed.
+    Failed,
+    /// No report, or one of another format or another way of measuring.
+    OtherHarness,
+    /// The measurement cannot be trusted.
+    Broken,
+    /// Measured as long as it may be, and still not clear.
+    Unclear,
+}
+
+impl Kind {
+    const ALL: [Kind; 12] = [
+        Kind::NoTest,
+        Kind::Lockfile,
+        Kind::Submodules,
+        Kind::DoesNotBuild,
+        Kind::BuildTimedOut,
+        Kind::Killed,
+        Kind::NoScenario,
+        Kind::Hangs,
+        Kind::Failed,
+        Kind::OtherHarness,
+        Kind::Broken,
+        Kind::Unclear,
+    ];
+
+    /// In a few words.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Kind::NoTest => "no test",
+            Kind::Lockfile => "dependencies not resolved",
+            Kind::Submodules => "no submodules",
+            Kind::DoesNotBuild => "does not build",
+            Kind::BuildTimedOut => "not built in time",
+            Kind::Killed => "build killed",
+            Kind::NoScenario => "no scenario",
+            Kind::Hangs => "hangs",
+            Kind::Failed => "workload failed",
+            Kind::OtherHarness => "other harness",
+            Kind::Broken => "broken measurement",
+            Kind::Unclear => "not clear",
+        }
+    }
+
+    pub(crate) fn from_word(word: &str) -> Option<Kind> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
+    /// Whether there is no test to run, because of the revision's own files.
+    pub(crate) fn is_of_code(self) -> bool {
+        use Kind::{DoesNotBuild, Lockfile, NoScenario, NoTest};
+        matches!(self, NoTest | Lockfile | DoesNotBuild | NoScenario)
+    }
+
+    /// Whether it will be the same tomorrow, on the same commit.
+    pub(crate) fn lasts(self) -> bool {
+        !matches!(
+            self,
+            Kind::Lockfile | Kind::Submodules | Kind::BuildTimedOut | Kind::Killed | Kind::Unclear
+        )
+    }
+}
+
+impl Unusable {
+    pub(crate) fn new(kind: Kind, why: impl Into<String>) -> Unusable {
+        Unusable {
+            kind,
+            why: why.into(),
+        }
+    }
+}
+
+impl std::fmt::Display for Unusable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.kind.as_str(), self.why)
+    }
+}
+
+/// How everything is built and run.
+#[derive(Clone, Debug)]
+pub(crate) struct Tools {
+    /// Where cargo builds, for all revisions.
+    pub target_dir: PathBuf,
+    /// Where cargo's and the tests' output goes.
+    pub logs: PathBuf,
+    /// For `cargo test`, such as `--release`.
+    pub cargo_args: Vec<String>,
+    /// For one build, and at most for one run of the scenario.
+    pub timeout: Duration,
+    /// For one run of the scenario, on the ladder.
+    pub budget: Duration,
+    pub interrupt: Interrupt,
+}
+
+/// What a revision's lockfile is to cargo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lockfile {
+    /// The revision's own, as it is.
+    Held,
+    /// There is none of its own, or it knows nothing of what was laid over.
+    Open,
+}
+
+impl Lockfile {
+    fn args(self) -> &'static [&'static str] {
+        match self {
+            Lockfile::Held => &["--locked"],
+            Lockfile::Open => &[],
+        }
+    }
+}
+
+/// Which scenario of which test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub package: String,
+    pub target: String,
+    pub scenario: String,
+}
+
+/// A test that was built.
+#[derive(Clone, Debug)]
+pub(crate) struct Built {
+    executable: PathBuf,
+    manifest_dir: PathBuf,
+    pub scenarios: BTreeSet<String>,
+    /// Its sources are not all the revision's.
+    pub laid_over: bool,
+}
+
+impl Built {
+    pub(crate) fn has(&self, scenario: &str) -> Result<(), Unusable> {
+        if self.scenarios.contains(scenario) {
+            return Ok(());
+        }
+        let there = self.scenarios.iter().map(String::as_str).take(20);
+        let there: Vec<&str> = there.collect();
+        let why = match there.as_slice() {
+            [] => "its test has no scenarios".to_owned(),
+            names => format!(
+                "its test has no `{scenario}`, but {}",
+                safe_line(&names.join(", "))
+            ),
+        };
+        Err(Unusable::new(Kind::NoScenario, why))
+    }
+
+    /// Takes the kept test away; it can be built again.
+    pub(crate) fn remove(self) {
+        let _ = fs::remove_file(&self.executable);
+        if let Some(dir) = self.executable.parent() {
+            let _ = fs::remove_dir(dir);
+        }
+    }
+}
+
+/// What cargo knows of a checkout.
+pub(crate) struct Metadata(Value);
+
+impl Metadata {
+    pub(crate) fn workspace_root(&self) -> PathBuf {
+        self.0["workspace_root"].as_str().unwrap_or_default().into()
+    }
+
+    /// The folder of a package of the workspace.
+    pub(crate) fn package_dir(&self, name: &str) -> Option<PathBuf> {
+        let manifest = self.package(name)?["manifest_path"].as_str()?;
+        Some(Path::new(manifest).parent()?.to_owned())
+    }
+
+    /// The file of a package's test target.
+    pub(crate) fn test_file(&self, package: &str, target: &str) -> Option<PathBuf> {
+        let is_it = |one: &&Value| one["name"] == target && is_kind(one, "test");
+        let target = targets(self.package(package)?).find(is_it)?;
+        Some(target["src_path"].as_str()?.into())
+    }
+
+    /// The working tree's own, where cargo builds it.
+    pub(crate) fn target_dir(&self) -> PathBuf {
+        self.0["target_directory"]
+            .as_str()
+            .unwrap_or_default()
+            .into()
+    }
+
+    /// Every test target, with its package.
+    pub(crate) fn tests(&self) -> impl Iterator<Item = (String, String)> {
+        let packages = self.0["packages"].as_array().into_iter().flatten();
+        packages.flat_map(|package| {
+            let name = package["name"].as_str().unwrap_or_default().to_owned();
+            targets(package)
+                .filter(|target| is_kind(target, "test"))
+                .map(move |target| {
+                    (
+                        name.clone(),
+                        target["name"].as_str().unwrap_or_default().to_owned(),
+                    )
+                })
+        })
+    }
+
+    /// Whether a package has anything but tests.
+    pub(crate) fn has_other_targets(&self, package: &str) -> bool {
+        let Some(package) = self.package(package) else {
+            return false;
+        };
+        targets(package).any(|target| !is_kind(target, "test") && !is_kind(target, "custom-build"))
+    }
+
+    fn package(&self, name: &str) -> Option<&Value> {
+        let packages = self.0["packages"].as_array()?;
+        packages.iter().find(|package| package["name"] == name)
+    }
+}
+
+fn targets(package: &Value) -> impl Iterator<Item = &Value> {
+    package["targets"].as_array().into_iter().flatten()
+}
+
+fn is_kind(target: &Value, kind: &str) -> bool {
+    let kinds = target["kind"].as_array();
+    kinds.is_some_and(|kinds| kinds.iter().any(|one| one == kind))
+}
+
+/// What cargo knows of the working tree, built where it always is.
+pub(crate) fn working_tree(dir: &Path) -> anyhow::Result<Result<Metadata, Unusable>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.current_dir(dir).stdin(Stdio::null());
+    metadata(&mut command)
+}
+
+/// What cargo knows of a project's dependencies as well; absent where it cannot
+/// resolve them.
+pub(crate) fn resolved(dir: &Path) -> anyhow::Result<Option<Value>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .args(["metadata", "--format-version", "1"])
+        .output()
+        .context("`cargo metadata` did not start")?;
+    match output.status.success() {
+        true => Ok(serde_json::from_slice(&output.stdout).ok()),
+        false => Ok(None),
+    }
+}
+
+fn metadata(command: &mut Command) -> anyhow::Result<Result<Metadata, Unusable>> {
+    let output = command
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .output()
+        .context("`cargo metadata` did not start")?;
+    if !output.status.success() {
+        let why = first_error(&String::from_utf8_lossy(&output.stderr));
+        let why = format!("cargo knows of no project: {why}");
+        return Ok(Err(Unusable::new(Kind::NoTest, why)));
+    }
+    let value = serde_json::from_slice(&output.stdout).context("what `cargo metadata` says")?;
+    Ok(Ok(Metadata(value)))
+}
+
+impl Tools {
+    fn cargo(&self, dir: &Path) -> Command {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command
+            .current_dir(dir)
+            .stdin(Stdio::null())
+            .env("CARGO_TERM_COLOR", "never")
+            .env("CARGO_TERM_PROGRESS_WHEN", "never")
+            .env("CARGO_TARGET_DIR", &self.target_dir)
+            // Of the `cargo` that started this program, for another package.
+            .env_remove("CARGO_BUILD_TARGET_DIR");
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+                command.env_remove(&name);
+            }
+        }
+        command
+    }
+
+    /// What cargo knows of the project in a folder.
+    pub(crate) fn metadata(&self, dir: &Path) -> anyhow::Result<Result<Metadata, Unusable>> {
+        metadata(&mut self.cargo(dir))
+    }
+
+    /// Runs cargo for something that is no build: what it prints, or what is wrong
+    /// on one line. `what` is for the log's name.
+    pub(crate) fn cargo_run(
+        &self,
+        dir: &Path,
+        args: &[&str],
+        name: &str,
+        what: &str,
+        meanwhile: &mut dyn FnMut(),
+    ) -> anyhow::Result<Result<String, String>> {
+        let log = self.logs.join(format!("{name}.{what}.log"));
+        let printed = self.logs.join(format!("{name}.{what}.out"));
+        let mut command = self.cargo(dir);
+        command
+            .args(args)
+            .stdout(File::create(&printed).context("a log")?);
+        Ok(
+            match self.logged(&mut command, &log, self.timeout, meanwhile)? {
+                Ended::Exited(status) if status.success() => {
+                    Ok(fs::read_to_string(&printed).context("a log")?)
+                }
+                Ended::Exited(_) => Err(first_error_in(&log)),
+                Ended::TimedOut => Err(format!("no answer within {} s", self.timeout.as_secs())),
+            },
+        )
+    }
+
+    /// Asks cargo something that it knows at once: what it prints, or all that it
+    /// complains of.
+    pub(crate) fn cargo_ask(
+        &self,
+        dir: &Path,
+        args: &[&str],
+    ) -> anyhow::Result<Result<String, String>> {
+        let output = self.cargo(dir).args(args).output();
+        let output = output.with_context(|| format!("`cargo {}` did not start", args[0]))?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(match output.status.success() {
+            true => Ok(text(&output.stdout)),
+            false => Err(text(&output.stderr)),
+        })
+    }
+
+    /// Builds a test, and asks it for its scenarios.
+    pub(crate) fn build(
+        &self,
+        metadata: &Metadata,
+        subject: &Subject,
+        lockfile: Lockfile,
+        name: &str,
+        meanwhile: &mut dyn FnMut(),
+    ) -> anyhow::Result<Result<Built, Unusable>> {
+        let Some(manifest_dir) = metadata.package_dir(&subject.package) else {
+            let why = format!("there is no package `{}`", subject.package);
+            return Ok(Err(Unusable::new(Kind::NoTest, why)));
+        };
+        if metadata
+            .test_file(&subject.package, &subject.target)
+            .is_none()
+        {
+            let why = format!("`{}` has no test `{}`", subject.package, subject.target);
+            return Ok(Err(Unusable::new(Kind::NoTest, why)));
+        }
+        // Apart from the build, for what fails here says nothing of the code.
+        let log = self.logs.join(format!("{name}.fetch.log"));
+        let mut fetch = self.cargo(&metadata.workspace_root());
+        fetch.arg("fetch").args(lockfile.args());
+        match self.logged(&mut fetch, &log, self.timeout, meanwhile)? {
+            Ended::Exited(status) if status.success() => {}
+            Ended::Exited(_) => {
+                self.stop_if_full(&log)?;
+                return Ok(Err(Unusable::new(Kind::Lockfile, first_error_in(&log))));
+            }
+            Ended::TimedOut => {
+                let why = format!("no answer within {} s", self.timeout.as_secs());
+                return Ok(Err(Unusable::new(Kind::Lockfile, why)));
+            }
+        }
+        let log = self.logs.join(format!("{name}.build.log"));
+        let messages = self.logs.join(format!("{name}.build.json"));
+        let mut build = self.cargo(&metadata.workspace_root());
+        build
+            .args([
+                "test",
+                "--no-run",
+                "--message-format",
+                "json-render-diagnostics",
+            ])
+            .args(["--package", &subject.package, "--test", &subject.target])
+            .args(lockfile.args())
+            .args(&self.cargo_args)
+            .stdout(File::create(&messages).context("the build's log")?);
+        match self.logged(&mut build, &log, self.timeout, meanwhile)? {
+            Ended::Exited(status) if status.success() => {}
+            Ended::Exited(status) => {
+                let kind =
+                    match self.stop_if_full(&log)?.contains(KILLED) || status.code().is_none() {
+                        true => Kind::Killed,
+                        false => Kind::DoesNotBuild,
+                    };
+                return Ok(Err(Unusable::new(kind, first_error_in(&log))));
+            }
+            Ended::TimedOut => {
+                return Ok(Err(Unusable::new(
+                    Kind::BuildTimedOut,
+                    format!("not within {} s", self.timeout.as_secs()),
+                )));
+            }
+        }
+        let messages = fs::read_to_string(&messages).context("the build's log")?;
+        let executable = messages.lines().rev().find_map(|line| {
+            let message: Value = serde_json::from_str(line).ok()?;
+            let is_it = message["target"]["name"] == subject.target.as_str()
+                && message["profile"]["test"] == true;
+            let path = message["executable"].as_str().filter(|_| is_it)?;
+            Some(PathBuf::from(path))
+        });
+        let built = executable.context("cargo built the test and does not say where it is")?;
+        // The next revision is built to the same place.
+        let kept = self.target_dir.join("bisect").join(name);
+        fs::create_dir_all(&kept).context("a folder for the test")?;
+        let executable = kept.join(built.file_name().unwrap_or_default());
+        let _ = fs::remove_file(&executable);
+        fs::hard_link(&built, &executable)
+            .or_else(|_| fs::copy(&built, &executable).map(|_| ()))
+            .with_context(|| format!("cannot keep {}", built.display()))?;
+        let mut built = Built {
+            executable,
+            manifest_dir,
+            scenarios: BTreeSet::new(),
+            laid_over: false,
+        };
+        let log = self.logs.join(format!("{name}.list.log"));
+        let mut list = self.test(&built);
+        list.args(["--list", "--format", "terse"]);
+        let listed = self.logs.join(format!("{name}.list"));
+        list.stdout(File::create(&listed).context("the list's log")?);
+        match self.logged(&mut list, &log, Duration::from_secs(60), meanwhile)? {
+            Ended::Exited(status) if status.success() => {}
+            Ended::Exited(_) => {
+                let why = format!("it does not list its scenarios: {}", first_error_in(&log));
+                return Ok(Err(Unusable::new(Kind::OtherHarness, why)));
+            }
+            Ended::TimedOut => {
+                return Ok(Err(Unusable::new(
+                    Kind::Hangs,
+                    "it lists no scenarios".to_owned(),
+                )));
+            }
+        }
+        let text = fs::read_to_string(&listed).context("the list of scenarios")?;
+        built.scenarios = text
+            .lines()
+            .filter_map(|line| line.strip_suffix(": test"))
+            .map(str::to_owned)
+            .collect();
+        Ok(Ok(built))
+    }
+
+    fn test(&self, built: &Built) -> Command {
+        let mut command = Command::new(&built.executable);
+        command
+            .current_dir(&built.manifest_dir)
+            .env("CARGO_MANIFEST_DIR", &built.manifest_dir)
+            .stdin(Stdio::null());
+        for name in ["NEXTEST", "NEXTEST_RUN_ID", "RUST_TEST_THREADS"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// Takes the scenario up the ladder, so many iterations at most.
+    pub(crate) fn climb(
+        &self,
+        built: &Built,
+        subject: &Subject,
+        iterations: Option<u64>,
+        budgets: u32,
+        name: &str,
+        meanwhile: &mut dyn FnMut(),
+    ) -> anyhow::Result<Result<Report, Unusable>> {
+        if let Err(why) = built.has(&subject.scenario) {
+            return Ok(Err(why));
+        }
+        let reports = layout::reports_dir(&self.target_dir);
+        let (package, target) = (&subject.package, &subject.target);
+        let dir = layout::scenario_dir(&reports, package, target, &subject.scenario);
+        let report = dir.join(layout::REPORT);
+        // Never the last revision's.
+        if report.exists() {
+            fs::remove_file(&report)
+                .with_context(|| format!("cannot remove {}", report.display()))?;
+        }
+        let budget = self.budget * budgets;
+        let log = self.logs.join(format!("{name}.test.log"));
+        let mut test = self.test(built);
+        test.args([subject.scenario.as_str(), "--exact", "--include-ignored"])
+            .env("PLIMSOLL_BUDGET", format!("{}ms", budget.as_millis()))
+            .env("PLIMSOLL_KEEP_RUNGS", "false")
+            // A rate is wanted, whatever the verdict.
+            .env("PLIMSOLL_SPEND_BUDGET", "true")
+            // Nor whether the revision's baseline can be used here.
+            .env("PLIMSOLL_BASELINES", "optional")
+            .env_remove("PLIMSOLL_ISOLATION")
+            .stdout(File::create(self.logs.join(format!("{name}.test.out"))).context("a log")?);
+        if let Some(iterations) = iterations {
+            test.env("PLIMSOLL_MAX_ITERATIONS", iterations.to_string());
+        }
+        // What it exits with is not looked at: 101 is a failed test, a panic of
+        // the harness and a settings file that it refuses, alike.
+        // The harness has a limit of its own, and says more when it is reached.
+        let outer = self.timeout;
+        if let Ended::TimedOut = self.logged(&mut test, &log, outer, meanwhile)? {
+            let why = format!("no report within {} s", outer.as_secs());
+            return Ok(Err(Unusable::new(Kind::Hangs, why)));
+        }
+        let bytes = match fs::read(&report) {
+            Ok(bytes) => bytes,
+            Err(_) => {
+                self.stop_if_full(&log)?;
+                let why = format!("it left no report: {}", first_error_in(&log));
+                return Ok(Err(Unusable::new(Kind::OtherHarness, why)));
+            }
+        };
+        Ok(usable(&bytes))
+    }
+
+    /// A full disk says nothing of the revision. What the command said, else.
+    fn stop_if_full(&self, log: &Path) -> anyhow::Result<String> {
+        let said = fs::read(log).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        if said.contains(FULL) {
+            anyhow::bail!(
+                "the disk is full\n  built in: {}\n  hint: --target-dir names another folder; \
+                 --resume goes on",
+                shown(&self.target_dir)
+            );
+        }
+        Ok(said)
+    }
+
+    fn logged(
+        &self,
+        command: &mut Command,
+        log: &Path,
+        timeout: Duration,
+        meanwhile: &mut dyn FnMut(),
+    ) -> anyhow::Result<Ended> {
+        let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+        command.stderr(file.try_clone().context("a log")?);
+        self.interrupt.run(command, timeout, meanwhile)
+    }
+}
+
+/// The report, where it is one that can be compared.
+pub(crate) fn usable(bytes: &[u8]) -> Result<Report, Unusable> {
+    let report = json::parse(bytes).map_err(|err| {
+        Unusable::new(
+            Kind::OtherHarness,
+            format!("its report cannot be read: {err}"),
+        )
+    })?;
+    match unusable(&report) {
+        None => Ok(report),
+        Some(why) => Err(why),
+    }
+}
+
+/// Why a report cannot be compared, where it cannot.
+pub(crate) fn unusable(report: &Report) -> Option<Unusable> {
+    if let Some(failure) = &report.failure {
+        let at = failure.iteration;
+        let at = at.map_or_else(String::new, |at| format!(", in iteration {at}"));
+        let what = format!("{}{at}", safe_line(&failure.what));
+        return Some(match what.starts_with("hung") {
+            true => Unusable::new(Kind::Hangs, what),
+            false => Unusable::new(Kind::Failed, what),
+        });
+    }
+    let failed = |check: &&plimsoll_core::report::Check| check.outcome == CheckOutcome::Failed;
+    if let Some(check) = report.checks.iter().find(failed) {
+        let line = check.detail.lines().next().unwrap_or_default();
+        return Some(Unusable::new(
+            Kind::Broken,
+            safe_line(&format!("{}: {line}", check.name)),
+        ));
+    }
+    report
+        .compared
+        .is_none()
+        .then(|| Unusable::new(Kind::Broken, "it reached no rung".to_owned()))
+}
+
+fn first_error_in(log: &Path) -> String {
+    first_error(&fs::read_to_string(log).unwrap_or_default())
+}
+
+/// The most that is said of an error, in characters.
+const MOST: usize = 400;
+
+/// The first error of all that cargo or rustc said, with its causes, on one line. Where
+/// there is none, the last thing that was said.
+fn first_error(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let parts = match lines.iter().position(|line| line.starts_with("error")) {
+        Some(at) => error_at(&lines[at..]),
+        None => lines
+            .iter()
+            .rfind(|line| !line.trim().is_empty())
+            .map_or_else(|| vec!["it said nothing"], |line| vec![line.trim()]),
+    };
+    let line = parts.join("; ").replace(":; ", ": ");
+    safe(&match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    })
+}
+
+/// The parts of the error that begins with the first line.
+///
+/// ```text
+/// error: failed to run custom build command for `openssl-sys v0.9.1`
+///
+/// Caused by:
+///   process didn't exit successfully: `…/build-script-build` (exit status: 101)
+///   --- stderr
+///   could not find openssl
+/// ```
+fn error_at<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let is_next = |line: &&&str| line.starts_with("error") || line.starts_with("warning");
+    let end = lines.iter().skip(1).position(|line| is_next(&line));
+    let lines = &lines[..end.map_or(lines.len(), |end| end + 1)];
+    // rustc shows the source below the first line, and cargo says more there.
+    let is_source = |line: &&str| {
+        let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+        line.starts_with(['|', '=']) || line.starts_with("...")
+    };
+    let head = lines.iter().take_while(|line| !line.is_empty());
+    let mut parts: Vec<&str> = head.copied().filter(|line| !is_source(line)).collect();
+    for at in (0..lines.len()).filter(|at| lines[*at] == "Caused by:") {
+        let cause: Vec<&str> = lines[at + 1..]
+            .iter()
+            .copied()
+            .take_while(|line| *line != "Caused by:")
+            .collect();
+        parts.extend(
+            match cause.iter().position(|line| line.trim() == "--- stderr") {
+                Some(stderr) => complaint(&cause[stderr + 1..]),
+                None => cause.first().copied(),
+            },
+        );
+    }
+    parts
+        .into_iter()
+        .map(|part| part.trim_start().trim_start_matches("--> "))
+        .filter(|part| !part.starts_with("note: "))
+        .collect()
+}
+
+/// What a program complains of: its error, what it panicked with, or its last words.
+fn complaint<'a>(lines: &[&'a str]) -> Option<&'a str> {
+    let error = lines.iter().find(|line| line.trim().starts_with("error"));
+    let panic = lines.iter().position(|line| line.contains(" panicked at "));
+    let panic = panic.and_then(|at| lines.get(at + 1));
+    let last = lines.iter().rfind(|line| !line.trim().is_empty());
+    error.or(panic).or(last).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use plimsoll_core::judge::Verdict;
+    use plimsoll_core::report::Check;
+
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn what_a_report_says_steers_no_terminal() {
+        let mut report = sample::report("r1", "a", Verdict::Broken);
+        let evil = "can\u{1b}[2Jary\u{202e}";
+        report.checks = vec![Check {
+            name: evil.to_owned(),
+            outcome: CheckOutcome::Failed,
+            detail: evil.to_owned(),
+        }];
+        let shown = unusable(&report).unwrap().to_string();
+        assert_eq!(shown, safe_line(&shown), "{shown:?}");
+    }
+
+    #[test]
+    fn an_error_comes_with_its_cause() {
+        let rustc = "   Compiling a v0.1.0 (/a)\nerror[E0432]: unresolved import `foo`\n \
+                     --> src/lib.rs:2:5\n  |\n2 | use foo::Bar;\n  |     ^^^\n\n\
+                     error[E0554]: other\n";
+        assert_snapshot!(first_error(rustc), @"error[E0432]: unresolved import `foo`; src/lib.rs:2:5");
+        let requirement = "    Updating crates.io index\n\
+                           error: failed to select a version for the requirement `lru = \"^0.12\"`\n\
+                           candidate versions found which didn't match: 0.1.0\n\
+                           location searched: crates.io index\n\
+                           required by package `demo v0.1.0 (/demo)`\n";
+        assert_snapshot!(first_error(requirement), @r#"error: failed to select a version for the requirement `lru = "^0.12"`; candidate versions found which didn't match: 0.1.0; location searched: crates.io index; required by package `demo v0.1.0 (/demo)`"#);
+        let script = "error: failed to run custom build command for `c v0.1.0`\n\
+                      note: To improve backtraces, set a variable\n\n\
+                      Caused by:\n  process didn't exit successfully: `b` (exit status: 101)\n  \
+                      --- stdout\n  cargo:rerun-if-env-changed=CC\n  --- stderr\n\n  \
+                      thread 'main' (12) panicked at build.rs:1:12:\n  could not find openssl\n  \
+                      stack backtrace:\n     0: begin\n";
+        assert_snapshot!(first_error(script), @"error: failed to run custom build command for `c v0.1.0`; could not find openssl");
+        let manifest = "error: failed to load manifest for dependency `other`\n\n\
+                        Caused by:\n  failed to read `/other/Cargo.toml`\n\n\
+                        Caused by:\n  No such file or directory (os error 2)\n";
+        assert_snapshot!(first_error(manifest), @"error: failed to load manifest for dependency `other`; failed to read `/other/Cargo.toml`; No such file or directory (os error 2)");
+        let old = "error: rustc 1.95.0 is not supported by the following package:\n  \
+                   f@0.1.0 requires rustc 1.200\n\n";
+        assert_snapshot!(first_error(old), @"error: rustc 1.95.0 is not supported by the following package: f@0.1.0 requires rustc 1.200");
+        assert_snapshot!(first_error("Segmentation fault\n\n"), @"Segmentation fault");
+        assert_snapshot!(first_error(""), @"it said nothing");
+        let long = first_error(&format!("error: {}", "ü".repeat(1_000)));
+        assert_eq!((long.chars().count(), long.ends_with('…')), (401, true));
+    }
+}

@@ -1,0 +1,657 @@
+//! A scenario of the working tree, laid over an older checkout.
+//!
+//! ```text
+//! working tree ─► read ─► Overlay ─► lay ─► a checkout that has the test
+//!                (files, manifest, lock)    (its package is found by name)
+//! ```
+//!
+//! All else in the checkout is as it was: sources, and dependencies with their
+//! versions. What would change them is a reason why the test cannot be laid there.
+
+mod files;
+mod lock;
+mod manifest;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use toml_edit::{DocumentMut, Item, Table};
+
+use self::files::{Collected, Kept, plain, printed, relative, with_slashes};
+use self::lock::{Lock, Requirements};
+use self::manifest::{At, Kind, Place, Spec, Wanted};
+use plimsoll_desk::project::shown;
+use plimsoll_desk::status::Refused;
+use plimsoll_text::hash::Fnv;
+
+/// A test of the working tree, and what it needs.
+#[derive(Debug)]
+pub(crate) struct Overlay {
+    package: String,
+    /// Where the package is, from the repository's top.
+    dir: PathBuf,
+    /// Where its workspace is.
+    root: PathBuf,
+    /// The package is there for its tests, and can be laid as a whole.
+    alone: bool,
+    manifest: DocumentMut,
+    workspace: DocumentMut,
+    has_code: bool,
+    /// Its entry in `[[test]]`.
+    test: Table,
+    edition: Option<String>,
+    dependencies: Vec<Wanted>,
+    patches: Vec<Patch>,
+    files: Vec<Kept>,
+    lock: Option<Lock>,
+    requirements: Option<Requirements>,
+}
+
+/// An entry of `[patch.crates-io]`.
+#[derive(Debug)]
+struct Patch {
+    source: String,
+    key: String,
+    spec: Spec,
+}
+
+/// What was done besides writing the test.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Laid {
+    /// Dependencies of the revision that had to give way to the working tree's
+    /// version, as `name 1.2.0 to 1.9.0`.
+    pub raised: Vec<String>,
+}
+
+/// Why a test was not laid over a checkout.
+#[derive(Debug)]
+enum Stop {
+    /// It cannot be: for people.
+    Reason(String),
+    Error(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Stop {
+    fn from(err: anyhow::Error) -> Self {
+        Stop::Error(err)
+    }
+}
+
+fn reason<T>(why: impl Into<String>) -> Result<T, Stop> {
+    Err(Stop::Reason(why.into()))
+}
+
+impl Overlay {
+    /// Reads a test from the working tree, whose folders are given as cargo has
+    /// them. A package without any other target is taken as a whole.
+    pub(crate) fn read(
+        working_tree: &Path,
+        workspace_root: &Path,
+        package: &str,
+        package_dir: &Path,
+        test_file: &Path,
+        has_other_targets: bool,
+    ) -> anyhow::Result<Overlay> {
+        let real = |path: &Path| {
+            fs::canonicalize(path).with_context(|| format!("cannot read {}", shown(path)))
+        };
+        let (top, root) = (real(working_tree)?, real(workspace_root)?);
+        let (package_dir, test_file) = (real(package_dir)?, real(test_file)?);
+        let within = |path: &Path| match path.strip_prefix(&top) {
+            Ok(inner) => Ok(inner.to_owned()),
+            Err(_) => Err(Refused::usage(format!(
+                "{} is outside of the repository {}, so no other revision can have it\n  \
+                 hint: add `--overlay never`",
+                shown(path),
+                shown(&top)
+            ))),
+        };
+        within(&test_file)?;
+        let (dir, root_dir) = (within(&package_dir)?, within(&root)?);
+        let manifest = document(&package_dir.join("Cargo.toml"))?;
+        let workspace = document(&root.join("Cargo.toml"))?;
+        // The package at the repository's top holds all others.
+        let alone = !has_other_targets && !dir.as_os_str().is_empty();
+        let test_path = relative(&package_dir, &test_file);
+        let mut files = Collected::new(&package_dir);
+        if alone {
+            files.folder(&package_dir, false)?;
+        } else if test_path.starts_with("tests") {
+            files.folder(&package_dir.join("tests"), true)?;
+        }
+        files.file(&test_file)?;
+        let lock = root.join("Cargo.lock");
+        let text = files::lockfile(&lock);
+        let lock = text
+            .and_then(|text| text.map(|text| Lock::parse(&text)).transpose())
+            .map_err(|why| anyhow::anyhow!("{}: {why}", shown(&lock)))?;
+        Ok(Overlay {
+            package: package.to_owned(),
+            alone,
+            has_code: manifest::has_code(&manifest, &package_dir),
+            test: manifest::test(&manifest, &test_path),
+            edition: manifest::edition(&manifest, Some(&workspace)).map(str::to_owned),
+            dependencies: Wanted::read(&manifest, &workspace, &top, &dir, &root_dir),
+            patches: patches(&workspace, &top, &root_dir),
+            files: files.into_files(),
+            lock,
+            requirements: None,
+            dir,
+            root: root_dir,
+            manifest,
+            workspace,
+        })
+    }
+
+    /// Takes over what packages ask of their dependencies: from what `cargo metadata
+    /// --format-version 1` prints in the working tree, without `--no-deps`.
+    ///
+    /// Without it, a revision whose dependencies are older than the test can do with
+    /// gets a lockfile that cargo refuses.
+    pub(crate) fn learn(&mut self, metadata: &serde_json::Value) {
+        self.requirements = Some(Requirements::read(metadata));
+    }
+
+    /// The same for the same test, with the same needs: FNV-1a over all that is
+    /// laid.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut digest = Fnv::default();
+        digest.part(&self.package);
+        digest.part(with_slashes(&self.dir));
+        digest.part(with_slashes(&self.root));
+        digest.part(if self.alone { "alone" } else { "beside" });
+        digest.part(self.manifest.to_string());
+        digest.part(self.edition.as_deref().unwrap_or_default());
+        for wanted in &self.dependencies {
+            digest.part(format!("{:?}", wanted.place));
+            add_spec(&mut digest, &wanted.whole());
+        }
+        for patch in &self.patches {
+            digest.part(&patch.source);
+            digest.part(&patch.key);
+            add_spec(&mut digest, &patch.spec);
+        }
+        for file in &self.files {
+            digest.part(with_slashes(&file.path));
+            digest.part(&file.content);
+            digest.part(if file.executable { "x" } else { "-" });
+        }
+        let needed = self.lock.as_ref().map(|lock| lock.reachable(&self.package));
+        for package in needed.into_iter().flatten() {
+            digest.part(&package);
+        }
+        digest.part(if self.requirements.is_some() {
+            "requirements"
+        } else {
+            "none"
+        });
+        digest.finish()
+    }
+
+    /// Lays the test over a checkout of another revision; or says why it cannot be
+    /// laid there, and has changed nothing.
+    ///
+    /// Where that brought dependencies, a lockfile has all that are needed and may
+    /// have more: cargo makes it exact, unless it is `--locked`.
+    pub(crate) fn lay(&self, checkout_top: &Path) -> anyhow::Result<Result<Laid, String>> {
+        match self.try_lay(checkout_top) {
+            Ok(laid) => Ok(Ok(laid)),
+            Err(Stop::Reason(why)) => Ok(Err(why)),
+            Err(Stop::Error(err)) => Err(err),
+        }
+    }
+
+    fn try_lay(&self, top: &Path) -> Result<Laid, Stop> {
+        let mut checkout = Checkout::read(top)?;
+        let to = match checkout.find(&self.package, &self.dir)? {
+            Some(dir) => self.merge(&mut checkout, &dir)?,
+            None if self.alone => self.create(&mut checkout)?,
+            None => {
+                let there = checkout.names.get(&self.dir);
+                let there = there.map_or(String::new(), |name| {
+                    format!(" (`{name}` is in {})", printed(&self.dir))
+                });
+                let package = &self.package;
+                return reason(format!("there is no package `{package}`{there}"));
+            }
+        };
+        let merged = self.lockfile(&checkout, &to)?;
+        let mut texts: BTreeMap<PathBuf, String> = checkout.changed().collect();
+        let mut laid = Laid::default();
+        if let Some(merged) = merged {
+            texts.insert(to.root.join("Cargo.lock"), merged.text);
+            laid.raised = merged.raised;
+        }
+        let places = self.places(&to);
+        for path in places.keys().chain(texts.keys()) {
+            files::check(&checkout.top, path)?;
+        }
+        // From here on the checkout changes.
+        for (path, file) in places {
+            self.remove_other(&checkout, &path, &to)?;
+            files::write(&checkout.top, &path, &file.content, file.executable)?;
+        }
+        for (path, text) in texts {
+            files::write(&checkout.top, &path, text.as_bytes(), false)?;
+        }
+        Ok(laid)
+    }
+
+    /// Gives a package of the revision the test, and what it needs for it.
+    fn merge(&self, checkout: &mut Checkout, dir: &Path) -> Result<To, Stop> {
+        let root = checkout.workspace_of(dir)?;
+        let workspace = checkout.manifest(&root)?.clone();
+        let mut old = checkout.manifest(dir)?.clone();
+        // Of a package that had code then, only the tests are ours.
+        let has_code = manifest::has_code(&old, &checkout.top.join(dir));
+        let whole = self.alone && (self.has_code || !has_code);
+        let mut added = BTreeSet::new();
+        let mut depends = false;
+        for wanted in &self.dependencies {
+            if !whole && wanted.place.kind != Kind::Dev {
+                continue;
+            }
+            if let Some(had) = manifest::had(&old, &wanted.place) {
+                depends |= complete(&mut old, &workspace, wanted, had, whole).or_else(reason)?;
+                continue;
+            }
+            let item = self.item(checkout, wanted, Some(&workspace), dir)?;
+            *manifest::entry_mut(&mut old, &wanted.place).or_else(reason)? = item;
+            added.insert(wanted.package().to_owned());
+        }
+        if let Some(feature) = manifest::lacks_feature(&old, &self.test) {
+            return reason(format!(
+                "the test requires the feature `{feature}`, which its package does not have"
+            ));
+        }
+        let mut test = self.test.clone();
+        let edition = manifest::edition(&old, Some(&workspace)).map(str::to_owned);
+        if !test.contains_key("edition") && edition != self.edition {
+            let edition = self.edition.as_deref().unwrap_or("2015");
+            test.insert("edition", toml_edit::value(edition));
+        }
+        manifest::put_test(&mut old, &test).or_else(reason)?;
+        checkout.put(dir, old);
+        self.patch(checkout, &root, &added)?;
+        Ok(To {
+            dir: dir.to_owned(),
+            root,
+            depends: depends || !added.is_empty(),
+            added,
+            whole,
+            created: false,
+        })
+    }
+
+    /// Makes the package, where the working tree has it.
+    fn create(&self, checkout: &mut Checkout) -> Result<To, Stop> {
+        let dir = &self.dir;
+        if let Some(name) = checkout.names.get(dir)
+            && manifest::has_code(checkout.manifest(dir)?, &checkout.top.join(dir))
+        {
+            return reason(format!(
+                "there is no package `{}`, and in {} is `{name}`",
+                self.package,
+                printed(dir)
+            ));
+        }
+        let mut new = self.manifest.clone();
+        let own_root = self.root == *dir;
+        let root = match own_root {
+            true => {
+                // Not a member of what is above it.
+                new.entry("workspace").or_insert_with(toml_edit::table);
+                dir.clone()
+            }
+            false => checkout.workspace_for(&self.package, &self.root, dir)?,
+        };
+        let workspace = match own_root {
+            true => None,
+            false => Some(checkout.manifest(&root)?.clone()),
+        };
+        manifest::stand_alone(&mut new, &self.workspace);
+        let mut added = BTreeSet::new();
+        for wanted in &self.dependencies {
+            added.insert(wanted.package().to_owned());
+            // All others are the same everywhere.
+            if wanted.own.inherits || wanted.own.at.is_some() {
+                let item = self.item(checkout, wanted, workspace.as_ref(), dir)?;
+                let entry = manifest::entry_mut(&mut new, &wanted.place).or_else(reason)?;
+                manifest::replace(entry, item);
+            }
+        }
+        checkout.put(dir, new);
+        if !own_root {
+            let mut workspace = checkout.manifest(&root)?.clone();
+            manifest::add_member(&mut workspace, &relative(&root, dir)).or_else(reason)?;
+            checkout.put(&root, workspace);
+            self.patch(checkout, &root, &added)?;
+        }
+        Ok(To {
+            dir: dir.clone(),
+            root,
+            added,
+            depends: true,
+            whole: true,
+            created: true,
+        })
+    }
+
+    /// A dependency as a manifest in a folder of the checkout has it: inherited
+    /// where its workspace has it, too.
+    fn item(
+        &self,
+        checkout: &Checkout,
+        wanted: &Wanted,
+        workspace: Option<&DocumentMut>,
+        dir: &Path,
+    ) -> Result<Item, Stop> {
+        let inherited = workspace
+            .filter(|_| wanted.own.inherits)
+            .and_then(|there| manifest::workspace_dependency(there, &wanted.place.key));
+        if let Some(entry) = inherited {
+            return Ok(wanted.inheriting(entry).item(None));
+        }
+        let spec = wanted.whole();
+        let path = self.path(checkout, &spec, wanted.package(), dir)?;
+        Ok(spec.item(path.as_deref()))
+    }
+
+    /// Where a dependency is, from a folder of the checkout.
+    fn path(
+        &self,
+        checkout: &Checkout,
+        spec: &Spec,
+        package: &str,
+        dir: &Path,
+    ) -> Result<Option<String>, Stop> {
+        Ok(match &spec.at {
+            None => None,
+            Some(At::Outside(path)) => Some(with_slashes(path)),
+            Some(At::Repository(path)) => {
+                let inner = relative(&self.dir, path);
+                let manifest = inner.join("Cargo.toml");
+                if self.files.iter().any(|file| file.path == manifest) && inner != Path::new("") {
+                    return Ok(Some(with_slashes(&inner)));
+                }
+                match checkout.find(package, path)? {
+                    Some(found) => Some(with_slashes(&relative(dir, &found))),
+                    None => return reason(manifest::young(package, path)),
+                }
+            }
+        })
+    }
+
+    /// Patches what the test brought and the working tree has patched.
+    fn patch(
+        &self,
+        checkout: &mut Checkout,
+        root: &Path,
+        added: &BTreeSet<String>,
+    ) -> Result<(), Stop> {
+        for patch in &self.patches {
+            let package = patch.spec.package().unwrap_or(&patch.key).to_owned();
+            if !added.contains(&package) {
+                continue;
+            }
+            let mut workspace = checkout.manifest(root)?.clone();
+            let path = self.path(checkout, &patch.spec, &package, root)?;
+            let place = manifest::patch_mut(&mut workspace, &patch.source, &patch.key);
+            let place = place.or_else(reason)?;
+            if place.is_none() {
+                *place = patch.spec.item(path.as_deref());
+                checkout.put(root, workspace);
+            }
+        }
+        Ok(())
+    }
+
+    /// The revision's lockfile with what the test needs, if it has one.
+    fn lockfile(&self, checkout: &Checkout, to: &To) -> Result<Option<lock::Merged>, Stop> {
+        // Of a package that is its own workspace it is one of the files.
+        if !to.depends || to.created && to.root == to.dir {
+            return Ok(None);
+        }
+        let path = to.root.join("Cargo.lock");
+        let failed = |why| Stop::Reason(format!("{}: {why}", printed(&path)));
+        let old = files::lockfile(&checkout.top.join(&path)).map_err(failed)?;
+        let (Some(old), Some(lock)) = (old, &self.lock) else {
+            return Ok(None);
+        };
+        let nothing = Requirements::default();
+        let requirements = self.requirements.as_ref().unwrap_or(&nothing);
+        let merged = lock.merge_into(&old, &self.package, &to.added, requirements);
+        merged.map(Some).map_err(failed)
+    }
+
+    /// The files that are laid, by where they go in the checkout.
+    fn places(&self, to: &To) -> BTreeMap<PathBuf, &Kept> {
+        let own = self.test.get("path").and_then(Item::as_str).map(Path::new);
+        let mut places = BTreeMap::new();
+        for file in &self.files {
+            let is_test = file.path.starts_with("tests") || own == Some(file.path.as_path());
+            let is_left = match file.path.to_str() {
+                Some("Cargo.toml") => true,
+                Some("Cargo.lock") => !to.created,
+                _ => !to.whole && !is_test,
+            };
+            if !is_left {
+                places.insert(plain(&to.dir.join(&file.path)), file);
+            }
+        }
+        places
+    }
+
+    /// Removes the file that would be the same module as one that is laid: rustc
+    /// takes `common.rs` or `common/mod.rs`, not both.
+    fn remove_other(&self, checkout: &Checkout, laid: &Path, to: &To) -> Result<(), Stop> {
+        let other = match laid.file_name().is_some_and(|name| name == "mod.rs") {
+            true => laid.parent().map(|dir| dir.with_extension("rs")),
+            false => Some(laid.with_extension("").join("mod.rs")),
+        };
+        let Some(other) = other.filter(|_| laid.extension().is_some_and(|end| end == "rs")) else {
+            return Ok(());
+        };
+        let path = relative(&to.dir, &other);
+        let is_kept = self.files.iter().any(|file| file.path == path)
+            || manifest::names_test(checkout.manifest(&to.dir)?, &path);
+        let full = checkout.top.join(&other);
+        let is_file = fs::symlink_metadata(&full).is_ok_and(|about| about.is_file());
+        if is_file && !is_kept && path.starts_with("tests") {
+            fs::remove_file(&full).with_context(|| format!("cannot remove {}", shown(&full)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the test goes.
+struct To {
+    dir: PathBuf,
+    root: PathBuf,
+    /// The packages that it depends on and its old manifest did not.
+    added: BTreeSet<String>,
+    /// Something was added to what it depends on.
+    depends: bool,
+    /// The package has nothing but tests.
+    whole: bool,
+    created: bool,
+}
+
+/// Adds the features that a test needs of a dependency that its package had, and
+/// says whether there were any.
+fn complete(
+    old: &mut DocumentMut,
+    workspace: &DocumentMut,
+    wanted: &Wanted,
+    had: Place,
+    whole: bool,
+) -> Result<bool, String> {
+    let entry = manifest::entry_mut(old, &had)?;
+    let mut given = manifest::features(entry);
+    let mut has_defaults = manifest::has_default_features(entry);
+    if entry.get("workspace").is_some() {
+        let inherited = manifest::workspace_dependency(workspace, &had.key);
+        given.extend(inherited.map(manifest::features).unwrap_or_default());
+        let asks = entry.get("default-features").and_then(Item::as_bool) == Some(true);
+        has_defaults = asks || inherited.is_none_or(manifest::has_default_features);
+    }
+    let mut lacking = wanted.whole().features;
+    lacking.retain(|feature| !given.contains(feature));
+    let lacks_defaults = wanted.whole().has_default_features() && !has_defaults;
+    let complete = |entry: &mut Item| {
+        manifest::extend(entry, &lacking);
+        if lacks_defaults {
+            manifest::add_default_features(entry);
+        }
+    };
+    let lacks = lacks_defaults || !lacking.is_empty();
+    let is_optional = entry.get("optional").is_some();
+    if whole || had.kind != Kind::Normal {
+        complete(entry);
+        return Ok(lacks);
+    }
+    if !is_optional && !lacks {
+        return Ok(false);
+    }
+    // The same dependency, for tests alone: the code's own entry stays.
+    let mut entry = manifest::inline(entry);
+    complete(&mut entry);
+    let place = Place {
+        kind: Kind::Dev,
+        ..had
+    };
+    *manifest::entry_mut(old, &place)? = entry;
+    Ok(true)
+}
+
+/// The manifests of a checkout.
+struct Checkout {
+    top: PathBuf,
+    /// The packages by their folders.
+    names: BTreeMap<PathBuf, String>,
+    manifests: BTreeMap<PathBuf, DocumentMut>,
+    changed: BTreeSet<PathBuf>,
+}
+
+impl Checkout {
+    fn read(top: &Path) -> Result<Checkout, Stop> {
+        let top = fs::canonicalize(top).with_context(|| format!("cannot read {}", shown(top)))?;
+        let mut names = BTreeMap::new();
+        let mut manifests = BTreeMap::new();
+        for dir in files::folders_with_manifest(&top)? {
+            // Test data may look like a manifest and be none.
+            let Ok(text) = files::manifest(&top.join(&dir).join("Cargo.toml")) else {
+                continue;
+            };
+            let Ok(manifest) = text.parse::<DocumentMut>() else {
+                continue;
+            };
+            if let Some(name) = manifest::name(&manifest) {
+                names.insert(dir.clone(), name.to_owned());
+            }
+            manifests.insert(dir, manifest);
+        }
+        Ok(Checkout {
+            top,
+            names,
+            manifests,
+            changed: BTreeSet::new(),
+        })
+    }
+
+    /// The folder of a package: where the working tree has it, or wherever it was
+    /// then.
+    fn find(&self, package: &str, at: &Path) -> Result<Option<PathBuf>, Stop> {
+        if self.names.get(at).is_some_and(|name| name == package) {
+            return Ok(Some(at.to_owned()));
+        }
+        let depth = |dir: &Path| dir.components().count();
+        let found = self.names.iter().filter(|(_, name)| *name == package);
+        let mut found: Vec<&PathBuf> = found.map(|(dir, _)| dir).collect();
+        // Deeper ones are some test's data.
+        found.sort_by_key(|dir| depth(dir));
+        match found[..] {
+            [] => Ok(None),
+            [one, other, ..] if depth(one) == depth(other) => reason(format!(
+                "there are two packages `{package}`: in {} and in {}",
+                printed(one),
+                printed(other)
+            )),
+            [one, ..] => Ok(Some(one.clone())),
+        }
+    }
+
+    fn manifest(&self, dir: &Path) -> Result<&DocumentMut, Stop> {
+        let found = self.manifests.get(dir);
+        found.map_or_else(
+            || reason(format!("there is no Cargo.toml in {}", printed(dir))),
+            Ok,
+        )
+    }
+
+    fn put(&mut self, dir: &Path, manifest: DocumentMut) {
+        self.manifests.insert(dir.to_owned(), manifest);
+        self.changed.insert(dir.to_owned());
+    }
+
+    /// The folder of the workspace that a package is in; its own where there is
+    /// none.
+    fn workspace_of(&self, dir: &Path) -> Result<PathBuf, Stop> {
+        let own = self.manifests.get(dir);
+        if let Some(path) = own.and_then(manifest::workspace_pointer) {
+            let root = plain(&dir.join(path));
+            self.manifest(&root)?;
+            return Ok(root);
+        }
+        let is_root = |dir: &&Path| {
+            let manifest = self.manifests.get(*dir);
+            manifest.is_some_and(|manifest| manifest.contains_key("workspace"))
+        };
+        Ok(dir.ancestors().find(is_root).unwrap_or(dir).to_owned())
+    }
+
+    /// The folder of the workspace that a new package goes to.
+    fn workspace_for(&self, package: &str, root: &Path, dir: &Path) -> Result<PathBuf, Stop> {
+        let mut places = std::iter::once(root).chain(dir.ancestors().skip(1));
+        match places.find(|place| self.manifests.contains_key(*place)) {
+            Some(place) => self.workspace_of(place),
+            None => reason(format!(
+                "there is no workspace that the package `{package}` could be a member of"
+            )),
+        }
+    }
+
+    /// The manifests that were changed, by their paths.
+    fn changed(&self) -> impl Iterator<Item = (PathBuf, String)> {
+        let changed = self
+            .manifests
+            .iter()
+            .filter(|(dir, _)| self.changed.contains(*dir));
+        changed.map(|(dir, manifest)| (dir.join("Cargo.toml"), manifest.to_string()))
+    }
+}
+
+fn document(path: &Path) -> anyhow::Result<DocumentMut> {
+    let text = files::manifest(path);
+    let parsed = text.and_then(|text| text.parse().map_err(|err| files::said(&text, &err)));
+    parsed.map_err(|why| anyhow::anyhow!("{}: {why}", shown(path)))
+}
+
+fn patches(workspace: &DocumentMut, top: &Path, root: &Path) -> Vec<Patch> {
+    let entries = manifest::patches(workspace);
+    let patches = entries.map(|(source, key, item)| Patch {
+        source: source.to_owned(),
+        key: key.to_owned(),
+        spec: Spec::read(item, top, root),
+    });
+    patches.collect()
+}
+
+fn add_spec(digest: &mut Fnv, spec: &Spec) {
+    digest.part(spec.item(None).to_string());
+    digest.part(format!("{:?}", spec.at));
+}

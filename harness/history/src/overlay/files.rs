@@ -1,0 +1,321 @@
+//! Files that are read and written under limits, and never through a symbolic
+//! link.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Context;
+
+use super::{Stop, reason};
+use plimsoll_desk::out::safe_line;
+use plimsoll_desk::project::shown;
+use plimsoll_desk::status::Refused;
+
+/// Of the longest manifests there are, many times.
+const MANIFEST: u64 = 4 << 20;
+/// A lockfile of 10,000 packages has some 3 MiB.
+const LOCKFILE: u64 = 32 << 20;
+
+/// What may be laid over a revision: it is held in memory, and written for each.
+const MOST_FILES: usize = 10_000;
+const MOST_BYTES: u64 = 64 << 20;
+const DEEPEST: usize = 32;
+/// Entries of a checkout that are looked at for packages.
+const MOST_ENTRIES: usize = 1_000_000;
+
+/// A file of the working tree.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Kept {
+    /// From the package's folder; with `..` where the test is elsewhere.
+    pub(super) path: PathBuf,
+    pub(super) content: Vec<u8>,
+    pub(super) executable: bool,
+}
+
+/// A manifest's text, or what is wrong with it.
+pub(super) fn manifest(path: &Path) -> Result<String, String> {
+    text(path, MANIFEST)
+}
+
+/// A lockfile's text, or what is wrong with it; absent where there is none.
+pub(super) fn lockfile(path: &Path) -> Result<Option<String>, String> {
+    match fs::symlink_metadata(path) {
+        Err(err) if err.kind() == ErrorKind::NotFound => Ok(None),
+        _ => text(path, LOCKFILE).map(Some),
+    }
+}
+
+fn text(path: &Path, most: u64) -> Result<String, String> {
+    let unreadable = |err| format!("cannot be read: {err}");
+    let file = fs::File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(most + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > most {
+        return Err(format!("expected at most {} MiB, found more", most >> 20));
+    }
+    String::from_utf8(bytes).map_err(|err| {
+        let before = &err.as_bytes()[..err.utf8_error().valid_up_to()];
+        let line = before.split(|byte| *byte == b'\n').count();
+        format!("line {line}: expected UTF-8, found something else")
+    })
+}
+
+/// Collects files of the working tree until there are too many.
+pub(super) struct Collected<'a> {
+    package_dir: &'a Path,
+    files: BTreeMap<PathBuf, Kept>,
+    bytes: u64,
+}
+
+impl<'a> Collected<'a> {
+    pub(super) fn new(package_dir: &'a Path) -> Self {
+        Collected {
+            package_dir,
+            files: BTreeMap::new(),
+            bytes: 0,
+        }
+    }
+
+    pub(super) fn into_files(self) -> Vec<Kept> {
+        self.files.into_values().collect()
+    }
+
+    /// Everything in a folder but what was built there and other repositories'
+    /// data; with `nested`, also the packages in it.
+    pub(super) fn folder(&mut self, dir: &Path, nested: bool) -> anyhow::Result<()> {
+        let mut dirs = vec![(dir.to_owned(), 0)];
+        while let Some((dir, depth)) = dirs.pop() {
+            let failed = || format!("cannot read {}", shown(&dir));
+            for entry in fs::read_dir(&dir).with_context(failed)? {
+                let entry = entry.with_context(failed)?;
+                let (path, kind) = (entry.path(), entry.file_type().with_context(failed)?);
+                if kind.is_file() {
+                    self.file(&path)?;
+                } else if kind.is_dir() && !is_left_out(&path, dir == self.package_dir) {
+                    let in_tests = self.in_tests(&path);
+                    if !nested && !in_tests && path.join("Cargo.toml").exists() {
+                        continue;
+                    }
+                    if depth == DEEPEST {
+                        return Err(too_much(&path, &format!("{DEEPEST} levels of folders")));
+                    }
+                    dirs.push((path, depth + 1));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A package there is the test's own.
+    fn in_tests(&self, path: &Path) -> bool {
+        let inner = path.strip_prefix(self.package_dir);
+        inner.is_ok_and(|inner| inner.starts_with("tests"))
+    }
+
+    pub(super) fn file(&mut self, path: &Path) -> anyhow::Result<()> {
+        let failed = || format!("cannot read {}", shown(path));
+        let file = fs::File::open(path).with_context(failed)?;
+        let about = file.metadata().with_context(failed)?;
+        let left = MOST_BYTES - self.bytes;
+        let mut content = Vec::new();
+        file.take(left + 1)
+            .read_to_end(&mut content)
+            .with_context(failed)?;
+        if content.len() as u64 > left {
+            return Err(too_much(path, &format!("{} MiB", MOST_BYTES >> 20)));
+        }
+        if self.files.len() == MOST_FILES {
+            return Err(too_much(path, "10,000 files"));
+        }
+        self.bytes += content.len() as u64;
+        let kept = Kept {
+            path: relative(self.package_dir, path),
+            content,
+            executable: is_executable(&about),
+        };
+        self.files.insert(kept.path.clone(), kept);
+        Ok(())
+    }
+}
+
+fn too_much(at: &Path, most: &str) -> anyhow::Error {
+    Refused::usage(format!(
+        "the test's files are too much to be laid over other revisions\n  \
+         expected at most {most}, found more at {}\n  \
+         hint: keep elsewhere what the test does not read, or add `--overlay never`",
+        shown(at)
+    ))
+}
+
+/// What cargo built, and what git keeps.
+fn is_left_out(path: &Path, in_package_dir: bool) -> bool {
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some(".git") => true,
+        // Elsewhere it may be a module's folder, or a package's.
+        Some("target") => in_package_dir || path.join("CACHEDIR.TAG").exists(),
+        _ => false,
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(about: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    about.permissions().mode() & 0o100 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(_about: &fs::Metadata) -> bool {
+    false
+}
+
+/// The folders of a checkout that have a manifest, from its top.
+pub(super) fn folders_with_manifest(top: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut dirs = vec![(PathBuf::new(), 0)];
+    let mut entries = 0;
+    while let Some((dir, depth)) = dirs.pop() {
+        let here = top.join(&dir);
+        let failed = || format!("cannot read {}", shown(&here));
+        for entry in fs::read_dir(&here).with_context(failed)? {
+            let entry = entry.with_context(failed)?;
+            entries += 1;
+            if entries > MOST_ENTRIES {
+                anyhow::bail!(
+                    "{}: expected at most {MOST_ENTRIES} files and folders, found more",
+                    shown(top)
+                );
+            }
+            let kind = entry.file_type().with_context(failed)?;
+            let path = dir.join(entry.file_name());
+            if kind.is_dir() && depth < DEEPEST && !is_left_out(&entry.path(), false) {
+                dirs.push((path, depth + 1));
+            } else if !kind.is_dir() && entry.file_name() == "Cargo.toml" {
+                found.push(dir.clone());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Whether a file can be written in a checkout: nothing but folders leads to it, so
+/// that it is not outside.
+pub(super) fn check(top: &Path, path: &Path) -> Result<(), Stop> {
+    let mut full = top.to_owned();
+    let mut parts = path.components().peekable();
+    while let Some(part) = parts.next() {
+        let Component::Normal(name) = part else {
+            return reason(format!("`{}` is outside of the repository", printed(path)));
+        };
+        full.push(name);
+        let is_last = parts.peek().is_none();
+        // What a link points to is nobody's to change.
+        match fs::symlink_metadata(&full) {
+            Ok(about) if about.is_dir() == is_last => {
+                let inner = printed(full.strip_prefix(top).unwrap_or(&full));
+                let found = if is_last { "a folder" } else { "no folder" };
+                return reason(format!("`{inner}` is {found} there"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file of a checkout that [`check`] has looked at.
+pub(super) fn write(
+    top: &Path,
+    path: &Path,
+    content: &[u8],
+    executable: bool,
+) -> anyhow::Result<()> {
+    let full = top.join(path);
+    let failed = || format!("cannot write {}", shown(&full));
+    if let Some(dir) = full.parent() {
+        fs::create_dir_all(dir).with_context(failed)?;
+    }
+    // Not into what a link points to.
+    match fs::remove_file(&full) {
+        Err(err) if err.kind() != ErrorKind::NotFound => return Err(err).with_context(failed),
+        _ => {}
+    }
+    fs::write(&full, content).with_context(failed)?;
+    if executable {
+        make_executable(&full).with_context(failed)?;
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut permissions = fs::metadata(path)?.permissions();
+    permissions.set_mode(permissions.mode() | 0o111);
+    fs::set_permissions(path, permissions)
+}
+
+#[cfg(not(unix))]
+fn make_executable(_path: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// From a folder to a file or folder, both absolute or both from one place, and
+/// neither with `..`.
+pub(super) fn relative(from: &Path, to: &Path) -> PathBuf {
+    let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
+    let common = from
+        .iter()
+        .zip(&to)
+        .take_while(|(one, other)| one == other)
+        .count();
+    let up = from[common..].iter().map(|_| Component::ParentDir);
+    up.chain(to[common..].iter().copied()).collect()
+}
+
+/// Without `.` and, where something stands before it, `..`.
+pub(super) fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if plain.file_name().is_some() => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// As manifests have it.
+pub(super) fn with_slashes(path: &Path) -> String {
+    let parts = path
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy());
+    let text = parts.collect::<Vec<_>>().join("/");
+    match path.is_absolute() {
+        // Its root is the first of its parts.
+        true => text.replacen("//", "/", 1),
+        false if text.is_empty() => ".".to_owned(),
+        false => text,
+    }
+}
+
+/// A path in the repository, for people.
+pub(super) fn printed(path: &Path) -> String {
+    safe_line(&with_slashes(path))
+}
+
+/// What a parser says, in one line.
+pub(super) fn said(text: &str, err: &toml_edit::TomlError) -> String {
+    let before = err
+        .span()
+        .and_then(|span| text.get(..span.start))
+        .unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    format!("line {line}: {}", safe_line(err.message()))
+}

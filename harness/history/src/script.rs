@@ -1,0 +1,265 @@
+//! `plimsoll bisect-run`: the same decision for one commit, as `git bisect run`
+//! wants it.
+//!
+//! | what came of it | status |
+//! |---|---|
+//! | the stack grows no faster than at the good end | 0 |
+//! | it grows past that | 1 |
+//! | with git's terms old and new: as at the old end, as at the new one | 0, 1 |
+//! | it cannot be measured, or not clearly | 125: skip |
+//! | the command line, or the state of the bisection | 128: stop |
+//! | an end cannot be measured; plimsoll's own failure | 129: stop |
+//!
+//! A `cargo test` in its place exits with 101 for a failed test and for a failed
+//! build alike, and git takes either for bad.
+
+use anyhow::Context;
+
+use crate::args::{BisectRunArgs, WhenToOverlay};
+use crate::bench::{Bench, Length};
+use crate::decide::{Answer, Change, Climb, NoQuestion, Question};
+use crate::measure::Subject;
+use crate::measure::Unusable;
+use crate::overlay::Overlay;
+use crate::revision::Revision;
+use crate::session::{STOPPED, Session};
+use crate::setup::{Home, Setup, bench, home, overlay, subject, working_tree, worktree};
+use crate::show;
+use crate::worktree::Worktree;
+use plimsoll_desk::git::{Commit, Git};
+use plimsoll_desk::interrupt::Interrupt;
+use plimsoll_desk::out::{Out, safe_line};
+use plimsoll_desk::status::{ExitStatus, Refused};
+
+pub fn run(args: &BisectRunArgs, out: &mut Out) -> anyhow::Result<()> {
+    let interrupt = Interrupt::listen().context("signals")?;
+    match decide(args, &interrupt, out) {
+        Err(_) if interrupt.check().is_err() => {
+            Err(Refused::with_status(ExitStatus::Interrupted, STOPPED))
+        }
+        // 2 would be an answer: bad.
+        Err(err) => {
+            let usage = err
+                .downcast_ref::<Refused>()
+                .is_some_and(|refused| refused.status() == ExitStatus::Usage);
+            let status = match err.downcast_ref::<Refused>().map(Refused::status) {
+                _ if usage => ExitStatus::StopUsage,
+                Some(status @ (ExitStatus::Regressed | ExitStatus::Skip)) => status,
+                _ => ExitStatus::Stop,
+            };
+            Err(Refused::with_status(status, format!("{err:#}")))
+        }
+        done => done,
+    }
+}
+
+/// The two ends of git's bisection that is under way.
+struct Ends {
+    good: Commit,
+    bad: Commit,
+    /// What git calls the two.
+    terms: [String; 2],
+}
+
+impl Ends {
+    fn find(git: &Git) -> anyhow::Result<Ends> {
+        let none = || {
+            Refused::usage(
+                "no bisection is under way here, with a good commit and a bad one\n  \
+                 hint: git bisect start BAD GOOD, then git bisect run plimsoll bisect-run",
+            )
+        };
+        // The refs move with the search; the log has what it began with.
+        let log = git.try_ask(&["bisect", "log"])?.ok_or_else(none)?;
+        let first = |word: &str| {
+            let start = format!("# {word}: [");
+            let line = log.lines().find_map(|line| line.strip_prefix(&start))?;
+            line.split(']').next().map(str::to_owned)
+        };
+        let term = |which| git.try_ask(&["bisect", "terms", which]);
+        let (Some(old), Some(new)) = (term("--term-good")?, term("--term-bad")?) else {
+            return Err(none());
+        };
+        let (Some(good), Some(bad)) = (first(&old), first(&new)) else {
+            return Err(none());
+        };
+        let commit = |id: &str| git.commit(id)?.ok_or_else(none);
+        Ok(Ends {
+            good: commit(&good)?,
+            bad: commit(&bad)?,
+            terms: [old, new],
+        })
+    }
+}
+
+fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Result<()> {
+    let home = match home(args.bench.manifest_path.as_deref()) {
+        Ok(home) => home,
+        Err(why) if why.is::<Refused>() => return no_project(why, out),
+        Err(why) => return Err(why),
+    };
+    let git = &home.git;
+    let ends = Ends::find(git)?;
+    let here = git.commit("HEAD")?.context("nothing is checked out")?;
+    let session = Session {
+        bad: Some(ends.bad.as_str().to_owned()),
+        scenario: args.scenario.clone(),
+        stack: args.stack.stack.clone(),
+        ..Session::of(&args.bench, ends.good.as_str().to_owned())
+    };
+    if session.scenario.is_none() {
+        return Err(Refused::usage("name the scenario, with --scenario"));
+    }
+    let worktree = worktree(git, &ends.bad, true)?;
+    // What is checked out is the revision itself, and may be older than the test: the test as it
+    // is meant is that of the bad end.
+    let bad_end = at_bad_end(&worktree, &home)?;
+    let subject = asked(&session, bad_end.as_ref().unwrap_or(&home))
+        .or_else(|why| asked(&session, &home).map_err(|_| why))?;
+    let laid_over = match &bad_end {
+        Some(there) => of_test(there, &subject, args.bench.overlay)?,
+        None => None,
+    };
+    let mut bench = bench(Setup {
+        home: &home,
+        session: &session,
+        subject: &subject,
+        target_dir: args.bench.target_dir.as_deref(),
+        worktree: &worktree,
+        overlay: laid_over,
+        interrupt,
+    })?;
+    let (question, change, enough) = question(&mut bench, &ends, &session)?;
+    let changed = !git
+        .ask(&["status", "--porcelain", "--untracked-files=no"])?
+        .is_empty();
+    let revision = match changed {
+        // Patched by whoever drives the bisection.
+        true => working_tree(&home, args.bench.target_dir.as_deref())?,
+        false => Revision::from(&here),
+    };
+    let tested = bench.test(&revision, &question, enough)?.answer;
+    bench.progress.clear();
+    let name = revision.name();
+    let is_end = here == ends.good || here == ends.bad;
+    match &tested {
+        Ok(Answer::Good(rate) | Answer::Bad(rate) | Answer::Moved(rate, _)) => {
+            let is_bad = !matches!(&tested, Ok(Answer::Good(_)));
+            let is_last = is_bad == (change == Change::Brought);
+            let term = &ends.terms[usize::from(is_last)];
+            out.print(&format!("{term:<4}  {name}  {}\n", show::rate(*rate)))?;
+            match is_last {
+                false => Ok(()),
+                true => Err(Refused::quiet(ExitStatus::Regressed)),
+            }
+        }
+        Ok(Answer::Unclear(rate)) => {
+            let rate = show::rate(*rate);
+            out.print(&format!("skip  {name}  {rate}, not clear\n"))?;
+            Err(Refused::quiet(ExitStatus::Skip))
+        }
+        Err(why) if is_end => Err(unusable(&here, why)),
+        Err(why) => {
+            out.print(&format!("skip  {name}  {why}\n"))?;
+            Err(Refused::quiet(ExitStatus::Skip))
+        }
+    }
+}
+
+/// A commit from before there was a project: the next one may have it.
+fn no_project(why: anyhow::Error, out: &mut Out) -> anyhow::Result<()> {
+    let git = Git::in_dir(".");
+    let (Ok(ends), Some(here)) = (Ends::find(&git), git.commit("HEAD")?) else {
+        return Err(why);
+    };
+    if here == ends.good || here == ends.bad {
+        return Err(why);
+    }
+    let why = format!("{why:#}");
+    let first = safe_line(why.lines().next().unwrap_or_default());
+    out.print(&format!("skip  {}  {first}\n", here.short()))?;
+    Err(Refused::quiet(ExitStatus::Skip))
+}
+
+/// The test, in a checkout that has it or is believed to.
+fn asked(session: &Session, checkout: &Home) -> anyhow::Result<Subject> {
+    subject(session, checkout).or_else(|why| {
+        // A commit without the test: the names are believed.
+        match (&session.package, &session.scenario) {
+            (Some(package), Some(scenario)) => Ok(Subject {
+                package: package.clone(),
+                target: session.test.clone().unwrap_or_else(|| "leaks".to_owned()),
+                scenario: scenario.clone(),
+            }),
+            _ => Err(why),
+        }
+    })
+}
+
+/// The project at the bad end; absent where cargo does not know it there.
+fn at_bad_end(worktree: &Worktree, home: &Home) -> anyhow::Result<Option<Home>> {
+    let dir = worktree.path_of().join(&home.prefix);
+    let metadata = crate::measure::working_tree(&dir)?;
+    Ok(metadata.ok().map(|metadata| Home {
+        git: worktree.git().clone(),
+        prefix: home.prefix.clone(),
+        target_dir: home.target_dir.clone(),
+        metadata,
+    }))
+}
+
+fn of_test(
+    there: &Home,
+    subject: &Subject,
+    when: WhenToOverlay,
+) -> anyhow::Result<Option<Overlay>> {
+    match there.metadata.test_file(&subject.package, &subject.target) {
+        Some(_) => overlay(there, subject, when),
+        None => Ok(None),
+    }
+}
+
+/// What is asked, from the two ends: measured by the first call, kept for the
+/// others.
+fn question(
+    bench: &mut Bench<'_>,
+    ends: &Ends,
+    session: &Session,
+) -> anyhow::Result<(Question, Change, Option<u64>)> {
+    let good = bench.climb(&ends.good, Length::Full)?;
+    let good = Climb::of(&good.map_err(|why| unusable(&ends.good, &why))?);
+    let bad = bench.climb(&ends.bad, Length::Full)?;
+    let bad = Climb::of(&bad.map_err(|why| unusable(&ends.bad, &why))?);
+    let most = good.iterations.min(bad.iterations) / 2;
+    let stack = session.stack.as_ref();
+    let asked = match Question::between(&good, &bad, stack) {
+        Ok(question) => Ok((question, Change::Brought)),
+        // Old and new say nothing of which of them leaks.
+        Err(why) => match Question::between(&bad, &good, stack) {
+            Ok(question) if ends.terms != ["good", "bad"] => Ok((question, Change::Fixed)),
+            Ok(_) => Err(Refused::usage(
+                "it grows faster at the good end than at the bad one\n  \
+                 hint: for the commit that mended it, with git's other terms: git bisect start, \
+                 git bisect old COMMIT, git bisect new COMMIT",
+            )),
+            Err(_) => Err(Refused::usage(match why {
+                NoQuestion::NothingGrows => "nothing that was asked about grows at the bad end",
+                NoQuestion::NoDifference => "it grows as fast at the good end as at the bad one",
+            })),
+        },
+    };
+    let (question, change) = asked?;
+    let (good, bad) = match change {
+        Change::Brought => (&ends.good, &ends.bad),
+        Change::Fixed => (&ends.bad, &ends.good),
+    };
+    let enough = bench.enough(good, bad, &question, most)?;
+    bench.forget(&ends.good);
+    bench.forget(&ends.bad);
+    Ok((question, change, enough))
+}
+
+fn unusable(end: &Commit, why: &Unusable) -> anyhow::Error {
+    let text = format!("the end {} cannot be measured: {why}", end.short());
+    Refused::with_status(ExitStatus::Stop, text)
+}

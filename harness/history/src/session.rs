@@ -1,0 +1,189 @@
+//! What a bisection was asked, kept until it is answered: for `--resume`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::args::{BenchArgs, BisectArgs, WhenToOverlay};
+use crate::decide::Pattern;
+use crate::measure::Subject;
+use plimsoll_desk::atomic;
+use plimsoll_desk::git::{Commit, Git};
+use plimsoll_desk::status::Refused;
+
+const VERSION: u64 = 1;
+
+/// After Ctrl-C.
+pub(crate) const STOPPED: &str = "stopped; what was measured is kept\n  \
+     hint: `plimsoll bisect --resume` goes on from there";
+
+/// Everything that the answer depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Session {
+    /// A commit; of a dependency, the versions.
+    pub good: String,
+    /// Absent: what is checked out. Of a dependency, where it is measured.
+    pub bad: Option<String>,
+    /// The dependency whose releases are searched, in place of commits.
+    pub dep: Option<String>,
+    pub scenario: Option<String>,
+    pub package: Option<String>,
+    pub test: Option<String>,
+    pub stack: Option<Pattern>,
+    pub overlay: WhenToOverlay,
+    pub first_parent: bool,
+    pub release: bool,
+    pub budget: Duration,
+    pub timeout: Duration,
+    pub paths: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SessionV1 {
+    version: u64,
+    good: String,
+    bad: Option<String>,
+    dep: Option<String>,
+    scenario: Option<String>,
+    package: Option<String>,
+    test: Option<String>,
+    stack: Option<String>,
+    overlay: String,
+    first_parent: bool,
+    release: bool,
+    budget_ms: u64,
+    timeout_ms: u64,
+    paths: Vec<String>,
+}
+
+impl Session {
+    /// One of any scenario, from a commit on.
+    pub(crate) fn of(args: &BenchArgs, good: String) -> Session {
+        Session {
+            good,
+            bad: None,
+            dep: None,
+            scenario: None,
+            package: args.package.clone(),
+            test: args.test.clone(),
+            stack: None,
+            overlay: args.overlay,
+            first_parent: false,
+            release: args.release,
+            budget: args.budget,
+            timeout: args.timeout,
+            paths: Vec::new(),
+        }
+    }
+
+    /// The one that the command line asks for, or the one that was stopped.
+    pub(crate) fn choose(args: &BisectArgs, folder: &Path) -> anyhow::Result<Session> {
+        if args.resume {
+            return Session::stopped(folder);
+        }
+        let Some(good) = &args.good else {
+            return Err(Refused::usage(match args.dep {
+                Some(_) => "the versions are missing: `0.12.0..0.12.8`",
+                None => "GOOD is missing: a commit that was good",
+            }));
+        };
+        Ok(Session {
+            bad: args.bad.clone(),
+            dep: args.dep.clone(),
+            scenario: args.scenario.clone(),
+            stack: args.stack.stack.clone(),
+            first_parent: args.first_parent,
+            paths: from_top(&args.paths)?,
+            ..Session::of(&args.bench, good.clone())
+        })
+    }
+
+    /// With what was found out about it: tomorrow HEAD may be another.
+    pub(crate) fn with(self, subject: &Subject, good: &Commit, bad: &Commit) -> Session {
+        Session {
+            good: match self.dep {
+                Some(_) => self.good,
+                None => good.as_str().to_owned(),
+            },
+            bad: Some(bad.as_str().to_owned()),
+            scenario: Some(subject.scenario.clone()),
+            package: Some(subject.package.clone()),
+            test: Some(subject.target.clone()),
+            ..self
+        }
+    }
+
+    fn stopped(folder: &Path) -> anyhow::Result<Session> {
+        let nothing = || Refused::usage("--resume: no bisection of this project was stopped");
+        let text = fs::read_to_string(file(folder)).map_err(|_| nothing())?;
+        let file: SessionV1 = serde_json::from_str(&text).map_err(|_| nothing())?;
+        let overlay = WhenToOverlay::from_word(&file.overlay);
+        let (1.., Some(overlay)) = (u64::from(file.version == VERSION), overlay) else {
+            return Err(nothing());
+        };
+        let stack = file.stack.map(|text| text.parse()).transpose();
+        Ok(Session {
+            good: file.good,
+            bad: file.bad,
+            dep: file.dep,
+            scenario: file.scenario,
+            package: file.package,
+            test: file.test,
+            stack: stack.map_err(|_: String| nothing())?,
+            overlay,
+            first_parent: file.first_parent,
+            release: file.release,
+            budget: Duration::from_millis(file.budget_ms),
+            timeout: Duration::from_millis(file.timeout_ms),
+            paths: file.paths,
+        })
+    }
+
+    pub(crate) fn keep(&self, folder: &Path) -> anyhow::Result<()> {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let kept = SessionV1 {
+            version: VERSION,
+            good: self.good.clone(),
+            bad: self.bad.clone(),
+            dep: self.dep.clone(),
+            scenario: self.scenario.clone(),
+            package: self.package.clone(),
+            test: self.test.clone(),
+            stack: self.stack.as_ref().map(|stack| stack.as_str().to_owned()),
+            overlay: self.overlay.as_str().to_owned(),
+            first_parent: self.first_parent,
+            release: self.release,
+            budget_ms: millis(self.budget),
+            timeout_ms: millis(self.timeout),
+            paths: self.paths.clone(),
+        };
+        atomic::write(
+            &file(folder),
+            &(serde_json::to_string_pretty(&kept)? + "\n"),
+        )
+    }
+
+    /// It was answered.
+    pub(crate) fn forget(folder: &Path) {
+        let _ = fs::remove_file(file(folder));
+    }
+}
+
+/// Paths as git has them at the repository's top, of paths from here.
+fn from_top(paths: &[String]) -> anyhow::Result<Vec<String>> {
+    let prefix = Git::in_dir(".").try_ask(&["rev-parse", "--show-prefix"])?;
+    let prefix = prefix.unwrap_or_default();
+    let from_top = |path: &String| match path.starts_with(':') {
+        // git's own notation, which says itself from where.
+        true => path.clone(),
+        false => format!("{prefix}{}", path.strip_prefix("./").unwrap_or(path)),
+    };
+    Ok(paths.iter().map(from_top).collect())
+}
+
+fn file(folder: &Path) -> PathBuf {
+    folder.join("stopped.json")
+}

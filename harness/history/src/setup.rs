@@ -1,0 +1,396 @@
+//! What is needed to measure a revision: the project, the test, a worktree, a bench.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use plimsoll_core::judge::Verdict;
+
+use crate::args::WhenToOverlay;
+use crate::bench::Bench;
+use crate::cache::Cache;
+use crate::measure::{self, Metadata, Subject, Tools};
+use crate::overlay::Overlay;
+use crate::revision::Revision;
+use crate::session::Session;
+use crate::worktree::{Place, Worktree};
+use plimsoll_desk::git::{Commit, Git};
+use plimsoll_desk::interrupt::Interrupt;
+use plimsoll_desk::out::{is_yes, safe, safe_line};
+use plimsoll_desk::progress::Progress;
+use plimsoll_desk::project::shown;
+use plimsoll_desk::status::Refused;
+use plimsoll_report::reports::Reports;
+
+/// Below the target directory: what is built, measured and logged.
+pub(super) const FOLDER: &str = "plimsoll-bisect";
+/// In it: what cargo and the tests printed.
+pub(super) const LOGS: &str = "logs";
+
+/// The project, as it is in the working tree.
+pub(super) struct Home {
+    pub(super) git: Git,
+    /// The folder of the workspace in the repository.
+    pub(super) prefix: PathBuf,
+    pub(super) metadata: Metadata,
+    /// The working tree's target directory.
+    pub(super) target_dir: PathBuf,
+}
+
+impl Home {
+    /// Where revisions are built, measured and logged.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.target_dir.join(FOLDER)
+    }
+}
+
+/// What a bench is made of.
+pub(super) struct Setup<'a> {
+    pub(super) home: &'a Home,
+    pub(super) session: &'a Session,
+    pub(super) subject: &'a Subject,
+    pub(super) target_dir: Option<&'a Path>,
+    pub(super) worktree: &'a Worktree,
+    pub(super) overlay: Option<Overlay>,
+    pub(super) interrupt: &'a Interrupt,
+}
+
+pub(super) fn bench<'a>(setup: Setup<'a>) -> anyhow::Result<Bench<'a>> {
+    let Setup {
+        home,
+        session,
+        subject,
+        worktree,
+        overlay,
+        interrupt,
+        target_dir,
+    } = setup;
+    let folder = home.folder();
+    let target_dir = match target_dir {
+        Some(dir) => std::path::absolute(dir).context("--target-dir")?,
+        None => folder.join("target"),
+    };
+    let logs = folder.join(LOGS);
+    std::fs::create_dir_all(&logs).with_context(|| format!("cannot use {}", shown(&logs)))?;
+    let cache = cache(home, session, subject, overlay.as_ref())?;
+    Ok(Bench {
+        tools: Tools {
+            target_dir,
+            logs,
+            cargo_args: cargo_args(session),
+            timeout: session.timeout,
+            budget: session.budget,
+            interrupt: interrupt.clone(),
+        },
+        worktree,
+        subject: subject.clone(),
+        overlay,
+        when: match (session.overlay, &session.dep) {
+            // Of one commit there is one test: the working tree's.
+            (WhenToOverlay::Auto, Some(_)) => WhenToOverlay::Always,
+            (when, _) => when,
+        },
+        dependency: None,
+        prefix: home.prefix.clone(),
+        lockfile: home.metadata.workspace_root().join("Cargo.lock"),
+        cache,
+        progress: Progress::new(),
+        built: BTreeMap::new(),
+        builds: Default::default(),
+        looked_at: Default::default(),
+        spent: Vec::new(),
+    })
+}
+
+fn cargo_args(session: &Session) -> Vec<String> {
+    match session.release {
+        true => vec!["--release".to_owned()],
+        false => Vec::new(),
+    }
+}
+
+/// What was measured of a scenario, by all that its rates depend on.
+pub(super) fn cache(
+    home: &Home,
+    session: &Session,
+    subject: &Subject,
+    overlay: Option<&Overlay>,
+) -> anyhow::Result<Cache> {
+    let digest = overlay.map_or(0, Overlay::digest);
+    Ok(Cache::new(
+        home.folder().join("measured"),
+        &[
+            &toolchain()?,
+            &subject.package,
+            &subject.target,
+            &subject.scenario,
+            &cargo_args(session).join(" "),
+            &format!("{:?} {digest:016x}", session.overlay),
+            &format!("{:?}", session.budget),
+            &surroundings(env::vars_os()),
+        ],
+    ))
+}
+
+/// The worktree, at a commit.
+pub(super) fn worktree(git: &Git, at: &Commit, remove_stale: bool) -> anyhow::Result<Worktree> {
+    let path = Worktree::path(git)?;
+    let lock = match Worktree::claim(git, &path)? {
+        Place::Free(lock) => lock,
+        Place::Stale(lock) => {
+            offer_removal(&path, remove_stale)?;
+            Worktree::remove_stale(git, &path)?;
+            lock
+        }
+    };
+    Worktree::add(git, &path, at, lock)
+}
+
+pub(super) fn home(manifest_path: Option<&Path>) -> anyhow::Result<Home> {
+    let here = match manifest_path {
+        Some(path) => path
+            .parent()
+            .filter(|dir| !dir.as_os_str().is_empty())
+            .unwrap_or(Path::new("."))
+            .to_owned(),
+        None => PathBuf::from("."),
+    };
+    let metadata = measure::working_tree(&here)?.map_err(|why| Refused::usage(why.why))?;
+    let root = metadata.workspace_root();
+    let git = Git::in_dir(&root);
+    let top = git
+        .try_ask(&["rev-parse", "--path-format=absolute", "--show-toplevel"])?
+        .map(PathBuf::from)
+        .ok_or_else(|| {
+            Refused::usage(format!(
+                "{} is in no git repository: there is no commit to measure",
+                shown(&root)
+            ))
+        })?;
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let prefix = real(&root)
+        .strip_prefix(real(&top))
+        .map(Path::to_owned)
+        .unwrap_or_default();
+    Ok(Home {
+        git: Git::in_dir(real(&top)),
+        prefix,
+        target_dir: metadata.target_dir(),
+        metadata,
+    })
+}
+
+/// What is checked out: its commit, where nothing was changed since, or a snapshot.
+pub(super) fn working_tree(home: &Home, target_dir: Option<&Path>) -> anyhow::Result<Revision> {
+    let git = &home.git;
+    let changed = git.changed_submodules()?;
+    if !changed.is_empty() {
+        return Err(Refused::usage(format!(
+            "expected submodules as they were committed, found changes in {}\n  \
+             hint: commit them there; what is measured is a checkout of commits",
+            safe_line(&changed.join(", "))
+        )));
+    }
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let built = [Some(home.target_dir.as_path()), target_dir].map(|dir| dir.map(real));
+    let built: Vec<&Path> = built.iter().flatten().map(PathBuf::as_path).collect();
+    let snapshot = git.snapshot(&built)?;
+    Ok(match git.commit("HEAD")? == Some(snapshot.clone()) {
+        true => Revision::Commit(snapshot),
+        false => Revision::WorkingTree(snapshot),
+    })
+}
+
+/// Which test, by package and target: as it is said, or where there is no choice.
+pub(super) fn test(session: &Session, home: &Home) -> anyhow::Result<(String, String)> {
+    let tests: Vec<(String, String)> = home
+        .metadata
+        .tests()
+        .filter(|(package, target)| {
+            session.package.as_ref().is_none_or(|name| name == package)
+                && session
+                    .test
+                    .as_deref()
+                    .map_or(target == "leaks", |name| name == target)
+        })
+        .collect();
+    match tests.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => {
+            let test = session.test.as_deref().unwrap_or("leaks");
+            let place = match &session.package {
+                Some(package) => format!("the package `{package}`"),
+                None => "the workspace".to_owned(),
+            };
+            Err(Refused::usage(safe(&format!(
+                "no test of {place} is called `{test}`\n  \
+                 hint: name the one with the scenario, with --test and --package",
+            ))))
+        }
+        several => {
+            let names: Vec<&str> = several
+                .iter()
+                .map(|(package, _)| package.as_str())
+                .collect();
+            Err(Refused::usage(format!(
+                "several packages have that test: {}\n  hint: name one with --package",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// Which scenario of it: as it is said, or where there is no choice.
+pub(super) fn subject(session: &Session, home: &Home) -> anyhow::Result<Subject> {
+    let (package, target) = test(session, home)?;
+    if let Some(scenario) = &session.scenario {
+        return Ok(Subject {
+            package,
+            target,
+            scenario: scenario.clone(),
+        });
+    }
+    let dir = plimsoll_core::layout::reports_dir(&home.target_dir);
+    let reports = Reports::collect(&dir);
+    let scenarios = reports
+        .and_then(|reports| reports.run_of_each_target(None))
+        .unwrap_or_default();
+    let of_test: Vec<_> = scenarios
+        .iter()
+        .filter(|one| one.package == package && one.target == target)
+        .collect();
+    let grows: Vec<&str> = of_test
+        .iter()
+        .filter(|one| one.verdict() == Some(Verdict::Regressed))
+        .map(|one| one.name.as_str())
+        .collect();
+    let all: Vec<&str> = of_test.iter().map(|one| one.name.as_str()).collect();
+    match (grows.as_slice(), all.as_slice()) {
+        ([one], _) | ([], [one]) => Ok(Subject {
+            package,
+            target,
+            scenario: (*one).to_owned(),
+        }),
+        ([], []) => Err(Refused::usage(
+            "which scenario? Name it with --scenario; the last run left no report to tell by",
+        )),
+        ([], names) | (names, _) => {
+            let names: Vec<String> = names.iter().map(|name| safe_line(name)).collect();
+            Err(Refused::usage(format!(
+                "which scenario? Name it with --scenario: {}",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+pub(super) fn known(git: &Git, revision: &str) -> anyhow::Result<Commit> {
+    if let Some(commit) = git.commit(revision)? {
+        return Ok(commit);
+    }
+    let mut text = format!("there is no commit `{}`", safe_line(revision));
+    if git.is_shallow()? {
+        text.push_str(
+            "\n  this clone is shallow: what came before was not fetched\n  \
+             hint: git fetch --unshallow --tags",
+        );
+    }
+    Err(Refused::usage(text))
+}
+
+pub(super) fn overlay(
+    home: &Home,
+    subject: &Subject,
+    when: WhenToOverlay,
+) -> anyhow::Result<Option<Overlay>> {
+    if when == WhenToOverlay::Never {
+        return Ok(None);
+    }
+    let (package, target) = (&subject.package, &subject.target);
+    let dir = home
+        .metadata
+        .package_dir(package)
+        .context("the package's folder")?;
+    let file = home
+        .metadata
+        .test_file(package, target)
+        .context("the test's file")?;
+    let others = home.metadata.has_other_targets(package);
+    let top = home.git.dir();
+    let root = home.metadata.workspace_root();
+    let mut overlay = Overlay::read(top, &root, package, &dir, &file, others)?;
+    if let Some(metadata) = measure::resolved(&root)? {
+        overlay.learn(&metadata);
+    }
+    Ok(Some(overlay))
+}
+
+fn offer_removal(path: &Path, remove: bool) -> anyhow::Result<()> {
+    if remove {
+        return Ok(());
+    }
+    let found = format!(
+        "a bisection that was killed left its worktree in {}",
+        shown(path)
+    );
+    if io::stdin().is_terminal() && io::stderr().is_terminal() {
+        let _ = write!(io::stderr(), "{found}. Remove it? [Y/n] ");
+        let _ = io::stderr().flush();
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer).context("an answer")?;
+        if answer.trim().is_empty() || is_yes(&answer) {
+            return Ok(());
+        }
+        return Err(Refused::usage("nothing was done"));
+    }
+    Err(Refused::usage(format!(
+        "{found}\n  hint: --remove-stale removes it; nothing else is in there"
+    )))
+}
+
+/// What compiles, as exactly as it says itself.
+fn toolchain() -> anyhow::Result<String> {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = std::process::Command::new(&rustc)
+        .arg("-vV")
+        .output()
+        .with_context(|| format!("`{} -vV` did not start", rustc.to_string_lossy()))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What is set around a build and a climb, and changes what comes of them.
+fn surroundings(variables: impl Iterator<Item = (OsString, OsString)>) -> String {
+    const OURS: [&str; 6] = [
+        "PLIMSOLL_BASELINES",
+        "PLIMSOLL_BUDGET",
+        "PLIMSOLL_KEEP_RUNGS",
+        "PLIMSOLL_SPEND_BUDGET",
+        "PLIMSOLL_ISOLATION",
+        "PLIMSOLL_VERBOSE",
+    ];
+    const PLACES: [&str; 3] = [
+        "CARGO_TARGET_DIR",
+        "CARGO_BUILD_TARGET_DIR",
+        "CARGO_BUILD_JOBS",
+    ];
+    const FAMILIES: [&str; 4] = [
+        "PLIMSOLL_",
+        "CARGO_BUILD_",
+        "CARGO_PROFILE_",
+        "CARGO_TARGET_",
+    ];
+    const FLAGS: [&str; 2] = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"];
+    let mut set: Vec<String> = variables
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
+        .filter(|(name, _)| !OURS.contains(&&**name) && !PLACES.contains(&&**name))
+        .filter(|(name, _)| {
+            FLAGS.contains(&&**name) || FAMILIES.iter().any(|family| name.starts_with(family))
+        })
+        .map(|(name, value)| format!("{name}={}", value.to_string_lossy()))
+        .collect();
+    set.sort();
+    set.join("\0")
+}

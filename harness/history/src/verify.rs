@@ -1,0 +1,560 @@
+//! `plimsoll verify-fix`: whether a growth fell from one measurement to another.
+//!
+//! ```text
+//! two revisions ─► bench ─► a climb of each ─┐
+//! two folders ─► reports ────────────────────┴─► verified: pure ─► text, JSON
+//! ```
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::Report;
+use plimsoll_core::report::units::count;
+use plimsoll_core::{FoldedStack, Rate};
+use serde_json::{Value, json};
+
+use crate::args::VerifyFixArgs;
+use crate::bench::Length;
+use crate::decide::{Climb, Gain, NoQuestion, Pattern, Question};
+use crate::differences::{self, Difference, Kind};
+use crate::measure::unusable;
+use crate::session::Session;
+use crate::setup::{Setup, bench, home, known, overlay, subject, worktree};
+use crate::show;
+use plimsoll_desk::interrupt::Interrupt;
+use plimsoll_desk::out::{Out, Paint, safe_line};
+use plimsoll_desk::project::shown;
+use plimsoll_desk::status::{ExitStatus, Refused};
+use plimsoll_report::input;
+use plimsoll_report::joined::Scenario;
+
+const VERSION: u64 = 1;
+
+/// Standard deviations that an error holds.
+const DEVIATIONS: f64 = 2.5;
+
+/// How much of a rate its error may be, for a rate that did not fall to be told from
+/// one of which it is not known.
+const CLEAR: f64 = 0.5;
+
+pub fn run(args: &VerifyFixArgs, out: &mut Out) -> anyhow::Result<()> {
+    let interrupt = Interrupt::listen().context("signals")?;
+    let sides = match sides(args, &interrupt, out) {
+        Err(_) if interrupt.check().is_err() => {
+            return Err(Refused::with_status(ExitStatus::Interrupted, STOPPED_HERE));
+        }
+        sides => sides?,
+    };
+    let [before, after] = &sides;
+    note_differences(before, after, out);
+    let climbs = [Climb::of(&before.report), Climb::of(&after.report)];
+    let verified = Verified::of(&climbs[0], &climbs[1], args.stack.stack.as_ref());
+    let text = match args.json {
+        true => format!("{:#}\n", as_json(&sides, &verified)),
+        false => as_text(&sides, &verified, out),
+    };
+    out.print(&text)?;
+    match verified.outcome {
+        Outcome::Fixed | Outcome::Fell => Ok(()),
+        Outcome::NotFallen => Err(Refused::quiet(ExitStatus::Regressed)),
+        Outcome::Unclear | Outcome::NothingGrew => Err(Refused::quiet(ExitStatus::NoVerdict)),
+    }
+}
+
+const STOPPED_HERE: &str = "stopped; what was measured is kept";
+
+/// One of the two measurements.
+#[derive(Debug)]
+struct Side {
+    name: String,
+    report: Report,
+}
+
+fn sides(args: &VerifyFixArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Result<[Side; 2]> {
+    let is_path = |name: &str| Path::new(name).exists();
+    match (is_path(&args.before), is_path(&args.after)) {
+        (true, true) => of_reports(args, out),
+        (false, false) => of_revisions(args, interrupt),
+        (is_before, _) => {
+            let (path, other) = match is_before {
+                true => (&args.before, &args.after),
+                false => (&args.after, &args.before),
+            };
+            Err(Refused::usage(format!(
+                "expected two revisions or two reports, found the path {} and {}, which is none",
+                safe_line(path),
+                safe_line(other)
+            )))
+        }
+    }
+}
+
+/// Measures both, in turns where once does not say enough.
+fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[Side; 2]> {
+    let home = home(args.bench.manifest_path.as_deref())?;
+    let session = Session {
+        bad: Some(args.before.clone()),
+        scenario: args.scenario.clone(),
+        stack: args.stack.stack.clone(),
+        ..Session::of(&args.bench, args.after.clone())
+    };
+    let subject = subject(&session, &home)?;
+    let git = &home.git;
+    let (before, after) = (known(git, &args.before)?, known(git, &args.after)?);
+    if before == after {
+        return Err(Refused::usage(format!(
+            "both are {}: there is nothing to compare",
+            before.short()
+        )));
+    }
+    let laid_over = overlay(&home, &subject, args.bench.overlay)?;
+    let worktree = worktree(git, &before, args.remove_stale)?;
+    let mut bench = bench(Setup {
+        home: &home,
+        session: &session,
+        subject: &subject,
+        target_dir: args.bench.target_dir.as_deref(),
+        worktree: &worktree,
+        overlay: laid_over,
+        interrupt,
+    })?;
+    let logs = shown(&bench.tools.logs);
+    let mut sides = None;
+    for length in [Length::Full, Length::Patient] {
+        let mut measured = Vec::new();
+        for (name, commit) in [(&args.before, &before), (&args.after, &after)] {
+            let report = bench.climb(commit, length)?.map_err(|why| {
+                let name = safe_line(name);
+                Refused::with_status(
+                    ExitStatus::NoVerdict,
+                    format!(
+                        "{name}, {}, cannot be measured: {why}\n  logs: {logs}",
+                        commit.short()
+                    ),
+                )
+            })?;
+            measured.push((format!("{} ({})", safe_line(name), commit.short()), report));
+        }
+        let climbs: Vec<Climb> = measured
+            .iter()
+            .map(|(_, report)| Climb::of(report))
+            .collect();
+        let verified = Verified::of(&climbs[0], &climbs[1], args.stack.stack.as_ref());
+        let mut measured = measured
+            .into_iter()
+            .map(|(name, report)| Side { name, report });
+        sides = measured.next().zip(measured.next()).map(<[Side; 2]>::from);
+        if verified.outcome != Outcome::Unclear {
+            break;
+        }
+    }
+    bench.progress.clear();
+    sides.context("two measurements")
+}
+
+/// What two runs left.
+fn of_reports(args: &VerifyFixArgs, out: &Out) -> anyhow::Result<[Side; 2]> {
+    let read = |path: &String| input::read_each_target(Path::new(path), out);
+    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    let wanted = |scenario: &&Scenario| {
+        args.bench
+            .package
+            .as_ref()
+            .is_none_or(|package| *package == scenario.package)
+            && args
+                .bench
+                .test
+                .as_ref()
+                .is_none_or(|test| *test == scenario.target)
+    };
+    let scenario = chosen(args, &before, &wanted)?;
+    let side = |name: &String, scenarios: &[Scenario]| {
+        let mut found = scenarios.iter().filter(wanted).filter(|one| {
+            one.name == scenario.name
+                && one.package == scenario.package
+                && one.target == scenario.target
+        });
+        let (Some(found), None) = (found.next(), found.next()) else {
+            bail!(
+                "{}: expected one result of {}, found none or several",
+                safe_line(name),
+                names(&[scenario])
+            );
+        };
+        let Some(report) = found.report() else {
+            bail!(
+                "{}: {} has no result",
+                safe_line(name),
+                safe_line(&found.name)
+            );
+        };
+        if let Some(why) = unusable(report) {
+            return Err(Refused::with_status(
+                ExitStatus::NoVerdict,
+                format!("{}: {}: {why}", safe_line(name), safe_line(&found.name)),
+            ));
+        }
+        Ok(Side {
+            name: safe_line(name),
+            report: report.clone(),
+        })
+    };
+    Ok([side(&args.before, &before)?, side(&args.after, &after)?])
+}
+
+/// The scenario that was named, the one that regressed, or the only one.
+fn chosen<'a>(
+    args: &VerifyFixArgs,
+    before: &'a [Scenario],
+    wanted: &dyn Fn(&&Scenario) -> bool,
+) -> anyhow::Result<&'a Scenario> {
+    let all: Vec<&Scenario> = before.iter().filter(wanted).collect();
+    let named: Vec<&Scenario> = match &args.scenario {
+        Some(name) => all
+            .iter()
+            .copied()
+            .filter(|one| one.name == *name)
+            .collect(),
+        None => {
+            let regressed = |one: &&Scenario| one.verdict() == Some(Verdict::Regressed);
+            let regressed: Vec<&Scenario> = all.iter().copied().filter(regressed).collect();
+            if regressed.is_empty() {
+                all.clone()
+            } else {
+                regressed
+            }
+        }
+    };
+    match named.as_slice() {
+        [one] => Ok(one),
+        [] => Err(Refused::usage(format!(
+            "{} has no such scenario\n  expected one of: {}",
+            safe_line(&args.before),
+            names(&before.iter().collect::<Vec<_>>())
+        ))),
+        several => Err(Refused::usage(format!(
+            "which scenario? Name it with --scenario, --package or --test: {}",
+            names(several)
+        ))),
+    }
+}
+
+/// `lru_churn (demo, leaks)`
+fn names(scenarios: &[&Scenario]) -> String {
+    let names = scenarios.iter().map(|one| {
+        let (name, package) = (safe_line(&one.name), safe_line(&one.package));
+        format!("{name} ({package}, {})", safe_line(&one.target))
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// What may be the reason in place of the fix.
+fn note_differences(before: &Side, after: &Side, out: &Out) {
+    let (Some(one), Some(two)) = (&before.report.measured, &after.report.measured) else {
+        return;
+    };
+    for (what, one, two) in [
+        ("the target", &one.target, &two.target),
+        ("the profile", &one.profile, &two.profile),
+        ("the toolchain", &one.toolchain, &two.toolchain),
+        ("jemalloc", &one.jemalloc, &two.jemalloc),
+    ] {
+        if one != two {
+            let (one, two) = (safe_line(one), safe_line(two));
+            out.note(&format!("{what} was {one} before, and {two} after"));
+        }
+    }
+}
+
+/// What came of the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// It fell, and nothing of it grows.
+    Fixed,
+    /// It fell, and still grows.
+    Fell,
+    NotFallen,
+    /// The errors are larger than what there is to be told.
+    Unclear,
+    NothingGrew,
+}
+
+impl Outcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Fixed => "fixed",
+            Outcome::Fell => "fell",
+            Outcome::NotFallen => "not fallen",
+            Outcome::Unclear => "unclear",
+            Outcome::NothingGrew => "nothing grew",
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Verified {
+    outcome: Outcome,
+    /// Absent where nothing grew.
+    stack: Option<FoldedStack>,
+    before: Gain,
+    after: Gain,
+    /// What the rate lost, of what it was, from 0 to 1; below 0 where it rose.
+    share: f64,
+    /// How many standard deviations that is; absent where nothing is left to chance.
+    deviations: Option<f64>,
+    /// Whether it grows faster, beyond what the errors explain.
+    rose: bool,
+    /// What else grows after and did not before, or not as fast: what gained most.
+    new: Option<Difference>,
+}
+
+impl Verified {
+    fn of(before: &Climb, after: &Climb, pattern: Option<&Pattern>) -> Verified {
+        let mut worse = differences::between(before, after);
+        worse.retain(|difference| difference.kind.is_worse());
+        // Held against nothing, whatever grows before is a question.
+        let nothing = Climb::default();
+        let asked = match Question::between(after, before, pattern) {
+            Ok(question) => Ok((question, true)),
+            Err(NoQuestion::NothingGrows) => Err(Outcome::NothingGrew),
+            // Nor from nothing, where its error may be all of it.
+            Err(NoQuestion::NoDifference) => Question::between(&nothing, before, pattern)
+                .map(|question| (question, false))
+                .map_err(|_| Outcome::Unclear),
+        };
+        let (question, fell) = match asked {
+            Ok(asked) => asked,
+            Err(outcome) => {
+                return Verified {
+                    outcome,
+                    stack: None,
+                    before: Gain::default(),
+                    after: Gain::default(),
+                    share: 0.0,
+                    deviations: None,
+                    rose: false,
+                    new: worse.into_iter().next(),
+                };
+            }
+        };
+        let (b, b_error) = question.rate_and_error(before);
+        let (a, a_error) = question.rate_and_error(after);
+        let of = |rate: Rate| match question.quantities.bytes {
+            true => rate.bytes,
+            false => rate.objects,
+        };
+        let (lost, error) = (of(b) - of(a), of(b_error).hypot(of(a_error)));
+        let outcome = if fell && question.grows_in(after) {
+            Outcome::Fell
+        } else if fell {
+            Outcome::Fixed
+        } else if error > CLEAR * of(b) {
+            Outcome::Unclear
+        } else {
+            Outcome::NotFallen
+        };
+        Verified {
+            outcome,
+            before: question.rate(before),
+            after: question.rate(after),
+            share: if of(b) > 0.0 { lost / of(b) } else { 0.0 },
+            deviations: (error > 0.0).then(|| lost * DEVIATIONS / error),
+            rose: worse.iter().any(|one| question.holds(&one.stack)),
+            new: worse.into_iter().find(|one| !question.holds(&one.stack)),
+            stack: Some(question.stack),
+        }
+    }
+}
+
+fn as_text(sides: &[Side; 2], verified: &Verified, out: &Out) -> String {
+    let [before, after] = sides;
+    let name = safe_line(&before.report.scenario);
+    let (paint, what) = match verified.outcome {
+        Outcome::Fixed => (Paint::Green, "fixed: it grows no more"),
+        Outcome::Fell => (Paint::Yellow, "it grows more slowly, and still grows"),
+        Outcome::NotFallen if verified.rose => (Paint::Red, "not fixed: it grows faster"),
+        Outcome::NotFallen => (Paint::Red, "not fixed: it grows as before"),
+        Outcome::Unclear => (
+            Paint::Yellow,
+            "it cannot be told whether it grows as before",
+        ),
+        Outcome::NothingGrew => (Paint::Yellow, "nothing that was asked about grew before"),
+    };
+    let mut text = format!("{name}: {}\n", out.paint(paint, what));
+    if let Some(stack) = &verified.stack {
+        text += &format!("\n  {}\n", safe_line(&show::leaf(stack)));
+        let width = before.name.chars().count().max(after.name.chars().count());
+        for (word, side, gain) in [
+            ("before", before, verified.before),
+            ("after ", after, verified.after),
+        ] {
+            let iterations = side.report.rungs.last().map_or(0, |rung| rung.iterations);
+            text += &format!(
+                "  {word}  {:width$}  {}  ({} iterations)\n",
+                side.name,
+                show::rate(gain),
+                count(iterations)
+            );
+        }
+        text += &format!("\n  {}\n", how_surely(verified));
+    }
+    if verified.outcome == Outcome::Unclear {
+        text += "  hint: a longer climb says more: --budget 60s, or a smaller sample interval\n";
+    }
+    if let Some(new) = &verified.new {
+        let what = match new.kind {
+            Kind::New => "grows that did not",
+            _ => "grows faster than it did",
+        };
+        text += &format!(
+            "\n  but this {what}: {}  {}\n",
+            safe_line(&show::leaf(&new.stack)),
+            show::rate(new.after)
+        );
+    }
+    text
+}
+
+/// `it fell by 97 %, 41 standard deviations`
+fn how_surely(verified: &Verified) -> String {
+    let percent = 100.0 * verified.share.abs();
+    let way = if verified.share < 0.0 { "rose" } else { "fell" };
+    let surely = match verified.deviations {
+        None => "every object was counted, and nothing fluctuates".to_owned(),
+        Some(deviations) => {
+            let deviations = deviations.abs();
+            let shown = match deviations {
+                many if many >= 100.0 => "more than 100".to_owned(),
+                few => format!("{few:.1}"),
+            };
+            format!("{shown} standard deviations")
+        }
+    };
+    format!("it {way} by {percent:.0} %: {surely}")
+}
+
+fn as_json(sides: &[Side; 2], verified: &Verified) -> Value {
+    let gain = |gain: Gain| {
+        json!({
+            "objects": gain.rate.objects,
+            "bytes": gain.rate.bytes,
+            "error": gain.error.map(|error| json!({
+                "objects": error.objects,
+                "bytes": error.bytes,
+            })),
+        })
+    };
+    let side = |side: &Side, rate: Gain| {
+        json!({
+            "name": side.name,
+            "commit": side.report.run.commit,
+            "iterations": side.report.rungs.last().map_or(0, |rung| rung.iterations),
+            "rate": gain(rate),
+        })
+    };
+    let stack = |stack: &FoldedStack| json!(stack.frames());
+    let [before, after] = sides;
+    json!({
+        "version": VERSION,
+        "plimsoll": env!("CARGO_PKG_VERSION"),
+        "package": before.report.run.package,
+        "target": before.report.run.target,
+        "scenario": before.report.scenario,
+        "result": verified.outcome.as_str(),
+        "stack": verified.stack.as_ref().map(stack),
+        "before": side(before, verified.before),
+        "after": side(after, verified.after),
+        "fell_by": verified.stack.as_ref().map(|_| verified.share),
+        "deviations": verified.deviations,
+        "new": verified.new.as_ref().map(|new| json!({
+            "stack": stack(&new.stack),
+            "rate": gain(new.after),
+        })),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A climb on which these stacks grow, in bytes of objects of 80, with that error.
+    fn climb(grows: &[(&str, f64)], error: f64) -> Climb {
+        let mut climb = Climb {
+            iterations: 65_536,
+            ..Climb::default()
+        };
+        for (stack, bytes) in grows {
+            let stack = FoldedStack(stack.split(';').map(str::to_owned).collect());
+            let rate = |bytes: f64| Rate {
+                objects: bytes / 80.0,
+                bytes,
+            };
+            climb.rates.insert(stack.clone(), rate(*bytes));
+            climb.errors.insert(stack.clone(), rate(error));
+            if *bytes > 1.0 {
+                climb.growing.insert(stack);
+            }
+        }
+        climb
+    }
+
+    #[track_caller]
+    fn check(
+        before: &[(&str, f64)],
+        after: &[(&str, f64)],
+        error: f64,
+        outcome: Outcome,
+    ) -> Verified {
+        let verified = Verified::of(&climb(before, error), &climb(after, error), None);
+        assert_eq!(verified.outcome, outcome, "{verified:?}");
+        verified
+    }
+
+    #[test]
+    fn what_fell() {
+        let leak = [("main;put", 80.0)];
+        let fixed = check(&leak, &[], 0.0, Outcome::Fixed);
+        assert_eq!((fixed.share, fixed.deviations), (1.0, None));
+        let fell = check(&leak, &[("main;put", 20.0)], 4.0, Outcome::Fell);
+        assert!((fell.share - 0.75).abs() < 1e-9);
+        // 60 of an error of 5.66, which is 2.5 deviations.
+        assert!((fell.deviations.unwrap() - 26.5).abs() < 0.1, "{fell:?}");
+    }
+
+    #[test]
+    fn what_did_not() {
+        let leak = [("main;put", 80.0)];
+        check(&leak, &leak, 0.0, Outcome::NotFallen);
+        let more = check(&leak, &[("main;put", 160.0)], 1.0, Outcome::NotFallen);
+        assert!(more.share < 0.0);
+        // Under another name.
+        check(&leak, &[("main;store", 80.0)], 0.0, Outcome::NotFallen);
+    }
+
+    #[test]
+    fn what_cannot_be_told() {
+        check(
+            &[("main;put", 80.0)],
+            &[("main;put", 70.0)],
+            60.0,
+            Outcome::Unclear,
+        );
+        check(&[], &[("main;put", 80.0)], 0.0, Outcome::NothingGrew);
+        check(&[], &[], 0.0, Outcome::NothingGrew);
+    }
+
+    #[test]
+    fn what_is_new() {
+        let verified = check(
+            &[("main;put", 80.0)],
+            &[("main;log;push", 4_000.0)],
+            0.0,
+            Outcome::Fixed,
+        );
+        assert_eq!(
+            verified.new.unwrap().stack.frames(),
+            ["main", "log", "push"]
+        );
+    }
+}

@@ -1,0 +1,268 @@
+//! A checkout of its own, that leaves with whoever made it.
+
+use std::env;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use plimsoll_desk::git::{Commit, Git};
+use plimsoll_desk::project::shown;
+use plimsoll_desk::status::Refused;
+use plimsoll_text::hash::fnv;
+
+/// A worktree that is removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Worktree {
+    repository: Git,
+    git: Git,
+    /// Held while it is in use.
+    _lock: Lock,
+}
+
+/// What makes a place ours; it leaves no file behind.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Lock {
+    /// Absent where somebody else has it.
+    fn take(path: PathBuf) -> io::Result<Option<Lock>> {
+        loop {
+            let file = File::create(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(err)) => return Err(err),
+            }
+            // Whoever had it may have removed it between the two.
+            #[cfg(unix)]
+            let is_there = {
+                use std::os::unix::fs::MetadataExt;
+                let there = fs::symlink_metadata(&path).map(|data| data.ino());
+                there.is_ok_and(|there| file.metadata().is_ok_and(|own| own.ino() == there))
+            };
+            #[cfg(not(unix))]
+            let is_there = true;
+            if is_there {
+                return Ok(Some(Lock { path, _file: file }));
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// What became of the place where the worktree goes.
+#[derive(Debug)]
+pub(crate) enum Place {
+    Free(Lock),
+    /// Somebody who was killed left one.
+    Stale(Lock),
+}
+
+impl Worktree {
+    /// The folder for a repository's worktree: the same every time, so that cargo
+    /// knows what it has built; beside the repository, so that what is above and
+    /// beside it is to the worktree what it is to the repository. Where others could
+    /// have made that folder, or replace it, it is in the user's cache: cargo runs what
+    /// is in it.
+    pub(crate) fn path(repository: &Git) -> anyhow::Result<PathBuf> {
+        let top = repository.dir();
+        let name = top.file_name().unwrap_or_default().to_string_lossy();
+        let hidden = format!(".{name}.plimsoll-bisect");
+        let beside = top.parent().map(|parent| parent.join(&hidden));
+        if let Some(beside) = beside.filter(|beside| is_safe(beside, top)) {
+            return Ok(beside);
+        }
+        let hash = fnv(top.as_os_str().as_encoded_bytes());
+        let cached = user_cache().map(|cache| cache.join(format!("plimsoll/{hidden}-{hash:016x}")));
+        if let Some(cached) = &cached {
+            make_private(cached.parent().unwrap_or(cached), true)?;
+        }
+        let safe = cached.filter(|cached| is_safe(cached, top));
+        safe.ok_or_else(|| {
+            Refused::usage(
+                "expected a place for a worktree that no other user can write to: beside the \
+                 repository, or in $XDG_CACHE_HOME (by default ~/.cache). Found none"
+                    .to_owned(),
+            )
+        })
+    }
+
+    /// Takes the place, or says who has it.
+    pub(crate) fn claim(repository: &Git, path: &Path) -> anyhow::Result<Place> {
+        let common =
+            repository.ask(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+        let lock = Path::new(&common).join("plimsoll-bisect.lock");
+        let taken = Lock::take(lock.clone());
+        let taken = taken.with_context(|| format!("cannot use {}", shown(&lock)))?;
+        let Some(lock) = taken else {
+            return Err(Refused::usage(format!(
+                "another bisection of this repository is running, in {}",
+                shown(path)
+            )));
+        };
+        Ok(match path.symlink_metadata().is_ok() {
+            true => Place::Stale(lock),
+            false => Place::Free(lock),
+        })
+    }
+
+    /// Removes what is left of a worktree, of whoever was killed.
+    pub(crate) fn remove_stale(repository: &Git, path: &Path) -> anyhow::Result<()> {
+        let path_text = path.to_string_lossy();
+        // Where git knows nothing of it, it is only a folder.
+        let _ = repository.run(&["worktree", "remove", "--force", "--force", &path_text])?;
+        if path.exists() {
+            fs::remove_dir_all(path).with_context(|| format!("cannot remove {}", shown(path)))?;
+        }
+        repository.ask(&["worktree", "prune"])?;
+        Ok(())
+    }
+
+    pub(crate) fn add(
+        repository: &Git,
+        path: &Path,
+        commit: &Commit,
+        lock: Lock,
+    ) -> anyhow::Result<Worktree> {
+        // Also of a folder that somebody else removed.
+        repository.ask(&["worktree", "prune"])?;
+        let worktree = Worktree {
+            repository: repository.clone(),
+            git: Git::in_dir(path),
+            _lock: lock,
+        };
+        let path_text = path.to_string_lossy();
+        make_private(path, false)?;
+        repository.ask(&[
+            "worktree",
+            "add",
+            "--quiet",
+            "--force",
+            "--detach",
+            &path_text,
+            commit.as_str(),
+        ])?;
+        if !path.join(".git").exists() {
+            bail!("git made no worktree in {}", shown(path));
+        }
+        Ok(worktree)
+    }
+
+    pub(crate) fn git(&self) -> &Git {
+        &self.git
+    }
+
+    pub(crate) fn path_of(&self) -> &Path {
+        self.git.dir()
+    }
+
+    /// Checks a commit out, with its submodules, and nothing that was left there.
+    pub(crate) fn check_out(&self, commit: &Commit) -> anyhow::Result<()> {
+        self.git.ask(&[
+            "checkout",
+            "--quiet",
+            "--force",
+            "--detach",
+            commit.as_str(),
+        ])?;
+        self.git.ask(&["clean", "--quiet", "-ffdx"])?;
+        Ok(())
+    }
+
+    /// Brings the submodules to what the commit has; what git says where that
+    /// does not work.
+    pub(crate) fn submodules(&self) -> anyhow::Result<Result<(), String>> {
+        if !self.path_of().join(".gitmodules").exists() {
+            return Ok(Ok(()));
+        }
+        let args = [
+            "submodule",
+            "--quiet",
+            "update",
+            "--init",
+            "--recursive",
+            "--force",
+        ];
+        let output = self.git.run(&args)?;
+        Ok(match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        })
+    }
+}
+
+impl Drop for Worktree {
+    fn drop(&mut self) {
+        let _ = Worktree::remove_stale(&self.repository, self.git.dir());
+    }
+}
+
+/// Where a user's programs keep what can be made again.
+fn user_cache() -> Option<PathBuf> {
+    let absolute = |name| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|dir| dir.is_absolute())
+    };
+    absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))
+}
+
+/// A folder that is not there yet and that nobody else can read; where that is `allowed`, also
+/// one that is there.
+fn make_private(dir: &Path, allowed: bool) -> anyhow::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let made = builder.recursive(allowed).create(dir);
+    made.with_context(|| format!("cannot make {}", shown(dir)))
+}
+
+/// Whether nobody else can make a folder there before us, or put another in its place; or it is
+/// there, and ours.
+#[cfg(unix)]
+fn is_safe(path: &Path, repository: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    const STICKY: u32 = 0o1000;
+    let Some(parent) = path.parent() else {
+        return false;
+    };
+    // Whose files are made here is who we are.
+    let probe = tempfile::Builder::new()
+        .prefix(".plimsoll-")
+        .tempfile_in(parent);
+    let us = probe.and_then(|probe| probe.as_file().metadata());
+    let (Ok(us), Ok(parent), Ok(repository)) = (us, parent.metadata(), repository.metadata())
+    else {
+        return false;
+    };
+    // A group of one's own has one's own number.
+    let is_of_others =
+        parent.mode() & 0o002 != 0 || parent.mode() & 0o020 != 0 && parent.gid() != parent.uid();
+    // In a sticky folder only who made something can take it away.
+    let is_kept = !is_of_others || parent.mode() & STICKY != 0;
+    let is_trusted = [us.uid(), 0, repository.uid()].contains(&parent.uid());
+    let is_free_or_ours = match path.symlink_metadata() {
+        Ok(there) => there.is_dir() && there.uid() == us.uid(),
+        Err(err) => err.kind() == io::ErrorKind::NotFound,
+    };
+    is_kept && is_trusted && is_free_or_ours
+}
+
+#[cfg(not(unix))]
+fn is_safe(path: &Path, _repository: &Path) -> bool {
+    let parent = path.parent();
+    parent.is_some_and(|parent| {
+        let mut probe = tempfile::Builder::new();
+        probe.prefix(".plimsoll-").tempfile_in(parent).is_ok()
+    })
+}

@@ -1,0 +1,32 @@
+//! The order in which scenarios run, and the clock that may decide it.
+
+/// Seconds since 1970.
+pub(crate) fn seconds_now() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| since.as_secs())
+}
+
+/// A seed that differs from run to run.
+pub(crate) fn clock_seed() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(1, |since| {
+        u64::from(since.subsec_nanos()) ^ since.as_secs().rotate_left(32)
+    })
+}
+
+/// Puts things in an order that a seed decides (Fisher and Yates, with the
+/// SplitMix64 generator).
+pub(crate) fn shuffle<T>(things: &mut [T], seed: u64) {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    };
+    for last in (1..things.len()).rev() {
+        let other = usize::try_from(next() % (last as u64 + 1)).unwrap_or(0);
+        things.swap(last, other);
+    }
+}

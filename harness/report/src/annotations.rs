@@ -1,0 +1,218 @@
+//! Notes at the lines to blame, for the check run and for the runner.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{Finding, Report, Subject, units};
+use plimsoll_text::escape::command_word;
+use serde_json::{Value, json};
+
+use crate::joined::{Joined, NO_RESULT, Outcome};
+use crate::render::plain::{self, Place};
+use plimsoll_text::sink;
+
+/// The runner shows so many of each level, and drops the others.
+const MAX_COMMANDS_OF_A_LEVEL: usize = 10;
+/// GitHub takes 64 KB; a note is read in a line or two.
+const MAX_MESSAGE: usize = 2_000;
+const MAX_TITLE: usize = 255;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Error,
+    Warning,
+}
+
+/// One note.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Annotation {
+    pub level: Level,
+    /// Absent where no line of the change is to blame.
+    pub place: Option<Place>,
+    pub title: String,
+    pub message: String,
+}
+
+/// Which files a note may be at.
+#[derive(Debug)]
+pub enum Files<'a> {
+    /// Those that the pull request changes, as the API lists them.
+    Changed(&'a BTreeSet<String>),
+    /// Those of the checkout, where nobody could be asked.
+    CheckedOut(&'a Path),
+    None,
+}
+
+impl Files<'_> {
+    fn have(&self, path: &str) -> bool {
+        match self {
+            Files::Changed(files) => files.contains(path),
+            Files::CheckedOut(root) => root.join(path).is_file(),
+            Files::None => false,
+        }
+    }
+}
+
+/// What is to be noted, worst first: one of each scenario before any has two, for only the first
+/// few are shown.
+pub fn of(joined: &Joined, prefix: &str, files: &Files<'_>) -> Vec<Annotation> {
+    let titles = joined.titles();
+    let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
+    order.sort_by_key(|&index| {
+        let verdict = joined.scenarios[index].verdict();
+        (std::cmp::Reverse(verdict), index)
+    });
+    let of_scenario = |index: usize| {
+        let title = &titles[index];
+        match &joined.scenarios[index].outcome {
+            Outcome::NoResult(why) => vec![Annotation {
+                level: Level::Warning,
+                place: None,
+                title: format!("{title}: {NO_RESULT}"),
+                message: why.clone(),
+            }],
+            Outcome::Report(report) if report.verdict > Verdict::Improved => {
+                of_report(title, report, prefix, files)
+            }
+            Outcome::Report(_) => Vec::new(),
+        }
+    };
+    let numbered = order
+        .into_iter()
+        .flat_map(|index| of_scenario(index).into_iter().enumerate());
+    let mut numbered: Vec<(usize, Annotation)> = numbered.collect();
+    numbered.sort_by_key(|(number, _)| *number);
+    numbered
+        .into_iter()
+        .map(|(_, annotation)| annotation)
+        .collect()
+}
+
+fn of_report(title: &str, report: &Report, prefix: &str, files: &Files<'_>) -> Vec<Annotation> {
+    let mut annotations = Vec::new();
+    let level = match report.verdict {
+        Verdict::Within | Verdict::Improved | Verdict::Inconclusive => Level::Warning,
+        Verdict::Regressed | Verdict::Failed | Verdict::Broken => Level::Error,
+    };
+    for finding in &report.findings {
+        if finding.verdict != Verdict::Regressed {
+            continue;
+        }
+        annotations.push(Annotation {
+            level,
+            place: place(finding, prefix, files),
+            title: format!("{title} keeps growing"),
+            message: message(title, report, finding),
+        });
+    }
+    if annotations.is_empty() {
+        let message = match &report.failure {
+            Some(failure) => failure.what.clone(),
+            None => plimsoll_core::report::text::one_line(report),
+        };
+        annotations.push(Annotation {
+            level,
+            place: None,
+            title: format!("{title}: {}", report.verdict),
+            message,
+        });
+    }
+    annotations
+}
+
+fn message(title: &str, report: &Report, finding: &Finding) -> String {
+    let what = match &finding.subject {
+        Subject::Threads => "its threads".to_owned(),
+        Subject::Descriptors => "its open files".to_owned(),
+        Subject::Stack(_) | Subject::Site { .. } => {
+            let blamed = finding.frames.first();
+            blamed.map_or("one stack".to_owned(), |frame| frame.function.clone())
+        }
+    };
+    let iterations = report.rungs.last().map_or(0, |rung| rung.iterations);
+    let error = report.error_of(finding);
+    let mut text = match finding.subject {
+        Subject::Threads | Subject::Descriptors => format!(
+            "{what} grow by {} per iteration (allowed {})",
+            units::objects(finding.rate.objects),
+            units::objects(finding.allowed.objects)
+        ),
+        _ => format!(
+            "{what} keeps {}{} per iteration, {}{} objects (allowed {})",
+            units::bytes(finding.rate.bytes),
+            units::give_or_take(error.map(|error| error.bytes), units::bytes),
+            units::objects(finding.rate.objects),
+            units::give_or_take(error.map(|error| error.objects), units::objects),
+            units::bytes(finding.allowed.bytes)
+        ),
+    };
+    text.push_str(&format!(
+        ", {}, over {}.",
+        finding.law,
+        units::plural(iterations, "iteration", "iterations")
+    ));
+    let callers = finding.frames.iter().skip(1).take(6);
+    for frame in callers {
+        text.push_str(&format!("\n  called by {}", frame.function));
+    }
+    if title == report.scenario
+        && let Some(name) = command_word(title)
+    {
+        text.push_str(&format!("\nIf this is meant: cargo plimsoll accept {name}"));
+    }
+    text
+}
+
+/// The leaf-most frame that is at a line of one of the files.
+fn place(finding: &Finding, prefix: &str, files: &Files<'_>) -> Option<Place> {
+    let mut places = finding.frames.iter();
+    places.find_map(|frame| plain::place(frame, prefix).filter(|place| files.have(&place.path)))
+}
+
+impl Annotation {
+    /// As the check run takes it; only those with a place can be sent.
+    pub fn as_json(&self) -> Value {
+        let place = self.place.as_ref();
+        json!({
+            "path": place.map_or("", |place| &place.path),
+            "start_line": place.map_or(1, |place| place.line),
+            "end_line": place.map_or(1, |place| place.line),
+            "annotation_level": match self.level {
+                Level::Error => "failure",
+                Level::Warning => "warning",
+            },
+            "title": sink::plain_line(&self.title, MAX_TITLE),
+            "message": sink::plain_text(&self.message, MAX_MESSAGE),
+        })
+    }
+
+    /// As the runner reads it on standard output.
+    fn as_command(&self) -> String {
+        let word = match self.level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+        };
+        let mut properties = Vec::new();
+        if let Some(Place { path, line }) = &self.place {
+            let path = sink::workflow_command_property(path, 1_000);
+            properties.push(format!("file={path}"));
+            properties.push(format!("line={line}"));
+        }
+        let title = sink::workflow_command_property(&self.title, MAX_TITLE);
+        properties.push(format!("title={title}"));
+        let message = sink::workflow_command_data(&self.message, MAX_MESSAGE);
+        format!("::{word} {}::{message}", properties.join(","))
+    }
+}
+
+/// Lines for the runner: as many of each level as it shows.
+pub fn commands<'a>(annotations: impl Iterator<Item = &'a Annotation>) -> Vec<String> {
+    let (errors, warnings): (Vec<&Annotation>, Vec<&Annotation>) =
+        annotations.partition(|one| one.level == Level::Error);
+    let of_level = |level: Vec<&Annotation>| {
+        let shown = level.into_iter().take(MAX_COMMANDS_OF_A_LEVEL);
+        shown.map(Annotation::as_command).collect::<Vec<_>>()
+    };
+    [of_level(errors), of_level(warnings)].concat()
+}

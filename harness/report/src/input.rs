@@ -1,0 +1,243 @@
+//! Where reports come from: folders, files, several of both.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use plimsoll_core::report::Report;
+use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES};
+
+use crate::archive;
+use crate::joined::json::JoinedError;
+use crate::joined::{self, Joined, NoResult, Outcome, Scenario, Source};
+use crate::reports::Reports;
+use plimsoll_desk::out::Out;
+use plimsoll_desk::project::shown;
+
+/// Whose files they are, and what they are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// A person, of their own files: a scenario's report is shown alone.
+    Desk,
+    /// The bot, of files made by the code under review: tighter limits, and what
+    /// a report lists and does not hold has no result.
+    Bot,
+    /// A person, who joins shards: what a report lists and no shard has, has no result.
+    Shards,
+}
+
+impl Reader {
+    fn limits(self) -> Limits {
+        match self {
+            Reader::Desk | Reader::Shards => Limits::FORMAT,
+            Reader::Bot => Limits::UNTRUSTED,
+        }
+    }
+}
+
+/// A file that is no report; the reason may be said in public.
+#[derive(Debug)]
+pub struct Unread {
+    reason: NoResult,
+    message: String,
+}
+
+impl Unread {
+    pub fn reason(&self) -> NoResult {
+        self.reason
+    }
+
+    fn error(reason: NoResult, message: String) -> anyhow::Error {
+        anyhow::Error::new(Unread { reason, message })
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Unread {}
+
+/// Reads folders and files, and joins what they hold.
+pub fn read(
+    paths: &[PathBuf],
+    run: Option<&str>,
+    reader: Reader,
+    out: &Out,
+) -> anyhow::Result<Joined> {
+    let mut parts = Vec::new();
+    for path in paths {
+        parts.push(read_one(path, run, reader, out)?);
+    }
+    if reader == Reader::Bot {
+        of_one_change(&parts)?;
+    }
+    Ok(match <[Joined; 1]>::try_from(parts) {
+        Ok([only]) => only,
+        Err(several) => {
+            let parts = several.into_iter().map(|part| (String::new(), part));
+            joined::merge(parts.collect()).joined
+        }
+    })
+}
+
+/// What one shard left; nothing, where no test fell to it.
+pub fn read_shard(path: &Path, out: &Out) -> anyhow::Result<Option<Joined>> {
+    if path.is_dir() && Reports::collect(path)?.is_empty() {
+        return Ok(None);
+    }
+    read_one(path, None, Reader::Shards, out).map(Some)
+}
+
+/// Refuses reports of different changes: of what is joined, only one source is
+/// left to be checked.
+fn of_one_change(parts: &[Joined]) -> anyhow::Result<()> {
+    let mut sources = parts.iter().filter_map(|part| part.source.as_ref());
+    let Some(first) = sources.next() else {
+        return Ok(());
+    };
+    let same = |other: &Source| {
+        other.repository == first.repository
+            && other.run == first.run
+            && other.pull_request == first.pull_request
+            && other.head == first.head
+    };
+    match sources.all(same) {
+        true => Ok(()),
+        false => Err(Unread::error(
+            NoResult::OtherRun,
+            "the reports are of different runs".to_owned(),
+        )),
+    }
+}
+
+fn read_one(path: &Path, run: Option<&str>, reader: Reader, out: &Out) -> anyhow::Result<Joined> {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink());
+    if path.is_dir() && !(is_link && reader == Reader::Bot) {
+        return read_dir(path, run, out);
+    }
+    if fs::symlink_metadata(path).is_err() {
+        bail!(
+            "no reports in {}: there is no such file or folder\n  \
+             hint: measure first, with `cargo test --test leaks`",
+            shown(path)
+        );
+    }
+    let cannot = |reason, why: &str| {
+        let message = format!("{} cannot be read as a report: {why}", shown(path));
+        Unread::error(reason, message)
+    };
+    let bytes = match archive::open(read_capped(path)?) {
+        Ok(bytes) => bytes,
+        Err(reason) => return Err(cannot(reason, "it is an archive without one")),
+    };
+    if let Some(reason) = NoResult::from_file(&bytes) {
+        let message = format!("{} says why there is no report: {reason}", shown(path));
+        return Err(Unread::error(reason, message));
+    }
+    parse(&bytes, reader).map_err(|err| cannot(err.reason(), &err.to_string()))
+}
+
+/// What a person's folder or file has of each test: of a folder, the newest run of every
+/// test target, for the last `cargo test` may have been of one.
+pub fn read_each_target(path: &Path, out: &Out) -> anyhow::Result<Vec<Scenario>> {
+    if !path.is_dir() {
+        return Ok(read_one(path, None, Reader::Desk, out)?.scenarios);
+    }
+    let reports = Reports::collect(path)?;
+    let scenarios = reports.run_of_each_target(None)?;
+    for problem in reports.problems() {
+        out.warning(&problem);
+    }
+    Ok(scenarios)
+}
+
+fn read_dir(dir: &Path, run: Option<&str>, out: &Out) -> anyhow::Result<Joined> {
+    let reports = Reports::collect(dir)?;
+    let run = reports.run(run)?;
+    for problem in reports.problems() {
+        out.warning(&problem);
+    }
+    if run.left_out > 0 {
+        let (n, s) = (run.left_out, if run.left_out == 1 { "" } else { "s" });
+        out.note(&format!("{n} report{s} of other runs left out"));
+    }
+    Ok(run.joined)
+}
+
+/// Reads a regular file, and one byte more than a report may have.
+///
+/// A link is not followed: it was made by whoever made the report, and could
+/// lead to a file that only this process may read.
+pub fn read_capped(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let failed = || format!("cannot read {}", shown(path));
+    let kind = fs::symlink_metadata(path).with_context(failed)?.file_type();
+    if !kind.is_file() {
+        let message = format!("{} is not a regular file", shown(path));
+        return Err(Unread::error(NoResult::NotAFile, message));
+    }
+    let file = File::open(path).with_context(failed)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .with_context(failed)?;
+    Ok(bytes)
+}
+
+/// A joined report, or one scenario's, whichever it is.
+pub fn parse(bytes: &[u8], reader: Reader) -> Result<Joined, JoinedError> {
+    match joined::json::parse(bytes) {
+        Ok(joined) => Ok(joined),
+        Err(err) => match report::parse_within(bytes, &reader.limits()) {
+            Ok(report) => Ok(of_one(report, reader)),
+            Err(other) => Err(likelier(bytes, err, JoinedError::Report(other))),
+        },
+    }
+}
+
+/// The error of the format that the file seems to be in.
+fn likelier(bytes: &[u8], joined: JoinedError, report: JoinedError) -> JoinedError {
+    // No report has a key of that name, and every joined one begins with it.
+    let start = &bytes[..bytes.len().min(4096)];
+    let is_joined = start.windows(6).any(|window| window == b"\"runs\"");
+    if is_joined { joined } else { report }
+}
+
+/// What one scenario's report says of its run.
+fn of_one(report: Report, reader: Reader) -> Joined {
+    let run = report.run.clone();
+    let mut names = match reader {
+        Reader::Desk => Vec::new(),
+        Reader::Bot | Reader::Shards => run.scenarios.clone(),
+    };
+    if !names.contains(&report.scenario) {
+        names.push(report.scenario.clone());
+    }
+    let name = report.scenario.clone();
+    let mut report = Some(report);
+    let scenarios = names.into_iter().map(|listed| {
+        let own = if listed == name { report.take() } else { None };
+        let outcome = match own {
+            Some(report) => Outcome::Report(Box::new(report)),
+            None => Outcome::NoResult("its report was not given".to_owned()),
+        };
+        Scenario {
+            package: run.package.clone(),
+            target: run.target.clone(),
+            name: listed,
+            platform: None,
+            outcome,
+        }
+    });
+    let mut joined = Joined {
+        runs: vec![run.id.clone()],
+        source: None,
+        scenarios: scenarios.collect(),
+    };
+    joined.name_platforms();
+    joined
+}

@@ -1,0 +1,463 @@
+//! The joined report as a file, format 1: what one job hands to the next.
+//!
+//! The format is a promise, written down in `schema/joined-v1.schema.json`. Each
+//! `report` in it is a report's own format, but for the list of its target's
+//! scenarios, which the file has already and which is left empty.
+//!
+//! It may come with a pull request, so [`parse`] keeps to limits of its own,
+//! [`Limits::UNTRUSTED`], and [`to_string`] cuts to them: strings to 512 bytes,
+//! 10,000 frames to a scenario, 1,000 scenarios, 8 MiB in all, the smallest
+//! growth left out first.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::fmt;
+use std::iter::successors;
+
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::Report;
+use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES, ReportError};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Joined, NoResult, Outcome, Scenario, Source, word};
+
+/// The format that [`to_string`] writes.
+const VERSION: u64 = 1;
+/// The most scenarios of all targets together.
+const MAX_SCENARIOS: usize = 1_000;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JoinedV1 {
+    version: u64,
+    plimsoll: String,
+    runs: Vec<String>,
+    #[serde(deserialize_with = "nullable")]
+    source: Option<SourceV1>,
+    verdict: String,
+    scenarios: Vec<ScenarioV1>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SourceV1 {
+    repository: String,
+    event: String,
+    run: u64,
+    attempt: u64,
+    #[serde(deserialize_with = "nullable")]
+    pull_request: Option<u64>,
+    head: String,
+    #[serde(deserialize_with = "nullable")]
+    base: Option<String>,
+    prefix: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScenarioV1 {
+    package: String,
+    target: String,
+    scenario: String,
+    #[serde(deserialize_with = "nullable")]
+    platform: Option<String>,
+    verdict: String,
+    #[serde(deserialize_with = "nullable")]
+    problem: Option<String>,
+    #[serde(deserialize_with = "nullable")]
+    report: Option<Box<RawValue>>,
+}
+
+/// With this, serde misses an absent key instead of taking it for `null`.
+fn nullable<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::deserialize(deserializer)
+}
+
+/// Writes it, cut to the limits of [`parse`].
+///
+/// Where even that is too long, the indentation goes first, then ever more of
+/// each report, then whole reports: their scenarios then have no result.
+pub fn to_string(joined: &Joined) -> String {
+    let mut joined = with_few_scenarios(joined);
+    let text = write(
+        &joined,
+        &Written::new(&joined, Limits::UNTRUSTED, Space::Indented),
+    );
+    if text.len() <= MAX_BYTES {
+        return text;
+    }
+    let all: Vec<Limits> = successors(Some(Limits::UNTRUSTED), |limits| limits.halved()).collect();
+    let written = |limits: &Limits| Written::new(&joined, *limits, Space::None);
+    // The tighter, the shorter: the loosest that fit are found in a few steps.
+    let fits = |limits: &Limits| write(&joined, &written(limits)).len() <= MAX_BYTES;
+    let found = all.partition_point(|limits| !fits(limits));
+    let written = written(all.get(found).unwrap_or(&all[all.len() - 1]));
+    loop {
+        let text = write(&joined, &written);
+        let too_long = text.len().saturating_sub(MAX_BYTES);
+        // Names alone always fit: a thousand scenarios of five short strings.
+        if too_long == 0 || !leave_reports_out(joined.to_mut(), too_long, text.len()) {
+            return text;
+        }
+    }
+}
+
+/// At most [`MAX_SCENARIOS`], the ones that need a person most, and one without
+/// a result in place of all others: a run that lost some is never green.
+fn with_few_scenarios(joined: &Joined) -> Cow<'_, Joined> {
+    let mut few = Cow::Borrowed(joined);
+    if joined.runs.len() > MAX_SCENARIOS {
+        few.to_mut().runs.truncate(MAX_SCENARIOS);
+    }
+    if joined.scenarios.len() <= MAX_SCENARIOS {
+        return few;
+    }
+    let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
+    order.sort_by_key(|&at| (Reverse(need(&joined.scenarios[at])), at));
+    let (kept, left_out) = order.split_at(MAX_SCENARIOS - 1);
+    let mut kept = kept.to_vec();
+    kept.sort_unstable();
+    let kept = kept.into_iter().map(|at| joined.scenarios[at].clone());
+    let mut scenarios: Vec<Scenario> = kept.collect();
+    if let Some(&first) = left_out.iter().min() {
+        scenarios.push(Scenario {
+            outcome: Outcome::NoResult(format!(
+                "it and {} more were left out: a joined report has at most {MAX_SCENARIOS} scenarios",
+                left_out.len() - 1
+            )),
+            ..joined.scenarios[first].clone()
+        });
+    }
+    few.to_mut().scenarios = scenarios;
+    few
+}
+
+/// How much a scenario needs a person; no result comes after all that is green.
+fn need(scenario: &Scenario) -> (bool, Option<Verdict>) {
+    let verdict = scenario.verdict();
+    let green = verdict.is_some_and(|verdict| verdict <= Verdict::Improved);
+    (!green, verdict)
+}
+
+/// Takes that share of the reports out, those that need a person least; whether
+/// there was one.
+fn leave_reports_out(joined: &mut Joined, share: usize, of: usize) -> bool {
+    let with_report = |at: &usize| joined.scenarios[*at].report().is_some();
+    let mut order: Vec<usize> = (0..joined.scenarios.len()).filter(with_report).collect();
+    order.sort_by_key(|&at| (need(&joined.scenarios[at]), Reverse(at)));
+    for &at in &order[..(order.len() * share).div_ceil(of)] {
+        let why = format!("its report found no room in the joined one, of {MAX_BYTES} bytes");
+        joined.scenarios[at].outcome = Outcome::NoResult(why);
+    }
+    !order.is_empty()
+}
+
+/// What stands between the tokens of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Space {
+    Indented,
+    None,
+}
+
+/// The reports as they go into the file, each at its scenario's place. They are
+/// nearly all of it, and are written once however often the rest is.
+struct Written {
+    limits: Limits,
+    space: Space,
+    reports: Vec<Option<Box<RawValue>>>,
+}
+
+impl Written {
+    fn new(joined: &Joined, limits: Limits, space: Space) -> Written {
+        let reports = joined.scenarios.iter().map(|scenario| {
+            let report = scenario.report()?;
+            let text = match space {
+                // As where it stands; a line feed in a string is an escape.
+                Space::Indented => report::to_string_within(&unlisted(report), &limits)
+                    .trim_end()
+                    .replace('\n', "\n      "),
+                Space::None => report::to_line_within(&unlisted(report), &limits),
+            };
+            #[expect(clippy::expect_used, reason = "a report's own format is JSON")]
+            Some(RawValue::from_string(text).expect("a report is JSON"))
+        });
+        Written {
+            limits,
+            space,
+            reports: reports.collect(),
+        }
+    }
+}
+
+/// Without the list of its target's scenarios, which the file has already.
+fn unlisted(report: &Report) -> Report {
+    let mut report = report.clone();
+    report.run.scenarios = Vec::new();
+    report
+}
+
+fn write(joined: &Joined, written: &Written) -> String {
+    let cut = |text: &str| cut(text, &written.limits);
+    let file = JoinedV1 {
+        version: VERSION,
+        plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+        runs: joined.runs.iter().map(|run| cut(run)).collect(),
+        source: joined.source.as_ref().map(|source| SourceV1 {
+            repository: cut(&source.repository),
+            event: cut(&source.event),
+            run: source.run,
+            attempt: source.attempt,
+            pull_request: source.pull_request,
+            head: cut(&source.head),
+            base: source.base.as_deref().map(cut),
+            prefix: cut(&source.prefix),
+        }),
+        verdict: word(joined.verdict()).to_owned(),
+        scenarios: joined
+            .scenarios
+            .iter()
+            .zip(&written.reports)
+            .map(|(scenario, report)| scenario_v1(scenario, report.as_deref(), &written.limits))
+            .collect(),
+    };
+    let text = match written.space {
+        Space::Indented => serde_json::to_string_pretty(&file),
+        Space::None => serde_json::to_string(&file),
+    };
+    #[expect(
+        clippy::expect_used,
+        reason = "string keys and finite floats always serialise"
+    )]
+    let text = text.expect("plain data serialises");
+    text + "\n"
+}
+
+fn scenario_v1(scenario: &Scenario, report: Option<&RawValue>, limits: &Limits) -> ScenarioV1 {
+    // As long as in the report, which must be of the same scenario.
+    let cut = |text: &str| cut(text, limits);
+    let (problem, report) = match &scenario.outcome {
+        Outcome::NoResult(why) => (Some(cut(why)), None),
+        Outcome::Report(_) => (None, report.map(RawValue::to_owned)),
+    };
+    ScenarioV1 {
+        package: cut(&scenario.package),
+        target: cut(&scenario.target),
+        scenario: cut(&scenario.name),
+        platform: scenario.platform.as_deref().map(cut),
+        verdict: word(scenario.verdict()).to_owned(),
+        problem,
+        report,
+    }
+}
+
+fn cut(text: &str, limits: &Limits) -> String {
+    let end = (0..=limits.string().min(text.len()))
+        .rev()
+        .find(|&at| text.is_char_boundary(at));
+    text[..end.unwrap_or(0)].to_owned()
+}
+
+/// Reads it.
+///
+/// # Errors
+///
+/// On anything that [`to_string`] would not have written.
+pub fn parse(bytes: &[u8]) -> Result<Joined, JoinedError> {
+    report::check_size(bytes).map_err(JoinedError::Report)?;
+    #[derive(Deserialize)]
+    struct Head {
+        version: u64,
+    }
+    let head: Head = serde_json::from_slice(bytes).map_err(|err| JoinedError::syntax(&err))?;
+    if head.version > VERSION {
+        return Err(JoinedError::Report(ReportError::Newer {
+            expected: VERSION,
+            found: head.version,
+        }));
+    }
+    if head.version < VERSION {
+        return Err(JoinedError::value("version", "1", head.version));
+    }
+    let file: JoinedV1 = serde_json::from_slice(bytes).map_err(|err| JoinedError::syntax(&err))?;
+    at_most("scenarios", MAX_SCENARIOS, file.scenarios.len())?;
+    at_most("runs", MAX_SCENARIOS, file.runs.len())?;
+    for run in &file.runs {
+        check_string(run)?;
+    }
+    check_string(&file.plimsoll)?;
+    let joined = Joined {
+        source: file.source.map(source).transpose()?,
+        scenarios: file
+            .scenarios
+            .into_iter()
+            .map(scenario)
+            .collect::<Result<_, _>>()?,
+        runs: file.runs,
+    };
+    if file.verdict != word(joined.verdict()) {
+        return Err(JoinedError::value(
+            "verdict",
+            word(joined.verdict()),
+            "another",
+        ));
+    }
+    Ok(joined)
+}
+
+fn source(file: SourceV1) -> Result<Source, JoinedError> {
+    let strings = [&file.repository, &file.event, &file.head, &file.prefix];
+    for text in strings.into_iter().chain(&file.base) {
+        check_string(text)?;
+    }
+    Ok(Source {
+        repository: file.repository,
+        event: file.event,
+        run: file.run,
+        attempt: file.attempt,
+        pull_request: file.pull_request,
+        head: file.head,
+        base: file.base,
+        prefix: file.prefix,
+    })
+}
+
+fn scenario(file: ScenarioV1) -> Result<Scenario, JoinedError> {
+    let strings = [&file.package, &file.target, &file.scenario];
+    for text in strings
+        .into_iter()
+        .chain(&file.platform)
+        .chain(&file.problem)
+    {
+        check_string(text)?;
+    }
+    let outcome = match (file.report, file.problem) {
+        (Some(raw), None) => {
+            let report = report::parse_within(raw.get().as_bytes(), &Limits::UNTRUSTED)
+                .map_err(JoinedError::Report)?;
+            let of = [&report.run.package, &report.run.target, &report.scenario];
+            if of != [&file.package, &file.target, &file.scenario] {
+                let expected = "the package, target and scenario of its entry";
+                return Err(JoinedError::value("report", expected, "another's"));
+            }
+            if !report.run.scenarios.is_empty() {
+                return Err(JoinedError::value(
+                    "scenarios",
+                    "an empty list in a report",
+                    "names",
+                ));
+            }
+            Outcome::Report(Box::new(report))
+        }
+        (None, Some(why)) => Outcome::NoResult(why),
+        _ => {
+            return Err(JoinedError::value(
+                "problem",
+                "either it or a report",
+                "both or neither",
+            ));
+        }
+    };
+    let scenario = Scenario {
+        package: file.package,
+        target: file.target,
+        name: file.scenario,
+        platform: file.platform,
+        outcome,
+    };
+    if file.verdict != word(scenario.verdict()) {
+        let expected = word(scenario.verdict());
+        return Err(JoinedError::value("verdict", expected, "another"));
+    }
+    Ok(scenario)
+}
+
+fn at_most(what: &'static str, limit: usize, found: usize) -> Result<(), JoinedError> {
+    match found > limit {
+        true => Err(JoinedError::Report(ReportError::TooMany {
+            what,
+            limit,
+            found,
+        })),
+        false => Ok(()),
+    }
+}
+
+fn check_string(text: &str) -> Result<(), JoinedError> {
+    at_most("bytes in a string", Limits::UNTRUSTED.string(), text.len())
+}
+
+/// Why a joined report cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JoinedError {
+    /// The whole, or a report in it, is none.
+    Report(ReportError),
+    /// It is not JSON, or not a joined report.
+    Syntax {
+        line: usize,
+        column: usize,
+        message: String,
+    },
+}
+
+impl JoinedError {
+    fn syntax(error: &serde_json::Error) -> Self {
+        let mut message = error.to_string();
+        if let Some(place) = message.rfind(" at line ") {
+            message.truncate(place);
+        }
+        JoinedError::Syntax {
+            line: error.line(),
+            column: error.column(),
+            // It quotes what it found.
+            message: plimsoll_desk::out::safe_line(&message),
+        }
+    }
+
+    fn value(at: &'static str, expected: &str, found: impl fmt::Display) -> Self {
+        JoinedError::Report(ReportError::Value {
+            at,
+            expected: expected.to_owned(),
+            found: found.to_string(),
+        })
+    }
+
+    /// What may be said of it in public, of a file whose every byte is somebody
+    /// else's.
+    pub fn reason(&self) -> NoResult {
+        match self {
+            JoinedError::Syntax { .. } => NoResult::NotAReport,
+            JoinedError::Report(err) => match err {
+                ReportError::TooLong { .. } => NoResult::TooLong,
+                ReportError::TooDeep { .. } => NoResult::TooDeep,
+                ReportError::Newer { .. } => NoResult::NewerFormat,
+                ReportError::Syntax { .. } => NoResult::NotAReport,
+                ReportError::Value { .. } => NoResult::NotConsistent,
+                ReportError::TooMany { .. } => NoResult::TooMuch,
+                ReportError::OutOfRange => NoResult::OutOfRange,
+            },
+        }
+    }
+}
+
+impl fmt::Display for JoinedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JoinedError::Report(err) => err.fmt(f),
+            JoinedError::Syntax {
+                line,
+                column,
+                message,
+            } => write!(f, "line {line}, column {column}: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for JoinedError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Reports made by hand, for the tests of outputs.
+
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{Finding, Report, StackGrowth};
+use plimsoll_core::{FoldedStack, Rate, Tally};
+
+use crate::joined::{Joined, Outcome, Scenario};
+
+#[path = "../../../core/tests/report/sample.rs"]
+pub mod sample;
+
+pub(super) fn joined(reports: Vec<Report>) -> Joined {
+    let scenario = |report: Report| Scenario {
+        package: report.run.package.clone(),
+        target: report.run.target.clone(),
+        name: report.scenario.clone(),
+        platform: None,
+        outcome: Outcome::Report(Box::new(report)),
+    };
+    let mut joined = Joined {
+        runs: vec!["r1".to_owned()],
+        source: None,
+        scenarios: reports.into_iter().map(scenario).collect(),
+    };
+    joined.name_platforms();
+    joined
+}
+
+pub fn report(scenario: &str, verdict: Verdict) -> Report {
+    let rung = |iterations| {
+        let mut rung = sample::rung(iterations);
+        rung.live.bytes = 1_048_576 + 48 * iterations;
+        rung
+    };
+    Report {
+        rungs: ITERATIONS.map(rung).to_vec(),
+        ..sample::report("r1", scenario, verdict)
+    }
+}
+
+const ITERATIONS: [u64; 5] = [512, 1_024, 2_048, 4_096, 8_192];
+
+/// A stack of names with a space between two, root first, and its growth.
+pub(super) fn growth(stack: &str, bytes: f64) -> StackGrowth {
+    StackGrowth {
+        stack: FoldedStack(stack.split(' ').map(str::to_owned).collect()),
+        before: Tally::default(),
+        after: Tally::default(),
+        rate: Rate {
+            objects: bytes / 48.0,
+            bytes,
+        },
+        error: None,
+    }
+}
+
+pub(super) fn finding(stack: &str, bytes: f64) -> Finding {
+    let rate = Rate {
+        objects: 1.0,
+        bytes,
+    };
+    Finding {
+        levels: ITERATIONS
+            .map(|iterations| Tally {
+                objects: iterations,
+                bytes: 48 * iterations,
+            })
+            .to_vec(),
+        ..sample::finding(stack, rate)
+    }
+}
+
+/// One that found stacks to grow.
+pub(super) fn regressed(scenario: &str, stacks: &[(&str, f64)]) -> Report {
+    let mut report = report(scenario, Verdict::Regressed);
+    for (stack, bytes) in stacks {
+        report.findings.push(finding(stack, *bytes));
+        report.growth.push(growth(stack, *bytes));
+    }
+    report
+}

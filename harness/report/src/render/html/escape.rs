@@ -1,0 +1,146 @@
+//! The one way for other people's text into the page: as text of an element or
+//! an attribute, or as a string of the data that its script reads.
+
+use plimsoll_text::escape::{terminal, terminal_lines};
+use serde::Serialize;
+
+/// A name longer than that says nothing more, and costs everybody who scrolls.
+const LONGEST: usize = 500;
+
+/// Text of an element, or of an attribute in double quotes: one line.
+pub(super) fn text(text: &str) -> String {
+    markup(&cut(&terminal(text), LONGEST))
+}
+
+/// Text of a `<pre>`: line feeds stay, and so does its length.
+pub(super) fn block(text: &str) -> String {
+    markup(&terminal_lines(text))
+}
+
+/// A string for [`json`]: what is shown is the same in the page and in its data.
+pub(super) fn string(text: &str) -> String {
+    cut(&terminal(text), LONGEST)
+}
+
+/// Data for a `<script type="application/json">`, which ends at the first
+/// `</script` whatever stands around it, and has no escapes of its own.
+pub(super) fn json(data: &impl Serialize) -> String {
+    #[expect(
+        clippy::expect_used,
+        reason = "string keys and finite floats always serialise"
+    )]
+    let text = serde_json::to_string(data).expect("plain data serialises");
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            // All of them can only stand in strings.
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn markup(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Cuts the middle out of what is too long. The end is kept longer than the
+/// start: a path's last names say more than its first.
+fn cut(text: &str, most: usize) -> String {
+    let chars = text.chars().count();
+    if chars <= most {
+        return text.to_owned();
+    }
+    let head = (most - 1) * 2 / 5;
+    let tail = most - 1 - head;
+    let head: String = text.chars().take(head).collect();
+    let tail: String = text.chars().skip(chars - tail).collect();
+    format!("{head}…{tail}")
+}
+
+/// What a scenario is called in the page's address, and there alone: letters,
+/// digits and `_ - . :`, so that a scenario's own name is its address. The
+/// page's other ids end or begin with `~`, and so are never a scenario's.
+pub(super) fn slug(title: &str) -> String {
+    let mut slug = String::new();
+    for c in title.chars().take(120) {
+        match c {
+            c if c.is_ascii_alphanumeric() || "_-.:".contains(c) => slug.push(c),
+            _ if slug.is_empty() || slug.ends_with('-') => {}
+            _ => slug.push('-'),
+        }
+    }
+    match slug.trim_end_matches('-') {
+        "" => "scenario".to_owned(),
+        slug => slug.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_never_markup() {
+        assert_eq!(
+            text("</script><img src=x onerror='a(\"b\")'>&amp;"),
+            "&lt;/script&gt;&lt;img src=x onerror=&#39;a(&quot;b&quot;)&#39;&gt;&amp;amp;"
+        );
+    }
+
+    #[test]
+    fn what_hides_is_shown() {
+        assert_eq!(
+            text("user\u{202e}nimda\u{200b}\u{0}"),
+            r"user\u{202e}nimda\u{200b}\u{0}"
+        );
+        assert_eq!(text("\u{1b}[31mred\u{1b}[0m\r\nx"), r"red\r\nx");
+        assert_eq!(text("\u{1b}]0;title\u{7}"), r"\u{1b}]0;title\u{7}");
+        assert_eq!(block("a\r\n\u{1b}[1mb\u{1b}[0m\rc\td"), "a\nb\\rc  d");
+        assert_eq!(text("zażółć 漢字"), "zażółć 漢字");
+    }
+
+    #[test]
+    fn length_is_bounded_where_it_is_no_text_to_read() {
+        let long = "ä".repeat(200) + &"z".repeat(400);
+        let shown = text(&long);
+        assert_eq!(shown.chars().count(), LONGEST);
+        assert!(shown.starts_with("ää") && shown.contains('…') && shown.ends_with("zz"));
+        assert_eq!(block(&long), long);
+    }
+
+    #[test]
+    fn data_cannot_end_its_element() {
+        let data = ["</script><!--", "a&b", "\u{2028}\u{2029}", "\"\\"];
+        let written = json(&data);
+        assert_eq!(
+            written,
+            r#"["\u003c/script\u003e\u003c!--","a\u0026b","\u2028\u2029","\"\\"]"#
+        );
+        let read: Vec<String> = serde_json::from_str(&written).unwrap();
+        assert_eq!(read, data);
+        assert_eq!(string("a\u{202e}<b"), "a\\u{202e}<b");
+    }
+
+    #[test]
+    fn a_scenarios_name_is_its_address() {
+        assert_eq!(slug("http::parse_headers"), "http::parse_headers");
+        assert_eq!(slug("a (demo, x86_64)"), "a-demo-x86_64");
+        assert_eq!(slug("<img src=x>"), "img-src-x");
+        assert_eq!(slug("~漢字"), "scenario");
+    }
+}

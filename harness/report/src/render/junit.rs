@@ -1,0 +1,257 @@
+//! JUnit XML, as Jenkins, GitLab and the actions that show test results read it.
+//!
+//! ```text
+//! <testsuites>
+//!   <testsuite>        one test target of a package on one platform
+//!     <properties>     what it was measured with, and every rate
+//!     <testcase>       one scenario
+//!       <failure>      it grows, or nothing could be told
+//!       <error>        it failed, its measurement broke, or it has no result
+//!       <system-out>   the outcome in one line
+//! ```
+//!
+//! No result is an error and never `<skipped>`, which readers take for green.
+//! Rates stand in the suite's properties, because the schema of Jenkins has none
+//! in a test case. A report does not say how long a scenario took; `time="0"` is
+//! for readers that compute with it.
+
+use std::fmt::Write;
+
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{Finding, Report, Subject, text};
+
+use super::plain::{self, clean, clean_line};
+use crate::joined::{Joined, NO_RESULT, Outcome, Scenario};
+
+/// Characters of an attribute.
+const MAX_ATTRIBUTE: usize = 500;
+/// Findings of a scenario whose rates are given, the ones that need a person
+/// most: readers keep every property in memory.
+const MAX_RATES: usize = 20;
+
+/// What a test case is to its reader.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Passed,
+    Failure,
+    Error,
+}
+
+fn kind(scenario: &Scenario) -> Kind {
+    match scenario.verdict() {
+        Some(Verdict::Within | Verdict::Improved) => Kind::Passed,
+        Some(Verdict::Inconclusive | Verdict::Regressed) => Kind::Failure,
+        Some(Verdict::Failed | Verdict::Broken) | None => Kind::Error,
+    }
+}
+
+pub fn render(joined: &Joined) -> String {
+    let mut page = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let all: Vec<&Scenario> = joined.scenarios.iter().collect();
+    let suites = suites(&all);
+    let platforms = suites.iter().map(|suite| &suite[0].platform);
+    let several = suites.len() > 1 && platforms.clone().any(|one| *one != suites[0][0].platform);
+    page += "<testsuites name=\"plimsoll\"";
+    totals(&mut page, &all);
+    page += ">\n";
+    for suite in &suites {
+        render_suite(&mut page, joined, suite, several);
+    }
+    page += "</testsuites>\n";
+    page
+}
+
+/// By package, target and platform, in the order in which each comes first.
+fn suites<'a>(all: &[&'a Scenario]) -> Vec<Vec<&'a Scenario>> {
+    let mut suites: Vec<Vec<&Scenario>> = Vec::new();
+    for &scenario in all {
+        let key = |of: &Scenario| {
+            (of.package == scenario.package && of.target == scenario.target)
+                && of.platform == scenario.platform
+        };
+        match suites.iter_mut().find(|suite| key(suite[0])) {
+            Some(suite) => suite.push(scenario),
+            None => suites.push(vec![scenario]),
+        }
+    }
+    suites
+}
+
+fn totals(page: &mut String, scenarios: &[&Scenario]) {
+    let count = |wanted| scenarios.iter().filter(|one| kind(one) == wanted).count();
+    attribute(page, "tests", &scenarios.len().to_string());
+    attribute(page, "failures", &count(Kind::Failure).to_string());
+    attribute(page, "errors", &count(Kind::Error).to_string());
+    attribute(page, "time", "0");
+}
+
+fn render_suite(page: &mut String, joined: &Joined, suite: &[&Scenario], several: bool) {
+    let first = suite[0];
+    let mut name = format!("{}/{}", first.package, first.target);
+    // A dot is what readers split a class at.
+    let mut class = format!("{}.{}", first.package, first.target);
+    if several {
+        let platform = first.platform.as_deref().unwrap_or("unknown platform");
+        name += &format!(" ({platform})");
+        class += &format!(".{platform}");
+    }
+    page.push_str("  <testsuite");
+    attribute(page, "name", &name);
+    totals(page, suite);
+    attribute(page, "skipped", "0");
+    page.push_str(">\n    <properties>\n");
+    for (name, value) in properties(joined, suite) {
+        page.push_str("      <property");
+        attribute(page, "name", &name);
+        attribute(page, "value", &value);
+        page.push_str("/>\n");
+    }
+    page.push_str("    </properties>\n");
+    let prefix = joined.source.as_ref().map_or("", |source| &source.prefix);
+    for scenario in suite {
+        render_case(page, scenario, &class, prefix);
+    }
+    page.push_str("  </testsuite>\n");
+}
+
+fn render_case(page: &mut String, scenario: &Scenario, class: &str, prefix: &str) {
+    page.push_str("    <testcase");
+    attribute(page, "classname", class);
+    attribute(page, "name", &scenario.name);
+    attribute(page, "time", "0");
+    let places = scenario.report().map(|report| &report.findings);
+    // What grows first in the report needs a person most.
+    let place = places.into_iter().flatten().find_map(|finding| {
+        let grows = finding.verdict >= Verdict::Inconclusive;
+        grows.then(|| plain::blamed(finding, prefix))?
+    });
+    if let Some(place) = place {
+        attribute(page, "file", &place.path);
+        attribute(page, "line", &place.line.to_string());
+    }
+    page.push_str(">\n");
+    let (word, line, block) = match &scenario.outcome {
+        Outcome::NoResult(why) => (NO_RESULT, format!("{NO_RESULT}, {why}"), why.clone()),
+        Outcome::Report(report) => (
+            report.verdict.as_str(),
+            outcome(report),
+            text::render(report, &text::Style::plain()),
+        ),
+    };
+    let element = match kind(scenario) {
+        Kind::Passed => {
+            element(page, "system-out", &line);
+            page.push_str("    </testcase>\n");
+            return;
+        }
+        Kind::Failure => "failure",
+        Kind::Error => "error",
+    };
+    let _ = write!(page, "      <{element}");
+    attribute(page, "message", &line);
+    attribute(page, "type", word);
+    page.push('>');
+    escape(page, clean(&block).trim_end(), false);
+    let _ = write!(page, "</{element}>\n    </testcase>\n");
+}
+
+/// The outcome without the scenario's name, which stands beside it.
+fn outcome(report: &Report) -> String {
+    let line = text::one_line(report);
+    let named = line.strip_prefix(&report.scenario);
+    match named.and_then(|line| line.strip_prefix(": ")) {
+        Some(outcome) => outcome.to_owned(),
+        None => line,
+    }
+}
+
+/// What all of a suite have in common, and the rates of each.
+fn properties(joined: &Joined, suite: &[&Scenario]) -> Vec<(String, String)> {
+    let mut properties = Vec::new();
+    let mut add = |name: String, value: String| properties.push((name, value));
+    for run in &joined.runs {
+        add("run".to_owned(), run.clone());
+    }
+    if let Some(source) = &joined.source {
+        add("commit".to_owned(), source.head.clone());
+    }
+    if let Some(platform) = &suite[0].platform {
+        add("platform".to_owned(), platform.clone());
+    }
+    let mut reports = suite.iter().filter_map(|scenario| scenario.report());
+    if let Some(measured) = reports.find_map(|report| report.measured.as_ref()) {
+        add("profile".to_owned(), measured.profile.clone());
+        add("toolchain".to_owned(), measured.toolchain.clone());
+        add("jemalloc".to_owned(), measured.jemalloc.clone());
+    }
+    for scenario in suite {
+        let Some(report) = scenario.report() else {
+            continue;
+        };
+        let of = |what: &str| format!("{}.{what}", scenario.name);
+        if let Some(rung) = report.rungs.last() {
+            add(of("iterations"), rung.iterations.to_string());
+        }
+        for (number, finding) in report.findings.iter().take(MAX_RATES).enumerate() {
+            let of = |what: &str| of(&format!("{}.{what}", number + 1));
+            add(of("grows"), grows(finding));
+            add(of("verdict"), finding.verdict.as_str().to_owned());
+            add(
+                of("objects_per_iteration"),
+                finding.rate.objects.to_string(),
+            );
+            add(of("bytes_per_iteration"), finding.rate.bytes.to_string());
+            if let Some(error) = report.error_of(finding) {
+                let objects = error.objects.to_string();
+                add(of("objects_per_iteration_error"), objects);
+                add(of("bytes_per_iteration_error"), error.bytes.to_string());
+            }
+            add(
+                of("allowed_objects_per_iteration"),
+                finding.allowed.objects.to_string(),
+            );
+            add(
+                of("allowed_bytes_per_iteration"),
+                finding.allowed.bytes.to_string(),
+            );
+        }
+    }
+    properties
+}
+
+/// What a finding is of: the function that allocates, or the resource.
+fn grows(finding: &Finding) -> String {
+    let leaf = match &finding.subject {
+        Subject::Threads => return "threads".to_owned(),
+        Subject::Descriptors => return "file descriptors".to_owned(),
+        Subject::Stack(stack) | Subject::Site { frames: stack, .. } => stack.leaf(),
+    };
+    let blamed = finding.frames.first();
+    blamed.map_or(leaf, |frame| &frame.function).to_owned()
+}
+
+fn element(page: &mut String, name: &str, text: &str) {
+    let _ = write!(page, "      <{name}>");
+    escape(page, &clean(text), false);
+    let _ = writeln!(page, "</{name}>");
+}
+
+fn attribute(page: &mut String, name: &str, value: &str) {
+    let _ = write!(page, " {name}=\"");
+    escape(page, &clean_line(value, MAX_ATTRIBUTE), true);
+    page.push('"');
+}
+
+/// The one way for text to get into the page, after what XML cannot hold is gone.
+fn escape(page: &mut String, text: &str, quotes: bool) {
+    for char in text.chars() {
+        match char {
+            '&' => page.push_str("&amp;"),
+            '<' => page.push_str("&lt;"),
+            // Not only at the end of `]]>`, where it must be.
+            '>' => page.push_str("&gt;"),
+            '"' if quotes => page.push_str("&quot;"),
+            char => page.push(char),
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! The comment on a pull request, and the page of a job: what grew, how much,
+//! where, and what to do, as GitHub's markdown.
+//!
+//! The verdict comes first, in words and with numbers; then a sentence on the
+//! worst scenario, a table with the worst first, a block for each scenario that
+//! is not green, and commands. Blocks are given their room by importance and
+//! stand in reading order; what finds no room is counted and named. No block is
+//! ever cut inside, so every fence and every `<details>` is closed.
+
+mod commands;
+mod details;
+mod headline;
+mod page;
+mod rows;
+mod words;
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::units::plural;
+
+use self::page::{Measure, Page};
+use super::{Context, TouchedKind};
+use crate::joined::{Joined, NoResult, Scenario};
+use plimsoll_text::sink::{code_span, html_text, url};
+
+/// GitHub refuses a comment of more than 65,536 characters.
+const COMMENT: Size = Size {
+    measure: Measure::Utf16,
+    limit: 65_000,
+    open_rows: 10,
+    details: 10,
+};
+/// GitHub drops a summary of more than 1 MiB, all of it.
+const SUMMARY: Size = Size {
+    measure: Measure::Bytes,
+    limit: (1 << 20) - 1_024,
+    open_rows: 200,
+    details: 50,
+};
+/// Columns of a scenario's name.
+const NAME: usize = 100;
+const MAX_TOUCHED: usize = 10;
+/// Where something is left out, the page says so: an address of ours, at most,
+/// and a line.
+const NOTE: usize = 3_000;
+const MAX_PLATFORMS: usize = 3;
+/// Runs or commits that are named.
+const MAX_NAMED: usize = 3;
+
+/// How much of everything.
+struct Size {
+    measure: Measure,
+    limit: usize,
+    /// Rows of the table that are not folded.
+    open_rows: usize,
+    /// Scenarios with a block of their own.
+    details: usize,
+}
+
+/// What all parts of a page look at.
+struct View<'a> {
+    joined: &'a Joined,
+    context: &'a Context,
+    titles: Vec<String>,
+    /// Every scenario's place, the one that needs a person most first.
+    order: Vec<usize>,
+}
+
+/// A comment on a pull request, at most 65,000 characters long.
+pub fn comment(joined: &Joined, context: &Context) -> String {
+    View::new(joined, context).render(&COMMENT, marker(context))
+}
+
+/// The verdict in one line, without formatting or colour.
+pub fn headline(joined: &Joined) -> String {
+    headline::plain(joined)
+}
+
+/// The page of a job, at most 1 MiB long.
+pub fn summary(joined: &Joined, context: &Context) -> String {
+    View::new(joined, context).render(&SUMMARY, None)
+}
+
+/// A comment for a run that has nothing to show. It never reads as a pass.
+pub fn no_result(context: &Context, reason: NoResult) -> String {
+    let mut page = Page::new(COMMENT.measure, COMMENT.limit);
+    page.add(marker(context));
+    page.add(Some("### ⚪ Leak check: no result".to_owned()));
+    let links = links(context);
+    let links = links.map_or(String::new(), |links| format!(" · {links}"));
+    page.add(Some(format!(
+        "{} Nothing is known of this change: this is not a pass. (`{}`){links}",
+        reason.text(),
+        reason.code()
+    )));
+    page.add(touched(context));
+    page.add(Some(footer(context, &[], &[])));
+    page.finish()
+}
+
+/// The first lines, which nobody sees.
+fn marker(context: &Context) -> Option<String> {
+    Some(context.marker.as_ref()?.lines.clone())
+}
+
+fn is_hex(sha: &str) -> bool {
+    !sha.is_empty() && sha.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Every scenario's place, the one that needs a person most first; of those with
+/// one verdict, the one that grows most.
+pub fn worst_first(joined: &Joined) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
+    order.sort_by_cached_key(|&place| {
+        let scenario = &joined.scenarios[place];
+        let bytes = scenario.report().map_or(0, words::order_of_growth);
+        (Reverse((rank(scenario), bytes)), place)
+    });
+    order
+}
+
+impl<'a> View<'a> {
+    fn new(joined: &'a Joined, context: &'a Context) -> Self {
+        View {
+            joined,
+            context,
+            titles: joined.titles(),
+            order: worst_first(joined),
+        }
+    }
+
+    /// A scenario's title, for a sentence.
+    fn title(&self, place: usize) -> String {
+        code_span(&self.titles[place], NAME)
+    }
+
+    /// Those that are not green, worst first.
+    fn open(&self) -> impl Iterator<Item = usize> {
+        let places = self.order.iter().copied();
+        places.filter(|&place| !is_green(&self.joined.scenarios[place]))
+    }
+
+    fn green(&self) -> impl Iterator<Item = usize> {
+        let places = self.order.iter().copied();
+        places.filter(|&place| is_green(&self.joined.scenarios[place]))
+    }
+
+    fn render(&self, size: &Size, marker: Option<String>) -> String {
+        let mut page = Page::new(size.measure, size.limit);
+        // In reading order; what is bounded and must be there, at once.
+        page.add(marker);
+        page.add(Some(headline::verdict(self)));
+        page.add(headline::sentence(self));
+        page.add(self.context.untrusted.then(|| {
+            "**Measured by this pull request's own code.** The numbers are that code's word: \
+             nobody else has checked them."
+                .to_owned()
+        }));
+        page.add(touched(self.context));
+        let open: Vec<usize> = self.open().collect();
+        page.add(rows::open(self, &open[..open.len().min(size.open_rows)]));
+        let with_details: Vec<usize> = open
+            .iter()
+            .copied()
+            .chain(
+                self.green()
+                    .filter(|&place| details::is_improved(self, place)),
+            )
+            .take(size.details)
+            .collect();
+        let places: Vec<_> = with_details.iter().map(|_| page.place()).collect();
+        let more = page.place();
+        let green = page.place();
+        page.add(commands::block(self));
+        let note = page.place();
+        page.add(Some(footer(
+            self.context,
+            &self.joined.scenarios,
+            &self.joined.runs,
+        )));
+
+        let kept = page.keep(NOTE);
+        let mut left_out = Vec::new();
+        let mut without = open.len().saturating_sub(with_details.len());
+        for (number, (&scenario, place)) in with_details.iter().zip(places).enumerate() {
+            // Of several that grow, the worst is read first.
+            let is_open = number == 0 && !is_green(&self.joined.scenarios[scenario]);
+            if !page.fill(place, details::block(self, scenario, is_open)) {
+                without += 1;
+            }
+        }
+        if without > 0 {
+            left_out.push(format!(
+                "the details of {}",
+                plural(without as u64, "scenario", "scenarios")
+            ));
+        }
+        let folded = rows::more(self, &open[open.len().min(size.open_rows)..]);
+        let missing = page.fill_rows(more, folded);
+        let missing = missing + page.fill_rows(green, rows::green(self));
+        if missing > 0 {
+            left_out.push(format!(
+                "{} of the tables",
+                plural(missing as u64, "row", "rows")
+            ));
+        }
+        page.release(kept);
+        if !left_out.is_empty() {
+            page.fill(note, self.left_out(&left_out));
+        }
+        page.finish()
+    }
+
+    fn left_out(&self, what: &[String]) -> String {
+        let report = self.context.report_url.as_deref().and_then(url);
+        let place = match report {
+            Some(url) => format!("the [report]({url}) has all of it"),
+            None => "`plimsoll report` shows all of it".to_owned(),
+        };
+        format!("Left out for length: {}; {place}.", what.join(", "))
+    }
+}
+
+/// By how much each needs a person; no result before what may be believed.
+fn rank(scenario: &Scenario) -> u8 {
+    match scenario.verdict() {
+        Some(Verdict::Within) => 0,
+        Some(Verdict::Improved) => 1,
+        None => 2,
+        Some(Verdict::Inconclusive) => 3,
+        Some(Verdict::Regressed) => 4,
+        Some(Verdict::Failed) => 5,
+        Some(Verdict::Broken) => 6,
+    }
+}
+
+fn is_green(scenario: &Scenario) -> bool {
+    rank(scenario) < 2
+}
+
+/// The state, in colour and in words.
+fn state(scenario: &Scenario) -> String {
+    let icon = match scenario.verdict() {
+        Some(Verdict::Within | Verdict::Improved) => "🟢",
+        Some(Verdict::Inconclusive) => "🟡",
+        Some(Verdict::Regressed | Verdict::Failed | Verdict::Broken) => "🔴",
+        None => "⚪",
+    };
+    format!("{icon} {}", crate::joined::word(scenario.verdict()))
+}
+
+/// `[report](…) · [measuring job](…)`
+fn links(context: &Context) -> Option<String> {
+    let link = |text: &str, to: &Option<String>| {
+        let url = to.as_deref().and_then(url)?;
+        Some(format!("[{text}]({url})"))
+    };
+    let report = link("report", &context.report_url);
+    let job = link("measuring job", &context.job_url);
+    let links: Vec<String> = report.into_iter().chain(job).collect();
+    (!links.is_empty()).then(|| links.join(" · "))
+}
+
+/// What the pull request changes of its own measure.
+fn touched(context: &Context) -> Option<String> {
+    let unsure = context.touched_more.then(|| {
+        "**Which files this pull request changes could not be looked up in full**: whether it \
+         changes what it is measured by has to be seen in its diff."
+            .to_owned()
+    });
+    if context.touched.is_empty() {
+        return unsure;
+    }
+    let mut touched: Vec<_> = context.touched.iter().collect();
+    touched.sort();
+    let mut lines = vec![format!(
+        "**This pull request changes what it is measured by**, in {}:\n",
+        plural(touched.len() as u64, "file", "files")
+    )];
+    // Each kind has lines of its own: many files of one must not hide those of another.
+    for of_kind in touched.chunk_by(|a, b| a.kind == b.kind) {
+        let kind = match of_kind[0].kind {
+            TouchedKind::Baseline => "baseline, which says what may grow",
+            TouchedKind::Test => "leak test",
+            TouchedKind::Build => "what is built, and how",
+            TouchedKind::Settings => "settings",
+            TouchedKind::Workflow => "workflow",
+        };
+        for file in of_kind.iter().take(MAX_TOUCHED) {
+            lines.push(format!("- {}: {kind}", code_span(&file.path, NAME)));
+        }
+        if let more @ 1.. = of_kind.len().saturating_sub(MAX_TOUCHED) {
+            lines.push(format!("- and {more} more: {kind}"));
+        }
+    }
+    lines.extend(unsure.map(|unsure| format!("\n{unsure}")));
+    Some(lines.join("\n"))
+}
+
+/// What was measured, and with what.
+fn footer(context: &Context, scenarios: &[Scenario], runs: &[String]) -> String {
+    let mut parts = vec![format!("plimsoll {}", env!("CARGO_PKG_VERSION"))];
+    for (word, sha) in [("base", &context.base), ("head", &context.head)] {
+        if let Some(sha) = sha.as_deref().filter(|sha| is_hex(sha)) {
+            parts.push(format!("{word} `{}`", &sha[..sha.len().min(7)]));
+        }
+    }
+    if context.head.is_none() {
+        let reports = scenarios.iter().filter_map(Scenario::report);
+        let commits: BTreeSet<&str> = reports
+            .filter_map(|report| report.run.commit.as_deref())
+            .filter(|commit| is_hex(commit))
+            .collect();
+        let commits = commits
+            .into_iter()
+            .map(|commit| format!("`{}`", &commit[..commit.len().min(7)]));
+        parts.extend(few("commit", "commits", commits));
+    }
+    let platforms: BTreeSet<&str> = scenarios
+        .iter()
+        .filter_map(|scenario| scenario.platform.as_deref())
+        .collect();
+    if platforms.len() > MAX_PLATFORMS {
+        parts.push(plural(platforms.len() as u64, "platform", "platforms"));
+    } else {
+        parts.extend(platforms.iter().map(|platform| code_span(platform, 60)));
+    }
+    match &context.marker {
+        Some(marker) => parts.push(format!("run {}, attempt {}", marker.run, marker.attempt)),
+        None => parts.extend(few(
+            "run",
+            "runs",
+            runs.iter().map(|run| code_span(run, 60)),
+        )),
+    }
+    format!("<sub>{}</sub>", parts.join(" · "))
+}
+
+/// `runs a, b, c, 4 more`
+fn few(one: &str, many: &str, all: impl Iterator<Item = String>) -> Option<String> {
+    let mut all: Vec<String> = all.collect();
+    let word = if all.len() == 1 { one } else { many };
+    if let more @ 1.. = all.len().saturating_sub(MAX_NAMED) {
+        all.truncate(MAX_NAMED);
+        all.push(format!("{more} more"));
+    }
+    (!all.is_empty()).then(|| format!("{word} {}", all.join(", ")))
+}
+
+/// `<summary>` of words of ours.
+fn summary_line(text: &str) -> String {
+    format!("<summary>{}</summary>", html_text(text, 300))
+}
+
+#[cfg(test)]
+mod tests;

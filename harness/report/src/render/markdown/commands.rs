@@ -1,0 +1,82 @@
+//! What to type: how to see it again, and how to agree to it.
+
+use plimsoll_core::judge::Verdict;
+
+use super::{View, summary_line, words};
+use crate::joined::Scenario;
+use crate::render::{cargo_profile, cargo_target};
+use plimsoll_text::escape::command_word;
+use plimsoll_text::sink::fenced;
+
+/// Commands of more scenarios than these are alike.
+const MAX_COMMANDS: usize = 10;
+/// Wider than any command; a name has at most 100 characters.
+const WIDTH: usize = 600;
+
+/// Absent where all is green, or where no name could be typed.
+pub(super) fn block(view: &View<'_>) -> Option<String> {
+    let open: Vec<usize> = view.open().take(MAX_COMMANDS).collect();
+    let scenarios = || open.iter().map(|&place| &view.joined.scenarios[place]);
+    let reproduce: Vec<String> = scenarios().filter_map(|one| test(view, one)).collect();
+    let accept: Vec<String> = scenarios()
+        .filter(|scenario| scenario.verdict() == Some(Verdict::Regressed))
+        .filter_map(|one| {
+            let command = accept(view, one)?;
+            // What has expired is agreed to anew with a date only.
+            let expired = one
+                .report()
+                .is_some_and(|report| words::expired(report) > 0);
+            let expires = if expired { " --expires YYYY-MM-DD" } else { "" };
+            Some(format!("{command}{expires} --reason \"why it may grow\""))
+        })
+        .collect();
+    if reproduce.is_empty() && accept.is_empty() {
+        return None;
+    }
+    let title = match accept.is_empty() {
+        true => "Reproduce",
+        false => "Reproduce, or accept this growth",
+    };
+    let mut text = format!("<details>{}\n", summary_line(title));
+    if !reproduce.is_empty() {
+        text.push_str(&format!("\n{}\n", fenced(&reproduce.join("\n"), WIDTH)));
+    }
+    if !accept.is_empty() {
+        text.push_str(&format!(
+            "\nIf the growth is meant, agree to it after that run, and commit the baseline \
+             that it changes:\n\n{}\n",
+            fenced(&accept.join("\n"), WIDTH)
+        ));
+    }
+    text.push_str("\n</details>");
+    Some(text)
+}
+
+/// The command that takes out what an improved scenario no longer needs.
+pub(super) fn accept(view: &View<'_>, scenario: &Scenario) -> Option<String> {
+    let name = command_word(&scenario.name)?;
+    let mut command = format!("cargo plimsoll accept {name}");
+    let same = |other: &&Scenario| other.name == scenario.name;
+    let namesakes = || view.joined.scenarios.iter().filter(same);
+    if namesakes().any(|other| other.package != scenario.package) {
+        command.push_str(&format!(" --package {}", command_word(&scenario.package)?));
+    }
+    if namesakes().any(|other| other.target != scenario.target) {
+        command.push_str(&format!(" --test {}", command_word(&scenario.target)?));
+    }
+    Some(command)
+}
+
+fn test(view: &View<'_>, scenario: &Scenario) -> Option<String> {
+    let profile = scenario.report().map_or("", cargo_profile);
+    let mut command = format!("cargo test{profile}");
+    let others = &view.joined.scenarios;
+    if others.iter().any(|other| other.package != scenario.package) {
+        command.push_str(&format!(" --package {}", command_word(&scenario.package)?));
+    }
+    Some(format!(
+        "{command} --test {} -- {} --exact",
+        cargo_target(command_word(&scenario.target)?),
+        command_word(&scenario.name)?
+    ))
+}

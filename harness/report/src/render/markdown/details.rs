@@ -1,0 +1,475 @@
+//! A block for a scenario that is not green: where it grows and how, or why
+//! nothing can be said.
+
+use std::fmt::Write as _;
+
+use plimsoll_core::Rate;
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::text::{advice, counted, hint, is_one, seen, too_few_for_the_interval};
+use plimsoll_core::report::units::{bytes, count, give_or_take, objects, plural, signed_bytes};
+use plimsoll_core::report::{
+    Check, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject,
+};
+
+use super::rows::{live, size};
+use super::words::{self, Sum};
+use super::{NAME, View, commands};
+use crate::joined::Outcome;
+use crate::render::tree;
+use plimsoll_text::sink::{code_span, fenced, html_attribute, html_code, url};
+use plimsoll_text::spark;
+
+/// A sixth stack tells nobody more about where to start.
+const MAX_FINDINGS: usize = 5;
+/// Lines of output and of a check's detail.
+const MAX_LINES: usize = 30;
+const MAX_CHECKS: usize = 5;
+const MAX_NOTES: usize = 5;
+/// Columns of somebody else's lines.
+const LINE: usize = 160;
+const TREND: usize = 32;
+
+/// Whether it is green and something is left to do.
+pub(super) fn is_improved(view: &View<'_>, place: usize) -> bool {
+    view.joined.scenarios[place].verdict() == Some(Verdict::Improved)
+}
+
+/// The whole block of one scenario.
+pub(super) fn block(view: &View<'_>, place: usize, is_open: bool) -> String {
+    let scenario = &view.joined.scenarios[place];
+    let (about, body) = match &scenario.outcome {
+        Outcome::Report(report) => (about(report), of_report(view, place, report)),
+        Outcome::NoResult(why) => (
+            "no result".to_owned(),
+            format!("{}\n\nWhat left no result did not pass.", fenced(why, LINE)),
+        ),
+    };
+    let open = if is_open { " open" } else { "" };
+    let title = html_code(&view.titles[place], NAME);
+    format!(
+        "<details{open}><summary><b>{title}</b>: {about}</summary>\n\n{}\n\n</details>",
+        body.trim_end()
+    )
+}
+
+/// Beside the name; words of ours, and numbers.
+fn about(report: &Report) -> String {
+    match report.verdict {
+        Verdict::Broken if words::lacks_baseline(report) => {
+            "its baseline cannot be used".to_owned()
+        }
+        Verdict::Broken => "the measurement cannot be trusted".to_owned(),
+        Verdict::Failed => match report.failure.as_ref().map(|failure| failure.iteration) {
+            Some(Some(iteration)) => format!("failed in iteration {}", count(iteration)),
+            Some(None) => "failed setting up".to_owned(),
+            None => "failed".to_owned(),
+        },
+        Verdict::Regressed => regressed(report),
+        Verdict::Inconclusive => "inconclusive".to_owned(),
+        Verdict::Improved => {
+            let stale = words::stale(report);
+            let verb = if stale.len() == 1 { "is" } else { "are" };
+            format!(
+                "{} {verb} no longer needed",
+                plural(stale.len() as u64, "allowance", "allowances")
+            )
+        }
+        Verdict::Within => "within its baseline".to_owned(),
+    }
+}
+
+fn regressed(report: &Report) -> String {
+    if words::is_only_expired(report) {
+        let n = words::expired(report) as u64;
+        let verb = if n == 1 { "has" } else { "have" };
+        return format!("{} {verb} expired", plural(n, "allowance", "allowances"));
+    }
+    let growing = words::growing(report);
+    if growing.is_empty() {
+        return "grows past its baseline".to_owned();
+    }
+    let verb = if is_one(&growing) { "keeps" } else { "keep" };
+    let mut text = format!(
+        "{} {verb} growing, {} per iteration",
+        counted(&growing, ""),
+        Sum::of(report, &growing).short()
+    );
+    match tree::share_of_widest(report) {
+        Some(100) => text.push_str("; all of the growth on one stack"),
+        Some(share) => {
+            let _ = write!(text, "; {share} % of the growth on one stack");
+        }
+        None => {}
+    }
+    text
+}
+
+fn of_report(view: &View<'_>, place: usize, report: &Report) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    match report.verdict {
+        Verdict::Broken => parts.extend(broken(report)),
+        Verdict::Failed => parts.extend(report.failure.as_ref().map(failed)),
+        Verdict::Improved => parts.extend(improved(view, place, report)),
+        Verdict::Inconclusive => parts.push(inconclusive(report)),
+        Verdict::Regressed | Verdict::Within => {}
+    }
+    let shown: Vec<&Finding> = report
+        .findings
+        .iter()
+        .filter(|finding| finding.verdict >= Verdict::Inconclusive)
+        .collect();
+    if report.verdict >= Verdict::Inconclusive {
+        if report.verdict > Verdict::Regressed && !shown.is_empty() {
+            parts.push("What grew until then:".to_owned());
+        }
+        if shown.iter().any(|finding| !finding.is_unused()) {
+            parts.extend(picture(view, place, report));
+            parts.extend(tree::render(report).map(|tree| fenced(&tree, tree::WIDTH)));
+        }
+        parts.extend(findings(report, &shown));
+        parts.extend(over_the_rungs(report, &shown));
+    }
+    parts.extend(moved(report));
+    parts.extend(remarks(report));
+    let interactive = view.context.report_url.as_deref().and_then(url);
+    if let Some(url) = interactive.filter(|_| !report.growth.is_empty()) {
+        parts.push(format!("[Interactive flame graph]({url})"));
+    }
+    if parts.is_empty() {
+        parts.push("The report has no more to say of it.".to_owned());
+    }
+    parts.join("\n\n")
+}
+
+/// The flame graph, for a browser that knows which theme it shows.
+fn picture(view: &View<'_>, place: usize, report: &Report) -> Option<String> {
+    let image = view.context.images.get(&place)?;
+    let (light, dark) = (url(&image.light)?, url(&image.dark)?);
+    let growth = Sum::of(report, &words::growing(report)).short();
+    let share = tree::share_of_widest(report).unwrap_or(0);
+    let stack = match tree::widest(report) {
+        Some(frames) => {
+            let frames: Vec<&str> = frames.iter().rev().take(6).map(String::as_str).collect();
+            format!(
+                "; {share} % of the growth on the stack {}",
+                frames.join(", called by ")
+            )
+        }
+        None => String::new(),
+    };
+    let alt = format!("Flame graph: {growth} per iteration{stack}");
+    Some(format!(
+        "<picture>\n\
+         <source media=\"(prefers-color-scheme: dark)\" srcset=\"{dark}\">\n\
+         <img alt=\"{}\" src=\"{light}\" width=\"800\">\n\
+         </picture>",
+        html_attribute(&alt, 600)
+    ))
+}
+
+/// A list of what grows.
+fn findings(report: &Report, shown: &[&Finding]) -> Option<String> {
+    if shown.is_empty() {
+        return None;
+    }
+    let mut lines: Vec<String> = shown
+        .iter()
+        .take(MAX_FINDINGS)
+        .map(|one| item(one, report.error_of(one)))
+        .collect();
+    let rest = &shown[shown.len().min(MAX_FINDINGS)..];
+    if !rest.is_empty() {
+        lines.push(format!("- and {}", counted(rest, "more ")));
+    }
+    Some(lines.join("\n"))
+}
+
+fn item(finding: &Finding, error: Option<Rate>) -> String {
+    let rate = finding.rate;
+    let growth = match finding.subject {
+        _ if finding.is_unused() => "**no longer grows**".to_owned(),
+        Subject::Stack(_) | Subject::Site { .. } => format!(
+            "**{}**{}, {}{} objects per iteration, {}",
+            signed_bytes(rate.bytes),
+            give_or_take(error.map(|error| error.bytes), bytes),
+            objects(rate.objects),
+            give_or_take(error.map(|error| error.objects), objects),
+            finding.law
+        ),
+        Subject::Threads | Subject::Descriptors => {
+            let word = match finding.subject {
+                Subject::Threads => "threads",
+                _ => "file descriptors",
+            };
+            format!(
+                "**{} {word}**{} per iteration, {}",
+                objects(rate.objects),
+                give_or_take(error.map(|error| error.objects), objects),
+                finding.law
+            )
+        }
+    };
+    let mut text = format!(
+        "- {growth}; allowed {}: {}",
+        words::allowance(finding),
+        words::standing(finding.standing)
+    );
+    if let Some(place) = place(finding) {
+        text.push_str(&place);
+    }
+    if let Some(reason) = &finding.reason {
+        let _ = write!(text, "; agreed because {}", code_span(reason, NAME));
+    }
+    text
+}
+
+/// ` at `lru::put` (`src/lib.rs:14`)`
+fn place(finding: &Finding) -> Option<String> {
+    let stack = match &finding.subject {
+        Subject::Stack(stack) | Subject::Site { frames: stack, .. } => stack,
+        Subject::Threads | Subject::Descriptors => return None,
+    };
+    let mut text = String::new();
+    match finding.frames.first() {
+        Some(frame) => {
+            let _ = write!(text, "; at {}", code_span(&frame.function, NAME));
+            let file = frame.file.as_ref().map(|file| match frame.line {
+                Some(line) => format!("{file}:{line}"),
+                None => file.clone(),
+            });
+            if let Some(file) = file {
+                let _ = write!(text, " in {}", code_span(&file, NAME));
+            }
+        }
+        None => {
+            let _ = write!(text, "; at {}", code_span(stack.leaf(), NAME));
+        }
+    }
+    if let Subject::Site { stacks, .. } = finding.subject {
+        let stacks = plural(stacks as u64, "stack", "stacks");
+        let _ = write!(text, ", over {stacks} of this allocation site");
+    }
+    Some(text)
+}
+
+/// How it went, rung by rung.
+fn over_the_rungs(report: &Report, shown: &[&Finding]) -> Option<String> {
+    let [first, .., last] = report.rungs.as_slice() else {
+        return None;
+    };
+    let rungs = format!(
+        "From {} to {}",
+        count(first.iterations),
+        plural(last.iterations, "iteration", "iterations")
+    );
+    let worst = shown.iter().find(|finding| finding.levels.len() > 1);
+    let trend = worst.map(|finding| {
+        let is_heap = matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. });
+        let levels: Vec<u64> = finding
+            .levels
+            .iter()
+            .map(|level| if is_heap { level.bytes } else { level.objects })
+            .collect();
+        let say = |value: Option<&u64>| match value {
+            Some(value) if is_heap => size(*value),
+            Some(value) => count(*value),
+            None => "–".to_owned(),
+        };
+        format!(
+            "the first of them {} → {} `{}`, ",
+            say(levels.first()),
+            say(levels.last()),
+            spark::line(&levels, TREND)
+        )
+    });
+    let live_levels: Vec<u64> = report.rungs.iter().map(|rung| rung.live.bytes).collect();
+    Some(format!(
+        "{rungs}: {}the live heap {} `{}`.",
+        trend.unwrap_or_default(),
+        live(report)?,
+        spark::line(&live_levels, TREND)
+    ))
+}
+
+fn failed(failure: &Failure) -> String {
+    let at = match failure.iteration {
+        Some(iteration) => format!("Failed in iteration {}:", count(iteration)),
+        None => "Failed setting up:".to_owned(),
+    };
+    let mut text = format!("{at}\n\n{}", fenced(&failure.what, LINE));
+    let output = failure.output.trim_end();
+    if output.trim().is_empty() {
+        text.push_str("\n\nIt printed nothing.");
+    } else {
+        let (skipped, tail) = last_lines(output);
+        let before = match skipped {
+            0 => String::new(),
+            n => format!(", after {}", plural(n as u64, "line more", "lines more")),
+        };
+        let _ = write!(
+            text,
+            "\n\nThe end of what it printed{before}:\n\n{}",
+            fenced(&tail, LINE)
+        );
+    }
+    text
+}
+
+fn last_lines(output: &str) -> (usize, String) {
+    let lines: Vec<&str> = output.lines().collect();
+    let skipped = lines.len().saturating_sub(MAX_LINES);
+    (skipped, lines[skipped..].join("\n"))
+}
+
+fn broken(report: &Report) -> Vec<String> {
+    let failed: Vec<&Check> = report
+        .checks
+        .iter()
+        .filter(|check| check.outcome == CheckOutcome::Failed)
+        .collect();
+    let mut parts = Vec::new();
+    for check in failed.iter().take(MAX_CHECKS) {
+        let detail: Vec<&str> = check.detail.lines().take(MAX_LINES / 3).collect();
+        parts.push(format!(
+            "The check {} failed:\n\n{}",
+            code_span(&check.name, 60),
+            fenced(&detail.join("\n"), LINE)
+        ));
+        parts.extend(hint(&check.name).map(sentence));
+    }
+    if let more @ 1.. = failed.len().saturating_sub(MAX_CHECKS) {
+        parts.push(format!(
+            "And {} more.",
+            plural(more as u64, "check", "checks")
+        ));
+    }
+    parts.extend(report.failure.as_ref().map(self::failed));
+    parts
+}
+
+fn inconclusive(report: &Report) -> String {
+    let mut text = format!(
+        "To be found was 1 object or 8 B per {} iterations",
+        count(report.threshold.iterations)
+    );
+    if let Some(seen) = seen(report) {
+        let _ = write!(text, "; would have been seen: {seen}");
+    }
+    if let Some(why) = too_few_for_the_interval(report) {
+        let _ = write!(text, ". {}", sentence(&why).trim_end_matches('.'));
+    }
+    let _ = write!(
+        text,
+        ".\n\nWhat would settle it? {} A steadier workload needs fewer iterations, and so does \
+         a coarser threshold.",
+        sentence(advice(report.end))
+    );
+    text
+}
+
+fn improved(view: &View<'_>, place: usize, report: &Report) -> Vec<String> {
+    let stale = words::stale(report);
+    let mut lines: Vec<String> = stale
+        .iter()
+        .take(MAX_FINDINGS)
+        .map(|finding| {
+            let at = self::place(finding).unwrap_or_else(|| match finding.subject {
+                Subject::Threads => "; of threads".to_owned(),
+                _ => "; of file descriptors".to_owned(),
+            });
+            let at = at.trim_start_matches("; ");
+            format!(
+                "- {at}: allowed {}, no longer grows",
+                words::allowance(finding)
+            )
+        })
+        .collect();
+    if let more @ 1.. = stale.len().saturating_sub(MAX_FINDINGS) {
+        lines.push(format!("- and {more} more"));
+    }
+    let mut parts = vec![lines.join("\n")];
+    if let Some(command) = commands::accept(view, &view.joined.scenarios[place]) {
+        let from = match report.run.baseline.is_empty() {
+            true => String::new(),
+            false => format!(" from {}", code_span(&report.run.baseline, NAME)),
+        };
+        parts.push(format!(
+            "This command takes out{from} what is not needed:\n\n{}",
+            fenced(&command, 600)
+        ));
+    }
+    parts
+}
+
+/// Allowances that stand under another caller now.
+fn moved(report: &Report) -> Option<String> {
+    let moved = report.findings.iter();
+    let moved = moved.filter(|finding| finding.standing == Standing::Moved);
+    let lines: Vec<String> = moved
+        .filter_map(|finding| {
+            let (Subject::Stack(new), Some(old)) = (&finding.subject, &finding.moved_from) else {
+                return None;
+            };
+            let caller = |name: Option<&str>| {
+                name.map_or("no caller".to_owned(), |name| code_span(name, NAME))
+            };
+            Some(format!(
+                "- the allowance of {} moved from {} to {}",
+                code_span(new.leaf(), NAME),
+                caller(old.caller_apart_from(new)),
+                caller(new.caller_apart_from(old)),
+            ))
+        })
+        .take(MAX_FINDINGS)
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// What was left out or fell back, and what ended the ladder early.
+fn remarks(report: &Report) -> Option<String> {
+    let mut lines = Vec::new();
+    let end = match report.end {
+        LadderEnd::Memory => Some("the memory limit was reached"),
+        LadderEnd::Threads => Some("as many threads as the subject may have"),
+        LadderEnd::Descriptors => Some("as many open files as the subject may have"),
+        _ => None,
+    };
+    if let Some(end) = end.filter(|_| report.verdict == Verdict::Regressed) {
+        lines.push(format!("- the ladder ended early: {end}"));
+    }
+    for check in &report.checks {
+        if check.outcome == CheckOutcome::Unavailable {
+            lines.push(format!(
+                "- the check {} could not be made: {}",
+                code_span(&check.name, 60),
+                code_span(&check.detail, LINE)
+            ));
+        }
+    }
+    lines.extend(
+        report
+            .notes
+            .iter()
+            .map(|note| format!("- note: {}", code_span(note, LINE))),
+    );
+    if let more @ 1.. = lines.len().saturating_sub(MAX_NOTES) {
+        lines.truncate(MAX_NOTES);
+        lines.push(format!(
+            "- and {}",
+            plural(more as u64, "more note", "more notes")
+        ));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// A fragment as a sentence.
+fn sentence(fragment: &str) -> String {
+    let mut chars = fragment.chars();
+    let first = chars.next().map(|c| c.to_ascii_uppercase());
+    format!(
+        "{}{}.",
+        first.map(String::from).unwrap_or_default(),
+        chars.as_str()
+    )
+    .replace("?.", "?")
+}

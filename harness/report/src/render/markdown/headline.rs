@@ -1,0 +1,231 @@
+//! The first line, and the sentence below it.
+
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::units::{count, plural};
+use plimsoll_core::report::{CheckOutcome, Report};
+
+use super::words::{self, Sum};
+use super::{View, links};
+use crate::joined::{Joined, Outcome, Scenario};
+use plimsoll_text::sink::code_span;
+
+/// Columns of somebody else's sentence.
+const SENTENCE: usize = 200;
+
+/// The verdict in one line, with nothing of anybody else's in it.
+pub(super) fn verdict(view: &View<'_>) -> String {
+    let icon = match view.joined.verdict() {
+        Some(Verdict::Within | Verdict::Improved) if view.context.untrusted => "⚪",
+        Some(Verdict::Within | Verdict::Improved) => "🟢",
+        Some(Verdict::Inconclusive) => "🟡",
+        Some(Verdict::Regressed | Verdict::Failed | Verdict::Broken) => "🔴",
+        None => "⚪",
+    };
+    format!("### {icon} Leak check: {}", plain(view.joined))
+}
+
+/// The verdict of all scenarios together.
+pub(super) fn plain(joined: &Joined) -> String {
+    let scenarios = &joined.scenarios;
+    match joined.verdict() {
+        Some(Verdict::Within | Verdict::Improved) => green(scenarios),
+        None if scenarios.is_empty() => "no result, no scenario was measured".to_owned(),
+        _ => not_green(scenarios),
+    }
+}
+
+fn green(scenarios: &[Scenario]) -> String {
+    let n = scenarios.len();
+    let mut text = format!(
+        "{} {} within {}",
+        of_all(n, n),
+        verb(n, "is", "are"),
+        verb(n, "its baseline", "their baselines")
+    );
+    let stale: usize = reports(scenarios)
+        .map(|report| words::stale(report).len())
+        .sum();
+    if stale > 0 {
+        text.push_str(&format!(
+            "; {} {} no longer needed",
+            plural(stale as u64, "allowance", "allowances"),
+            verb(stale, "is", "are")
+        ));
+    }
+    if let Some(seen) = words::seen_by_all(reports(scenarios)) {
+        text.push_str(&format!("; growth of {seen} would have been seen"));
+    }
+    text
+}
+
+fn not_green(scenarios: &[Scenario]) -> String {
+    let of = |wanted: Option<Verdict>| -> Vec<&Scenario> {
+        let scenarios = scenarios.iter();
+        scenarios
+            .filter(|scenario| scenario.verdict() == wanted)
+            .collect()
+    };
+    let regressed = of(Some(Verdict::Regressed));
+    let (expired, growing): (Vec<&Scenario>, Vec<&Scenario>) = regressed
+        .into_iter()
+        .partition(|scenario| scenario.report().is_some_and(words::is_only_expired));
+    let amount = amount(&growing);
+    let parts: Vec<String> = [
+        (
+            of(Some(Verdict::Broken)).len(),
+            "could not be measured",
+            "could not be measured",
+            "",
+        ),
+        (of(Some(Verdict::Failed)).len(), "failed", "failed", ""),
+        (
+            growing.len(),
+            "keeps growing",
+            "keep growing",
+            amount.as_str(),
+        ),
+        (
+            expired.len(),
+            "has an expired allowance",
+            "have expired allowances",
+            "",
+        ),
+        (
+            of(Some(Verdict::Inconclusive)).len(),
+            "is inconclusive",
+            "are inconclusive",
+            "",
+        ),
+        (of(None).len(), "has no result", "have no result", ""),
+    ]
+    .into_iter()
+    .filter(|(n, ..)| *n > 0)
+    .enumerate()
+    .map(|(place, (n, one, many, more))| {
+        let who = match place {
+            0 => of_all(n, scenarios.len()),
+            _ => count(n as u64),
+        };
+        format!("{who} {}{more}", verb(n, one, many))
+    })
+    .collect();
+    parts.join(", ")
+}
+
+/// ` (+48 B per iteration)`
+fn amount(growing: &[&Scenario]) -> String {
+    let reports = growing.iter().filter_map(|scenario| scenario.report());
+    let most = reports.max_by_key(|report| words::order_of_growth(report));
+    let Some(report) = most else {
+        return String::new();
+    };
+    let findings = words::growing(report);
+    if findings.is_empty() {
+        return String::new();
+    }
+    let up_to = if growing.len() > 1 { "up to " } else { "" };
+    format!(
+        " ({up_to}{} per iteration)",
+        Sum::of(report, &findings).short()
+    )
+}
+
+/// `2 of 14 scenarios`
+fn of_all(n: usize, all: usize) -> String {
+    format!(
+        "{} of {}",
+        count(n as u64),
+        plural(all as u64, "scenario", "scenarios")
+    )
+}
+
+fn verb(n: usize, one: &'static str, many: &'static str) -> &'static str {
+    if n == 1 { one } else { many }
+}
+
+fn reports(scenarios: &[Scenario]) -> impl Iterator<Item = &Report> {
+    scenarios.iter().filter_map(Scenario::report)
+}
+
+/// The worst scenario, what is green beside it, and where to read on.
+pub(super) fn sentence(view: &View<'_>) -> Option<String> {
+    let mut text = String::new();
+    if let Some(place) = view.open().next() {
+        text = format!("{}.", worst(view, place));
+        let green = view.green().count();
+        if green > 0 {
+            text.push_str(&format!(
+                " {} {} within {}.",
+                plural(green as u64, "scenario", "scenarios"),
+                verb(green, "is", "are"),
+                verb(green, "its baseline", "their baselines"),
+            ));
+        }
+    }
+    let links = links(view.context).unwrap_or_default();
+    match (text.is_empty(), links.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(links),
+        (false, true) => Some(text),
+        (false, false) => Some(format!("{text} · {links}")),
+    }
+}
+
+fn worst(view: &View<'_>, place: usize) -> String {
+    let scenario = &view.joined.scenarios[place];
+    let title = view.title(place);
+    let report = match &scenario.outcome {
+        Outcome::Report(report) => report,
+        Outcome::NoResult(why) => {
+            return format!("{title} has no result: {}", code_span(why, SENTENCE));
+        }
+    };
+    match report.verdict {
+        Verdict::Broken if words::lacks_baseline(report) => {
+            format!("The baseline of {title} cannot be used")
+        }
+        Verdict::Broken => {
+            let mut checks = report.checks.iter();
+            match checks.find(|check| check.outcome == CheckOutcome::Failed) {
+                Some(check) => format!(
+                    "{title} could not be measured: the check {} failed",
+                    code_span(&check.name, 60)
+                ),
+                None => format!("{title} could not be measured"),
+            }
+        }
+        Verdict::Failed => match &report.failure {
+            Some(failure) => {
+                let at = match failure.iteration {
+                    Some(iteration) => format!("in iteration {}", count(iteration)),
+                    None => "setting up".to_owned(),
+                };
+                format!(
+                    "{title} failed {at}: {}",
+                    code_span(&failure.what, SENTENCE)
+                )
+            }
+            None => format!("{title} failed"),
+        },
+        Verdict::Regressed if words::is_only_expired(report) => format!(
+            "{} of {title} {} expired",
+            plural(words::expired(report) as u64, "allowance", "allowances"),
+            verb(words::expired(report), "has", "have")
+        ),
+        Verdict::Regressed => {
+            let growing = words::growing(report);
+            if growing.is_empty() {
+                return format!("{title} grows past its baseline");
+            }
+            format!(
+                "{title} keeps **{} per iteration** (allowed: {})",
+                Sum::of(report, &growing).short().trim_start_matches('+'),
+                words::allowed(&growing)
+            )
+        }
+        Verdict::Inconclusive => {
+            format!("Whether {title} grows cannot be told from its own fluctuation")
+        }
+        Verdict::Within | Verdict::Improved => format!("{title} is within its baseline"),
+    }
+}

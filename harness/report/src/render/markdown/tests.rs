@@ -1,0 +1,673 @@
+//! What a comment says that only the bot can know, and how each verdict reads.
+
+use insta::assert_snapshot;
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{Check, CheckOutcome, Failure, Finding, Standing, Subject};
+use plimsoll_core::{Rate, Tally};
+
+use super::{comment, no_result, summary};
+use crate::joined::{Joined, NoResult, Outcome};
+use crate::render::fixtures::{finding, joined, regressed, report};
+use crate::render::{Context, Image, Marker, Touched, TouchedKind};
+
+fn context() -> Context {
+    Context {
+        marker: Some(Marker {
+            lines: "<!-- plimsoll:v1 key=main -->\n<!-- plimsoll:meta {\"run\":77,\"attempt\":2,\
+                    \"sha\":\"2bc8970aa\",\"job\":\"c0ffee\",\"state\":\"red\"} -->"
+                .to_owned(),
+            run: 77,
+            attempt: 2,
+        }),
+        head: Some("2bc8970aa".to_owned()),
+        base: Some("9f31c02bb".to_owned()),
+        job_url: Some("https://example.org/o/r/actions/runs/77".to_owned()),
+        report_url: Some("https://example.org/o/r/actions/runs/77/artifacts/5".to_owned()),
+        ..Context::default()
+    }
+}
+
+#[test]
+fn one_of_several_keeps_growing() {
+    let stacks = [
+        ("demo::main http::serve http::parse_headers", 48.0),
+        ("demo::main log::line", 2.0),
+    ];
+    let mut bad = regressed("http::parse_headers", &stacks);
+    bad.findings[1].standing = Standing::Exceeded;
+    bad.findings[1].allowed = Rate {
+        objects: 0.01,
+        bytes: 1.0,
+    };
+    bad.findings[1].reason = Some("the log | is kept".to_owned());
+    let all = vec![
+        report("lru_churn", Verdict::Within),
+        bad,
+        report("b", Verdict::Within),
+    ];
+    assert_snapshot!(comment(&joined(all), &context()), @r#"
+    <!-- plimsoll:v1 key=main -->
+    <!-- plimsoll:meta {"run":77,"attempt":2,"sha":"2bc8970aa","job":"c0ffee","state":"red"} -->
+
+    ### 🔴 Leak check: 1 of 3 scenarios keeps growing (+50 B per iteration)
+
+    `http::parse_headers` keeps **50 B per iteration** (allowed: 1 B). 2 scenarios are within their baselines. · [report](https://example.org/o/r/actions/runs/77/artifacts/5) · [measuring job](https://example.org/o/r/actions/runs/77)
+
+    | State | Scenario | Grows by, per iteration | Allowed | Live heap, first → last rung | Trend |
+    |:--|:--|--:|--:|:--|:--|
+    | 🔴 regressed | `http::parse_headers` | **+50 B**, +2.00 objects | 1 B | 1.02 MiB → 1.38 MiB | `▁▁▂▄█` |
+
+    <details open><summary><b><code>http::parse_headers</code></b>: 2 stacks keep growing, +50 B per iteration; 96 % of the growth on one stack</summary>
+
+    ```text
+    grew +50 B per iteration
+    100 %     +50 B ████████ demo::main
+     96 %     +48 B ███████▋ ├ http::serve
+                             │ › http::parse_headers
+      4 %      +2 B ▎        └ log::line
+    ```
+
+    - **+48 B**, 1.00 objects per iteration, linear; allowed 0 B: new; at `http::parse_headers` in `src/lib.rs:7`
+    - **+2 B**, 1.00 objects per iteration, linear; allowed 1 B: past its allowance; at `log::line` in `src/lib.rs:7`; agreed because `the log | is kept`
+
+    From 512 to 8,192 iterations: the first of them 24 KiB → 384 KiB `▁▁▂▄█`, the live heap 1.02 MiB → 1.38 MiB `▁▁▂▄█`.
+
+    [Interactive flame graph](https://example.org/o/r/actions/runs/77/artifacts/5)
+
+    </details>
+
+    <details><summary>2 scenarios within their baselines</summary>
+
+    | State | Scenario | Grows by, as allowed | Would have seen | Live heap, first → last rung |
+    |:--|:--|--:|:--|:--|
+    | 🟢 within | `lru_churn` | none | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
+    | 🟢 within | `b` | none | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
+
+    </details>
+
+    <details><summary>Reproduce, or accept this growth</summary>
+
+    ```text
+    cargo test --test leaks -- http::parse_headers --exact
+    ```
+
+    If the growth is meant, agree to it after that run, and commit the baseline that it changes:
+
+    ```text
+    cargo plimsoll accept http::parse_headers --reason "why it may grow"
+    ```
+
+    </details>
+
+    <sub>plimsoll 0.1.0 · base `9f31c02` · head `2bc8970` · `x86_64-unknown-linux-gnu` · run 77, attempt 2</sub>
+    "#);
+}
+
+#[test]
+fn all_within() {
+    let mut allowed = report("b", Verdict::Within);
+    allowed.findings.push(Finding {
+        verdict: Verdict::Within,
+        standing: Standing::Allowed,
+        ..finding("main put", 16.0)
+    });
+    let mut coarse = report("c", Verdict::Within);
+    coarse.visible = Some(Rate {
+        objects: 0.01,
+        bytes: 0.08,
+    });
+    let all = vec![report("a", Verdict::Within), allowed, coarse];
+    assert_snapshot!(comment(&joined(all), &context()), @r#"
+    <!-- plimsoll:v1 key=main -->
+    <!-- plimsoll:meta {"run":77,"attempt":2,"sha":"2bc8970aa","job":"c0ffee","state":"red"} -->
+
+    ### 🟢 Leak check: 3 of 3 scenarios are within their baselines; growth of 1 object per 100 iterations would have been seen
+
+    [report](https://example.org/o/r/actions/runs/77/artifacts/5) · [measuring job](https://example.org/o/r/actions/runs/77)
+
+    <details><summary>3 scenarios within their baselines</summary>
+
+    | State | Scenario | Grows by, as allowed | Would have seen | Live heap, first → last rung |
+    |:--|:--|--:|:--|:--|
+    | 🟢 within | `a` | none | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
+    | 🟢 within | `b` | **+16 B**, +1.00 objects | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
+    | 🟢 within | `c` | none | 1 object per 100 iterations | 1.02 MiB → 1.38 MiB |
+
+    </details>
+
+    <sub>plimsoll 0.1.0 · base `9f31c02` · head `2bc8970` · `x86_64-unknown-linux-gnu` · run 77, attempt 2</sub>
+    "#);
+}
+
+#[test]
+fn improved() {
+    let mut better = report("a", Verdict::Improved);
+    better.findings.push(Finding {
+        verdict: Verdict::Improved,
+        standing: Standing::Stale,
+        rate: Rate::default(),
+        levels: Vec::new(),
+        frames: Vec::new(),
+        allowed: Rate {
+            objects: 1.0,
+            bytes: 48.0,
+        },
+        ..finding("main put", 0.0)
+    });
+    assert_snapshot!(comment(&joined(vec![better]), &Context::default()), @"
+    ### 🟢 Leak check: 1 of 1 scenario is within its baseline; 1 allowance is no longer needed; growth of 1 object per 1,000 iterations would have been seen
+
+    <details><summary><b><code>a</code></b>: 1 allowance is no longer needed</summary>
+
+    - at `put`: allowed 48 B, no longer grows
+
+    This command takes out from `baselines/a.toml` what is not needed:
+
+    ```text
+    cargo plimsoll accept a
+    ```
+
+    </details>
+
+    <details><summary>1 scenario within its baseline</summary>
+
+    | State | Scenario | Grows by, as allowed | Would have seen | Live heap, first → last rung |
+    |:--|:--|--:|:--|:--|
+    | 🟢 improved | `a` | none | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
+
+    </details>
+
+    <sub>plimsoll 0.1.0 · `x86_64-unknown-linux-gnu` · run `r1`</sub>
+    ");
+}
+
+#[test]
+fn failed() {
+    let mut bad = report("a", Verdict::Failed);
+    bad.failure = Some(Failure {
+        what: "panicked: index out of bounds".to_owned(),
+        iteration: Some(1_234),
+        output: (1..=40).map(|n| format!("line {n}\n")).collect(),
+    });
+    bad.findings.push(finding("main put", 16.0));
+    assert_snapshot!(comment(&joined(vec![bad]), &Context::default()), @"
+    ### 🔴 Leak check: 1 of 1 scenario failed
+
+    `a` failed in iteration 1,234: `panicked: index out of bounds`.
+
+    | State | Scenario | Grows by, per iteration | Allowed | Live heap, first → last rung | Trend |
+    |:--|:--|--:|--:|:--|:--|
+    | 🔴 failed | `a` | **+16 B**, +1.00 objects | 0 B | 1.02 MiB → 1.38 MiB | `▁▁▂▄█` |
+
+    <details open><summary><b><code>a</code></b>: failed in iteration 1,234</summary>
+
+    Failed in iteration 1,234:
+
+    ```text
+    panicked: index out of bounds
+    ```
+
+    The end of what it printed, after 10 lines more:
+
+    ```text
+    line 11
+    line 12
+    line 13
+    line 14
+    line 15
+    line 16
+    line 17
+    line 18
+    line 19
+    line 20
+    line 21
+    line 22
+    line 23
+    line 24
+    line 25
+    line 26
+    line 27
+    line 28
+    line 29
+    line 30
+    line 31
+    line 32
+    line 33
+    line 34
+    line 35
+    line 36
+    line 37
+    line 38
+    line 39
+    line 40
+    ```
+
+    What grew until then:
+
+    ```text
+    grew +16 B per iteration
+    100 %     +16 B ████████ main
+                             › put
+    ```
+
+    - **+16 B**, 1.00 objects per iteration, linear; allowed 0 B: new; at `put` in `src/lib.rs:7`
+
+    From 512 to 8,192 iterations: the first of them 24 KiB → 384 KiB `▁▁▂▄█`, the live heap 1.02 MiB → 1.38 MiB `▁▁▂▄█`.
+
+    </details>
+
+    <details><summary>Reproduce</summary>
+
+    ```text
+    cargo test --test leaks -- a --exact
+    ```
+
+    </details>
+
+    <sub>plimsoll 0.1.0 · `x86_64-unknown-linux-gnu` · run `r1`</sub>
+    ");
+}
+
+#[test]
+fn broken() {
+    let mut bad = report("a", Verdict::Broken);
+    bad.checks.push(Check {
+        name: "canary".to_owned(),
+        outcome: CheckOutcome::Failed,
+        detail: "expected 4,096 B of canary, found 0 B\n```\nhint: look".to_owned(),
+    });
+    assert_snapshot!(comment(&joined(vec![bad]), &Context::default()), @"
+    ### 🔴 Leak check: 1 of 1 scenario could not be measured
+
+    `a` could not be measured: the check `canary` failed.
+
+    | State | Scenario | Grows by, per iteration | Allowed | Live heap, first → last rung | Trend |
+    |:--|:--|--:|--:|:--|:--|
+    | 🔴 broken | `a` | – | – | 1.02 MiB → 1.38 MiB | `▁▁▂▄█` |
+
+    <details open><summary><b><code>a</code></b>: the measurement cannot be trusted</summary>
+
+    The check `canary` failed:
+
+    ````text
+    expected 4,096 B of canary, found 0 B
+    ```
+    hint: look
+    ````
+
+    Allocations do not all reach the profile: is another allocator installed, or does the workload turn `prof.active` off?
+
+    From 512 to 8,192 iterations: the live heap 1.02 MiB → 1.38 MiB `▁▁▂▄█`.
+
+    </details>
+
+    <details><summary>Reproduce</summary>
+
+    ```text
+    cargo test --test leaks -- a --exact
+    ```
+
+    </details>
+
+    <sub>plimsoll 0.1.0 · `x86_64-unknown-linux-gnu` · run `r1`</sub>
+    ");
+}
+
+#[test]
+fn inconclusive() {
+    let mut unsure = report("a", Verdict::Inconclusive);
+    unsure.findings.push(Finding {
+        verdict: Verdict::Inconclusive,
+        error: Rate {
+            objects: 0.5,
+            bytes: 24.0,
+        },
+        ..finding("main put", 16.0)
+    });
+    assert_snapshot!(comment(&joined(vec![unsure]), &Context::default()), @"
+    ### 🟡 Leak check: 1 of 1 scenario is inconclusive
+
+    Whether `a` grows cannot be told from its own fluctuation.
+
+    | State | Scenario | Grows by, per iteration | Allowed | Live heap, first → last rung | Trend |
+    |:--|:--|--:|--:|:--|:--|
+    | 🟡 inconclusive | `a` | – | – | 1.02 MiB → 1.38 MiB | `▁▁▂▄█` |
+
+    <details open><summary><b><code>a</code></b>: inconclusive</summary>
+
+    To be found was 1 object or 8 B per 1,000 iterations; would have been seen: 1 object per 1,000 iterations.
+
+    What would settle it? The time budget was spent first: raise it, or make an iteration cheaper. A steadier workload needs fewer iterations, and so does a coarser threshold.
+
+    ```text
+    grew +16 B per iteration
+    100 %     +16 B ████████ main
+                             › put
+    ```
+
+    - **+16 B**, 1.00 objects per iteration, linear; allowed 0 B: new; at `put` in `src/lib.rs:7`
+
+    From 512 to 8,192 iterations: the first of them 24 KiB → 384 KiB `▁▁▂▄█`, the live heap 1.02 MiB → 1.38 MiB `▁▁▂▄█`.
+
+    </details>
+
+    <details><summary>Reproduce</summary>
+
+    ```text
+    cargo test --test leaks -- a --exact
+    ```
+
+    </details>
+
+    <sub>plimsoll 0.1.0 · `x86_64-unknown-linux-gnu` · run `r1`</sub>
+    ");
+}
+
+#[test]
+fn a_scenario_without_a_result() {
+    let mut all = joined(vec![
+        report("a", Verdict::Within),
+        report("b", Verdict::Within),
+    ]);
+    all.scenarios[1].outcome = Outcome::NoResult("it left no report in this run".to_owned());
+    assert_snapshot!(comment(&all, &Context::default()), @"
+    ### ⚪ Leak check: 1 of 2 scenarios has no result
+
+    `b` has no result: `it left no report in this run`. 1 scenario is within its baseline.
+
+    | State | Scenario | Grows by, per iteration | Allowed | Live heap, first → last rung | Trend |
+    |:--|:--|--:|--:|:--|:--|
+    | ⚪ no result | `b` | – | – | – | – |
+
+    <details open><summary><b><code>b</code></b>: no result</summary>
+
+    ```text
+    it left no report in this run
+    ```
+
+    What left no result did not pass.
+
+    </details>
+
+    <details><summary>1 scenario within its baseline</summary>
+
+    | State | Scenario | Grows by, as allowed | Would have seen | Live heap, first → last rung |
+    |:--|:--|--:|:--|:--|
+    | 🟢 within | `a` | none | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
+
+    </details>
+
+    <details><summary>Reproduce</summary>
+
+    ```text
+    cargo test --test leaks -- b --exact
+    ```
+
+    </details>
+
+    <sub>plimsoll 0.1.0 · `x86_64-unknown-linux-gnu` · run `r1`</sub>
+    ");
+}
+
+#[test]
+fn expired_allowances_and_threads() {
+    let mut expired = report("old", Verdict::Regressed);
+    expired.findings.push(Finding {
+        standing: Standing::Expired,
+        allowed: Rate {
+            objects: 1.0,
+            bytes: 16.0,
+        },
+        reason: Some("until the cache is bounded".to_owned()),
+        ..finding("main put", 16.0)
+    });
+    let mut threads = report("pool", Verdict::Regressed);
+    threads.findings.push(Finding {
+        subject: Subject::Threads,
+        frames: Vec::new(),
+        rate: Rate {
+            objects: 1.0,
+            bytes: 0.0,
+        },
+        levels: [1, 2, 4, 8, 16]
+            .map(|objects| Tally { objects, bytes: 0 })
+            .to_vec(),
+        ..finding("", 0.0)
+    });
+    assert_snapshot!(comment(&joined(vec![expired, threads]), &Context::default()), @r#"
+    ### 🔴 Leak check: 1 of 2 scenarios keeps growing (+1.00 threads per iteration), 1 has an expired allowance
+
+    1 allowance of `old` has expired.
+
+    | State | Scenario | Grows by, per iteration | Allowed | Live heap, first → last rung | Trend |
+    |:--|:--|--:|--:|:--|:--|
+    | 🔴 regressed | `old` | **+16 B**, +1.00 objects | 16 B | 1.02 MiB → 1.38 MiB | `▁▁▂▄█` |
+    | 🔴 regressed | `pool` | +1.00 threads | 0 | 1.02 MiB → 1.38 MiB | `▁▁▂▄█` |
+
+    <details open><summary><b><code>old</code></b>: 1 allowance has expired</summary>
+
+    ```text
+    grew +16 B per iteration
+    100 %     +16 B ████████ main
+                             › put
+    ```
+
+    - **+16 B**, 1.00 objects per iteration, linear; allowed 16 B: its allowance has expired; at `put` in `src/lib.rs:7`; agreed because `until the cache is bounded`
+
+    From 512 to 8,192 iterations: the first of them 24 KiB → 384 KiB `▁▁▂▄█`, the live heap 1.02 MiB → 1.38 MiB `▁▁▂▄█`.
+
+    </details>
+
+    <details><summary><b><code>pool</code></b>: threads keep growing, +1.00 threads per iteration</summary>
+
+    - **1.00 threads** per iteration, linear; allowed 0: new
+
+    From 512 to 8,192 iterations: the first of them 1 → 16 `▁▁▂▄█`, the live heap 1.02 MiB → 1.38 MiB `▁▁▂▄█`.
+
+    </details>
+
+    <details><summary>Reproduce, or accept this growth</summary>
+
+    ```text
+    cargo test --test leaks -- old --exact
+    cargo test --test leaks -- pool --exact
+    ```
+
+    If the growth is meant, agree to it after that run, and commit the baseline that it changes:
+
+    ```text
+    cargo plimsoll accept old --expires YYYY-MM-DD --reason "why it may grow"
+    cargo plimsoll accept pool --reason "why it may grow"
+    ```
+
+    </details>
+
+    <sub>plimsoll 0.1.0 · `x86_64-unknown-linux-gnu` · run `r1`</sub>
+    "#);
+}
+
+#[test]
+fn measured_by_the_code_under_review() {
+    let context = Context {
+        untrusted: true,
+        touched: [
+            (TouchedKind::Workflow, ".github/workflows/leaks.yml"),
+            (TouchedKind::Baseline, "baselines/a`@b`.toml"),
+        ]
+        .map(|(kind, path)| Touched {
+            kind,
+            path: path.to_owned(),
+        })
+        .to_vec(),
+        ..context()
+    };
+    let text = comment(&joined(vec![report("a", Verdict::Within)]), &context);
+    assert_snapshot!(text.replace('\u{200b}', "(U+200B)"), @r#"
+    <!-- plimsoll:v1 key=main -->
+    <!-- plimsoll:meta {"run":77,"attempt":2,"sha":"2bc8970aa","job":"c0ffee","state":"red"} -->
+
+    ### ⚪ Leak check: 1 of 1 scenario is within its baseline; growth of 1 object per 1,000 iterations would have been seen
+
+    [report](https://example.org/o/r/actions/runs/77/artifacts/5) · [measuring job](https://example.org/o/r/actions/runs/77)
+
+    **Measured by this pull request's own code.** The numbers are that code's word: nobody else has checked them.
+
+    **This pull request changes what it is measured by**, in 2 files:
+
+    - `.github/workflows/leaks.yml`: workflow
+    - ``baselines/a`@(U+200B)b`.toml``: baseline, which says what may grow
+
+    <details><summary>1 scenario within its baseline</summary>
+
+    | State | Scenario | Grows by, as allowed | Would have seen | Live heap, first → last rung |
+    |:--|:--|--:|:--|:--|
+    | 🟢 within | `a` | none | 1 object per 1,000 iterations | 1.02 MiB → 1.38 MiB |
+
+    </details>
+
+    <sub>plimsoll 0.1.0 · base `9f31c02` · head `2bc8970` · `x86_64-unknown-linux-gnu` · run 77, attempt 2</sub>
+    "#);
+}
+
+#[test]
+fn many_touched_files_hide_no_other_kind() {
+    let touched = |kind, path: String| Touched { kind, path };
+    let tests = (0..60).map(|n| touched(TouchedKind::Test, format!("tests/{n:03}.rs")));
+    let workflow = touched(TouchedKind::Workflow, ".github/workflows/x.yml".to_owned());
+    let baseline = touched(TouchedKind::Baseline, "baselines/a.toml".to_owned());
+    let context = Context {
+        touched: tests.chain([baseline, workflow]).collect(),
+        ..Context::default()
+    };
+    let text = comment(&joined(vec![report("a", Verdict::Within)]), &context);
+    for expected in [
+        "in 62 files:\n\n- `.github/workflows/x.yml`: workflow\n- `tests/000.rs`: leak test\n",
+        "- `tests/009.rs`: leak test\n- and 50 more: leak test\n- `baselines/a.toml`: baseline",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
+
+#[test]
+fn nothing_to_show() {
+    assert_snapshot!(no_result(&context(), NoResult::OtherHead), @r#"
+    <!-- plimsoll:v1 key=main -->
+    <!-- plimsoll:meta {"run":77,"attempt":2,"sha":"2bc8970aa","job":"c0ffee","state":"red"} -->
+
+    ### ⚪ Leak check: no result
+
+    The run's report names another commit than the one that was to be measured. Nothing is known of this change: this is not a pass. (`other-head`) · [report](https://example.org/o/r/actions/runs/77/artifacts/5) · [measuring job](https://example.org/o/r/actions/runs/77)
+
+    <sub>plimsoll 0.1.0 · base `9f31c02` · head `2bc8970` · run 77, attempt 2</sub>
+    "#);
+    for reason in NoResult::ALL {
+        let text = no_result(&Context::default(), reason);
+        assert!(text.starts_with("### ⚪ Leak check: no result\n"), "{text}");
+        assert!(text.contains(reason.text()), "{text}");
+    }
+}
+
+#[test]
+fn no_scenarios_are_no_result() {
+    let text = comment(&joined(Vec::new()), &Context::default());
+    assert!(
+        text.starts_with("### ⚪ Leak check: no result, no scenario was measured\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn images_say_in_words_what_they_show() {
+    let bad = regressed("a", &[("main \"><script>@someone put", 48.0)]);
+    let image = |theme: &str| format!("https://example.org/o/r/raw/0abc/{theme}.svg");
+    let mut context = context();
+    let images = Image {
+        light: image("light"),
+        dark: image("dark"),
+    };
+    context.images.insert(0, images.clone());
+    let text = comment(&joined(vec![bad.clone()]), &context);
+    let start = text.find("<picture>").unwrap();
+    let end = text.find("</picture>").unwrap();
+    assert_snapshot!(&text[start..end], @r#"
+    <picture>
+    <source media="(prefers-color-scheme: dark)" srcset="https://example.org/o/r/raw/0abc/dark.svg">
+    <img alt="Flame graph: +48 B per iteration; 100 % of the growth on the stack put, called by &quot;&gt;&lt;script&gt;@someone, called by main" src="https://example.org/o/r/raw/0abc/light.svg" width="800">
+    "#);
+    // An address that is none is no reason to say nothing.
+    context.images.insert(
+        0,
+        Image {
+            dark: "https://example.org/\"onerror=".to_owned(),
+            ..images
+        },
+    );
+    assert!(!comment(&joined(vec![bad]), &context).contains("<picture>"));
+}
+
+#[test]
+fn a_summary_has_no_marker_and_more_rows_open() {
+    let bad = (0..30).map(|n| regressed(&format!("s{n:02}"), &[("main put", 48.0)]));
+    let all = joined(bad.collect());
+    let (page, short) = (summary(&all, &context()), comment(&all, &context()));
+    assert!(page.starts_with("### 🔴 Leak check: 30 of 30 scenarios keep growing (up to +48 B"));
+    assert!(short.starts_with("<!-- plimsoll:v1 key=main -->\n<!-- plimsoll:meta {"));
+    assert_eq!(page.matches("\n| 🔴 regressed |").count(), 30);
+    assert!(!page.contains("more scenarios that are not green"));
+    assert!(short.contains("<summary>20 more scenarios that are not green</summary>"));
+    assert!(short.contains("Left out for length: the details of 20 scenarios; the [report]("));
+    let (open, _) = short.split_once("<details").unwrap();
+    assert_eq!(open.matches("\n| 🔴 regressed |").count(), 10);
+}
+
+#[test]
+fn the_one_that_grows_most_comes_first() {
+    let all = vec![
+        regressed("slow", &[("main put", 1.0)]),
+        regressed("fast", &[("main put", 100.0)]),
+    ];
+    let text = comment(&joined(all), &Context::default());
+    assert!(
+        text.contains("\n`fast` keeps **100 B per iteration** (allowed: 0 B)."),
+        "{text}"
+    );
+    assert!(text.find("`fast` |") < text.find("`slow` |"), "{text}");
+}
+
+#[test]
+fn every_run_and_commit_is_counted() {
+    let last = |joined: &Joined| {
+        let text = comment(joined, &Context::default());
+        text.lines().last().unwrap().to_owned()
+    };
+    let with_commit = |commit: &str| {
+        let mut report = report(&format!("of_{commit}"), Verdict::Within);
+        report.run.commit = Some(commit.repeat(8));
+        report
+    };
+    let mut all = joined(vec![with_commit("abcde"), with_commit("abcde")]);
+    assert_eq!(
+        last(&all),
+        "<sub>plimsoll 0.1.0 · commit `abcdeab` · `x86_64-unknown-linux-gnu` · run `r1`</sub>"
+    );
+    all = joined(vec![with_commit("fedcb"), with_commit("abcde")]);
+    all.runs = ["r1", "r2", "r3", "r4", "r5"].map(str::to_owned).to_vec();
+    assert_eq!(
+        last(&all),
+        "<sub>plimsoll 0.1.0 · commits `abcdeab`, `fedcbfe` · `x86_64-unknown-linux-gnu` · \
+         runs `r1`, `r2`, `r3`, 2 more</sub>"
+    );
+}
+
+#[test]
+fn what_is_typed_measures_the_same_again() {
+    let mut report = regressed("a", &[("main put", 48.0)]);
+    // The target `leak-tests`, which the compiler knows as `leak_tests`.
+    report.run.target = "leak_tests".to_owned();
+    report.measured.as_mut().unwrap().profile = "release".to_owned();
+    let text = comment(&joined(vec![report]), &Context::default());
+    assert!(
+        text.contains("\ncargo test --release --test 'leak?tests' -- a --exact\n"),
+        "{text}"
+    );
+}

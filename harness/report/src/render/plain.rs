@@ -1,0 +1,170 @@
+//! What SARIF and JUnit need alike: clean text, and where a finding is in the
+//! repository.
+
+use plimsoll_core::Frame;
+use plimsoll_core::report::Finding;
+use plimsoll_text::escape::is_hidden;
+
+/// Text without what no reader of a file could see or write: control characters
+/// but for the line feed, and those that reorder, hide or take no room. They are
+/// dropped; XML 1.0 has no way to write most of them.
+pub fn clean(text: &str) -> String {
+    text.chars()
+        .filter(|&c| c == '\n' || !is_hidden(c))
+        .collect()
+}
+
+/// As [`clean`], in one line of at most so many characters.
+pub fn clean_line(text: &str, most: usize) -> String {
+    let text = text.replace(['\n', '\r', '\t'], " ");
+    let mut chars = text.chars().filter(|&c| !is_hidden(c));
+    let line: String = chars.by_ref().take(most).collect();
+    match chars.next() {
+        Some(_) => line + "…",
+        None => line,
+    }
+}
+
+/// A file of the repository, and a line in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// From the root of the repository, without `.` and `..`.
+    pub path: String,
+    /// From 1.
+    pub line: u32,
+}
+
+/// The frame of a finding that a person of this repository can change: the
+/// nearest to the allocation that stands in the workspace.
+pub fn blamed(finding: &Finding, prefix: &str) -> Option<Place> {
+    finding.frames.iter().find_map(|frame| place(frame, prefix))
+}
+
+/// Where a frame stands in the repository, if it does.
+pub fn place(frame: &Frame, prefix: &str) -> Option<Place> {
+    let file = frame.file.as_deref()?;
+    if is_elsewhere(file) {
+        return None;
+    }
+    Some(Place {
+        path: in_repository(prefix, file)?,
+        line: frame.line?.max(1),
+    })
+}
+
+/// A path in the workspace, from the root of the repository.
+///
+/// Nothing for one that leaves the repository, or could mean another file on
+/// another system.
+pub fn in_repository(prefix: &str, path: &str) -> Option<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for path in [prefix, path] {
+        if path.starts_with('/') || path.contains(['\\', ':']) || clean(path) != path {
+            return None;
+        }
+        for name in path.split('/') {
+            match name {
+                "" | "." => {}
+                // Cargo has this in the path of a package beside another.
+                ".." => drop(names.pop()?),
+                name if name.contains('\n') => return None,
+                name => names.push(name),
+            }
+        }
+    }
+    (!names.is_empty()).then(|| names.join("/"))
+}
+
+/// Whether a file belongs to a dependency or to the standard library, by how a
+/// report shortens their paths: `lru-0.18.1/src/lib.rs` from a registry,
+/// `lru/8d63c4a/src/lib.rs` from git, `library/core/src/option.rs`.
+///
+/// A dependency by path that is outside of the workspace looks like a file in
+/// it, and is taken for one.
+fn is_elsewhere(file: &str) -> bool {
+    let mut names = file.split('/');
+    let (first, second) = (names.next().unwrap_or(""), names.next().unwrap_or(""));
+    let std = ["alloc", "backtrace", "core", "proc_macro", "std", "test"];
+    let commit = (7..=40).contains(&second.len())
+        && second.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && second.bytes().any(|byte| byte.is_ascii_digit());
+    first == "vendor"
+        || first == "library" && std.contains(&second)
+        || commit
+        || file.split('/').any(is_versioned)
+}
+
+/// `lru-0.18.1`, `zip-2.0.0-pre.1`
+fn is_versioned(name: &str) -> bool {
+    name.match_indices('-').any(|(at, _)| {
+        let mut numbers = name[at + 1..].splitn(3, '.');
+        let mut number = || numbers.next().unwrap_or("");
+        let whole = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        at > 0
+            && whole(number())
+            && whole(number())
+            && number().starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placed(file: &str, prefix: &str) -> String {
+        let frame = Frame {
+            function: "f".to_owned(),
+            file: Some(file.to_owned()),
+            line: Some(7),
+        };
+        place(&frame, prefix).map_or("elsewhere".to_owned(), |place| place.path)
+    }
+
+    #[test]
+    fn files_of_the_workspace() {
+        assert_eq!(placed("src/lib.rs", ""), "src/lib.rs");
+        assert_eq!(placed("src/lib.rs", "sub/tool"), "sub/tool/src/lib.rs");
+        assert_eq!(placed("leaky/../src/lib.rs", ""), "src/lib.rs");
+        assert_eq!(placed("../shared/src/lib.rs", "work"), "shared/src/lib.rs");
+        assert_eq!(placed("a-b/src/x-1.rs", ""), "a-b/src/x-1.rs");
+        assert_eq!(placed("library/src/lib.rs", ""), "library/src/lib.rs");
+        assert_eq!(
+            placed("crates/feedface/src/lib.rs", ""),
+            "crates/feedface/src/lib.rs"
+        );
+    }
+
+    #[test]
+    fn files_of_others() {
+        for file in [
+            "lru-0.18.1/src/lib.rs",
+            "zip-2.0.0-pre.1/src/read.rs",
+            "vendor/lru/src/lib.rs",
+            "library/core/src/option.rs",
+            "lru/8d63c4a/src/lib.rs",
+            "/home/user/src/lib.rs",
+            "../src/lib.rs",
+            "src/../../lib.rs",
+            "C:/lib.rs",
+            "src\\lib.rs",
+            "src/\u{202e}lib.rs",
+            "src/\nlib.rs",
+            ".",
+            "",
+        ] {
+            assert_eq!(placed(file, ""), "elsewhere", "{file:?}");
+        }
+        assert_eq!(placed("src/lib.rs", "/etc"), "elsewhere");
+        assert_eq!(placed("src/lib.rs", ".."), "elsewhere");
+    }
+
+    #[test]
+    fn clean_text() {
+        assert_eq!(
+            clean("a\u{1b}[2J\r\nb\u{202e}\u{200b}\u{fffe}ü"),
+            "a[2J\nbü"
+        );
+        assert_eq!(clean_line("a\nb\u{7}c", 9), "a bc");
+        assert_eq!(clean_line("abcd", 3), "abc…");
+    }
+}

@@ -1,0 +1,482 @@
+//! SARIF 2.1.0, as GitHub's code scanning reads it.
+//!
+//! One run; a result for each finding that needs a person, and one for each
+//! scenario that failed, was broken, inconclusive or has no result. Each has a
+//! place in the repository, because GitHub takes no result without one: the
+//! frame nearest to the allocation that stands in the workspace, or else the
+//! scenario's baseline.
+//!
+//! `baselineState` stays out: it tells a result's state against an earlier SARIF
+//! run, which GitHub finds out by itself; against *our* baseline a result stands
+//! in `properties.standing`.
+//!
+//! What GitHub reads has limits, [`MAX_RESULTS`] and those below it; the worst
+//! results are kept, and a notification says how many were left out. Nothing is
+//! in the file of when and where it was written.
+
+mod message;
+mod rules;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::layout;
+use plimsoll_core::report::units::{count, plural};
+use plimsoll_core::report::{Check, CheckOutcome, Finding, Report, Standing, Subject};
+use plimsoll_core::{FoldedStack, Frame};
+use serde_json::{Value, json};
+
+use self::message::Message;
+use self::rules::Rule;
+use super::plain::{self, Place, clean_line};
+use crate::joined::{Joined, Outcome, Scenario};
+use plimsoll_text::hash::Fnv;
+
+/// GitHub takes 25,000 results of a run and shows the first 5,000.
+const MAX_RESULTS: usize = 5_000;
+/// GitHub takes 10 MB after compression. Ours are under that before it, so that
+/// no text compresses too badly.
+const MAX_BYTES: usize = 9_500_000;
+/// GitHub takes 1,000 locations of a result and shows 100.
+const MAX_FRAMES: usize = 100;
+const MAX_RELATED: usize = 20;
+/// Characters of a function's name, where it is not within a sentence.
+const MAX_NAME: usize = 500;
+
+const ROOT: &str = "%SRCROOT%";
+const LEFT_OUT: &str = "plimsoll/left-out";
+
+/// One result, before it is known whether there is room for it.
+struct Found<'a> {
+    rule: Rule,
+    scenario: &'a Scenario,
+    finding: Option<&'a Finding>,
+    message: Message,
+    fingerprint: String,
+}
+
+pub fn render(joined: &Joined) -> String {
+    let prefix = joined.source.as_ref().map_or("", |source| &source.prefix);
+    let mut found = found(joined);
+    let all = found.len();
+    // Stable: what is as bad stays in the order of the report, which is the
+    // same for the same run.
+    found.sort_by_key(|found| Reverse(found.rule));
+    found.truncate(MAX_RESULTS);
+    let mut bytes = 0;
+    let mut results = Vec::new();
+    for found in &found {
+        let result = found.result(joined, prefix);
+        bytes += result.to_string().len() + 1;
+        if bytes > MAX_BYTES {
+            break;
+        }
+        results.push(result);
+    }
+    let left_out = all - results.len();
+    let run = run(joined, results, left_out);
+    let log = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
+    });
+    log.to_string() + "\n"
+}
+
+fn run(joined: &Joined, results: Vec<Value>, left_out: usize) -> Value {
+    let mut driver = json!({
+        "name": "plimsoll",
+        "semanticVersion": env!("CARGO_PKG_VERSION"),
+        "rules": Rule::ALL.map(Rule::descriptor),
+        "notifications": [{
+            "id": LEFT_OUT,
+            "shortDescription": { "text": "Results that found no room" },
+        }],
+    });
+    let repository = env!("CARGO_PKG_REPOSITORY");
+    if !repository.is_empty() {
+        driver["informationUri"] = json!(repository);
+    }
+    let trusted = joined.scenarios.iter().all(|scenario| {
+        let verdict = scenario.verdict();
+        verdict.is_some_and(|verdict| verdict != Verdict::Broken)
+    });
+    let mut invocation = json!({ "executionSuccessful": trusted });
+    if left_out > 0 {
+        let more = plural(left_out as u64, "result", "results");
+        let most = count(MAX_RESULTS as u64);
+        invocation["toolExecutionNotifications"] = json!([{
+            "descriptor": { "id": LEFT_OUT, "index": 0 },
+            "level": "warning",
+            "message": { "text": format!(
+                "left out: {more} that need a person least; code scanning shows {most}, and \
+                 takes 10 MB"
+            ) },
+        }]);
+    }
+    let mut run = json!({
+        "tool": { "driver": driver },
+        "automationDetails": { "id": category(joined) },
+        "invocations": [invocation],
+        "originalUriBaseIds": {
+            ROOT: { "description": { "text": "The root of the repository." } },
+        },
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    });
+    if let Some(provenance) = provenance(joined) {
+        run["versionControlProvenance"] = json!([provenance]);
+    }
+    run
+}
+
+/// What GitHub calls the category: an upload takes the place of the one before
+/// it in the same category, and closes what it lacks.
+///
+/// So it must be the same from run to run, and another for what is uploaded
+/// beside it, as by the jobs of a matrix: the platform is both. A scenario or
+/// target that comes or goes must not change it, or its alerts would stay open
+/// for ever; shards of one platform are joined before they are uploaded.
+fn category(joined: &Joined) -> String {
+    let platforms = joined
+        .scenarios
+        .iter()
+        .filter_map(|one| one.platform.as_deref());
+    let platforms: BTreeSet<String> = platforms
+        .map(|platform| {
+            let word = |c: &char| c.is_ascii_alphanumeric() || "_-.".contains(*c);
+            platform.chars().filter(word).take(100).collect()
+        })
+        .collect();
+    let platforms: Vec<String> = platforms
+        .into_iter()
+        .filter(|one| !one.is_empty())
+        .collect();
+    match platforms.as_slice() {
+        [] => "plimsoll/".to_owned(),
+        some => format!("plimsoll/{}/", some.join("+")),
+    }
+}
+
+/// Of GitHub's own host: the report has no other.
+fn provenance(joined: &Joined) -> Option<Value> {
+    let source = joined.source.as_ref()?;
+    let (owner, name) = source.repository.split_once('/')?;
+    let valid = |part: &str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        !part.is_empty() && part.bytes().all(allowed) && !part.starts_with('.')
+    };
+    if !valid(owner) || !valid(name) {
+        return None;
+    }
+    let mut provenance = json!({
+        "repositoryUri": format!("https://github.com/{owner}/{name}"),
+        "mappedTo": { "uriBaseId": ROOT },
+    });
+    let head = &source.head;
+    if (7..=64).contains(&head.len()) && head.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        provenance["revisionId"] = json!(head);
+    }
+    Some(provenance)
+}
+
+/// Everything that needs a person, in the order of the report.
+fn found(joined: &Joined) -> Vec<Found<'_>> {
+    let mut all = Vec::new();
+    let mut add = |rule, scenario, finding, message| {
+        all.push(Found {
+            rule,
+            scenario,
+            finding,
+            message,
+            fingerprint: String::new(),
+        });
+    };
+    for scenario in &joined.scenarios {
+        let report = match &scenario.outcome {
+            Outcome::NoResult(why) => {
+                let message = message::no_result(scenario, why);
+                add(Rule::NoResult, scenario, None, message);
+                continue;
+            }
+            Outcome::Report(report) => report,
+        };
+        // What a broken measurement says of growth means nothing.
+        let broken = report.verdict == Verdict::Broken;
+        let findings = report.findings.iter().filter(|_| !broken);
+        let findings = findings.filter_map(|finding| Some((rule(finding)?, finding)));
+        let mut any = false;
+        for (rule, finding) in findings {
+            any |= finding.verdict >= Verdict::Inconclusive;
+            let message = message::finding(scenario, report, finding);
+            add(rule, scenario, Some(finding), message);
+        }
+        let whole = match report.verdict {
+            Verdict::Failed => Some(Rule::WorkloadFailed),
+            Verdict::Broken => Some(Rule::BrokenMeasurement),
+            // A verdict that no finding stands for is still one.
+            Verdict::Regressed if !any => Some(Rule::Growth),
+            Verdict::Inconclusive if !any => Some(Rule::Inconclusive),
+            _ => None,
+        };
+        if let Some(rule) = whole {
+            let message = message::scenario(scenario, report, failed_check(report));
+            add(rule, scenario, None, message);
+        }
+    }
+    // Counted here and not among the sorted ones, so that a rate that changes
+    // cannot make two equal ones change places.
+    let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
+    for found in &mut all {
+        let hash = found.hash();
+        let count = seen.entry(hash).or_default();
+        *count += 1;
+        found.fingerprint = format!("{hash:016x}:{count}");
+    }
+    all
+}
+
+fn rule(finding: &Finding) -> Option<Rule> {
+    match (finding.verdict, finding.standing, &finding.subject) {
+        (_, Standing::Stale, _) => Some(Rule::StaleAllowance),
+        (Verdict::Within | Verdict::Improved, ..) => None,
+        (_, Standing::Expired, _) => Some(Rule::ExpiredAllowance),
+        (Verdict::Inconclusive, ..) => Some(Rule::Inconclusive),
+        (_, _, Subject::Stack(_) | Subject::Site { .. }) => Some(Rule::Growth),
+        (_, _, Subject::Threads) => Some(Rule::ThreadGrowth),
+        (_, _, Subject::Descriptors) => Some(Rule::DescriptorGrowth),
+    }
+}
+
+fn failed_check(report: &Report) -> Option<&Check> {
+    let mut checks = report.checks.iter();
+    checks.find(|check| check.outcome == CheckOutcome::Failed)
+}
+
+impl Found<'_> {
+    /// What makes it the same from run to run: package, target, scenario, what
+    /// grows and the stack's folded names.
+    ///
+    /// No file and line, which change with every edit; no rate, which changes
+    /// with every run; no platform, toolchain or path of a machine. Two results
+    /// of a file that have all of it in common, as those of two platforms have,
+    /// are told apart by the number behind the colon, as GitHub's own are.
+    fn hash(&self) -> u64 {
+        let mut hash = Fnv::default();
+        let scenario = self.scenario;
+        for part in [&scenario.package, &scenario.target, &scenario.name] {
+            hash.part(part);
+        }
+        match self.finding {
+            None => hash.part(self.rule.id()),
+            Some(finding) => match &finding.subject {
+                Subject::Stack(stack) => add_stack(&mut hash, "stack", stack),
+                Subject::Site { frames, .. } => add_stack(&mut hash, "site", frames),
+                Subject::Threads => hash.part("threads"),
+                Subject::Descriptors => hash.part("descriptors"),
+            },
+        }
+        hash.finish()
+    }
+
+    fn result(&self, joined: &Joined, prefix: &str) -> Value {
+        let report = self.scenario.report();
+        let place = self
+            .finding
+            .and_then(|finding| plain::blamed(finding, prefix))
+            .unwrap_or_else(|| fallback(joined, self.scenario, prefix));
+        let mut location = json!({ "physicalLocation": physical(&place) });
+        let frames = self.finding.map(frames).unwrap_or_default();
+        let at = |frame: &&Frame| plain::place(frame, prefix).as_ref() == Some(&place);
+        let logical = match frames.iter().find(at).or(frames.first()) {
+            Some(frame) => logical(frame),
+            None => json!({
+                "name": clean_line(&self.scenario.name, MAX_NAME),
+                "kind": "scenario",
+            }),
+        };
+        location["logicalLocations"] = json!([logical]);
+        let mut result = json!({
+            "ruleId": self.rule.id(),
+            "ruleIndex": self.rule.index(),
+            "level": self.rule.level(),
+            "message": { "text": self.message.text, "markdown": self.message.markdown },
+            "locations": [location],
+            // GitHub compares the first alone. Its own, which it takes where
+            // there is none, is of a line's text: the same for two scenarios
+            // that blame one line, and gone when that line is touched.
+            "partialFingerprints": {
+                "primaryLocationLineHash": self.fingerprint,
+                "plimsollStack/v1": self.fingerprint,
+            },
+            "properties": self.properties(report),
+        });
+        if !frames.is_empty() {
+            result["stacks"] = json!([stack(&frames, prefix)]);
+            let related = self.related(&frames, &place, prefix);
+            if !related.is_empty() {
+                result["relatedLocations"] = json!(related);
+            }
+        }
+        result
+    }
+
+    /// The other frames of the workspace, and the baseline where it has an
+    /// allowance.
+    fn related(&self, frames: &[Frame], place: &Place, prefix: &str) -> Vec<Value> {
+        let mut seen = BTreeSet::from([place.clone()]);
+        let mut related: Vec<(Place, String)> = Vec::new();
+        for frame in frames {
+            let Some(place) = plain::place(frame, prefix) else {
+                continue;
+            };
+            if related.len() < MAX_RELATED - 1 && seen.insert(place.clone()) {
+                let called = format!("called by {}", message::name(&frame.function));
+                related.push((place, called));
+            }
+        }
+        let standing = self.finding.map(|finding| finding.standing);
+        let path = self.scenario.report().map(|report| &report.run.baseline);
+        let path = path.and_then(|path| plain::in_repository(prefix, path));
+        if let Some(path) = path
+            && standing != Some(Standing::New)
+        {
+            let place = Place { path, line: 1 };
+            if seen.insert(place.clone()) {
+                related.push((place, "the baseline".to_owned()));
+            }
+        }
+        let numbered = related.into_iter().enumerate();
+        numbered
+            .map(|(index, (place, text))| {
+                json!({
+                    "id": index + 1,
+                    "physicalLocation": physical(&place),
+                    "message": { "text": text },
+                })
+            })
+            .collect()
+    }
+
+    fn properties(&self, report: Option<&Report>) -> Value {
+        let scenario = self.scenario;
+        let mut properties = json!({
+            "package": clean_line(&scenario.package, MAX_NAME),
+            "target": clean_line(&scenario.target, MAX_NAME),
+            "scenario": clean_line(&scenario.name, MAX_NAME),
+            "platform": scenario.platform.as_deref().map(|text| clean_line(text, MAX_NAME)),
+            "verdict": crate::joined::word(scenario.verdict()),
+        });
+        if let Some(rung) = report.and_then(|report| report.rungs.last()) {
+            properties["iterations"] = json!(rung.iterations);
+        }
+        if let Some(finding) = self.finding {
+            properties["objectsPerIteration"] = json!(finding.rate.objects);
+            properties["bytesPerIteration"] = json!(finding.rate.bytes);
+            properties["allowedObjectsPerIteration"] = json!(finding.allowed.objects);
+            properties["allowedBytesPerIteration"] = json!(finding.allowed.bytes);
+            if let Some(error) = report.and_then(|report| report.error_of(finding)) {
+                properties["objectsPerIterationError"] = json!(error.objects);
+                properties["bytesPerIterationError"] = json!(error.bytes);
+            }
+            properties["law"] = json!(finding.law.as_str());
+            properties["standing"] = json!(format!("{:?}", finding.standing).to_lowercase());
+        }
+        properties
+    }
+}
+
+/// Where no frame is in the workspace: the scenario's baseline, which need not
+/// exist; beside that of a sibling for one that left no report.
+fn fallback(joined: &Joined, scenario: &Scenario, prefix: &str) -> Place {
+    let own = scenario.report().map(|report| report.run.baseline.clone());
+    let beside = || {
+        let siblings = joined.scenarios.iter().filter_map(Scenario::report);
+        let mut siblings = siblings.map(|report| report.run.baseline.as_str());
+        let folder = siblings
+            .find_map(|path| path.rsplit_once('/'))
+            .map_or(layout::BASELINES, |(folder, _)| folder);
+        let file = layout::scenario_file_name(&scenario.name).replace('/', "+");
+        format!("{folder}/{file}.toml")
+    };
+    let path = plain::in_repository(prefix, &own.unwrap_or_else(beside));
+    let path = path.or_else(|| plain::in_repository(prefix, layout::SETTINGS));
+    Place {
+        path: path.unwrap_or_else(|| layout::SETTINGS.to_owned()),
+        line: 1,
+    }
+}
+
+/// Leaf first; of an allowance that nothing was measured for, by its names.
+fn frames(finding: &Finding) -> Vec<Frame> {
+    let (Subject::Stack(stack) | Subject::Site { frames: stack, .. }) = &finding.subject else {
+        return finding.frames.clone();
+    };
+    if !finding.frames.is_empty() {
+        return finding.frames.clone();
+    }
+    let names = stack.frames().iter().rev();
+    names
+        .map(|name| Frame {
+            function: name.clone(),
+            file: None,
+            line: None,
+        })
+        .collect()
+}
+
+fn stack(frames: &[Frame], prefix: &str) -> Value {
+    let shown = frames.iter().take(MAX_FRAMES).map(|frame| {
+        let mut location = json!({ "logicalLocations": [logical(frame)] });
+        if let Some(place) = plain::place(frame, prefix) {
+            location["physicalLocation"] = physical(&place);
+        } else if let (Some(file), Some(line)) = (&frame.file, frame.line) {
+            let text = format!("{}:{line}", clean_line(file, MAX_NAME));
+            location["message"] = json!({ "text": message::escape(&text) });
+        }
+        json!({ "location": location })
+    });
+    let shown: Vec<Value> = shown.collect();
+    let mut text = "the stack that allocates, innermost call first".to_owned();
+    if let more @ 1.. = frames.len().saturating_sub(MAX_FRAMES) {
+        let more = plural(more as u64, "frame", "frames");
+        text += &format!(", without {more} further out");
+    }
+    json!({ "message": { "text": text }, "frames": shown })
+}
+
+fn logical(frame: &Frame) -> Value {
+    let full = clean_line(&frame.function, MAX_NAME);
+    let short = full.rsplit("::").next().unwrap_or(&full);
+    json!({ "name": short, "fullyQualifiedName": full, "kind": "function" })
+}
+
+fn physical(place: &Place) -> Value {
+    json!({
+        "artifactLocation": { "uri": uri(&place.path), "uriBaseId": ROOT },
+        "region": { "startLine": place.line },
+    })
+}
+
+/// A relative URI of a path, all but what can stand in it percent-encoded.
+fn uri(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~+@,".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri += &format!("%{byte:02X}");
+        }
+    }
+    uri
+}
+
+/// Nothing is gained by finding two stacks of the same hash: who could write them into a
+/// report could as well leave them out.
+fn add_stack(hash: &mut Fnv, kind: &str, stack: &FoldedStack) {
+    hash.part(kind);
+    for name in stack.frames() {
+        hash.part(name);
+    }
+}

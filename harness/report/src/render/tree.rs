@@ -1,0 +1,499 @@
+//! The flame graph as text, which every mail client shows.
+//!
+//! ```text
+//! grew +50 B per iteration
+//! 100 %     +50 B ████████ demo::main
+//!                          › http::serve
+//!  96 %     +48 B ███████▋ ├ http::parse_headers
+//!                          │ › alloc::push
+//!   4 %      +2 B ▎        └ log::Logger::log
+//! ```
+//!
+//! Of samples, each number has how far it may be off beside it: `+48 B ± 3 B`.
+//! Root first, the widest branch first. A frame with one caller and one callee
+//! stands below its caller, behind `›`. Where there is too much for the room,
+//! thin branches go first and the middle of chains next; the widest path keeps
+//! its leaf.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use plimsoll_core::Rate;
+use plimsoll_core::report::units::{self, give_or_take, plural, signed_bytes};
+use plimsoll_core::report::{Report, Subject};
+use plimsoll_text::escape;
+
+use plimsoll_text::sink::cut;
+
+/// Lines of the whole, at most.
+const MAX_LINES: usize = 40;
+/// Columns of a line, at most.
+pub(super) const WIDTH: usize = 100;
+/// Of a tower, in percent; what is thinner is counted, not shown. The first
+/// that makes it fit is taken.
+const THINNEST: [u64; 6] = [2, 5, 10, 25, 50, 90];
+/// Frames of a chain on the widest path, at most, and by how many percent it may
+/// lose weight on its way; likewise. What a chain loses is not counted.
+const CHAINS: [(usize, u128); 7] = [
+    (usize::MAX, 0),
+    (20, 0),
+    (10, 0),
+    (5, 0),
+    (5, 2),
+    (3, 5),
+    (3, 20),
+];
+/// Frames of any other chain.
+const SIDE_CHAIN: usize = 4;
+/// Of one stack. jemalloc cuts at 128 addresses, each of a few inlined frames;
+/// a tree that is built and dropped by recursion needs a limit of its own.
+const MAX_DEPTH: usize = 500;
+/// Columns of percentage, bytes and bar.
+const GUTTER: usize = 26;
+/// Columns of how far bytes may be off, where samples are their ground.
+const ERROR: usize = 12;
+/// Columns of branches: deeper ones are not told apart.
+const MAX_INDENT: usize = 30;
+/// Eighths of a character.
+const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+const BAR: usize = 8;
+
+/// A frame, and all that it calls.
+#[derive(Default)]
+struct Node<'a> {
+    callees: BTreeMap<&'a str, Node<'a>>,
+    /// In millionths of a byte per iteration: sums of integers do not depend on
+    /// their order.
+    weight: u128,
+    /// How far that may be off, squared: errors are independent, so it is their
+    /// squares that add up. In bytes per iteration.
+    variance: f64,
+}
+
+impl Node<'_> {
+    fn add(&mut self, weight: u128, variance: f64) {
+        self.weight += weight;
+        self.variance += variance;
+    }
+}
+
+/// A chain of frames with the same weight, and what its last one calls.
+struct Chain<'a> {
+    names: Vec<&'a str>,
+    weight: u128,
+    variance: f64,
+    callees: Vec<Chain<'a>>,
+    thin: Thin,
+}
+
+/// Callees too thin to be shown.
+#[derive(Clone, Copy, Default)]
+struct Thin {
+    count: u64,
+    weight: u128,
+    variance: f64,
+}
+
+struct Room<'a> {
+    style: &'a Style<'a>,
+    total: u128,
+    grew: bool,
+    /// Frames of a chain on the widest path.
+    chain: usize,
+    /// Whether branches that are too thin are counted.
+    counts_thin: bool,
+    lines: Vec<String>,
+}
+
+/// How numbers are said, and how wide a line may be.
+struct Style<'a> {
+    width: usize,
+    /// What is behind a sum.
+    per: &'a str,
+    /// Whether it is said how far numbers may be off.
+    is_sampled: bool,
+    say: &'a dyn Fn(f64) -> String,
+}
+
+/// What is shown of a tower.
+#[derive(Clone, Copy)]
+struct Least {
+    /// Of a branch.
+    weight: u128,
+    /// In percent: what a chain may lose.
+    loss: u128,
+}
+
+/// Both towers; absent where nothing grew and nothing shrank. The text is not
+/// escaped: it belongs into a fenced block.
+pub(super) fn render(report: &Report) -> Option<String> {
+    of_report(report, MAX_LINES, WIDTH)
+}
+
+/// The same, within so many lines and columns.
+pub fn of_report(report: &Report, most: usize, width: usize) -> Option<String> {
+    let style = Style {
+        width,
+        per: " per iteration",
+        is_sampled: report.is_sampled(),
+        say: &signed_bytes,
+    };
+    let towers = towers(&stacks(report), true, most, &style);
+    (!towers.is_empty()).then(|| towers.join("\n\n"))
+}
+
+/// The same of any stacks, root first, with what each holds, or has gained. `say`
+/// writes a number with its unit, and with its sign where it is a growth.
+pub fn of_stacks(
+    stacks: &[(Vec<String>, f64)],
+    is_growth: bool,
+    most: usize,
+    width: usize,
+    say: &dyn Fn(f64) -> String,
+) -> String {
+    let style = Style {
+        width,
+        per: "",
+        is_sampled: false,
+        say,
+    };
+    let weighed = stacks.iter().map(|(frames, value)| Weighed {
+        frames,
+        rate: *value,
+        error: 0.0,
+    });
+    let weighed: Vec<Weighed<'_>> = weighed.collect();
+    match towers(&weighed, is_growth, most, &style) {
+        towers if towers.is_empty() && is_growth => "nothing grew and nothing shrank".to_owned(),
+        towers if towers.is_empty() => "nothing is there".to_owned(),
+        towers => towers.join("\n\n"),
+    }
+}
+
+/// What grew and what shrank, in that order.
+fn towers(stacks: &[Weighed<'_>], is_growth: bool, most: usize, style: &Style<'_>) -> Vec<String> {
+    let (grew, shrank) = (tower(stacks, true), tower(stacks, false));
+    let most = match (grew.weight, shrank.weight) {
+        (0, _) | (_, 0) => [most, most],
+        // What shrank is seldom what somebody looks for.
+        _ => [most - most / 4 - 1, most / 4],
+    };
+    let towers = [(grew, true), (shrank, false)].into_iter().zip(most);
+    towers
+        .filter(|((tower, _), _)| tower.weight > 0)
+        .map(|((tower, grew), most)| {
+            let word = match (is_growth, grew) {
+                (false, true) => "",
+                (_, true) => "grew ",
+                (_, false) => "shrank ",
+            };
+            drawn(&tower, grew, word, most, style)
+        })
+        .collect()
+}
+
+/// The share, in percent, that the widest stack has of all growth; absent where
+/// nothing grew.
+pub(super) fn share_of_widest(report: &Report) -> Option<u64> {
+    let stacks = stacks(report).into_iter();
+    // The same stack may be there more than once.
+    let mut merged: BTreeMap<&[String], u128> = BTreeMap::new();
+    for stack in stacks.filter(|stack| stack.rate > 0.0) {
+        *merged.entry(stack.frames).or_default() += millionths(stack.rate);
+    }
+    let total: u128 = merged.values().sum();
+    let widest = merged.values().max()?;
+    (total > 0).then(|| percent(*widest, total))
+}
+
+/// The frames that the widest stack ends in, leaf first.
+pub(super) fn widest(report: &Report) -> Option<&[String]> {
+    let stacks = stacks(report).into_iter();
+    let grew = stacks.filter(|stack| stack.rate > 0.0 && !stack.frames.is_empty());
+    let widest = grew.max_by_key(|stack| (millionths(stack.rate), Reverse(stack.frames)));
+    widest.map(|stack| stack.frames)
+}
+
+/// What one stack gains, in bytes per iteration.
+struct Weighed<'a> {
+    frames: &'a [String],
+    rate: f64,
+    /// How far that may be off; nothing where it is exact.
+    error: f64,
+}
+
+/// The growth of every stack; of the findings alone, where a report has no more. A site
+/// stands for its stacks only where they are no findings themselves.
+fn stacks(report: &Report) -> Vec<Weighed<'_>> {
+    let weighed = |frames, rate: Rate, error: Option<Rate>| Weighed {
+        frames,
+        rate: rate.bytes,
+        error: error.map_or(0.0, |error| error.bytes),
+    };
+    let growth = report.growth.iter();
+    let growth: Vec<Weighed<'_>> = growth
+        .map(|growth| weighed(growth.stack.frames(), growth.rate, growth.error))
+        .filter(|stack| millionths(stack.rate) > 0)
+        .collect();
+    if !growth.is_empty() {
+        return growth;
+    }
+    let found = |sites: bool| -> Vec<Weighed<'_>> {
+        let findings = report.findings.iter();
+        findings
+            .filter_map(|finding| match &finding.subject {
+                Subject::Stack(stack) if !sites => Some((stack, finding)),
+                Subject::Site { frames, .. } if sites => Some((frames, finding)),
+                _ => None,
+            })
+            .map(|(stack, one)| weighed(stack.frames(), one.rate, report.error_of(one)))
+            .filter(|stack| millionths(stack.rate) > 0)
+            .collect()
+    };
+    let stacks = found(false);
+    if stacks.is_empty() {
+        found(true)
+    } else {
+        stacks
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "cut to the range before")]
+#[expect(clippy::cast_sign_loss, reason = "an absolute value")]
+fn millionths(rate: f64) -> u128 {
+    if !rate.is_finite() {
+        return 0;
+    }
+    // A sum of 60,000 of them is far from the end of `u128`.
+    (rate.abs() * 1e6).round().min(1e30) as u128
+}
+
+fn tower<'a>(stacks: &[Weighed<'a>], grew: bool) -> Node<'a> {
+    let mut root = Node::default();
+    for stack in stacks {
+        if (stack.rate > 0.0) != grew {
+            continue;
+        }
+        let (frames, weight) = (stack.frames, millionths(stack.rate));
+        let variance = stack.error * stack.error;
+        root.add(weight, variance);
+        let too_many = frames.len().saturating_sub(MAX_DEPTH);
+        let top = MAX_DEPTH / 5;
+        let names = frames.iter().enumerate();
+        let mut node = &mut root;
+        for (depth, name) in names {
+            // The ends say where a stack starts and what it allocates for.
+            let name = match too_many {
+                0 => name.as_str(),
+                _ if depth == top => "[…]",
+                n if (top..=top + n).contains(&depth) => continue,
+                _ => name.as_str(),
+            };
+            node = node.callees.entry(name).or_default();
+            node.add(weight, variance);
+        }
+    }
+    root
+}
+
+fn drawn(tower: &Node<'_>, grew: bool, word: &str, most: usize, style: &Style<'_>) -> String {
+    let head = format!(
+        "{word}{}{}{}",
+        style.say(tower.weight, grew),
+        style.error(tower.variance),
+        style.per
+    );
+    let most = most.max(2) - 1;
+    let mut lines = Vec::new();
+    'fits: for (chain, loss) in CHAINS {
+        for percent in THINNEST {
+            let least = Least {
+                weight: tower.weight * u128::from(percent) / 100,
+                loss,
+            };
+            let (roots, thin) = callees(tower, least);
+            let mut room = Room {
+                style,
+                total: tower.weight,
+                grew,
+                chain,
+                counts_thin: loss == 0,
+                lines: Vec::new(),
+            };
+            room.branches(&roots, thin, None, true);
+            lines = room.lines;
+            if lines.len() <= most {
+                break 'fits;
+            }
+        }
+    }
+    if lines.len() > most {
+        // Only one path is left; its leaf is the last line.
+        let (start, end) = (most / 3, most - most / 3 - 1);
+        let left_out = lines.len() - start - end;
+        let end = lines.split_off(lines.len() - end);
+        lines.truncate(start);
+        lines.push(format!("… {}", plural(left_out as u64, "line", "lines")));
+        lines.extend(end);
+    }
+    format!("{head}\n{}", lines.join("\n"))
+}
+
+/// The callees that are wide enough, widest first, and how many are not.
+fn callees<'a>(node: &Node<'a>, least: Least) -> (Vec<Chain<'a>>, Thin) {
+    let mut all: Vec<(&'a str, &Node<'a>)> = node
+        .callees
+        .iter()
+        .map(|(name, node)| (*name, node))
+        .collect();
+    // They are in the order of their names.
+    all.sort_by_key(|(_, node)| Reverse(node.weight));
+    let mut shown = Vec::new();
+    let mut thin = Thin::default();
+    for (place, (name, callee)) in all.into_iter().enumerate() {
+        // The widest is never too thin.
+        if place == 0 || callee.weight >= least.weight {
+            shown.push(chain(name, callee, least));
+        } else {
+            thin.count += 1;
+            thin.weight += callee.weight;
+            thin.variance += callee.variance;
+        }
+    }
+    (shown, thin)
+}
+
+fn chain<'a>(name: &'a str, mut node: &Node<'a>, least: Least) -> Chain<'a> {
+    let (weight, variance) = (node.weight, node.variance);
+    let mut names = vec![name];
+    let light = weight - weight * least.loss / 100;
+    loop {
+        let widest = node.callees.iter().max_by_key(|(_, callee)| callee.weight);
+        let Some((name, callee)) = widest.filter(|(_, callee)| callee.weight >= light) else {
+            break;
+        };
+        let wide = node.callees.values();
+        let wide = wide.filter(|callee| least.loss == 0 || callee.weight >= least.weight);
+        if wide.count() > 1 {
+            break;
+        }
+        names.push(name);
+        node = callee;
+    }
+    let (callees, thin) = callees(node, least);
+    Chain {
+        names,
+        weight,
+        variance,
+        callees,
+        thin,
+    }
+}
+
+impl Room<'_> {
+    /// The towers' own branches have no indentation.
+    fn branches(&mut self, chains: &[Chain<'_>], thin: Thin, indent: Option<&str>, widest: bool) {
+        for (place, chain) in chains.iter().enumerate() {
+            let last = place + 1 == chains.len() && (thin.count == 0 || !self.counts_thin);
+            let (branch, below) = match (indent, last) {
+                (None, _) => ("", ""),
+                (_, true) => ("└ ", "  "),
+                (_, false) => ("├ ", "│ "),
+            };
+            let indent = indent.unwrap_or_default();
+            self.chain(chain, indent, branch, below, widest && place == 0);
+        }
+        if thin.count > 0 && self.counts_thin {
+            let branches = plural(thin.count, "thinner branch", "thinner branches");
+            let text = format!("… {branches}");
+            let start = indent.map_or(String::new(), |indent| format!("{indent}└ "));
+            self.line(Some((thin.weight, thin.variance)), &start, &text);
+        }
+    }
+
+    fn chain(&mut self, chain: &Chain<'_>, indent: &str, branch: &str, below: &str, widest: bool) {
+        let start = format!("{indent}{branch}");
+        let mut inner = format!("{indent}{below}");
+        if escape::columns(&inner) > MAX_INDENT {
+            inner.truncate(indent.len());
+        }
+        let most = if widest { self.chain } else { SIDE_CHAIN };
+        let names = &chain.names;
+        let (head, tail) = match names.len() {
+            n if n <= most => (n, 0),
+            // One line says how many are left out.
+            _ => (most / 3, most - most / 3 - 1),
+        };
+        let shown = names.iter().take(head.max(1));
+        for (place, name) in shown.enumerate() {
+            match place {
+                0 => self.line(Some((chain.weight, chain.variance)), &start, name),
+                _ => self.line(None, &format!("{inner}› "), name),
+            }
+        }
+        if tail > 0 {
+            let left_out = names.len() - head.max(1) - tail;
+            let text = format!("… {}", plural(left_out as u64, "frame", "frames"));
+            self.line(None, &inner, &text);
+            for name in &names[names.len() - tail..] {
+                self.line(None, &format!("{inner}› "), name);
+            }
+        }
+        self.branches(&chain.callees, chain.thin, Some(&inner), widest);
+    }
+
+    fn line(&mut self, weight: Option<(u128, f64)>, indent: &str, name: &str) {
+        let error = if self.style.is_sampled { ERROR } else { 0 };
+        let gutter = match weight {
+            Some((weight, variance)) => format!(
+                "{:>3} % {:>9}{:<error$} {:<BAR$} ",
+                percent(weight, self.total),
+                self.style.say(weight, self.grew),
+                self.style.error(variance),
+                bar(weight, self.total),
+            ),
+            None => " ".repeat(3 + 3 + 9 + error + 1 + BAR + 1),
+        };
+        let name = escape::xml(name);
+        let name = match name.trim() {
+            "" => "[unknown]",
+            name => name,
+        };
+        let gutter_and_indent = GUTTER + error + escape::columns(indent);
+        let room = self.style.width.saturating_sub(gutter_and_indent).max(10);
+        let line = format!("{gutter}{indent}{}", cut(name, room));
+        self.lines.push(line.trim_end().to_owned());
+    }
+}
+
+/// Rounded, but not to nothing and not to all.
+fn percent(weight: u128, total: u128) -> u64 {
+    let rounded = (weight * 200 + total) / (total * 2).max(1);
+    let percent = match rounded {
+        0 if weight > 0 => 1,
+        100 if weight < total => 99,
+        percent => percent,
+    };
+    u64::try_from(percent).unwrap_or(100)
+}
+
+fn bar(weight: u128, total: u128) -> String {
+    let eighths = weight * (BAR as u128) * 8 / total.max(1);
+    let eighths = usize::try_from(eighths).unwrap_or(0).clamp(1, BAR * 8);
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
+impl Style<'_> {
+    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+    fn say(&self, weight: u128, grew: bool) -> String {
+        let value = weight as f64 / 1e6;
+        (self.say)(if grew { value } else { -value })
+    }
+
+    fn error(&self, variance: f64) -> String {
+        give_or_take(self.is_sampled.then(|| variance.sqrt()), units::bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,366 @@
+//! Finds reports in a folder, and joins those of one run.
+//!
+//! They may have come with a pull request: no symbolic link is followed, and
+//! depth, number and size have limits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, bail};
+use plimsoll_core::layout;
+use plimsoll_core::report::{Report, json};
+
+use crate::joined::{Joined, Outcome, Scenario};
+use plimsoll_desk::out::safe_line;
+use plimsoll_desk::project::shown;
+
+/// `<package>/<target>/<scenario>/report.json` takes four; a download of many
+/// shards puts a few folders around that.
+const MAX_DEPTH: usize = 10;
+/// Files and folders that are looked at, at most.
+const MAX_ENTRIES: usize = 200_000;
+/// Bytes of reports that are read in all, at most.
+const MAX_TOTAL_BYTES: u64 = 1 << 30;
+
+/// A report, and where it was.
+#[derive(Debug)]
+pub struct Found {
+    pub path: PathBuf,
+    pub report: Report,
+    modified: SystemTime,
+}
+
+/// A `report.json` that is none.
+#[derive(Debug)]
+struct Unreadable {
+    path: PathBuf,
+    problem: String,
+    modified: SystemTime,
+}
+
+/// All that a folder holds, of any run.
+#[derive(Debug)]
+pub struct Reports {
+    dir: PathBuf,
+    found: Vec<Found>,
+    unreadable: Vec<Unreadable>,
+}
+
+/// The reports of one run.
+#[derive(Debug)]
+pub struct Run {
+    pub joined: Joined,
+    /// Reports of other runs beside them.
+    pub left_out: usize,
+}
+
+impl Reports {
+    /// Reads every report in a folder and those below it.
+    pub fn collect(dir: &Path) -> anyhow::Result<Reports> {
+        let mut reports = Reports {
+            dir: dir.to_owned(),
+            found: Vec::new(),
+            unreadable: Vec::new(),
+        };
+        let mut entries = 0;
+        let mut bytes = 0;
+        let mut folders = vec![(dir.to_owned(), 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            let failed = || format!("cannot list {}", shown(&folder));
+            let mut names = BTreeMap::new();
+            for entry in fs::read_dir(&folder).with_context(failed)? {
+                let entry = entry.with_context(failed)?;
+                // Of the entry itself, not of what a link leads to.
+                names.insert(entry.path(), entry.file_type().with_context(failed)?);
+                entries += 1;
+                if entries > MAX_ENTRIES {
+                    bail!("more than {MAX_ENTRIES} files in {}", shown(dir));
+                }
+            }
+            for (path, kind) in names {
+                let name = path.file_name().unwrap_or_default();
+                if kind.is_dir() && depth < MAX_DEPTH && name != layout::RUNGS {
+                    folders.push((path, depth + 1));
+                } else if kind.is_file() && name == layout::REPORT {
+                    bytes += reports.add(path)?;
+                    if bytes > MAX_TOTAL_BYTES {
+                        bail!(
+                            "more than {MAX_TOTAL_BYTES} bytes of reports in {}",
+                            shown(dir)
+                        );
+                    }
+                }
+            }
+        }
+        // So that nothing depends on the order in which a folder is listed.
+        reports.found.sort_by(|one, two| one.path.cmp(&two.path));
+        reports
+            .unreadable
+            .sort_by(|one, two| one.path.cmp(&two.path));
+        Ok(reports)
+    }
+
+    fn add(&mut self, path: PathBuf) -> anyhow::Result<u64> {
+        let failed = || format!("cannot read {}", shown(&path));
+        let file = File::open(&path).with_context(failed)?;
+        let modified = file
+            .metadata()
+            .and_then(|data| data.modified())
+            .with_context(failed)?;
+        let mut bytes = Vec::new();
+        // One more than is allowed, for the parser to refuse.
+        let most = json::MAX_BYTES as u64 + 1;
+        let read = file
+            .take(most)
+            .read_to_end(&mut bytes)
+            .with_context(failed)?;
+        match json::parse(&bytes) {
+            Ok(report) => self.found.push(Found {
+                path,
+                report,
+                modified,
+            }),
+            Err(err) => {
+                let problem = safe_line(&err.to_string());
+                self.unreadable.push(Unreadable {
+                    path,
+                    problem,
+                    modified,
+                });
+            }
+        }
+        Ok(read as u64)
+    }
+
+    /// Whether there is no file that is a report, or should be one.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty() && self.unreadable.is_empty()
+    }
+
+    /// One line for each file that should be a report and is none.
+    pub fn problems(&self) -> impl Iterator<Item = String> {
+        self.unreadable
+            .iter()
+            .map(|file| format!("{}: {}", shown(&file.path), file.problem))
+    }
+
+    /// The run of that id, or the newest.
+    pub fn run(&self, id: Option<&str>) -> anyhow::Result<Run> {
+        let newest = match id {
+            Some(id) => id,
+            None => self.newest(|_| true)?,
+        };
+        let run = self.join(newest);
+        if run.joined.scenarios.is_empty() {
+            let ids: BTreeSet<String> = self
+                .found
+                .iter()
+                .map(|found| safe_line(&found.report.run.id))
+                .collect();
+            let ids = ids.into_iter().collect::<Vec<_>>().join(", ");
+            let there = if ids.is_empty() {
+                "none".to_owned()
+            } else {
+                ids
+            };
+            bail!(
+                "{}: no report of run {}\n  runs that left reports: {there}",
+                shown(&self.dir),
+                safe_line(newest)
+            );
+        }
+        Ok(run)
+    }
+
+    /// The newest run of each test target, or all that belongs to the run of
+    /// that id.
+    ///
+    /// One `cargo test` is one run of all its targets, where the system says who
+    /// started them; one that is started by itself is a run of its own.
+    pub fn run_of_each_target(&self, id: Option<&str>) -> anyhow::Result<Vec<Scenario>> {
+        if let Some(id) = id {
+            return Ok(self.run(Some(id))?.joined.scenarios);
+        }
+        let mut scenarios = Vec::new();
+        // Also says what to do where there is none at all.
+        self.newest(|_| true)?;
+        for (package, target) in self.targets(|_| true) {
+            let of_target = |found: &Found| {
+                found.report.run.package == package && found.report.run.target == target
+            };
+            let run = self.join(self.newest(of_target)?);
+            let of_target =
+                |scenario: &Scenario| scenario.package == package && scenario.target == target;
+            scenarios.extend(run.joined.scenarios.into_iter().filter(of_target));
+        }
+        Ok(scenarios)
+    }
+
+    /// The newest run of each test target that left reports in a folder; none where there
+    /// is no such folder, or nothing in it.
+    pub fn newest_in(dir: &Path) -> anyhow::Result<Vec<Scenario>> {
+        if !dir.is_dir() {
+            return Ok(Vec::new());
+        }
+        let reports = Reports::collect(dir)?;
+        match reports.is_empty() {
+            true => Ok(Vec::new()),
+            false => reports.run_of_each_target(None),
+        }
+    }
+
+    /// The runs that left a report of a scenario.
+    pub fn runs_with(&self, scenario: &str) -> BTreeSet<&str> {
+        let with = self
+            .found
+            .iter()
+            .filter(|found| found.report.scenario == scenario);
+        with.map(|found| found.report.run.id.as_str()).collect()
+    }
+
+    /// The run with the report that was written last; of several, the last by id.
+    fn newest(&self, of: impl Fn(&Found) -> bool) -> anyhow::Result<&str> {
+        let among = self.found.iter().filter(|found| of(found));
+        let newest = among
+            .map(|found| (found.modified, found.report.run.id.as_str()))
+            .max();
+        let Some((modified, id)) = newest else {
+            return Err(self.nothing());
+        };
+        // A file that cannot be read could be of a run that is newer still, and
+        // what is shown in its place could be green.
+        let newer: Vec<&Unreadable> = self
+            .unreadable
+            .iter()
+            .filter(|file| file.modified > modified)
+            .collect();
+        let own = match newer.is_empty() {
+            true => BTreeSet::new(),
+            false => self.places(id),
+        };
+        let newer = newer
+            .into_iter()
+            .find(|file| !own.contains(&place(&file.path)));
+        if let Some(Unreadable { path, problem, .. }) = newer {
+            bail!(
+                "{}: {problem}\n  it is newer than every report that can be read\n  \
+                 hint: measure again with `cargo test --test leaks`, or name a run with `--run {}`",
+                shown(path),
+                safe_line(id)
+            );
+        }
+        Ok(id)
+    }
+
+    fn nothing(&self) -> anyhow::Error {
+        let dir = shown(&self.dir);
+        match self.unreadable.first() {
+            Some(Unreadable { path, problem, .. }) => {
+                anyhow::anyhow!(
+                    "no report in {dir} can be read\n  {}: {problem}",
+                    shown(path)
+                )
+            }
+            None => anyhow::anyhow!(
+                "no reports in {dir}\n  hint: measure first, with `cargo test --test leaks`"
+            ),
+        }
+    }
+
+    fn targets(&self, of: impl Fn(&Found) -> bool) -> BTreeSet<(String, String)> {
+        let runs = self
+            .found
+            .iter()
+            .filter(|found| of(found))
+            .map(|found| &found.report.run);
+        runs.map(|run| (run.package.clone(), run.target.clone()))
+            .collect()
+    }
+
+    /// The last three folders of every report that the run should have.
+    fn places(&self, id: &str) -> BTreeSet<PathBuf> {
+        let runs = self
+            .found
+            .iter()
+            .map(|found| &found.report.run)
+            .filter(|run| run.id == id);
+        // Each of a thousand reports lists all thousand.
+        let mut names = BTreeSet::new();
+        for run in runs {
+            let of = (run.package.as_str(), run.target.as_str());
+            names.extend(run.scenarios.iter().map(|name| (of, name.as_str())));
+        }
+        let dir =
+            |((package, target), name)| layout::scenario_dir(Path::new(""), package, target, name);
+        names.into_iter().map(dir).collect()
+    }
+
+    fn join(&self, id: &str) -> Run {
+        let of_run = |found: &&Found| found.report.run.id == id;
+        let mut scenarios = Vec::new();
+        for (package, target) in self.targets(|found| found.report.run.id == id) {
+            let mut reports: BTreeMap<&str, &Found> = BTreeMap::new();
+            let mut names: Vec<&str> = Vec::new();
+            // Each of a thousand reports lists all thousand.
+            let mut known: BTreeSet<&str> = BTreeSet::new();
+            let of_target = self.found.iter().filter(of_run).filter(|found| {
+                found.report.run.package == package && found.report.run.target == target
+            });
+            for found in of_target {
+                let listed = found.report.run.scenarios.iter().map(String::as_str);
+                let own = std::iter::once(found.report.scenario.as_str());
+                for name in listed.chain(own) {
+                    if known.insert(name) {
+                        names.push(name);
+                    }
+                }
+                // A copy of the same report in another folder: the last one counts.
+                let report = reports.entry(&found.report.scenario).or_insert(found);
+                if found.modified > report.modified {
+                    *report = found;
+                }
+            }
+            for name in names {
+                let outcome = match reports.get(name) {
+                    Some(found) => Outcome::Report(Box::new(found.report.clone())),
+                    None => Outcome::NoResult(self.why_none(&package, &target, name)),
+                };
+                let (package, target) = (package.clone(), target.clone());
+                scenarios.push(Scenario {
+                    package,
+                    target,
+                    name: name.to_owned(),
+                    platform: None,
+                    outcome,
+                });
+            }
+        }
+        let left_out = self.found.len() - self.found.iter().filter(of_run).count();
+        let mut joined = Joined {
+            runs: vec![id.to_owned()],
+            source: None,
+            scenarios,
+        };
+        joined.name_platforms();
+        Run { joined, left_out }
+    }
+
+    fn why_none(&self, package: &str, target: &str, scenario: &str) -> String {
+        let dir = layout::scenario_dir(Path::new(""), package, target, scenario);
+        match self.unreadable.iter().find(|file| place(&file.path) == dir) {
+            Some(file) => format!("its report cannot be read: {}", file.problem),
+            None => "it left no report in this run".to_owned(),
+        }
+    }
+}
+
+/// `<package>/<target>/<scenario>` of the path of a report.
+fn place(report: &Path) -> PathBuf {
+    let dir = report.parent().unwrap_or(report);
+    let mut names: Vec<_> = dir.components().rev().take(3).collect();
+    names.reverse();
+    names.into_iter().collect()
+}

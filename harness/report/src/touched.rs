@@ -1,0 +1,89 @@
+//! By what a pull request can agree with itself: the files that say what is
+//! allowed, what is measured, and how.
+
+use crate::render::{Touched, TouchedKind};
+
+/// Of the files that a pull request changes, those that its own verdict rests on.
+pub fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<Touched> {
+    let mut touched = Vec::new();
+    for path in paths {
+        if let Some(kind) = kind(path) {
+            touched.push(Touched {
+                kind,
+                path: path.to_owned(),
+            });
+        }
+    }
+    touched.sort();
+    touched.dedup();
+    touched
+}
+
+/// What a path decides. A link or a submodule may stand where a folder does, so the last part of
+/// a path counts as the others.
+fn kind(path: &str) -> Option<TouchedKind> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let has = |wanted: &[&str]| parts.iter().any(|part| wanted.contains(part));
+    let is_leak_package =
+        |part: &&str| *part == "leaks" || part.ends_with("-leaks") || part.ends_with("_leaks");
+    let name = parts[parts.len() - 1];
+    match name {
+        _ if parts[0] == ".github" || name == ".gitlab-ci.yml" => Some(TouchedKind::Workflow),
+        "plimsoll.toml" | "nextest.toml" => Some(TouchedKind::Settings),
+        _ if has(&[".cargo", ".config"]) => Some(TouchedKind::Settings),
+        "Cargo.toml" | "Cargo.lock" | "build.rs" | "rust-toolchain" | "rust-toolchain.toml" => {
+            Some(TouchedKind::Build)
+        }
+        _ if has(&["baselines"]) => Some(TouchedKind::Baseline),
+        "leaks.rs" => Some(TouchedKind::Test),
+        _ if has(&["tests", "scenarios"]) => Some(TouchedKind::Test),
+        _ if parts.iter().any(is_leak_package) => Some(TouchedKind::Test),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_verdict_rests_on() {
+        use TouchedKind::{Baseline, Build, Settings, Test, Workflow};
+        for (path, expected) in [
+            (".github/workflows/leaks.yml", Some(Workflow)),
+            (".github", Some(Workflow)),
+            (".gitlab-ci.yml", Some(Workflow)),
+            ("plimsoll.toml", Some(Settings)),
+            ("crates/a/plimsoll.toml", Some(Settings)),
+            (".cargo/config.toml", Some(Settings)),
+            (".cargo", Some(Settings)),
+            (".config/nextest.toml", Some(Settings)),
+            ("Cargo.toml", Some(Build)),
+            ("crates/a/Cargo.toml", Some(Build)),
+            ("Cargo.lock", Some(Build)),
+            ("rust-toolchain.toml", Some(Build)),
+            ("rust-toolchain", Some(Build)),
+            ("crates/a/build.rs", Some(Build)),
+            ("baselines/lru.toml", Some(Baseline)),
+            ("crates/a/baselines/lru.toml", Some(Baseline)),
+            ("baselines", Some(Baseline)),
+            ("tests/leaks.rs", Some(Test)),
+            ("tests", Some(Test)),
+            ("leaks/tests/leaks.rs", Some(Test)),
+            ("leaks/src/workload.rs", Some(Test)),
+            ("crates/bytes-leaks/src/lib.rs", Some(Test)),
+            ("src/baselines.rs", None),
+            ("src/lib.rs", None),
+            ("docs/github.md", None),
+        ] {
+            assert_eq!(kind(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn each_file_is_named_once() {
+        let touched = of(["src/lib.rs", "baselines/lru.toml", "baselines/lru.toml"]);
+        assert_eq!(touched.len(), 1);
+        assert_eq!(touched[0].path, "baselines/lru.toml");
+    }
+}

@@ -1,0 +1,50 @@
+//! Which names a scenario can have.
+
+/// The longest name of a scenario, in bytes.
+pub const MAX_SCENARIO_NAME: usize = 100;
+
+/// Whether a scenario can have that name: letters and digits of ASCII, `_`,
+/// `-`, `.` and `:` (for `http::parse`), at most [`MAX_SCENARIO_NAME`] of them,
+/// and at first neither a dot, which would hide its files, nor a dash, which a
+/// command line takes for a flag.
+pub fn valid_scenario_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
+    (1..=MAX_SCENARIO_NAME).contains(&name.len())
+        && name.bytes().all(allowed)
+        && !name.starts_with(['.', '-'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenario_names() {
+        for name in [
+            "a",
+            "lru_churn",
+            "http::parse",
+            "v1.2-beta",
+            "_x",
+            ":",
+            &"x".repeat(100),
+        ] {
+            assert!(valid_scenario_name(name), "{name}");
+        }
+        for name in [
+            "",
+            ".",
+            "..",
+            ".hidden",
+            "-flag",
+            "a/b",
+            "a b",
+            "ä",
+            "a+b",
+            "a\n",
+            &"x".repeat(101),
+        ] {
+            assert!(!valid_scenario_name(name), "{name}");
+        }
+    }
+}
