@@ -1,7 +1,10 @@
 //! Something that grows: what it is, how fast, who of it stayed, and what was agreed of it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::baseline::{Need, is_twice_the_need};
 use crate::ladder::RUNGS_TO_RISE;
+use crate::required::required;
 use crate::verdict::Verdict;
 use crate::{FoldedStack, Frame, Law, Rate, Tally};
 
@@ -41,7 +44,8 @@ pub struct Finding {
 }
 
 /// What is left of all that was born in one octave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Survivors {
     /// It was born after so many iterations.
     pub from: u64,
@@ -49,6 +53,7 @@ pub struct Survivors {
     pub to: u64,
     /// Objects that were ever allocated in it; absent where the profiler does not keep
     /// that.
+    #[serde(deserialize_with = "required")]
     pub allocated: Option<u64>,
     /// What is left of it at the last rung; estimates, where it was sampled.
     pub alive: Tally,
@@ -143,7 +148,8 @@ impl Subject {
 }
 
 /// How a finding stands to the baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// The baseline has nothing of it.
     New,

@@ -1,7 +1,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Avma;
+use crate::required::required;
 
 /// One function at an address, as the symboliser found it; an address has
 /// several where calls were inlined.
@@ -93,19 +96,22 @@ impl SymbolTable {
 ///
 /// File and line are for people. They are never part of a stack's identity,
 /// because they change with every edit.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Frame {
     /// Normalised, as in a [`FoldedStack`].
     pub function: String,
     /// Shortened for people: `lru-0.18.1/src/lib.rs`, `src/main.rs`.
+    #[serde(deserialize_with = "required")]
     pub file: Option<String>,
     /// In `file`, from 1.
+    #[serde(deserialize_with = "required")]
     pub line: Option<u32>,
 }
 
 /// A stack by its normalised function names, root first, leaf last: what a
 /// baseline stores and what flame graphs call a folded stack.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FoldedStack(pub Vec<String>);
 
 impl FoldedStack {

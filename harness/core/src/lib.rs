@@ -11,6 +11,19 @@
 //! Growth    ── judge ────────────► Assessment      verdict and findings
 //! Assessment ─────────────────────► Report ──► text, json, folded, flame graph
 //! ```
+//!
+//! ```
+//! use plimsoll_core::growth::Growth;
+//! use plimsoll_core::{Law, Series, Tally, ladder};
+//!
+//! // Two objects of 48 bytes stay for every iteration.
+//! let iterations: Vec<u64> = (0..24).map(ladder::rung).collect();
+//! let levels = iterations.iter().map(|n| Tally { objects: 2 * n, bytes: 96 * n });
+//! let growth = Growth::of(&iterations, &Series::new(levels.collect()));
+//! assert!(growth.is_rising());
+//! assert_eq!(growth.law(), Law::Linear);
+//! assert_eq!(growth.rate().bytes, 96.0);
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod accept;
@@ -28,6 +41,7 @@ pub mod ladder;
 pub mod layout;
 mod rate;
 pub mod report;
+mod required;
 mod series;
 pub mod settings;
 mod tally;

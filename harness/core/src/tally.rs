@@ -1,10 +1,15 @@
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 /// Allocations attributed to one stack, or to many.
 ///
 /// jemalloc prints the live ones as `curobjs` and `curbytes`; pprof calls them
 /// `inuse_objects` and `inuse_space`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(deny_unknown_fields)]
 pub struct Tally {
     /// How many.
     pub objects: u64,

@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// Ordered by how much each needs a person, so a run's verdict is the `max` of
 /// its scenarios'. A run of no scenarios has none: `max` gives `None`, not
 /// `Within`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// No stack grows past its allowance.
     Within,
@@ -59,7 +62,8 @@ impl fmt::Display for Verdict {
 }
 
 /// The growth that a scenario wants found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Threshold {
     /// One object, or 8 bytes, in this many iterations.
     pub iterations: u64,
@@ -69,7 +73,8 @@ pub struct Threshold {
 }
 
 /// The rarest leak of large objects that a sampled run would have seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Rarest {
     /// Of objects of so many bytes, or more.
     pub bytes: u64,

@@ -9,10 +9,13 @@ pub mod json;
 pub mod text;
 pub mod units;
 
+use serde::{Deserialize, Serialize};
+
 use crate::dump::SampleInterval;
 use crate::finding::each_stack_once;
 pub use crate::finding::{Finding, Standing, Subject, Survivors};
 use crate::judge::iterations_to_settle;
+use crate::required::required;
 use crate::verdict::Verdict;
 pub use crate::verdict::{Rarest, Threshold};
 use crate::{FoldedStack, Rate, Tally};
@@ -111,11 +114,13 @@ impl Report {
 }
 
 /// What joins the reports of one `cargo test`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Run {
     /// `NEXTEST_RUN_ID`, or the front's own.
     pub id: String,
     /// The commit of the working tree, where there is one.
+    #[serde(deserialize_with = "required")]
     pub commit: Option<String>,
     /// Cargo's name of the package.
     pub package: String,
@@ -140,7 +145,8 @@ impl Run {
 }
 
 /// What a scenario was measured with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Measured {
     /// The target triple.
     pub target: String,
@@ -157,7 +163,8 @@ pub struct Measured {
 }
 
 /// A setting, as it would be written in `plimsoll.toml`, without quotes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BuilderSetting {
     /// Its key, such as `budget`.
     pub key: String,
@@ -166,13 +173,15 @@ pub struct BuilderSetting {
 }
 
 /// One rung of the ladder.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Rung {
     /// Iterations done.
     pub iterations: u64,
     /// Live in the profile, without the canary.
     pub live: Tally,
     /// jemalloc's own `stats.allocated`, in bytes.
+    #[serde(deserialize_with = "required")]
     pub allocated: Option<u64>,
     /// Threads of the subject.
     pub threads: u64,
@@ -183,7 +192,8 @@ pub struct Rung {
 }
 
 /// Why a ladder ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LadderEnd {
     /// Nothing grows, and enough was seen to say so.
     Settled,
@@ -208,7 +218,8 @@ pub enum LadderEnd {
 pub const BASELINE: &str = "baseline";
 
 /// One check of the measurement itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Check {
     /// `canary`, `coverage`, [`BASELINE`], …
     pub name: String,
@@ -219,7 +230,8 @@ pub struct Check {
 }
 
 /// How a check went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     /// As expected.
     Passed,
@@ -230,7 +242,8 @@ pub enum CheckOutcome {
 }
 
 /// What the dumps and the names left open, summed over the last dump.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Completeness {
     /// Stacks with a record.
     pub stacks: usize,
@@ -247,11 +260,13 @@ pub struct Completeness {
 }
 
 /// How a run failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Failure {
     /// One line: "panicked: …", "killed by signal 11 (SIGSEGV)", "hung: …".
     pub what: String,
     /// The iteration it had reached; absent where it failed setting up.
+    #[serde(deserialize_with = "required")]
     pub iteration: Option<u64>,
     /// The tail of what the subject printed.
     pub output: String,
@@ -259,7 +274,8 @@ pub struct Failure {
 
 /// The two rungs that are *before* and *after*: the first and the last of the
 /// octaves that the verdict uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Compared {
     /// Iterations done at *before*.
     pub before: u64,
@@ -268,7 +284,8 @@ pub struct Compared {
 }
 
 /// How one stack changed between *before* and *after*.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StackGrowth {
     /// By its names.
     pub stack: FoldedStack,
@@ -280,5 +297,6 @@ pub struct StackGrowth {
     /// Negative where it shrank.
     pub rate: Rate,
     /// How far the rate may be off, as a finding's; absent where every object was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Rate>,
 }
