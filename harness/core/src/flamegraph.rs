@@ -231,12 +231,6 @@ pub fn shown(name: &str) -> String {
 
 /// A picture that says why there is nothing in it: a link must lead to one.
 pub fn nothing(width: usize, title: &str, why: &str) -> String {
-    let text = |text: &str| {
-        text.replace('&', "&amp;")
-            .replace('<', "&lt;")
-            .replace('>', "&gt;")
-            .replace('"', "&quot;")
-    };
     format!(
         r##"<?xml version="1.0" standalone="no"?>
 <svg version="1.1" width="{width}" height="110" viewBox="0 0 {width} 110" xmlns="http://www.w3.org/2000/svg">
@@ -247,7 +241,7 @@ pub fn nothing(width: usize, title: &str, why: &str) -> String {
 </g>
 </svg>
 "##,
-        text(title),
-        text(why),
+        escape::markup(title),
+        escape::markup(why),
     )
 }

@@ -86,6 +86,22 @@ pub fn xml(text: &str) -> String {
     text.chars().filter(|c| !is_hidden(*c)).collect()
 }
 
+/// Text between tags, or in a quoted attribute, of HTML and XML.
+pub fn markup(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// Columns that text takes in a terminal. Roughly: an unsure character counts
 /// as wide, because a line that is too short harms nobody.
 pub fn columns(text: &str) -> usize {

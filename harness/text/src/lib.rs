@@ -5,7 +5,7 @@
 //! use plimsoll_text::{escape, sink};
 //!
 //! // A name that somebody else chose, for a terminal and for a cell of a table in markdown.
-//! let name = "\u{1b}[31mred|\u{202e}txt";
+//! let name = "red|\u{202e}txt";
 //! assert_eq!(escape::terminal(name), r"red|\u{202e}txt");
 //! assert_eq!(sink::table_code_span(name, 40), r"`red\|txt`");
 //! ```

@@ -109,7 +109,7 @@ fn lines(text: &str, room: usize) -> Vec<String> {
 /// Text between tags. GitHub still looks for mentions in it: a name goes
 /// through [`html_code`].
 pub fn html_text(text: &str, room: usize) -> String {
-    html(&line(text, room)).replace('@', AFTER_AT)
+    escape::markup(&line(text, room)).replace('@', AFTER_AT)
 }
 
 /// `<code>…</code>`, where markdown is not read, as in `<summary>`.
@@ -119,22 +119,7 @@ pub fn html_code(text: &str, room: usize) -> String {
 
 /// The value of an attribute, to be put between double quotes.
 pub fn html_attribute(text: &str, room: usize) -> String {
-    html(&line(text, room))
-}
-
-fn html(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
+    escape::markup(&line(text, room))
 }
 
 /// An address of ours, for a link or an attribute; absent where it is not of

@@ -1,7 +1,7 @@
 //! The one way for other people's text into the page: as text of an element or
 //! an attribute, or as a string of the data that its script reads.
 
-use plimsoll_text::escape::{terminal, terminal_lines};
+use plimsoll_text::escape::{markup, terminal, terminal_lines};
 use serde::Serialize;
 
 /// A name longer than that says nothing more, and costs everybody who scrolls.
@@ -37,21 +37,6 @@ pub(super) fn json(data: &impl Serialize) -> String {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 out.push_str(&format!("\\u{:04x}", u32::from(c)));
             }
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-fn markup(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
             c => out.push(c),
         }
     }
