@@ -4,6 +4,13 @@
 //! [`sticky`], [`check`] and [`images`] each leave one thing, whatever fails on
 //! the way; all of them go through [`api`], the one place that waits, repeats
 //! and follows redirects. Nothing here knows how a report looks.
+//!
+//! ```
+//! use plimsoll_bot::names::Repository;
+//!
+//! assert!("rust-lang/cargo".parse::<Repository>().is_ok());
+//! assert!("rust-lang/cargo/../x".parse::<Repository>().is_err());
+//! ```
 
 #![forbid(unsafe_code)]
 #![allow(

@@ -1,4 +1,11 @@
-//! What the commands share: printing, progress, Ctrl-C, git, what cargo knows of the project, and files that are whole or not there.
+//! What the commands share: printing, progress, Ctrl-C, git, what cargo knows of the project, and
+//! files that are whole or not there.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! assert_eq!(plimsoll_desk::parse::duration("2m"), Ok(Duration::from_secs(120)));
+//! ```
 #![forbid(unsafe_code)]
 #![allow(
     missing_docs,

@@ -14,6 +14,27 @@
 //!
 //! Values in and values out: no files, clocks, threads or environment. What comes in
 //! may be by anyone, so readers have limits and no panics; see [`read()`].
+//!
+//! ```
+//! use plimsoll_profile::read::Limits;
+//! use plimsoll_profile::{Filter, Frames, Granularity, Names, Table, View, read};
+//!
+//! // Stacks as flame graph tools write them, with their bytes.
+//! let mut input = "main;serve;parse 700\nmain;serve 300\n".as_bytes();
+//! let profile = read(&mut input, Limits::default())?;
+//! let mut names = Names::default();
+//! let view = View::new(
+//!     &profile,
+//!     Granularity::Functions,
+//!     Frames::All,
+//!     &Filter::default(),
+//!     &mut names,
+//! );
+//! let table = Table::of(&view, profile.measures()[0], false, &names);
+//! assert_eq!(names.get(table.rows[0].name), "parse");
+//! assert_eq!((table.rows[0].flat, table.total), (700.0, 1000.0));
+//! # Ok::<(), plimsoll_profile::read::ReadError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod calls;

@@ -1,4 +1,14 @@
-//! Reports at the desk and in CI: read, joined, and made into text, markdown, HTML, SARIF and JUnit. Nothing here prints or talks to a network.
+//! Reports at the desk and in CI: read, joined, and made into text, markdown, HTML, SARIF and
+//! JUnit. Nothing here talks to a network.
+//!
+//! ```
+//! use plimsoll_report::joined::NoResult;
+//! use plimsoll_report::render::{Context, markdown};
+//!
+//! // What a pull request is told when the run that measured left nothing.
+//! let comment = markdown::no_result(&Context::default(), NoResult::Missing);
+//! assert!(comment.starts_with("### ⚪ Leak check: no result"));
+//! ```
 #![forbid(unsafe_code)]
 #![allow(
     missing_docs,

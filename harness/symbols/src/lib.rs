@@ -29,6 +29,18 @@
 //! [`SymbolTable`](plimsoll_core::SymbolTable) and its addresses are counted as
 //! unresolved.
 //!
+//! ```
+//! use std::collections::BTreeSet;
+//!
+//! use plimsoll_core::Avma;
+//! use plimsoll_symbols::{Options, symbolize};
+//!
+//! // An address that is in no mapping has a name all the same.
+//! let nowhere = Avma(0x1234);
+//! let names = symbolize(&[], &BTreeSet::from([nowhere]), &Options::default());
+//! assert_eq!(names.get(nowhere)[0].function, "[unmapped]");
+//! ```
+//!
 //! # Another build
 //!
 //! Names from another build are wrong and look right. Where a mapping has a build
