@@ -285,7 +285,7 @@ fn json_says_everything() {
     assert_eq!(first["growth"], 4_096_000.0);
     let schema = fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/schema/heap-v1.schema.json"
+        "/../heap/schema/heap-v1.schema.json"
     ));
     let schema: serde_json::Value = serde_json::from_str(&schema.unwrap()).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();

@@ -125,7 +125,10 @@ fn a_real_database_that_is_filled() {
 
 /// What programs are told to expect.
 pub(crate) fn assert_fits_the_schema(json: &serde_json::Value) {
-    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/series-v1.schema.json");
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../heap/schema/series-v1.schema.json"
+    );
     let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
     let errors = schema.iter_errors(json).map(|err| err.to_string());
