@@ -1,7 +1,7 @@
 //! Outputs made from a joined report. They decide nothing, and print nothing.
 //!
 //! All that is in a report was written by the code under review. It reaches each
-//! output through that output's one function in [`sink`].
+//! output through that output's one function in [`plimsoll_text::sink`].
 
 #[cfg(test)]
 pub mod fixtures;

@@ -10,7 +10,7 @@
 //! run, which GitHub finds out by itself; against *our* baseline a result stands
 //! in `properties.standing`.
 //!
-//! What GitHub reads has limits, [`MAX_RESULTS`] and those below it; the worst
+//! What GitHub reads has limits, which are constants here; the worst
 //! results are kept, and a notification says how many were left out. Nothing is
 //! in the file of when and where it was written.
 
