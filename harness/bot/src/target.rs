@@ -58,8 +58,8 @@ pub fn known(
     // Whatever is named: what it may write must not rest on that code's word.
     if let Some(Event::WorkflowRun(_)) = event {
         return Err(Refused::usage(
-            "this is a `workflow_run`, which may write, after a workflow that ran a pull \
-             request's code\n  hint: add --untrusted",
+            "this `workflow_run` job may write, and follows a workflow that ran a pull request's \
+             code\n  hint: add --untrusted",
         ));
     }
     if let (Some(number), None) = (named.pull_request, &named.head) {

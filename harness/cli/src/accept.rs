@@ -100,8 +100,8 @@ pub(crate) fn run(args: &AcceptArgs, name: &str, out: &mut Out) -> anyhow::Resul
     }
     if !is_agreed && !changes.is_empty() && words(args) != Words::default() {
         out.note(
-            "no rate was agreed to, so --reason, --issue and --expires are written nowhere\n  \
-             hint: write them into the file",
+            "no allowance was written, so --reason, --issue and --expires have no effect\n  \
+             hint: edit the file",
         );
     }
     Ok(())
@@ -122,7 +122,8 @@ pub(crate) fn refuse_under_ci(dry_run: bool, command: &str) -> anyhow::Result<()
         return Ok(());
     }
     Err(Refused::usage(format!(
-        "this is a CI (the variable CI is set): a baseline is agreed to by a person\n  \
+        "the variable CI is set: in CI nothing is accepted, because a person has to accept \
+         growth\n  \
          hint: run `cargo test --test leaks` and `{command}` where you work, \
          and commit what changes"
     )))

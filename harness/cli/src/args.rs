@@ -553,7 +553,7 @@ fn check_name(text: &str) -> Result<String, String> {
 /// What is written for people. Nothing would take the place of what a file has.
 fn words(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err("expected some words; without the option, those of the file stay".to_owned()),
+        "" => Err("expected some text; without the option, the text in the file stays".to_owned()),
         _ => Ok(text.to_owned()),
     }
 }

@@ -148,14 +148,14 @@ fn untrusted<'a>(
 ) -> anyhow::Result<Option<Bot<'a>>> {
     let Some(Event::WorkflowRun(run)) = event else {
         return Err(Refused::usage(
-            "--untrusted is for a `workflow_run` event, which names the run that measured\n  \
-             hint: in the job that measures itself, leave it out",
+            "--untrusted needs a `workflow_run` event, which names the run that measured\n  \
+             hint: in the job that measures, leave --untrusted out",
         ));
     };
     if let Some(dir) = args.report.iter().find(|path| path.is_dir()) {
         return Err(Refused::usage(format!(
-            "--untrusted takes a file, which `plimsoll report --format json` wrote or \
-             `plimsoll fetch` has checked: {} is a folder",
+            "--untrusted takes a file that `plimsoll fetch` or `plimsoll report --format json` \
+             wrote: {} is a folder",
             project::shown(dir)
         )));
     }
@@ -254,8 +254,8 @@ fn differs(target: &Target, source: &Source) -> Option<NoResult> {
 pub(crate) fn said(nothing: &Nothing) -> String {
     match nothing {
         Nothing::OtherEvent(event) => format!(
-            "the run that ended was started by `{}`: only those of `pull_request` have a pull \
-             request to comment on",
+            "the finished run was started by `{}`: only runs started by `pull_request` have a \
+             pull request to comment on",
             safe_line(event)
         ),
         Nothing::MovedOn => "no open pull request ends with the commit that was measured: it was \
@@ -291,7 +291,8 @@ pub(crate) fn connect(
     }
     if token.as_ref().is_some_and(|token| !token.is_plain()) {
         return Err(Refused::usage(
-            "GITHUB_TOKEN holds what no token does: a blank, a line break or a letter beyond ASCII",
+            "GITHUB_TOKEN is not a token: it contains a space, a line break or a character that \
+             is not ASCII",
         ));
     }
     let base = environment
@@ -623,15 +624,15 @@ impl<'a> Bot<'a> {
             }
             Ok(Checked::OtherPullRequest(number)) => {
                 out.warning(&format!(
-                    "no check run: pull request {number} ends with this commit as well, and its \
-                     check run is red, which another would cover"
+                    "no check run: pull request {number} has the same head commit and a failed \
+                     check run, which this one would hide"
                 ));
                 return Ok(false);
             }
             Ok(Checked::NoCommit) => {
                 out.warning(&format!(
-                    "no check run: GitHub does not know the commit {}, which a force-push may \
-                     have taken away",
+                    "no check run: GitHub does not know the commit {}; a force-push may have \
+                     removed it",
                     self.target.head
                 ));
                 return Ok(false);
@@ -685,8 +686,8 @@ impl<'a> Bot<'a> {
                 if let Posted::CreatedBy(login) = &posted {
                     let login = safe_line(login);
                     out.warning(&format!(
-                        "the comment was made by `{login}`, and comments by `{}` are looked for: \
-                         each run will make another\n  hint: --bot-login '{login}'",
+                        "the comment was made by `{login}`, but comments by `{}` are looked for: \
+                         each run will post another one\n  hint: --bot-login '{login}'",
                         self.args.bot_login
                     ));
                 }
@@ -790,8 +791,8 @@ impl<'a> Bot<'a> {
 fn one_key(key: &Key, what: &str) -> String {
     let key = key.as_str();
     format!(
-        "another job of this run has posted its {what} under the key `{key}`, and the worse of the \
-         two stays\n  hint: give each job a key of its own, as --key linux"
+        "another job of this run has posted its {what} under the same key `{key}`; the worse of \
+         the two is kept\n  hint: give each job its own key, such as --key linux"
     )
 }
 

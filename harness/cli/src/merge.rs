@@ -22,8 +22,7 @@ pub(crate) fn run(args: &MergeArgs, out: &mut Out) -> anyhow::Result<()> {
     }
     if parts.is_empty() {
         bail!(
-            "no reports in any of them\n  hint: name the folder that each shard left, its \
-             target/plimsoll"
+            "none of them contains a report\n  hint: name the folder target/plimsoll of each shard"
         );
     }
     of_one_commit(&parts)?;
@@ -128,8 +127,7 @@ fn complete(joined: &Joined) -> anyhow::Result<()> {
         n => (format!("{n} scenarios"), "have"),
     };
     bail!(
-        "{n} {have} no result in any shard{}\n  hint: name the folders of all shards, each \
-         by itself",
+        "{n} {have} no result in any shard{}\n  hint: name the folder of each shard separately",
         missing.concat()
     )
 }

@@ -217,7 +217,7 @@ fn not_under_ci() {
     let ran = project.plimsoll_with(&["accept", "lru_churn"], &[("CI", "true")]);
     assert_snapshot!(ran, @"
     --- 2
-    error: this is a CI (the variable CI is set): a baseline is agreed to by a person
+    error: the variable CI is set: in CI nothing is accepted, because a person has to accept growth
       hint: run `cargo test --test leaks` and `plimsoll accept lru_churn` where you work, and commit what changes
     ");
     assert!(!project.exists("baselines"));
@@ -301,7 +301,7 @@ fn words_that_say_nothing() {
         assert_eq!(ran.status, Some(2), "{ran}");
         assert!(
             ran.stderr
-                .contains("expected some words; without the option, those of the file stay"),
+                .contains("expected some text; without the option, the text in the file stays"),
             "{ran}"
         );
     }
@@ -316,10 +316,10 @@ fn one_name_in_two_packages() {
     project.leave(&other, 1);
     assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
     --- 2
-    error: lru_churn is the name of several scenarios
+    error: lru_churn is the name of more than one scenario
         demo (test target leaks)
         other (test target leaks)
-      hint: say which one is meant with --package
+      hint: choose one with --package
     ");
     // Nor can both be written into one file.
     let refused = project.plimsoll(&["accept"]);
@@ -380,7 +380,7 @@ fn all_that_have_something_to_accept() {
     ");
     assert_snapshot!(quiet.plimsoll_with(&["accept"], &[("CI", "1")]), @"
     --- 2
-    error: this is a CI (the variable CI is set): a baseline is agreed to by a person
+    error: the variable CI is set: in CI nothing is accepted, because a person has to accept growth
       hint: run `cargo test --test leaks` and `plimsoll accept` where you work, and commit what changes
     ");
 }
@@ -531,9 +531,9 @@ fn a_reason_that_is_required() {
     project.write("plimsoll.toml", "require-reason = true\n");
     assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
     --- 2
-    error: lru_churn: an allowance without a reason
+    error: lru_churn: an allowance has no reason
       expected one for lru::fill, as `require-reason = true` has it
-      hint: say why it may grow, with --reason
+      hint: give the reason with --reason
     ");
     assert!(!project.exists("baselines"));
     let ran = project.plimsoll(&["accept", "lru_churn", "--reason", "a pool"]);
@@ -853,8 +853,8 @@ fn moved_and_removed() {
     ");
     let ran = project.plimsoll(&["accept", "lru_churn", "--reason", "another"]);
     assert_snapshot!(ran.stderr, @"
-    note: no rate was agreed to, so --reason, --issue and --expires are written nowhere
-      hint: write them into the file
+    note: no allowance was written, so --reason, --issue and --expires have no effect
+      hint: edit the file
     ");
     assert_eq!(project.read("baselines/lru_churn.toml"), written);
 }

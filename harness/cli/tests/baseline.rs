@@ -185,7 +185,7 @@ fn a_name_that_no_scenario_has_is_warned_of() {
     assert_snapshot!(project.plimsoll(&["baseline", "show", "lru_chrun"]), @"
     lru_chrun: no baseline, nothing may grow
     --- 0
-    warning: no test that was measured has a scenario `lru_chrun`
+    warning: no measured test has a scenario `lru_chrun`
       expected one of http::echo, lru_churn
     ");
     let ran = project.plimsoll(&["baseline", "show", "http::echo"]);
@@ -230,7 +230,7 @@ fn check() {
     --- 1
     error: baselines/lru_churn.toml:23: the allowance of threads has expired
       it held until 2001-01-31, today is DAY
-      hint: mend it, or measure it and agree again: `plimsoll accept lru_churn --expires YYYY-MM-DD`
+      hint: fix the growth, or accept it again after a run: `plimsoll accept lru_churn --expires YYYY-MM-DD`
     warning: baselines/lru_churn.toml:23: the allowance of threads has no reason
       who reviews it cannot know why it may grow
       hint: write `reason = \"…\"` below it
@@ -381,7 +381,7 @@ fn a_scenario_that_no_test_has() {
     assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
     2 baselines, 0 allowances: 1 error
     --- 1
-    error: baselines/renamed.toml: no test that was measured has a scenario `renamed`
+    error: baselines/renamed.toml: no measured test has a scenario `renamed`
       expected one of http::echo, lru_churn
       hint: `git rm baselines/renamed.toml`, or give the file the scenario's new name
     ");
@@ -390,7 +390,7 @@ fn a_scenario_that_no_test_has() {
     assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
     2 baselines, 0 allowances: 1 warning
     --- 0
-    warning: baselines/renamed.toml: no test that was measured has a scenario `renamed`
+    warning: baselines/renamed.toml: no measured test has a scenario `renamed`
       expected one of http::echo, lru_churn
       hint: one of these may have it, measure them: other (test target leaks_too)
     ");
@@ -409,7 +409,7 @@ fn a_scenario_that_no_test_has() {
     assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
     2 baselines, 0 allowances
     --- 0
-    note: nothing was measured here: what is needed, and which scenarios there are, is not known
+    note: nothing was measured here, so neither the scenarios nor their needs are known
       hint: measure with `cargo test`
     ");
 }

@@ -203,7 +203,7 @@ fn what_is_written_is_shown_before() {
         ],
     );
     assert_eq!(folder.files(), files);
-    folder.init(&[]).has(2, &["no terminal", "--yes"]);
+    folder.init(&[]).has(2, &["not a terminal", "--yes"]);
     assert_eq!(folder.files(), files);
 }
 
@@ -461,7 +461,7 @@ fn what_is_there_is_not_replaced() {
         0,
         &[
             "leaks-measure.yml is there, and stays as it is",
-            "leaks.rs is there, and measures nothing without `plimsoll::main!`",
+            "leaks.rs exists, but does not call `plimsoll::main!`",
         ],
     );
     assert!(!said.text.contains("cargo test"), "{}", said.text);

@@ -61,7 +61,7 @@ fn what_is_in_no_shard_is_missed() {
     --- 5
     error: 1 scenario has no result in any shard
       http::echo: it left no report in this run
-      hint: name the folders of all shards, each by itself
+      hint: name the folder of each shard separately
     ");
     // For the comment to say so.
     let text = shown(&project).to_string();
@@ -88,7 +88,7 @@ fn a_folder_with_all_shards_is_not_a_shard() {
         ran.stderr.contains("1 report of other runs left out"),
         "{ran}"
     );
-    assert!(ran.stderr.contains("each by itself"), "{ran}");
+    assert!(ran.stderr.contains("of each shard separately"), "{ran}");
 }
 
 #[test]
@@ -103,8 +103,8 @@ fn a_shard_without_tests() {
     assert_snapshot!(project.plimsoll(&["merge", "three"]), @"
     --- 5
     note: three: no reports, as of a shard without tests
-    error: no reports in any of them
-      hint: name the folder that each shard left, its target/plimsoll
+    error: none of them contains a report
+      hint: name the folder target/plimsoll of each shard
     ");
     let ran = project.plimsoll(&["merge", "four"]);
     assert_eq!(ran.status, Some(5), "{ran}");

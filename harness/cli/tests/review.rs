@@ -342,13 +342,13 @@ fn without_a_terminal() {
     let project = grown();
     assert_snapshot!(project.plimsoll(&["review", "lru_churn"]), @"
     --- 2
-    error: there is no terminal to ask on
-      expected one as standard input and output
-      hint: `plimsoll accept lru_churn --dry-run` shows what there is to agree to, `plimsoll accept lru_churn` agrees to all of it
+    error: cannot ask: there is no terminal
+      expected standard input and output to be a terminal
+      hint: `plimsoll accept lru_churn --dry-run` shows what can be accepted, `plimsoll accept lru_churn` accepts all of it
     ");
     assert_snapshot!(project.plimsoll_with(&["review"], &[("CI", "true")]), @"
     --- 2
-    error: this is a CI (the variable CI is set): a baseline is agreed to by a person
+    error: the variable CI is set: in CI nothing is accepted, because a person has to accept growth
       hint: run `cargo test --test leaks` and `plimsoll review` where you work, and commit what changes
     ");
 }

@@ -184,7 +184,7 @@ pub struct Grown<'a> {
     pub names: &'a Names,
     /// Says whether live or all memory is asked about.
     pub measure: Measure,
-    /// Takes what shrank for unchanged.
+    /// Treats what shrank as unchanged.
     pub drop_negative: bool,
 }
 

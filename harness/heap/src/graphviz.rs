@@ -14,8 +14,8 @@ pub(crate) fn draw(dot: &str, format: &str) -> anyhow::Result<Vec<u8>> {
         .stderr(Stdio::piped())
         .spawn()
         .context(
-            "Graphviz's `dot` cannot be started\n  hint: install graphviz, or take --dot or \
-             --flamegraph, which need nothing",
+            "Graphviz's `dot` cannot be started\n  hint: install graphviz, or use --dot or \
+             --flamegraph, which do not need it",
         )?;
     let mut stdin = child.stdin.take().context("`dot` has no input")?;
     let text = dot.to_owned();

@@ -233,7 +233,7 @@ impl Series {
             Measure::AllocObjects | Measure::AllocSpace
         ) {
             return Err(Refused::usage(
-                "expected a measure of what is live: what was ever allocated always grows",
+                "expected a measure of live memory: what was ever allocated always grows",
             ));
         }
         asked.symbols.check()?;
@@ -385,8 +385,8 @@ impl Series {
             return (
                 Verdict::Inconclusive,
                 format!(
-                    "{stacks} grown until the end of {dumps}, and slower than before, or all at \
-                     once: more dumps would tell"
+                    "{stacks} grown until the end of {dumps}, but slower than before or all at \
+                     once: more dumps are needed to tell"
                 ),
             );
         }

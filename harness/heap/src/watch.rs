@@ -35,7 +35,7 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
     }
     if args.every.is_zero() || args.every > args.length {
         return Err(Refused::usage(
-            "expected a time between dumps (--every) that fits into the whole (--for)",
+            "expected the time between dumps (--every) to be at most the whole time (--for)",
         ));
     }
     args.output.check(&[])?;
@@ -201,7 +201,7 @@ impl Watch<'_> {
             && process.is_another(known)
         {
             out.note(&format!(
-                "{}: started again since the last dump; {} of the process before are left out",
+                "{}: restarted since the last dump; {} of the previous process are left out",
                 self.name,
                 plural(self.files.paths.len() as u64, "dump", "dumps")
             ));

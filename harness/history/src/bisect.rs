@@ -158,8 +158,8 @@ fn check_history(git: &Git, good: &Commit, bad: &Commit, session: &Session) -> a
     if bases.contains(bad) {
         return Err(Refused::usage(format!(
             "the good end, {}, comes after the bad one, {}\n  \
-             hint: name the earlier one first; where it grows there and no longer at the later \
-             one, the commit that mended it is searched for",
+             hint: name the earlier one first; if it grows only at the earlier one, the commit \
+             that fixed it is searched for",
             good.short(),
             bad.short()
         )));

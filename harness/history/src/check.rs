@@ -83,7 +83,7 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
     let here = working_tree(&home, target_dir)?;
     if here == Revision::from(&base) {
         return Err(Refused::usage(format!(
-            "{} is what is checked out: there is nothing to compare\n  \
+            "{} is the commit that is checked out: there is nothing to compare\n  \
              hint: name another revision, with --baseline-rev",
             safe_line(&name)
         )));
@@ -166,8 +166,8 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
 fn main_branch(git: &Git) -> anyhow::Result<(String, Commit)> {
     let none = || {
         Refused::usage(
-            "there is no main branch here, or nothing in common with it\n  \
-             hint: name a revision, with --baseline-rev; a shallow clone has few",
+            "found no main branch that shares history with this commit\n  \
+             hint: name a revision with --baseline-rev; a shallow clone lacks most of the history",
         )
     };
     let of_origin = git.try_ask(&["symbolic-ref", "--short", "refs/remotes/origin/HEAD"])?;

@@ -65,7 +65,7 @@ impl Ends {
     fn find(git: &Git) -> anyhow::Result<Ends> {
         let none = || {
             Refused::usage(
-                "no bisection is under way here, with a good commit and a bad one\n  \
+                "no git bisection with a good and a bad commit is in progress here\n  \
                  hint: git bisect start BAD GOOD, then git bisect run plimsoll bisect-run",
             )
         };
@@ -238,8 +238,8 @@ fn question(
         Err(why) => match Question::between(&bad, &good, stack) {
             Ok(question) if ends.terms != ["good", "bad"] => Ok((question, Change::Fixed)),
             Ok(_) => Err(Refused::usage(
-                "it grows faster at the good end than at the bad one\n  \
-                 hint: for the commit that mended it, with git's other terms: git bisect start, \
+                "it grows faster at the good commit than at the bad one\n  \
+                 hint: to find the commit that fixed it, use git's other terms: git bisect start, \
                  git bisect old COMMIT, git bisect new COMMIT",
             )),
             Err(_) => Err(Refused::usage(match why {

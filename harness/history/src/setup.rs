@@ -166,7 +166,7 @@ pub(super) fn home(manifest_path: Option<&Path>) -> anyhow::Result<Home> {
         .map(PathBuf::from)
         .ok_or_else(|| {
             Refused::usage(format!(
-                "{} is in no git repository: there is no commit to measure",
+                "{} is not in a git repository: there is no commit to measure",
                 shown(&root)
             ))
         })?;
@@ -189,8 +189,8 @@ pub(super) fn working_tree(home: &Home, target_dir: Option<&Path>) -> anyhow::Re
     let changed = git.changed_submodules()?;
     if !changed.is_empty() {
         return Err(Refused::usage(format!(
-            "expected submodules as they were committed, found changes in {}\n  \
-             hint: commit them there; what is measured is a checkout of commits",
+            "expected submodules without uncommitted changes, found changes in {}\n  \
+             hint: commit them there: only commits are measured",
             safe_line(&changed.join(", "))
         )));
     }

@@ -154,15 +154,15 @@ pub(crate) fn check_names(scenarios: &[Scenario]) -> Result<(), String> {
         let name = scenario.name;
         if !layout::valid_scenario_name(name) {
             return Err(format!(
-                "`{name}` is no name for a scenario\n  expected up to {} of `A-Z a-z 0-9 _ . : -`, \
-                 not beginning with `.` or `-`",
+                "`{name}` is not a valid name for a scenario\n  \
+                 expected up to {} of `A-Z a-z 0-9 _ . : -`, not beginning with `.` or `-`",
                 layout::MAX_SCENARIO_NAME
             ));
         }
         if !names.insert(name) {
             return Err(format!(
-                "two scenarios are called `{name}`\n  hint: the name is that of the baseline and of \
-                 the folder, so give each its own"
+                "two scenarios are called `{name}`\n  hint: the baseline and the folder of a \
+                 scenario have its name, so no two may have the same"
             ));
         }
     }

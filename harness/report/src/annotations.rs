@@ -159,7 +159,9 @@ fn message(title: &str, report: &Report, finding: &Finding) -> String {
     if title == report.scenario
         && let Some(name) = command_word(title)
     {
-        text.push_str(&format!("\nIf this is meant: cargo plimsoll accept {name}"));
+        text.push_str(&format!(
+            "\nIf this is intended: cargo plimsoll accept {name}"
+        ));
     }
     text
 }

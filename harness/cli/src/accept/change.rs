@@ -132,9 +132,9 @@ impl Change {
             return Ok(());
         };
         Err(Refused::usage(format!(
-            "{}: an allowance without a reason\n  \
+            "{}: an allowance has no reason\n  \
              expected one for {}, as `require-reason = true` has it\n  \
-             hint: say why it may grow, with --reason",
+             hint: give the reason with --reason",
             safe_line(&self.scenario),
             safe_line(what)
         )))

@@ -219,8 +219,8 @@ fn report_of(name: &str, scenarios: &[Scenario], reports: &Reports) -> anyhow::R
             });
             let places = places.collect::<Vec<_>>().join("\n    ");
             return Err(Refused::usage(format!(
-                "{name} is the name of several scenarios\n    {places}\n  \
-                 hint: say which one is meant with {flag}"
+                "{name} is the name of more than one scenario\n    {places}\n  \
+                 hint: choose one with {flag}"
             )));
         }
     };

@@ -62,7 +62,7 @@ fn warn_of_no_scenario(shelf: &Shelf, scenario: &str, out: &Out) {
     let names: Vec<&str> = shelf.scenarios.iter().map(String::as_str).collect();
     if !names.is_empty() && !names.contains(&scenario) {
         out.warning(&format!(
-            "no test that was measured has a scenario `{}`\n  expected one of {}",
+            "no measured test has a scenario `{}`\n  expected one of {}",
             safe_line(scenario),
             safe_line(&names.join(", "))
         ));
@@ -75,8 +75,8 @@ fn warn(shelf: &Shelf, out: &Out) {
     }
     if shelf.is_unmeasured() {
         out.note(
-            "nothing was measured here: what is needed, and which scenarios there are, is not \
-             known\n  hint: measure with `cargo test`",
+            "nothing was measured here, so neither the scenarios nor their needs are known\n  \
+             hint: measure with `cargo test`",
         );
     }
 }

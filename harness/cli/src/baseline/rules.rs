@@ -135,7 +135,7 @@ impl At<'_> {
             .map(|name| safe_line(name))
             .collect();
         let expected = format!("expected one of {}", safe_line(&names.join(", ")));
-        let what = format!("no test that was measured has a scenario `{scenario}`");
+        let what = format!("no measured test has a scenario `{scenario}`");
         Some(self.problem(level, "no-scenario", None, &what, &[expected, why]))
     }
 
@@ -169,7 +169,7 @@ impl At<'_> {
                 .map(|reason| format!("its reason: {}", safe_line(reason))),
         );
         more.push(format!(
-            "hint: mend it, or measure it and agree again: `{} --expires YYYY-MM-DD`",
+            "hint: fix the growth, or accept it again after a run: `{} --expires YYYY-MM-DD`",
             self.accept()
         ));
         let what = format!("the allowance of {} has expired", subject(entry));

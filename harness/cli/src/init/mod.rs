@@ -37,8 +37,8 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
     let target_dir = metadata["target_directory"].as_str().unwrap_or_default();
     if target_dir.contains(char::is_whitespace) {
         out.note(&format!(
-            "jemalloc cannot be built in {}, for the space in it\n  \
-             hint: set CARGO_TARGET_DIR to a folder without one",
+            "jemalloc cannot be built in {}, because the path contains a space\n  \
+             hint: set CARGO_TARGET_DIR to a path without spaces",
             shown(Path::new(target_dir))
         ));
     }
@@ -50,8 +50,8 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
     let foreign = source.filter(|source| !project::is_leak_test(source));
     if let Some(source) = foreign {
         out.note(&format!(
-            "{} is there, and measures nothing without `plimsoll::main!`\n  \
-             hint: give it another name, and set up again; or write it by hand",
+            "{} exists, but does not call `plimsoll::main!`\n  \
+             hint: rename the file and run init again, or add the call by hand",
             shown(source)
         ));
     }
@@ -92,8 +92,8 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
     }
     if plan.writes_locked() && ignores_lockfile(&layout.workspace) {
         out.note(
-            "git ignores Cargo.lock, and without it the workflows' `--locked` fails: commit \
-             it, or take `--locked` out",
+            "git ignores Cargo.lock, and without it `--locked` in the workflows fails: commit \
+             Cargo.lock, or remove `--locked`",
         );
     }
     Ok(())
@@ -182,8 +182,8 @@ fn is_agreed(args: &InitArgs, out: &mut Out) -> anyhow::Result<bool> {
     }
     if !io::stdin().is_terminal() {
         return Err(Refused::usage(
-            "nobody is there to be asked: standard input is no terminal\n  \
-             hint: --yes writes what was shown, --dry-run only shows it",
+            "cannot ask: standard input is not a terminal\n  \
+             hint: --yes writes without asking, --dry-run writes nothing",
         ));
     }
     out.print("write this? [y/N] ")?;

@@ -98,9 +98,9 @@ fn refuse_without_terminal(accept: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(Refused::usage(format!(
-        "there is no terminal to ask on\n  \
-         expected one as standard input and output\n  \
-         hint: `{accept} --dry-run` shows what there is to agree to, `{accept}` agrees to all of it"
+        "cannot ask: there is no terminal\n  \
+         expected standard input and output to be a terminal\n  \
+         hint: `{accept} --dry-run` shows what can be accepted, `{accept}` accepts all of it"
     )))
 }
 

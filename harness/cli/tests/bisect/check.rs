@@ -86,7 +86,7 @@ fn the_working_tree_as_it_is() {
     let repository = Repository::history(&["good"]);
     let (status, text) = check(&repository, &[]);
     assert_eq!(status, 2, "{text}");
-    assert!(text.contains("is what is checked out"), "{text}");
+    assert!(text.contains("is the commit that is checked out"), "{text}");
     repository.write("state", "bad\n");
     says(&repository, &[], 1, &["new     …;store;put"]);
     repository.write("state", "half\n");
@@ -135,7 +135,7 @@ fn every_kind_of_change_counts_and_nothing_that_is_built_or_ignored() {
     repository.write("cache/kept", "ignored");
     let (status, text) = check(&repository, &["--baseline-rev", "HEAD"]);
     assert_eq!(status, 2, "{text}");
-    assert!(text.contains("is what is checked out"), "{text}");
+    assert!(text.contains("is the commit that is checked out"), "{text}");
     let grows = |repository: &Repository| {
         says(
             repository,
@@ -169,7 +169,7 @@ fn what_no_commit_of_a_submodule_has_is_not_passed_over() {
     repository.write("inner/state", "bad\n");
     let (status, text) = check(&repository, &["--baseline-rev", "HEAD~1"]);
     assert_eq!(status, 2, "{text}");
-    let expected = "expected submodules as they were committed, found changes in inner";
+    let expected = "expected submodules without uncommitted changes, found changes in inner";
     assert!(text.contains(expected), "{text}");
 }
 

@@ -550,7 +550,7 @@ fn a_token_that_is_none() {
         job.set("GITHUB_TOKEN", token);
         let ran = job.comment(&[]);
         assert_eq!(ran.status, Some(2), "{ran}");
-        assert!(ran.stderr.contains("GITHUB_TOKEN holds what"), "{ran}");
+        assert!(ran.stderr.contains("GITHUB_TOKEN is not a token"), "{ran}");
         assert!(!ran.to_string().contains("ghs_"), "{ran}");
     }
     let mut job = Job::new();

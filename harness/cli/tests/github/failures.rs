@@ -739,7 +739,8 @@ fn a_red_check_is_covered_by_no_other_pull_request() {
     }
     let ran = job.comment(&[]);
     assert!(
-        ran.stderr.contains("pull request 6 ends with this commit"),
+        ran.stderr
+            .contains("pull request 6 has the same head commit"),
         "{ran}"
     );
     assert_eq!(job.server.state().checks.len(), 1);

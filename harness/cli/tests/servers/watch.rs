@@ -180,7 +180,7 @@ fn a_server_that_is_started_again() {
         "watch", "--from", "databend", &address, "--every", "200ms", "--for", "6s",
     ]));
     drop(again.join().unwrap());
-    assert!(text.contains("started again since the last dump"), "{text}");
+    assert!(text.contains("restarted since the last dump"), "{text}");
 }
 
 #[test]

@@ -514,7 +514,7 @@ pub fn hint(check: &str) -> Option<&'static str> {
              or threads that jemalloc was told not to profile"
         }
         "unwinder" => "stacks cannot be walked; the notes say which unwinder was tried",
-        BASELINE => "nothing was measured: mend the file, or take its last version back",
+        BASELINE => "nothing was measured: fix the file, or restore its last version",
         "dump" | "dumps" => {
             "a dump could not be read: is the disk full, or was the subject killed?"
         }

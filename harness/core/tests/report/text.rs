@@ -421,7 +421,7 @@ fn the_baseline_cannot_be_read() {
         expected format 1 or older, found 3
         hint: upgrade, or remove the file and re-record with `plimsoll accept
           lru_churn`
-        nothing was measured: mend the file, or take its last version back
+        nothing was measured: fix the file, or restore its last version
 
       files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
     ");

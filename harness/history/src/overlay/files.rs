@@ -144,9 +144,9 @@ impl<'a> Collected<'a> {
 
 fn too_much(at: &Path, most: &str) -> anyhow::Error {
     Refused::usage(format!(
-        "the test's files are too much to be laid over other revisions\n  \
+        "the test's files are too large to copy into other revisions\n  \
          expected at most {most}, found more at {}\n  \
-         hint: keep elsewhere what the test does not read, or add `--overlay never`",
+         hint: move what the test does not read, or add `--overlay never`",
         shown(at)
     ))
 }

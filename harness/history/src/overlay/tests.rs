@@ -1375,9 +1375,9 @@ fn too_much_is_refused() {
     let large = fs::File::create(world.path("work/tests/large")).unwrap();
     large.set_len(65 << 20).unwrap();
     assert_snapshot!(refused(), @"
-    the test's files are too much to be laid over other revisions
+    the test's files are too large to copy into other revisions
       expected at most 64 MiB, found more at <work>/tests/large
-      hint: keep elsewhere what the test does not read, or add `--overlay never`
+      hint: move what the test does not read, or add `--overlay never`
     ");
     fs::remove_file(world.path("work/tests/large")).unwrap();
 

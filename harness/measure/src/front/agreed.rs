@@ -37,7 +37,7 @@ pub(crate) fn read(place: &Place, name: &str, settings: &Effective) -> Result<Ag
     if let (true, Some((_, lines))) = (settings.require_reason, unreasoned.next()) {
         let line = lines.first().map_or(1, |lines| *lines.start());
         return Err(format!(
-            "{shown}:{line}: an allowance without a reason\n  \
+            "{shown}:{line}: an allowance has no reason\n  \
              expected one, as `require-reason = true` has it\n  \
              hint: write `reason = \"…\"` below it"
         ));

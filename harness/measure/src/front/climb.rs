@@ -431,9 +431,9 @@ fn failure(subject: &Subject<'_>, route: &Route<'_>, answer: Answer, phase: Phas
             "used more than its {} MiB of memory",
             route.settings.memory_limit >> 20
         ),
-        Answer::Closed => "closed the channel to the harness, and went on".to_owned(),
-        Answer::Forked => "a process that the workload forked came back from it; it has to end \
-                           itself, with exec or _exit"
+        Answer::Closed => "closed the channel to the harness and kept running".to_owned(),
+        Answer::Forked => "a process that the workload forked returned from the workload; it must \
+                           end with exec or _exit"
             .to_owned(),
         Answer::TimedOut => {
             format!("hung: no answer {seconds:.1} s after it was started, which is its timeout")

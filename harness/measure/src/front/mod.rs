@@ -244,7 +244,7 @@ impl Front {
             let seed = seed.unwrap_or_else(order::clock_seed);
             if !self.arguments.list && format != Some(libtest_mimic::FormatSetting::Json) {
                 say(&format!(
-                    "note: shuffled, as `--shuffle-seed {seed}` does again"
+                    "note: shuffled; `--shuffle-seed {seed}` repeats this order"
                 ));
             }
             order::shuffle(&mut trials, seed);
@@ -282,8 +282,8 @@ impl Front {
                 Stale::Deny => "error",
             };
             complain(&format!(
-                "{level}: {} is of no scenario of this test any more\n  \
-                 hint: give the file the scenario's new name, or `git rm` it",
+                "{level}: {} belongs to no scenario of this test any more\n  \
+                 hint: rename the file to the scenario's new name, or `git rm` it",
                 escape::terminal(file)
             ));
         }

@@ -320,8 +320,8 @@ fn overtime(verdict: Verdict, climb: &Climb, settings: &Effective) -> Option<Str
     if climb.accused_at.is_some() && verdict != Verdict::Inconclusive {
         return (verdict <= Verdict::Improved).then(|| {
             format!(
-                "something grew when the budget of {budget:?} was spent; the ladder went on until \
-                 {took:.1} s, and by then it grew no longer"
+                "something still grew when the budget of {budget:?} was spent; the ladder went on \
+                 until {took:.1} s, and by then nothing grew any more"
             )
         });
     }

@@ -512,7 +512,7 @@ fn a_subject_that_dies_fails_its_own_test() {
         "killed by signal 11 (SIGSEGV)",
         "killed by signal 9 (SIGKILL)",
         "exited early, with status 3",
-        "a process that the workload forked came back",
+        "a process that the workload forked returned",
         "hung",
         "1 passed; 6 failed",
     ]);
@@ -799,7 +799,8 @@ fn a_baseline_of_a_scenario_that_is_gone_is_named() {
     }
     // Nothing is measured so.
     let words = ["--ignored", "--fail-fast"];
-    let said = |level: &str| format!("{level}: baselines/gone.toml is of no scenario of this test");
+    let said =
+        |level: &str| format!("{level}: baselines/gone.toml belongs to no scenario of this test");
     let warned = project.run(&words);
     warned.has(&[&said("warning"), "`git rm`"]);
     assert!(warned.passed, "{}", warned.text);
@@ -848,7 +849,7 @@ fn a_baseline_that_cannot_be_read_fails() {
         &[
             "baselines/bounded.toml:2: unknown key `allowance`",
             "expected one of `format`, `measured`, `allow`",
-            "nothing was measured: mend the file",
+            "nothing was measured: fix the file",
         ],
     );
     assert!(!run.text.contains("reproduce"), "{}", run.text);
@@ -898,7 +899,7 @@ fn a_baseline_that_cannot_be_read_fails() {
         &run,
         &[
             "bounded: its baseline cannot be used",
-            "baselines/bounded.toml:2: an allowance without a reason",
+            "baselines/bounded.toml:2: an allowance has no reason",
             "expected one, as `require-reason = true` has it",
         ],
     );

@@ -151,7 +151,7 @@ fn leave_reports_out(joined: &mut Joined, share: usize, of: usize) -> bool {
     let mut order: Vec<usize> = (0..joined.scenarios.len()).filter(with_report).collect();
     order.sort_by_key(|&at| (need(&joined.scenarios[at]), Reverse(at)));
     for &at in &order[..(order.len() * share).div_ceil(of)] {
-        let why = format!("its report found no room in the joined one, of {MAX_BYTES} bytes");
+        let why = format!("its report does not fit into the {MAX_BYTES} bytes of all");
         joined.scenarios[at].outcome = Outcome::NoResult(why);
     }
     !order.is_empty()

@@ -276,7 +276,7 @@ fn touched(context: &Context) -> Option<String> {
     let mut touched: Vec<_> = context.touched.iter().collect();
     touched.sort();
     let mut lines = vec![format!(
-        "**This pull request changes what it is measured by**, in {}:\n",
+        "**This pull request changes files that decide its own result**, in {}:\n",
         plural(touched.len() as u64, "file", "files")
     )];
     // Each kind has lines of its own: many files of one must not hide those of another.

@@ -363,9 +363,7 @@ fn what_finds_no_room_has_no_result() {
     assert_eq!(read.scenarios[990].verdict(), Some(Verdict::Regressed));
     assert_eq!(
         read.scenarios[999].outcome,
-        Outcome::NoResult(
-            "its report found no room in the joined one, of 8388608 bytes".to_owned()
-        )
+        Outcome::NoResult("its report does not fit into the 8388608 bytes of all".to_owned())
     );
     assert!(read.scenarios[0].report().is_some());
 }

@@ -512,7 +512,7 @@ fn measured_by_the_code_under_review() {
 
     **Measured by this pull request's own code.** The numbers are that code's word: nobody else has checked them.
 
-    **This pull request changes what it is measured by**, in 2 files:
+    **This pull request changes files that decide its own result**, in 2 files:
 
     - `.github/workflows/leaks.yml`: workflow
     - ``baselines/a`@(U+200B)b`.toml``: baseline, which says what may grow
