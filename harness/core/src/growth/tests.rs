@@ -1,3 +1,6 @@
+use std::fmt::Display;
+use std::ops::Range;
+
 use super::*;
 use crate::dump::SampleInterval;
 use crate::ladder::rung;
@@ -15,24 +18,31 @@ fn tally(objects: u64, bytes: u64) -> Tally {
 
 /// One line: laws, rates, error, and what rises.
 fn shown(growth: Growth) -> String {
-    let one = |q: Quantity| {
-        format!(
-            "{} {:.4}{}{}",
-            q.law,
-            q.rate,
-            if q.error > 0.0 {
-                format!(" ± {:.4}", q.error)
-            } else {
-                String::new()
-            },
-            if q.rising { " rising" } else { "" }
-        )
+    let one = |of: Quantity| {
+        let error = Some(of.error).filter(|error| *error > 0.0);
+        let error = error.map_or(String::new(), |error| format!(" ± {error:.4}"));
+        let rising = if of.rising { " rising" } else { "" };
+        format!("{} {:.4}{error}{rising}", of.law, of.rate)
     };
-    format!(
-        "objects {}; bytes {}",
-        one(growth.objects),
-        one(growth.bytes)
-    )
+    let (objects, bytes) = (one(growth.objects), one(growth.bytes));
+    format!("objects {objects}; bytes {bytes}")
+}
+
+/// Whether a level rises that is given by a function, wherever the ladder ends.
+#[track_caller]
+fn check(rungs: Range<usize>, rises: bool, name: impl Display, level: impl Fn(u64) -> Tally) {
+    for rungs in rungs {
+        let growth = growth_to(rungs, &level);
+        assert_eq!(
+            growth.is_rising(),
+            rises,
+            "{name}, {rungs} rungs: {growth:?}"
+        );
+    }
+}
+
+fn objects_of(size: u64, objects: u64) -> Tally {
+    tally(objects, objects * size)
 }
 
 #[test]
@@ -49,30 +59,19 @@ fn one_object_an_iteration_reads_one_at_every_end() {
 
 #[test]
 fn a_vec_only_pushed_to_rises_in_steps_wherever_the_ladder_ends() {
-    for rungs in 20..80 {
+    let rates = (20..80).map(|rungs| {
         let growth = growth_to(rungs, |n| tally(1, n.next_power_of_two().max(4) * 8));
         assert!(growth.bytes.rising, "{rungs} rungs");
         assert_eq!(growth.bytes.law, Law::Stepped, "{rungs} rungs");
-        assert!(
-            (8.0..=16.0).contains(&growth.bytes.rate),
-            "{rungs} rungs: {growth:?}"
-        );
         assert!(!growth.objects.rising);
-    }
-}
-
-#[test]
-fn the_rate_of_steps_does_not_depend_on_where_the_ladder_ended() {
-    let rates: Vec<f64> = (30..60)
-        .map(|rungs| {
-            growth_to(rungs, |n| tally(1, n.next_power_of_two() * 8))
-                .bytes
-                .rate
-        })
-        .collect();
-    let (least, greatest) = rates.iter().fold((f64::MAX, f64::MIN), |(l, g), rate| {
-        (l.min(*rate), g.max(*rate))
+        growth.bytes.rate
     });
+    let rates: Vec<f64> = rates.collect();
+    let is_like_a_doubling = |rate: &f64| (8.0..=16.0).contains(rate);
+    assert!(rates.iter().all(is_like_a_doubling), "{rates:?}");
+    // Nor does the rate depend on where the ladder ended.
+    let greatest = rates[10..40].iter().copied().fold(f64::MIN, f64::max);
+    let least = rates[10..40].iter().copied().fold(f64::MAX, f64::min);
     assert!(greatest / least < 1.01, "{rates:?}");
 }
 
@@ -86,34 +85,24 @@ fn steps_that_jitter_about_a_rung_still_rise() {
                 let pushes = n * per_mille / 1_000 + (n * 7_919 % 3);
                 tally(1, pushes.next_power_of_two() * 16)
             });
-            assert!(
-                growth.bytes.rising,
-                "{per_mille}, {rungs} rungs: {growth:?}"
-            );
+            let rises = growth.bytes.rising;
+            assert!(rises, "{per_mille}, {rungs} rungs: {growth:?}");
         }
     }
 }
 
 #[test]
-fn a_rate_that_depends_on_timing_still_rises() {
+fn slow_leaks_and_uneven_ones_rise() {
+    check(41..42, true, "slow", |n| objects_of(32, n / 1_000));
     for rates in [[5, 3, 6], [3, 5, 6], [6, 6, 4], [4, 6, 7]] {
         // So many objects in ten iterations, by octave, the last first.
-        let growth = growth_to(41, |n| {
+        check(41..42, true, format!("{rates:?}"), |n| {
             let octave = |from: u64, rate: u64| n.clamp(from, 2 * from).abs_diff(from) * rate;
-            let objects = 2_048 * 5
-                + octave(8_192, rates[0])
-                + octave(4_096, rates[1])
-                + octave(2_048, rates[2]);
-            tally(objects / 10, objects / 10 * 64)
+            let [last, before, first] = rates;
+            let before = octave(4_096, before) + octave(2_048, first);
+            objects_of(64, (2_048 * 5 + octave(8_192, last) + before) / 10)
         });
-        assert!(growth.is_rising(), "{rates:?}: {growth:?}");
     }
-}
-
-#[test]
-fn a_slow_leak_rises() {
-    let growth = growth_to(41, |n| tally(n / 1_000, n / 1_000 * 32));
-    assert!(growth.is_rising(), "{growth:?}");
 }
 
 /// The growth of so many objects of 32 bytes at the last rungs, the last of
@@ -127,45 +116,46 @@ fn growth_of(last: u64, objects: &[u64]) -> Growth {
 }
 
 #[test]
-fn a_few_objects_that_come_and_go_at_random_do_not_rise() {
-    for objects in [
-        &[0, 0, 1, 0, 2, 1, 3][..],
-        &[0, 0, 0, 0, 1, 0, 2, 2, 2, 5, 7, 6, 6, 8, 7, 9, 13],
-        &[
-            13, 12, 11, 10, 13, 12, 13, 16, 22, 22, 31, 36, 49, 50, 54, 49, 51,
-        ],
+fn a_few_objects_at_random_rise_if_they_stay() {
+    for (rises, objects) in [
+        (false, &[0, 0, 1, 0, 2, 1, 3][..]),
+        (false, &[0, 0, 0, 0, 1, 0, 2, 2, 2, 5, 7, 6, 6, 8, 7, 9, 13]),
+        (
+            false,
+            &[
+                13, 12, 11, 10, 13, 12, 13, 16, 22, 22, 31, 36, 49, 50, 54, 49, 51,
+            ],
+        ),
         // Never seen to fall, and full all the same.
-        &[1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 4],
-        &[
-            54, 64, 74, 87, 101, 112, 123, 125, 132, 133, 144, 144, 149, 163, 186, 195, 196,
-        ],
+        (false, &[1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 4]),
+        (
+            false,
+            &[
+                54, 64, 74, 87, 101, 112, 123, 125, 132, 133, 144, 144, 149, 163, 186, 195, 196,
+            ],
+        ),
+        (
+            true,
+            &[0, 0, 0, 1, 1, 1, 3, 3, 4, 6, 8, 9, 13, 15, 19, 20, 27],
+        ),
+        (
+            true,
+            &[1, 2, 2, 2, 3, 3, 6, 8, 8, 9, 9, 12, 12, 17, 20, 26, 29],
+        ),
     ] {
         let growth = growth_of(16_384, objects);
-        assert!(!growth.is_rising(), "{objects:?}: {growth:?}");
-    }
-}
-
-#[test]
-fn a_few_objects_that_come_at_random_and_stay_rise() {
-    for objects in [
-        [0, 0, 0, 1, 1, 1, 3, 3, 4, 6, 8, 9, 13, 15, 19, 20, 27],
-        [1, 2, 2, 2, 3, 3, 6, 8, 8, 9, 9, 12, 12, 17, 20, 26, 29],
-    ] {
-        let growth = growth_of(16_384, &objects);
-        assert!(growth.objects.rising, "{objects:?}: {growth:?}");
+        assert_eq!(growth.objects.rising, rises, "{objects:?}: {growth:?}");
+        assert_eq!(growth.is_rising(), rises, "{objects:?}: {growth:?}");
     }
 }
 
 #[test]
 fn a_slow_leak_rises_beside_an_object_that_flickers() {
     for flickers in [|n: u64| n * 7_919 % 5 % 2, |n: u64| n * 7_919 % 7 / 6] {
-        let growth = growth_to(41, |n| {
-            let objects = n / 500 + flickers(n);
-            tally(objects, 32 * objects)
-        });
+        let growth = growth_to(41, |n| objects_of(32, n / 500 + flickers(n)));
         assert!(growth.objects.rising, "{growth:?}");
         // At twice the threshold of one in 1,000.
-        let healthy = growth_to(41, |n| tally(flickers(n), 32 * flickers(n)));
+        let healthy = growth_to(41, |n| objects_of(32, flickers(n)));
         assert!(healthy.objects.findable <= 0.002, "{healthy:?}");
     }
 }
@@ -228,37 +218,24 @@ fn growth_that_leaves_nothing_old_is_found_where_it_beats_the_turnover() {
 }
 
 #[test]
-fn a_cache_that_filled_an_octave_ago_does_not_rise() {
+fn caches_that_filled_an_octave_ago_and_sawteeth_do_not_rise() {
+    let reaching = |n: u64| (0..).find(|k| rung(*k) >= n).unwrap();
     for full_at in [100_u64, 700, 1_000, 1_500, 2_000] {
-        let enough = (0..).find(|k| rung(*k) >= 2 * full_at).unwrap() + 1;
-        for rungs in enough.max(13)..60 {
-            let growth = growth_to(rungs, |n| tally(n.min(full_at), n.min(full_at) * 48));
-            assert!(
-                !growth.is_rising(),
-                "full at {full_at}, {rungs} rungs: {growth:?}"
-            );
-        }
+        let enough = (reaching(2 * full_at) + 1).max(13);
+        let level = |n: u64| objects_of(48, n.min(full_at));
+        check(enough..60, false, format!("full at {full_at}"), level);
     }
-}
-
-#[test]
-fn a_sawtooth_never_rises() {
     for period in [3_u64, 7, 64, 100, 1_300, 4_096] {
-        let enough = (0..).find(|k| rung(*k) >= 4 * period).unwrap() + 13;
-        for rungs in enough..80 {
-            let growth = growth_to(rungs, |n| tally(n % period, n % period * 16));
-            assert!(
-                !growth.is_rising(),
-                "period {period}, {rungs} rungs: {growth:?}"
-            );
-        }
+        let enough = reaching(4 * period) + 13;
+        let level = |n| objects_of(16, n % period);
+        check(enough..80, false, format!("period {period}"), level);
     }
 }
 
 #[test]
 fn bytes_without_objects_swell_and_batches_do_not() {
     assert!(growth_to(41, |n| tally(1, n.next_power_of_two())).objects_swell);
-    assert!(!growth_to(41, |n| tally(n % 1_300, n % 1_300 * 16)).objects_swell);
+    assert!(!growth_to(41, |n| objects_of(16, n % 1_300)).objects_swell);
     assert!(!growth_to(41, |_| tally(5, 500)).objects_swell);
 }
 
