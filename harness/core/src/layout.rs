@@ -164,120 +164,83 @@ mod tests {
         }
     }
 
-    #[track_caller]
-    fn check(manifest_dir: &str, existing: &[&str], expected: &str) {
-        let found = baselines_dir(Path::new(manifest_dir), |path| {
-            existing.iter().any(|there| Path::new(there) == path)
-        });
-        assert_eq!(
-            found,
-            Path::new(expected),
-            "{manifest_dir} with {existing:?}"
-        );
+    /// Whether a file is one of these, which have a space between two.
+    fn one_of(existing: &str) -> impl Fn(&Path) -> bool {
+        move |path| existing.split(' ').any(|there| Path::new(there) == path)
     }
 
     #[test]
-    fn baselines_at_the_root_of_the_workspace() {
-        check("/w/crates/a", &["/w/Cargo.lock"], "/w/baselines");
-        check(
-            "/w/crates/a",
-            &["/w/Cargo.lock", "/w/baselines"],
-            "/w/baselines",
-        );
-        check("/w", &["/w/Cargo.lock"], "/w/baselines");
-    }
-
-    #[test]
-    fn baselines_nearer_to_the_package() {
-        check(
-            "/w/a",
-            &["/w/Cargo.lock", "/w/baselines", "/w/a/baselines"],
-            "/w/a/baselines",
-        );
-        check(
-            "/w/a/b",
-            &["/w/Cargo.lock", "/w/a/plimsoll.toml"],
-            "/w/a/baselines",
-        );
-    }
-
-    #[test]
-    fn baselines_where_nothing_marks_a_root() {
-        check("/w/a", &[], "/w/a/baselines");
-        check("a", &[], "a/baselines");
-        check("/w/a", &["/w/a/baselines"], "/w/a/baselines");
-    }
-
-    #[test]
-    fn baselines_beside_a_stale_lock_file() {
-        // A package that moved into a workspace with the lock file it had.
-        check(
-            "/w/a",
-            &["/w/a/Cargo.lock", "/w/Cargo.lock", "/w/baselines"],
-            "/w/baselines",
-        );
-        check(
-            "/w/a",
-            &["/w/a/Cargo.lock", "/w/Cargo.lock"],
-            "/w/a/baselines",
-        );
-    }
-
-    #[test]
-    fn baselines_of_somebody_else() {
-        check(
-            "/repo/w/a",
-            &["/repo/w/Cargo.lock", "/repo/baselines"],
-            "/repo/w/baselines",
-        );
-        check("/repo/a", &["/repo/baselines"], "/repo/a/baselines");
-        check(
-            "/repo/w",
-            &["/repo/w/Cargo.lock", "/repo/plimsoll.toml"],
-            "/repo/baselines",
-        );
+    fn where_baselines_are() {
+        for (manifest_dir, existing, expected) in [
+            // At the root of the workspace.
+            ("/w/crates/a", "/w/Cargo.lock", "/w"),
+            ("/w/crates/a", "/w/Cargo.lock /w/baselines", "/w"),
+            ("/w", "/w/Cargo.lock", "/w"),
+            // Nearer to the package.
+            ("/w/a", "/w/Cargo.lock /w/baselines /w/a/baselines", "/w/a"),
+            ("/w/a/b", "/w/Cargo.lock /w/a/plimsoll.toml", "/w/a"),
+            // Where nothing marks a root.
+            ("/w/a", "", "/w/a"),
+            ("a", "", "a"),
+            ("/w/a", "/w/a/baselines", "/w/a"),
+            // A package that moved into a workspace with the lock file it had.
+            ("/w/a", "/w/a/Cargo.lock /w/Cargo.lock /w/baselines", "/w"),
+            ("/w/a", "/w/a/Cargo.lock /w/Cargo.lock", "/w/a"),
+            // Somebody else's.
+            ("/repo/w/a", "/repo/w/Cargo.lock /repo/baselines", "/repo/w"),
+            ("/repo/a", "/repo/baselines", "/repo/a"),
+            ("/repo/w", "/repo/w/Cargo.lock /repo/plimsoll.toml", "/repo"),
+        ] {
+            let found = baselines_dir(Path::new(manifest_dir), one_of(existing));
+            let expected = Path::new(expected).join("baselines");
+            assert_eq!(found, expected, "{manifest_dir} with {existing:?}");
+        }
     }
 
     #[test]
     fn settings_of_the_package_and_of_the_workspace() {
-        let files = |manifest_dir: &str, existing: &[&str]| {
-            let there = |path: &Path| existing.iter().any(|there| Path::new(there) == path);
-            let found = settings_files(Path::new(manifest_dir), Path::new("/r/w"), there);
-            let found = found.iter().map(|path| path.display().to_string());
-            found.collect::<Vec<_>>().join(" ")
-        };
-        let (above, root) = ("/r/plimsoll.toml", "/r/w/plimsoll.toml");
-        let (between, own) = ("/r/w/a/plimsoll.toml", "/r/w/a/b/plimsoll.toml");
-        assert_eq!(files("/r/w/a/b", &[]), "");
-        assert_eq!(files("/r/w/a/b", &[root]), root);
-        assert_eq!(files("/r/w/a/b", &[own]), own);
-        assert_eq!(files("/r/w/a/b", &[own, root]), format!("{own} {root}"));
-        assert_eq!(files("/r/w", &[own, root]), root);
-        // One between the two is the package's, where it has none itself.
-        assert_eq!(
-            files("/r/w/a/b", &[between, root]),
-            format!("{between} {root}")
-        );
-        assert_eq!(
-            files("/r/w/a/b", &[own, between, root]),
-            format!("{own} {root}")
-        );
-        // One above marks where the baselines are, so it is read.
-        assert_eq!(files("/r/w/a/b", &[above]), above);
-        assert_eq!(files("/r/w/a/b", &[root, above]), root);
-        assert_eq!(files("/r/w/a/b", &[own, above]), own);
+        for (manifest_dir, existing, expected) in [
+            ("b", "", ""),
+            ("b", "w", "w"),
+            ("b", "b", "b"),
+            ("b", "b w", "b w"),
+            ("w", "b w", "w"),
+            // One between the two is the package's, where it has none itself.
+            ("b", "a w", "a w"),
+            ("b", "b a w", "b w"),
+            // One above marks where the baselines are, so it is read.
+            ("b", "r", "r"),
+            ("b", "w r", "w"),
+            ("b", "b r", "b"),
+        ] {
+            let dir = |name: &str| match name {
+                "r" => "/r",
+                "w" => "/r/w",
+                "a" => "/r/w/a",
+                _ => "/r/w/a/b",
+            };
+            let files = |names: &str| -> Vec<PathBuf> {
+                let names = names.split_whitespace().map(dir);
+                names
+                    .map(|dir| Path::new(dir).join("plimsoll.toml"))
+                    .collect()
+            };
+            let is_there = |path: &Path| files(existing).iter().any(|there| there == path);
+            let manifest_dir = Path::new(dir(manifest_dir));
+            let found = settings_files(manifest_dir, Path::new("/r/w"), is_there);
+            assert_eq!(found, files(expected), "{manifest_dir:?} with {existing:?}");
+        }
     }
 
     #[test]
     fn settings_stand_beside_the_baselines() {
         for existing in [
-            &["/w/a/plimsoll.toml", "/w/plimsoll.toml"][..],
-            &["/w/plimsoll.toml"],
-            &["/plimsoll.toml"],
+            "/w/a/plimsoll.toml /w/plimsoll.toml",
+            "/w/plimsoll.toml",
+            "/plimsoll.toml",
         ] {
-            let there = |path: &Path| existing.iter().any(|there| Path::new(there) == path);
-            let files = settings_files(Path::new("/w/a"), Path::new("/w"), there);
-            let baselines = baselines_dir(Path::new("/w/a"), there);
+            let files = settings_files(Path::new("/w/a"), Path::new("/w"), one_of(existing));
+            let baselines = baselines_dir(Path::new("/w/a"), one_of(existing));
             assert_eq!(files[0].parent(), baselines.parent(), "{existing:?}");
         }
     }

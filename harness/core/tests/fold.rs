@@ -13,27 +13,18 @@ fn both_manglings() {
     let names = include_str!("symbols/rustc-1.95.txt");
     let mut stable = "";
     for line in names.lines().filter(|line| !line.starts_with('#')) {
-        match line
-            .strip_prefix("legacy ")
-            .or_else(|| line.strip_prefix("v0     "))
-        {
-            Some(name) => assert_eq!(normalize_frame(name), stable, "of {name}"),
-            None => {
-                stable = line;
-                assert_eq!(normalize_frame(stable), stable);
-            }
-        }
+        let mangled = ["legacy ", "v0     "].map(|mangling| line.strip_prefix(mangling));
+        stable = if mangled == [None; 2] { line } else { stable };
+        let name = mangled.into_iter().flatten().next().unwrap_or(line);
+        assert_eq!(normalize_frame(name), stable, "of {name}");
     }
 }
 
 /// `name → stable name`, for what that program does not have.
 #[test]
 fn other_names() {
-    let table = include_str!("symbols/names.txt");
-    for line in table
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-    {
+    let lines = include_str!("symbols/names.txt").lines();
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let (name, stable) = line.split_once(" → ").expect("a line has an arrow");
         assert_eq!(normalize_frame(name), stable, "of {name}");
         assert_eq!(normalize_frame(stable), stable);
@@ -46,13 +37,8 @@ const ROOT: &str = "/home/me/project";
 /// by ` < `; each frame is `function` or `function @ file`.
 fn table(stack: &str) -> (SymbolTable, Vec<Avma>) {
     let mut builder = SymbolTableBuilder::new();
-    let mut addresses = Vec::new();
-    for (index, line) in stack
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .enumerate()
-    {
+    let lines = stack.lines().map(str::trim).filter(|line| !line.is_empty());
+    let addresses = lines.zip(0..).map(|(line, address)| {
         let frames = line.split(" < ").map(|frame| {
             let (function, file) = match frame.split_once(" @ ") {
                 Some((function, file)) => (function, Some(file.to_owned())),
@@ -64,10 +50,10 @@ fn table(stack: &str) -> (SymbolTable, Vec<Avma>) {
                 file,
             }
         });
-        let address = Avma(index as u64);
-        builder.insert(address, frames.collect());
-        addresses.push(address);
-    }
+        builder.insert(Avma(address), frames.collect());
+        Avma(address)
+    });
+    let addresses = addresses.collect();
     (builder.build(), addresses)
 }
 
@@ -78,23 +64,13 @@ fn folded(stack: &str) -> String {
         workspace_root: Some(ROOT.to_owned()),
     };
     let folded = fold(&table, &addresses, &root);
-    let names: Vec<&str> = folded
-        .frames
-        .iter()
-        .rev()
-        .map(|frame| frame.function.as_str())
-        .collect();
-    assert_eq!(names, folded.stack.frames());
-    let line = |frame: &plimsoll_core::Frame| match &frame.file {
+    let names = folded.frames.iter().rev().map(|frame| &frame.function);
+    assert!(names.eq(folded.stack.frames()));
+    let lines = folded.frames.iter().map(|frame| match &frame.file {
         Some(file) => format!("{} @ {file}", frame.function),
         None => frame.function.clone(),
-    };
-    folded
-        .frames
-        .iter()
-        .map(line)
-        .collect::<Vec<_>>()
-        .join("\n")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A release build with `debug = "line-tables-only"`: what is inlined has no path.
@@ -252,10 +228,7 @@ fn an_allocator_without_names() {
         case::fill @ src/lib.rs
         main
     "), @"case::fill @ src/lib.rs");
-}
-
-#[test]
-fn recursion_of_any_depth() {
+    // Recursion of any depth.
     assert_eq!(
         folded("malloc\na::f\na::g"),
         folded("malloc\na::f\na::f\na::f\na::g")
@@ -267,76 +240,36 @@ fn something_is_always_left() {
     assert_snapshot!(folded(""), @"[empty]");
     assert_snapshot!(folded("malloc\nje_malloc"), @"[allocator]");
     assert_snapshot!(folded("malloc\nalloc::vec::Vec<T>::push\nstart_thread\nclone3"), @"alloc::vec::Vec::push");
-    assert_snapshot!(folded("malloc\nalloc::vec::Vec<T>::push\nplimsoll::canary::leak\nplimsoll::subject::run"),
-        @"plimsoll::canary::leak");
+    assert_snapshot!(folded("malloc\nalloc::vec::Vec<T>::push\nplimsoll::canary::leak\nplimsoll::subject::run"), @"plimsoll::canary::leak");
     let unresolved = Folder::new(&SymbolTable::default(), &Normalization::default());
-    assert_eq!(
-        unresolved.fold(&[Avma(1), Avma(2)]).stack.to_string(),
-        "[unknown]"
-    );
+    assert_snapshot!(unresolved.fold(&[Avma(1), Avma(2)]).stack, @"[unknown]");
 }
 
+/// What becomes of the first frame of a stack: its name, and the file that people are shown.
 #[test]
-fn files_for_people() {
-    let file = |path: &str| {
-        folded(&format!("a::f @ {path}"))
-            .split_once(" @ ")
-            .unwrap()
-            .1
-            .to_owned()
-    };
-    assert_eq!(
-        file("/c/registry/src/index-1949/lru-0.18.1/src/lib.rs"),
-        "lru-0.18.1/src/lib.rs"
-    );
-    assert_eq!(
-        file("/c/git/checkouts/lru-rs-0a1b2c/1f2e3d4/src/lib.rs"),
-        "lru-rs/1f2e3d4/src/lib.rs"
-    );
-    assert_eq!(file("/home/me/project/src/main.rs"), "src/main.rs");
-    assert_eq!(file("/home/me/projects/x/y/src/main.rs"), "x/y/src/main.rs");
-    assert_eq!(file("src/main.rs"), "src/main.rs");
-    assert_eq!(
-        folded("std::f @ /rustc/5980/library/std/src/rt.rs"),
-        "std::f @ library/std/src/rt.rs"
-    );
-}
-
-#[test]
-fn crates_by_their_folders() {
-    let name = |frame: &str| {
-        let folded = folded(frame);
-        folded
-            .lines()
-            .next()
-            .unwrap()
-            .split_once(" @ ")
-            .unwrap()
-            .0
-            .to_owned()
-    };
-    assert_eq!(
-        name("f<T> @ /r/foo-bar-1.2.3-rc.1/src/a/mod.rs"),
-        "foo_bar::a::f"
-    );
-    assert_eq!(
-        name("{closure_env#0} @ /r/foo-2-1.2.3+b/src/a/b.rs"),
-        "foo_2::a::b::{{closure}}"
-    );
-    assert_eq!(
-        name("f @ src/a.rs < case::main @ src/main.rs"),
-        "case::a::f"
-    );
-    assert_eq!(
-        name("f @ tests/leaks.rs < leaks::main @ tests/leaks.rs"),
-        "leaks::f"
-    );
-    assert_eq!(name("f @ src/a.rs"), "f");
-    assert_eq!(name("f @ tests/a-b.rs"), "a_b::f");
-    assert_eq!(name("f @ tests/a/main.rs"), "a::f");
-    assert_eq!(name("f @ tests/a/b.rs"), "f");
-    assert_eq!(name("f @ /r/foo-1.2.3/src/a.c"), "f");
-    assert_eq!(name("f @ /r/foo-1.2.3/src/a.h"), "f");
+fn crates_and_files() {
+    let cases = [
+        "a::f @ /c/registry/src/index-1949/lru-0.18.1/src/lib.rs => a::f @ lru-0.18.1/src/lib.rs",
+        "a::f @ /c/git/checkouts/lru-rs-0a1b2c/1f2e3d4/src/lib.rs => a::f @ lru-rs/1f2e3d4/src/lib.rs",
+        "a::f @ /home/me/project/src/main.rs => a::f @ src/main.rs",
+        "a::f @ /home/me/projects/x/y/src/main.rs => a::f @ x/y/src/main.rs",
+        "a::f @ src/main.rs => a::f @ src/main.rs",
+        "std::f @ /rustc/5980/library/std/src/rt.rs => std::f @ library/std/src/rt.rs",
+        "f<T> @ /r/foo-bar-1.2.3-rc.1/src/a/mod.rs => foo_bar::a::f @ foo-bar-1.2.3-rc.1/src/a/mod.rs",
+        "{closure_env#0} @ /r/foo-2-1.2.3+b/src/a/b.rs => foo_2::a::b::{{closure}} @ foo-2-1.2.3+b/src/a/b.rs",
+        "f @ src/a.rs < case::main @ src/main.rs => case::a::f @ src/a.rs",
+        "f @ tests/leaks.rs < leaks::main @ tests/leaks.rs => leaks::f @ tests/leaks.rs",
+        "f @ src/a.rs => f @ src/a.rs",
+        "f @ tests/a-b.rs => a_b::f @ tests/a-b.rs",
+        "f @ tests/a/main.rs => a::f @ tests/a/main.rs",
+        "f @ tests/a/b.rs => f @ tests/a/b.rs",
+        "f @ /r/foo-1.2.3/src/a.c => f @ r/foo-1.2.3/src/a.c",
+        "f @ /r/foo-1.2.3/src/a.h => f @ r/foo-1.2.3/src/a.h",
+    ];
+    for case in cases {
+        let (frames, expected) = case.split_once(" => ").unwrap();
+        assert_eq!(folded(frames).lines().next(), Some(expected), "{frames}");
+    }
 }
 
 #[test]
@@ -349,44 +282,20 @@ fn sites() {
 #[test]
 fn hostile_names_take_linear_time() {
     let length = 300_000;
-    for unit in [
-        "<",
-        ">",
-        "<a as ",
-        "<(",
-        "<dyn ",
-        "a<b>::",
-        "::<impl ",
-        "{",
-        "{{closure}}",
-        "[a]",
-        "$1",
-        "a$a",
-        "&'a ",
-        "'<",
-        "operator",
-        ".cold",
-        "::h",
-        "é<",
-        "<_ as b>::",
-    ] {
+    let units = "<|>|<a as |<(|<dyn |a<b>::|::<impl |{|{{closure}}|[a]|$1|a$a|&'a |'<|operator|.cold|::h|é<|<_ as b>::";
+    for unit in units.split('|') {
         let name = unit.repeat(length / unit.len());
         let start = Instant::now();
         let stable = normalize_frame(&name);
-        assert!(
-            start.elapsed() < Duration::from_secs(20),
-            "{unit} took {:?}",
-            start.elapsed()
-        );
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(20), "{unit} took {took:?}");
         assert_eq!(normalize_frame(&stable).len(), stable.len(), "{unit}");
     }
-    let nested = format!("{}a{}::f", "<a::B<".repeat(50_000), ">>".repeat(50_000));
-    normalize_frame(&nested);
-    normalize_frame(&format!(
-        "{}a::b{}::f",
-        "<".repeat(400_000),
-        " as c>".repeat(400_000)
-    ));
+    let nested = |open: &str, middle, close: &str, times| {
+        format!("{}{middle}{}", open.repeat(times), close.repeat(times))
+    };
+    normalize_frame(&(nested("<a::B<", "a", ">>", 50_000) + "::f"));
+    normalize_frame(&nested("<", "a::b", " as c>", 400_000));
 }
 
 proptest! {

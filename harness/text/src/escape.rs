@@ -180,24 +180,21 @@ mod tests {
 
     #[test]
     fn terminal_text_cannot_steer_the_terminal() {
-        assert_eq!(terminal("\u{1b}[31mred\u{1b}[0m"), "red");
-        assert_eq!(terminal("\u{1b}]0;title\u{7}"), r"\u{1b}]0;title\u{7}");
-        assert_eq!(terminal("a\r\nb\tc"), r"a\r\nb  c");
-        assert_eq!(terminal("\u{9b}2Jx\u{85}"), r"x\u{85}");
-        assert_eq!(
-            terminal("user\u{202e}nimda\u{200b}"),
-            r"user\u{202e}nimda\u{200b}"
-        );
-        assert_eq!(terminal("\u{1b}[31"), r"\u{1b}[31");
-        assert_eq!(terminal("zażółć 漢字"), "zażółć 漢字");
-        assert_eq!(
-            terminal_lines("a\r\n\u{1b}[31mb\tc\n\u{202e}ü\r"),
-            "a\nb  c\n\\u{202e}ü\\r"
-        );
-        assert_eq!(
-            without_colors("\u{1b}[1;31mred\u{1b}[0m\u{1b}"),
-            "red\u{1b}"
-        );
+        for (text, safe) in [
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("\u{1b}]0;title\u{7}", r"\u{1b}]0;title\u{7}"),
+            ("a\r\nb\tc", r"a\r\nb  c"),
+            ("\u{9b}2Jx\u{85}", r"x\u{85}"),
+            ("user\u{202e}nimda\u{200b}", r"user\u{202e}nimda\u{200b}"),
+            ("\u{1b}[31", r"\u{1b}[31"),
+            ("zażółć 漢字", "zażółć 漢字"),
+        ] {
+            assert_eq!(terminal(text), safe);
+        }
+        let lines = terminal_lines("a\r\n\u{1b}[31mb\tc\n\u{202e}ü\r");
+        assert_eq!(lines, "a\nb  c\n\\u{202e}ü\\r");
+        let plain = without_colors("\u{1b}[1;31mred\u{1b}[0m\u{1b}");
+        assert_eq!(plain, "red\u{1b}");
     }
 
     /// Held against what Unicode says of every character, as Rust's own `escape_debug` knows it:
@@ -210,11 +207,8 @@ mod tests {
             let is_filler = matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}');
             let is_joined = matches!(u32::from(c), 0x34f | 0x17b4..=0x17b5 | 0x180b..=0x180f
                 | 0xfe00..=0xfe0f | 0x13430..=0x1345f | 0xe0100..=0xe01ef);
-            assert!(
-                is_escaped(c) || is_filler || is_joined,
-                "{}",
-                c.escape_unicode()
-            );
+            let is_known = is_escaped(c) || is_filler || is_joined;
+            assert!(is_known, "{}", c.escape_unicode());
         }
         let visible = "aé漢😀 \u{301}\u{a0}\u{600}";
         assert!(!visible.contains(is_hidden));
@@ -235,17 +229,7 @@ mod tests {
     #[test]
     fn a_word_of_a_command_is_a_name() {
         assert_eq!(command_word("http::parse"), Some("http::parse"));
-        for no in [
-            "",
-            "-p",
-            "--config=x",
-            "a b",
-            "a; rm -rf ~",
-            "$(x)",
-            "`x`",
-            "it's",
-            "é",
-        ] {
+        for no in "|-p|--config=x|a b|a; rm -rf ~|$(x)|`x`|it's|é".split('|') {
             assert_eq!(command_word(no), None, "{no}");
         }
     }

@@ -50,47 +50,28 @@ mod tests {
 
     use super::*;
 
-    #[track_caller]
-    fn check(rate: f64, expected: &str) {
-        assert_eq!(format!("{:?}", round_up(rate)), expected, "{rate:?}");
-    }
-
     #[test]
-    fn whole_and_short_numbers_stay() {
-        check(0.0, "Some(0.0)");
-        check(-0.0, "Some(0.0)");
-        check(1.0, "Some(1.0)");
-        check(48.0, "Some(48.0)");
-        check(0.1, "Some(0.1)");
-        check(0.3, "Some(0.3)");
-        check(2.675, "Some(2.675)");
-        check(1_234_567.5, "Some(1234567.5)");
-        check(1e15, "Some(1000000000000000.0)");
-    }
-
-    #[test]
-    fn others_go_up() {
-        check(30.7213, "Some(30.722)");
-        check(24.0 / 7.0, "Some(3.429)");
-        check(0.9999, "Some(1.0)");
-        check(0.123_401, "Some(0.124)");
-        check(0.001_234_56, "Some(0.00124)");
-        check(0.099_999, "Some(0.1)");
-        check(1e-12, "Some(1e-9)");
-        check(f64::MIN_POSITIVE, "Some(1e-9)");
-    }
-
-    #[test]
-    fn what_is_no_rate() {
-        for rate in [
-            f64::NAN,
-            f64::INFINITY,
-            f64::NEG_INFINITY,
-            -1.0,
-            -1e-300,
-            1.1e15,
+    fn up_and_no_further_than_needed() {
+        let bad = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+        for rate in bad.into_iter().chain([-1.0, -1e-300, 1.1e15]) {
+            assert_eq!(round_up(rate), None, "{rate:?}");
+        }
+        for rate in [0.0, 1.0, 48.0, 0.1, 0.3, 2.675, 1_234_567.5, 1e15] {
+            assert_eq!(round_up(rate), Some(rate));
+        }
+        for (rate, expected) in [
+            (-0.0, "0.0"),
+            (30.7213, "30.722"),
+            (24.0 / 7.0, "3.429"),
+            (0.9999, "1.0"),
+            (0.123_401, "0.124"),
+            (0.001_234_56, "0.00124"),
+            (0.099_999, "0.1"),
+            (1e-12, "1e-9"),
+            (f64::MIN_POSITIVE, "1e-9"),
         ] {
-            check(rate, "None");
+            let rounded = round_up(rate).unwrap();
+            assert_eq!(format!("{rounded:?}"), expected, "{rate:?}");
         }
     }
 

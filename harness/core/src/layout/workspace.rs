@@ -57,48 +57,39 @@ fn joined(dir: &Path, path: &str) -> PathBuf {
 mod tests {
     use super::*;
 
+    /// Which folder is found, by manifests of folders: `package`, `workspace` or text.
     #[track_caller]
     fn check(manifest_dir: &str, manifests: &[(&str, &str)], expected: &str) {
         let root = workspace_root(Path::new(manifest_dir), |dir| {
             let found = manifests.iter().find(|(of, _)| Path::new(of) == dir);
-            found.map(|(_, text)| (*text).to_owned())
+            found.map(|(_, text)| match *text {
+                "package" => "[package]\nname = \"a\"\n".to_owned(),
+                "workspace" => "[workspace]\nmembers = [\"crates/*\"]\n".to_owned(),
+                text => text.to_owned(),
+            })
         });
         assert_eq!(root, Path::new(expected), "{manifest_dir} in {manifests:?}");
     }
 
-    const PACKAGE: &str = "[package]\nname = \"a\"\n";
-
     #[test]
     fn the_nearest_that_has_a_workspace() {
-        let outer = ("/", "[workspace]\n");
-        let root = ("/w", "[workspace]\nmembers = [\"crates/*\"]\n");
-        check(
-            "/w/crates/a",
-            &[outer, root, ("/w/crates/a", PACKAGE)],
-            "/w",
-        );
+        let (outer, root) = (("/", "[workspace]\n"), ("/w", "workspace"));
+        let (a, b, deep) = (("/w/a", "package"), ("/w/a/b", "package"), "/w/crates/a");
+        check(deep, &[outer, root, (deep, "package")], "/w");
         let own = "[package]\nname = \"a\"\n[workspace]\n";
         check("/w/a", &[root, ("/w/a", own)], "/w/a");
         // What lies between and is a package only.
-        check(
-            "/w/a/b",
-            &[root, ("/w/a", PACKAGE), ("/w/a/b", PACKAGE)],
-            "/w",
-        );
-    }
-
-    #[test]
-    fn none() {
-        check("/w/a", &[("/w/a", PACKAGE)], "/w/a");
-        check("/w/a", &[("/w", PACKAGE), ("/w/a", PACKAGE)], "/w/a");
+        check("/w/a/b", &[root, a, b], "/w");
+        // None.
+        check("/w/a", &[a], "/w/a");
+        check("/w/a", &[("/w", "package"), a], "/w/a");
         check("/w/a", &[], "/w/a");
         // Another package's manifest, or no manifest at all.
-        check("/w/a", &[("/w", "[workspace\n"), ("/w/a", PACKAGE)], "/w/a");
-        check(
-            "/w/a",
-            &[("/w", "workspace = 1\n"), ("/w/a", PACKAGE)],
-            "/w/a",
-        );
+        check("/w/a", &[("/w", "[workspace\n"), a], "/w/a");
+        check("/w/a", &[("/w", "workspace = 1\n"), a], "/w/a");
+        // A package that names its workspace.
+        let names = "[package]\nname = \"a\"\nworkspace = \"../w\"\n";
+        check("/r/a", &[("/r", "workspace"), ("/r/a", names)], "/r/w");
     }
 
     #[test]
@@ -106,20 +97,11 @@ mod tests {
         let excludes = "[workspace]\nexclude = [\"tools\", \"./x/../fuzz\"]\n";
         let outer = ("/r", "[workspace]\n");
         check("/r/w/tools/a", &[outer, ("/r/w", excludes)], "/r");
-        check(
-            "/w/fuzz",
-            &[("/w", excludes), ("/w/fuzz", PACKAGE)],
-            "/w/fuzz",
-        );
+        let fuzz = "/w/fuzz";
+        check(fuzz, &[("/w", excludes), (fuzz, "package")], fuzz);
         check("/w/tools-too", &[("/w", excludes)], "/w");
         let but_one = "[workspace]\nexclude = [\"tools\"]\nmembers = [\"tools/a\"]\n";
         check("/w/tools/a", &[("/w", but_one)], "/w");
         check("/w/tools/b", &[("/w", but_one)], "/w/tools/b");
-    }
-
-    #[test]
-    fn a_package_that_names_its_workspace() {
-        let names = "[package]\nname = \"a\"\nworkspace = \"../w\"\n";
-        check("/r/a", &[("/r", "[workspace]\n"), ("/r/a", names)], "/r/w");
     }
 }

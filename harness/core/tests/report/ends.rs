@@ -1,15 +1,14 @@
 //! What was agreed to where one ladder ended, held against ladders that end elsewhere: on
 //! a faster machine, on a slower one, with another budget.
 
-use std::fmt::Write as _;
-
 use plimsoll_core::baseline::{Acceptance, Baseline, update};
-use plimsoll_core::judge::{Observed, Policy, Verdict, judge};
+use plimsoll_core::judge::{Observed, Verdict, judge};
 use plimsoll_core::ladder::rung;
-use plimsoll_core::report::{Report, Rung};
+use plimsoll_core::report::Report;
 use plimsoll_core::{FoldedStack, Series, Tally};
 
-use crate::samples::within;
+use crate::sample;
+use crate::samples::{POLICY, within};
 
 /// jemalloc's size classes: four to a doubling, and no finer than 16 bytes.
 fn rounded(bytes: u64) -> u64 {
@@ -40,14 +39,10 @@ const SHAPES: [(&str, Level); 10] = [
     ("a map", |n| (1, map(n, 32))),
     ("a Vec of boxes", |n| (1 + n, vec(n, 8) + 48 * n)),
     ("a Vec of strings", |n| (1 + n, vec(n, 24) + 160 * n)),
-    ("a Vec of large strings", |n| {
-        (1 + n, vec(n, 24) + 1_024 * n)
-    }),
+    ("a Vec of long strings", |n| (1 + n, vec(n, 24) + 1_024 * n)),
     ("a map of small boxes", |n| (1 + n, map(n, 16) + 16 * n)),
     ("a map of strings", |n| (1 + n, map(n, 32) + 96 * n)),
-    ("a map of large strings", |n| {
-        (1 + n, map(n, 32) + 1_024 * n)
-    }),
+    ("a map of long strings", |n| (1 + n, map(n, 32) + 1_024 * n)),
     ("a map, every third time", |n| {
         (1 + n / 3, map(n / 3, 32) + 64 * (n / 3))
     }),
@@ -70,22 +65,11 @@ fn observed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Observed {
     }
 }
 
-const POLICY: Policy = Policy {
-    threshold: None,
-    at_top: true,
-    accuse_from: 0,
-    may_coarsen: true,
-    today: None,
-};
-
 /// The file that `accept` would write.
 fn agreed(observed: &Observed) -> String {
     let found = judge(observed, &Baseline::default(), &POLICY);
     assert_eq!(found.verdict, Verdict::Regressed);
-    let rungs = observed.iterations.iter().map(|iterations| Rung {
-        iterations: *iterations,
-        ..within().rungs[0].clone()
-    });
+    let rungs = observed.iterations.iter().map(|n| sample::rung(*n));
     let report = Report {
         rungs: rungs.collect(),
         findings: found.findings,
@@ -97,35 +81,28 @@ fn agreed(observed: &Observed) -> String {
 
 #[test]
 fn what_was_agreed_to_holds_wherever_a_ladder_ends() {
-    let mut wrong = String::new();
+    let mut wrong = Vec::new();
     for (name, level) in SHAPES {
         for from in 44..72 {
             let text = agreed(&observed(from, level));
             let baseline = Baseline::parse(text.as_bytes()).unwrap();
             for to in 40..80 {
-                let verdict = |level: &dyn Fn(u64) -> (u64, u64)| {
-                    judge(&observed(to, level), &baseline, &POLICY).verdict
-                };
-                let mut is = |expected: Verdict, found: Verdict, what: &str| {
-                    if expected != found {
+                let mut check = |expected, what: &str, level: &dyn Fn(u64) -> (u64, u64)| {
+                    let found = judge(&observed(to, level), &baseline, &POLICY).verdict;
+                    if found != expected {
                         let ends = format!("{} -> {}", rung(from - 1), rung(to - 1));
-                        let _ = writeln!(wrong, "{name}{what}, {ends}: {found}\n{text}");
+                        wrong.push(format!("{name}{what}, {ends}: {found}\n{text}"));
                     }
                 };
-                is(Verdict::Within, verdict(&level), "");
+                check(Verdict::Within, "", &level);
                 let twice = |n| (2 * level(n).0, 2 * level(n).1);
-                is(Verdict::Regressed, verdict(&twice), ", twice");
+                check(Verdict::Regressed, ", twice", &twice);
                 // As many bytes, and more objects.
                 let more = |n| (level(n).0 + n / 50, level(n).1);
-                is(Verdict::Regressed, verdict(&more), ", more objects");
+                check(Verdict::Regressed, ", more objects", &more);
             }
         }
     }
-    let few: Vec<&str> = wrong.lines().take(60).collect();
-    assert!(
-        few.is_empty(),
-        "{} lines:\n{}",
-        wrong.lines().count(),
-        few.join("\n")
-    );
+    let few = &wrong[..wrong.len().min(6)];
+    assert!(few.is_empty(), "{} wrong:\n{}", wrong.len(), few.join("\n"));
 }

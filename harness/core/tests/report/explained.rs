@@ -3,12 +3,13 @@
 use insta::assert_snapshot;
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::dump::SampleInterval;
-use plimsoll_core::judge::{self, Observed, Policy};
+use plimsoll_core::judge::{self, Observed};
 use plimsoll_core::ladder::rung;
-use plimsoll_core::report::{Report, Rung, explain, text};
+use plimsoll_core::report::{Report, explain, text};
 use plimsoll_core::{Series, Tally};
 
-use crate::samples;
+use crate::sample;
+use crate::samples::{self, POLICY};
 
 const RUNGS: usize = 41;
 
@@ -24,16 +25,9 @@ fn explained(alive: Alive) -> String {
     };
     let of_rung = |at: usize| (0..=at).map(|born| tally(alive(at, born))).collect();
     let births: Vec<Vec<Tally>> = (0..RUNGS).map(of_rung).collect();
-    let within = samples::within();
     let report = Report {
-        rungs: iterations
-            .iter()
-            .map(|n| Rung {
-                iterations: *n,
-                ..within.rungs[0].clone()
-            })
-            .collect(),
-        ..within
+        rungs: iterations.iter().map(|n| sample::rung(*n)).collect(),
+        ..samples::within()
     };
     let observed = Observed {
         iterations,
@@ -44,16 +38,9 @@ fn explained(alive: Alive) -> String {
         .into(),
         ..Observed::default()
     };
-    let policy = Policy {
-        threshold: None,
-        at_top: true,
-        accuse_from: 0,
-        may_coarsen: true,
-        today: None,
-    };
     let baseline = Baseline::default();
-    assert!(judge::explain(&observed, &baseline, &policy, "lru").is_empty());
-    let all = judge::explain(&observed, &baseline, &policy, "insert");
+    assert!(judge::explain(&observed, &baseline, &POLICY, "lru").is_empty());
+    let all = judge::explain(&observed, &baseline, &POLICY, "insert");
     let said = all
         .iter()
         .map(|(finding, views)| explain::explain(&report, finding, views, &text::Style::plain()));

@@ -1,11 +1,10 @@
 //! `report.json`, written and read.
 
 use insta::assert_snapshot;
-use plimsoll_core::Rate;
 use plimsoll_core::report::json::{MAX_BYTES, ReportError, parse, to_string};
 use proptest::prelude::*;
 
-use crate::samples::{REPORT_1, any_report, failed, finding, growth, regressed, within};
+use crate::samples::{REPORT_1, any_report, failed, finding, growth, rate_of, regressed, within};
 
 /// What reading a changed report says; the change must be one.
 #[track_caller]
@@ -38,36 +37,22 @@ fn samples_come_back() {
 fn other_versions() {
     let newer = to_string(&within()).replacen("\"version\": 2", "\"version\": 3", 1);
     let newer = newer.replacen("\"verdict\"", "\"outcome\"", 1);
+    let (expected, found) = (2, 3);
     assert_eq!(
         parse(newer.as_bytes()),
-        Err(ReportError::Newer {
-            expected: 2,
-            found: 3
-        })
+        Err(ReportError::Newer { expected, found })
     );
-    assert_snapshot!(
-        refused("\"version\": 2", "\"version\": 3"),
-        @"written by a newer plimsoll: expected format 2 or older, found 3"
-    );
+    assert_snapshot!(refused("\"version\": 2", "\"version\": 3"), @"written by a newer plimsoll: expected format 2 or older, found 3");
     assert_snapshot!(refused("\"version\": 2", "\"version\": 0"), @"`version`: expected 1 to 2, found 0");
-    assert_snapshot!(
-        refused("\"version\": 2", "\"version\": \"1\""),
-        @r#"line 2, column 16: invalid type: string "1", expected u64"#
-    );
+    assert_snapshot!(refused("\"version\": 2", "\"version\": \"1\""), @r#"line 2, column 16: invalid type: string "1", expected u64"#);
     assert_snapshot!(refused("\"version\"", "\"versions\""), @"line 229, column 1: missing field `version`");
-}
 
-#[test]
-fn format_1_is_read() {
     let report = parse(REPORT_1.as_bytes()).expect("format 1 is still read");
     let mut same = regressed();
     same.findings[0].survivors = Vec::new();
     assert_eq!(report, same);
     // It has no key of a later format, and a later format has all of them.
-    assert_snapshot!(
-        refused("\"version\": 2", "\"version\": 1"),
-        @"`findings`: expected `objects_law`, `bytes_law` and `survivors` in format 2, and none of them in format 1, found others in format 1"
-    );
+    assert_snapshot!(refused("\"version\": 2", "\"version\": 1"), @"`findings`: expected `objects_law`, `bytes_law` and `survivors` in format 2, and none of them in format 1, found others in format 1");
     assert_snapshot!(refused("\"bytes_law\": \"linear\",", ""), @"`findings`: expected `objects_law`, `bytes_law` and `survivors` in format 2, and none of them in format 1, found others in format 2");
 }
 
@@ -89,19 +74,16 @@ fn keys_and_words_that_are_not_in_the_format() {
 
 #[test]
 fn too_much() {
-    let error = parse(&vec![b' '; MAX_BYTES + 1]);
+    let (limit, found) = (MAX_BYTES, MAX_BYTES + 1);
     assert_eq!(
-        error,
-        Err(ReportError::TooLong {
-            limit: MAX_BYTES,
-            found: MAX_BYTES + 1
-        })
+        parse(&vec![b' '; found]),
+        Err(ReportError::TooLong { limit, found })
     );
-
     let deep = format!("\n{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
+    let (limit, line) = (32, 2);
     assert_eq!(
         parse(deep.as_bytes()),
-        Err(ReportError::TooDeep { limit: 32, line: 2 })
+        Err(ReportError::TooDeep { limit, line })
     );
     // Brackets in a string are text.
     let mut brackets = within();
@@ -123,16 +105,10 @@ fn too_much() {
 fn what_is_written_is_cut_to_what_can_be_read() {
     let mut report = failed();
     report.scenario = "ż".repeat(5_000);
-    report.visible = Some(Rate {
-        objects: f64::NAN,
-        bytes: f64::INFINITY,
-    });
+    report.visible = Some(rate_of(f64::NAN, f64::INFINITY));
     report.notes = vec!["a note".to_owned(); 2_000];
     report.findings = vec![finding(); 5_000];
-    let failure = report
-        .failure
-        .as_mut()
-        .expect("a failed report has a failure");
+    let failure = report.failure.as_mut().unwrap();
     failure.output = format!("{}the end", "ż".repeat(100_000));
     let deep: Vec<String> = (0..50)
         .map(|n| format!("{}{n}", "frame\u{1}".repeat(300)))
@@ -143,27 +119,13 @@ fn what_is_written_is_cut_to_what_can_be_read() {
     let text = to_string(&report);
     assert!(text.len() <= MAX_BYTES);
     let read = parse(text.as_bytes()).expect("what was written can be read");
-    assert_eq!(
-        read.visible,
-        Some(Rate {
-            objects: 0.0,
-            bytes: f64::MAX
-        })
-    );
-    let output = &read.failure.expect("it is still a failure").output;
-    assert!(output.ends_with("the end"));
+    assert_eq!(to_string(&read), text, "cut twice");
+    assert_eq!(read.visible, Some(rate_of(0.0, f64::MAX)));
+    assert!(read.failure.unwrap().output.ends_with("the end"));
     // The greatest are kept.
-    assert_eq!(
-        read.growth.last().map(|growth| growth.after.bytes),
-        Some(2_999)
-    );
+    assert_eq!(read.growth.last().unwrap().after.bytes, 2_999);
     assert!(!read.findings.is_empty());
-    assert_snapshot!(
-        read.notes.last().map_or("", String::as_str),
-        @"too long for a report, left out: findings, small growth, notes"
-    );
-    // What was cut once stays as it is.
-    assert_eq!(to_string(&parse(text.as_bytes()).expect("as above")), text);
+    assert_snapshot!(read.notes.last().unwrap(), @"too long for a report, left out: findings, small growth, notes");
 }
 
 proptest! {

@@ -1,15 +1,13 @@
 //! `growth.folded` and `growth.svg`.
 
-use std::collections::BTreeMap;
-
 use insta::assert_snapshot;
+use plimsoll_core::FoldedStack;
 use plimsoll_core::report::{Report, flamegraph, folded};
-use plimsoll_core::{FoldedStack, Rate, Tally};
 use proptest::prelude::*;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use crate::samples::{any_report, growth, regressed, within};
+use crate::samples::{any_report, growth, rate_of, regressed, tally_of, within};
 
 /// Parses the whole document, and gives every frame's title with its colour.
 #[track_caller]
@@ -26,31 +24,26 @@ fn frames(svg: &str) -> Vec<(String, String)> {
             }
             Event::Text(text) => {
                 if let Some(title) = &mut title {
-                    title.push_str(&text.decode().expect("the picture is UTF-8"));
+                    *title += &text.decode().expect("the picture is UTF-8");
                 }
             }
             Event::GeneralRef(reference) => {
                 if let Some(title) = &mut title {
-                    title.push_str(&format!("&{};", reference.decode().expect("UTF-8")));
+                    *title += &format!("&{};", reference.decode().expect("UTF-8"));
                 }
             }
             Event::End(_) => {
                 depth -= 1;
-                if let Some(title) = title.take() {
-                    titles.push((title, String::new()));
-                }
+                titles.extend(title.take().map(|title| (title, String::new())));
             }
             Event::Empty(empty) => {
-                for attribute in empty.attributes() {
-                    let attribute = attribute.expect("attributes are well-formed");
-                    if attribute.key.as_ref() == b"fill"
-                        && let Some((_, fill @ "")) =
-                            titles.last_mut().map(|(t, f)| (t, f.as_str()))
-                        && fill.is_empty()
-                    {
-                        let value = String::from_utf8_lossy(&attribute.value).into_owned();
-                        titles.last_mut().expect("there is one").1 = value;
-                    }
+                let mut attributes = empty.attributes().map(|attribute| attribute.unwrap());
+                let fill = attributes.find(|attribute| attribute.key.as_ref() == b"fill");
+                if let Some(fill) = fill
+                    && let Some((_, color)) = titles.last_mut()
+                    && color.is_empty()
+                {
+                    *color = String::from_utf8_lossy(&fill.value).into_owned();
                 }
             }
             Event::Eof => break,
@@ -58,10 +51,8 @@ fn frames(svg: &str) -> Vec<(String, String)> {
         }
     }
     assert_eq!(depth, 0, "elements that are not closed");
-    assert!(
-        !svg.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r')),
-        "a character that XML cannot hold"
-    );
+    let no_text = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
+    assert!(!svg.contains(no_text), "a character that XML cannot hold");
     titles
 }
 
@@ -104,49 +95,44 @@ fn grew_and_shrank_are_two_towers() {
     assert!(svg.contains("from 4,096 to 65,536 iterations: grew +98 B, shrank -1 B per iteration"));
 
     // The same name is red in one tower and blue in the other.
-    let fills: BTreeMap<&str, &str> = frames
-        .iter()
-        .map(|(title, fill)| (title.as_str(), fill.as_str()))
-        .collect();
-    let reddish = |fill: &str| {
-        let parts: Vec<u8> = fill
+    let is_reddish = |of: &str| {
+        let (_, fill) = frames.iter().find(|(title, _)| title == of).unwrap();
+        let parts = fill
             .trim_start_matches("rgb(")
             .trim_end_matches(')')
-            .split(',')
-            .map(|part| part.parse().expect("a colour"))
-            .collect();
+            .split(',');
+        let parts: Vec<u8> = parts.map(|part| part.parse().unwrap()).collect();
         parts[0] > parts[2]
     };
-    assert!(reddish(
-        fills["grew (98,000 bytes per 1,000 iterations, 98.99%)"]
-    ));
-    assert!(reddish(
-        fills["lru_churn (98,000 bytes per 1,000 iterations, 98.99%)"]
-    ));
-    assert!(!reddish(
-        fills["lru_churn (1,000 bytes per 1,000 iterations, 1.01%)"]
-    ));
-    assert!(!reddish(
-        fills["shrank (1,000 bytes per 1,000 iterations, 1.01%)"]
-    ));
+    for (name, rest, reddish) in [
+        ("grew", "98,000 bytes per 1,000 iterations, 98.99%", true),
+        (
+            "lru_churn",
+            "98,000 bytes per 1,000 iterations, 98.99%",
+            true,
+        ),
+        (
+            "lru_churn",
+            "1,000 bytes per 1,000 iterations, 1.01%",
+            false,
+        ),
+        ("shrank", "1,000 bytes per 1,000 iterations, 1.01%", false),
+    ] {
+        let title = format!("{name} ({rest})");
+        assert_eq!(is_reddish(&title), reddish, "{title}");
+    }
 }
 
 #[test]
 fn what_samples_say_has_its_error() {
     let mut report = regressed();
     report.measured.as_mut().unwrap().sample_interval = 4_096;
-    for growth in &mut report.growth {
-        growth.error = Some(Rate {
-            objects: 0.1,
-            bytes: 6.0,
-        });
-    }
+    let growth = report.growth.iter_mut();
+    growth.for_each(|growth| growth.error = Some(rate_of(0.1, 6.0)));
     let svg = picture(&report);
     // Two errors of 6 B that have nothing to do with each other, and one.
-    assert!(
-        svg.contains("grew +98 B ± 8.49 B, shrank -1 B ± 6 B per iteration"),
-        "{svg}"
-    );
+    let said = "grew +98 B ± 8.49 B, shrank -1 B ± 6 B per iteration";
+    assert!(svg.contains(said), "{svg}");
 }
 
 #[test]
@@ -169,22 +155,18 @@ fn rates_of_every_size_survive() {
     ] {
         let mut report = within();
         report.growth = vec![growth(&["a"], 0, 1, rate)];
-        let svg = picture(&report);
-        assert!(
-            svg.contains(&format!("grew ({expected}, 100.00%)")),
-            "{rate}"
-        );
+        let title = format!("grew ({expected}, 100.00%)");
+        assert!(picture(&report).contains(&title), "{rate}");
     }
     let mut report = within();
-    report.growth = [
+    let rates = [
         f64::NAN,
         f64::INFINITY,
         f64::MAX,
         f64::MIN,
         f64::MIN_POSITIVE,
-    ]
-    .map(|rate| growth(&["a"], 0, 1, rate))
-    .to_vec();
+    ];
+    report.growth = rates.map(|rate| growth(&["a"], 0, 1, rate)).to_vec();
     frames(&picture(&report));
 }
 
@@ -206,23 +188,16 @@ fn hostile_names_stay_text() {
     ];
     let mut report = regressed();
     report.scenario = "</text><script>alert(1)</script>]]>\u{0}".to_owned();
-    report.growth = names
-        .iter()
-        .enumerate()
-        .flat_map(|(index, name)| {
-            let weight = 100.0 + f64::from(u8::try_from(index).expect("a few names"));
-            [
-                growth(&["root", name], 0, 1, weight),
-                growth(&[name], 0, 1, -weight),
-            ]
-        })
-        .collect();
+    let grown = names.iter().zip(100_u8..).flat_map(|(name, weight)| {
+        let weight = f64::from(weight);
+        let root = growth(&["root", name], 0, 1, weight);
+        [root, growth(&[name], 0, 1, -weight)]
+    });
+    report.growth = grown.collect();
     let svg = picture(&report);
-    let titles: Vec<String> = frames(&svg)
-        .into_iter()
-        .map(|(title, _)| title.split(" bytes").next().unwrap_or_default().to_owned())
-        .filter(|title| !title.starts_with("xxx"))
-        .collect();
+    let titles = frames(&svg).into_iter();
+    let titles = titles.map(|(title, _)| title.split(" bytes").next().unwrap().to_owned());
+    let titles: Vec<String> = titles.filter(|title| !title.starts_with("xxx")).collect();
     assert!(!svg.contains("<script>"));
     assert_eq!(svg.matches("<script").count(), 1, "inferno's own");
     assert_snapshot!(titles.join("\n"));
@@ -241,14 +216,12 @@ fn many_stacks_are_merged_and_deep_ones_cut() {
     let deep: Vec<String> = (0..5_000).map(|n| format!("f{n}")).collect();
     report.growth = vec![growth(&[], 0, 1, 1.0), growth(&[], 0, 1, 1.0)];
     report.growth[0].stack = FoldedStack(deep);
-    report.growth[0].after = Tally {
-        objects: 1,
-        bytes: 1,
-    };
+    report.growth[0].after = tally_of(1, 1);
     let titles = frames(&picture(&report));
     assert_eq!(titles.len(), 503, "all, grew, 500 frames and the gap");
-    assert!(titles.iter().any(|(title, _)| title.starts_with("f4999 ")));
-    assert!(titles.iter().any(|(title, _)| title.starts_with("f0 ")));
+    for end in ["f0 ", "f4999 "] {
+        assert!(titles.iter().any(|(title, _)| title.starts_with(end)));
+    }
 }
 
 proptest! {

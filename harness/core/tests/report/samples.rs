@@ -1,7 +1,7 @@
 //! Reports to print: one of each verdict, and as strange a one as proptest
 //! can make.
 
-use plimsoll_core::judge::Verdict;
+use plimsoll_core::judge::{Policy, Verdict};
 use plimsoll_core::report::{
     BuilderSetting, Check, CheckOutcome, Compared, Completeness, Failure, Finding, LadderEnd,
     Measured, Rarest, Report, Run, Rung, StackGrowth, Standing, Subject, Survivors, Threshold,
@@ -18,16 +18,11 @@ pub(crate) const REPORT_1: &str = include_str!("report-v1.json");
 
 /// A pass, on which the others build.
 pub(crate) fn within() -> Report {
-    let rung = |iterations: u64, objects: u64| Rung {
-        iterations,
-        live: Tally {
-            objects,
-            bytes: objects * 96,
-        },
-        allocated: Some(objects * 96 + 4096),
-        threads: 1,
-        descriptors: 3,
+    let rung = |iterations: u64| Rung {
+        live: tally_of(96, 1_000),
+        allocated: Some(100_096),
         resident: 12 * 1024 * 1024,
+        ..sample::rung(iterations)
     };
     Report {
         run: Run {
@@ -40,7 +35,7 @@ pub(crate) fn within() -> Report {
             files: "target/plimsoll/plimsoll-scenarios/leaks/lru_churn".to_owned(),
             baseline: "baselines/lru_churn.toml".to_owned(),
         },
-        rungs: vec![rung(4_096, 1_000), rung(8_192, 1_000), rung(16_384, 1_000)],
+        rungs: [4_096, 8_192, 16_384].map(rung).to_vec(),
         end: LadderEnd::Settled,
         checks: vec![Check {
             name: "canary".to_owned(),
@@ -60,6 +55,24 @@ pub(crate) fn within() -> Report {
     }
 }
 
+/// Judges at the end of a ladder.
+pub(crate) const POLICY: Policy = Policy {
+    threshold: None,
+    at_top: true,
+    accuse_from: 0,
+    may_coarsen: true,
+    today: None,
+};
+
+pub(crate) fn tally_of(size: u64, objects: u64) -> Tally {
+    let bytes = objects * size;
+    Tally { objects, bytes }
+}
+
+pub(crate) fn rate_of(objects: f64, bytes: f64) -> Rate {
+    Rate { objects, bytes }
+}
+
 pub(crate) fn frame(function: &str, place: Option<(&str, u32)>) -> Frame {
     Frame {
         function: function.to_owned(),
@@ -75,38 +88,22 @@ pub(crate) fn stack(names: &[&str]) -> FoldedStack {
 /// One stack that keeps growing, by an object of 96 bytes an iteration.
 pub(crate) fn finding() -> Finding {
     Finding {
-        subject: Subject::Stack(stack(&[
-            "lru_churn",
-            "lru_churn::fill",
-            "lru::LruCache::put",
-        ])),
         frames: vec![
             frame("lru::LruCache::put", Some(("lru-0.18.1/src/lib.rs", 212))),
             frame("lru_churn::fill", Some(("scenarios/src/lru_churn.rs", 14))),
             frame("lru_churn", None),
         ],
-        levels: vec![
-            Tally {
-                objects: 4_096,
-                bytes: 393_216,
-            },
-            Tally {
-                objects: 16_384,
-                bytes: 1_572_864,
-            },
-        ],
+        levels: vec![tally_of(96, 4_096), tally_of(96, 16_384)],
         survivors: vec![
             survivors(0, 8_192, Some(8_192), 8_192),
             survivors(8_192, 16_384, Some(8_192), 8_192),
         ],
-        ..sample::finding("", RATE)
+        ..sample::finding(
+            "lru_churn lru_churn::fill lru::LruCache::put",
+            rate_of(1.0, 96.0),
+        )
     }
 }
-
-const RATE: Rate = Rate {
-    objects: 1.0,
-    bytes: 96.0,
-};
 
 /// What is left of objects of 96 bytes that were born in an octave.
 pub(crate) fn survivors(from: u64, to: u64, allocated: Option<u64>, alive: u64) -> Survivors {
@@ -114,28 +111,20 @@ pub(crate) fn survivors(from: u64, to: u64, allocated: Option<u64>, alive: u64) 
         from,
         to,
         allocated,
-        alive: Tally {
-            objects: alive,
-            bytes: alive * 96,
-        },
+        alive: tally_of(96, alive),
     }
 }
 
 pub(crate) fn growth(names: &[&str], before: u64, after: u64, rate: f64) -> StackGrowth {
+    let tally = |bytes| Tally {
+        objects: bytes / 96,
+        bytes,
+    };
     StackGrowth {
         stack: stack(names),
-        before: Tally {
-            objects: before / 96,
-            bytes: before,
-        },
-        after: Tally {
-            objects: after / 96,
-            bytes: after,
-        },
-        rate: Rate {
-            objects: rate / 96.0,
-            bytes: rate,
-        },
+        before: tally(before),
+        after: tally(after),
+        rate: rate_of(rate / 96.0, rate),
         error: None,
     }
 }
@@ -144,30 +133,30 @@ pub(crate) fn regressed() -> Report {
     let mut report = within();
     report.verdict = Verdict::Regressed;
     report.end = LadderEnd::Budget;
-    if let Some(last) = report.rungs.last_mut() {
-        last.iterations = 65_536;
-    }
+    report.rungs[2].iterations = 65_536;
     report.compared = Some(Compared {
         before: 4_096,
         after: 65_536,
     });
     report.findings = vec![finding()];
-    let root = "lru_churn";
+    let grown = |names: [&str; 2], before, after, rate| {
+        growth(&["lru_churn", names[0], names[1]], before, after, rate)
+    };
     report.growth = vec![
-        growth(
-            &[root, "lru_churn::fill", "lru::LruCache::put"],
+        grown(
+            ["lru_churn::fill", "lru::LruCache::put"],
             393_216,
             6_291_456,
             96.0,
         ),
-        growth(
-            &[root, "lru_churn::fill", "lru::LruCache::resize"],
+        grown(
+            ["lru_churn::fill", "lru::LruCache::resize"],
             4_096,
             131_072,
             2.0,
         ),
-        growth(
-            &[root, "lru_churn::flush", "bytes::BytesMut::reserve"],
+        grown(
+            ["lru_churn::flush", "bytes::BytesMut::reserve"],
             70_000,
             8_560,
             -1.0,
@@ -235,209 +224,166 @@ fn subject() -> impl Strategy<Value = Subject> {
     ]
 }
 
-fn any_finding() -> impl Strategy<Value = Finding> {
-    let frame = (words(), option::of(words()), option::of(any::<u32>())).prop_map(
-        |(function, file, line)| Frame {
-            function,
-            file,
-            line,
-        },
-    );
-    let law = proptest::sample::select(vec![
-        Law::Linear,
-        Law::Stepped,
-        Law::Filling,
-        Law::Fluctuating,
-    ]);
-    let octave = (any::<[u64; 2]>(), option::of(any::<u64>()), tally()).prop_map(
-        |([from, to], allocated, alive)| Survivors {
-            from,
-            to,
-            allocated,
-            alive,
-        },
-    );
-    let standing = proptest::sample::select(vec![
-        Standing::New,
-        Standing::Allowed,
-        Standing::Exceeded,
-        Standing::Moved,
-        Standing::Expired,
-        Standing::Stale,
-    ]);
-    (
-        (
-            proptest::sample::select(Verdict::ALL.to_vec()),
-            subject(),
-            vec(frame, 0..12),
-        ),
-        (
-            rate(),
-            rate(),
-            [law.clone(), law.clone(), law],
-            rate(),
-            standing,
-        ),
-        (
-            option::of(folded()),
-            option::of(words()),
-            vec(tally(), 0..4),
-            vec(octave, 0..4),
-        ),
-    )
-        .prop_map(
-            |(
-                (verdict, subject, frames),
-                (rate, error, [law, objects_law, bytes_law], allowed, standing),
-                (moved_from, reason, levels, survivors),
-            )| {
-                Finding {
-                    verdict,
-                    subject,
-                    frames,
-                    rate,
-                    error,
-                    law,
-                    objects_law,
-                    bytes_law,
-                    allowed,
-                    standing,
-                    moved_from,
-                    reason,
-                    levels,
-                    survivors,
-                }
-            },
-        )
+fn one_of<T: Clone + std::fmt::Debug + 'static>(all: &[T]) -> impl Strategy<Value = T> + use<T> {
+    proptest::sample::select(all.to_vec())
 }
 
-/// Any report that is within the limits of the format.
-pub(crate) fn any_report() -> impl Strategy<Value = Report> {
-    let end = proptest::sample::select(vec![
-        LadderEnd::Settled,
-        LadderEnd::Budget,
-        LadderEnd::Iterations,
-        LadderEnd::Memory,
-        LadderEnd::Threads,
-        LadderEnd::Descriptors,
-        LadderEnd::Failure,
-    ]);
-    let outcome = proptest::sample::select(vec![
-        CheckOutcome::Passed,
-        CheckOutcome::Unavailable,
-        CheckOutcome::Failed,
-    ]);
-    let setting = (words(), words()).prop_map(|(key, value)| BuilderSetting { key, value });
-    let rung = (any::<[u64; 5]>(), tally(), any::<bool>()).prop_map(|(n, live, known)| Rung {
-        iterations: n[0],
-        live,
-        allocated: known.then_some(n[1]),
-        threads: n[2],
-        descriptors: n[3],
-        resident: n[4],
-    });
-    let check = (words(), outcome, words()).prop_map(|(name, outcome, detail)| Check {
-        name,
-        outcome,
-        detail,
-    });
-    let growth = (folded(), tally(), tally(), rate(), option::of(rate())).prop_map(
-        |(stack, before, after, rate, error)| StackGrowth {
-            stack,
-            before,
-            after,
-            rate,
-            error,
-        },
-    );
-    let failure = (words(), option::of(any::<u64>()), vec(words(), 0..40)).prop_map(
-        |(what, iteration, output)| Failure {
-            what,
-            iteration,
-            output: output.join("\n"),
-        },
-    );
-    let completeness = any::<[u32; 6]>().prop_map(|n| Completeness {
-        stacks: n[0] as usize,
-        zero_object_stacks: n[1] as usize,
-        truncated_stacks: n[2] as usize,
-        addresses: n[3] as usize,
-        without_debug_info: n[4] as usize,
-        unresolved: n[5] as usize,
-    });
-    let compared = option::of((any::<u64>(), any::<u64>()))
-        .prop_map(|n| n.map(|(before, after)| Compared { before, after }));
-    (
-        (vec(words(), 10), option::of(words()), vec(words(), 0..4)),
-        (
-            proptest::sample::select(Verdict::ALL.to_vec()),
-            any::<bool>(),
-            vec(setting, 0..3),
-            vec(rung, 0..4),
-            end,
-        ),
-        (
-            1..1_000_000_u64,
-            any::<bool>(),
-            option::of(rate()),
-            option::of((any::<u64>(), any::<u64>())),
-            vec(any_finding(), 0..9),
-        ),
-        (
-            vec(check, 0..3),
-            completeness,
-            option::of(failure),
-            vec(words(), 0..14),
-        ),
-        (compared, vec(growth, 0..9), any::<u64>()),
-    )
-        .prop_map(
-            |(
-                (words, commit, scenarios),
-                (verdict, measured, builder, rungs, end),
-                (iterations, coarsened, visible, rarest, findings),
-                (checks, completeness, failure, notes),
-                (compared, growth, sample_interval),
-            )| {
-                let word = |index: usize| words[index].clone();
-                Report {
-                    run: Run {
-                        id: word(0),
-                        commit,
-                        package: word(1),
-                        target: word(2),
-                        scenarios,
-                        plimsoll: word(3),
-                        files: word(4),
-                        baseline: word(5),
-                    },
-                    scenario: word(6),
-                    verdict,
-                    measured: measured.then(|| Measured {
-                        target: word(7),
-                        profile: word(8),
-                        toolchain: word(9),
-                        jemalloc: word(0),
-                        sample_interval,
-                        unwinder: word(1),
-                    }),
-                    builder,
-                    rungs,
-                    end,
-                    threshold: Threshold {
-                        iterations,
-                        coarsened,
-                    },
-                    visible,
-                    rarest: rarest.map(|(bytes, iterations)| Rarest { bytes, iterations }),
-                    findings,
-                    checks,
-                    completeness,
-                    failure,
-                    notes,
-                    compared,
-                    growth,
-                }
-            },
-        )
+const LAWS: [Law; 4] = [Law::Linear, Law::Stepped, Law::Filling, Law::Fluctuating];
+
+const STANDINGS: [Standing; 6] = [
+    Standing::New,
+    Standing::Allowed,
+    Standing::Exceeded,
+    Standing::Moved,
+    Standing::Expired,
+    Standing::Stale,
+];
+
+const ENDS: [LadderEnd; 7] = [
+    LadderEnd::Settled,
+    LadderEnd::Budget,
+    LadderEnd::Iterations,
+    LadderEnd::Memory,
+    LadderEnd::Threads,
+    LadderEnd::Descriptors,
+    LadderEnd::Failure,
+];
+
+const OUTCOMES: [CheckOutcome; 3] = [
+    CheckOutcome::Passed,
+    CheckOutcome::Unavailable,
+    CheckOutcome::Failed,
+];
+
+prop_compose! {
+    fn any_frame()(
+        function in words(),
+        file in option::of(words()),
+        line in option::of(any::<u32>()),
+    ) -> Frame {
+        Frame { function, file, line }
+    }
+}
+
+prop_compose! {
+    fn any_survivors()(
+        [from, to] in any::<[u64; 2]>(),
+        allocated in option::of(any::<u64>()),
+        alive in tally(),
+    ) -> Survivors {
+        Survivors { from, to, allocated, alive }
+    }
+}
+
+prop_compose! {
+    fn any_finding()(
+        (verdict, standing) in (one_of(&Verdict::ALL), one_of(&STANDINGS)),
+        subject in subject(),
+        frames in vec(any_frame(), 0..12),
+        [rate, error, allowed] in [rate(), rate(), rate()],
+        [law, objects_law, bytes_law] in [one_of(&LAWS), one_of(&LAWS), one_of(&LAWS)],
+        moved_from in option::of(folded()),
+        reason in option::of(words()),
+        levels in vec(tally(), 0..4),
+        survivors in vec(any_survivors(), 0..4),
+    ) -> Finding {
+        Finding {
+            verdict, subject, frames, rate, error, law, objects_law, bytes_law, allowed, standing,
+            moved_from, reason, levels, survivors,
+        }
+    }
+}
+
+prop_compose! {
+    fn any_run()(
+        words in vec(words(), 6),
+        commit in option::of(words()),
+        scenarios in vec(words(), 0..4),
+    ) -> Run {
+        let [id, package, target, plimsoll, files, baseline] = words.try_into().unwrap();
+        Run { id, commit, package, target, scenarios, plimsoll, files, baseline }
+    }
+}
+
+prop_compose! {
+    fn any_measured()(words in vec(words(), 5), sample_interval in any::<u64>()) -> Measured {
+        let [target, profile, toolchain, jemalloc, unwinder] = words.try_into().unwrap();
+        Measured { target, profile, toolchain, jemalloc, sample_interval, unwinder }
+    }
+}
+
+prop_compose! {
+    fn any_rung()(
+        [iterations, threads, descriptors, resident] in any::<[u64; 4]>(),
+        live in tally(),
+        allocated in option::of(any::<u64>()),
+    ) -> Rung {
+        Rung { iterations, live, allocated, threads, descriptors, resident }
+    }
+}
+
+prop_compose! {
+    fn any_check()(name in words(), outcome in one_of(&OUTCOMES), detail in words()) -> Check {
+        Check { name, outcome, detail }
+    }
+}
+
+prop_compose! {
+    fn any_growth()(
+        stack in folded(),
+        (before, after) in (tally(), tally()),
+        rate in rate(),
+        error in option::of(rate()),
+    ) -> StackGrowth {
+        StackGrowth { stack, before, after, rate, error }
+    }
+}
+
+prop_compose! {
+    fn any_failure()(
+        what in words(),
+        iteration in option::of(any::<u64>()),
+        output in vec(words(), 0..40),
+    ) -> Failure {
+        Failure { what, iteration, output: output.join("\n") }
+    }
+}
+
+prop_compose! {
+    fn any_completeness()(n in any::<[u32; 6]>()) -> Completeness {
+        let [stacks, zero_object_stacks, truncated_stacks, addresses, without_debug_info, unresolved] =
+            n.map(|n| n as usize);
+        Completeness {
+            stacks, zero_object_stacks, truncated_stacks, addresses, without_debug_info, unresolved,
+        }
+    }
+}
+
+prop_compose! {
+    /// Any report that is within the limits of the format.
+    pub(crate) fn any_report()(
+        (run, scenario) in (any_run(), words()),
+        (verdict, end) in (one_of(&Verdict::ALL), one_of(&ENDS)),
+        measured in option::of(any_measured()),
+        builder in vec((words(), words()), 0..3),
+        rungs in vec(any_rung(), 0..4),
+        (iterations, coarsened) in (1..1_000_000_u64, any::<bool>()),
+        (visible, rarest) in (option::of(rate()), option::of(any::<[u64; 2]>())),
+        (findings, growth) in (vec(any_finding(), 0..9), vec(any_growth(), 0..9)),
+        checks in vec(any_check(), 0..3),
+        (completeness, failure) in (any_completeness(), option::of(any_failure())),
+        notes in vec(words(), 0..14),
+        compared in option::of(any::<[u64; 2]>()),
+    ) -> Report {
+        let builder = builder.into_iter().map(|(key, value)| BuilderSetting { key, value });
+        Report {
+            run, scenario, verdict, measured, builder: builder.collect(), rungs, end,
+            threshold: Threshold { iterations, coarsened },
+            visible,
+            rarest: rarest.map(|[bytes, iterations]| Rarest { bytes, iterations }),
+            findings, checks, completeness, failure, notes,
+            compared: compared.map(|[before, after]| Compared { before, after }),
+            growth,
+        }
+    }
 }

@@ -4,12 +4,15 @@ use insta::assert_snapshot;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::text::{Style, one_line, render};
 use plimsoll_core::report::{
-    Check, CheckOutcome, Failure, Finding, LadderEnd, Rarest, Report, Standing, Subject, Threshold,
+    BASELINE, Check, CheckOutcome, Failure, Finding, LadderEnd, Rarest, Report, Standing, Subject,
+    Threshold,
 };
 use plimsoll_core::{Law, Rate};
 use proptest::prelude::*;
 
-use crate::samples::{any_report, failed, finding, frame, regressed, stack, survivors, within};
+use crate::samples::{
+    any_report, failed, finding, frame, rate_of, regressed, stack, survivors, within,
+};
 
 #[track_caller]
 fn rendered(report: &Report) -> String {
@@ -26,37 +29,36 @@ fn rendered(report: &Report) -> String {
     text
 }
 
+fn verdict_of(verdict: Verdict, standing: Standing) -> Finding {
+    Finding {
+        verdict,
+        standing,
+        ..finding()
+    }
+}
+
+const COARSE: Threshold = Threshold {
+    iterations: 100,
+    coarsened: true,
+};
+
 #[test]
 fn nothing_grows() {
     assert_snapshot!(rendered(&within()));
-    assert_snapshot!(
-        one_line(&within()),
-        @"lru_churn: 16,384 iterations, nothing grows; would have seen 1 object per 1,000 iterations"
-    );
+    assert_snapshot!(one_line(&within()), @"lru_churn: 16,384 iterations, nothing grows; would have seen 1 object per 1,000 iterations");
 }
 
 #[test]
 fn growth_within_allowances() {
     let mut report = within();
-    let mut allowed = finding();
-    allowed.verdict = Verdict::Within;
-    allowed.standing = Standing::Allowed;
+    let mut allowed = verdict_of(Verdict::Within, Standing::Allowed);
     report.findings = vec![allowed.clone()];
-    report.visible = Some(Rate {
-        objects: 0.01,
-        bytes: 0.001,
-    });
-    assert_snapshot!(
-        one_line(&report),
-        @"lru_churn: 16,384 iterations, 1 stack grows within its allowance; would have seen 8 B per 8,000 iterations"
-    );
+    report.visible = Some(rate_of(0.01, 0.001));
+    assert_snapshot!(one_line(&report), @"lru_churn: 16,384 iterations, 1 stack grows within its allowance; would have seen 8 B per 8,000 iterations");
     allowed.standing = Standing::Moved;
     allowed.moved_from = Some(stack(&["main", "lru_churn::fill", "lru::LruCache::put"]));
     report.findings.push(allowed);
-    report.threshold = Threshold {
-        iterations: 100,
-        coarsened: true,
-    };
+    report.threshold = COARSE;
     assert_snapshot!(rendered(&report));
     report.findings[1].moved_from = None;
     let text = rendered(&report);
@@ -71,7 +73,7 @@ fn one_stack_keeps_growing() {
 }
 
 /// The line of a finding that says who stayed, of objects that come and go.
-fn stayed(change: impl Fn(&mut Report)) -> Vec<String> {
+fn stayed(change: impl Fn(&mut Report)) -> String {
     let mut report = regressed();
     report.findings[0].survivors = vec![
         survivors(0, 16_384, Some(16_384), 164),
@@ -80,128 +82,101 @@ fn stayed(change: impl Fn(&mut Report)) -> Vec<String> {
     ];
     change(&mut report);
     let text = rendered(&report);
-    let lines = text.lines().filter(|line| line.contains("born in"));
-    lines.map(str::to_owned).collect()
+    text.lines()
+        .filter(|line| line.contains("born in"))
+        .collect()
 }
 
 #[test]
 fn who_stayed() {
-    assert_eq!(
-        stayed(|_| {}),
-        ["    born in iterations 16,385–32,768: 16,384 allocated, 163 alive at 65,536"]
-    );
-    let none = stayed(|report| report.findings[0].survivors[1].alive.objects = 0);
-    assert_eq!(
-        none,
-        ["    born in iterations 16,385–32,768: 16,384 allocated, none alive at 65,536"]
-    );
+    assert_snapshot!(stayed(|_| {}), @"    born in iterations 16,385–32,768: 16,384 allocated, 163 alive at 65,536");
+    let none_left = |report: &mut Report| report.findings[0].survivors[1].alive.objects = 0;
+    assert_snapshot!(stayed(none_left), @"    born in iterations 16,385–32,768: 16,384 allocated, none alive at 65,536");
     // Where the profiler does not keep what was allocated, levels say that something went.
-    let unknown = |report: &mut Report| {
-        for octave in &mut report.findings[0].survivors {
-            octave.allocated = None;
-        }
-    };
-    assert_eq!(stayed(unknown), [""; 0]);
-    let sampled = stayed(|report| {
+    fn unknown(report: &mut Report) {
+        let survivors = &mut report.findings[0].survivors;
+        survivors
+            .iter_mut()
+            .for_each(|octave| octave.allocated = None);
+    }
+    let sampled = |report: &mut Report| {
         unknown(report);
         report.findings[0].levels.reverse();
-        if let Some(measured) = &mut report.measured {
-            measured.sample_interval = 512;
-        }
-    });
-    assert_eq!(
-        sampled,
-        ["    born in iterations 16,385–32,768: about 163 alive at 65,536"]
-    );
-    let first = stayed(|report| drop(report.findings[0].survivors.drain(1..)));
-    assert_eq!(first, [""; 0]);
-    // A list that is replaced as it grows is always young.
-    assert_eq!(
-        stayed(|report| report.findings[0].law = Law::Stepped),
-        [""; 0]
-    );
-    assert_eq!(
-        stayed(|report| report.findings[0].verdict = Verdict::Within),
-        [""; 0]
-    );
-    assert_eq!(
-        stayed(|report| report.findings[0].survivors.clear()),
-        [""; 0]
-    );
+        sample_every(report, 512);
+    };
+    assert_snapshot!(stayed(sampled), @"    born in iterations 16,385–32,768: about 163 alive at 65,536");
+    type Change = fn(&mut Report);
+    let silent: [(&str, Change); 5] = [
+        ("unknown", unknown),
+        ("first octave", |report| {
+            report.findings[0].survivors.truncate(1);
+        }),
+        // A list that is replaced as it grows is always young.
+        ("stepped", |report| report.findings[0].law = Law::Stepped),
+        ("within", |report| {
+            report.findings[0].verdict = Verdict::Within;
+        }),
+        ("no births", |report| report.findings[0].survivors.clear()),
+    ];
+    for (name, change) in silent {
+        assert_eq!(stayed(change), "", "{name}");
+    }
 }
 
 #[test]
 fn many_stacks_keep_growing() {
+    const SERVICE: &str =
+        "<hyper::client::legacy::connect::http::HttpConnector<R> as tower_service::Service>::call";
+    let call = "hyper-util-0.1.17/src/client/legacy/connect/http.rs";
+    let long = "src/a/very/long/path/that/goes/on/and/on/until/it/does/not/fit/file.rs";
+    let sampled = Finding {
+        rate: rate_of(12.345, 1_234_567.0),
+        error: rate_of(0.25, 25_000.0),
+        law: Law::Stepped,
+        allowed: rate_of(1.0, 48.0),
+        standing: Standing::Exceeded,
+        reason: Some("the index is never pruned, see issue 12".to_owned()),
+        frames: vec![
+            frame(SERVICE, Some((call, 1_288))),
+            frame("a", Some((long, 7))),
+        ],
+        ..finding()
+    };
+    let site = Finding {
+        subject: Subject::Site {
+            frames: stack(&["bytes::BytesMut::reserve"]),
+            stacks: 37,
+        },
+        rate: rate_of(0.002, 0.03),
+        frames: (0..12)
+            .map(|n| frame(&format!("deep::frame_{n}"), None))
+            .collect(),
+        ..finding()
+    };
+    let resource = |subject, objects| Finding {
+        subject,
+        rate: rate_of(objects, 0.0),
+        frames: Vec::new(),
+        ..finding()
+    };
+    let on_site = Finding {
+        subject: Subject::Stack(stack(&["main", "bytes::BytesMut::reserve"])),
+        ..finding()
+    };
     let mut report = regressed();
     report.end = LadderEnd::Memory;
-    let growing = finding();
-
-    let mut sampled = growing.clone();
-    sampled.rate = Rate {
-        objects: 12.345,
-        bytes: 1_234_567.0,
-    };
-    sampled.error = Rate {
-        objects: 0.25,
-        bytes: 25_000.0,
-    };
-    sampled.law = Law::Stepped;
-    sampled.allowed = Rate {
-        objects: 1.0,
-        bytes: 48.0,
-    };
-    sampled.standing = Standing::Exceeded;
-    sampled.reason = Some("the index is never pruned, see issue 12".to_owned());
-    sampled.frames = vec![
-        frame(
-            "<hyper::client::legacy::connect::http::HttpConnector<R> as tower_service::Service>::call",
-            Some(("hyper-util-0.1.17/src/client/legacy/connect/http.rs", 1_288)),
-        ),
-        frame(
-            "a",
-            Some((
-                "src/a/very/long/path/that/goes/on/and/on/until/it/does/not/fit/file.rs",
-                7,
-            )),
-        ),
+    report.findings = vec![
+        sampled,
+        site,
+        resource(Subject::Threads, 1.0),
+        resource(Subject::Descriptors, 0.5),
+        finding(),
+        finding(),
+        finding(),
+        on_site,
+        verdict_of(Verdict::Inconclusive, Standing::New),
+        verdict_of(Verdict::Within, Standing::Allowed),
     ];
-
-    let mut site = growing.clone();
-    site.subject = Subject::Site {
-        frames: stack(&["bytes::BytesMut::reserve"]),
-        stacks: 37,
-    };
-    site.rate = Rate {
-        objects: 0.002,
-        bytes: 0.03,
-    };
-    site.frames = (0..12)
-        .map(|n| frame(&format!("deep::frame_{n}"), None))
-        .collect();
-
-    let mut threads = growing.clone();
-    threads.subject = Subject::Threads;
-    threads.rate = Rate {
-        objects: 1.0,
-        bytes: 0.0,
-    };
-    threads.frames = Vec::new();
-    let mut descriptors = threads.clone();
-    descriptors.subject = Subject::Descriptors;
-    descriptors.rate.objects = 0.5;
-
-    let mut on_site = growing.clone();
-    on_site.subject = Subject::Stack(stack(&["main", "bytes::BytesMut::reserve"]));
-    let mut unsure = growing.clone();
-    unsure.verdict = Verdict::Inconclusive;
-    let mut allowed = growing.clone();
-    allowed.verdict = Verdict::Within;
-    allowed.standing = Standing::Allowed;
-
-    report.findings = vec![sampled, site, threads, descriptors, growing.clone()];
-    report
-        .findings
-        .extend([growing.clone(), growing, on_site, unsure, allowed]);
     report.completeness.unresolved = 12;
     report.completeness.without_debug_info = 1;
     report.completeness.truncated_stacks = 3;
@@ -214,10 +189,7 @@ fn an_allowance_has_expired() {
     let mut report = regressed();
     report.findings[0].standing = Standing::Expired;
     report.findings[0].reason = Some("until the next release of lru".to_owned());
-    report.findings[0].allowed = Rate {
-        objects: 1.0,
-        bytes: 96.0,
-    };
+    report.findings[0].allowed = rate_of(1.0, 96.0);
     assert_snapshot!(rendered(&report));
 }
 
@@ -225,24 +197,18 @@ fn an_allowance_has_expired() {
 fn an_allowance_is_stale() {
     let mut report = within();
     report.verdict = Verdict::Improved;
-    let mut stale = finding();
-    stale.verdict = Verdict::Improved;
-    stale.standing = Standing::Stale;
-    stale.rate = Rate::default();
-    stale.allowed = Rate {
-        objects: 1.0,
-        bytes: 96.0,
-    };
-    stale.reason = Some("lru keeps evicted keys".to_owned());
-    report.findings = vec![stale.clone()];
-    assert_snapshot!(rendered(&report));
-
     // As it is judged: nothing was measured there.
-    stale.subject = Subject::Stack(stack(&["...", "lru_churn::fill", "lru::LruCache::put"]));
-    stale.frames = Vec::new();
-    stale.levels = Vec::new();
-    report.findings = vec![stale.clone()];
-    assert_snapshot!(rendered(&report), @"
+    report.findings = vec![Finding {
+        rate: Rate::default(),
+        allowed: rate_of(1.0, 96.0),
+        reason: Some("lru keeps evicted keys".to_owned()),
+        subject: Subject::Stack(stack(&["...", "lru_churn::fill", "lru::LruCache::put"])),
+        frames: Vec::new(),
+        levels: Vec::new(),
+        ..verdict_of(Verdict::Improved, Standing::Stale)
+    }];
+    let stale = rendered(&report);
+    assert_snapshot!(stale, @"
     lru_churn: 1 allowance is no longer needed (16,384 iterations, exact)
 
       no longer grows                              allowed 96 B, 1.00 objects  stale
@@ -255,10 +221,9 @@ fn an_allowance_is_stale() {
       to remove what is stale: cargo plimsoll accept lru_churn
       it stands in: baselines/lru_churn.toml
     ");
-    stale.standing = Standing::Expired;
-    stale.verdict = Verdict::Regressed;
+    report.findings[0].standing = Standing::Expired;
+    report.findings[0].verdict = Verdict::Regressed;
     report.verdict = Verdict::Regressed;
-    report.findings = vec![stale];
     assert_snapshot!(rendered(&report), @r"
     lru_churn: 1 allowance has expired (16,384 iterations, exact)
 
@@ -278,25 +243,20 @@ fn an_allowance_is_stale() {
 #[test]
 fn an_allowance_is_stale_beside_growth() {
     let mut report = regressed();
-    let stale = Finding {
-        verdict: Verdict::Improved,
-        standing: Standing::Stale,
+    report.findings.push(Finding {
         rate: Rate::default(),
         frames: Vec::new(),
         levels: Vec::new(),
-        ..finding()
-    };
-    report.findings.push(stale);
+        ..verdict_of(Verdict::Improved, Standing::Stale)
+    });
     // To accept would take the growth as well.
     let said = rendered(&report);
-    assert!(
-        said.contains("  1 allowance is no longer needed: cargo plimsoll review lru_churn\n"),
-        "{said}"
-    );
-    assert!(
-        said.contains("  if this is meant: cargo plimsoll accept lru_churn\n"),
-        "{said}"
-    );
+    for line in [
+        "  1 allowance is no longer needed: cargo plimsoll review lru_churn\n",
+        "  if this is meant: cargo plimsoll accept lru_churn\n",
+    ] {
+        assert!(said.contains(line), "no {line:?} in\n{said}");
+    }
 }
 
 #[test]
@@ -304,26 +264,14 @@ fn cannot_tell() {
     let mut report = within();
     report.verdict = Verdict::Inconclusive;
     report.end = LadderEnd::Budget;
-    report.visible = Some(Rate {
-        objects: 0.05,
-        bytes: 4.8,
-    });
-    report.threshold = Threshold {
-        iterations: 100,
-        coarsened: true,
-    };
-    let mut unsure = finding();
-    unsure.verdict = Verdict::Inconclusive;
-    unsure.rate = Rate {
-        objects: 0.02,
-        bytes: 1.5,
-    };
-    unsure.error = Rate {
-        objects: 0.05,
-        bytes: 4.8,
-    };
-    unsure.law = Law::Fluctuating;
-    report.findings = vec![unsure];
+    report.visible = Some(rate_of(0.05, 4.8));
+    report.threshold = COARSE;
+    report.findings = vec![Finding {
+        rate: rate_of(0.02, 1.5),
+        error: rate_of(0.05, 4.8),
+        law: Law::Fluctuating,
+        ..verdict_of(Verdict::Inconclusive, Standing::New)
+    }];
     assert_snapshot!(rendered(&report));
 
     report.findings.clear();
@@ -333,24 +281,24 @@ fn cannot_tell() {
     assert_snapshot!(rendered(&report));
 }
 
+fn failing(what: &str, iteration: Option<u64>, output: String) -> Report {
+    let what = what.to_owned();
+    Report {
+        failure: Some(Failure {
+            what,
+            iteration,
+            output,
+        }),
+        ..failed()
+    }
+}
+
 /// A backtrace ends in the runtime: what is next to the panic is the workload's.
 #[test]
 fn a_panic_with_a_backtrace() {
-    let frames = (0..60).map(|n| format!("  {n}: frame\n"));
-    let output = format!(
-        "before\nthread 'main' panicked at src/a.rs:1:2:\n{}",
-        frames.collect::<String>()
-    );
-    let report = Report {
-        verdict: Verdict::Failed,
-        failure: Some(Failure {
-            what: "panicked at src/a.rs:1:2: no".to_owned(),
-            iteration: Some(7),
-            output,
-        }),
-        ..within()
-    };
-    let text = render(&report, &Style::plain());
+    let frames: String = (0..60).map(|n| format!("  {n}: frame\n")).collect();
+    let output = format!("before\nthread 'main' panicked at src/a.rs:1:2:\n{frames}");
+    let text = rendered(&failing("panicked at src/a.rs:1:2: no", Some(7), output));
     for part in [
         "  of what it printed:\n",
         "… 1 line before\n",
@@ -367,53 +315,45 @@ fn a_panic_with_a_backtrace() {
 fn the_workload_fails() {
     assert_snapshot!(rendered(&failed()));
 
-    let mut report = failed();
+    let output = (0..50).map(|n| format!("line {n}\n")).collect();
+    let mut report = failing("killed by signal 9 (SIGKILL)", None, output);
     report.findings = vec![finding()];
-    let failure = report
-        .failure
-        .as_mut()
-        .expect("a failed report has a failure");
-    failure.what = "killed by signal 9 (SIGKILL)".to_owned();
-    failure.iteration = None;
-    failure.output = (0..50).map(|n| format!("line {n}\n")).collect();
     assert_snapshot!(rendered(&report));
+}
+
+fn check(name: &str, outcome: CheckOutcome, detail: &str) -> Check {
+    let (name, detail) = (name.to_owned(), detail.to_owned());
+    Check {
+        name,
+        outcome,
+        detail,
+    }
 }
 
 #[test]
 fn the_measurement_cannot_be_trusted() {
+    let (failed, unavailable) = (CheckOutcome::Failed, CheckOutcome::Unavailable);
+    let objects = "expected 64 objects of 1,024 bytes, found 0";
     let mut report = within();
     report.verdict = Verdict::Broken;
     report.checks = vec![
-        Check {
-            name: "canary".to_owned(),
-            outcome: CheckOutcome::Failed,
-            detail: "expected 64 objects of 1,024 bytes, found 0".to_owned(),
-        },
-        Check {
-            name: "coverage".to_owned(),
-            outcome: CheckOutcome::Unavailable,
-            detail: "`stats.allocated` could not be read".to_owned(),
-        },
+        check("canary", failed, objects),
+        check(
+            "coverage",
+            unavailable,
+            "`stats.allocated` could not be read",
+        ),
     ];
     assert_snapshot!(rendered(&report));
-}
 
-#[test]
-fn the_baseline_cannot_be_read() {
-    let mut report = within();
-    report.verdict = Verdict::Broken;
     report.end = LadderEnd::Failure;
     report.measured = None;
     report.rungs = Vec::new();
-    report.checks = vec![Check {
-        name: plimsoll_core::report::BASELINE.to_owned(),
-        outcome: CheckOutcome::Failed,
-        detail: "baselines/lru_churn.toml:1: written by a newer plimsoll\n  \
+    let newer = "baselines/lru_churn.toml:1: written by a newer plimsoll\n  \
                  expected format 1 or older, found 3\n  \
                  hint: upgrade, or remove the file and re-record with \
-                 `plimsoll accept lru_churn`"
-            .to_owned(),
-    }];
+                 `plimsoll accept lru_churn`";
+    report.checks = vec![check(BASELINE, failed, newer)];
     assert_snapshot!(rendered(&report), @"
     lru_churn: its baseline cannot be used
 
@@ -445,13 +385,11 @@ fn colour_adds_nothing_but_colour() {
     };
     let colored = render(&regressed(), &color);
     assert!(colored.starts_with("\u{1b}[1;31mlru_churn"), "{colored:?}");
-    let mut without = String::new();
-    for part in colored.split('\u{1b}') {
-        without.push_str(match part.strip_prefix('[') {
-            Some(rest) => rest.split_once('m').map_or("", |(_, text)| text),
-            None => part,
-        });
-    }
+    let without = |part: &str| match part.strip_prefix('[') {
+        Some(rest) => rest.split_once('m').map_or("", |(_, text)| text).to_owned(),
+        None => part.to_owned(),
+    };
+    let without: String = colored.split('\u{1b}').map(without).collect();
     assert_eq!(without, render(&regressed(), &plain));
 }
 
@@ -494,11 +432,7 @@ proptest! {
 #[test]
 fn rates_of_a_sampled_run_come_with_their_error() {
     let mut report = regressed();
-    report.findings.truncate(1);
-    report.findings[0].error = Rate {
-        objects: 0.0625,
-        bytes: 3.0,
-    };
+    report.findings[0].error = rate_of(0.0625, 3.0);
     sample_every(&mut report, 4_096);
     assert_snapshot!(rendered(&report));
 

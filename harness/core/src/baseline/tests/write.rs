@@ -435,6 +435,9 @@ fn a_moved_allowance_keeps_all_but_its_caller() {
         let expected = CALLERS.replace("stack = ['x', 'a']", line);
         assert_eq!(moved(CALLERS, "x a", to), expected);
     }
+    let empty = CALLERS.replace("['x', 'a']", "[]");
+    let filled = CALLERS.replace("['x', 'a']", r#"["y", "a"]"#);
+    assert_eq!(moved(&empty, "", "y a"), filled);
     // Nothing to move; as it is; or what somebody has written there since.
     assert_eq!(moved(CALLERS, "main gone", "main new"), CALLERS);
     assert_eq!(moved(CALLERS, "x a", "x a"), CALLERS);
