@@ -6,7 +6,6 @@
 //! rungs comes from all of them.
 
 mod behaviour;
-mod level;
 mod pool;
 mod shapes;
 
@@ -18,10 +17,9 @@ use plimsoll_core::judge::{Assessment, Observed, Policy, Verdict, iterations_to_
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
 use plimsoll_core::{FoldedStack, Series};
 
-use self::behaviour::{Alive, Behaviour, add};
-use self::level::Pace;
+use self::behaviour::{Alive, Behaviour, Pace, add};
 pub(crate) use self::shapes::{GROWING, SHAPES};
-use self::shapes::{Shape, Stacks};
+use self::shapes::{Shape, Stacks, base, push};
 use super::random::Random;
 
 /// Rungs between one budget and three: three times as many iterations.
@@ -29,7 +27,7 @@ const PATIENCE: usize = 6;
 
 /// A workload: what its stacks do, by the folded stack that they are under.
 /// Several under one folded stack are of several callers' inlined copies.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Workload {
     pub(crate) stacks: Stacks,
     /// At each rung, up to an octave after three budgets.
@@ -40,13 +38,11 @@ pub(crate) struct Workload {
 impl Workload {
     /// What is sampled of every stack in one run.
     fn run(&self, random: &mut Random) -> Vec<(&'static str, Alive)> {
-        let one = |(names, behaviour): &(&'static str, Behaviour)| {
-            (
-                *names,
-                behaviour.run(random, &self.iterations, self.interval),
-            )
-        };
-        self.stacks.iter().map(one).collect()
+        let stacks = self.stacks.iter().map(|(names, behaviour)| {
+            let alive = behaviour.run(random, &self.iterations, self.interval);
+            (*names, alive)
+        });
+        stacks.collect()
     }
 
     /// How many rungs there are when the budget is spent.
@@ -187,47 +183,31 @@ fn leak(
     random: &mut Random,
     last: u64,
 ) -> (Place, Behaviour) {
-    let paced = |size, rate, pace| Behaviour::Leak {
-        rate,
-        size,
-        pace,
-        from: 0,
-    };
-    let even = |size, rate| paced(size, rate, Pace::Even);
+    use Place::{Million, Own, SameAddresses, SameNames, Site};
+
+    let paced = |size, pace| shapes::leak(rate, size, pace, 0);
     let mut in_bursts = || {
-        let bursts = Pace::Bursts {
-            every: last as f64 / 32.0,
-            phase: random.unit(),
-        };
-        paced(64, rate, bursts)
+        let (every, phase) = (last as f64 / 32.0, random.unit());
+        paced(64, Pace::Bursts { every, phase })
     };
-    let push = Behaviour::Push { bytes: rate };
     match which {
-        0 => (Place::Own, even(8, rate)),
-        1 => (Place::Own, even(64, rate)),
-        2 => (Place::Own, paced(1_024, rate, Pace::Random)),
-        3 => (Place::Own, even(interval.bytes(), rate)),
-        4 => (Place::Own, push),
-        5 => (Place::SameNames, even(32, rate)),
-        6 => (Place::SameAddresses, even(32, rate)),
-        7 => (Place::Million, even(48, rate)),
-        8 => (Place::SameAddresses, paced(64, rate, Pace::Random)),
-        9 => (Place::Own, in_bursts()),
-        10 => (Place::SameAddresses, in_bursts()),
-        11 => {
-            let late = Behaviour::Leak {
-                rate,
-                size: 64,
-                pace: Pace::Even,
-                from: last / 8,
-            };
-            (Place::Own, late)
-        }
-        12 => (Place::SameAddresses, push),
+        0 => (Own, paced(8, Pace::Even)),
+        1 => (Own, paced(64, Pace::Even)),
+        2 => (Own, paced(1_024, Pace::Random)),
+        3 => (Own, paced(interval.bytes(), Pace::Even)),
+        4 => (Own, push(rate)),
+        5 => (SameNames, paced(32, Pace::Even)),
+        6 => (SameAddresses, paced(32, Pace::Even)),
+        7 => (Million, paced(48, Pace::Even)),
+        8 => (SameAddresses, paced(64, Pace::Random)),
+        9 => (Own, in_bursts()),
+        10 => (SameAddresses, in_bursts()),
+        11 => (Own, shapes::leak(rate, 64, Pace::Even, last / 8)),
+        12 => (SameAddresses, push(rate)),
         _ => {
             let site = ["main;a;leak", "main;b;leak", "main;c;leak", "main;d;leak"];
             let each = rate / site.len() as f64;
-            (Place::Site(site), paced(64, each, Pace::Random))
+            (Site(site), shapes::leak(each, 64, Pace::Random, 0))
         }
     }
 }
@@ -248,13 +228,13 @@ fn numbers(shape: usize, interval: SampleInterval, seed: u64) -> Random {
 }
 
 /// One workload of a shape.
-fn drawn((_, stacks): Shape, random: &mut Random, interval: SampleInterval) -> Workload {
+fn drawn((_, draw): Shape, random: &mut Random, interval: SampleInterval) -> Workload {
     let mut iterations = ladder(random, interval);
     let last = iterations.last().copied().unwrap_or(0);
     let rungs = iterations.len();
     iterations.extend((rungs..rungs + PATIENCE + RUNGS_PER_OCTAVE).map(rung));
     Workload {
-        stacks: stacks(random, last),
+        stacks: draw.stacks(random, last),
         iterations,
         interval,
     }
@@ -291,11 +271,8 @@ pub(crate) fn simulate(shape: usize, interval: SampleInterval, runs: u64, seed: 
             Place::SameNames => leaking.push((sampled[0].0, leaked)),
             Place::SameAddresses => add(&mut leaking[0].1, &leaked),
             Place::Million => {
-                let base = Behaviour::Base {
-                    objects: 1_000_000,
-                    size: 48,
-                };
-                add(&mut leaked, &base.run(&mut noise, iterations, interval));
+                let others = base(1_000_000, 48).run(&mut noise, iterations, interval);
+                add(&mut leaked, &others);
                 leaking.push(("main;leak", leaked));
             }
             Place::Site([first, others @ ..]) => {

@@ -33,6 +33,8 @@ pub(super) struct Pool {
     interval: SampleInterval,
     /// By generation, the one that is being born last.
     cohorts: Vec<Cohort>,
+    /// How many it was last to keep, or the capacity of its one object.
+    pub(super) held: u64,
 }
 
 impl Pool {
@@ -41,6 +43,7 @@ impl Pool {
             size,
             interval,
             cohorts: Vec::new(),
+            held: 0,
         }
     }
 
