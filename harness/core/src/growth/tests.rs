@@ -117,34 +117,38 @@ fn growth_of(last: u64, objects: &[u64]) -> Growth {
 
 #[test]
 fn a_few_objects_at_random_rise_if_they_stay() {
-    for (rises, objects) in [
-        (false, &[0, 0, 1, 0, 2, 1, 3][..]),
-        (false, &[0, 0, 0, 0, 1, 0, 2, 2, 2, 5, 7, 6, 6, 8, 7, 9, 13]),
+    const NEW_PEAKS: [u64; 17] = [
+        54, 64, 74, 87, 101, 112, 123, 125, 132, 133, 144, 144, 149, 163, 186, 195, 196,
+    ];
+    const TWO_BURSTS: [u64; 17] = [
+        13, 12, 11, 10, 13, 12, 13, 16, 22, 22, 31, 36, 49, 50, 54, 49, 51,
+    ];
+    for (law, objects) in [
+        ("filling", &[0, 0, 1, 0, 2, 1, 3][..]),
         (
-            false,
-            &[
-                13, 12, 11, 10, 13, 12, 13, 16, 22, 22, 31, 36, 49, 50, 54, 49, 51,
-            ],
+            "fluctuating",
+            &[0, 0, 0, 0, 1, 0, 2, 2, 2, 5, 7, 6, 6, 8, 7, 9, 13],
         ),
+        ("fluctuating", &TWO_BURSTS),
         // Never seen to fall, and full all the same.
-        (false, &[1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 4]),
         (
-            false,
-            &[
-                54, 64, 74, 87, 101, 112, 123, 125, 132, 133, 144, 144, 149, 163, 186, 195, 196,
-            ],
+            "filling",
+            &[1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 4],
         ),
+        ("filling", &NEW_PEAKS),
         (
-            true,
+            "stepped",
             &[0, 0, 0, 1, 1, 1, 3, 3, 4, 6, 8, 9, 13, 15, 19, 20, 27],
         ),
         (
-            true,
+            "stepped",
             &[1, 2, 2, 2, 3, 3, 6, 8, 8, 9, 9, 12, 12, 17, 20, 26, 29],
         ),
     ] {
         let growth = growth_of(16_384, objects);
-        assert_eq!(growth.objects.rising, rises, "{objects:?}: {growth:?}");
+        let rises = law == "stepped";
+        let found = (growth.objects.law.to_string(), growth.objects.rising);
+        assert_eq!(found, (law.to_owned(), rises), "{objects:?}: {growth:?}");
         assert_eq!(growth.is_rising(), rises, "{objects:?}: {growth:?}");
     }
 }

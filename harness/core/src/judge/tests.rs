@@ -23,6 +23,15 @@ fn at_top(rungs: usize, stacks: &[(&str, Level)]) -> String {
 
 /// Judges stacks, one of which may be `threads`, by the allowances of a baseline.
 fn judged(rungs: usize, stacks: &[(&str, Level)], allowances: &str, policy: Policy) -> String {
+    shown(&assessed(rungs, stacks, allowances, policy))
+}
+
+fn assessed(
+    rungs: usize,
+    stacks: &[(&str, Level)],
+    allowances: &str,
+    policy: Policy,
+) -> Assessment {
     let iterations: Vec<u64> = (0..rungs).map(rung).collect();
     let flat = Series::new(vec![
         Tally {
@@ -47,7 +56,7 @@ fn judged(rungs: usize, stacks: &[(&str, Level)], allowances: &str, policy: Poli
         }
     }
     let baseline = Baseline::parse(format!("format = 1\n{allowances}").as_bytes()).unwrap();
-    shown(&judge(&observed, &baseline, &policy))
+    judge(&observed, &baseline, &policy)
 }
 
 fn folded(stack: &str) -> FoldedStack {
@@ -225,6 +234,22 @@ fn growth_with_an_allowance() {
 }
 
 #[test]
+fn what_was_not_seen_is_said_in_numbers() {
+    let below = Policy {
+        at_top: false,
+        ..TOP
+    };
+    let said = |stacks: &[(&str, Level)], allowances| {
+        let found = assessed(41, stacks, allowances, below);
+        format!("{:?}, short by {:.1}", found.visible, found.short_by)
+    };
+    assert_snapshot!(said(&[], ""), @"Some(Rate { objects: 0.001, bytes: 0.008 }), short by 0.0");
+    // What has an allowance hides nothing.
+    assert_snapshot!(said(&[("main;a;b;leak", LEAK)], ALLOWED), @"Some(Rate { objects: 0.001, bytes: 0.008 }), short by 0.0");
+    assert_snapshot!(said(&[("main;leak", LEAK)], ""), @"None, short by 8000.0");
+}
+
+#[test]
 fn an_expired_allowance_fails_whether_it_is_used_or_not() {
     let expiring = format!("{ALLOWED}expires = 2026-01-31\n");
     let on = |day: &str, stacks: &[(&str, Level)]| {
@@ -314,6 +339,9 @@ fn a_sampled_allowance_holds_for_an_estimate_beside_it() {
     let found = judge(&observed, &Baseline::default(), &TOP);
     assert_eq!(found.verdict, Verdict::Regressed);
     let Rate { objects, bytes } = found.findings[0].rate;
+    // Chance: 2.5 times the deviation of the samples of the last octave.
+    let error = found.findings[0].error;
+    assert_snapshot!(format!("{objects:.4} ± {:.4}, {bytes:.4} ± {:.4} B", error.objects, error.bytes), @"0.1290 ± 0.0065, 8.2563 ± 0.4133 B");
     for (share, verdict, caller) in [
         (1.0, Verdict::Within, "main"),
         (0.9, Verdict::Within, "main"),
