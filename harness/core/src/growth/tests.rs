@@ -211,6 +211,23 @@ fn one_in_a_thousand_that_stays_is_found_beside_any_turnover() {
 }
 
 #[test]
+fn of_what_comes_and_goes_the_largest_does_not_count() {
+    // Two objects of 16 bytes, and then two such and one of 968.
+    let alive = [vec![tally(2, 32)], vec![tally(0, 0), tally(3, 1_000)]];
+    let series = Series::of_births(SampleInterval::default(), &alive);
+    let variances = kept::Kept::of(&series, 2).variances(Unit::Bytes, |_| 0..2);
+    assert_eq!(format!("{variances:?}"), "[256.0, 512.0]");
+}
+
+/// Of four levels, two are about the nearest that never fall: 2, and each is 1 off.
+#[test]
+fn ups_and_downs_are_counted_where_levels_fall() {
+    for (levels, variance) in [([1.0, 3.0, 1.0, 5.0], "2.0"), ([1.0, 2.0, 3.0, 5.0], "0.0")] {
+        assert_eq!(format!("{:?}", levels::ups_and_downs(&levels)), variance);
+    }
+}
+
+#[test]
 fn growth_that_leaves_nothing_old_is_found_where_it_beats_the_turnover() {
     // A list that is cloned, with one object more in each iteration.
     for most in [0, 40, 1_000] {

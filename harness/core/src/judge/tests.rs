@@ -212,6 +212,8 @@ fn growth_with_an_allowance() {
     improved, 1 per 1000
     improved Stale: main;a;b;leak 0.00 objects 0.00 B linear
     ");
+    let known = assessed(41, &[("main;a;b;leak", LEAK)], ALLOWED, TOP);
+    assert_eq!(known.findings[0].reason.as_deref(), Some("known"));
     // Another caller is a move, and only one stack may use it.
     assert_snapshot!(allowed(&[("main;new;a;b;leak", LEAK)]), @r"
     within, 1 per 1000

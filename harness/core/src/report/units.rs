@@ -232,66 +232,34 @@ fn group(number: &str) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn bytes_take_three_digits() {
-        let all = [
-            0.0, 0.008, 0.03, 0.5, 1.0, 9.333, 10.0, 96.0, 96.04, 100.4, 1023.0, 1023.9,
-        ]
-        .map(bytes)
-        .join(" | ");
-        assert_eq!(
-            all,
-            "0 B | 0.008 B | 0.03 B | 0.5 B | 1 B | 9.33 B | 10 B | 96 B | 96 B | 100 B | 1,023 B | 1 KiB"
-        );
-        let all = [1536.0, -12.0, 1e9, 1e30, f64::NAN].map(bytes).join(" | ");
-        assert_eq!(all, "1.5 KiB | -12 B | 954 MiB | 867,361,737,988 EiB | ? B");
-        assert_eq!(signed_bytes(96.0), "+96 B");
-        assert_eq!(signed_bytes(-96.0), "-96 B");
-        assert_eq!(signed_bytes(0.0), "0 B");
+    fn all<T: Copy>(of: &[T], said: fn(T) -> String) -> String {
+        let all: Vec<String> = of.iter().map(|one| said(*one)).collect();
+        all.join(" | ")
     }
 
     #[test]
-    fn objects_keep_two_decimals() {
-        let all = [0.0, 1.0, 1234.0, 0.1, 0.031, 0.001, -2.5]
-            .map(objects)
-            .join(" | ");
+    fn numbers_for_people() {
+        let small = [0.0, 0.008, 0.03, 0.5, 1.0, 9.333, 10.0, 96.0, 96.04, 100.4];
+        let said = "0 B | 0.008 B | 0.03 B | 0.5 B | 1 B | 9.33 B | 10 B | 96 B | 96 B | 100 B";
+        assert_eq!(all(&small, bytes), said);
+        let large = [1023.0, 1023.9, 1536.0, -12.0, 1e9, 1e30, f64::NAN];
+        let said = "1,023 B | 1 KiB | 1.5 KiB | -12 B | 954 MiB | 867,361,737,988 EiB | ? B";
+        assert_eq!(all(&large, bytes), said);
         assert_eq!(
-            all,
-            "0.00 | 1.00 | 1,234.00 | 0.10 | 0.031 | 0.0010 | -2.50"
+            all(&[96.0, -96.0, 0.0], signed_bytes),
+            "+96 B | -96 B | 0 B"
         );
-    }
-
-    #[test]
-    fn durations_change_unit_at_two() {
-        let all = [
-            0.01,
-            1.0,
-            119.0,
-            300.0,
-            11_185.0,
-            400_000.0,
-            1e8,
-            1e12,
-            f64::INFINITY,
-        ]
-        .map(duration)
-        .join(" | ");
-        assert_eq!(
-            all,
-            "less than 0.1 s | 1.0 s | 119 s | 5.0 min | 3.1 h | 4.6 d | 3.2 years | \
-             more than 1,000 years | more than 1,000 years"
-        );
-    }
-
-    #[test]
-    fn plurals() {
-        let all = [0, 1, 2, 1024]
-            .map(|n| plural(n, "address", "addresses"))
-            .join(" | ");
-        assert_eq!(
-            all,
-            "0 addresses | 1 address | 2 addresses | 1,024 addresses"
-        );
+        let rates = [0.0, 1.0, 1234.0, 0.1, 0.031, 0.001, -2.5];
+        let said = "0.00 | 1.00 | 1,234.00 | 0.10 | 0.031 | 0.0010 | -2.50";
+        assert_eq!(all(&rates, objects), said);
+        let seconds = [0.01, 1.0, 119.0, 300.0, 11_185.0, 400_000.0, 1e8];
+        let said = "less than 0.1 s | 1.0 s | 119 s | 5.0 min | 3.1 h | 4.6 d | 3.2 years";
+        assert_eq!(all(&seconds, duration), said);
+        let said = "more than 1,000 years | more than 1,000 years";
+        assert_eq!(all(&[1e12, f64::INFINITY], duration), said);
+        let said = "0 addresses | 1 address | 2 addresses | 1,024 addresses";
+        let addresses = |n| plural(n, "address", "addresses");
+        assert_eq!(all(&[0, 1, 2, 1024], addresses), said);
     }
 
     #[test]

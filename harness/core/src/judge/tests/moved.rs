@@ -105,6 +105,50 @@ fn a_moved_stack_settles_before_the_top() {
     assert_eq!(assessment.verdict, Verdict::Within, "{assessment:#?}");
 }
 
+fn noisy(per_ten: u64, most: u64, size: u64) -> Series {
+    let levels = (0..41).map(rung).map(|n| {
+        let objects = n * per_ten / 10 + n * 7_919 % most;
+        Tally {
+            objects,
+            bytes: objects * size,
+        }
+    });
+    Series::new(levels.collect())
+}
+
+/// The rate counts, and not what it may be less by its error.
+#[test]
+fn a_moved_stack_that_grows_faster_is_another_leak() {
+    let mut observed = seen("x;b;c;d 0 0");
+    let stack = folded("x;b;c;d");
+    observed.stacks = BTreeMap::from([(stack, noisy(21, 2_500, 32))]);
+    let judged = judge(&observed, &agreed("a;b;c;d 2 80"), &TOP);
+    assert_eq!(judged.verdict, Verdict::Regressed, "{judged:#?}");
+    let new = &judged.findings[0];
+    assert_eq!(new.standing, Standing::New);
+    assert!(new.rate.objects - new.error.objects < 2.0, "{new:#?}");
+    assert!(new.rate.objects > 2.01, "{new:#?}");
+}
+
+#[test]
+fn rates_and_errors_of_stacks_add_up() {
+    let iterations: Vec<u64> = (0..41).map(rung).collect();
+    let parts = [noisy(10, 5, 32), noisy(20, 7, 64)];
+    let (_, sum) = crate::judge::moved::together(&iterations, parts.iter());
+    let [one, other] = parts.map(|part| Growth::of(&iterations, &part));
+    assert!(one.objects.error > 0.0 && other.objects.error > 0.0);
+    for of in [
+        |growth: &Growth| growth.objects,
+        |growth: &Growth| growth.bytes,
+    ] {
+        let numbers = |of: Quantity| [of.rate, of.error, of.bound, of.findable];
+        let (one, other, sum) = (numbers(of(&one)), numbers(of(&other)), numbers(of(&sum)));
+        for ((one, other), sum) in one.iter().zip(other).zip(sum) {
+            assert_eq!(format!("{:?}", one + other), format!("{sum:?}"));
+        }
+    }
+}
+
 /// Judges stacks, of which there is one in a line, where one was agreed to.
 #[track_caller]
 fn check(old: &str, expected: Verdict, all_new: &[&str]) {
