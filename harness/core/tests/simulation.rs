@@ -21,11 +21,11 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::dump::SampleInterval;
-use plimsoll_core::judge::{Observed, Policy, Verdict, judge};
+use plimsoll_core::judge::{Observed, Verdict, judge};
 use plimsoll_core::ladder::rung;
 use plimsoll_core::{FoldedStack, Series, Tally};
 
-use self::model::{GROWING, LEAKS, SHAPES, Verdicts, simulate, simulate_growing};
+use self::model::{GROWING, LEAKS, POLICY, SHAPES, Verdicts, simulate, simulate_growing};
 use self::random::Random;
 
 /// A level after so many iterations, as objects and bytes.
@@ -75,14 +75,7 @@ fn verdict(rungs: usize, level: &mut dyn FnMut(u64) -> (u64, u64)) -> Verdict {
         iterations,
         ..Observed::default()
     };
-    let policy = Policy {
-        threshold: None,
-        at_top: true,
-        accuse_from: 0,
-        may_coarsen: true,
-        today: None,
-    };
-    judge(&observed, &Baseline::default(), &policy).verdict
+    judge(&observed, &Baseline::default(), &POLICY).verdict
 }
 
 /// Ladders that are long enough for a workload of that scale to be through with

@@ -33,11 +33,8 @@ fn shown(growth: Growth) -> String {
 fn check(rungs: Range<usize>, rises: bool, name: impl Display, level: impl Fn(u64) -> Tally) {
     for rungs in rungs {
         let growth = growth_to(rungs, &level);
-        assert_eq!(
-            growth.is_rising(),
-            rises,
-            "{name}, {rungs} rungs: {growth:?}"
-        );
+        let found = growth.is_rising();
+        assert_eq!(found, rises, "{name}, {rungs} rungs: {growth:?}");
     }
 }
 
@@ -49,11 +46,8 @@ fn objects_of(size: u64, objects: u64) -> Tally {
 fn one_object_an_iteration_reads_one_at_every_end() {
     for rungs in 13..80 {
         let growth = growth_to(rungs, |n| tally(500 + n, 7_000 + 32 * n));
-        assert_eq!(
-            shown(growth),
-            "objects linear 1.0000 rising; bytes linear 32.0000 rising",
-            "{rungs} rungs"
-        );
+        let expected = "objects linear 1.0000 rising; bytes linear 32.0000 rising";
+        assert_eq!(shown(growth), expected, "{rungs} rungs");
     }
 }
 
@@ -198,11 +192,8 @@ fn one_in_a_thousand_that_stays_is_found_beside_any_turnover() {
                 growth_beside_turnover(rungs, stays, |n| noise(n, most)).objects
             };
             let healthy = of(|_| 0);
-            assert!(!healthy.rising, "{most}, {rungs} rungs: {healthy:?}");
-            assert!(
-                healthy.bound < 0.000_5,
-                "{most}, {rungs} rungs: {healthy:?}"
-            );
+            let is_still = !healthy.rising && healthy.bound < 0.000_5;
+            assert!(is_still, "{most}, {rungs} rungs: {healthy:?}");
             let leak = of(|n| n / 500);
             assert!(leak.rising, "{most}, {rungs} rungs: {leak:?}");
             assert!((leak.rate - 0.002).abs() < 0.000_3, "{most}: {leak:?}");
@@ -222,8 +213,9 @@ fn of_what_comes_and_goes_the_largest_does_not_count() {
 /// Of four levels, two are about the nearest that never fall: 2, and each is 1 off.
 #[test]
 fn ups_and_downs_are_counted_where_levels_fall() {
-    for (levels, variance) in [([1.0, 3.0, 1.0, 5.0], "2.0"), ([1.0, 2.0, 3.0, 5.0], "0.0")] {
-        assert_eq!(format!("{:?}", levels::ups_and_downs(&levels)), variance);
+    for (levels, expected) in [([1.0, 3.0, 1.0, 5.0], "2.0"), ([1.0, 2.0, 3.0, 5.0], "0.0")] {
+        let variance = levels::ups_and_downs(&levels);
+        assert_eq!(format!("{variance:?}"), expected);
     }
 }
 
@@ -262,11 +254,8 @@ fn bytes_without_objects_swell_and_batches_do_not() {
 
 #[test]
 fn a_flat_level_is_flat() {
-    let growth = growth_to(41, |_| tally(5, 500));
-    assert_eq!(
-        shown(growth),
-        "objects filling 0.0000; bytes filling 0.0000"
-    );
+    let growth = shown(growth_to(41, |_| tally(5, 500)));
+    assert_eq!(growth, "objects filling 0.0000; bytes filling 0.0000");
 }
 
 #[test]

@@ -2,9 +2,11 @@
 //! can make.
 
 use plimsoll_core::judge::{Policy, Verdict};
+use plimsoll_core::report::LadderEnd::{Budget, Descriptors, Iterations, Memory, Settled, Threads};
+use plimsoll_core::report::Standing::{Allowed, Exceeded, Expired, Moved, New, Stale};
 use plimsoll_core::report::{
     BuilderSetting, Check, CheckOutcome, Compared, Completeness, Failure, Finding, LadderEnd,
-    Measured, Rarest, Report, Run, Rung, StackGrowth, Standing, Subject, Survivors, Threshold,
+    Measured, Rarest, Report, Run, Rung, StackGrowth, Subject, Survivors, Threshold,
 };
 use plimsoll_core::{FoldedStack, Frame, Law, Rate, Tally};
 use proptest::collection::vec;
@@ -36,7 +38,7 @@ pub(crate) fn within() -> Report {
             baseline: "baselines/lru_churn.toml".to_owned(),
         },
         rungs: [4_096, 8_192, 16_384].map(rung).to_vec(),
-        end: LadderEnd::Settled,
+        end: Settled,
         checks: vec![Check {
             name: "canary".to_owned(),
             outcome: CheckOutcome::Passed,
@@ -132,7 +134,7 @@ pub(crate) fn growth(names: &[&str], before: u64, after: u64, rate: f64) -> Stac
 pub(crate) fn regressed() -> Report {
     let mut report = within();
     report.verdict = Verdict::Regressed;
-    report.end = LadderEnd::Budget;
+    report.end = Budget;
     report.rungs[2].iterations = 65_536;
     report.compared = Some(Compared {
         before: 4_096,
@@ -205,55 +207,28 @@ fn rate() -> impl Strategy<Value = Rate> {
 }
 
 fn tally() -> impl Strategy<Value = Tally> {
-    (any::<u64>(), any::<u64>()).prop_map(|(objects, bytes)| Tally { objects, bytes })
+    any::<[u64; 2]>().prop_map(|[objects, bytes]| Tally { objects, bytes })
 }
 
 fn folded() -> impl Strategy<Value = FoldedStack> {
     vec(words(), 0..14).prop_map(FoldedStack)
 }
 
+prop_compose! {
+    fn any_site()(frames in folded(), stacks in any::<u32>()) -> Subject {
+        Subject::Site { frames, stacks: stacks as usize }
+    }
+}
+
 fn subject() -> impl Strategy<Value = Subject> {
-    prop_oneof![
-        folded().prop_map(Subject::Stack),
-        (folded(), any::<u32>()).prop_map(|(frames, stacks)| Subject::Site {
-            frames,
-            stacks: stacks as usize
-        }),
-        Just(Subject::Threads),
-        Just(Subject::Descriptors),
-    ]
+    let stack = folded().prop_map(Subject::Stack);
+    let resource = one_of(&[Subject::Threads, Subject::Descriptors]);
+    prop_oneof![1 => stack, 1 => any_site(), 2 => resource]
 }
 
 fn one_of<T: Clone + std::fmt::Debug + 'static>(all: &[T]) -> impl Strategy<Value = T> + use<T> {
     proptest::sample::select(all.to_vec())
 }
-
-const LAWS: [Law; 4] = [Law::Linear, Law::Stepped, Law::Filling, Law::Fluctuating];
-
-const STANDINGS: [Standing; 6] = [
-    Standing::New,
-    Standing::Allowed,
-    Standing::Exceeded,
-    Standing::Moved,
-    Standing::Expired,
-    Standing::Stale,
-];
-
-const ENDS: [LadderEnd; 7] = [
-    LadderEnd::Settled,
-    LadderEnd::Budget,
-    LadderEnd::Iterations,
-    LadderEnd::Memory,
-    LadderEnd::Threads,
-    LadderEnd::Descriptors,
-    LadderEnd::Failure,
-];
-
-const OUTCOMES: [CheckOutcome; 3] = [
-    CheckOutcome::Passed,
-    CheckOutcome::Unavailable,
-    CheckOutcome::Failed,
-];
 
 prop_compose! {
     fn any_frame()(
@@ -275,13 +250,18 @@ prop_compose! {
     }
 }
 
+fn any_law() -> impl Strategy<Value = Law> {
+    one_of(&[Law::Linear, Law::Stepped, Law::Filling, Law::Fluctuating])
+}
+
 prop_compose! {
     fn any_finding()(
-        (verdict, standing) in (one_of(&Verdict::ALL), one_of(&STANDINGS)),
+        verdict in one_of(&Verdict::ALL),
+        standing in one_of(&[New, Allowed, Exceeded, Moved, Expired, Stale]),
         subject in subject(),
         frames in vec(any_frame(), 0..12),
         [rate, error, allowed] in [rate(), rate(), rate()],
-        [law, objects_law, bytes_law] in [one_of(&LAWS), one_of(&LAWS), one_of(&LAWS)],
+        [law, objects_law, bytes_law] in [any_law(), any_law(), any_law()],
         moved_from in option::of(folded()),
         reason in option::of(words()),
         levels in vec(tally(), 0..4),
@@ -323,7 +303,11 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn any_check()(name in words(), outcome in one_of(&OUTCOMES), detail in words()) -> Check {
+    fn any_check()(
+        name in words(),
+        outcome in one_of(&[CheckOutcome::Passed, CheckOutcome::Unavailable, CheckOutcome::Failed]),
+        detail in words(),
+    ) -> Check {
         Check { name, outcome, detail }
     }
 }
@@ -363,7 +347,8 @@ prop_compose! {
     /// Any report that is within the limits of the format.
     pub(crate) fn any_report()(
         (run, scenario) in (any_run(), words()),
-        (verdict, end) in (one_of(&Verdict::ALL), one_of(&ENDS)),
+        verdict in one_of(&Verdict::ALL),
+        end in one_of(&[Settled, Budget, Iterations, Memory, Threads, Descriptors, LadderEnd::Failure]),
         measured in option::of(any_measured()),
         builder in vec((words(), words()), 0..3),
         rungs in vec(any_rung(), 0..4),

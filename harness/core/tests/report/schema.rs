@@ -42,14 +42,10 @@ fn validate(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(),
             },
             "const" => value == wants,
             "enum" => array(wants).contains(value),
-            "anyOf" => array(wants)
-                .iter()
-                .any(|any| validate(root, any, value, at).is_ok()),
-            "oneOf" => {
-                let holding = array(wants)
-                    .iter()
-                    .filter(|one| validate(root, one, value, at).is_ok());
-                holding.count() == 1
+            "anyOf" | "oneOf" => {
+                let holds = |one: &&Value| validate(root, one, value, at).is_ok();
+                let holding = array(wants).iter().filter(holds).count();
+                holding == 1 || holding > 1 && keyword == "anyOf"
             }
             "properties" => {
                 let wants = object(wants);

@@ -22,6 +22,14 @@ pub(crate) use self::shapes::{GROWING, SHAPES};
 use self::shapes::{Shape, Stacks, base, push};
 use super::random::Random;
 
+pub(crate) const POLICY: Policy = Policy {
+    threshold: None,
+    at_top: true,
+    accuse_from: 0,
+    may_coarsen: true,
+    today: None,
+};
+
 /// Rungs between one budget and three: three times as many iterations.
 const PATIENCE: usize = 6;
 
@@ -86,14 +94,7 @@ impl Workload {
             interval: self.interval,
             ..Observed::default()
         };
-        let policy = Policy {
-            threshold: None,
-            at_top: true,
-            accuse_from: 0,
-            may_coarsen: true,
-            today: None,
-        };
-        judge(&observed, &Baseline::default(), &policy)
+        judge(&observed, &Baseline::default(), &POLICY)
     }
 }
 
