@@ -17,10 +17,9 @@ Exit status:
 
 /// Lets `plimsoll bisect` search histories that are made from seeds
 ///
-/// Each has at least 64 commits of a small crate, one of which brings a leak. The
-/// answer has to be that one, in few builds, and nothing may be left behind. From
-/// seed 20 on a history may be one with several answers, because the commit before
-/// the right one does not build.
+/// Each has 32 to 48 commits of a small crate, one of which brings a leak. The answer has
+/// to be that one, in few builds, and nothing may be left behind. In some histories the
+/// commit before the right one does not build, so that several commits are the answer.
 #[derive(Debug, clap::Args)]
 #[command(after_help = STATUSES)]
 pub(crate) struct Args {

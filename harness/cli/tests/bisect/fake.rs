@@ -11,6 +11,7 @@ use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Check, CheckOutcome, Compared, Failure, Report, StackGrowth, json};
 use plimsoll_core::{FoldedStack, Rate, Tally};
 
+use crate::git::{Content, everything, git, import, init};
 use crate::project;
 
 /// What `state` in a commit may say.
@@ -23,6 +24,18 @@ pub(crate) const UNUSABLE: [(&str, &str); 8] = [
     ("failed", "workload failed"),
     ("no-report", "other harness"),
     ("broken", "broken measurement"),
+];
+
+/// What each commit has, besides its `state`.
+const PROJECT: [(&str, &str); 5] = [
+    (
+        "Cargo.toml",
+        "[package]\nname = \"demo\"\nversion = \"0.0.0\"\n",
+    ),
+    ("Cargo.lock", "version = 4\n"),
+    ("src/lib.rs", ""),
+    ("tests/leaks.rs", "// churn\n"),
+    (".gitignore", "target\n"),
 ];
 
 pub(crate) struct Repository {
@@ -42,31 +55,37 @@ impl std::fmt::Display for Ran {
 }
 
 impl Repository {
+    /// Without a commit.
     pub(crate) fn new() -> Repository {
         let repository = Repository {
             dir: tempfile::tempdir().unwrap(),
         };
-        fs::create_dir_all(repository.path("repo")).unwrap();
+        init(&repository.top());
         repository.write_templates();
         repository.write_cargo();
-        repository.git(&["init", "--quiet", "--initial-branch", "main"]);
-        repository.write(
-            "Cargo.toml",
-            "[package]\nname = \"demo\"\nversion = \"0.0.0\"\n",
-        );
-        repository.write("Cargo.lock", "version = 4\n");
-        repository.write("src/lib.rs", "");
-        repository.write("tests/leaks.rs", "// churn\n");
-        repository.write(".gitignore", "target\n");
+        for (path, text) in PROJECT {
+            repository.write(path, text);
+        }
         repository
     }
 
-    /// One commit for each word.
+    /// One commit for each word: `c0`, `c1` and so on.
     pub(crate) fn history(states: &[&str]) -> Repository {
         let repository = Repository::new();
-        for (index, state) in states.iter().enumerate() {
-            repository.commit(state, &format!("c{index}"));
-        }
+        let content = |(index, state): (usize, &&str)| {
+            let files = PROJECT.map(|(path, text)| (path.to_owned(), text.to_owned()));
+            let edited = ("src/edited.rs".to_owned(), format!("// c{index}\n"));
+            let state = ("state".to_owned(), format!("{state}\n"));
+            Content {
+                parents: index.checked_sub(1).into_iter().collect(),
+                branch: "main",
+                subject: format!("c{index}"),
+                files: files.into_iter().chain([edited, state]).collect(),
+            }
+        };
+        let contents: Vec<Content> = states.iter().enumerate().map(content).collect();
+        import(&repository.top(), &contents);
+        repository.git(&["reset", "--quiet", "--hard"]);
         repository
     }
 
@@ -97,7 +116,7 @@ impl Repository {
     }
 
     pub(crate) fn git(&self, args: &[&str]) -> String {
-        git_in(&self.top(), args)
+        git(&self.top(), args)
     }
 
     pub(crate) fn id(&self, revision: &str) -> String {
@@ -192,21 +211,8 @@ impl Repository {
         all
     }
 
-    /// Everything of the user's that a bisection must leave as it was.
-    pub(crate) fn everything(&self) -> BTreeMap<&'static str, String> {
-        let top = self.top();
-        BTreeMap::from([
-            ("head", self.git(&["symbolic-ref", "HEAD"])),
-            ("refs", self.git(&["for-each-ref"])),
-            (
-                "status",
-                self.git(&["status", "--porcelain=v2", "--ignored=no"]),
-            ),
-            ("index", self.git(&["ls-files", "--stage"])),
-            ("worktrees", self.git(&["worktree", "list"])),
-            ("bisect", try_git(&top, &["bisect", "log"])),
-            ("beside", names(self.outer())),
-        ])
+    pub(crate) fn everything(&self) -> BTreeMap<String, String> {
+        everything(&self.top())
     }
 
     fn write_templates(&self) {
@@ -268,48 +274,6 @@ fn ran(command: &mut Command) -> Ran {
         stdout: String::from_utf8(stdout).unwrap(),
         stderr: String::from_utf8(stderr).unwrap(),
     }
-}
-
-/// Found in a folder that `git` is run in, whatever the user's own settings are.
-pub(crate) fn git_in(dir: &Path, args: &[&str]) -> String {
-    let output = git_command(dir, args).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "git {args:?}: {said}");
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim_end()
-        .to_owned()
-}
-
-fn try_git(dir: &Path, args: &[&str]) -> String {
-    let output = git_command(dir, args).output().unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn git_command(dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new("git");
-    command
-        .args(["-c", "user.name=A", "-c", "user.email=a@example.org"])
-        .args([
-            "-c",
-            "protocol.file.allow=always",
-            "-c",
-            "commit.gpgsign=false",
-        ])
-        .args(args)
-        .current_dir(dir)
-        .env_remove("GIT_DIR")
-        .env("GIT_AUTHOR_DATE", "2026-01-02T03:04:05Z")
-        .env("GIT_COMMITTER_DATE", "2026-01-02T03:04:05Z");
-    command
-}
-
-pub(crate) fn names(dir: &Path) -> String {
-    let entries = fs::read_dir(dir).unwrap();
-    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-    let mut names: Vec<String> = names.filter(|name| !name.starts_with("builds")).collect();
-    names.sort();
-    names.join(" ")
 }
 
 /// A report of `churn`, with these stacks growing.

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::fake::{Repository, UNUSABLE, git_in, names};
+use crate::fake::{Repository, UNUSABLE};
+use crate::git::{everything_and_times, git as git_in, names};
 
 /// A history of so many commits, bad from that one on.
 fn linear(commits: usize, first_bad: usize) -> Repository {
@@ -50,12 +51,12 @@ fn nothing_of_the_users_is_touched() {
     repository.write("untracked.rs", "");
     // And a bisection of their own is under way.
     repository.git(&["bisect", "start", "--no-checkout", "HEAD", "HEAD~6"]);
-    let before = repository.everything();
+    let before = everything_and_times(&repository.top());
     let (good, bad) = (repository.named("c0"), repository.named("c8"));
     let (ran, value) = repository.bisect(&[&good, &bad]);
     assert_eq!(ran.status, Some(0), "{ran}");
     found(&value, &repository.named("c4"));
-    assert_eq!(repository.everything(), before);
+    assert_eq!(everything_and_times(&repository.top()), before);
 }
 
 #[test]

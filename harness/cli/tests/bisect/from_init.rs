@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::built::link_our_jemalloc;
-use crate::fake::git_in;
+use crate::git::git as git_in;
 
 /// The name of the manifest's edition is left out: it is 2015.
 const MANIFEST: &str = "[package]\nname = \"demo\"\nversion = \"0.1.0\"\n";

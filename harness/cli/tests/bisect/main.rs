@@ -14,6 +14,7 @@ mod faults;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod from_init;
+mod git;
 #[path = "../project/mod.rs"]
 mod project;
 mod verify;

@@ -6,125 +6,121 @@
 //! same shape with nothing in it.
 
 use std::collections::BTreeSet;
+use std::fs;
 
-use super::edits::Edit;
-use super::helpers::HELPERS;
-use super::random::Random;
-use super::repository::{Bisected, Content, Repository};
-use super::store::{Fault, Part, SCENARIOS, Store};
-
-/// Seeds from this one on may have more than one answer.
-pub(crate) const AMBIGUOUS_FROM: u64 = 20;
+use super::store::{Edit, Edits, Fault, Part, SCENARIO, files};
+use crate::git::{Content, git, import, init, try_git};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Commit {
-    pub(crate) parents: Vec<usize>,
-    pub(crate) branch: String,
-    pub(crate) subject: String,
-    pub(crate) store: Store,
+    parents: Vec<usize>,
+    pub(crate) branch: &'static str,
+    /// All up to it.
+    pub(crate) edits: Edits,
     pub(crate) fault: Option<Fault>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct History {
     /// The first is good, the last is bad.
     pub(crate) commits: Vec<Commit>,
     /// Brings the leak that is asked about.
     pub(crate) culprit: usize,
     pub(crate) part: Part,
-    /// Brings the other one.
-    pub(crate) second: usize,
-    /// Which of `SCENARIOS`.
-    pub(crate) scenario: usize,
+    leak: Edit,
     /// The other leak is the greater one, so the stack has to be named.
     pub(crate) named: bool,
     /// What git finds with answers that are always right.
     pub(crate) expected: Vec<usize>,
+    /// What it asks about until then.
+    pub(crate) asked: Vec<usize>,
 }
 
-/// A commit without content.
-#[derive(Clone, Debug)]
-struct Node {
-    parents: Vec<usize>,
-    branch: String,
+/// A history of the same shape, with nothing in it.
+struct Skeleton {
+    dir: tempfile::TempDir,
+    ids: Vec<String>,
+}
+
+/// SplitMix64: the same numbers from the same seed, wherever it runs.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((word ^ (word >> 31)) % end as u64).unwrap()
+    }
+
+    /// True so many times in a hundred.
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of those, and no longer there.
+    fn take(&mut self, from: &mut BTreeSet<usize>, fits: impl Fn(usize) -> bool) -> usize {
+        let among: Vec<usize> = from.iter().copied().filter(|one| fits(*one)).collect();
+        let taken = among[self.below(among.len())];
+        from.remove(&taken);
+        taken
+    }
 }
 
 impl History {
     pub(crate) fn new(seed: u64) -> History {
-        let mut random = Random::new(seed);
-        let nodes = shape(&mut random);
-        let merges: Vec<usize> = (0..nodes.len())
-            .filter(|n| nodes[*n].parents.len() > 1)
-            .collect();
-        let ambiguous = seed >= AMBIGUOUS_FROM && random.chance(50);
-
-        // One thing of note in a commit at most.
-        let mut taken: BTreeSet<usize> = merges.into_iter().chain([0]).collect();
-        let mut free = |random: &mut Random, side: Option<bool>| {
-            let fits = |n: &usize| {
-                side.is_none_or(|side| side == (nodes[*n].branch != "main")) && !taken.contains(n)
-            };
-            let among: Vec<usize> = (0..nodes.len()).filter(fits).collect();
-            let node = *random.pick(&among);
-            taken.insert(node);
-            node
-        };
-        let on_side = random.chance(35);
-        let culprit = free(&mut random, Some(on_side));
-        let second = free(&mut random, None);
-        let renamed = free(&mut random, None);
-        let moved = free(&mut random, None);
+        let mut random = Random(seed);
+        let mut commits = shape(&mut random);
+        let is_plain = |at: &usize| commits[*at].parents.len() == 1;
+        let mut free: BTreeSet<usize> = (0..commits.len()).filter(is_plain).collect();
 
         // Each part in turn.
-        let part = Part::ALL[usize::try_from(seed % 4).unwrap()];
-        let other = loop {
-            let other = *random.pick(&Part::ALL);
-            if other != part {
-                break other;
-            }
-        };
+        let part = Part::ALL[usize::try_from(seed % 3).unwrap()];
+        let other = Part::ALL[(usize::try_from(seed % 3).unwrap() + 1 + random.below(2)) % 3];
         let named = random.chance(40);
         // One in 32 is less than any of them leaks that leaks every time. A map grows in
         // steps, of which a short climb shows too few if it is much slower.
         let seldom = if part == Part::Index { 2 } else { 8 };
         let (every, other_every) = match named {
-            true => (*random.pick(&[1, seldom]), 1),
+            true => (if random.chance(50) { 1 } else { seldom }, 1),
             false => (1, 32),
         };
-        let moved_part = match random.chance(50) {
-            true => part,
-            false => *random.pick(&Part::ALL),
-        };
-        let given = |node: usize| match node {
-            _ if node == culprit => Some(Edit::Leak { part, every }),
-            _ if node == second => {
-                let (part, every) = (other, other_every);
-                Some(Edit::Leak { part, every })
-            }
-            _ if node == renamed => Some(Edit::RenameScenario),
-            _ if node == moved => Some(Edit::RenameModule { part: moved_part }),
-            _ => None,
-        };
-        let commits = edited(&mut random, &nodes, given);
+        let moved = if random.chance(50) { part } else { other };
+        let leak = Edit::Leak(part, every);
+        let branch = if random.chance(35) { "side" } else { "main" };
+        let culprit = random.take(&mut free, |at| commits[at].branch == branch);
+        let mut edits: Vec<Edit> = (0..commits.len()).map(Edit::Note).collect();
+        edits[culprit] = leak;
+        for edit in [
+            Edit::Leak(other, other_every),
+            Edit::RenameScenario,
+            Edit::RenameModule(moved),
+        ] {
+            edits[random.take(&mut free, |_| true)] = edit;
+        }
+        for at in 0..commits.len() {
+            let parents = commits[at].parents.clone();
+            let before = parents.iter().flat_map(|one| commits[*one].edits.clone());
+            commits[at].edits = before.chain([edits[at]]).collect();
+        }
 
         let mut history = History {
             commits,
             culprit,
             part,
-            second,
-            scenario: random.below(SCENARIOS.len()),
+            leak,
             named,
             expected: Vec::new(),
+            asked: Vec::new(),
         };
-        let skeleton = Skeleton::of(&nodes);
-        history.put_faults(&mut random, &skeleton, ambiguous);
-        history.expected = history.searched(&skeleton).1;
+        let dir = tempfile::tempdir().unwrap();
+        init(dir.path());
+        let ids = import(dir.path(), &history.contents(|_| Vec::new()));
+        let skeleton = Skeleton { dir, ids };
+        history.put_faults(&mut random, &skeleton);
+        (history.asked, history.expected) = history.searched(&skeleton);
         history
-    }
-
-    /// The scenario's new name.
-    pub(crate) fn scenario_name(&self) -> &'static str {
-        SCENARIOS[self.scenario][1]
     }
 
     pub(crate) fn bad(&self) -> usize {
@@ -132,218 +128,136 @@ impl History {
     }
 
     pub(crate) fn has_the_leak(&self, commit: usize) -> bool {
-        self.comes_after(commit, self.culprit)
+        self.commits[commit].edits.contains(&self.leak)
     }
 
-    /// Whether one is the other, or a descendant of it.
-    fn comes_after(&self, commit: usize, other: usize) -> bool {
-        commit == other
-            || self.commits[commit]
-                .parents
-                .iter()
-                .any(|parent| *parent >= other && self.comes_after(*parent, other))
-    }
-
-    pub(crate) fn contents(&self, lock: &str) -> Vec<Content> {
-        let content = |commit: &Commit| Content {
-            parents: commit.parents.clone(),
-            branch: commit.branch.clone(),
-            subject: commit.subject.clone(),
-            files: commit
-                .store
-                .files(commit.fault, self.scenario, lock)
-                .into_iter()
-                .collect(),
-        };
-        self.commits.iter().map(content).collect()
-    }
-
-    fn put_faults(&mut self, random: &mut Random, skeleton: &Skeleton, ambiguous: bool) {
-        let mut whole: BTreeSet<usize> = [0, self.bad(), self.culprit].into();
-        let before = self.commits[self.culprit].parents.clone();
-        let wanted = random.within(2..=5);
-        let mut broken = 0;
-        if ambiguous && !before.contains(&0) {
-            // Nothing tells the culprit from these.
-            for parent in &before {
-                self.break_one(random, *parent);
-                broken += 1;
-            }
-        }
-        whole.extend(before);
-
-        // A scenario that hangs costs its timeout: where git asks, three times in four.
-        let at = self.place(random, skeleton, &whole, 75);
-        self.commits[at].fault = Some(Fault::Hangs);
-        let follows = |n: &usize| self.commits[*n].parents == [at] && !whole.contains(n);
-        let next = (at + 1..self.commits.len()).find(follows);
-        if let Some(next) = next.filter(|_| random.chance(50)) {
-            self.commits[next].fault = Some(Fault::Hangs);
-        }
-        while broken < wanted {
-            let at = self.place(random, skeleton, &whole, 40);
-            self.break_one(random, at);
-            broken += 1;
-        }
-    }
-
-    fn break_one(&mut self, random: &mut Random, at: usize) {
-        let way = random.below(Fault::WAYS_NOT_TO_BUILD);
-        self.commits[at].fault = Some(Fault::DoesNotBuild(way));
-    }
-
-    /// A commit without a fault; so many times in a hundred one that git asks about.
-    fn place(
+    pub(crate) fn contents(
         &self,
-        random: &mut Random,
-        skeleton: &Skeleton,
-        whole: &BTreeSet<usize>,
-        asked: usize,
-    ) -> usize {
-        let may = |n: &usize| !whole.contains(n) && self.commits[*n].fault.is_none();
-        if random.chance(asked) {
-            let asked: Vec<usize> = self.searched(skeleton).0.into_iter().filter(may).collect();
-            if !asked.is_empty() {
-                return *random.pick(&asked);
-            }
-        }
-        let any: Vec<usize> = (0..self.commits.len()).filter(may).collect();
-        *random.pick(&any)
+        files: impl Fn(&Commit) -> Vec<(String, String)>,
+    ) -> Vec<Content> {
+        let content = |(at, commit): (usize, &Commit)| Content {
+            parents: commit.parents.clone(),
+            branch: commit.branch,
+            subject: format!("c{at}"),
+            files: files(commit),
+        };
+        self.commits.iter().enumerate().map(content).collect()
     }
 
-    /// What git asks about, and what it finds.
+    fn put_faults(&mut self, random: &mut Random, skeleton: &Skeleton) {
+        let before = self.commits[self.culprit].parents[0];
+        let mut whole = BTreeSet::from([0, before, self.culprit, self.bad()]);
+        if before != 0 && random.chance(25) {
+            // Nothing tells the culprit from it.
+            self.commits[before].fault = Some(Fault::DoesNotBuild);
+        }
+        let mut faults = vec![Fault::Hangs];
+        faults.resize(3 + random.below(3), Fault::DoesNotBuild);
+        for fault in faults {
+            // Where git asks, three times in four.
+            let mut asked: BTreeSet<usize> = self.searched(skeleton).0.into_iter().collect();
+            asked.retain(|at| !whole.contains(at));
+            if asked.is_empty() || !random.chance(75) {
+                asked = (0..self.commits.len()).collect();
+            }
+            let at = random.take(&mut asked, |at| !whole.contains(&at));
+            whole.insert(at);
+            self.commits[at].fault = Some(fault);
+        }
+    }
+
+    /// What git asks about, and what it finds: one, or those that cannot be told apart.
     fn searched(&self, skeleton: &Skeleton) -> (Vec<usize>, Vec<usize>) {
-        let index = |id: &str| skeleton.ids.iter().position(|one| one == id).unwrap();
-        let answer = |id: &str| match index(id) {
-            n if self.commits[n].fault.is_some() => "skip",
-            n if self.has_the_leak(n) => "bad",
-            _ => "good",
-        };
-        let Bisected { asked, found } =
-            skeleton
-                .repository
-                .bisected(&skeleton.ids[0], &skeleton.ids[self.bad()], answer);
-        let indices = |ids: Vec<String>| ids.iter().map(|id| index(id)).collect();
-        let (asked, mut found): (Vec<usize>, Vec<usize>) = (indices(asked), indices(found));
-        found.sort_unstable();
-        (asked, found)
-    }
-}
-
-/// A history of the same shape, with nothing in it.
-struct Skeleton {
-    repository: Repository,
-    ids: Vec<String>,
-    _dir: tempfile::TempDir,
-}
-
-impl Skeleton {
-    fn of(nodes: &[Node]) -> Skeleton {
-        let dir = tempfile::tempdir().unwrap();
-        let repository = Repository::new(dir.path(), true);
-        let content = |(index, node): (usize, &Node)| Content {
-            parents: node.parents.clone(),
-            branch: node.branch.clone(),
-            subject: index.to_string(),
-            files: Vec::new(),
-        };
-        let contents: Vec<Content> = nodes.iter().enumerate().map(content).collect();
-        let ids = repository.import(&contents);
-        Skeleton {
-            repository,
-            ids,
-            _dir: dir,
-        }
-    }
-}
-
-/// 64 to 90 commits, with one side branch that is merged or two.
-fn shape(random: &mut Random) -> Vec<Node> {
-    let len = random.within(64..=90);
-    let merges = if random.chance(40) { 2 } else { 1 };
-    let sides: Vec<(usize, usize)> = (0..merges)
-        .map(|_| (random.within(3..=8), random.within(1..=8)))
-        .collect();
-    // Commits before, between and after: at least one each, the rest at random.
-    let beside: usize = sides.iter().map(|(side, main)| side + main + 1).sum();
-    let mut gaps = vec![1; merges + 1];
-    for _ in 0..len - 1 - beside - gaps.len() {
-        let gap = random.below(gaps.len());
-        gaps[gap] += 1;
-    }
-    let mut nodes = Vec::new();
-    let add = |nodes: &mut Vec<Node>, parents: &[usize], branch: &str| {
-        nodes.push(Node {
-            parents: parents.to_vec(),
-            branch: branch.to_owned(),
-        });
-        nodes.len() - 1
-    };
-    let mut head = add(&mut nodes, &[], "main");
-    for (which, gap) in gaps.iter().enumerate() {
-        for _ in 0..*gap {
-            head = add(&mut nodes, &[head], "main");
-        }
-        let Some((mut side, mut main)) = sides.get(which).copied() else {
-            continue;
-        };
-        let branch = format!("side-{}", which + 1);
-        let mut tip = head;
-        while side + main > 0 {
-            if random.below(side + main) < side {
-                tip = add(&mut nodes, &[tip], &branch);
-                side -= 1;
-            } else {
-                head = add(&mut nodes, &[head], "main");
-                main -= 1;
+        let (dir, ids) = (skeleton.dir.path(), &skeleton.ids);
+        let index = |id: &str| ids.iter().position(|one| one == id).unwrap();
+        let (bad, mut asked) = (&ids[self.bad()], Vec::new());
+        let mut said = git(dir, &["bisect", "start", "--no-checkout", bad, &ids[0]]);
+        loop {
+            let end = " is the first bad commit";
+            if let Some(id) = said.lines().find_map(|line| line.strip_suffix(end)) {
+                return (asked, vec![index(id)]);
+            }
+            let id = fs::read_to_string(dir.join(".git/BISECT_HEAD")).unwrap();
+            let at = index(id.trim());
+            assert!(!asked.contains(&at), "{at} is asked about again: {said}");
+            asked.push(at);
+            let answer = match self.commits[at].fault {
+                Some(_) => "skip",
+                None if self.has_the_leak(at) => "bad",
+                None => "good",
+            };
+            let output = try_git(dir, &["bisect", answer]);
+            said = String::from_utf8(output.stdout).unwrap();
+            if said.contains("The first bad commit could be any of:") {
+                let ids = said.lines().filter(|line| ids.iter().any(|id| id == line));
+                let found: BTreeSet<usize> = ids.map(index).collect();
+                return (asked, found.into_iter().collect());
             }
         }
-        head = add(&mut nodes, &[head, tip], "main");
     }
-    assert_eq!(nodes.len(), len);
-    nodes
+
+    /// What is where, for whoever has to find out what went wrong.
+    pub(crate) fn summary(&self) -> String {
+        let mut text = format!("{:?} leaks from c{} on", self.part, self.culprit);
+        for (at, commit) in self.commits.iter().enumerate() {
+            let edits = commit.edits.iter().filter(|edit| {
+                let parents = commit.parents.iter();
+                !matches!(edit, Edit::Note(_))
+                    && parents
+                        .clone()
+                        .all(|one| !self.commits[*one].edits.contains(edit))
+            });
+            let edits: Vec<&Edit> = edits.collect();
+            let fault = commit.fault;
+            text += &format!("\n  c{at} {:?} {edits:?} {fault:?}", commit.parents);
+        }
+        text
+    }
 }
 
-/// Every node with an edit: the one that it was given, or any.
-fn edited(
-    random: &mut Random,
-    nodes: &[Node],
-    given: impl Fn(usize) -> Option<Edit>,
-) -> Vec<Commit> {
-    let mut fresh: Vec<usize> = (0..HELPERS.len()).collect();
+/// The scenario's new name.
+pub(crate) fn scenario() -> &'static str {
+    SCENARIO[1]
+}
+
+impl Commit {
+    pub(crate) fn files(&self, lock: &str) -> Vec<(String, String)> {
+        files(&self.edits, self.fault, lock)
+    }
+}
+
+/// 32 to 48 commits, with a side branch that is merged.
+fn shape(random: &mut Random) -> Vec<Commit> {
+    let len = 32 + random.below(17);
+    let fork = 1 + random.below(len / 2);
+    let (mut side, mut main) = (3 + random.below(6), 1 + random.below(6));
     let mut commits: Vec<Commit> = Vec::new();
-    // Of the nodes, in their order.
-    let mut edits: Vec<Option<Edit>> = Vec::new();
-    for (index, node) in nodes.iter().enumerate() {
-        let mut store = match node.parents.first() {
-            Some(parent) => commits[*parent].store.clone(),
-            None => Store::first(),
-        };
-        let (subject, edit) = match node.parents[..] {
-            [] => ("a small store".to_owned(), None),
-            [_] => {
-                let edit = given(index).unwrap_or_else(|| Edit::pick(random, &store, &mut fresh));
-                edit.make(&mut store);
-                (edit.subject(), Some(edit))
-            }
-            _ => {
-                let branch = &nodes[node.parents[1]].branch;
-                for (other, edit) in edits.iter().enumerate() {
-                    if let Some(edit) = edit.as_ref().filter(|_| nodes[other].branch == *branch) {
-                        edit.make(&mut store);
-                    }
-                }
-                (format!("merge {branch}"), None)
-            }
-        };
+    let add = |commits: &mut Vec<Commit>, parents: &[usize], branch| {
         commits.push(Commit {
-            parents: node.parents.clone(),
-            branch: node.branch.clone(),
-            subject,
-            store,
+            parents: parents.to_vec(),
+            branch,
+            edits: Edits::new(),
             fault: None,
         });
-        edits.push(edit);
+        commits.len() - 1
+    };
+    let mut head = add(&mut commits, &[], "main");
+    while head < fork {
+        head = add(&mut commits, &[head], "main");
+    }
+    let mut tip = head;
+    while side + main > 0 {
+        if random.below(side + main) < side {
+            tip = add(&mut commits, &[tip], "side");
+            side -= 1;
+        } else {
+            head = add(&mut commits, &[head], "main");
+            main -= 1;
+        }
+    }
+    head = add(&mut commits, &[head, tip], "main");
+    while commits.len() < len {
+        head = add(&mut commits, &[head], "main");
     }
     commits
 }
