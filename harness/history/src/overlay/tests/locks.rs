@@ -1,0 +1,296 @@
+//! What is laid over lockfiles.
+
+use insta::assert_snapshot;
+
+use super::super::lock::{Lock, Requirements};
+use super::manifests::with_young_member;
+use super::*;
+
+/// A dependency of the test alone, and what that needs.
+const HELPED: &str = "== crate probe 1.0.0
+    [dependencies]; help = '1'; base = '1'
+    == crate help 1.0.0";
+/// One that needs a newer `base` than the code.
+const NEWER: &str = "== crate probe 1.0.0
+    [dependencies]; base = '2'
+    == crate base 2.0.0";
+
+/// An old project that was locked when there was less to depend on, and a test that
+/// was locked afterwards.
+fn locked(young: &str, dev: &str) -> World {
+    let world = World::of(
+        "== crate base 0.9.0 1.0.0
+         == crate code 1.0.0
+         [dependencies]; base = '1'
+         == old/Cargo.toml + src/lib.rs
+         package demo 0.1.0; [dependencies]; code = '1'
+         == work/Cargo.toml + src/lib.rs tests/leaks.rs
+         package demo 0.1.0; [dependencies]; code = '1'; [dev-dependencies]; $dev; test leaks",
+    );
+    world.edit("work/Cargo.toml", "$dev", dev);
+    world.lock("old");
+    world.add(young);
+    world.lock("work");
+    // Newer than anybody ever used.
+    world.add(&young.replace(".0.0", ".9.0"));
+    world
+}
+
+/// Lays it with what cargo knows of the working tree, and says what cargo makes of that.
+#[track_caller]
+fn lay(world: &World) -> String {
+    let mut overlay = world.overlay(DEMO);
+    overlay.learn(&world.metadata("work").unwrap());
+    let laid = overlay.lay(&world.path("old")).unwrap().unwrap();
+    let raised = laid.raised.iter().map(|one| format!("; raised {one}"));
+    world.resolved("demo") + &raised.collect::<String>()
+}
+
+#[test]
+fn nothing_newer_is_locked() {
+    let world = locked(HELPED, "probe = '1'");
+    // There are newer ones, by now also of what the code depends on.
+    world.add("== crate base 1.5.0");
+    let before = world.everything("old");
+    assert_eq!(
+        lay(&world),
+        "base 1.0.0, code 1.0.0, help 1.0.0, probe 1.0.0"
+    );
+    assert_snapshot!(differences(&before, &world.everything("old")), @r#"
+    ~ Cargo.lock
+        +  "probe",
+        + [[package]]; name = "help"; version = "1.0.0"; source = "registry+https://github.com/rust-lang/crates.io-index"; checksum = "0000000000000000000000000000000000000000000000008e61a391d6fab4cf"
+        + [[package]]; name = "probe"; version = "1.0.0"; source = "registry+https://github.com/rust-lang/crates.io-index"; checksum = "000000000000000000000000000000000000000000000000c01a9c8c70674341"; dependencies = [;  "base",;  "help",; ]
+    ~ Cargo.toml
+        + [dev-dependencies]; probe = "1"
+        + [[test]]; name = "leaks"; harness = false; path = "tests/leaks.rs"
+    + tests/leaks.rs
+    "#);
+    let locked = world.cargo("old", &["metadata", "--format-version", "1", "--locked"]);
+    assert!(locked.status.success());
+
+    // Without one, the newest is what cargo takes; then none is made.
+    world.remove("old/Cargo.lock");
+    let overlay = world.overlay(DEMO);
+    overlay.lay(&world.path("old")).unwrap().unwrap();
+    assert!(!world.path("old/Cargo.lock").exists());
+    assert!(world.resolved("demo").contains("probe 1.9.0"));
+}
+
+#[test]
+fn two_versions_of_one_name() {
+    let world = locked(NEWER, "probe = '1'");
+    world.add("== crate base 1.5.0");
+    let overlay = world.overlay(DEMO);
+    // As cargo writes it.
+    assert_snapshot!(world.laid_by("demo", &overlay), @r#"
+    ~ Cargo.lock
+        -  "base",
+        +  "base 1.0.0",
+        +  "probe",
+        + [[package]]; name = "probe"; version = "1.0.0"; source = "registry+https://github.com/rust-lang/crates.io-index"; checksum = "000000000000000000000000000000000000000000000000c01a9c8c70674341"; dependencies = [;  "base 2.0.0",; ]
+        + [[package]]; name = "base"; version = "2.0.0"; source = "registry+https://github.com/rust-lang/crates.io-index"; checksum = "000000000000000000000000000000000000000000000000a51c5905235608a8"
+    ~ Cargo.toml
+        + [dev-dependencies]; probe = "1"
+        + [[test]]; name = "leaks"; harness = false; path = "tests/leaks.rs"
+    + tests/leaks.rs
+    cargo: base 1.0.0, base 2.0.0, code 1.0.0, probe 1.0.0
+    "#);
+}
+
+#[test]
+fn which_versions_are_taken() {
+    for (case, young, dev, expected) in [
+        (
+            "the old one is too old",
+            "== crate probe 1.0.0
+             [dependencies]; base = '1.2'
+             == crate base 1.2.0
+             [dependencies]; below = '1'
+             == crate below 1.0.0",
+            "probe = '1'",
+            "base 1.2.0, below 1.0.0, code 1.0.0, probe 1.0.0; raised base 1.0.0 to 1.2.0",
+        ),
+        (
+            "the old one will do",
+            "== crate probe 1.0.0
+             [dependencies]; base = '>=0.9, <3'
+             == crate base 2.0.0",
+            "probe = '1'\nbase = '>=0.9, <3'",
+            "base 1.0.0, code 1.0.0, probe 1.0.0",
+        ),
+        (
+            "what the tests of another package need is nobody's need",
+            "== crate probe 1.0.0
+             [dependencies]; base = '1'; [dev-dependencies]; base = '1.2'
+             == crate base 1.2.0",
+            "probe = '1'",
+            "base 1.0.0, code 1.0.0, probe 1.0.0",
+        ),
+    ] {
+        let world = locked(young, dev);
+        assert_eq!(lay(&world), expected, "{case}");
+    }
+}
+
+#[test]
+fn feature_that_needs_another_package() {
+    let world = World::of(
+        "== crate extra 1.0.0
+         == crate base 1.0.0
+         [dependencies]; extra = { version = '1', optional = true }
+         == old/Cargo.toml + src/lib.rs
+         package demo 0.1.0; [dependencies]; base = '1'
+         == work/Cargo.toml + src/lib.rs tests/leaks.rs
+         package demo 0.1.0; [dependencies]; base = '1'; [dev-dependencies]
+         base = { version = '1', features = ['extra'] }; test leaks",
+    );
+    world.lock("old");
+    world.lock("work");
+    world.add("== crate extra 1.9.0");
+    assert_eq!(lay(&world), "base 1.0.0, extra 1.0.0");
+}
+
+/// Nothing is guessed: cargo's own message says what is in the way.
+#[test]
+fn an_old_version_without_what_cargo_knows() {
+    let young = "== crate probe 1.0.0
+        [dependencies]
+        base = '1.2'
+        == crate base 1.2.0";
+    let world = locked(young, "probe = '1'");
+    let laid = world.overlay(DEMO).lay(&world.path("old")).unwrap();
+    assert_eq!(laid, Ok(Laid::default()));
+    let refused = world.metadata("old").unwrap_err();
+    let why = "failed to select a version for `base`";
+    assert!(refused.contains(why), "{refused}");
+}
+
+#[test]
+fn lockfile_of_the_first_format() {
+    let world = locked(NEWER, "probe = '1'");
+    // The checksums are apart, and each dependency has its version and source.
+    let source = "(registry+https://github.com/rust-lang/crates.io-index)";
+    let (mut first, mut sums, mut name) =
+        (String::new(), "\n[metadata]\n".to_owned(), String::new());
+    for line in world.read("old/Cargo.lock").lines() {
+        if let Some(quoted) = line.strip_prefix("name = ") {
+            name = quoted.trim_matches('"').to_owned();
+        }
+        if let Some(sum) = line.strip_prefix("checksum = ") {
+            sums += &format!("\"checksum {name} 1.0.0 {source}\" = {sum}\n");
+        } else if let Some(on) = line.strip_prefix(" \"") {
+            first += &format!(" \"{} 1.0.0 {source}\",\n", on.trim_end_matches("\","));
+        } else if !line.starts_with("version = 3") && line != "version = 4" {
+            first += &format!("{line}\n");
+        }
+    }
+    world.write("old/Cargo.lock", &(first + &sums));
+    assert_eq!(
+        lay(&world),
+        "base 1.0.0, base 2.0.0, code 1.0.0, probe 1.0.0"
+    );
+}
+
+#[test]
+fn young_member_is_locked() {
+    let world = with_young_member("[workspace]\nresolver = \"2\"\nmembers = [\"core\"]\n");
+    world.add("== crate probe 1.0.0");
+    world.lock("old");
+    world.edit(
+        "work/leaks/Cargo.toml",
+        "[lints]",
+        "probe = \"1\"\n\n[lints]",
+    );
+    world.lock("work");
+    world.add("== crate probe 1.1.0");
+    world
+        .overlay(ALONE)
+        .lay(&world.path("old"))
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        world.resolved("leaks"),
+        "core 0.0.7 in old/core, probe 1.0.0"
+    );
+}
+
+#[test]
+fn lockfile_stays_where_nothing_was_added() {
+    let world = locked(HELPED, "probe = '1'");
+    world.publish("probe", "1.9.5", "");
+    world.edit("old/Cargo.toml", "code = '1'", "code = '1'\nprobe = '1'");
+    world.lock("old");
+    let before = world.read("old/Cargo.lock");
+    world
+        .overlay(DEMO)
+        .lay(&world.path("old"))
+        .unwrap()
+        .unwrap();
+    assert_eq!(world.read("old/Cargo.lock"), before);
+}
+
+/// A lockfile of packages, one a line: `name version source: what it depends on, …`.
+fn lockfile(packages: &str) -> String {
+    let mut text = String::from("# Generated.\nversion = 4\n");
+    for line in packages
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+    {
+        let (package, dependencies) = line.split_once(": ").unwrap_or((line, ""));
+        text += "\n[[package]]\n";
+        for (key, part) in ["name", "version", "source"].iter().zip(package.split(' ')) {
+            text += &format!("{key} = \"{part}\"\n");
+        }
+        if !dependencies.is_empty() {
+            let names = dependencies.split(", ");
+            let lines: String = names.map(|name| format!(" \"{name}\",\n")).collect();
+            text += &format!("dependencies = [\n{lines}]\n");
+        }
+    }
+    text
+}
+
+#[track_caller]
+fn merged(old: &str, new: &str, added: &[&str], expected: &str) {
+    let new = Lock::parse(&lockfile(new)).unwrap();
+    let added = added.iter().map(|name| (*name).to_owned()).collect();
+    let merged = new.merge_into(&lockfile(old), "demo", &added, &Requirements::default());
+    assert_eq!(merged.unwrap().text, lockfile(expected));
+}
+
+#[test]
+fn git_revision_of_the_old_lockfile_stays() {
+    merged(
+        "base 0.1.0 git+https://example.com/base#1111
+         demo 0.1.0: base",
+        "base 0.2.0 git+https://example.com/base#2222
+         demo 0.1.0: base, probe
+         probe 1.0.0 registry: base",
+        &["probe"],
+        "base 0.1.0 git+https://example.com/base#1111
+         demo 0.1.0: base, probe
+         probe 1.0.0 registry: base",
+    );
+}
+
+#[test]
+fn same_version_of_two_sources() {
+    merged(
+        "base 1.0.0 registry
+         code 1.0.0 registry: base
+         demo 0.1.0: code",
+        "base 1.0.0 other
+         base 1.0.0 registry
+         code 1.0.0 registry: base 1.0.0 (registry)
+         demo 0.1.0: code, base 1.0.0 (other), folder
+         folder 0.1.0: demo, base 1.0.0 (registry)",
+        &["base", "folder"],
+        "base 1.0.0 registry
+         code 1.0.0 registry: base 1.0.0 (registry)
+         demo 0.1.0: code, base 1.0.0 (other), folder
+         base 1.0.0 other
+         folder 0.1.0: demo, base 1.0.0 (registry)",
+    );
+}
