@@ -13,10 +13,12 @@ fn check(repository: &Repository, args: &[&str]) -> (i32, String) {
     )
 }
 
+const LOGS: &str = "\n  logs: target/plimsoll-bisect/logs\n";
+
 /// A branch of one commit on a main branch of one.
 fn branch(main: &str, own: &str) -> Repository {
     let repository = Repository::history(&[main]);
-    repository.git(&["checkout", "--quiet", "-b", "feature"]);
+    repository.git_line("checkout --quiet -b feature");
     repository.commit(own, "own");
     repository
 }
@@ -49,36 +51,68 @@ fn a_branch_that_leaks() {
     );
     let svg = fs::read_to_string(repository.top().join("target/plimsoll/check/churn.svg"));
     assert!(svg.unwrap().contains("put"), "{text}");
+    let (status, text) = check(&repository, &["--json"]);
+    assert_eq!(status, 1, "{text}");
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["version"], 1);
+    let scenario = &value["scenarios"][0];
+    assert_eq!(scenario["result"], "regressed");
+    assert_eq!(scenario["differences"][0]["kind"], "new");
+    assert_eq!(scenario["differences"][0]["after"]["bytes"], 80.0);
 }
 
 #[test]
 fn what_differs_is_shown() {
-    says(
-        &branch("half", "bad"),
-        &[],
-        1,
-        &["grew    …;store;put", "before +8 B"],
-    );
-    says(
-        &branch("bad", "half"),
-        &[],
-        0,
-        &["nothing grows faster", "shrank  …;store;put"],
-    );
-    says(
-        &branch("bad", "good"),
-        &[],
-        0,
-        &["gone    …;store;put", "now 0 B"],
-    );
-    says(
-        &branch("bad", "other"),
-        &[],
-        1,
-        &["new     …;log;push", "gone    …;store;put"],
-    );
-    let same = says(&branch("bad", "bad"), &[], 0, &["nothing grows faster"]);
-    assert!(!same.contains("flame graph"), "{same}");
+    for (base, own, status, parts) in [
+        (
+            "half",
+            "bad",
+            1,
+            &["grew    …;store;put", "before +8 B"][..],
+        ),
+        (
+            "bad",
+            "half",
+            0,
+            &["nothing grows faster", "shrank  …;store;put"],
+        ),
+        ("bad", "good", 0, &["gone    …;store;put", "now 0 B"]),
+        (
+            "bad",
+            "other",
+            1,
+            &["new     …;log;push", "gone    …;store;put"],
+        ),
+        ("bad", "bad", 0, &["nothing grows faster"]),
+        (
+            "unbuildable",
+            "good",
+            3,
+            &["churn: cannot be compared, at ", "cannot find value", LOGS],
+        ),
+        (
+            "broken",
+            "good",
+            3,
+            &["churn: cannot be compared, at ", "canary", LOGS],
+        ),
+        ("good", "broken", 3, &["in the working tree: ", "canary"]),
+        (
+            "good",
+            "unbuildable",
+            3,
+            &["the working tree cannot be measured", LOGS],
+        ),
+        (
+            "good",
+            "no-scenario",
+            3,
+            &["the working tree's test has no scenarios"],
+        ),
+    ] {
+        let text = says(&branch(base, own), &[], status, parts);
+        assert!(base != own || !text.contains("flame graph"), "{text}");
+    }
 }
 
 #[test]
@@ -96,7 +130,7 @@ fn the_working_tree_as_it_is() {
 #[test]
 fn a_new_file_counts_whatever_git_shows() {
     let repository = Repository::history(&["good"]);
-    repository.git(&["config", "status.showUntrackedFiles", "no"]);
+    repository.git_line("config status.showUntrackedFiles no");
     repository.write("sub/state", "bad\n");
     says(&repository, &[], 1, &["new     …;store;put"]);
 }
@@ -116,7 +150,7 @@ fn the_working_tree_is_built_where_the_revision_is() {
     together(&repository);
     // Where git's own bisection has a patched commit checked out.
     let repository = Repository::history(&["good", "good", "bad"]);
-    repository.git(&["bisect", "start", "HEAD", "HEAD~2"]);
+    repository.git_line("bisect start HEAD HEAD~2");
     repository.write("state", "bad\n");
     let args = ["bisect-run", "--scenario", "churn", "--overlay", "never"];
     let ran = repository.plimsoll(&args);
@@ -130,7 +164,7 @@ fn every_kind_of_change_counts_and_nothing_that_is_built_or_ignored() {
     let repository = Repository::history(&["good"]);
     // What cargo builds is in no snapshot, though nobody told git to ignore it.
     repository.write(".gitignore", "cache\n");
-    repository.git(&["commit", "--quiet", "--all", "--message", "ignored"]);
+    repository.git_line("commit --quiet --all --message ignored");
     repository.write("target/debug/large", "built");
     repository.write("cache/kept", "ignored");
     let (status, text) = check(&repository, &["--baseline-rev", "HEAD"]);
@@ -146,12 +180,12 @@ fn every_kind_of_change_counts_and_nothing_that_is_built_or_ignored() {
     };
     // Staged, and changed again; a new file with any name; a file that is gone.
     repository.write("state", "good\n\n");
-    repository.git(&["add", "state"]);
+    repository.git_line("add state");
     repository.write("state", "bad\n");
     repository.write("tests/a \"new\"\nfile.rs", "");
     fs::remove_file(repository.top().join("src/edited.rs")).unwrap();
     grows(&repository);
-    let snapshot = repository.git(&["rev-list", "--all", "--objects"]);
+    let snapshot = repository.git_line("rev-list --all --objects");
     assert!(!snapshot.contains("large"), "{snapshot}");
     // The same content was measured before.
     let builds = repository.builds();
@@ -165,7 +199,7 @@ fn what_no_commit_of_a_submodule_has_is_not_passed_over() {
     let inner = Repository::history(&["good"]);
     let path = inner.top().to_string_lossy().into_owned();
     repository.git(&["submodule", "--quiet", "add", &path, "inner"]);
-    repository.git(&["commit", "--quiet", "--all", "--message", "inner"]);
+    repository.git_line("commit --quiet --all --message inner");
     repository.write("inner/state", "bad\n");
     let (status, text) = check(&repository, &["--baseline-rev", "HEAD~1"]);
     assert_eq!(status, 2, "{text}");
@@ -214,33 +248,6 @@ fn another_revision() {
 }
 
 #[test]
-fn what_cannot_be_compared() {
-    for (state, why) in [("unbuildable", "cannot find value"), ("broken", "canary")] {
-        let parts = [
-            "churn: cannot be compared, at ",
-            why,
-            "\n  logs: target/plimsoll-bisect/logs\n",
-        ];
-        says(&branch(state, "good"), &[], 3, &parts);
-    }
-    says(
-        &branch("good", "broken"),
-        &[],
-        3,
-        &["in the working tree: ", "canary"],
-    );
-    says(
-        &branch("good", "unbuildable"),
-        &[],
-        3,
-        &[
-            "the working tree cannot be measured",
-            "\n  logs: target/plimsoll-bisect/logs\n",
-        ],
-    );
-}
-
-#[test]
 fn what_the_branch_brings_is_new() {
     let new = ["churn: new, there is nothing to compare it with at the base on main ("];
     // The test is there and has others; or what the scenario tests is not there yet.
@@ -250,34 +257,11 @@ fn what_the_branch_brings_is_new() {
     let test = fs::read_to_string(repository.top().join("tests/leaks.rs")).unwrap();
     repository.write("tests/leaks.rs", &test.replace("churn", "other"));
     repository.commit("unbuildable", "c0");
-    repository.git(&["checkout", "--quiet", "-b", "feature"]);
+    repository.git_line("checkout --quiet -b feature");
     repository.write("tests/leaks.rs", &test);
     repository.commit("bad", "own");
     says(&repository, &[], 0, &new);
     let (status, text) = check(&repository, &["--json"]);
     assert_eq!(status, 0, "{text}");
     assert!(text.contains("\"result\": \"new\""), "{text}");
-}
-
-#[test]
-fn a_test_without_scenarios() {
-    says(
-        &branch("good", "no-scenario"),
-        &[],
-        3,
-        &["the working tree's test has no scenarios"],
-    );
-}
-
-#[test]
-fn for_programs() {
-    let repository = branch("good", "bad");
-    let (status, text) = check(&repository, &["--json"]);
-    assert_eq!(status, 1, "{text}");
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(value["version"], 1);
-    let scenario = &value["scenarios"][0];
-    assert_eq!(scenario["result"], "regressed");
-    assert_eq!(scenario["differences"][0]["kind"], "new");
-    assert_eq!(scenario["differences"][0]["after"]["bytes"], 80.0);
 }

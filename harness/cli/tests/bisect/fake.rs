@@ -38,6 +38,9 @@ const PROJECT: [(&str, &str); 5] = [
     (".gitignore", "target\n"),
 ];
 
+/// Of the one scenario there is, without the working tree's test.
+pub(crate) const ASKED: [&str; 4] = ["--scenario", "churn", "--overlay", "never"];
+
 pub(crate) struct Repository {
     dir: tempfile::TempDir,
 }
@@ -119,6 +122,11 @@ impl Repository {
         git(&self.top(), args)
     }
 
+    /// The same, of words.
+    pub(crate) fn git_line(&self, line: &str) -> String {
+        self.git(&line.split(' ').collect::<Vec<_>>())
+    }
+
     pub(crate) fn id(&self, revision: &str) -> String {
         self.git(&["rev-parse", revision])
     }
@@ -129,10 +137,9 @@ impl Repository {
         self.git(&["log", "--all", "--format=%H", &pattern])
     }
 
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    /// Here, with the cargo that believes.
+    pub(crate) fn with_tools<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
-            .args(args)
             .current_dir(self.top())
             .env("CARGO", self.path("cargo"))
             .env("TEMPLATES", self.path("templates"))
@@ -145,8 +152,19 @@ impl Repository {
         command
     }
 
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        self.with_tools(command.args(args));
+        command
+    }
+
     pub(crate) fn plimsoll(&self, args: &[&str]) -> Ran {
         ran(&mut self.command(args))
+    }
+
+    /// The same, about the scenario.
+    pub(crate) fn ask(&self, args: &[&str]) -> Ran {
+        self.plimsoll(&[args, &ASKED].concat())
     }
 
     /// The same, with a variable set.
@@ -154,19 +172,12 @@ impl Repository {
         ran(self.command(args).env(name, value))
     }
 
-    /// In a group of its own, as a terminal has it.
-    pub(crate) fn start_alone(&self, args: &[&str]) -> Child {
-        let mut command = self.command(args);
+    /// A search from there, in a group of its own, as a terminal has it.
+    pub(crate) fn start(&self, good: &str) -> Child {
+        let mut command = self.command(&["bisect", good]);
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
-    }
-
-    pub(crate) fn start(&self, args: &[&str]) -> Child {
-        self.command(args)
+            .args(ASKED)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -175,20 +186,10 @@ impl Repository {
 
     /// `plimsoll bisect`, from the first commit to the last, as JSON.
     pub(crate) fn bisect(&self, args: &[&str]) -> (Ran, serde_json::Value) {
-        let mut all = vec!["bisect"];
-        all.extend(args);
-        all.extend(["--scenario", "churn", "--overlay", "never", "--json"]);
         // What stands after `--` stays last.
-        if let Some(at) = all.iter().position(|arg| *arg == "--") {
-            let paths: Vec<&str> = all[at..]
-                .iter()
-                .copied()
-                .take_while(|arg| !arg.starts_with("--s"))
-                .collect();
-            all.retain(|arg| !paths.contains(arg));
-            all.extend(paths);
-        }
-        let ran = self.plimsoll(&all);
+        let at = args.iter().position(|arg| *arg == "--");
+        let (args, paths) = args.split_at(at.unwrap_or(args.len()));
+        let ran = self.plimsoll(&[&["bisect", "--json"], args, &ASKED, paths].concat());
         let value = serde_json::from_str(&ran.stdout).unwrap_or_default();
         (ran, value)
     }
@@ -261,6 +262,14 @@ impl Repository {
         fs::write(&path, CARGO).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
+}
+
+/// A history of so many commits, bad from that one on.
+pub(crate) fn linear(commits: usize, first_bad: usize) -> Repository {
+    let states: Vec<&str> = (0..commits)
+        .map(|at| if at < first_bad { "good" } else { "bad" })
+        .collect();
+    Repository::history(&states)
 }
 
 fn ran(command: &mut Command) -> Ran {

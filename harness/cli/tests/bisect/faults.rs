@@ -1,21 +1,13 @@
 //! Everything around the measuring: histories, faults, what stays as it was.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::fake::{Repository, UNUSABLE};
-use crate::git::{everything_and_times, git as git_in, names};
-
-/// A history of so many commits, bad from that one on.
-fn linear(commits: usize, first_bad: usize) -> Repository {
-    let states: Vec<&str> = (0..commits)
-        .map(|at| if at < first_bad { "good" } else { "bad" })
-        .collect();
-    Repository::history(&states)
-}
+use crate::fake::{ASKED, Repository, UNUSABLE, linear};
+use crate::git::{everything_and_times, git as git_in};
 
 #[track_caller]
 fn found(value: &Value, expected: &str) {
@@ -23,22 +15,32 @@ fn found(value: &Value, expected: &str) {
     assert_eq!(value["first_bad"]["commit"], expected, "{value:#}");
 }
 
+/// It searches from there, and finds the commit with that subject.
+#[track_caller]
+fn finds(repository: &Repository, args: &[&str], subject: &str) -> Value {
+    let (ran, value) = repository.bisect(args);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    found(&value, &repository.named(subject));
+    value
+}
+
+#[track_caller]
+fn refuses(repository: &Repository, args: &[&str], status: i32, part: &str) {
+    let (ran, _) = repository.bisect(args);
+    assert_eq!(ran.status, Some(status), "{ran}");
+    assert!(ran.stderr.contains(part), "no {part:?} in {ran}");
+}
+
 #[test]
 fn every_place_is_found_in_few_builds() {
-    for (commits, first_bad) in [(2, 1), (3, 1), (3, 2), (20, 1), (20, 7), (20, 19), (33, 16)] {
+    for (commits, first_bad) in [(2, 1), (3, 1), (3, 2), (20, 1), (20, 7), (20, 19)] {
         let repository = linear(commits, first_bad);
-        let good = repository.named("c0");
-        let (ran, value) = repository.bisect(&[&good]);
-        assert_eq!(ran.status, Some(0), "{ran}");
-        found(&value, &repository.named(&format!("c{first_bad}")));
-        let between = commits - 1;
-        let steps = usize::try_from(between.next_power_of_two().ilog2()).unwrap();
-        assert!(
-            repository.builds() <= steps + 3,
-            "{commits}: {}",
-            repository.builds()
-        );
-        assert_eq!(value["builds"], repository.builds());
+        let subject = format!("c{first_bad}");
+        let value = finds(&repository, &[&repository.named("c0")], &subject);
+        let steps = usize::try_from((commits - 1).next_power_of_two().ilog2()).unwrap();
+        let builds = repository.builds();
+        assert!(builds <= steps + 3, "{commits}: {builds}");
+        assert_eq!(value["builds"], builds);
     }
 }
 
@@ -47,82 +49,91 @@ fn nothing_of_the_users_is_touched() {
     let repository = linear(9, 4);
     repository.write("src/lib.rs", "// changed\n");
     repository.write("staged.rs", "");
-    repository.git(&["add", "staged.rs"]);
+    repository.git_line("add staged.rs");
     repository.write("untracked.rs", "");
     // And a bisection of their own is under way.
-    repository.git(&["bisect", "start", "--no-checkout", "HEAD", "HEAD~6"]);
+    repository.git_line("bisect start --no-checkout HEAD HEAD~6");
     let before = everything_and_times(&repository.top());
     let (good, bad) = (repository.named("c0"), repository.named("c8"));
-    let (ran, value) = repository.bisect(&[&good, &bad]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    found(&value, &repository.named("c4"));
+    finds(&repository, &[&good, &bad], "c4");
     assert_eq!(everything_and_times(&repository.top()), before);
 }
 
-#[test]
-fn the_log_replays() {
-    let repository = linear(12, 5);
-    let (_, value) = repository.bisect(&[&repository.named("c0")]);
-    let scratch = repository.outer().join("scratch");
-    let top = repository.top();
-    git_in(
-        repository.outer(),
-        &["clone", "--quiet", &top.to_string_lossy(), "scratch"],
-    );
-    let log = repository.outer().join("log");
-    fs::write(&log, value["log"].as_str().unwrap()).unwrap();
-    let said = git_in(&scratch, &["bisect", "replay", &log.to_string_lossy()]);
-    let expected = format!("{} is the first bad commit", repository.named("c5"));
-    let said = said + &git_in(&scratch, &["bisect", "log"]);
-    assert!(
-        said.contains(&expected)
-            || said.contains(&format!("first bad commit: [{}]", repository.named("c5"))),
-        "{said}"
-    );
-}
-
+/// Each in a row of them, where none tells the others apart; so all are tried.
 #[test]
 fn what_cannot_be_measured_is_skipped_with_its_reason() {
-    for (state, kind) in UNUSABLE.into_iter().chain([("newer", "other harness")]) {
-        // In the middle, where the search begins.
-        let mut states = vec!["good"; 4];
-        states.push(state);
-        states.extend(["good", "bad", "bad", "bad"]);
-        let repository = Repository::history(&states);
-        let (ran, value) = repository.bisect(&[&repository.named("c0")]);
-        assert_eq!(ran.status, Some(0), "{state}: {ran}");
-        found(&value, &repository.named("c6"));
-        let tested = value["tested"].as_array().unwrap();
-        let skipped = tested.iter().find(|test| test["answer"] == "skip").unwrap();
-        assert_eq!(skipped["kind"], kind, "{state}");
-        assert_eq!(skipped["commit"], repository.named("c4").as_str());
-        assert!(!skipped["reason"].as_str().unwrap().is_empty());
+    let kinds = UNUSABLE.into_iter().chain([("newer", "other harness")]);
+    let kinds: Vec<(&str, &str)> = kinds.collect();
+    let mut states = vec!["good"];
+    states.extend(kinds.iter().map(|(state, _)| *state));
+    states.push("bad");
+    let repository = Repository::history(&states);
+    let (ran, value) = repository.bisect(&[&repository.named("c0")]);
+    assert_eq!(ran.status, Some(3), "{ran}");
+    assert_eq!(value["result"], "one-of");
+    assert_eq!(
+        value["candidates"].as_array().unwrap().len(),
+        kinds.len() + 1
+    );
+    let tested = value["tested"].as_array().unwrap();
+    assert_eq!(tested.len(), kinds.len());
+    for (at, (state, kind)) in kinds.into_iter().enumerate() {
+        let commit = repository.named(&format!("c{}", at + 1));
+        let test = tested.iter().find(|test| test["commit"] == commit.as_str());
+        let test = test.unwrap_or_else(|| panic!("{state}: {value:#}"));
+        assert_eq!(
+            (&test["answer"], &test["kind"]),
+            (&"skip".into(), &kind.into())
+        );
+        assert!(!test["reason"].as_str().unwrap().is_empty());
     }
 }
 
 #[test]
-fn a_baseline_that_does_not_fit_is_nothing_to_skip_for() {
-    let repository = Repository::history(&["good", "good", "unfit-baseline", "bad"]);
-    let (ran, value) = repository.bisect(&[&repository.named("c0")]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    found(&value, &repository.named("c2"));
+fn where_git_asks_about_one_that_cannot_be_measured() {
+    let mut states = vec!["good"; 4];
+    states.extend(["unbuildable", "good", "bad", "bad", "bad"]);
+    let repository = Repository::history(&states);
+    let value = finds(&repository, &[&repository.named("c0")], "c6");
+    let tested = value["tested"].as_array().unwrap();
+    let skipped = tested.iter().find(|test| test["answer"] == "skip").unwrap();
+    assert_eq!(skipped["commit"], repository.named("c4").as_str());
+
+    // git comes to the same answer by the log.
+    let (top, log) = (repository.top(), repository.outer().join("log"));
+    let clone = ["clone", "--quiet", top.to_str().unwrap(), "scratch"];
+    git_in(repository.outer(), &clone);
+    fs::write(&log, value["log"].as_str().unwrap()).unwrap();
+    let scratch = repository.outer().join("scratch");
+    let said = git_in(&scratch, &["bisect", "replay", log.to_str().unwrap()]);
+    let expected = format!("{} is the first bad commit", repository.named("c6"));
+    assert!(said.contains(&expected), "{said}");
+}
+
+/// What it is told by the answer of one commit: a baseline that does not fit is nothing
+/// to skip for; and a cache that leaks what it drops, and was larger at first, is bad.
+#[test]
+fn what_is_bad_without_looking_so() {
+    for state in ["unfit-baseline", "late"] {
+        let repository = Repository::history(&["good", "good", state, state, "bad", "bad"]);
+        finds(&repository, &[&repository.named("c0")], "c2");
+    }
 }
 
 #[test]
 fn an_end_that_cannot_be_measured_stops_it() {
-    for (state, kind) in UNUSABLE {
-        for states in [[state, "good", "bad"], ["good", "bad", state]] {
-            let repository = Repository::history(&states);
-            let before = repository.everything();
-            // The working tree is another matter.
-            repository.write("state", "bad\n");
-            let good = repository.named("c0");
-            let (ran, _) = repository.bisect(&[&good]);
-            assert_eq!(ran.status, Some(129), "{state}: {ran}");
-            assert!(ran.stderr.contains(kind), "{state}: {ran}");
-            repository.git(&["checkout", "--quiet", "state"]);
-            assert_eq!(repository.everything(), before, "{state}");
-        }
+    for (at, (state, kind)) in UNUSABLE.into_iter().enumerate() {
+        // At either end by turns.
+        let states = match at % 2 {
+            0 => [state, "good", "bad"],
+            _ => ["good", "bad", state],
+        };
+        let repository = Repository::history(&states);
+        // The working tree is another matter.
+        repository.write("state", "bad\n");
+        let before = repository.everything();
+        refuses(&repository, &[&repository.named("c0")], 129, kind);
+        assert_eq!(repository.everything(), before, "{state}");
     }
 }
 
@@ -196,127 +207,6 @@ fn a_skip_says_whether_it_was_known_and_why_it_is_one() {
 }
 
 #[test]
-fn bisect_run_says_what_git_understands() {
-    let cases = UNUSABLE.map(|(state, _)| (state, 125));
-    let answers = [
-        ("good", 0),
-        ("bad", 1),
-        ("other", 0),
-        ("both", 1),
-        ("half", 125),
-    ];
-    for (state, status) in cases.into_iter().chain(answers) {
-        let repository = Repository::history(&["good", "good", state, "bad", "bad"]);
-        let (good, bad) = (repository.named("c0"), repository.named("c4"));
-        repository.git(&["bisect", "start", &bad, &good]);
-        repository.git(&["checkout", "--quiet", &repository.named("c2")]);
-        let ran = run(&repository);
-        assert_eq!(ran.status, Some(status), "{state}: {ran}");
-        assert_eq!(names(repository.outer()), "cargo repo templates", "{state}");
-    }
-}
-
-/// The package and the test are known from the bad end.
-#[test]
-fn bisect_run_where_the_test_is_younger() {
-    let repository = Repository::history(&["good", "good", "young", "good", "bad"]);
-    let (good, bad) = (repository.named("c0"), repository.named("c4"));
-    repository.git(&["bisect", "start", &bad, &good]);
-    repository.git(&["checkout", "--quiet", &repository.named("c2")]);
-    let ran = run(&repository);
-    assert_eq!(ran.status, Some(125), "{ran}");
-    assert!(ran.stdout.starts_with("skip "), "{ran}");
-}
-
-/// git's terms for a search that is not for what is worse.
-#[test]
-fn bisect_run_with_the_terms_old_and_new() {
-    let states = ["bad", "bad", "bad", "good", "good"];
-    let repository = Repository::history(&states);
-    let (first, last) = (repository.named("c0"), repository.named("c4"));
-    let at = |name: &str| repository.git(&["checkout", "--quiet", &repository.named(name)]);
-    repository.git(&["bisect", "start"]);
-    repository.git(&["bisect", "old", &first]);
-    repository.git(&["bisect", "new", &last]);
-    for (name, status, says) in [("c2", 0, "old   "), ("c3", 1, "new   ")] {
-        at(name);
-        let ran = run(&repository);
-        assert_eq!(ran.status, Some(status), "{name}: {ran}");
-        assert!(ran.stdout.starts_with(says), "{name}: {ran}");
-    }
-    // What was brought is new as well; and so are terms of one's own.
-    let states = ["good", "good", "bad", "bad"];
-    let repository = Repository::history(&states);
-    let (first, last) = (repository.named("c0"), repository.named("c3"));
-    repository.git(&[
-        "bisect",
-        "start",
-        "--term-old=thin",
-        "--term-new=fat",
-        &last,
-        &first,
-    ]);
-    repository.git(&["checkout", "--quiet", &repository.named("c2")]);
-    let ran = run(&repository);
-    assert_eq!((ran.status, &ran.stdout[..6]), (Some(1), "fat   "), "{ran}");
-    // With the usual terms it says how to ask.
-    let repository = Repository::history(&["bad", "bad", "good"]);
-    let (first, last) = (repository.named("c0"), repository.named("c2"));
-    repository.git(&["bisect", "start", &last, &first]);
-    let ran = run(&repository);
-    assert_eq!(ran.status, Some(128), "{ran}");
-    assert!(ran.stderr.contains("git bisect old COMMIT"), "{ran}");
-}
-
-fn run(repository: &Repository) -> crate::fake::Ran {
-    repository.plimsoll(&["bisect-run", "--scenario", "churn", "--overlay", "never"])
-}
-
-#[test]
-fn bisect_run_stops_at_an_end_and_on_faults_of_its_own() {
-    for (state, _) in UNUSABLE {
-        if state == "no-project" {
-            continue;
-        }
-        let repository = Repository::history(&["good", "good", "bad", state]);
-        let (good, bad) = (repository.named("c0"), repository.named("c3"));
-        repository.git(&["bisect", "start", &bad, &good]);
-        let ran = run(&repository);
-        assert_eq!(ran.status, Some(129), "{state}: {ran}");
-    }
-    let repository = linear(4, 2);
-    // No bisection, no such flag, no such scenario name.
-    assert_eq!(run(&repository).status, Some(128));
-    let ran = repository.plimsoll(&["bisect-run", "--no-such-flag"]);
-    assert_eq!(ran.status, Some(128), "{ran}");
-    // Ends that do not differ.
-    let good = repository.named("c0");
-    repository.git(&["bisect", "start", &repository.named("c1"), &good]);
-    assert_eq!(run(&repository).status, Some(128));
-    // git itself goes along.
-    let repository = linear(20, 13);
-    repository.git(&["bisect", "start", "HEAD", &repository.named("c0")]);
-    let output = Command::new("git")
-        .args([
-            "bisect",
-            "run",
-            env!("CARGO_BIN_EXE_plimsoll"),
-            "bisect-run",
-        ])
-        .args(["--scenario", "churn", "--overlay", "never"])
-        .current_dir(repository.top())
-        .env("CARGO", repository.outer().join("cargo"))
-        .env("TEMPLATES", repository.outer().join("templates"))
-        .env("BUILDS", repository.outer().join("builds"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    let expected = format!("{} is the first bad commit", repository.named("c13"));
-    assert!(said.contains(&expected), "{said}");
-    assert!(repository.builds() <= 5 + 3, "{}", repository.builds());
-}
-
-#[test]
 fn a_second_leak_is_not_the_answer() {
     let mut states = vec!["good"; 3];
     states.extend(["other"; 5]);
@@ -324,38 +214,22 @@ fn a_second_leak_is_not_the_answer() {
     let repository = Repository::history(&states);
     let good = repository.named("c3");
     // From where the first is there already: it does not differ.
-    let (ran, value) = repository.bisect(&[&good]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    found(&value, &repository.named("c8"));
+    let value = finds(&repository, &[&good], "c8");
     assert_eq!(value["stack"].as_array().unwrap().last().unwrap(), "put");
 }
 
 /// Where it grows at the earlier end alone, the question is which commit mended it.
 #[test]
 fn which_commit_mended_it() {
-    for states in [
-        &["bad", "bad", "bad", "good", "good", "good", "good"][..],
-        &["bad", "bad", "unbuildable", "good", "good"],
-        &["bad", "good"],
+    for (mended, states) in [
+        ("c3", &["bad", "bad", "bad", "good", "good", "good"][..]),
+        ("c1", &["bad", "good"]),
     ] {
-        let mended = states.iter().position(|state| *state == "good").unwrap();
         let repository = Repository::history(states);
-        let (ran, value) = repository.bisect(&[&repository.named("c0")]);
-        assert_eq!(value["change"], "fixed", "{ran}");
-        if states.contains(&"unbuildable") {
-            assert_eq!(value["result"], "one-of", "{ran}");
-            continue;
-        }
-        assert_eq!(ran.status, Some(0), "{ran}");
-        found(&value, &repository.named(&format!("c{mended}")));
-        let ran = repository.plimsoll(&[
-            "bisect",
-            &repository.named("c0"),
-            "--scenario",
-            "churn",
-            "--overlay",
-            "never",
-        ]);
+        let good = repository.named("c0");
+        let value = finds(&repository, &[&good], mended);
+        assert_eq!(value["change"], "fixed", "{value:#}");
+        let ran = repository.ask(&["bisect", &good]);
         for part in [
             " is the first commit after which churn no longer grows past the good rate\n",
             "  change  fixed\n",
@@ -363,34 +237,30 @@ fn which_commit_mended_it() {
             assert!(ran.stdout.contains(part), "no {part:?} in {ran}");
         }
     }
+    let repository = Repository::history(&["bad", "bad", "unbuildable", "good", "good"]);
+    let (_, value) = repository.bisect(&[&repository.named("c0")]);
+    assert_eq!(
+        (&value["change"], &value["result"]),
+        (&"fixed".into(), &"one-of".into())
+    );
     // What is brought goes before what is mended.
     let repository = Repository::history(&["other", "other", "bad", "bad"]);
-    let (_, value) = repository.bisect(&[&repository.named("c0")]);
+    let value = finds(&repository, &[&repository.named("c0")], "c2");
     assert_eq!(value["change"], "brought");
-    found(&value, &repository.named("c2"));
 }
 
 #[test]
 fn ends_that_do_not_differ() {
-    for (states, word) in [
-        (["good", "good", "good"], "grows"),
-        (["bad", "bad", "bad"], "as fast"),
-    ] {
-        let repository = Repository::history(&states);
+    for (state, word) in [("good", "grows"), ("bad", "as fast")] {
+        let repository = Repository::history(&[state; 3]);
         let (ran, value) = repository.bisect(&[&repository.named("c0")]);
         assert_eq!(ran.status, Some(3), "{ran}");
         assert_eq!(value["result"], "no-difference");
         assert_eq!(repository.builds(), 2);
-        let ran = repository.plimsoll(&[
-            "bisect",
-            "HEAD~2",
-            "--scenario",
-            "churn",
-            "--overlay",
-            "never",
-        ]);
-        assert!(ran.stdout.contains(word), "{ran}");
-        assert!(ran.stdout.contains("hint:"), "{ran}");
+        let ran = repository.ask(&["bisect", "HEAD~2"]);
+        for part in [word, "hint:"] {
+            assert!(ran.stdout.contains(part), "{ran}");
+        }
     }
 }
 
@@ -401,12 +271,8 @@ fn where_only_skipped_ones_are_left_it_is_one_of_them() {
     let (ran, value) = repository.bisect(&[&repository.named("c0")]);
     assert_eq!(ran.status, Some(3), "{ran}");
     assert_eq!(value["result"], "one-of");
-    let mut candidates: Vec<&str> = value["candidates"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| one.as_str().unwrap())
-        .collect();
+    let candidates = value["candidates"].as_array().unwrap().iter();
+    let mut candidates: Vec<&str> = candidates.map(|one| one.as_str().unwrap()).collect();
     let mut expected = ["c2", "c3", "c4"].map(|name| repository.named(name));
     candidates.sort_unstable();
     expected.sort_unstable();
@@ -416,14 +282,14 @@ fn where_only_skipped_ones_are_left_it_is_one_of_them() {
 #[test]
 fn a_merge_and_what_came_with_it() {
     let repository = Repository::history(&["good", "good"]);
-    repository.git(&["checkout", "--quiet", "-b", "side"]);
+    repository.git_line("checkout --quiet -b side");
     repository.commit("good", "s0");
     let culprit = repository.commit("bad", "s1");
     repository.commit("bad", "s2");
-    repository.git(&["checkout", "--quiet", "main"]);
+    repository.git_line("checkout --quiet main");
     repository.write("main.txt", "");
-    repository.git(&["add", "--all"]);
-    repository.git(&["commit", "--quiet", "--message", "m0"]);
+    repository.git_line("add --all");
+    repository.git_line("commit --quiet --message m0");
     repository.git(&[
         "merge",
         "--quiet",
@@ -452,83 +318,63 @@ fn only_commits_that_change_a_path() {
         repository.commit(if at < 6 { "good" } else { "bad" }, &format!("c{at}"));
     }
     let good = repository.named("c0");
-    let (ran, value) = repository.bisect(&[&good, "--", "crates/cache"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    found(&value, &repository.named("c6"));
-    let (ran, _) = repository.bisect(&[&good, "--", "no/such/folder"]);
-    assert_eq!(ran.status, Some(2), "{ran}");
-    assert!(ran.stderr.contains("no/such/folder"), "{ran}");
+    finds(&repository, &[&good, "--", "crates/cache"], "c6");
+    refuses(
+        &repository,
+        &[&good, "--", "no/such/folder"],
+        2,
+        "no/such/folder",
+    );
 }
 
 #[test]
 fn histories_that_lack_something() {
     let repository = linear(9, 4);
-    let top = repository.top().to_string_lossy().into_owned();
-    let url = format!("file://{top}");
     let good = repository.named("c0");
-    git_in(
-        repository.outer(),
-        &["clone", "--quiet", "--depth", "3", &url, "shallow"],
-    );
-    let shallow = repository.outer().join("shallow");
-    let ran = |args: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
-            .args(args)
-            .args(["--scenario", "churn", "--overlay", "never"])
-            .current_dir(&shallow)
-            .env("CARGO", repository.outer().join("cargo"))
-            .output()
-            .unwrap();
-        (
-            output.status.code(),
-            String::from_utf8(output.stderr).unwrap(),
-        )
-    };
-    let (status, said) = ran(&["bisect", &good]);
-    assert_eq!(status, Some(2), "{said}");
+    let url = format!("file://{}", repository.top().display());
+    let clone = ["clone", "--quiet", "--depth", "3", &url, "shallow"];
+    git_in(repository.outer(), &clone);
+    let mut shallow = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    shallow.args(["bisect", &good]).args(ASKED);
+    let output = repository
+        .with_tools(&mut shallow)
+        .current_dir(repository.outer().join("shallow"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(
         said.contains("shallow") && said.contains("--unshallow"),
         "{said}"
     );
 
     // Rewritten: nothing in common.
-    repository.git(&["checkout", "--quiet", "--orphan", "other"]);
+    repository.git_line("checkout --quiet --orphan other");
     repository.commit("bad", "rewritten");
-    let (ran, _) = repository.bisect(&[&good]);
-    assert_eq!(ran.status, Some(2), "{ran}");
-    assert!(ran.stderr.contains("no commit in common"), "{ran}");
-    repository.git(&["checkout", "--quiet", "main"]);
-
-    for (args, word) in [
-        (vec!["no-such-tag"], "no commit `no-such-tag`"),
-        (vec!["HEAD", "HEAD"], "both ends"),
-        (vec!["HEAD", "HEAD~3"], "comes after"),
-    ] {
-        let (ran, _) = repository.bisect(&args);
-        assert_eq!(ran.status, Some(2), "{ran}");
-        assert!(ran.stderr.contains(word), "{ran}");
-    }
+    refuses(&repository, &[&good], 2, "no commit in common");
+    repository.git_line("checkout --quiet main");
+    refuses(&repository, &["no-such-tag"], 2, "no commit `no-such-tag`");
+    refuses(&repository, &["HEAD", "HEAD"], 2, "both ends");
+    refuses(&repository, &["HEAD", "HEAD~3"], 2, "comes after");
 }
 
 #[test]
 fn a_good_end_on_another_branch() {
     // c0 good, c1 bad; main goes on bad, `release` mended it.
     let repository = Repository::history(&["good", "bad", "bad"]);
-    repository.git(&["branch", "release", "HEAD~1"]);
-    repository.git(&["checkout", "--quiet", "release"]);
+    repository.git_line("branch release HEAD~1");
+    repository.git_line("checkout --quiet release");
     repository.commit("good", "mended");
-    repository.git(&["checkout", "--quiet", "main"]);
+    repository.git_line("checkout --quiet main");
     let (ran, value) = repository.bisect(&["release"]);
     assert_eq!(ran.status, Some(3), "{ran}");
     assert_eq!(value["result"], "bad-merge-base", "{value:#}");
     // And one that branched off while all was well.
     let repository = Repository::history(&["good", "good", "good", "bad"]);
-    repository.git(&["checkout", "--quiet", "-b", "release", "HEAD~2"]);
+    repository.git_line("checkout --quiet -b release HEAD~2");
     repository.commit("good", "released");
-    repository.git(&["checkout", "--quiet", "main"]);
-    let (ran, value) = repository.bisect(&["release"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    found(&value, &repository.named("c3"));
+    repository.git_line("checkout --quiet main");
+    finds(&repository, &["release"], "c3");
 }
 
 #[test]
@@ -540,35 +386,20 @@ fn submodules_come_along() {
     let at = |state: &str| {
         fs::write(sub.join("state"), state).unwrap();
         git_in(&sub, &["add", "--all"]);
-        git_in(
-            &sub,
-            &["commit", "--quiet", "--allow-empty", "--message", state],
-        );
+        git_in(&sub, &["commit", "--quiet", "--message", state]);
     };
     at("good\n");
-    repository.git(&["submodule", "--quiet", "add", &sub.to_string_lossy(), "sub"]);
+    repository.git(&["submodule", "--quiet", "add", sub.to_str().unwrap(), "sub"]);
     repository.commit("good", "c0");
-    for index in 1..8 {
-        if index == 5 {
-            at("bad\n");
-            repository.git(&["submodule", "--quiet", "update", "--remote"]);
-        }
-        repository.commit("good", &format!("c{index}"));
-    }
+    repository.commit("good", "c1");
+    at("bad\n");
+    repository.git_line("submodule --quiet update --remote");
+    repository.commit("good", "c2");
+    repository.commit("good", "c3");
     // Whether a file may be a submodule's address is the user's to say.
-    git_in(
-        repository.outer(),
-        &[
-            "config",
-            "--file",
-            ".gitconfig",
-            "protocol.file.allow",
-            "always",
-        ],
-    );
-    let (ran, value) = repository.bisect(&[&repository.named("c0")]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    found(&value, &repository.named("c5"));
+    let allow = ["--file", ".gitconfig", "protocol.file.allow", "always"];
+    git_in(repository.outer(), &[&["config"], &allow[..]].concat());
+    finds(&repository, &[&repository.named("c0")], "c2");
 }
 
 #[test]
@@ -577,9 +408,7 @@ fn a_second_time_nothing_is_built() {
     let good = repository.named("c0");
     repository.bisect(&[&good]);
     let builds = repository.builds();
-    let (ran, value) = repository.bisect(&[&good]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    found(&value, &repository.named("c9"));
+    let value = finds(&repository, &[&good], "c9");
     assert_eq!(repository.builds(), builds);
     assert_eq!(value["builds"], 0);
     let tested = value["tested"].as_array().unwrap();
@@ -589,62 +418,54 @@ fn a_second_time_nothing_is_built() {
     );
 }
 
+/// Waits until something is so.
+#[track_caller]
+fn until(is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Goes on with cargo otherwise, and finds it.
+#[track_caller]
+fn resumes(repository: &Repository, from: &str, to: &str, subject: &str) -> Value {
+    let cargo = repository.outer().join("cargo");
+    let text = fs::read_to_string(&cargo).unwrap();
+    fs::write(&cargo, text.replacen(from, to, 1)).unwrap();
+    let ran = repository.plimsoll(&["bisect", "--resume", "--json"]);
+    assert_eq!(ran.status, Some(0), "{ran}");
+    let value: Value = serde_json::from_str(&ran.stdout).unwrap();
+    found(&value, &repository.named(subject));
+    value
+}
+
 #[test]
 fn stopped_it_leaves_nothing_behind_and_goes_on_later() {
     for signal in ["INT", "TERM"] {
-        let mut states = vec!["good"; 8];
-        states.extend(["slow", "bad", "bad", "bad", "bad", "bad", "bad", "bad"]);
+        let mut states = vec!["good"; 4];
+        states.extend(["slow", "bad", "bad", "bad", "bad"]);
         let repository = Repository::history(&states);
         let before = repository.everything();
-        let good = repository.named("c0");
-        let args = [
-            "bisect",
-            &good,
-            "--scenario",
-            "churn",
-            "--overlay",
-            "never",
-            "--json",
-        ];
-        let mut child = repository.start(&args);
-        let began = Instant::now();
-        // The ends, the first step, and the one that is slow: at least three.
-        while repository.builds() < 3 {
-            assert!(
-                began.elapsed() < Duration::from_secs(60),
-                "{}",
-                repository.builds()
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        std::thread::sleep(Duration::from_millis(200));
+        let mut child: Child = repository.start(&repository.named("c0"));
+        // The ends, and the first step, which is slow.
+        until(|| repository.builds() == 3);
         let id = child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-s", signal, &id])
-                .status()
-                .unwrap()
-                .success()
-        );
-        let status = child.wait().unwrap();
-        assert_eq!(status.code(), Some(130));
+        let sent = Command::new("kill").args(["-s", signal, &id]).status();
+        assert!(sent.unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(130));
         assert_eq!(repository.everything(), before);
         let running = Command::new("ps").args(["-eo", "args"]).output().unwrap();
         let running = String::from_utf8_lossy(&running.stdout).into_owned();
-        let ours = repository.outer().to_string_lossy().into_owned();
-        assert!(!running.contains(&ours), "{running}");
+        assert!(
+            !running.contains(repository.outer().to_str().unwrap()),
+            "{running}"
+        );
 
         // Now it builds at once.
         let builds = repository.builds();
-        let cargo = repository.outer().join("cargo");
-        let text = fs::read_to_string(&cargo)
-            .unwrap()
-            .replace("sleep 1000", "state=good");
-        fs::write(&cargo, text).unwrap();
-        let ran = repository.plimsoll(&["bisect", "--resume", "--json"]);
-        assert_eq!(ran.status, Some(0), "{ran}");
-        let value: Value = serde_json::from_str(&ran.stdout).unwrap();
-        found(&value, &repository.named("c9"));
+        resumes(&repository, "sleep 1000", "state=good", "c5");
         assert!(repository.builds() - builds <= 3, "{}", repository.builds());
         let ran = repository.plimsoll(&["bisect", "--resume"]);
         assert_eq!(ran.status, Some(2), "{ran}");
@@ -656,20 +477,12 @@ fn a_worktree_that_was_left_is_found() {
     let repository = linear(4, 2);
     let path = repository.outer().join(".repo.plimsoll-bisect");
     let good = repository.named("c0");
-    repository.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        "--detach",
-        &path.to_string_lossy(),
-        &good,
-    ]);
-    let (ran, _) = repository.bisect(&[&good]);
-    assert_eq!(ran.status, Some(2), "{ran}");
-    assert!(ran.stderr.contains("--remove-stale"), "{ran}");
-    let (ran, value) = repository.bisect(&[&good, "--remove-stale"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    found(&value, &repository.named("c2"));
+    repository.git_line(&format!(
+        "worktree add --quiet --detach {} {good}",
+        path.display()
+    ));
+    refuses(&repository, &[&good], 2, "--remove-stale");
+    finds(&repository, &[&good, "--remove-stale"], "c2");
     assert!(!path.exists());
     // A folder that git knows nothing of, too.
     fs::create_dir(&path).unwrap();
@@ -685,14 +498,7 @@ fn a_worktree_that_others_could_have_made() {
     let repository = linear(4, 2);
     let cache = repository.outer().join("cache");
     let in_cache = || {
-        let args = [
-            "bisect",
-            "HEAD~3",
-            "--scenario",
-            "churn",
-            "--overlay",
-            "never",
-        ];
+        let args = [&["bisect", "HEAD~3"], &ASKED[..]].concat();
         repository.plimsoll_with(&args, ("XDG_CACHE_HOME", &cache.to_string_lossy()))
     };
     let mode = |path: &std::path::Path, mode| {
@@ -750,45 +556,27 @@ fn a_workspace_that_moved_in_its_repository() {
     repository.commit("good", "c1");
     // From the top into a folder, with what its state is.
     fs::create_dir(repository.top().join("rust")).unwrap();
-    repository.git(&[
-        "mv",
-        "Cargo.toml",
-        "Cargo.lock",
-        "src",
-        "tests",
-        "state",
-        "rust/",
-    ]);
-    repository.git(&["commit", "--quiet", "--message", "moved"]);
+    repository.git_line("mv Cargo.toml Cargo.lock src tests state rust/");
+    repository.git_line("commit --quiet --message moved");
     for (state, name) in [("good", "c2"), ("bad", "c3"), ("bad", "c4")] {
         repository.write("rust/state", &format!("{state}\n"));
         repository.write("rust/src/edited.rs", name);
-        repository.git(&["add", "--all"]);
+        repository.git_line("add --all");
         repository.git(&["commit", "--quiet", "--message", name]);
     }
     let good = repository.named("c0");
-    let ran = repository.plimsoll(&[
-        "bisect",
-        &good,
-        "--manifest-path",
-        "rust/Cargo.toml",
-        "--scenario",
-        "churn",
-        "--overlay",
-        "never",
-        "--json",
-    ]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    let value: Value = serde_json::from_str(&ran.stdout).unwrap();
-    found(&value, &repository.named("c3"));
+    finds(
+        &repository,
+        &[&good, "--manifest-path", "rust/Cargo.toml"],
+        "c3",
+    );
 }
 
 #[test]
 fn what_people_read() {
     let repository = linear(6, 3);
     let good = repository.named("c0");
-    let common = [&*good, "--scenario", "churn", "--overlay", "never"];
-    let text = repository.plimsoll(&[&["bisect"], &common[..]].concat());
+    let text = repository.ask(&["bisect", &good]);
     for part in [
         "is the first commit after which churn grows past the good rate",
         "subject c3",
@@ -807,8 +595,7 @@ fn what_people_read() {
         text.stderr.contains("about 2 steps") || text.stderr.contains("about 1 step"),
         "{text}"
     );
-    let markdown =
-        repository.plimsoll(&[&["bisect", "--format", "markdown"], &common[..]].concat());
+    let markdown = repository.ask(&["bisect", "--format", "markdown", &good]);
     assert!(markdown.stdout.starts_with("### "), "{markdown}");
     assert!(markdown.stdout.contains("| Subject | `c3` |"), "{markdown}");
     let svg = repository.top().join("target/plimsoll-bisect/growth.svg");
@@ -823,10 +610,10 @@ fn a_test_runs_where_its_own_files_are() {
     let moved = ["Cargo.toml", "Cargo.lock", "src", "tests"];
     repository.commit("good", "before");
     repository.git(&[&["mv"], &moved[..], &["state", "rust/"]].concat());
-    repository.git(&["commit", "--quiet", "--message", "c0"]);
-    repository.git(&["mv", "rust/Cargo.toml", "rust/Cargo.lock", "."]);
-    repository.git(&["mv", "rust/src", "rust/tests", "rust/state", "."]);
-    repository.git(&["commit", "--quiet", "--message", "c1"]);
+    repository.git_line("commit --quiet --message c0");
+    repository.git_line("mv rust/Cargo.toml rust/Cargo.lock .");
+    repository.git_line("mv rust/src rust/tests rust/state .");
+    repository.git_line("commit --quiet --message c1");
     let culprit = repository.commit("bad", "c2");
     repository.commit("bad", "c3");
     let (ran, value) = repository.bisect(&[&repository.named("c0")]);
@@ -839,40 +626,28 @@ fn what_ctrl_c_ended_is_not_held_against_the_commit() {
     let mut states = vec!["good"; 4];
     states.extend(["slow-metadata", "bad", "bad", "bad", "bad"]);
     let repository = Repository::history(&states);
-    let good = repository.named("c0");
-    let args = ["bisect", &good, "--scenario", "churn", "--overlay", "never"];
-    let child = repository.start_alone(&args);
-    let began = Instant::now();
+    let child = repository.start(&repository.named("c0"));
     let reached = repository.outer().join("builds.metadata");
-    while !reached.exists() {
-        assert!(began.elapsed() < Duration::from_secs(60));
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    std::thread::sleep(Duration::from_millis(200));
+    until(|| reached.exists());
     // As a terminal does it: to the whole group.
     let group = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
     fs::remove_file(&reached).unwrap();
-    let cargo = repository.outer().join("cargo");
-    let text = fs::read_to_string(&cargo).unwrap();
     let mended = "[ \"$state\" = slow-metadata ] && state=good\ntarget=$";
-    fs::write(&cargo, text.replacen("target=$", mended, 1)).unwrap();
-    let ran = repository.plimsoll(&["bisect", "--resume", "--json"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    let value: Value = serde_json::from_str(&ran.stdout).unwrap();
-    found(&value, &repository.named("c5"));
+    let value = resumes(&repository, "target=$", mended, "c5");
     let tested = value["tested"].as_array().unwrap();
-    assert!(tested.iter().all(|test| test["answer"] != "skip"), "{ran}");
+    assert!(
+        tested.iter().all(|test| test["answer"] != "skip"),
+        "{value:#}"
+    );
 }
 
 #[test]
 fn a_first_bad_commit_with_other_names_has_its_own_rate() {
     let states = ["good", "good", "renamed", "renamed", "bad", "bad"];
     let repository = Repository::history(&states);
-    let (ran, value) = repository.bisect(&[&repository.named("c0")]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    found(&value, &repository.named("c2"));
+    let value = finds(&repository, &[&repository.named("c0")], "c2");
     assert_eq!(value["first_bad"]["before"]["bytes"], 0.0, "{value:#}");
     assert_eq!(value["first_bad"]["after"]["bytes"], 80.0, "{value:#}");
 }
@@ -881,7 +656,7 @@ fn a_first_bad_commit_with_other_names_has_its_own_rate() {
 fn what_is_set_around_it_is_measured_anew() {
     let repository = linear(4, 2);
     let good = repository.named("c0");
-    let args = ["bisect", &good, "--scenario", "churn", "--overlay", "never"];
+    let args = [&["bisect", &good], &ASKED[..]].concat();
     repository.plimsoll(&args);
     for (name, value) in [
         ("PLIMSOLL_MAX_ITERATIONS", "5000"),
@@ -907,9 +682,12 @@ fn what_is_set_around_it_is_measured_anew() {
 fn what_the_machine_did_is_not_held_against_the_commit() {
     let history = |state| Repository::history(&["good", "good", state, "bad", "bad"]);
     let repository = history("full");
-    let (ran, _) = repository.bisect(&[&repository.named("c0")]);
-    assert_eq!(ran.status, Some(129), "{ran}");
-    assert!(ran.stderr.contains("the disk is full"), "{ran}");
+    refuses(
+        &repository,
+        &[&repository.named("c0")],
+        129,
+        "the disk is full",
+    );
     // Ended for want of memory: tried again the next time.
     let repository = history("killed");
     for _ in 0..2 {
@@ -939,24 +717,6 @@ fn what_is_not_there_is_named_and_what_is() {
     let ran = repository.plimsoll(&["bisect", "HEAD~1", "--test", "soak"]);
     assert_eq!(ran.status, Some(2), "{ran}");
     assert!(ran.stderr.contains("is called `soak`"), "{ran}");
-    let other = [
-        "bisect",
-        "HEAD~1",
-        "--scenario",
-        "fill",
-        "--overlay",
-        "never",
-    ];
-    let ran = repository.plimsoll(&other);
+    let ran = repository.plimsoll(&["bisect", "HEAD~1", "--scenario", "fill"]);
     assert!(ran.stderr.contains("no `fill`, but churn"), "{ran}");
-}
-
-#[test]
-fn a_growth_that_begins_late_is_bad() {
-    // Say a cache that leaks what it drops, and was larger at first.
-    let states = ["good", "good", "late", "late", "late", "bad", "bad", "bad"];
-    let repository = Repository::history(&states);
-    let (ran, value) = repository.bisect(&[&repository.named("c0")]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    found(&value, &repository.named("c2"));
 }

@@ -17,6 +17,7 @@ mod from_init;
 mod git;
 #[path = "../project/mod.rs"]
 mod project;
+mod script;
 mod verify;
 // Where the harness can measure.
 #[cfg(all(

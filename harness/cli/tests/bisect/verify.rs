@@ -1,14 +1,6 @@
 //! `plimsoll verify-fix`, of revisions and of reports.
 
-use crate::fake::Repository;
-
-const ASKED: [&str; 5] = [
-    "--scenario",
-    "churn",
-    "--overlay",
-    "never",
-    "--remove-stale",
-];
+use crate::fake::{ASKED, Repository};
 
 fn verify(repository: &Repository, sides: [&str; 2], more: &[&str]) -> (i32, String) {
     let args = [&["verify-fix"], &sides[..], more].concat();
@@ -19,79 +11,76 @@ fn verify(repository: &Repository, sides: [&str; 2], more: &[&str]) -> (i32, Str
     )
 }
 
-#[track_caller]
-fn check(states: [&str; 2], status: i32, parts: &[&str]) {
-    let repository = Repository::history(&states);
-    let before = repository.everything();
-    let (found, text) = verify(&repository, ["HEAD~1", "HEAD"], &ASKED);
-    assert_eq!(found, status, "{text}");
-    for part in parts {
-        assert!(text.contains(part), "expected {part:?} in: {text}");
-    }
-    assert_eq!(repository.everything(), before);
-}
-
 #[test]
-fn a_fix_between_two_revisions() {
-    check(
-        ["bad", "good"],
-        0,
-        &[
-            "churn: fixed",
-            "put",
-            "+80 B",
-            "it fell by 100 %: every object was counted",
-        ],
-    );
-    check(["bad", "half"], 0, &["and still grows", "it fell by 90 %"]);
-}
-
-#[test]
-fn no_fix() {
-    check(
-        ["bad", "bad"],
-        1,
-        &["churn: not fixed: it grows as before", "it fell by 0 %"],
-    );
-    check(["bad", "renamed"], 1, &["churn: not fixed"]);
-    check(
-        ["half", "bad"],
-        1,
-        &["churn: not fixed: it grows faster", "it rose by 900 %"],
-    );
-    check(
-        ["bad", "other"],
-        0,
-        &["churn: fixed", "but this grows that did not: "],
-    );
-    check(
-        ["both", "other"],
-        0,
-        &[
-            "churn: fixed",
-            "but this grows faster than it did: …;log;push",
-        ],
-    );
-}
-
-#[test]
-fn nothing_to_be_said() {
-    check(
-        ["good", "bad"],
-        3,
-        &["nothing that was asked about grew before"],
-    );
-    for (state, why) in [
-        ("unbuildable", "cannot find value"),
-        ("no-scenario", "scenario"),
-        ("broken", "canary"),
-        ("hung", "hung"),
-    ] {
-        check(
-            ["bad", state],
+fn two_revisions() {
+    for (states, status, parts) in [
+        (
+            ["bad", "good"],
+            0,
+            &[
+                "churn: fixed",
+                "put",
+                "+80 B",
+                "it fell by 100 %: every object was counted",
+            ][..],
+        ),
+        (["bad", "half"], 0, &["and still grows", "it fell by 90 %"]),
+        (
+            ["bad", "bad"],
+            1,
+            &["churn: not fixed: it grows as before", "it fell by 0 %"],
+        ),
+        (["bad", "renamed"], 1, &["churn: not fixed"]),
+        (
+            ["half", "bad"],
+            1,
+            &["churn: not fixed: it grows faster", "it rose by 900 %"],
+        ),
+        (
+            ["bad", "other"],
+            0,
+            &["churn: fixed", "but this grows that did not: "],
+        ),
+        (
+            ["both", "other"],
+            0,
+            &[
+                "churn: fixed",
+                "but this grows faster than it did: …;log;push",
+            ],
+        ),
+        (
+            ["good", "bad"],
             3,
-            &["HEAD, ", "cannot be measured", why, "logs: "],
-        );
+            &["nothing that was asked about grew before"],
+        ),
+        (
+            ["bad", "unbuildable"],
+            3,
+            &[
+                "HEAD, ",
+                "cannot be measured",
+                "cannot find value",
+                "logs: ",
+            ],
+        ),
+        (
+            ["bad", "broken"],
+            3,
+            &["HEAD, ", "cannot be measured", "canary", "logs: "],
+        ),
+    ] {
+        let repository = Repository::history(&states);
+        let before = repository.everything();
+        let (found, text) = verify(&repository, ["HEAD~1", "HEAD"], &ASKED);
+        assert_eq!(found, status, "{states:?}: {text}");
+        for part in parts {
+            assert!(
+                text.contains(part),
+                "{states:?}: expected {part:?} in: {text}"
+            );
+        }
+        assert_eq!(repository.everything(), before, "{states:?}");
     }
 }
 
