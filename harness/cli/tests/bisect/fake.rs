@@ -322,12 +322,13 @@ const CARGO: &str = r#"#!/bin/sh
 state=$(cat state 2>/dev/null)
 [ -f sub/state ] && state=$(cat sub/state)
 target=${CARGO_TARGET_DIR:-$PWD/target}
+complain() {
+    echo "$1" >&2
+    exit 101
+}
 case $1 in
 metadata)
-    if [ "$state" = no-project ]; then
-        echo "error: could not find Cargo.toml" >&2
-        exit 101
-    fi
+    [ "$state" != no-project ] || complain "error: could not find Cargo.toml"
     if [ "$state" = slow-metadata ]; then
         echo >"$BUILDS.metadata"
         exec sleep 100
@@ -341,31 +342,18 @@ metadata)
 END
     ;;
 fetch)
-    if [ "$state" = lockfile ]; then
-        echo "error: failed to select a version for the requirement" >&2
-        echo "required by package \`demo\`" >&2
-        exit 101
-    fi
+    [ "$state" != lockfile ] || complain "error: failed to select a version for the requirement
+required by package \`demo\`"
     ;;
 test)
     echo "$target $PWD" >>"$BUILDS"
-    if [ "$state" = young ]; then
-        echo "error: no test target named \`leaks\` in \`demo\` package" >&2
-        exit 101
-    fi
-    if [ "$state" = unbuildable ]; then
-        echo "error[E0425]: cannot find value" >&2
-        exit 101
-    fi
-    if [ "$state" = full ]; then
-        echo "error: could not write output: No space left on device (os error 28)" >&2
-        exit 101
-    fi
-    if [ "$state" = killed ]; then
-        echo "error: could not compile \`demo\` (test)" >&2
-        echo "process didn't exit successfully: \`rustc\` (signal: 9, SIGKILL: kill)" >&2
-        exit 101
-    fi
+    case $state in
+    young) complain "error: no test target named \`leaks\` in \`demo\` package" ;;
+    unbuildable) complain "error[E0425]: cannot find value" ;;
+    full) complain "error: could not write output: No space left on device (os error 28)" ;;
+    killed) complain "error: could not compile \`demo\` (test)
+process didn't exit successfully: \`rustc\` (signal: 9, SIGKILL: kill)" ;;
+    esac
     if [ "$state" = slow ]; then
         sleep 1000
     fi

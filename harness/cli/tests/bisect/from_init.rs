@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::built::link_our_jemalloc;
-use crate::git::git as git_in;
+use crate::git::{alone, git as git_in, init};
 
 /// The name of the manifest's edition is left out: it is 2015.
 const MANIFEST: &str = "[package]\nname = \"demo\"\nversion = \"0.1.0\"\n";
@@ -45,7 +45,7 @@ impl Demo {
             _lock: lock,
         };
         fs::create_dir_all(demo.top().join("src")).unwrap();
-        git_in(&demo.top(), &["init", "--quiet", "--initial-branch=trunk"]);
+        init(&demo.top());
         demo.write("Cargo.toml", MANIFEST);
         demo.write(".gitignore", "/target\n/Cargo.lock\n");
         demo
@@ -77,15 +77,7 @@ impl Demo {
     #[track_caller]
     fn plimsoll(&self, args: &[&str], status: i32) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        // What was set for this test, or for the leak tests of whoever runs it.
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if text.starts_with("PLIMSOLL_") || text.starts_with("GIT_") {
-                command.env_remove(&name);
-            }
-        }
-        let output = link_our_jemalloc(&mut command)
-            .env_remove("CARGO_TARGET_DIR")
+        let output = link_our_jemalloc(alone(&mut command))
             .args(args)
             .current_dir(self.top())
             .output()

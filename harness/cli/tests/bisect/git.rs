@@ -1,5 +1,7 @@
 //! Repositories of the tests' own, whatever the user's settings are.
 
+#![allow(dead_code, reason = "every test uses some of it")]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -18,10 +20,15 @@ pub(crate) struct Content {
     pub(crate) files: Vec<(String, String)>,
 }
 
-/// Nobody's settings count, nor a hook's variables.
+/// Nobody's settings count: nor those of git and its hooks, nor what was set for this
+/// test or for the leak tests of whoever runs it.
 pub(crate) fn alone(command: &mut Command) -> &mut Command {
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
-        command.env_remove(name);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let is_ours = text.starts_with("PLIMSOLL_") || text.starts_with("GIT_");
+        if is_ours || text == "CARGO_TARGET_DIR" {
+            command.env_remove(&name);
+        }
     }
     command
         .env("GIT_CONFIG_GLOBAL", "/dev/null")

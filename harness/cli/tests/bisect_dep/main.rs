@@ -7,6 +7,8 @@
 
 #[path = "../built/mod.rs"]
 mod built;
+#[path = "../bisect/git.rs"]
+mod git;
 mod registry;
 
 use std::fs::{self, File};
@@ -111,7 +113,7 @@ plimsoll::main!(fills());
         };
         // Of a run that was killed, with other sources.
         project.kept.remove();
-        project.commit();
+        commit_all(&project.dir);
         project
     }
 
@@ -128,31 +130,13 @@ plimsoll::main!(fills());
         below(&self.dir.join("target/plimsoll-bisect/measured"))
     }
 
-    fn commit(&self) {
-        for args in [
-            &["init", "--quiet", "--initial-branch=main"][..],
-            &["add", "."],
-            &["commit", "--quiet", "-m", "the project"],
-        ] {
-            ran(git(&self.dir).args(args));
-        }
-    }
-
     fn bisect(&self, args: &[&str]) -> Output {
         self.run(&[&["--budget", "2s", "--scenario", "fills"], args].concat())
     }
 
     fn run(&self, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        // What was set for this test, or for the leak tests of whoever runs it.
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if text.starts_with("PLIMSOLL_") || text.starts_with("GIT_") {
-                command.env_remove(&name);
-            }
-        }
-        let output = link_our_jemalloc(silent(&mut command))
-            .env_remove("CARGO_TARGET_DIR")
+        let output = link_our_jemalloc(git::alone(silent(&mut command)))
             .args(["bisect", "--target-dir"])
             .arg(&self.target)
             .args(args)
@@ -185,16 +169,21 @@ plimsoll::main!(fills());
 
     #[track_caller]
     fn is_as_before(&self) {
-        let status = ran(git(&self.dir).args(["status", "--porcelain", "--ignored"]));
+        let status = git::git(&self.dir, &["status", "--porcelain", "--ignored"]);
         let mut known = status.lines().map(|line| line.trim_start_matches("!! "));
         assert!(
             known.all(|name| ["target/", "Cargo.lock"].contains(&name)),
             "{status}"
         );
-        let beside = fs::read_dir(self.dir.parent().unwrap()).unwrap();
-        let names: Vec<_> = beside.map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(names, ["project"]);
+        assert_eq!(git::names(self.dir.parent().unwrap()), "project");
     }
+}
+
+/// All that is there, in a repository of its own.
+fn commit_all(dir: &Path) {
+    git::init(dir);
+    git::git(dir, &["add", "."]);
+    git::git(dir, &["commit", "--quiet", "-m", "all"]);
 }
 
 fn manifest_of_leaky(dir: &Path) -> PathBuf {
@@ -206,23 +195,6 @@ fn manifest_of_leaky(dir: &Path) -> PathBuf {
     let packages = metadata["packages"].as_array().unwrap();
     let leaky = packages.iter().find(|package| package["name"] == "leaky");
     leaky.unwrap()["manifest_path"].as_str().unwrap().into()
-}
-
-fn git(dir: &Path) -> Command {
-    let mut command = Command::new("git");
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
-        command.env_remove(name);
-    }
-    command
-        .current_dir(dir)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1");
-    for who in ["AUTHOR", "COMMITTER"] {
-        command
-            .env(format!("GIT_{who}_NAME"), "Somebody")
-            .env(format!("GIT_{who}_EMAIL"), "somebody@example.org");
-    }
-    command
 }
 
 /// What it prints.
@@ -394,7 +366,10 @@ fn the_release_that_mended_it() {
     let manifest = manifest.replacen("[dependencies]\n", &format!("[dependencies]{another}"), 1);
     write(&project.dir.join("Cargo.toml"), &manifest);
     manifest_of_leaky(&project.dir);
-    ran(git(&project.dir).args(["commit", "--quiet", "--all", "-m", "another"]));
+    git::git(
+        &project.dir,
+        &["commit", "--quiet", "--all", "-m", "another"],
+    );
     let lockfile = fs::read(project.dir.join("Cargo.lock")).unwrap();
 
     assert_snapshot!(project.refused(&["--dep", "leaky", "0.1.0..0.1.7"], 2), @"

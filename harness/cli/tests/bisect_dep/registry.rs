@@ -42,13 +42,7 @@ impl Registry {
             &index.join("config.json"),
             &format!("{{\"dl\": \"file://{}\"}}\n", download.display()),
         );
-        for args in [
-            &["init", "--quiet"][..],
-            &["add", "."],
-            &["commit", "--quiet", "-m", "all"],
-        ] {
-            ran(crate::git(&index).args(args));
-        }
+        crate::commit_all(&index);
         Registry {
             config: format!(
                 "[registries.made]\nindex = \"file://{}\"\n",

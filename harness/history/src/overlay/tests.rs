@@ -5,7 +5,7 @@ mod locks;
 mod manifests;
 mod refusals;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -172,37 +172,25 @@ impl World {
     /// What cargo makes of a package in the checkout: all that it depends on.
     #[track_caller]
     fn resolved(&self, package: &str) -> String {
-        let metadata = self.metadata("old").unwrap();
-        let packages = metadata["packages"].as_array().unwrap();
-        let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
-        let is_it = |one: &&Value| one["name"] == package && one["source"].is_null();
-        let mut seen = vec![&packages.iter().find(is_it).unwrap()["id"]];
-        let mut at = 0;
-        while at < seen.len() {
-            let node = nodes.iter().find(|node| node["id"] == *seen[at]).unwrap();
-            for dependency in node["deps"].as_array().unwrap() {
-                if !seen.contains(&&dependency["pkg"]) {
-                    seen.push(&dependency["pkg"]);
-                }
-            }
-            at += 1;
-        }
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let mut names: Vec<String> = seen[1..]
-            .iter()
-            .map(|id| {
-                let one = packages.iter().find(|one| one["id"] == **id).unwrap();
-                let mut line = format!("{} {}", text(&one["name"]), text(&one["version"]));
-                if one["source"].is_null() {
-                    let dir = text(&one["manifest_path"]).replace("/Cargo.toml", "");
-                    let inner = Path::new(&dir).strip_prefix(self.path("")).unwrap();
-                    line += &format!(" in {}", inner.display());
-                }
-                line
-            })
+        let args = ["tree", "--prefix=none", "--no-dedupe", "--target=all", "-p"];
+        let output = self.cargo("old", &[&args[..], &[package]].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let here = format!("({}", self.path("").display());
+        // `core v0.0.7 (/tmp/…/old/core)`
+        let line = |line: &str| {
+            line.replace(" v", " ")
+                .replace(&here, "in ")
+                .replace(')', "")
+        };
+        let names: BTreeSet<String> = text
+            .lines()
+            .skip(1)
+            .filter(|line| !line.ends_with("(*)"))
+            .map(line)
             .collect();
-        names.sort();
-        names.join(", ")
+        names.into_iter().collect::<Vec<_>>().join(", ")
     }
 
     /// The test of a package in that folder of the working tree.
@@ -281,6 +269,11 @@ const DEMO: At = At {
     dir: "",
     others: true,
 };
+/// The same, in a folder.
+const fn demo_in(dir: &'static str) -> At {
+    At { dir, ..DEMO }
+}
+
 /// In a package of its own, in `leaks`.
 const ALONE: At = At {
     package: "leaks",
@@ -307,44 +300,25 @@ fn differences(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -
     text
 }
 
-/// Lines that came and went.
+/// Lines that came and went, a paragraph in a line.
 fn lines(old: &str, new: &str) -> String {
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    // How many lines both have in common from there on.
-    let mut common = vec![vec![0; new.len() + 1]; old.len() + 1];
-    for (at, line) in old.iter().enumerate().rev() {
-        for (to, other) in new.iter().enumerate().rev() {
-            common[at][to] = match line == other {
-                true => common[at + 1][to + 1] + 1,
-                false => common[at + 1][to].max(common[at][to + 1]),
-            };
-        }
-    }
-    let (mut at, mut to, mut changed) = (0, 0, Vec::new());
-    while at < old.len() || to < new.len() {
-        if old.get(at) == new.get(to) {
-            changed.push((' ', ""));
-            (at, to) = (at + 1, to + 1);
-        } else if to == new.len() || at < old.len() && common[at + 1][to] >= common[at][to + 1] {
-            changed.push(('-', old[at]));
-            at += 1;
-        } else {
-            changed.push(('+', new[to]));
-            to += 1;
-        }
-    }
-    // A paragraph is a line.
-    let paragraphs = changed.chunk_by(|one, next| one.0 == next.0 && !next.1.is_empty());
-    let paragraphs = paragraphs.filter(|lines| lines[0].0 != ' ').map(|lines| {
-        let texts = lines
-            .iter()
-            .map(|line| line.1)
-            .filter(|text| !text.is_empty());
-        format!(
-            "    {} {}\n",
-            lines[0].0,
-            texts.collect::<Vec<_>>().join("; ")
-        )
-    });
-    paragraphs.collect()
+    let only = |sign: char, one: &str, other: &str| {
+        let mut left: Vec<&str> = other.lines().collect();
+        let is_only = |line: &str| match left.iter().position(|other| *other == line) {
+            Some(at) => left.remove(at) != line,
+            None => true,
+        };
+        let is_only: Vec<bool> = one.lines().map(is_only).collect();
+        let lines: Vec<(&str, bool)> = one.lines().zip(is_only).collect();
+        let paragraphs = lines.chunk_by(|one, next| one.1 == next.1 && !next.0.is_empty());
+        let paragraphs = paragraphs.filter(|lines| lines[0].1).map(|lines| {
+            let texts = lines
+                .iter()
+                .map(|line| line.0)
+                .filter(|text| !text.is_empty());
+            format!("    {sign} {}\n", texts.collect::<Vec<_>>().join("; "))
+        });
+        paragraphs.collect::<String>()
+    };
+    only('-', old, new) + &only('+', new, old)
 }

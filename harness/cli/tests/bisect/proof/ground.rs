@@ -150,13 +150,6 @@ impl Ground {
 
     fn command(&self, dir: &Path) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        // What was set for this test, or for the leak tests of whoever runs it.
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if text.starts_with("PLIMSOLL_") || text == "CARGO_TARGET_DIR" {
-                command.env_remove(&name);
-            }
-        }
         link_our_jemalloc(alone(&mut command))
             .arg("bisect")
             .args(["--format", "json", "--budget", BUDGET, "--timeout", TIMEOUT])

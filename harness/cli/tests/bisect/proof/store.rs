@@ -95,67 +95,31 @@ impl Store {
 }
 ";
 
-const CACHE: &str = "use std::collections::VecDeque;
-
-#[derive(Default)]
-pub struct Cache {
-    kept: VecDeque<Box<str>>,
-    n: u64,
-}
-
-impl Cache {
-    pub fn put(&mut self, text: &str) {
-        self.n += 1;
-        self.kept.push_back(text.into());
-        if self.kept.len() > 96 {
-            let oldest = self.kept.pop_front();
-            if $leaks {
-                std::mem::forget(oldest);
-            }
-        }
-    }
-}
-";
-
-const INDEX: &str = "use std::collections::HashMap;
-
-#[derive(Default)]
-pub struct Index {
-    recent: HashMap<u64, u64>,
-    n: u64,
-}
-
-impl Index {
-    pub fn note(&mut self, key: u64) {
-        self.n += 1;
-        self.recent.insert(self.n, key);
-        if !($leaks) {
-            self.recent.remove(&self.n.wrapping_sub(96));
-        }
-    }
-}
-";
-
-const LOG: &str = "#[derive(Default)]
-pub struct Log {
-    lines: Vec<[u64; 3]>,
+const PART: &str = "#[derive(Default)]
+pub struct $Name {
+    kept: $kept,
     audit: Vec<[u64; 3]>,
     n: u64,
 }
 
-impl Log {
-    pub fn append(&mut self, key: u64) {
+impl $Name {
+    pub fn $put(&mut self, $given) {
         self.n += 1;
-        if self.lines.len() == 96 {
-            self.lines.clear();
-        }
-        self.lines.push([self.n, key, 0]);
-        if $leaks {
-            self.audit.push([self.n, key, 1]);
-        }
+        $then
     }
 }
 ";
+
+const CACHE: &str = "self.kept.push_back(text.into());
+        if self.kept.len() > 96 {
+            let oldest = self.kept.pop_front();
+            if $leaks { std::mem::forget(oldest); }
+        }";
+const INDEX: &str = "self.kept.insert(self.n, key);
+        if !($leaks) { self.kept.remove(&self.n.wrapping_sub(96)); }";
+const LOG: &str = "if self.kept.len() == 96 { self.kept.clear(); }
+        self.kept.push([self.n, key, 0]);
+        if $leaks { self.audit.push([self.n, key, 1]); }";
 
 const TEST: &str = r#"use plimsoll::Scenario;
 use store::Store;
@@ -204,16 +168,22 @@ impl Part {
     }
 
     fn text(self, edits: &Edits) -> String {
-        let text = match self {
-            Part::Cache => CACHE,
-            Part::Index => INDEX,
-            Part::Log => LOG,
+        let (kept, given, then) = match self {
+            Part::Cache => ("std::collections::VecDeque<Box<str>>", "text: &str", CACHE),
+            Part::Index => ("std::collections::HashMap<u64, u64>", "key: u64", INDEX),
+            Part::Log => ("Vec<[u64; 3]>", "key: u64", LOG),
         };
+        let (name, put) = self.function().split_once("::").unwrap();
         let leaks = edits.iter().find_map(|edit| match edit {
             Edit::Leak(part, every) if *part == self => Some(format!("self.n % {every} == 0")),
             _ => None,
         });
-        text.replace("$leaks", leaks.as_deref().unwrap_or("false"))
+        PART.replace("$Name", name)
+            .replace("$put", put)
+            .replace("$kept", kept)
+            .replace("$given", given)
+            .replace("$then", then)
+            .replace("$leaks", leaks.as_deref().unwrap_or("false"))
     }
 }
 

@@ -69,8 +69,8 @@ fn older_test_without_the_scenario() {
     - tests/common.rs
     ~ Cargo.toml
         - had = { version = '1', features = ['slow'] } # of old
-        + had = { version = '1', features = ['slow', "fast"] } # of old; code = { version = "1", features = ["fast"] }; choice = { version = '1' }
         - name = 'leaks'; path = 'tests/old.rs'; required-features = ['choice']
+        + had = { version = '1', features = ['slow', "fast"] } # of old; code = { version = "1", features = ["fast"] }; choice = { version = '1' }
         + name = "leaks"; path = "tests/leaks.rs"; harness = false
     + tests/common/mod.rs
     + tests/leaks.rs
@@ -214,10 +214,7 @@ fn member_that_has_moved() {
          == old/tools/help/Cargo.toml + src/lib.rs
          package help 0.1.0",
     );
-    let at = At {
-        dir: "crates/demo",
-        ..DEMO
-    };
+    let at = demo_in("crates/demo");
     assert_snapshot!(world.laid(at), @r#"
     ~ demo/Cargo.toml
         + [dev-dependencies]; help = { path = "../tools/help" }; demo = { path = ".", features = ["slow"] }
@@ -317,10 +314,7 @@ fn dependency_of_the_workspace() {
          == old/old-help/Cargo.toml + src/lib.rs
          package help 0.1.0",
     );
-    let at = At {
-        dir: "demo",
-        ..DEMO
-    };
+    let at = demo_in("demo");
     assert_snapshot!(world.laid(at), @r#"
     ~ demo/Cargo.toml
         + [dev-dependencies]; had = { workspace = true, features = ["fast"] }; helper = { path = "../old-help", package = 'help' }; young = { version = '2', default-features = false, features = ["fast", "slow"] }
@@ -395,10 +389,7 @@ fn test_elsewhere_in_the_repository() {
          == old/a/demo/Cargo.toml + src/lib.rs
          package demo 0.1.0",
     );
-    let at = At {
-        dir: "demo",
-        ..DEMO
-    };
+    let at = demo_in("demo");
     let overlay = world.try_overlay(at, "../checks/leaks.rs").unwrap();
     assert_snapshot!(world.laid_by("demo", &overlay), @r#"
     + a/checks/leaks.rs

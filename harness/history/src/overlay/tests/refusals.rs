@@ -70,10 +70,7 @@ fn where_it_cannot_be_laid_beside_code() {
          == work/Cargo.toml
          [workspace]; members = ['demo']",
     );
-    let at = At {
-        dir: "demo",
-        ..DEMO
-    };
+    let at = demo_in("demo");
     for (manifest, why) in [
         ("", "there is no package `demo`"),
         (
