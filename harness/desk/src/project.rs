@@ -219,6 +219,7 @@ pub fn shown(path: &Path) -> String {
     let relative = here
         .as_deref()
         .and_then(|here| path.strip_prefix(here).ok())
+        .filter(|relative| !relative.as_os_str().is_empty())
         .unwrap_or(path);
     safe(&relative.to_string_lossy())
 }

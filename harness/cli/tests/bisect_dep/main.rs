@@ -347,7 +347,8 @@ fn the_release_that_brought_it() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("is in no git repository"), "{said}");
+    let expected = format!("error: {} is not in a git repository", project.dir.display());
+    assert!(said.contains(&expected), "{said}");
 }
 
 #[test]
