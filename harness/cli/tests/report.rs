@@ -33,7 +33,7 @@ fn one_run_together() {
       the scenario, or raise the budget
 
       files: target/plimsoll/demo/leaks/http::echo/
-      if this is meant: cargo plimsoll accept http::echo
+      if this is intended: cargo plimsoll accept http::echo
 
     2 scenarios: 1 within, 1 regressed (run r1)
     --- 0
@@ -142,7 +142,7 @@ fn a_verdict_is_explained() {
         +1.00 objects, linear
         +96 B, linear
       How much does the baseline allow, per iteration?
-        0.00 objects, 0 B: the baseline does not have it
+        0.00 objects, 0 B: not in the baseline
       From which rate on is it growth, per iteration?
         threshold: 1 object per 1,000 iterations
         cut: what is allowed and half of the threshold, 0.00050 objects, 0.004 B
@@ -161,7 +161,7 @@ fn a_verdict_is_explained() {
       How fast does it grow, per iteration?
         +1.00 ± 0.25, linear
       How much does the baseline allow, per iteration?
-        0.00: the baseline does not have it
+        0.00: not in the baseline
       From which rate on is it growth, per iteration?
         threshold: 1 object per 1,000 iterations
         cut: what is allowed and half of the threshold, 0.00050

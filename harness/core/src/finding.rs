@@ -137,6 +137,14 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// The stack, or the frames that stacks of a site have in common; absent of a resource.
+    pub fn stack(&self) -> Option<&FoldedStack> {
+        match self {
+            Subject::Stack(stack) | Subject::Site { frames: stack, .. } => Some(stack),
+            Subject::Threads | Subject::Descriptors => None,
+        }
+    }
+
     /// As `growth.folded` has it: frames root first, with a semicolon between.
     pub fn name(&self) -> String {
         match self {
@@ -168,7 +176,7 @@ pub enum Standing {
 }
 
 /// Stacks and sites, but no stack that is in the sum of a site.
-pub(crate) fn each_stack_once<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
+pub fn each_stack_once<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
     findings
         .iter()
         .copied()

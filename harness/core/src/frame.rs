@@ -109,6 +109,17 @@ pub struct Frame {
     pub line: Option<u32>,
 }
 
+impl Frame {
+    /// `src/main.rs:14`; absent where its file is not known.
+    pub fn place(&self) -> Option<String> {
+        let file = self.file.as_ref()?;
+        Some(match self.line {
+            Some(line) => format!("{file}:{line}"),
+            None => file.clone(),
+        })
+    }
+}
+
 /// A stack by its normalised function names, root first, leaf last: what a
 /// baseline stores and what flame graphs call a folded stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Finding, Report, Subject, units};
-use plimsoll_text::escape::command_word;
+use plimsoll_core::report::{Finding, Report, units};
 use serde_json::{Value, json};
 
 use crate::joined::{Joined, NO_RESULT, Outcome};
@@ -122,46 +121,17 @@ fn of_report(title: &str, report: &Report, prefix: &str, files: &Files<'_>) -> V
 }
 
 fn message(title: &str, report: &Report, finding: &Finding) -> String {
-    let what = match &finding.subject {
-        Subject::Threads => "its threads".to_owned(),
-        Subject::Descriptors => "its open files".to_owned(),
-        Subject::Stack(_) | Subject::Site { .. } => {
-            let blamed = finding.frames.first();
-            blamed.map_or("one stack".to_owned(), |frame| frame.function.clone())
-        }
-    };
-    let iterations = report.rungs.last().map_or(0, |rung| rung.iterations);
-    let error = report.error_of(finding);
-    let mut text = match finding.subject {
-        Subject::Threads | Subject::Descriptors => format!(
-            "{what} grow by {} per iteration (allowed {})",
-            units::objects(finding.rate.objects),
-            units::objects(finding.allowed.objects)
-        ),
-        _ => format!(
-            "{what} keeps {}{} per iteration, {}{} objects (allowed {})",
-            units::bytes(finding.rate.bytes),
-            units::give_or_take(error.map(|error| error.bytes), units::bytes),
-            units::objects(finding.rate.objects),
-            units::give_or_take(error.map(|error| error.objects), units::objects),
-            units::bytes(finding.allowed.bytes)
-        ),
-    };
-    text.push_str(&format!(
-        ", {}, over {}.",
-        finding.law,
-        units::plural(iterations, "iteration", "iterations")
-    ));
+    let mut text = format!(
+        "{}, over {}.",
+        report.sentence(finding).plain(),
+        units::plural(report.iterations(), "iteration", "iterations")
+    );
     let callers = finding.frames.iter().skip(1).take(6);
     for frame in callers {
         text.push_str(&format!("\n  called by {}", frame.function));
     }
-    if title == report.scenario
-        && let Some(name) = command_word(title)
-    {
-        text.push_str(&format!(
-            "\nIf this is intended: cargo plimsoll accept {name}"
-        ));
+    if let Some((why, command)) = report.accept().filter(|_| title == report.scenario) {
+        text.push_str(&format!("\n{why}: {command}"));
     }
     text
 }

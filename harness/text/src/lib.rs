@@ -16,3 +16,4 @@ pub mod hash;
 pub mod name;
 pub mod sink;
 pub mod spark;
+pub mod words;

@@ -347,7 +347,10 @@ fn the_release_that_brought_it() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    let expected = format!("error: {} is not in a git repository", project.dir.display());
+    let expected = format!(
+        "error: {} is not in a git repository",
+        project.dir.display()
+    );
     assert!(said.contains(&expected), "{said}");
 }
 

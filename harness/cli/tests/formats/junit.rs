@@ -272,7 +272,7 @@ fn one_of_each_verdict() {
         allowed 96 B, 1.00 objects  expired
         agreed                                        src/lib.rs:7
         └ main                                        src/lib.rs:7
-        agreed: [until](https://x) the rewrite
+        accepted because: [until](https://x) the rewrite
 
       at 1,000 iterations a second: 1 GiB in 93 min
       a cache larger than the ladder reached looks like this too: make it smaller in
@@ -282,20 +282,20 @@ fn one_of_each_verdict() {
       1 stack cannot be told from its own fluctuation
 
       files: target/plimsoll/demo/leaks/growth/
-      if this is meant: cargo plimsoll accept growth --expires YYYY-MM-DD</failure>
+      if this is intended: cargo plimsoll accept growth --expires YYYY-MM-DD</failure>
         </testcase>
         <testcase classname="demo.leaks" name="resources" time="0">
           <failure message="threads and file descriptors keep growing (1,024 iterations, exact)" type="regressed">resources: threads and file descriptors keep growing (1,024 iterations, exact)
 
       +1.00 threads per iteration, linear            allowed 0       new
 
-      +1.00 descriptors per iteration, linear        allowed 0       new
+      +1.00 file descriptors per iteration, linear   allowed 0       new
 
       at 1,000 iterations a second: 1,000 threads in 1.0 s, 1,024 file descriptors
         in 1.0 s
 
       files: target/plimsoll/demo/leaks/resources/
-      if this is meant: cargo plimsoll accept resources</failure>
+      if this is intended: cargo plimsoll accept resources</failure>
         </testcase>
         <testcase classname="demo.leaks" name="improved" time="0">
           <system-out>1 allowance is no longer needed (1,024 iterations, exact); the budget was spent</system-out>

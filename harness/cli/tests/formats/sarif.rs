@@ -119,27 +119,27 @@ fn one_result_for_each_that_needs_a_person() {
     });
     assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r#"
     error plimsoll/broken-measurement baselines/broken.toml:1
-      broken: the measurement cannot be trusted, check canary: expected 64 objects, found 0
+      broken: the measurement cannot be trusted: canary: expected 64 objects, found 0, after 1,024 iterations on x86_64-unknown-linux-gnu
     error plimsoll/workload-failed baselines/failed.toml:1
-      failed: the workload failed in iteration 4: panicked: <no> "route" & \[more\]
+      failed: failed in iteration 4: panicked: <no> "route" & \[more\], after 1,024 iterations on x86_64-unknown-linux-gnu
     error plimsoll/no-result baselines/lost.toml:1
       lost: no result, it did not pass: it left no report in this run
     error plimsoll/growth scenarios/src/lru%20churn.rs:14
-      growth: keeps growing by +96 B, +1.00 objects per iteration, linear; allowed: 0 B, after 1,024 iterations on x86_64-unknown-linux-gnu; allocated in lru::LruCache::put
+      growth: keeps growing by +96 B, +1.00 objects per iteration, linear; allowed: 0 B (not in the baseline); in lru::LruCache::put at lru-0.18.1/src/lib.rs:212, after 1,024 iterations on x86_64-unknown-linux-gnu
     error plimsoll/growth baselines/growth.toml:1
-      growth: keeps growing by +96 B, +1.00 objects per iteration, linear; allowed: 0 B, after 1,024 iterations on x86_64-unknown-linux-gnu; the sum over 1,024 stacks of one allocation site; allocated in lru::LruCache::put
+      growth: keeps growing by +96 B, +1.00 objects per iteration, linear; allowed: 0 B (not in the baseline); in lru::LruCache::put at lru-0.18.1/src/lib.rs:212, over 1,024 stacks of this allocation site, after 1,024 iterations on x86_64-unknown-linux-gnu
     error plimsoll/expired-allowance src/lib.rs:7
-      growth: keeps growing by +96 B, +1.00 objects per iteration, linear; allowed: 96 B, 1.00 objects, until a day that has passed, after 1,024 iterations on x86_64-unknown-linux-gnu; allocated in agreed; agreed to because: \[until\](https://x) the rewrite
+      growth: keeps growing by +96 B, +1.00 objects per iteration, linear; allowed: 96 B, 1.00 objects (its allowance has expired); in agreed at src/lib.rs:7; accepted because \[until\](https://x) the rewrite, after 1,024 iterations on x86_64-unknown-linux-gnu
     error plimsoll/thread-growth baselines/resources.toml:1
-      resources: keeps growing by +1.00 threads per iteration, linear; allowed: 0, after 1,024 iterations on x86_64-unknown-linux-gnu
+      resources: keeps growing by +1.00 threads per iteration, linear; allowed: 0 (not in the baseline), after 1,024 iterations on x86_64-unknown-linux-gnu
     error plimsoll/descriptor-growth baselines/resources.toml:1
-      resources: keeps growing by +1.00 file descriptors per iteration, linear; allowed: 0, after 1,024 iterations on x86_64-unknown-linux-gnu
+      resources: keeps growing by +1.00 file descriptors per iteration, linear; allowed: 0 (not in the baseline), after 1,024 iterations on x86_64-unknown-linux-gnu
     warning plimsoll/inconclusive src/lib.rs:7
-      growth: may be growing by +96 B, +1.00 objects per iteration, linear; allowed: 0 B, after 1,024 iterations on x86_64-unknown-linux-gnu; allocated in unsure
+      growth: may be growing by +96 B, +1.00 objects per iteration, linear; allowed: 0 B (not in the baseline); in unsure at src/lib.rs:7, after 1,024 iterations on x86_64-unknown-linux-gnu
     warning plimsoll/inconclusive baselines/inconclusive.toml:1
-      inconclusive: inconclusive, too little was measured to tell, after 1,024 iterations on x86_64-unknown-linux-gnu
+      inconclusive: too little was measured to tell, after 1,024 iterations on x86_64-unknown-linux-gnu
     note plimsoll/stale-allowance baselines/improved.toml:1
-      improved: an allowance of 96 B, 1.00 objects per iteration is no longer needed; allocated in mended
+      improved: an allowance of 96 B, 1.00 objects per iteration is no longer needed; in mended, after 1,024 iterations on x86_64-unknown-linux-gnu
     "#);
     assert_eq!(
         log["runs"][0]["invocations"],
@@ -177,8 +177,8 @@ fn a_result_in_full() {
         }
       ],
       "message": {
-        "markdown": "`growth`: keeps growing by **+96 B, +1.00 objects** per iteration, linear; allowed: 0 B, after 1,024 iterations on `x86_64-unknown-linux-gnu`; allocated in `lru::LruCache::put`",
-        "text": "growth: keeps growing by +96 B, +1.00 objects per iteration, linear; allowed: 0 B, after 1,024 iterations on x86_64-unknown-linux-gnu; allocated in lru::LruCache::put"
+        "markdown": "`growth`: keeps growing by **+96 B**, +1.00 objects per iteration, linear; allowed: 0 B (not in the baseline); in `lru::LruCache::put` at `lru-0.18.1/src/lib.rs:212`, after 1,024 iterations on `x86_64-unknown-linux-gnu`",
+        "text": "growth: keeps growing by +96 B, +1.00 objects per iteration, linear; allowed: 0 B (not in the baseline); in lru::LruCache::put at lru-0.18.1/src/lib.rs:212, after 1,024 iterations on x86_64-unknown-linux-gnu"
       },
       "partialFingerprints": {
         "plimsollStack/v1": "f889357c45e4b074:1",
@@ -519,8 +519,8 @@ fn hostile_text_stays_text() {
     // Neither file is in the repository, nor is the baseline.
     let place = &result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
     assert_eq!(place, "plimsoll.toml");
-    assert_snapshot!(text(&result["message"]["text"]), @r#"a\[31mb<x y='z'>"&amp;\]\]>`|\\\[c\](https://x)  {0}ü: keeps growing by +96 B, +1.00 objects per iteration, linear; allowed: 0 B, after 1,024 iterations on x86_64-unknown-linux-gnu; allocated in a\[31mb<x y='z'>"&amp;\]\]>`|\\\[c\](https://x)  {0}ü; agreed to because: a\[31mb<x y='z'>"&amp;\]\]>`|\\\[c\](https://x)  {0}ü"#);
-    assert_snapshot!(text(&result["message"]["markdown"]), @r#"`` a[31mb<x y='z'>"&amp;]]>`|\[c](https://x)  {0}ü ``: keeps growing by **+96 B, +1.00 objects** per iteration, linear; allowed: 0 B, after 1,024 iterations on `x86_64-unknown-linux-gnu`; allocated in `` a[31mb<x y='z'>"&amp;]]>`|\[c](https://x)  {0}ü ``; agreed to because: `` a[31mb<x y='z'>"&amp;]]>`|\[c](https://x)  {0}ü ``"#);
+    assert_snapshot!(text(&result["message"]["text"]), @r#"a\[31mb<x y='z'>"&amp;\]\]>`|\\\[c\](https://x)  {0}ü: keeps growing by +96 B, +1.00 objects per iteration, linear; allowed: 0 B (not in the baseline); in a\[31mb<x y='z'>"&amp;\]\]>`|\\\[c\](https://x)  {0}ü at a\[31mb<x y='z'>"&amp;\]\]>`|\\\[c\](https://x)  {0}ü:1; accepted because a\[31mb<x y='z'>"&amp;\]\]>`|\\\[c\](https://x)  {0}ü, after 1,024 iterations on x86_64-unknown-linux-gnu"#);
+    assert_snapshot!(text(&result["message"]["markdown"]), @r#"`` a[31mb<x y='z'>"&amp;]]>`|\[c](https://x)  {0}ü ``: keeps growing by **+96 B**, +1.00 objects per iteration, linear; allowed: 0 B (not in the baseline); in `` a[31mb<x y='z'>"&amp;]]>`|\[c](https://x)  {0}ü `` at `` a[31mb<x y='z'>"&amp;]]>`|\[c](https://x)  {0}ü:1 ``; accepted because `` a[31mb<x y='z'>"&amp;]]>`|\[c](https://x)  {0}ü ``, after 1,024 iterations on `x86_64-unknown-linux-gnu`"#);
 }
 
 #[test]

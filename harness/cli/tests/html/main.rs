@@ -401,7 +401,7 @@ fn all_that_matters_without_a_script() {
         "http::echo",
         "1 stack keeps growing (1,024 iterations, exact).",
         "+96 B, +1.00 objects per iteration, linear",
-        "new: the baseline has nothing of it",
+        "new: not in the baseline",
         "parse_headers src/lib.rs:7",
         "a cache that fills",
         "Growth over the iterations",

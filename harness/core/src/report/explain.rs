@@ -45,7 +45,7 @@ pub fn explain(report: &Report, finding: &Finding, views: &[View], style: &text:
         lines(&[format!(
             "{}: {}",
             both(finding.allowed.objects, finding.allowed.bytes, is_heap),
-            standing(finding.standing)
+            finding.standing.meaning()
         )]),
     );
     let threshold = report.threshold.iterations;
@@ -252,17 +252,6 @@ fn rate(finding: &Finding, is_heap: bool) -> String {
         ));
     }
     lines(&answers)
-}
-
-fn standing(standing: Standing) -> &'static str {
-    match standing {
-        Standing::New => "the baseline does not have it",
-        Standing::Allowed => "it grows within its allowance",
-        Standing::Exceeded => "it grows past its allowance",
-        Standing::Moved => "its allowance is that of another caller",
-        Standing::Expired => "its allowance has expired",
-        Standing::Stale => "it no longer uses its allowance",
-    }
 }
 
 fn meaning(finding: &Finding) -> &'static str {

@@ -8,6 +8,7 @@ pub mod folded;
 pub mod json;
 pub mod text;
 pub mod units;
+pub mod view;
 
 use serde::{Deserialize, Serialize};
 

@@ -11,16 +11,16 @@
 //!
 //!   at 1,000 iterations a second: 1 GiB in 3.1 h
 //!   files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
-//!   if this is meant: cargo plimsoll accept lru_churn
+//!   if this is intended: cargo plimsoll accept lru_churn
 //! ```
 
 mod findings;
 mod page;
 
-pub use self::findings::{counted, is_one, total};
 use self::page::{Page, Paint};
-use super::units::{count, duration, objects, plural, visible_with_rarest};
-use super::{BASELINE, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject};
+use super::units::{count, duration, objects, plural};
+use super::view::{allowance_words, counted, is_one, total, unsure_words};
+use super::{CheckOutcome, Finding, Report, Standing, Subject};
 use crate::verdict::Verdict;
 use plimsoll_text::escape::{columns, command_word, cut_middle, terminal};
 
@@ -90,11 +90,15 @@ pub fn finding(report: &Report, finding: &Finding, style: &Style) -> String {
 
 /// The outcome in one line, however long: what a passing test says on request.
 pub fn one_line(report: &Report) -> String {
-    terminal(&format!("{}: {}", report.scenario, outcome(report)))
+    terminal(&format!(
+        "{}: {}",
+        report.scenario,
+        report.outcome().plain()
+    ))
 }
 
 fn headline(page: &mut Page, name: &str, report: &Report) {
-    let text = format!("{name}: {}", outcome(report));
+    let text = format!("{name}: {}", report.outcome().plain());
     let paint = match report.verdict {
         Verdict::Within | Verdict::Improved => Paint::Green,
         Verdict::Inconclusive => Paint::Yellow,
@@ -103,179 +107,14 @@ fn headline(page: &mut Page, name: &str, report: &Report) {
     page.wrap(0, 2, paint, &text);
 }
 
-fn outcome(report: &Report) -> String {
-    let under = format!(" {}", conditions(report));
-    let under = under.trim_end();
-    match report.verdict {
-        Verdict::Within => {
-            let allowed = of(report, |finding| finding.standing != Standing::Stale);
-            let iterations =
-                plural(iterations(report), "iteration", "iterations") + &sampled(report);
-            let grows = match (allowed.as_slice(), allowance_words(&allowed)) {
-                ([], _) => "nothing grows".to_owned(),
-                (_, words) => words,
-            };
-            let seen = seen(report)
-                .map(|seen| format!("; would have seen {seen}"))
-                .unwrap_or_default();
-            format!("{iterations}, {grows}{seen}{}", ended(report.end))
-        }
-        Verdict::Improved => {
-            let stale = of(report, |finding| finding.standing == Standing::Stale);
-            let n = stale.len().max(1) as u64;
-            let verb = if n == 1 { "is" } else { "are" };
-            format!(
-                "{} {verb} no longer needed{under}{}",
-                plural(n, "allowance", "allowances"),
-                ended(report.end)
-            )
-        }
-        Verdict::Inconclusive => {
-            let unsure = of(report, |finding| finding.verdict == Verdict::Inconclusive);
-            match unsure.as_slice() {
-                [] => format!("too little was measured to tell{under}"),
-                unsure => format!("{}{under}", unsure_words(unsure)),
-            }
-        }
-        Verdict::Regressed => {
-            let growing = growing(report);
-            let (expired, growing): (Vec<&Finding>, Vec<&Finding>) = growing
-                .into_iter()
-                .partition(|finding| finding.standing == Standing::Expired);
-            let mut parts = Vec::new();
-            if !growing.is_empty() {
-                let verb = if findings::is_one(&growing) {
-                    "keeps"
-                } else {
-                    "keep"
-                };
-                parts.push(format!(
-                    "{} {verb} growing",
-                    findings::counted(&growing, "")
-                ));
-            }
-            if !expired.is_empty() {
-                let n = expired.len() as u64;
-                let verb = if n == 1 { "has" } else { "have" };
-                parts.push(format!(
-                    "{} {verb} expired",
-                    plural(n, "allowance", "allowances")
-                ));
-            }
-            if parts.is_empty() {
-                parts.push("regressed".to_owned());
-            }
-            format!("{}{under}", parts.join(", "))
-        }
-        Verdict::Failed => match &report.failure {
-            Some(Failure {
-                what,
-                iteration: Some(iteration),
-                ..
-            }) => {
-                format!("failed in iteration {}: {what}", count(*iteration))
-            }
-            Some(Failure {
-                what,
-                iteration: None,
-                ..
-            }) => format!("failed setting up: {what}"),
-            None => format!("failed{under}"),
-        },
-        Verdict::Broken if lacks_baseline(report) => "its baseline cannot be used".to_owned(),
-        Verdict::Broken => format!("the measurement cannot be trusted{under}"),
-    }
-}
-
-/// ` sampled every 4 KiB`, or nothing where every allocation was.
-fn sampled(report: &Report) -> String {
-    let measured = report.measured.as_ref();
-    let interval = measured.map(|measured| measured.sample_interval as f64);
-    match interval.filter(|_| report.is_sampled()) {
-        Some(interval) => format!(" sampled every {}", super::units::bytes(interval)),
-        None => String::new(),
-    }
-}
-
-/// `(65,536 iterations, exact)`, or nothing where nothing was measured.
-fn conditions(report: &Report) -> String {
-    let mut parts = Vec::new();
-    if let n @ 1.. = iterations(report) {
-        parts.push(plural(n, "iteration", "iterations"));
-    }
-    match report
-        .measured
-        .as_ref()
-        .map(|measured| measured.sample_interval)
-    {
-        Some(0 | 1) => parts.push("exact".to_owned()),
-        Some(interval) => {
-            parts.push(format!(
-                "sampled every {}",
-                super::units::bytes(interval as f64)
-            ));
-        }
-        None => {}
-    }
-    match parts.is_empty() {
-        true => String::new(),
-        false => format!("({})", parts.join(", ")),
-    }
-}
-
-fn iterations(report: &Report) -> u64 {
-    report.rungs.last().map_or(0, |rung| rung.iterations)
-}
-
-fn of(report: &Report, wanted: impl Fn(&Finding) -> bool) -> Vec<&Finding> {
-    report
-        .findings
-        .iter()
-        .filter(|finding| wanted(finding))
-        .collect()
-}
-
-fn growing(report: &Report) -> Vec<&Finding> {
-    of(report, |finding| finding.verdict >= Verdict::Regressed)
-}
-
-fn allowance_words(findings: &[&Finding]) -> String {
-    match findings::is_one(findings) {
-        true => format!(
-            "{} grows within its allowance",
-            findings::counted(findings, "")
-        ),
-        false => format!(
-            "{} grow within their allowances",
-            findings::counted(findings, "")
-        ),
-    }
-}
-
-fn unsure_words(findings: &[&Finding]) -> String {
-    let their = if findings::is_one(findings) {
-        "its"
-    } else {
-        "their"
-    };
-    format!(
-        "{} cannot be told from {their} own fluctuation",
-        findings::counted(findings, "")
-    )
-}
-
 fn regressed(page: &mut Page, report: &Report) {
-    let growing = growing(report);
+    let growing = report.past();
     findings::blocks(page, report, &growing);
     page.blank();
     service(page, &growing);
-    if let Some(end) = cut_short(report.end) {
-        page.wrap(
-            2,
-            2,
-            Paint::Plain,
-            &format!("the ladder ended early: {end}"),
-        );
+    if report.end.is_by_growth() {
+        let text = format!("the ladder ended early: {}", report.end.why());
+        page.wrap(2, 2, Paint::Plain, &text);
     }
     if findings::may_be_filling(&growing) {
         page.wrap(
@@ -293,7 +132,7 @@ fn service(page: &mut Page, growing: &[&Finding]) {
     const PER_SECOND: f64 = 1_000.0;
     const GIB: f64 = 1_073_741_824.0;
     let mut parts = Vec::new();
-    let rate = findings::total(growing);
+    let rate = total(growing);
     if rate.bytes > 0.0 {
         parts.push(format!(
             "1 GiB in {}",
@@ -321,111 +160,34 @@ fn service(page: &mut Page, growing: &[&Finding]) {
     }
 }
 
-/// Why a ladder ended that did not end because enough was seen.
-fn ended(end: LadderEnd) -> String {
-    let why = match end {
-        LadderEnd::Settled | LadderEnd::Failure => None,
-        LadderEnd::Budget => Some("the budget was spent"),
-        LadderEnd::OutOfReach => Some("the budget is too small"),
-        LadderEnd::Iterations => Some("`max-iterations` was reached"),
-        LadderEnd::Memory | LadderEnd::Threads | LadderEnd::Descriptors => cut_short(end),
-    };
-    why.map_or_else(String::new, |why| format!("; {why}"))
-}
-
-fn cut_short(end: LadderEnd) -> Option<&'static str> {
-    match end {
-        LadderEnd::Memory => Some("the memory limit was reached"),
-        LadderEnd::Threads => Some("as many threads as the subject may have"),
-        LadderEnd::Descriptors => Some("as many open files as the subject may have"),
-        _ => None,
-    }
-}
-
 fn improved(page: &mut Page, report: &Report) {
-    let stale = of(report, |finding| finding.standing == Standing::Stale);
-    findings::blocks(page, report, &stale);
+    findings::blocks(page, report, &report.stale());
 }
 
 fn inconclusive(page: &mut Page, report: &Report) {
-    let unsure = of(report, |finding| finding.verdict == Verdict::Inconclusive);
-    findings::blocks(page, report, &unsure);
+    findings::blocks(page, report, &report.unsure());
     page.blank();
-    let threshold = count(report.threshold.iterations);
-    page.wrap(
-        2,
-        4,
-        Paint::Plain,
-        &format!("to be found: 1 object or 8 B per {threshold} iterations"),
-    );
-    if let Some(seen) = seen(report) {
-        page.wrap(2, 4, Paint::Plain, &format!("would have been seen: {seen}"));
+    let mut say = |text: &str| page.wrap(2, 4, Paint::Plain, text);
+    say(&format!("to be found: {}", report.to_be_found()));
+    if let Some(seen) = report.seen() {
+        say(&format!("would have been seen: {seen}"));
     }
-    if let Some(why) = too_few_for_the_interval(report) {
-        page.wrap(2, 4, Paint::Plain, &why);
+    if let Some(why) = report.too_few_for_the_interval() {
+        say(&why);
     }
-    let advice = advice(report.end);
-    page.wrap(2, 4, Paint::Plain, advice);
-    page.wrap(
-        2,
-        4,
-        Paint::Plain,
-        "a steadier workload needs fewer iterations, and so does a coarser threshold",
-    );
-}
-
-/// The smallest growth that a run would have seen, in words.
-pub fn seen(report: &Report) -> Option<String> {
-    visible_with_rarest(report.visible?, report.rarest)
-}
-
-/// Why a sampled run was too short, and what would do.
-pub fn too_few_for_the_interval(report: &Report) -> Option<String> {
-    let needed = count(report.iterations_needed()?);
-    let interval = report.measured.as_ref()?.sample_interval;
-    let size = super::units::bytes(interval as f64);
-    Some(format!(
-        "sampled every {size}, that takes {needed} iterations: fewer leave too few samples of small \
-         objects"
-    ))
-}
-
-/// What would settle an inconclusive run whose ladder ended so.
-pub fn advice(end: LadderEnd) -> &'static str {
-    match end {
-        LadderEnd::Budget => {
-            "the time budget was spent first: raise it, or make an iteration cheaper"
-        }
-        LadderEnd::OutOfReach => {
-            "the time budget is too small for that, and was not spent: raise it, or make an \
-             iteration cheaper"
-        }
-        LadderEnd::Iterations => "`max_iterations` was reached first: raise it",
-        LadderEnd::Memory => {
-            "the memory limit was reached first: raise it, or keep less alive in the scenario"
-        }
-        LadderEnd::Threads => "as many threads as the subject may have: do they ever end?",
-        LadderEnd::Descriptors => "as many open files as the subject may have: are they closed?",
-        LadderEnd::Settled | LadderEnd::Failure => "raise the budget",
-    }
+    say(report.end.advice());
+    say("a steadier workload needs fewer iterations, and so does a coarser threshold");
 }
 
 fn failed(page: &mut Page, report: &Report) {
     if let Some(failure) = &report.failure {
         output(page, &failure.output);
     }
-    let growing = growing(report);
+    let growing = report.past();
     if !growing.is_empty() {
         page.blank();
-        let verb = if findings::is_one(&growing) {
-            "was"
-        } else {
-            "were"
-        };
-        let text = format!(
-            "until then {} {verb} growing:",
-            findings::counted(&growing, "")
-        );
+        let verb = if is_one(&growing) { "was" } else { "were" };
+        let text = format!("until then {} {verb} growing:", counted(&growing, ""));
         page.wrap(2, 4, Paint::Plain, &text);
         findings::blocks(page, report, &growing);
         page.blank();
@@ -464,11 +226,7 @@ fn output(page: &mut Page, output: &str) {
 }
 
 fn broken(page: &mut Page, report: &Report) {
-    for check in report
-        .checks
-        .iter()
-        .filter(|check| check.outcome == CheckOutcome::Failed)
-    {
+    for check in report.checks(CheckOutcome::Failed) {
         page.blank();
         let mut lines = check.detail.lines();
         let first = lines.next().unwrap_or_default();
@@ -476,7 +234,7 @@ fn broken(page: &mut Page, report: &Report) {
         for line in lines.take(MAX_DETAIL_LINES) {
             page.wrap(4, 6, Paint::Plain, line);
         }
-        if let Some(hint) = hint(&check.name) {
+        if let Some(hint) = check.hint() {
             page.wrap(4, 4, Paint::Plain, hint);
         }
     }
@@ -489,50 +247,16 @@ fn broken(page: &mut Page, report: &Report) {
     }
 }
 
-/// Whether nothing was measured, because nobody knows what may grow.
-fn lacks_baseline(report: &Report) -> bool {
-    report
-        .checks
-        .iter()
-        .any(|check| check.name == BASELINE && check.outcome == CheckOutcome::Failed)
-}
-
-/// What to do when a check of the measurement fails.
-pub fn hint(check: &str) -> Option<&'static str> {
-    Some(match check {
-        "profiling" => {
-            "look for `prof:false` in PLIMSOLL_MALLOC_CONF, and for a jemalloc that was built \
-             without its `profiling` feature"
-        }
-        "canary" => {
-            "allocations do not all reach the profile: is another allocator installed, or does \
-             the workload turn `prof.active` off?"
-        }
-        "coverage" => {
-            "memory grows that no stack accounts for: another arena, another copy of jemalloc, \
-             threads of a sampled profile that end before their first sample, \
-             or threads that jemalloc was told not to profile"
-        }
-        "unwinder" => "stacks cannot be walked; the notes say which unwinder was tried",
-        BASELINE => "nothing was measured: fix the file, or restore its last version",
-        "dump" | "dumps" => {
-            "a dump could not be read: is the disk full, or was the subject killed?"
-        }
-        _ => return None,
-    })
-}
-
 /// What stands beside what the verdict is about, counted.
 fn others(page: &mut Page, report: &Report) {
     let verdict = report.verdict;
     let mut lines = Vec::new();
-    let allowed = of(report, |finding| {
-        finding.verdict == Verdict::Within && finding.standing == Standing::Allowed
-    });
+    let allowed = report
+        .of(|finding| finding.verdict == Verdict::Within && finding.standing == Standing::Allowed);
     if !allowed.is_empty() && verdict > Verdict::Within {
         lines.push(allowance_words(&allowed));
     }
-    let moved = of(report, |finding| finding.standing == Standing::Moved);
+    let moved = report.of(|finding| finding.standing == Standing::Moved);
     let (moved, grouped): (Vec<&Finding>, Vec<&Finding>) = moved
         .into_iter()
         .partition(|finding| finding.moved_from.is_some());
@@ -556,7 +280,7 @@ fn others(page: &mut Page, report: &Report) {
             command(report, "accept")
         ));
     }
-    let stale = of(report, |finding| finding.standing == Standing::Stale);
+    let stale = report.stale();
     if !stale.is_empty() && verdict != Verdict::Improved {
         let n = stale.len() as u64;
         let verb = if n == 1 { "is" } else { "are" };
@@ -570,7 +294,7 @@ fn others(page: &mut Page, report: &Report) {
             plural(n, "allowance", "allowances")
         ));
     }
-    let unsure = of(report, |finding| finding.verdict == Verdict::Inconclusive);
+    let unsure = report.unsure();
     if !unsure.is_empty() && verdict != Verdict::Inconclusive {
         lines.push(unsure_words(&unsure));
     }
@@ -594,10 +318,8 @@ fn remarks(page: &mut Page, report: &Report) {
              see less"
         ));
     }
-    for check in &report.checks {
-        if check.outcome == CheckOutcome::Unavailable {
-            lines.push(format!("{} unavailable: {}", check.name, check.detail));
-        }
+    for check in report.checks(CheckOutcome::Unavailable) {
+        lines.push(format!("{} unavailable: {}", check.name, check.detail));
     }
     let complete = &report.completeness;
     let of_addresses = plural(complete.addresses as u64, "address", "addresses");
@@ -668,32 +390,16 @@ fn next(page: &mut Page, report: &Report, style: &Style) {
             page.path(&files);
         }
     }
-    let accept = command_word(&report.scenario).map(|name| format!("cargo plimsoll accept {name}"));
-    let accept = accept.unwrap_or_default();
-    match report.verdict {
-        _ if accept.is_empty() => {}
-        Verdict::Regressed if growing(report).iter().all(|finding| finding.is_unused()) => {
-            page.command("to remove what has expired:", &accept);
+    if let Some((why, command)) = report.accept() {
+        page.command(&format!("{why}:"), &command);
+        let baseline = &report.run.baseline;
+        if report.verdict == Verdict::Improved && !baseline.is_empty() {
+            page.wrap(2, 4, Paint::Plain, &format!("it stands in: {baseline}"));
         }
-        Verdict::Regressed if report.has_lapsed() => {
-            page.command(
-                "if this is meant:",
-                &format!("{accept} --expires YYYY-MM-DD"),
-            );
-        }
-        Verdict::Regressed => page.command("if this is meant:", &accept),
-        Verdict::Improved => {
-            page.command("to remove what is stale:", &accept);
-            let baseline = &report.run.baseline;
-            if !baseline.is_empty() {
-                page.wrap(2, 4, Paint::Plain, &format!("it stands in: {baseline}"));
-            }
-        }
-        _ => {}
     }
     if let Some(command) = &style.reproduce
         && report.verdict != Verdict::Improved
-        && !lacks_baseline(report)
+        && !report.lacks_baseline()
     {
         page.command("reproduce:", command);
     }

@@ -215,7 +215,7 @@ fn an_allowance_is_stale() {
         lru::LruCache::put
         └ lru_churn::fill
           └ ...
-        agreed: lru keeps evicted keys
+        accepted because: lru keeps evicted keys
 
       files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
       to remove what is stale: cargo plimsoll accept lru_churn
@@ -224,20 +224,20 @@ fn an_allowance_is_stale() {
     report.findings[0].standing = Standing::Expired;
     report.findings[0].verdict = Verdict::Regressed;
     report.verdict = Verdict::Regressed;
-    assert_snapshot!(rendered(&report), @r"
+    assert_snapshot!(rendered(&report), @r#"
     lru_churn: 1 allowance has expired (16,384 iterations, exact)
 
       no longer grows                            allowed 96 B, 1.00 objects  expired
         lru::LruCache::put
         └ lru_churn::fill
           └ ...
-        agreed: lru keeps evicted keys
+        accepted because: lru keeps evicted keys
 
       files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
       to remove what has expired: cargo plimsoll accept lru_churn
       reproduce: PLIMSOLL_ISOLATION=off cargo test -p plimsoll-scenarios --test \
         leaks -- --exact lru_churn
-    ");
+    "#);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn an_allowance_is_stale_beside_growth() {
     let said = rendered(&report);
     for line in [
         "  1 allowance is no longer needed: cargo plimsoll review lru_churn\n",
-        "  if this is meant: cargo plimsoll accept lru_churn\n",
+        "  if this is intended: cargo plimsoll accept lru_churn\n",
     ] {
         assert!(said.contains(line), "no {line:?} in\n{said}");
     }

@@ -804,14 +804,14 @@ fn a_baseline_of_a_scenario_that_is_gone_is_named() {
     let warned = project.run(&words);
     warned.has(&[&said("warning"), "`git rm`"]);
     assert!(warned.passed, "{}", warned.text);
-    let counted = warned.text.matches("is of no scenario").count();
+    let counted = warned.text.matches("to no scenario").count();
     assert_eq!(counted, 2, "{}", warned.text);
     assert!(!warned.text.contains('\u{1b}'), "{:?}", warned.text);
     let denied = project.run_with(&words, &[("PLIMSOLL_STALE", "deny")]);
     denied.fails_with(&[&said("error")]);
     // Who asks for some scenarios hears of those.
     let some = project.run(&["--skip", "bounded", "--ignored"]);
-    assert!(!some.text.contains("of no scenario"), "{}", some.text);
+    assert!(!some.text.contains("to no scenario"), "{}", some.text);
 }
 
 fn a_baseline_that_cannot_be_read_fails() {

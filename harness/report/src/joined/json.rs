@@ -14,13 +14,12 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::iter::successors;
 
-use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::Report;
 use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES, ReportError};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Joined, NoResult, Outcome, Scenario, Source, word};
+use super::{Joined, NoResult, Outcome, Scenario, Source, need, word};
 
 /// The format that [`to_string`] writes.
 const VERSION: u64 = 1;
@@ -118,7 +117,7 @@ fn with_few_scenarios(joined: &Joined) -> Cow<'_, Joined> {
         return few;
     }
     let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
-    order.sort_by_key(|&at| (Reverse(need(&joined.scenarios[at])), at));
+    order.sort_by_key(|&at| (Reverse(need(joined.scenarios[at].verdict())), at));
     let (kept, left_out) = order.split_at(MAX_SCENARIOS - 1);
     let mut kept = kept.to_vec();
     kept.sort_unstable();
@@ -137,19 +136,12 @@ fn with_few_scenarios(joined: &Joined) -> Cow<'_, Joined> {
     few
 }
 
-/// How much a scenario needs a person; no result comes after all that is green.
-fn need(scenario: &Scenario) -> (bool, Option<Verdict>) {
-    let verdict = scenario.verdict();
-    let green = verdict.is_some_and(|verdict| verdict <= Verdict::Improved);
-    (!green, verdict)
-}
-
 /// Takes that share of the reports out, those that need a person least; whether
 /// there was one.
 fn leave_reports_out(joined: &mut Joined, share: usize, of: usize) -> bool {
     let with_report = |at: &usize| joined.scenarios[*at].report().is_some();
     let mut order: Vec<usize> = (0..joined.scenarios.len()).filter(with_report).collect();
-    order.sort_by_key(|&at| (need(&joined.scenarios[at]), Reverse(at)));
+    order.sort_by_key(|&at| (need(joined.scenarios[at].verdict()), Reverse(at)));
     for &at in &order[..(order.len() * share).div_ceil(of)] {
         let why = format!("its report does not fit into the {MAX_BYTES} bytes of all");
         joined.scenarios[at].outcome = Outcome::NoResult(why);

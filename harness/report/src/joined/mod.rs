@@ -89,6 +89,20 @@ impl Scenario {
 /// What stands for a verdict where there is none.
 pub const NO_RESULT: &str = "no result";
 
+/// How much a scenario needs a person. No result is more than nothing to do, as in the run's own
+/// verdict, and less than anything that was found.
+pub fn need(verdict: Option<Verdict>) -> u8 {
+    match verdict {
+        Some(Verdict::Within) => 0,
+        Some(Verdict::Improved) => 1,
+        None => 2,
+        Some(Verdict::Inconclusive) => 3,
+        Some(Verdict::Regressed) => 4,
+        Some(Verdict::Failed) => 5,
+        Some(Verdict::Broken) => 6,
+    }
+}
+
 /// A verdict, or that there is none, in words.
 pub fn word(verdict: Option<Verdict>) -> &'static str {
     verdict.map_or(NO_RESULT, Verdict::as_str)

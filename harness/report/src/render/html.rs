@@ -22,10 +22,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::{bytes, plural};
+use plimsoll_core::report::view::Sum;
 use sha2::{Digest, Sha256};
 
 use super::markdown;
-use crate::joined::{Joined, NO_RESULT, Outcome, Scenario, Source, word};
+use crate::joined::{Joined, NO_RESULT, Outcome, Scenario, Source, need, word};
 use escape::text;
 
 const STYLE: &str = include_str!("html/page.css");
@@ -86,7 +87,7 @@ fn by_digest(text: &str) -> String {
 /// Every verdict that occurs, the one that needs a person most first.
 fn counts(joined: &Joined) -> Vec<(Option<Verdict>, usize)> {
     let mut counts = joined.counts();
-    counts.sort_by_key(|(verdict, _)| Reverse(rank(*verdict)));
+    counts.sort_by_key(|(verdict, _)| Reverse(need(*verdict)));
     counts
 }
 
@@ -222,7 +223,7 @@ fn tools(page: &mut String, joined: &Joined) {
             "<button type=\"button\" class=\"filter {}\" aria-pressed=\"false\" \
              data-verdict=\"{}\">{} <span class=\"n\">{count}</span></button>",
             class(verdict),
-            rank(verdict),
+            need(verdict),
             word(verdict),
         ));
     }
@@ -273,7 +274,10 @@ fn unique(taken: &mut BTreeSet<String>, slug: String) -> String {
 
 fn row(page: &mut String, scenario: &Scenario, title: &str, slug: &str) {
     let verdict = scenario.verdict();
-    let sums = scenario.report().map(findings::sums).unwrap_or_default();
+    let report = scenario.report();
+    let unknown = || "<span class=\"quiet\">unknown</span>".to_owned();
+    let (grows, allowed) = report.map_or_else(|| (unknown(), unknown()), findings::sums);
+    let weight = report.map_or(0.0, |report| Sum::of(report, &report.telling()).weight());
     let rungs = scenario.report().map_or(&[][..], |report| &report.rungs);
     let (live, last) = match (rungs.first(), rungs.last()) {
         (Some(first), Some(last)) => (
@@ -297,12 +301,12 @@ fn row(page: &mut String, scenario: &Scenario, title: &str, slug: &str) {
          <td role=\"cell\" class=\"c-live\">{live}</td><td role=\"cell\" class=\"c-trend\">{}</td></tr>\n\
          <tr class=\"detail\" role=\"row\" id=\"{slug}~detail\"><td role=\"cell\" colspan=\"6\">\n",
         class(verdict),
-        rank(verdict),
-        sums.weight(),
+        need(verdict),
+        weight,
         badge(verdict),
         text(title),
-        sums.rate(),
-        sums.allowed(),
+        grows,
+        allowed,
         plot::spark(rungs),
     ));
     match &scenario.outcome {
@@ -314,20 +318,6 @@ fn row(page: &mut String, scenario: &Scenario, title: &str, slug: &str) {
         )),
     }
     page.push_str("</td></tr>\n</tbody>\n");
-}
-
-/// How much it needs a person; no result is more than nothing to do, as in the
-/// run's own verdict, and less than anything that was found.
-fn rank(verdict: Option<Verdict>) -> u8 {
-    match verdict {
-        Some(Verdict::Within) => 0,
-        Some(Verdict::Improved) => 1,
-        None => 2,
-        Some(Verdict::Inconclusive) => 3,
-        Some(Verdict::Regressed) => 4,
-        Some(Verdict::Failed) => 5,
-        Some(Verdict::Broken) => 6,
-    }
 }
 
 fn class(verdict: Option<Verdict>) -> &'static str {

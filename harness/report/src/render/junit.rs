@@ -18,7 +18,7 @@
 use std::fmt::Write;
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Finding, Report, Subject, text};
+use plimsoll_core::report::text;
 
 use super::plain::{self, clean, clean_line};
 use crate::joined::{Joined, NO_RESULT, Outcome, Scenario};
@@ -134,7 +134,7 @@ fn render_case(page: &mut String, scenario: &Scenario, class: &str, prefix: &str
         Outcome::NoResult(why) => (NO_RESULT, format!("{NO_RESULT}, {why}"), why.clone()),
         Outcome::Report(report) => (
             report.verdict.as_str(),
-            outcome(report),
+            report.outcome().plain(),
             text::render(report, &text::Style::plain()),
         ),
     };
@@ -153,16 +153,6 @@ fn render_case(page: &mut String, scenario: &Scenario, class: &str, prefix: &str
     page.push('>');
     escape(page, clean(&block).trim_end(), false);
     let _ = write!(page, "</{element}>\n    </testcase>\n");
-}
-
-/// The outcome without the scenario's name, which stands beside it.
-fn outcome(report: &Report) -> String {
-    let line = text::one_line(report);
-    let named = line.strip_prefix(&report.scenario);
-    match named.and_then(|line| line.strip_prefix(": ")) {
-        Some(outcome) => outcome.to_owned(),
-        None => line,
-    }
 }
 
 /// What all of a suite have in common, and the rates of each.
@@ -194,7 +184,7 @@ fn properties(joined: &Joined, suite: &[&Scenario]) -> Vec<(String, String)> {
         }
         for (number, finding) in report.findings.iter().take(MAX_RATES).enumerate() {
             let of = |what: &str| of(&format!("{}.{what}", number + 1));
-            add(of("grows"), grows(finding));
+            add(of("grows"), finding.name().to_owned());
             add(of("verdict"), finding.verdict.as_str().to_owned());
             add(
                 of("objects_per_iteration"),
@@ -217,17 +207,6 @@ fn properties(joined: &Joined, suite: &[&Scenario]) -> Vec<(String, String)> {
         }
     }
     properties
-}
-
-/// What a finding is of: the function that allocates, or the resource.
-fn grows(finding: &Finding) -> String {
-    let leaf = match &finding.subject {
-        Subject::Threads => return "threads".to_owned(),
-        Subject::Descriptors => return "file descriptors".to_owned(),
-        Subject::Stack(stack) | Subject::Site { frames: stack, .. } => stack.leaf(),
-    };
-    let blamed = finding.frames.first();
-    blamed.map_or(leaf, |frame| &frame.function).to_owned()
 }
 
 fn element(page: &mut String, name: &str, text: &str) {

@@ -12,17 +12,18 @@ mod details;
 mod headline;
 mod page;
 mod rows;
-mod words;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::Report;
 use plimsoll_core::report::units::plural;
+use plimsoll_core::report::view::Sum;
 
 use self::page::{Measure, Page};
 use super::{Context, TouchedKind};
-use crate::joined::{Joined, NoResult, Scenario};
+use crate::joined::{Joined, NoResult, Scenario, need};
 use plimsoll_text::sink::{code_span, html_text, url};
 
 /// GitHub refuses a comment of more than 65,536 characters.
@@ -115,10 +116,17 @@ pub fn worst_first(joined: &Joined) -> Vec<usize> {
     let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
     order.sort_by_cached_key(|&place| {
         let scenario = &joined.scenarios[place];
-        let bytes = scenario.report().map_or(0, words::order_of_growth);
-        (Reverse((rank(scenario), bytes)), place)
+        let bytes = scenario.report().map_or(0, order_of_growth);
+        (Reverse((need(scenario.verdict()), bytes)), place)
     });
     order
+}
+
+/// Growth past which a scenario stands before another, in millionths: no float decides an order.
+#[expect(clippy::cast_possible_truncation, reason = "cut to the range before")]
+fn order_of_growth(report: &Report) -> i128 {
+    let weight = Sum::of(report, &report.growing()).weight();
+    (weight * 1e6).clamp(-1e36, 1e36) as i128
 }
 
 impl<'a> View<'a> {
@@ -223,21 +231,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// By how much each needs a person; no result before what may be believed.
-fn rank(scenario: &Scenario) -> u8 {
-    match scenario.verdict() {
-        Some(Verdict::Within) => 0,
-        Some(Verdict::Improved) => 1,
-        None => 2,
-        Some(Verdict::Inconclusive) => 3,
-        Some(Verdict::Regressed) => 4,
-        Some(Verdict::Failed) => 5,
-        Some(Verdict::Broken) => 6,
-    }
-}
-
 fn is_green(scenario: &Scenario) -> bool {
-    rank(scenario) < 2
+    need(scenario.verdict()) < 2
 }
 
 /// The state, in colour and in words.

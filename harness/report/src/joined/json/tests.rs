@@ -1,6 +1,7 @@
 //! The joined report: what is written can be read, what could not have been
 //! written is refused, and what is too much is cut so that both stay true.
 
+use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::json::{MAX_BYTES, MAX_DEPTH};
 use plimsoll_core::report::{Finding, Report, StackGrowth};
 use plimsoll_core::{FoldedStack, Rate, Tally};

@@ -1,11 +1,8 @@
 //! All that a report says of one scenario.
 
-use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::text::seen;
 use plimsoll_core::report::units::{bytes, count, plural};
-use plimsoll_core::report::{
-    CheckOutcome, Completeness, Failure, LadderEnd, Report, Rung, Subject, text as words,
-};
+use plimsoll_core::report::view::each_stack_once;
+use plimsoll_core::report::{CheckOutcome, Completeness, Failure, Report, Rung};
 use plimsoll_text::escape::command_word;
 
 use super::escape::{block, text};
@@ -26,28 +23,17 @@ pub(super) fn write(page: &mut String, report: &Report, slug: &str) {
 }
 
 fn say(page: &mut String, report: &Report) {
-    // The name stands above already.
-    let unnamed = Report {
-        scenario: String::new(),
-        growth: Vec::new(),
-        ..report.clone()
-    };
-    let line = words::one_line(&unnamed);
-    let outcome = line.strip_prefix(": ").unwrap_or(&line);
     page.push_str(&format!(
         "<p class=\"say\"><b>{}.</b> {}.</p>\n",
-        capital(&text(outcome)),
+        capital(&text(&report.outcome().plain())),
         capital(findings::meaning(report.verdict)),
     ));
 }
 
 fn failed(page: &mut String, failure: &Failure) {
-    let place = match failure.iteration {
-        Some(iteration) => format!("in iteration {}", count(iteration)),
-        None => "setting up".to_owned(),
-    };
     page.push_str(&format!(
-        "<section class=\"failure\"><h3>It failed {place}</h3>\n<p>{}</p>\n",
+        "<section class=\"failure\"><h3>It failed {}</h3>\n<p>{}</p>\n",
+        failure.at(),
         text(&failure.what)
     ));
     match failure.output.trim_end() {
@@ -138,11 +124,9 @@ fn plots(page: &mut String, report: &Report, slug: &str) {
 /// Bytes at every rung of what the verdict is about.
 fn held(report: &Report) -> Vec<u64> {
     let mut sum = vec![0_u64; report.rungs.len()];
-    for finding in findings::telling(report) {
-        if let Subject::Stack(_) | Subject::Site { .. } = finding.subject {
-            for (sum, level) in sum.iter_mut().zip(&finding.levels) {
-                *sum = sum.saturating_add(level.bytes);
-            }
+    for finding in each_stack_once(&report.telling()) {
+        for (sum, level) in sum.iter_mut().zip(&finding.levels) {
+            *sum = sum.saturating_add(level.bytes);
         }
     }
     sum
@@ -191,24 +175,12 @@ fn next(page: &mut String, report: &Report, slug: &str) {
         let target = crate::render::cargo_target(target);
         let release = crate::render::cargo_profile(report);
         commands.push((
-            "To measure it again, alone",
+            "to measure it again, alone",
             format!("cargo test{release} -p {package} --test {target} -- --exact {name}"),
         ));
     }
-    let expires = match report.has_lapsed() {
-        true => " --expires YYYY-MM-DD",
-        false => "",
-    };
-    match report.verdict {
-        Verdict::Regressed => commands.push((
-            "If this growth is meant",
-            format!("cargo plimsoll accept {name}{expires}"),
-        )),
-        Verdict::Improved => commands.push((
-            "To take out what is no longer needed",
-            format!("cargo plimsoll accept {name}"),
-        )),
-        _ => {}
+    if let Some((why, command)) = report.accept() {
+        commands.push((why, command));
     }
     if commands.is_empty() {
         return;
@@ -219,7 +191,8 @@ fn next(page: &mut String, report: &Report, slug: &str) {
     ));
     for (what, command) in commands {
         page.push_str(&format!(
-            "<p>{what}:</p>\n<pre class=\"command\" tabindex=\"0\">{}</pre>\n",
+            "<p>{}:</p>\n<pre class=\"command\" tabindex=\"0\">{}</pre>\n",
+            capital(what),
             block(&command)
         ));
     }
@@ -239,21 +212,15 @@ fn how(page: &mut String, report: &Report, slug: &str) {
         true => ", coarser than asked for: a longer budget may see smaller leaks",
         false => "",
     };
-    fact(
-        "To be found",
-        format!(
-            "1 object or 8 B per {}{coarsened}",
-            plural(report.threshold.iterations, "iteration", "iterations")
-        ),
-    );
-    if let Some(seen) = seen(report) {
+    fact("To be found", report.to_be_found() + coarsened);
+    if let Some(seen) = report.seen() {
         fact("Would have been seen", seen);
     }
-    fact("The ladder ended", end(report.end).to_owned());
+    fact("The ladder ended because", report.end.why().to_owned());
     if let Some(measured) = &report.measured {
-        let interval = match measured.sample_interval {
-            0 | 1 => "every allocation".to_owned(),
-            interval => format!("sampled every {}", bytes(float(interval))),
+        let interval = match report.sampled_every() {
+            Some(every) => format!("sampled every {every}"),
+            None => "every allocation".to_owned(),
         };
         fact("Profile", interval);
         fact(
@@ -289,19 +256,6 @@ fn how(page: &mut String, report: &Report, slug: &str) {
         page.push_str("</ul>\n");
     }
     page.push_str("</section>\n");
-}
-
-fn end(end: LadderEnd) -> &'static str {
-    match end {
-        LadderEnd::Settled => "because nothing grows, and enough was seen to say so",
-        LadderEnd::Budget => "with its time: the next rung would have overrun it",
-        LadderEnd::OutOfReach => "early: the time budget is too small for what is to be found",
-        LadderEnd::Iterations => "at the most iterations it may make",
-        LadderEnd::Memory => "early: the memory limit was reached",
-        LadderEnd::Threads => "early: as many threads as the subject may have",
-        LadderEnd::Descriptors => "early: as many open files as the subject may have",
-        LadderEnd::Failure => "with a failure",
-    }
 }
 
 fn complete(of: &Completeness) -> String {

@@ -1,8 +1,8 @@
-//! What to type: how to see it again, and how to agree to it.
+//! What to type: how to see it again, and how to accept it.
 
 use plimsoll_core::judge::Verdict;
 
-use super::{View, summary_line, words};
+use super::{View, summary_line};
 use crate::joined::Scenario;
 use crate::render::{cargo_profile, cargo_target};
 use plimsoll_text::escape::command_word;
@@ -22,10 +22,10 @@ pub(super) fn block(view: &View<'_>) -> Option<String> {
         .filter(|scenario| scenario.verdict() == Some(Verdict::Regressed))
         .filter_map(|one| {
             let command = accept(view, one)?;
-            // What has expired is agreed to anew with a date only.
+            // What has expired is accepted again with a date only.
             let expired = one
                 .report()
-                .is_some_and(|report| words::expired(report) > 0);
+                .is_some_and(|report| !report.expired().is_empty());
             let expires = if expired { " --expires YYYY-MM-DD" } else { "" };
             Some(format!("{command}{expires} --reason \"why it may grow\""))
         })
@@ -43,7 +43,7 @@ pub(super) fn block(view: &View<'_>) -> Option<String> {
     }
     if !accept.is_empty() {
         text.push_str(&format!(
-            "\nIf the growth is meant, agree to it after that run, and commit the baseline \
+            "\nIf this growth is intended, accept it after that run, and commit the baseline \
              that it changes:\n\n{}\n",
             fenced(&accept.join("\n"), WIDTH)
         ));

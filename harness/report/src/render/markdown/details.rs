@@ -3,16 +3,12 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::text::{advice, counted, hint, is_one, seen, too_few_for_the_interval};
-use plimsoll_core::report::units::{bytes, count, give_or_take, objects, plural, signed_bytes};
-use plimsoll_core::report::{
-    Check, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject,
-};
+use plimsoll_core::report::units::{count, plural};
+use plimsoll_core::report::view::{Sum, counted};
+use plimsoll_core::report::{Check, CheckOutcome, Failure, Finding, Report, Standing};
 
-use super::rows::{live, size};
-use super::words::{self, Sum};
+use super::rows::{levels, live, size};
 use super::{NAME, View, commands};
 use crate::joined::Outcome;
 use crate::render::tree;
@@ -54,54 +50,22 @@ pub(super) fn block(view: &View<'_>, place: usize, is_open: bool) -> String {
 
 /// Beside the name; words of ours, and numbers.
 fn about(report: &Report) -> String {
+    let growing = report.growing();
+    let said = report.outcome().said;
     match report.verdict {
-        Verdict::Broken if words::lacks_baseline(report) => {
-            "its baseline cannot be used".to_owned()
-        }
-        Verdict::Broken => "the measurement cannot be trusted".to_owned(),
-        Verdict::Failed => match report.failure.as_ref().map(|failure| failure.iteration) {
-            Some(Some(iteration)) => format!("failed in iteration {}", count(iteration)),
-            Some(None) => "failed setting up".to_owned(),
-            None => "failed".to_owned(),
-        },
-        Verdict::Regressed => regressed(report),
-        Verdict::Inconclusive => "inconclusive".to_owned(),
-        Verdict::Improved => {
-            let stale = words::stale(report);
-            let verb = if stale.len() == 1 { "is" } else { "are" };
-            format!(
-                "{} {verb} no longer needed",
-                plural(stale.len() as u64, "allowance", "allowances")
-            )
-        }
         Verdict::Within => "within its baseline".to_owned(),
-    }
-}
-
-fn regressed(report: &Report) -> String {
-    if words::is_only_expired(report) {
-        let n = words::expired(report) as u64;
-        let verb = if n == 1 { "has" } else { "have" };
-        return format!("{} {verb} expired", plural(n, "allowance", "allowances"));
-    }
-    let growing = words::growing(report);
-    if growing.is_empty() {
-        return "grows past its baseline".to_owned();
-    }
-    let verb = if is_one(&growing) { "keeps" } else { "keep" };
-    let mut text = format!(
-        "{} {verb} growing, {} per iteration",
-        counted(&growing, ""),
-        Sum::of(report, &growing).short()
-    );
-    match tree::share_of_widest(report) {
-        Some(100) => text.push_str("; all of the growth on one stack"),
-        Some(share) => {
-            let _ = write!(text, "; {share} % of the growth on one stack");
+        Verdict::Inconclusive => "inconclusive".to_owned(),
+        Verdict::Regressed if !growing.is_empty() => {
+            let amount = Sum::of(report, &growing).short();
+            let share = match tree::share_of_widest(report) {
+                Some(100) => "; all of the growth on one stack".to_owned(),
+                Some(share) => format!("; {share} % of the growth on one stack"),
+                None => String::new(),
+            };
+            format!("{said}, {amount} per iteration{share}")
         }
-        None => {}
+        _ => said,
     }
-    text
 }
 
 fn of_report(view: &View<'_>, place: usize, report: &Report) -> String {
@@ -145,7 +109,7 @@ fn of_report(view: &View<'_>, place: usize, report: &Report) -> String {
 fn picture(view: &View<'_>, place: usize, report: &Report) -> Option<String> {
     let image = view.context.images.get(&place)?;
     let (light, dark) = (url(&image.light)?, url(&image.dark)?);
-    let growth = Sum::of(report, &words::growing(report)).short();
+    let growth = Sum::of(report, &report.growing()).short();
     let share = tree::share_of_widest(report).unwrap_or(0);
     let stack = match tree::widest(report) {
         Some(frames) => {
@@ -172,84 +136,13 @@ fn findings(report: &Report, shown: &[&Finding]) -> Option<String> {
     if shown.is_empty() {
         return None;
     }
-    let mut lines: Vec<String> = shown
-        .iter()
-        .take(MAX_FINDINGS)
-        .map(|one| item(one, report.error_of(one)))
-        .collect();
+    let item = |finding: &&Finding| format!("- {}", report.sentence(finding).markdown(NAME));
+    let mut lines: Vec<String> = shown.iter().take(MAX_FINDINGS).map(item).collect();
     let rest = &shown[shown.len().min(MAX_FINDINGS)..];
     if !rest.is_empty() {
         lines.push(format!("- and {}", counted(rest, "more ")));
     }
     Some(lines.join("\n"))
-}
-
-fn item(finding: &Finding, error: Option<Rate>) -> String {
-    let rate = finding.rate;
-    let growth = match finding.subject {
-        _ if finding.is_unused() => "**no longer grows**".to_owned(),
-        Subject::Stack(_) | Subject::Site { .. } => format!(
-            "**{}**{}, {}{} objects per iteration, {}",
-            signed_bytes(rate.bytes),
-            give_or_take(error.map(|error| error.bytes), bytes),
-            objects(rate.objects),
-            give_or_take(error.map(|error| error.objects), objects),
-            finding.law
-        ),
-        Subject::Threads | Subject::Descriptors => {
-            let word = match finding.subject {
-                Subject::Threads => "threads",
-                _ => "file descriptors",
-            };
-            format!(
-                "**{} {word}**{} per iteration, {}",
-                objects(rate.objects),
-                give_or_take(error.map(|error| error.objects), objects),
-                finding.law
-            )
-        }
-    };
-    let mut text = format!(
-        "- {growth}; allowed {}: {}",
-        words::allowance(finding),
-        words::standing(finding.standing)
-    );
-    if let Some(place) = place(finding) {
-        text.push_str(&place);
-    }
-    if let Some(reason) = &finding.reason {
-        let _ = write!(text, "; agreed because {}", code_span(reason, NAME));
-    }
-    text
-}
-
-/// ` at `lru::put` (`src/lib.rs:14`)`
-fn place(finding: &Finding) -> Option<String> {
-    let stack = match &finding.subject {
-        Subject::Stack(stack) | Subject::Site { frames: stack, .. } => stack,
-        Subject::Threads | Subject::Descriptors => return None,
-    };
-    let mut text = String::new();
-    match finding.frames.first() {
-        Some(frame) => {
-            let _ = write!(text, "; at {}", code_span(&frame.function, NAME));
-            let file = frame.file.as_ref().map(|file| match frame.line {
-                Some(line) => format!("{file}:{line}"),
-                None => file.clone(),
-            });
-            if let Some(file) = file {
-                let _ = write!(text, " in {}", code_span(&file, NAME));
-            }
-        }
-        None => {
-            let _ = write!(text, "; at {}", code_span(stack.leaf(), NAME));
-        }
-    }
-    if let Subject::Site { stacks, .. } = finding.subject {
-        let stacks = plural(stacks as u64, "stack", "stacks");
-        let _ = write!(text, ", over {stacks} of this allocation site");
-    }
-    Some(text)
 }
 
 /// How it went, rung by rung.
@@ -264,14 +157,9 @@ fn over_the_rungs(report: &Report, shown: &[&Finding]) -> Option<String> {
     );
     let worst = shown.iter().find(|finding| finding.levels.len() > 1);
     let trend = worst.map(|finding| {
-        let is_heap = matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. });
-        let levels: Vec<u64> = finding
-            .levels
-            .iter()
-            .map(|level| if is_heap { level.bytes } else { level.objects })
-            .collect();
+        let levels = levels(finding);
         let say = |value: Option<&u64>| match value {
-            Some(value) if is_heap => size(*value),
+            Some(value) if finding.is_heap() => size(*value),
             Some(value) => count(*value),
             None => "–".to_owned(),
         };
@@ -292,11 +180,11 @@ fn over_the_rungs(report: &Report, shown: &[&Finding]) -> Option<String> {
 }
 
 fn failed(failure: &Failure) -> String {
-    let at = match failure.iteration {
-        Some(iteration) => format!("Failed in iteration {}:", count(iteration)),
-        None => "Failed setting up:".to_owned(),
-    };
-    let mut text = format!("{at}\n\n{}", fenced(&failure.what, LINE));
+    let mut text = format!(
+        "Failed {}:\n\n{}",
+        failure.at(),
+        fenced(&failure.what, LINE)
+    );
     let output = failure.output.trim_end();
     if output.trim().is_empty() {
         text.push_str("\n\nIt printed nothing.");
@@ -322,11 +210,7 @@ fn last_lines(output: &str) -> (usize, String) {
 }
 
 fn broken(report: &Report) -> Vec<String> {
-    let failed: Vec<&Check> = report
-        .checks
-        .iter()
-        .filter(|check| check.outcome == CheckOutcome::Failed)
-        .collect();
+    let failed: Vec<&Check> = report.checks(CheckOutcome::Failed).collect();
     let mut parts = Vec::new();
     for check in failed.iter().take(MAX_CHECKS) {
         let detail: Vec<&str> = check.detail.lines().take(MAX_LINES / 3).collect();
@@ -335,7 +219,7 @@ fn broken(report: &Report) -> Vec<String> {
             code_span(&check.name, 60),
             fenced(&detail.join("\n"), LINE)
         ));
-        parts.extend(hint(&check.name).map(sentence));
+        parts.extend(check.hint().map(sentence));
     }
     if let more @ 1.. = failed.len().saturating_sub(MAX_CHECKS) {
         parts.push(format!(
@@ -348,42 +232,26 @@ fn broken(report: &Report) -> Vec<String> {
 }
 
 fn inconclusive(report: &Report) -> String {
-    let mut text = format!(
-        "To be found was 1 object or 8 B per {} iterations",
-        count(report.threshold.iterations)
-    );
-    if let Some(seen) = seen(report) {
+    let mut text = format!("To be found: {}", report.to_be_found());
+    if let Some(seen) = report.seen() {
         let _ = write!(text, "; would have been seen: {seen}");
     }
-    if let Some(why) = too_few_for_the_interval(report) {
+    if let Some(why) = report.too_few_for_the_interval() {
         let _ = write!(text, ". {}", sentence(&why).trim_end_matches('.'));
     }
     let _ = write!(
         text,
         ".\n\nWhat would settle it? {} A steadier workload needs fewer iterations, and so does \
          a coarser threshold.",
-        sentence(advice(report.end))
+        sentence(report.end.advice())
     );
     text
 }
 
 fn improved(view: &View<'_>, place: usize, report: &Report) -> Vec<String> {
-    let stale = words::stale(report);
-    let mut lines: Vec<String> = stale
-        .iter()
-        .take(MAX_FINDINGS)
-        .map(|finding| {
-            let at = self::place(finding).unwrap_or_else(|| match finding.subject {
-                Subject::Threads => "; of threads".to_owned(),
-                _ => "; of file descriptors".to_owned(),
-            });
-            let at = at.trim_start_matches("; ");
-            format!(
-                "- {at}: allowed {}, no longer grows",
-                words::allowance(finding)
-            )
-        })
-        .collect();
+    let stale = report.stale();
+    let item = |finding: &&Finding| format!("- {}", report.sentence(finding).markdown(NAME));
+    let mut lines: Vec<String> = stale.iter().take(MAX_FINDINGS).map(item).collect();
     if let more @ 1.. = stale.len().saturating_sub(MAX_FINDINGS) {
         lines.push(format!("- and {more} more"));
     }
@@ -394,7 +262,7 @@ fn improved(view: &View<'_>, place: usize, report: &Report) -> Vec<String> {
             false => format!(" from {}", code_span(&report.run.baseline, NAME)),
         };
         parts.push(format!(
-            "This command takes out{from} what is not needed:\n\n{}",
+            "This command removes{from} what is no longer needed:\n\n{}",
             fenced(&command, 600)
         ));
     }
@@ -403,23 +271,11 @@ fn improved(view: &View<'_>, place: usize, report: &Report) -> Vec<String> {
 
 /// Allowances that stand under another caller now.
 fn moved(report: &Report) -> Option<String> {
-    let moved = report.findings.iter();
-    let moved = moved.filter(|finding| finding.standing == Standing::Moved);
+    let moved = report.of(|finding| finding.standing == Standing::Moved);
     let lines: Vec<String> = moved
-        .filter_map(|finding| {
-            let (Subject::Stack(new), Some(old)) = (&finding.subject, &finding.moved_from) else {
-                return None;
-            };
-            let caller = |name: Option<&str>| {
-                name.map_or("no caller".to_owned(), |name| code_span(name, NAME))
-            };
-            Some(format!(
-                "- the allowance of {} moved from {} to {}",
-                code_span(new.leaf(), NAME),
-                caller(old.caller_apart_from(new)),
-                caller(new.caller_apart_from(old)),
-            ))
-        })
+        .iter()
+        .filter_map(|finding| finding.moved())
+        .map(|moved| format!("- the allowance of {}", moved.markdown(NAME)))
         .take(MAX_FINDINGS)
         .collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
@@ -428,23 +284,15 @@ fn moved(report: &Report) -> Option<String> {
 /// What was left out or fell back, and what ended the ladder early.
 fn remarks(report: &Report) -> Option<String> {
     let mut lines = Vec::new();
-    let end = match report.end {
-        LadderEnd::Memory => Some("the memory limit was reached"),
-        LadderEnd::Threads => Some("as many threads as the subject may have"),
-        LadderEnd::Descriptors => Some("as many open files as the subject may have"),
-        _ => None,
-    };
-    if let Some(end) = end.filter(|_| report.verdict == Verdict::Regressed) {
-        lines.push(format!("- the ladder ended early: {end}"));
+    if report.verdict == Verdict::Regressed && report.end.is_by_growth() {
+        lines.push(format!("- the ladder ended early: {}", report.end.why()));
     }
-    for check in &report.checks {
-        if check.outcome == CheckOutcome::Unavailable {
-            lines.push(format!(
-                "- the check {} could not be made: {}",
-                code_span(&check.name, 60),
-                code_span(&check.detail, LINE)
-            ));
-        }
+    for check in report.checks(CheckOutcome::Unavailable) {
+        lines.push(format!(
+            "- the check {} could not be made: {}",
+            code_span(&check.name, 60),
+            code_span(&check.detail, LINE)
+        ));
     }
     lines.extend(
         report

@@ -1,10 +1,11 @@
 //! The first line, and the sentence below it.
 
+use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::{count, plural};
+use plimsoll_core::report::units::{count, plural, visible};
+use plimsoll_core::report::view::Sum;
 use plimsoll_core::report::{CheckOutcome, Report};
 
-use super::words::{self, Sum};
 use super::{View, links};
 use crate::joined::{Joined, Outcome, Scenario};
 use plimsoll_text::sink::code_span;
@@ -42,9 +43,7 @@ fn green(scenarios: &[Scenario]) -> String {
         verb(n, "is", "are"),
         verb(n, "its baseline", "their baselines")
     );
-    let stale: usize = reports(scenarios)
-        .map(|report| words::stale(report).len())
-        .sum();
+    let stale: usize = reports(scenarios).map(|report| report.stale().len()).sum();
     if stale > 0 {
         text.push_str(&format!(
             "; {} {} no longer needed",
@@ -52,7 +51,7 @@ fn green(scenarios: &[Scenario]) -> String {
             verb(stale, "is", "are")
         ));
     }
-    if let Some(seen) = words::seen_by_all(reports(scenarios)) {
+    if let Some(seen) = seen_by_all(reports(scenarios)) {
         text.push_str(&format!("; growth of {seen} would have been seen"));
     }
     text
@@ -68,7 +67,7 @@ fn not_green(scenarios: &[Scenario]) -> String {
     let regressed = of(Some(Verdict::Regressed));
     let (expired, growing): (Vec<&Scenario>, Vec<&Scenario>) = regressed
         .into_iter()
-        .partition(|scenario| scenario.report().is_some_and(words::is_only_expired));
+        .partition(|scenario| scenario.report().is_some_and(Report::is_only_expired));
     let amount = amount(&growing);
     let parts: Vec<String> = [
         (
@@ -115,11 +114,11 @@ fn not_green(scenarios: &[Scenario]) -> String {
 /// ` (+48 B per iteration)`
 fn amount(growing: &[&Scenario]) -> String {
     let reports = growing.iter().filter_map(|scenario| scenario.report());
-    let most = reports.max_by_key(|report| words::order_of_growth(report));
+    let most = reports.max_by_key(|report| super::order_of_growth(report));
     let Some(report) = most else {
         return String::new();
     };
-    let findings = words::growing(report);
+    let findings = report.growing();
     if findings.is_empty() {
         return String::new();
     }
@@ -181,51 +180,47 @@ fn worst(view: &View<'_>, place: usize) -> String {
         }
     };
     match report.verdict {
-        Verdict::Broken if words::lacks_baseline(report) => {
-            format!("The baseline of {title} cannot be used")
-        }
-        Verdict::Broken => {
-            let mut checks = report.checks.iter();
-            match checks.find(|check| check.outcome == CheckOutcome::Failed) {
-                Some(check) => format!(
-                    "{title} could not be measured: the check {} failed",
-                    code_span(&check.name, 60)
-                ),
-                None => format!("{title} could not be measured"),
-            }
-        }
-        Verdict::Failed => match &report.failure {
-            Some(failure) => {
-                let at = match failure.iteration {
-                    Some(iteration) => format!("in iteration {}", count(iteration)),
-                    None => "setting up".to_owned(),
-                };
-                format!(
-                    "{title} failed {at}: {}",
-                    code_span(&failure.what, SENTENCE)
-                )
-            }
-            None => format!("{title} failed"),
-        },
-        Verdict::Regressed if words::is_only_expired(report) => format!(
-            "{} of {title} {} expired",
-            plural(words::expired(report) as u64, "allowance", "allowances"),
-            verb(words::expired(report), "has", "have")
-        ),
-        Verdict::Regressed => {
-            let growing = words::growing(report);
-            if growing.is_empty() {
-                return format!("{title} grows past its baseline");
-            }
+        Verdict::Regressed if !report.growing().is_empty() && !report.is_only_expired() => {
+            let growing = report.growing();
             format!(
                 "{title} keeps **{} per iteration** (allowed: {})",
                 Sum::of(report, &growing).short().trim_start_matches('+'),
-                words::allowed(&growing)
+                Sum::allowed(&growing).short()
             )
         }
-        Verdict::Inconclusive => {
-            format!("Whether {title} grows cannot be told from its own fluctuation")
-        }
         Verdict::Within | Verdict::Improved => format!("{title} is within its baseline"),
+        _ => {
+            let outcome = report.outcome();
+            let failed = || report.checks(CheckOutcome::Failed).next();
+            let cause = match &outcome.cause {
+                Some(cause) => format!(": {}", code_span(cause, SENTENCE)),
+                None => failed().map_or(String::new(), |check| {
+                    format!(": the check {} failed", code_span(&check.name, 60))
+                }),
+            };
+            format!("{title}: {}{cause}", outcome.said)
+        }
+    }
+}
+
+/// The smallest growth that every one of the runs would have seen.
+pub(super) fn seen_by_all<'a>(reports: impl Iterator<Item = &'a Report>) -> Option<String> {
+    let mut coarsest: Option<Rate> = None;
+    for report in reports {
+        let rate = report.visible?;
+        let one = coarseness(rate);
+        if coarsest.is_none_or(|other| one > coarseness(other)) {
+            coarsest = Some(rate);
+        }
+    }
+    visible(coarsest?)
+}
+
+/// In objects per iteration, an object being 8 bytes where those say more.
+fn coarseness(rate: Rate) -> f64 {
+    match (rate.objects > 0.0, rate.bytes > 0.0) {
+        (true, true) => rate.objects.min(rate.bytes / 8.0),
+        (true, false) => rate.objects,
+        (false, _) => rate.bytes / 8.0,
     }
 }

@@ -1,12 +1,12 @@
 //! The tables: a row for each scenario, worst first.
 
+use plimsoll_core::Tally;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::text::seen;
 use plimsoll_core::report::units::{bytes, plural};
-use plimsoll_core::report::{Report, Subject};
+use plimsoll_core::report::view::Sum;
+use plimsoll_core::report::{Finding, Report};
 
 use super::page::Rows;
-use super::words::{self, Sum};
 use super::{NAME, View, state, summary_line};
 use plimsoll_text::sink::table_code_span;
 use plimsoll_text::spark;
@@ -74,9 +74,11 @@ fn row(view: &View<'_>, place: usize) -> String {
     let Some(report) = scenario.report() else {
         return format!("| {state} | {title} | – | – | – | – |\n");
     };
-    let (grows, allowed) = match words::growing(report) {
-        found if !found.is_empty() => (Sum::of(report, &found).cell(), words::allowed(&found)),
-        _ if report.verdict == Verdict::Regressed && words::is_only_expired(report) => {
+    let (grows, allowed) = match report.growing() {
+        found if !found.is_empty() => {
+            (cell(&Sum::of(report, &found)), Sum::allowed(&found).short())
+        }
+        _ if report.verdict == Verdict::Regressed && report.is_only_expired() => {
             ("no longer".to_owned(), "expired".to_owned())
         }
         _ => ("–".to_owned(), "–".to_owned()),
@@ -94,20 +96,28 @@ fn green_row(view: &View<'_>, place: usize) -> String {
     let none = || "–".to_owned();
     let report = scenario.report();
     let grows = report.map_or_else(none, |report| {
-        let used = report.findings.iter();
-        let used: Vec<_> = used.filter(|finding| !finding.is_unused()).collect();
-        match used.is_empty() {
-            true => "none".to_owned(),
-            false => Sum::of(report, &used).cell(),
+        match report.of(|finding| !finding.is_unused()) {
+            used if used.is_empty() => "none".to_owned(),
+            used => cell(&Sum::of(report, &used)),
         }
     });
-    let seen = report.and_then(seen);
+    let seen = report.and_then(Report::seen);
     format!(
         "| {} | {title} | {grows} | {} | {} |\n",
         state(scenario),
         seen.unwrap_or_else(none),
         report.and_then(live).unwrap_or_else(none),
     )
+}
+
+/// `**+48 B**, +1.00 objects`
+fn cell(sum: &Sum) -> String {
+    let amounts = sum.amounts().into_iter().enumerate();
+    let amounts = amounts.map(|(place, amount)| match place {
+        0 => format!("**{}**{}", amount.number, amount.rest),
+        _ => amount.number + &amount.rest,
+    });
+    amounts.collect::<Vec<_>>().join(", ")
 }
 
 /// `1.1 MiB → 1.6 MiB`
@@ -127,17 +137,21 @@ pub(super) fn size(value: u64) -> String {
     bytes(value as f64)
 }
 
+/// A finding's level at every rung: bytes, or the number of threads or files.
+pub(super) fn levels(finding: &Finding) -> Vec<u64> {
+    let level = |level: &Tally| match finding.is_heap() {
+        true => level.bytes,
+        false => level.objects,
+    };
+    finding.levels.iter().map(level).collect()
+}
+
 /// The level of what grows most at every rung, or else of the whole heap.
 fn trend(report: &Report) -> Option<String> {
-    let growing = words::growing(report);
+    let growing = report.growing();
     let worst = growing.first();
     let levels: Vec<u64> = match worst {
-        Some(finding) if finding.levels.len() > 1 => match finding.subject {
-            Subject::Threads | Subject::Descriptors => {
-                finding.levels.iter().map(|level| level.objects).collect()
-            }
-            _ => finding.levels.iter().map(|level| level.bytes).collect(),
-        },
+        Some(finding) if finding.levels.len() > 1 => levels(finding),
         _ => report.rungs.iter().map(|rung| rung.live.bytes).collect(),
     };
     (levels.len() > 1).then(|| spark::line(&levels, TREND))

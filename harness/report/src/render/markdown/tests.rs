@@ -67,8 +67,8 @@ fn one_of_several_keeps_growing() {
       4 %      +2 B ▎        └ log::line
     ```
 
-    - **+48 B**, 1.00 objects per iteration, linear; allowed 0 B: new; at `http::parse_headers` in `src/lib.rs:7`
-    - **+2 B**, 1.00 objects per iteration, linear; allowed 1 B: past its allowance; at `log::line` in `src/lib.rs:7`; agreed because `the log | is kept`
+    - **+48 B**, +1.00 objects per iteration, linear; allowed: 0 B (not in the baseline); in `http::parse_headers` at `src/lib.rs:7`
+    - **+2 B**, +1.00 objects per iteration, linear; allowed: 1 B, 0.010 objects (past its allowance); in `log::line` at `src/lib.rs:7`; accepted because `the log | is kept`
 
     From 512 to 8,192 iterations: the first of them 24 KiB → 384 KiB `▁▁▂▄█`, the live heap 1.02 MiB → 1.38 MiB `▁▁▂▄█`.
 
@@ -91,7 +91,7 @@ fn one_of_several_keeps_growing() {
     cargo test --test leaks -- http::parse_headers --exact
     ```
 
-    If the growth is meant, agree to it after that run, and commit the baseline that it changes:
+    If this growth is intended, accept it after that run, and commit the baseline that it changes:
 
     ```text
     cargo plimsoll accept http::parse_headers --reason "why it may grow"
@@ -159,9 +159,9 @@ fn improved() {
 
     <details><summary><b><code>a</code></b>: 1 allowance is no longer needed</summary>
 
-    - at `put`: allowed 48 B, no longer grows
+    - an allowance of **48 B, 1.00 objects** per iteration is no longer needed; in `put`
 
-    This command takes out from `baselines/a.toml` what is not needed:
+    This command removes from `baselines/a.toml` what is no longer needed:
 
     ```text
     cargo plimsoll accept a
@@ -193,7 +193,7 @@ fn failed() {
     assert_snapshot!(comment(&joined(vec![bad]), &Context::default()), @"
     ### 🔴 Leak check: 1 of 1 scenario failed
 
-    `a` failed in iteration 1,234: `panicked: index out of bounds`.
+    `a`: failed in iteration 1,234: `panicked: index out of bounds`.
 
     | State | Scenario | Grows by, per iteration | Allowed | Live heap, first → last rung | Trend |
     |:--|:--|--:|--:|:--|:--|
@@ -250,7 +250,7 @@ fn failed() {
                              › put
     ```
 
-    - **+16 B**, 1.00 objects per iteration, linear; allowed 0 B: new; at `put` in `src/lib.rs:7`
+    - **+16 B**, +1.00 objects per iteration, linear; allowed: 0 B (not in the baseline); in `put` at `src/lib.rs:7`
 
     From 512 to 8,192 iterations: the first of them 24 KiB → 384 KiB `▁▁▂▄█`, the live heap 1.02 MiB → 1.38 MiB `▁▁▂▄█`.
 
@@ -279,7 +279,7 @@ fn broken() {
     assert_snapshot!(comment(&joined(vec![bad]), &Context::default()), @"
     ### 🔴 Leak check: 1 of 1 scenario could not be measured
 
-    `a` could not be measured: the check `canary` failed.
+    `a`: the measurement cannot be trusted: the check `canary` failed.
 
     | State | Scenario | Grows by, per iteration | Allowed | Live heap, first → last rung | Trend |
     |:--|:--|--:|--:|:--|:--|
@@ -327,7 +327,7 @@ fn inconclusive() {
     assert_snapshot!(comment(&joined(vec![unsure]), &Context::default()), @"
     ### 🟡 Leak check: 1 of 1 scenario is inconclusive
 
-    Whether `a` grows cannot be told from its own fluctuation.
+    `a`: 1 stack cannot be told from its own fluctuation.
 
     | State | Scenario | Grows by, per iteration | Allowed | Live heap, first → last rung | Trend |
     |:--|:--|--:|--:|:--|:--|
@@ -335,7 +335,7 @@ fn inconclusive() {
 
     <details open><summary><b><code>a</code></b>: inconclusive</summary>
 
-    To be found was 1 object or 8 B per 1,000 iterations; would have been seen: 1 object per 1,000 iterations.
+    To be found: 1 object or 8 B per 1,000 iterations; would have been seen: 1 object per 1,000 iterations.
 
     What would settle it? The time budget was spent first: raise it, or make an iteration cheaper. A steadier workload needs fewer iterations, and so does a coarser threshold.
 
@@ -345,7 +345,7 @@ fn inconclusive() {
                              › put
     ```
 
-    - **+16 B**, 1.00 objects per iteration, linear; allowed 0 B: new; at `put` in `src/lib.rs:7`
+    - **+16 B**, +1.00 objects per iteration, linear; allowed: 0 B (not in the baseline); in `put` at `src/lib.rs:7`
 
     From 512 to 8,192 iterations: the first of them 24 KiB → 384 KiB `▁▁▂▄█`, the live heap 1.02 MiB → 1.38 MiB `▁▁▂▄█`.
 
@@ -437,14 +437,14 @@ fn expired_allowances_and_threads() {
     assert_snapshot!(comment(&joined(vec![expired, threads]), &Context::default()), @r#"
     ### 🔴 Leak check: 1 of 2 scenarios keeps growing (+1.00 threads per iteration), 1 has an expired allowance
 
-    1 allowance of `old` has expired.
+    `old`: 1 allowance has expired.
 
     | State | Scenario | Grows by, per iteration | Allowed | Live heap, first → last rung | Trend |
     |:--|:--|--:|--:|:--|:--|
     | 🔴 regressed | `old` | **+16 B**, +1.00 objects | 16 B | 1.02 MiB → 1.38 MiB | `▁▁▂▄█` |
-    | 🔴 regressed | `pool` | +1.00 threads | 0 | 1.02 MiB → 1.38 MiB | `▁▁▂▄█` |
+    | 🔴 regressed | `pool` | **+1.00** threads | 0 threads | 1.02 MiB → 1.38 MiB | `▁▁▂▄█` |
 
-    <details open><summary><b><code>old</code></b>: 1 allowance has expired</summary>
+    <details open><summary><b><code>old</code></b>: 1 allowance has expired, +16 B per iteration; all of the growth on one stack</summary>
 
     ```text
     grew +16 B per iteration
@@ -452,7 +452,7 @@ fn expired_allowances_and_threads() {
                              › put
     ```
 
-    - **+16 B**, 1.00 objects per iteration, linear; allowed 16 B: its allowance has expired; at `put` in `src/lib.rs:7`; agreed because `until the cache is bounded`
+    - **+16 B**, +1.00 objects per iteration, linear; allowed: 16 B, 1.00 objects (its allowance has expired); in `put` at `src/lib.rs:7`; accepted because `until the cache is bounded`
 
     From 512 to 8,192 iterations: the first of them 24 KiB → 384 KiB `▁▁▂▄█`, the live heap 1.02 MiB → 1.38 MiB `▁▁▂▄█`.
 
@@ -460,7 +460,7 @@ fn expired_allowances_and_threads() {
 
     <details><summary><b><code>pool</code></b>: threads keep growing, +1.00 threads per iteration</summary>
 
-    - **1.00 threads** per iteration, linear; allowed 0: new
+    - **+1.00** threads per iteration, linear; allowed: 0 (not in the baseline)
 
     From 512 to 8,192 iterations: the first of them 1 → 16 `▁▁▂▄█`, the live heap 1.02 MiB → 1.38 MiB `▁▁▂▄█`.
 
@@ -473,7 +473,7 @@ fn expired_allowances_and_threads() {
     cargo test --test leaks -- pool --exact
     ```
 
-    If the growth is meant, agree to it after that run, and commit the baseline that it changes:
+    If this growth is intended, accept it after that run, and commit the baseline that it changes:
 
     ```text
     cargo plimsoll accept old --expires YYYY-MM-DD --reason "why it may grow"

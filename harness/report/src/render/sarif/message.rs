@@ -1,11 +1,9 @@
 //! What a result says, as text and as Markdown.
 
-use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::{
-    bytes, count, give_or_take, objects, signed_bytes, signed_objects,
-};
-use plimsoll_core::report::{Check, Finding, Report, Standing, Subject};
+use plimsoll_core::report::units::plural;
+use plimsoll_core::report::{Check, Finding, Report};
+use plimsoll_text::words::{Word, Words};
 
 use crate::joined::Scenario;
 use crate::render::plain::clean_line;
@@ -13,160 +11,72 @@ use crate::render::plain::clean_line;
 /// Characters of a name or a message of others, within a sentence.
 const LONGEST: usize = 200;
 
-/// Both forms of one sentence.
+/// Both forms of a sentence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) text: String,
     pub(super) markdown: String,
 }
 
-impl Message {
-    /// Words of ours.
-    fn say(mut self, words: &str) -> Self {
-        self.text += words;
-        self.markdown += words;
-        self
-    }
-
-    /// Words of ours that count.
-    fn stress(mut self, words: &str) -> Self {
-        self.text += words;
-        self.markdown += &format!("**{words}**");
-        self
-    }
-
-    /// Text of the report's.
-    fn quote(mut self, text: &str) -> Self {
-        let text = clean_line(text, LONGEST);
-        self.text += &escape(&text);
-        self.markdown += &code(&text);
-        self
-    }
-
-    fn of(scenario: &Scenario) -> Self {
-        Message::default().quote(&scenario.name)
-    }
-
-    /// `, after 65,536 iterations on x86_64-unknown-linux-gnu`
-    fn conditions(mut self, scenario: &Scenario, report: &Report) -> Self {
-        if let Some(rung) = report.rungs.last() {
-            let s = if rung.iterations == 1 { "" } else { "s" };
-            self = self.say(&format!(", after {} iteration{s}", count(rung.iterations)));
-        }
-        match &scenario.platform {
-            Some(platform) => self.say(" on ").quote(platform),
-            None => self,
+impl From<Words> for Message {
+    fn from(words: Words) -> Self {
+        let quoted = |text: &str| clean_line(text, LONGEST);
+        Message {
+            text: words.write(|word| match word {
+                Word::Said(text) | Word::Stressed(text) => text.clone(),
+                Word::Quoted(text) => escape(&quoted(text)),
+            }),
+            markdown: words.write(|word| match word {
+                Word::Said(text) => text.clone(),
+                Word::Stressed(text) => format!("**{text}**"),
+                Word::Quoted(text) => code(&quoted(text)),
+            }),
         }
     }
+}
+
+fn of(scenario: &Scenario) -> Words {
+    Words::default().quote(&scenario.name).say(": ")
 }
 
 pub(super) fn no_result(scenario: &Scenario, why: &str) -> Message {
-    let message = Message::of(scenario).say(": ").stress("no result");
-    message.say(", it did not pass: ").quote(why)
+    let words = of(scenario).stress("no result");
+    words.say(", it did not pass: ").quote(why).into()
 }
 
 pub(super) fn scenario(scenario: &Scenario, report: &Report, check: Option<&Check>) -> Message {
-    let message = Message::of(scenario).say(": ");
-    match (report.verdict, &report.failure, check) {
-        (Verdict::Failed, Some(failure), _) => {
-            let message = message.say("the workload ").stress("failed");
-            let message = match failure.iteration {
-                Some(iteration) => message.say(&format!(" in iteration {}: ", count(iteration))),
-                None => message.say(" setting up: "),
-            };
-            message.quote(&failure.what)
-        }
-        (Verdict::Broken, _, Some(check)) => message
-            .say("the measurement ")
-            .stress("cannot be trusted")
-            .say(", check ")
-            .quote(&check.name)
-            .say(": ")
-            .quote(check.detail.lines().next().unwrap_or("")),
-        (Verdict::Broken, Some(failure), None) => message
-            .say("the measurement ")
-            .stress("cannot be trusted")
-            .say(": ")
-            .quote(&failure.what),
-        (Verdict::Inconclusive, ..) => message
-            .stress("inconclusive")
-            .say(", too little was measured to tell")
-            .conditions(scenario, report),
-        (verdict, ..) => message
-            .stress(verdict.as_str())
-            .conditions(scenario, report),
+    let outcome = report.outcome();
+    let mut words = of(scenario).stress(outcome.said);
+    let first_line = |check: &Check| {
+        let line = check.detail.lines().next().unwrap_or_default();
+        format!("{}: {line}", check.name)
+    };
+    let cause = outcome.cause.or_else(|| check.map(first_line));
+    let failure = || report.failure.as_ref().map(|failure| failure.what.clone());
+    if let Some(cause) = cause.or_else(failure) {
+        words = words.say(": ").quote(cause);
     }
+    conditions(words, scenario, report).into()
 }
 
 pub(super) fn finding(scenario: &Scenario, report: &Report, finding: &Finding) -> Message {
-    let mut message = Message::of(scenario).say(": ");
-    let expired = finding.standing == Standing::Expired;
-    if finding.is_unused() {
-        message = message.say("an allowance of ").stress(&allowed(finding));
-        message = match expired {
-            true => message.say(" per iteration has expired, and nothing uses it"),
-            false => message.say(" per iteration is no longer needed"),
-        };
-    } else {
-        message = match finding.verdict {
-            Verdict::Inconclusive => message.say("may be growing by "),
-            _ => message.say("keeps growing by "),
-        };
-        message = message
-            .stress(&rate(finding, report.error_of(finding)))
-            .say(" per iteration");
-        message = message.say(&format!(", {}; allowed: {}", finding.law, allowed(finding)));
-        if expired {
-            message = message.say(", until a day that has passed");
-        }
-        message = message.conditions(scenario, report);
-    }
-    if let Subject::Site { stacks, .. } = finding.subject {
-        let stacks = count(stacks as u64);
-        message = message.say(&format!(
-            "; the sum over {stacks} stacks of one allocation site"
-        ));
-    }
-    if let Some(frame) = finding.frames.first() {
-        message = message.say("; allocated in ").quote(&frame.function);
-    } else if let Subject::Stack(stack) | Subject::Site { frames: stack, .. } = &finding.subject
-        && !stack.frames().is_empty()
-    {
-        message = message.say("; allocated in ").quote(stack.leaf());
-    }
-    if let Some(reason) = &finding.reason {
-        message = message.say("; agreed to because: ").quote(reason);
-    }
-    message
+    let words = match finding.verdict {
+        _ if finding.is_unused() => of(scenario),
+        Verdict::Inconclusive => of(scenario).say("may be growing by "),
+        _ => of(scenario).say("keeps growing by "),
+    };
+    conditions(words.join(report.sentence(finding)), scenario, report).into()
 }
 
-/// `+96 B, +1.00 objects`, `+1.00 threads`
-fn rate(finding: &Finding, error: Option<Rate>) -> String {
-    let rate = finding.rate;
-    match finding.subject {
-        Subject::Threads => format!("{} threads", signed_objects(rate.objects)),
-        Subject::Descriptors => format!("{} file descriptors", signed_objects(rate.objects)),
-        Subject::Stack(_) | Subject::Site { .. } => format!(
-            "{}{}, {}{} objects",
-            signed_bytes(rate.bytes),
-            give_or_take(error.map(|error| error.bytes), bytes),
-            signed_objects(rate.objects),
-            give_or_take(error.map(|error| error.objects), objects),
-        ),
-    }
-}
-
-fn allowed(finding: &Finding) -> String {
-    let allowed = finding.allowed;
-    match finding.subject {
-        Subject::Threads | Subject::Descriptors if allowed.objects == 0.0 => "0".to_owned(),
-        Subject::Threads | Subject::Descriptors => objects(allowed.objects),
-        _ if allowed.objects == 0.0 => bytes(allowed.bytes),
-        _ => format!(
-            "{}, {} objects",
-            bytes(allowed.bytes),
-            objects(allowed.objects)
-        ),
+/// `, after 65,536 iterations on x86_64-unknown-linux-gnu`
+fn conditions(words: Words, scenario: &Scenario, report: &Report) -> Words {
+    let words = match report.iterations() {
+        0 => words,
+        n => words.say(format!(", after {}", plural(n, "iteration", "iterations"))),
+    };
+    match &scenario.platform {
+        Some(platform) => words.say(" on ").quote(platform),
+        None => words,
     }
 }
 
@@ -199,12 +109,16 @@ fn code(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn message(text: &str) -> Message {
+        Words::default().quote(text).into()
+    }
+
     #[test]
     fn text_of_others_stays_text() {
-        let message = Message::default().quote("a[b](https://x)\\\n`c``d\u{202e}");
-        assert_eq!(message.text, "a\\[b\\](https://x)\\\\ `c``d");
-        assert_eq!(message.markdown, "``` a[b](https://x)\\ `c``d ```");
-        assert_eq!(Message::default().quote("f").markdown, "`f`");
-        assert_eq!(Message::default().quote("\u{7}"), Message::default());
+        let told = message("a[b](https://x)\\\n`c``d\u{202e}");
+        assert_eq!(told.text, "a\\[b\\](https://x)\\\\ `c``d");
+        assert_eq!(told.markdown, "``` a[b](https://x)\\ `c``d ```");
+        assert_eq!(message("f").markdown, "`f`");
+        assert_eq!(message("\u{7}"), Message::default());
     }
 }

@@ -1,0 +1,676 @@
+//! What every output says of a scenario and of each finding.
+//!
+//! ```text
+//! Report ─► outcome      what is said first, of how much, and how it was measured
+//!        ─► selections   the findings that it is about: growing, stale, unsure, …
+//!        ─► accept       what to type
+//! Finding ─► amounts     +96 B ± 1 B, +1.00 objects
+//!         ─► allowance, standing, place, over, moved
+//!         ─► sentence    all of these in one
+//! ```
+//!
+//! An output decides where these stand and escapes what is quoted. It puts no fact into words of
+//! its own, so no two outputs disagree, and a new output needs none.
+
+use std::borrow::Cow;
+
+use plimsoll_text::escape::command_word;
+use plimsoll_text::words::Words;
+
+use super::units::{
+    bytes, count, give_or_take, objects, plural, signed_bytes, signed_objects, visible_with_rarest,
+};
+use super::{
+    BASELINE, Check, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject,
+};
+pub use crate::finding::each_stack_once;
+use crate::verdict::Verdict;
+use crate::{Frame, Rate};
+
+/// What is said first of a scenario, in parts that each output puts together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// `2 stacks keep growing`: words of ours.
+    pub said: String,
+    /// What it failed with, or the check that failed: text of the report's.
+    pub cause: Option<String>,
+    /// `(65,536 iterations, exact)`; empty where nothing was measured, or where `said` has it.
+    pub conditions: String,
+}
+
+impl Outcome {
+    /// As one line in which nothing is escaped.
+    pub fn plain(&self) -> String {
+        let mut line = self.said.clone();
+        if let Some(cause) = &self.cause {
+            line += ": ";
+            line += cause;
+        }
+        if !self.conditions.is_empty() {
+            line += " ";
+            line += &self.conditions;
+        }
+        line
+    }
+}
+
+impl Report {
+    /// What is said first of it.
+    pub fn outcome(&self) -> Outcome {
+        let conditions = self.conditions();
+        let (said, cause) = match self.verdict {
+            Verdict::Within => return self.within(),
+            Verdict::Improved => {
+                let said = are(self.stale().len().max(1), "is", "are") + " no longer needed";
+                return Outcome {
+                    said,
+                    cause: None,
+                    conditions: conditions + &ended(self.end),
+                };
+            }
+            Verdict::Inconclusive => match self.unsure().as_slice() {
+                [] => ("too little was measured to tell".to_owned(), None),
+                unsure => (unsure_words(unsure), None),
+            },
+            Verdict::Regressed => (self.regressed(), None),
+            Verdict::Failed => match &self.failure {
+                Some(failure) => (
+                    format!("failed {}", failure.at()),
+                    Some(failure.what.clone()),
+                ),
+                None => ("failed".to_owned(), None),
+            },
+            Verdict::Broken if self.lacks_baseline() => {
+                ("its baseline cannot be used".to_owned(), None)
+            }
+            Verdict::Broken => ("the measurement cannot be trusted".to_owned(), None),
+        };
+        let conditions = match cause.is_some() || self.lacks_baseline() {
+            true => String::new(),
+            false => conditions,
+        };
+        Outcome {
+            said,
+            cause,
+            conditions,
+        }
+    }
+
+    fn within(&self) -> Outcome {
+        let allowed = self.of(|finding| finding.standing != Standing::Stale);
+        let grows = match allowed.as_slice() {
+            [] => "nothing grows".to_owned(),
+            allowed => allowance_words(allowed),
+        };
+        let sampled = self.sampled_every();
+        let sampled = sampled.map_or(String::new(), |every| format!(" sampled every {every}"));
+        let seen = self.seen();
+        let seen = seen.map_or(String::new(), |seen| format!("; would have seen {seen}"));
+        let iterations = plural(self.iterations(), "iteration", "iterations");
+        Outcome {
+            said: format!("{iterations}{sampled}, {grows}{seen}{}", ended(self.end)),
+            ..Outcome::default()
+        }
+    }
+
+    /// `2 stacks keep growing, 1 allowance has expired`
+    fn regressed(&self) -> String {
+        let (expired, growing): (Vec<&Finding>, Vec<&Finding>) = self
+            .past()
+            .into_iter()
+            .partition(|finding| finding.standing == Standing::Expired);
+        let mut parts = Vec::new();
+        if !growing.is_empty() {
+            let verb = if is_one(&growing) { "keeps" } else { "keep" };
+            parts.push(format!("{} {verb} growing", counted(&growing, "")));
+        }
+        if !expired.is_empty() {
+            parts.push(are(expired.len(), "has", "have") + " expired");
+        }
+        match parts.is_empty() {
+            true => "regressed".to_owned(),
+            false => parts.join(", "),
+        }
+    }
+
+    /// `(65,536 iterations, exact)`, or nothing where nothing was measured.
+    fn conditions(&self) -> String {
+        let mut parts = Vec::new();
+        if let n @ 1.. = self.iterations() {
+            parts.push(plural(n, "iteration", "iterations"));
+        }
+        match (self.sampled_every(), &self.measured) {
+            (Some(every), _) => parts.push(format!("sampled every {every}")),
+            (None, Some(_)) => parts.push("exact".to_owned()),
+            (None, None) => {}
+        }
+        match parts.is_empty() {
+            true => String::new(),
+            false => format!("({})", parts.join(", ")),
+        }
+    }
+
+    /// `4 KiB`; absent where every allocation was counted.
+    pub fn sampled_every(&self) -> Option<String> {
+        let measured = self.measured.as_ref().filter(|_| self.is_sampled())?;
+        Some(size(measured.sample_interval))
+    }
+
+    /// Iterations at the last rung.
+    pub fn iterations(&self) -> u64 {
+        self.rungs.last().map_or(0, |rung| rung.iterations)
+    }
+
+    /// The smallest growth that the run would have seen.
+    pub fn seen(&self) -> Option<String> {
+        visible_with_rarest(self.visible?, self.rarest)
+    }
+
+    /// Why a sampled run was too short, and how long would do.
+    pub fn too_few_for_the_interval(&self) -> Option<String> {
+        let needed = count(self.iterations_needed()?);
+        let every = self.sampled_every()?;
+        Some(format!(
+            "sampled every {every}, that takes {needed} iterations: fewer leave too few samples \
+             of small objects"
+        ))
+    }
+
+    /// What a run has to find.
+    pub fn to_be_found(&self) -> String {
+        let iterations = plural(self.threshold.iterations, "iteration", "iterations");
+        format!("1 object or 8 B per {iterations}")
+    }
+
+    /// The findings for which it holds, in their order.
+    pub fn of(&self, wanted: impl Fn(&Finding) -> bool) -> Vec<&Finding> {
+        let findings = self.findings.iter();
+        findings.filter(|finding| wanted(finding)).collect()
+    }
+
+    /// What is past its allowance, expired allowances that nothing uses included.
+    pub fn past(&self) -> Vec<&Finding> {
+        self.of(|finding| finding.verdict >= Verdict::Regressed)
+    }
+
+    /// What is past its allowance and grows.
+    pub fn growing(&self) -> Vec<&Finding> {
+        self.of(|finding| finding.verdict >= Verdict::Regressed && !finding.is_unused())
+    }
+
+    /// Expired allowances, used or not.
+    pub fn expired(&self) -> Vec<&Finding> {
+        let mut past = self.past();
+        past.retain(|finding| finding.standing == Standing::Expired);
+        past
+    }
+
+    /// Whether nothing is wrong but the date.
+    pub fn is_only_expired(&self) -> bool {
+        let past = self.past();
+        !past.is_empty() && past.len() == self.expired().len()
+    }
+
+    /// Allowances that nothing uses any more.
+    pub fn stale(&self) -> Vec<&Finding> {
+        self.of(|finding| finding.standing == Standing::Stale)
+    }
+
+    /// What may be growing or not.
+    pub fn unsure(&self) -> Vec<&Finding> {
+        self.of(|finding| finding.verdict == Verdict::Inconclusive)
+    }
+
+    /// The findings that need a person most and grow.
+    pub fn telling(&self) -> Vec<&Finding> {
+        let worst = self.findings.iter().map(|finding| finding.verdict).max();
+        self.of(|finding| Some(finding.verdict) == worst && !finding.is_unused())
+    }
+
+    /// Checks that came out so.
+    pub fn checks(&self, outcome: CheckOutcome) -> impl Iterator<Item = &Check> {
+        let checks = self.checks.iter();
+        checks.filter(move |check| check.outcome == outcome)
+    }
+
+    /// Whether nothing was measured, because nobody knows what may grow.
+    pub fn lacks_baseline(&self) -> bool {
+        let mut failed = self.checks(CheckOutcome::Failed);
+        failed.any(|check| check.name == BASELINE)
+    }
+
+    /// What to do about growth or about a stale allowance: why, and the command, without the
+    /// options that name a package or a reason. Absent where there is nothing to accept, and where
+    /// no scenario can have the name: what is pasted into a shell is ours.
+    pub fn accept(&self) -> Option<(&'static str, String)> {
+        let command = format!("cargo plimsoll accept {}", command_word(&self.scenario)?);
+        match self.verdict {
+            Verdict::Regressed if self.past().iter().all(|finding| finding.is_unused()) => {
+                Some(("to remove what has expired", command))
+            }
+            Verdict::Regressed if self.has_lapsed() => {
+                Some(("if this is intended", command + " --expires YYYY-MM-DD"))
+            }
+            Verdict::Regressed => Some(("if this is intended", command)),
+            Verdict::Improved => Some(("to remove what is stale", command)),
+            _ => None,
+        }
+    }
+
+    /// What is said of one finding, in one sentence without a full stop.
+    pub fn sentence(&self, finding: &Finding) -> Words {
+        let allowed = finding.allowance();
+        let mut words = if finding.is_unused() {
+            let over = match finding.standing {
+                Standing::Expired => " per iteration has expired, and nothing uses it",
+                _ => " per iteration is no longer needed",
+            };
+            Words::default()
+                .say("an allowance of ")
+                .stress(allowed)
+                .say(over)
+        } else {
+            let mut amounts = self.amounts(finding).into_iter();
+            let first = amounts.next().unwrap_or_default();
+            let first = Words::default().stress(first.number).say(first.rest);
+            let words = amounts.fold(first, |words, amount| {
+                words.say(format!(", {}{}", amount.number, amount.rest))
+            });
+            words.say(format!(
+                " per iteration, {}; allowed: {allowed} ({})",
+                finding.law,
+                finding.standing.meaning()
+            ))
+        };
+        if let Some((function, place)) = finding.place() {
+            words = words.say("; in ").quote(function);
+            if let Some(place) = place {
+                words = words.say(" at ").quote(place);
+            }
+        }
+        if let Some(over) = finding.over() {
+            words = words.say(", ").say(over);
+        }
+        if let Some(reason) = &finding.reason {
+            words = words.say("; accepted because ").quote(reason);
+        }
+        words
+    }
+
+    /// What a finding gains per iteration, with the error of what was sampled.
+    pub fn amounts(&self, finding: &Finding) -> Vec<Amount> {
+        Sum::of(self, &[finding]).amounts()
+    }
+}
+
+impl LadderEnd {
+    /// Why the ladder ended.
+    pub fn why(self) -> &'static str {
+        match self {
+            LadderEnd::Settled => "nothing grows, and enough was seen to say so",
+            LadderEnd::Budget => "the budget was spent",
+            LadderEnd::OutOfReach => "the budget is too small",
+            LadderEnd::Iterations => "`max-iterations` was reached",
+            LadderEnd::Memory => "the memory limit was reached",
+            LadderEnd::Threads => "the subject had as many threads as it may have",
+            LadderEnd::Descriptors => "the subject had as many open files as it may have",
+            LadderEnd::Failure => "the workload or the measurement failed",
+        }
+    }
+
+    /// Whether what grew ended it.
+    pub fn is_by_growth(self) -> bool {
+        matches!(
+            self,
+            LadderEnd::Memory | LadderEnd::Threads | LadderEnd::Descriptors
+        )
+    }
+
+    /// What would settle an inconclusive run whose ladder ended so.
+    pub fn advice(self) -> &'static str {
+        match self {
+            LadderEnd::Budget => {
+                "the time budget was spent first: raise it, or make an iteration cheaper"
+            }
+            LadderEnd::OutOfReach => {
+                "the time budget is too small for that, and was not spent: raise it, or make an \
+                 iteration cheaper"
+            }
+            LadderEnd::Iterations => "`max_iterations` was reached first: raise it",
+            LadderEnd::Memory => {
+                "the memory limit was reached first: raise it, or keep less alive in the scenario"
+            }
+            LadderEnd::Threads => "the subject had as many threads as it may have: do they end?",
+            LadderEnd::Descriptors => {
+                "the subject had as many open files as it may have: are they closed?"
+            }
+            LadderEnd::Settled | LadderEnd::Failure => "raise the budget",
+        }
+    }
+}
+
+impl Failure {
+    /// `in iteration 7`, or `setting up`.
+    pub fn at(&self) -> String {
+        match self.iteration {
+            Some(iteration) => format!("in iteration {}", count(iteration)),
+            None => "setting up".to_owned(),
+        }
+    }
+}
+
+impl Check {
+    /// What to do when a check of the measurement fails.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self.name.as_str() {
+            "profiling" => {
+                "look for `prof:false` in PLIMSOLL_MALLOC_CONF, and for a jemalloc that was built \
+                 without its `profiling` feature"
+            }
+            "canary" => {
+                "allocations do not all reach the profile: is another allocator installed, or \
+                 does the workload turn `prof.active` off?"
+            }
+            "coverage" => {
+                "memory grows that no stack accounts for: another arena, another copy of \
+                 jemalloc, threads of a sampled profile that end before their first sample, or \
+                 threads that jemalloc was told not to profile"
+            }
+            "unwinder" => "stacks cannot be walked; the notes say which unwinder was tried",
+            BASELINE => "nothing was measured: fix the file, or restore its last version",
+            "dump" | "dumps" => {
+                "a dump could not be read: is the disk full, or was the subject killed?"
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl Standing {
+    /// Its word, as the terminal has it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Standing::New => "new",
+            Standing::Allowed => "allowed",
+            Standing::Exceeded => "exceeded",
+            Standing::Moved => "moved",
+            Standing::Expired => "expired",
+            Standing::Stale => "stale",
+        }
+    }
+
+    /// What its word means.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Standing::New => "not in the baseline",
+            Standing::Allowed => "within its allowance",
+            Standing::Exceeded => "past its allowance",
+            Standing::Moved => "its allowance is for another caller",
+            Standing::Expired => "its allowance has expired",
+            Standing::Stale => "its allowance is no longer needed",
+        }
+    }
+}
+
+impl Finding {
+    /// Whether its levels are bytes, and not threads or files.
+    pub fn is_heap(&self) -> bool {
+        matches!(self.subject, Subject::Stack(_) | Subject::Site { .. })
+    }
+
+    /// What the baseline allows, per iteration: `96 B, 1.00 objects`, or `1.00` threads.
+    pub fn allowance(&self) -> String {
+        let allowed = self.allowed;
+        match self.is_heap() {
+            false if allowed.objects == 0.0 => "0".to_owned(),
+            false => objects(allowed.objects),
+            true if allowed.objects == 0.0 => bytes(allowed.bytes),
+            true => format!(
+                "{}, {} objects",
+                bytes(allowed.bytes),
+                objects(allowed.objects)
+            ),
+        }
+    }
+
+    /// The function to blame, and its line: text of the report's. Absent of a resource.
+    pub fn place(&self) -> Option<(&str, Option<String>)> {
+        if let Some(frame) = self.frames.first() {
+            return Some((&frame.function, frame.place()));
+        }
+        let leaf = self.subject.stack()?.leaf();
+        (!leaf.is_empty()).then_some((leaf, None))
+    }
+
+    /// What it is of: the function to blame, or the resource.
+    pub fn name(&self) -> &str {
+        match self.subject {
+            Subject::Threads => "threads",
+            Subject::Descriptors => "file descriptors",
+            _ => self.place().map_or("", |(function, _)| function),
+        }
+    }
+
+    /// Its frames, leaf first: of an allowance that nothing uses, whose lines nobody has looked
+    /// up, those of the baseline.
+    pub fn frames(&self) -> Cow<'_, [Frame]> {
+        match self.subject.stack() {
+            Some(stack) if self.frames.is_empty() => {
+                let names = stack.frames().iter().rev();
+                let frame = |name: &String| Frame {
+                    function: name.clone(),
+                    file: None,
+                    line: None,
+                };
+                Cow::Owned(names.map(frame).collect())
+            }
+            _ => Cow::Borrowed(&self.frames),
+        }
+    }
+
+    /// Over how many stacks it is a sum.
+    pub fn over(&self) -> Option<String> {
+        let Subject::Site { stacks, .. } = self.subject else {
+            return None;
+        };
+        let stacks = plural(stacks as u64, "stack", "stacks");
+        Some(format!("over {stacks} of this allocation site"))
+    }
+
+    /// Where its allowance moved from, and where to.
+    pub fn moved(&self) -> Option<Words> {
+        let (Subject::Stack(new), Some(old)) = (&self.subject, &self.moved_from) else {
+            return None;
+        };
+        let caller = |words: Words, name: Option<&str>| match name {
+            Some(name) => words.quote(name),
+            None => words.say("no caller"),
+        };
+        let words = Words::default().quote(new.leaf()).say(" moved from ");
+        let words = caller(words, old.caller_apart_from(new)).say(" to ");
+        Some(caller(words, new.caller_apart_from(old)))
+    }
+}
+
+/// A number, and what follows it: its error and its unit, with a space before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// `+96 B`, `+1.00`
+    pub number: String,
+    /// ` ± 0.10 objects`
+    pub rest: String,
+}
+
+/// What several findings gain, or may gain, per iteration: each byte once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sum {
+    /// Of stacks and sites; absent where there are none, as the others are.
+    heap: Option<Rate>,
+    threads: Option<f64>,
+    descriptors: Option<f64>,
+    /// Of the heap's, where that is an estimate.
+    error: Option<Rate>,
+    /// Whether its numbers have a sign.
+    is_gain: bool,
+}
+
+impl Sum {
+    /// What findings of a report gain, with the error of what was sampled.
+    pub fn of(report: &Report, findings: &[&Finding]) -> Sum {
+        Sum {
+            error: report.error_of_total(findings),
+            is_gain: true,
+            ..Sum::by(findings, |finding| finding.rate)
+        }
+    }
+
+    /// What the baseline allows them.
+    pub fn allowed(findings: &[&Finding]) -> Sum {
+        Sum::by(findings, |finding| finding.allowed)
+    }
+
+    fn by(findings: &[&Finding], rate: fn(&Finding) -> Rate) -> Sum {
+        let sum = |findings: Vec<&Finding>| {
+            let rates = findings.into_iter().map(rate);
+            rates.reduce(|sum, rate| sum + rate)
+        };
+        let resource = |subject: Subject| {
+            let of = findings.iter().copied();
+            let of = of.filter(|finding| finding.subject == subject);
+            sum(of.collect()).map(|rate| rate.objects)
+        };
+        Sum {
+            heap: sum(each_stack_once(findings)),
+            threads: resource(Subject::Threads),
+            descriptors: resource(Subject::Descriptors),
+            ..Sum::default()
+        }
+    }
+
+    /// Each of its numbers, the most telling first; none where nothing is summed.
+    pub fn amounts(&self) -> Vec<Amount> {
+        let say: [fn(f64) -> String; 2] = match self.is_gain {
+            true => [signed_bytes, signed_objects],
+            false => [
+                bytes,
+                |n| if n == 0.0 { "0".to_owned() } else { objects(n) },
+            ],
+        };
+        let off = |of: fn(Rate) -> f64, say| give_or_take(self.error.map(of), say);
+        let mut amounts = Vec::new();
+        let mut add = |number: String, rest: String| amounts.push(Amount { number, rest });
+        if let Some(heap) = self.heap {
+            add(say[0](heap.bytes), off(|error| error.bytes, bytes));
+            let off = off(|error| error.objects, objects);
+            add(say[1](heap.objects), off + " objects");
+        }
+        for (rate, unit) in [
+            (self.threads, " threads"),
+            (self.descriptors, " file descriptors"),
+        ] {
+            if let Some(rate) = rate {
+                add(say[1](rate), unit.to_owned());
+            }
+        }
+        amounts
+    }
+
+    /// The most telling of its numbers: `+48 B`, `+1.00 threads`, or `0 B` where nothing is summed.
+    pub fn short(&self) -> String {
+        let first = self.amounts().into_iter().next();
+        first.map_or_else(|| bytes(0.0), |first| first.number + &first.rest)
+    }
+
+    /// By what sums are ordered: bytes per iteration, a thread or a file for as much as an object
+    /// of 8 bytes.
+    pub fn weight(&self) -> f64 {
+        let resources = self.threads.unwrap_or(0.0) + self.descriptors.unwrap_or(0.0);
+        let weight = self.heap.unwrap_or_default().bytes + 8.0 * resources;
+        if weight.is_finite() { weight } else { 0.0 }
+    }
+}
+
+/// What all of them gain per iteration, each stack once.
+pub fn total(findings: &[&Finding]) -> Rate {
+    each_stack_once(findings)
+        .iter()
+        .fold(Rate::default(), |sum, finding| sum + finding.rate)
+}
+
+/// `2 stacks and 1 allocation site`; `more` comes before each noun.
+pub fn counted(findings: &[&Finding], more: &str) -> String {
+    let mut stacks = 0;
+    let mut sites = 0;
+    let mut resources = Vec::new();
+    for finding in findings {
+        match finding.subject {
+            Subject::Stack(_) => stacks += 1,
+            Subject::Site { .. } => sites += 1,
+            Subject::Threads => resources.push("threads".to_owned()),
+            Subject::Descriptors => resources.push("file descriptors".to_owned()),
+        }
+    }
+    let mut parts = Vec::new();
+    if stacks > 0 {
+        parts.push(plural(
+            stacks,
+            &format!("{more}stack"),
+            &format!("{more}stacks"),
+        ));
+    }
+    if sites > 0 {
+        let noun = |noun| format!("{more}{noun}");
+        parts.push(plural(
+            sites,
+            &noun("allocation site"),
+            &noun("allocation sites"),
+        ));
+    }
+    parts.append(&mut resources);
+    match parts.split_last() {
+        None => "nothing".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, first)) => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Whether a sentence about all of them takes a verb in the singular.
+pub fn is_one(findings: &[&Finding]) -> bool {
+    let [finding] = findings else { return false };
+    matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. })
+}
+
+/// `2 allowances are`
+fn are(n: usize, one: &str, many: &str) -> String {
+    let verb = if n == 1 { one } else { many };
+    format!("{} {verb}", plural(n as u64, "allowance", "allowances"))
+}
+
+/// `2 stacks grow within their allowances`
+pub(super) fn allowance_words(findings: &[&Finding]) -> String {
+    let counted = counted(findings, "");
+    match is_one(findings) {
+        true => format!("{counted} grows within its allowance"),
+        false => format!("{counted} grow within their allowances"),
+    }
+}
+
+/// `2 stacks cannot be told from their own fluctuation`
+pub(super) fn unsure_words(findings: &[&Finding]) -> String {
+    let their = if is_one(findings) { "its" } else { "their" };
+    let counted = counted(findings, "");
+    format!("{counted} cannot be told from {their} own fluctuation")
+}
+
+/// Why a ladder ended that did not end because enough was seen.
+fn ended(end: LadderEnd) -> String {
+    match end {
+        LadderEnd::Settled | LadderEnd::Failure => String::new(),
+        end => format!("; {}", end.why()),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn size(of_bytes: u64) -> String {
+    bytes(of_bytes as f64)
+}
