@@ -13,20 +13,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use plimsoll_core::layout;
+use plimsoll_core::report::flamegraph;
 use plimsoll_core::report::units::plural;
-use plimsoll_core::report::{Report, flamegraph};
 use serde_json::{Value, json};
 
 use crate::args::{CheckArgs, WhenToOverlay};
 use crate::bench::Bench;
-use crate::bench::Length;
-use crate::decide::{Climb, Gain};
 use crate::differences::{self, Difference};
 use crate::measure::{Built, Kind, Subject};
 use crate::revision::Revision;
-use crate::session::Session;
-use crate::setup::{Setup, bench, cache, home, known, overlay, test, working_tree, worktree};
+use crate::session::{STOPPED_HERE, Session};
+use crate::setup::{
+    Setup, bench, cache, home, interruptible, known, overlay, test, working_tree, worktree,
+};
 use crate::show;
+use crate::sides::{self, Side};
 use plimsoll_desk::atomic;
 use plimsoll_desk::git::{Commit, Git};
 use plimsoll_desk::interrupt::Interrupt;
@@ -37,14 +38,7 @@ use plimsoll_desk::status::{ExitStatus, Refused};
 const VERSION: u64 = 1;
 
 pub fn run(args: &CheckArgs, out: &mut Out) -> anyhow::Result<()> {
-    let interrupt = Interrupt::listen().context("signals")?;
-    match check(args, &interrupt, out) {
-        Err(_) if interrupt.check().is_err() => Err(Refused::with_status(
-            ExitStatus::Interrupted,
-            "stopped; what was measured is kept",
-        )),
-        done => done,
-    }
+    interruptible(STOPPED_HERE, |interrupt| check(args, interrupt, out))
 }
 
 /// What came of one scenario.
@@ -64,10 +58,7 @@ enum Not {
 
 impl Checked {
     fn is_worse(&self) -> bool {
-        let differences = self.came.as_deref().unwrap_or_default();
-        differences
-            .iter()
-            .any(|difference| difference.kind.is_worse())
+        is_worse(self.came.as_deref().unwrap_or_default())
     }
 }
 
@@ -125,21 +116,19 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
     for scenario in scenarios {
         bench.change_scenario(&scenario);
         bench.cache = cache(&home, &session, &bench.subject, bench.overlay.as_ref())?;
-        let mut two = Two {
-            bench: &mut bench,
-            base: &base,
-            here: &here,
-        };
-        let came = two.compare()?;
-        let flamegraph = match &came {
-            Ok((differences, reports)) if !differences.is_empty() => {
-                Some(picture(&pictures, &scenario, reports)?)
+        let (came, flamegraph) = match compare(&mut bench, &base, &here)? {
+            Err(not) => (Err(not), None),
+            Ok(sides) => {
+                let differences = differences(&sides);
+                let picture = (!differences.is_empty())
+                    .then(|| picture(&pictures, &scenario, &sides))
+                    .transpose()?;
+                (Ok(differences), picture)
             }
-            _ => None,
         };
         all.push(Checked {
             scenario,
-            came: came.map(|(differences, _)| differences),
+            came,
             flamegraph,
         });
     }
@@ -204,63 +193,50 @@ fn scenarios(args: &CheckArgs, built: &Built) -> anyhow::Result<BTreeSet<String>
     Ok(args.scenarios.iter().cloned().collect())
 }
 
-/// The revision and the working tree, for one scenario.
-struct Two<'a, 'b> {
-    bench: &'a mut Bench<'b>,
-    base: &'a Commit,
-    here: &'a Revision,
+/// What grows faster has to do so again, when both are measured for longer.
+fn compare(
+    bench: &mut Bench<'_>,
+    base: &Commit,
+    here: &Revision,
+) -> anyhow::Result<Result<[Side; 2], Not>> {
+    let at_base = Revision::from(base);
+    let sides = [
+        (format!("at {}", base.short()), &at_base),
+        ("in the working tree".to_owned(), here),
+    ];
+    let names = [sides[0].0.clone(), sides[1].0.clone()];
+    let is_enough = |sides: &[Side; 2]| !is_worse(&differences(sides));
+    let (place, why) = match sides::in_turns(bench, sides, is_enough)? {
+        Ok(sides) => return Ok(Ok(sides)),
+        Err(unmeasured) => unmeasured,
+    };
+    let is_new = match why.kind {
+        _ if place == 1 => false,
+        Kind::NoScenario => true,
+        // It is laid over what has nothing that it tests.
+        Kind::NoTest | Kind::DoesNotBuild => bench.lacks_the_scenario(base)?,
+        _ => false,
+    };
+    Ok(Err(match is_new {
+        true => Not::New,
+        false => Not::Measured(format!("{}: {why}", names[place])),
+    }))
 }
 
-type Compared = Result<(Vec<Difference>, [Report; 2]), Not>;
+fn differences([before, after]: &[Side; 2]) -> Vec<Difference> {
+    differences::between(&before.climb(), &after.climb())
+}
 
-impl Two<'_, '_> {
-    /// In turns: what grows faster has to do so again, when both are measured for longer.
-    fn compare(&mut self) -> anyhow::Result<Compared> {
-        let mut last = None;
-        for length in [Length::Full, Length::Patient] {
-            let before = match self.bench.climb(self.base, length)? {
-                Ok(report) => report,
-                Err(why) => {
-                    return Ok(Err(match self.is_new(why.kind)? {
-                        true => Not::New,
-                        false => Not::Measured(format!("at {}: {why}", self.base.short())),
-                    }));
-                }
-            };
-            let after = match self.bench.climb(self.here, length)? {
-                Ok(report) => report,
-                Err(why) => {
-                    let why = format!("in the working tree: {why}");
-                    return Ok(Err(Not::Measured(why)));
-                }
-            };
-            let differences = differences::between(&Climb::of(&before), &Climb::of(&after));
-            let worse = differences
-                .iter()
-                .any(|difference| difference.kind.is_worse());
-            last = Some((differences, [before, after]));
-            if !worse {
-                break;
-            }
-        }
-        Ok(Ok(last.context("a measurement")?))
-    }
-
-    /// Whether the revision could not be measured because the scenario came after it.
-    fn is_new(&mut self, kind: Kind) -> anyhow::Result<bool> {
-        match kind {
-            Kind::NoScenario => Ok(true),
-            // It is laid over what has nothing that it tests.
-            Kind::NoTest | Kind::DoesNotBuild => self.bench.lacks_the_scenario(self.base),
-            _ => Ok(false),
-        }
-    }
+fn is_worse(differences: &[Difference]) -> bool {
+    let mut differences = differences.iter();
+    differences.any(|difference| difference.kind.is_worse())
 }
 
 /// What the working tree grows more and less, stack by stack.
-fn picture(folder: &Path, scenario: &str, reports: &[Report; 2]) -> anyhow::Result<PathBuf> {
-    let [before, after] = reports;
-    let svg = flamegraph::render(&differences::report(before, after)).context("the flame graph")?;
+fn picture(folder: &Path, scenario: &str, sides: &[Side; 2]) -> anyhow::Result<PathBuf> {
+    let [before, after] = sides;
+    let report = differences::report(&before.report, &after.report);
+    let svg = flamegraph::render(&report).context("the flame graph")?;
     fs::create_dir_all(folder).with_context(|| format!("cannot use {}", shown(folder)))?;
     let path = folder.join(format!("{}.svg", layout::scenario_file_name(scenario)));
     atomic::write_output(&path, &svg)?;
@@ -311,31 +287,9 @@ fn as_text(base: &str, all: &[Checked], logs: &Path, out: &Out) -> String {
 }
 
 fn as_json(base: &str, all: &[Checked]) -> Value {
-    let gain = |gain: Gain| {
-        json!({
-            "objects": gain.rate.objects,
-            "bytes": gain.rate.bytes,
-            "error": gain.error.map(|error| json!({
-                "objects": error.objects,
-                "bytes": error.bytes,
-            })),
-        })
-    };
     let scenarios: Vec<Value> = all
         .iter()
         .map(|checked| {
-            let differences = checked.came.as_deref().unwrap_or_default();
-            let differences: Vec<Value> = differences
-                .iter()
-                .map(|difference| {
-                    json!({
-                        "kind": difference.kind.as_str(),
-                        "stack": difference.stack.frames(),
-                        "before": gain(difference.before),
-                        "after": gain(difference.after),
-                    })
-                })
-                .collect();
             json!({
                 "scenario": checked.scenario,
                 "result": match &checked.came {
@@ -348,7 +302,7 @@ fn as_json(base: &str, all: &[Checked]) -> Value {
                     Err(Not::Measured(why)) => Some(why),
                     _ => None,
                 },
-                "differences": differences,
+                "differences": checked.came.as_deref().unwrap_or_default(),
                 "flamegraph": checked.flamegraph,
             })
         })

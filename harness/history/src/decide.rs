@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_core::judge::{BYTES_PER_OBJECT, OBJECTS_AT_TOP};
 use plimsoll_core::report::{Compared, Finding, Report, StackGrowth, Standing, Subject};
 use plimsoll_core::{FoldedStack, Law, Rate};
+use serde::Serialize;
 
 /// Leaf-most frames that make stacks the same group, whoever calls them: as many
 /// as a baseline asks for before it takes a stack for one that has moved.
@@ -37,9 +38,10 @@ fn is_resource(stack: &FoldedStack) -> bool {
     matches!(stack.frames(), [name] if name == THREADS || name == DESCRIPTORS)
 }
 
-/// A growth per iteration.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// A growth per iteration; every output for programs has it so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Gain {
+    #[serde(flatten)]
     pub rate: Rate,
     /// How far it may be off; absent where every object was counted.
     pub error: Option<Rate>,

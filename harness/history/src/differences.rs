@@ -1,15 +1,16 @@
-//! What two measurements differ in. Pure.
+//! What two measurements differ in, and how programs read it. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use plimsoll_core::FoldedStack;
 use plimsoll_core::report::{Report, StackGrowth};
+use serde::Serialize;
 
 use crate::decide::{Climb, Gain, Group, Question};
 
 /// How one group of stacks differs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Difference {
     pub kind: Kind,
     /// The one of the group that grows most.
@@ -18,7 +19,8 @@ pub(crate) struct Difference {
     pub after: Gain,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
     /// It grows, and did not.
     New,

@@ -31,8 +31,10 @@ mod revision;
 #[path = "../../core/tests/report/sample.rs"]
 mod sample;
 pub mod script;
+mod search;
 mod session;
 mod setup;
 mod show;
+mod sides;
 pub mod verify;
 mod worktree;

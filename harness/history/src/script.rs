@@ -23,7 +23,9 @@ use crate::measure::Unusable;
 use crate::overlay::Overlay;
 use crate::revision::Revision;
 use crate::session::{STOPPED, Session};
-use crate::setup::{Home, Setup, bench, home, overlay, subject, working_tree, worktree};
+use crate::setup::{
+    Home, Setup, bench, home, interruptible, overlay, subject, working_tree, worktree,
+};
 use crate::show;
 use crate::worktree::Worktree;
 use plimsoll_desk::git::{Commit, Git};
@@ -32,25 +34,18 @@ use plimsoll_desk::out::{Out, safe_line};
 use plimsoll_desk::status::{ExitStatus, Refused};
 
 pub fn run(args: &BisectRunArgs, out: &mut Out) -> anyhow::Result<()> {
-    let interrupt = Interrupt::listen().context("signals")?;
-    match decide(args, &interrupt, out) {
-        Err(_) if interrupt.check().is_err() => {
-            Err(Refused::with_status(ExitStatus::Interrupted, STOPPED))
-        }
-        // 2 would be an answer: bad.
-        Err(err) => {
-            let usage = err
-                .downcast_ref::<Refused>()
-                .is_some_and(|refused| refused.status() == ExitStatus::Usage);
-            let status = match err.downcast_ref::<Refused>().map(Refused::status) {
-                _ if usage => ExitStatus::StopUsage,
-                Some(status @ (ExitStatus::Regressed | ExitStatus::Skip)) => status,
-                _ => ExitStatus::Stop,
-            };
-            Err(Refused::with_status(status, format!("{err:#}")))
-        }
-        done => done,
-    }
+    let done = interruptible(STOPPED, |interrupt| decide(args, interrupt, out));
+    // 2 would be an answer: bad.
+    done.map_err(|err| {
+        let status = match err.downcast_ref::<Refused>().map(Refused::status) {
+            Some(ExitStatus::Usage) => ExitStatus::StopUsage,
+            Some(status @ (ExitStatus::Regressed | ExitStatus::Skip | ExitStatus::Interrupted)) => {
+                status
+            }
+            _ => ExitStatus::Stop,
+        };
+        Refused::with_status(status, format!("{err:#}"))
+    })
 }
 
 /// The two ends of git's bisection that is under way.

@@ -18,6 +18,8 @@ const VERSION: u64 = 1;
 /// After Ctrl-C.
 pub(crate) const STOPPED: &str = "stopped; what was measured is kept\n  \
      hint: `plimsoll bisect --resume` goes on from there";
+/// After Ctrl-C in a command that begins again from what it has measured.
+pub(crate) const STOPPED_HERE: &str = "stopped; what was measured is kept";
 
 /// Everything that the answer depends on.
 #[derive(Clone, Debug, PartialEq)]

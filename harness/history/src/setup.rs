@@ -22,7 +22,7 @@ use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::{is_yes, safe, safe_line};
 use plimsoll_desk::progress::Progress;
 use plimsoll_desk::project::shown;
-use plimsoll_desk::status::Refused;
+use plimsoll_desk::status::{ExitStatus, Refused};
 use plimsoll_report::reports::Reports;
 
 /// Below the target directory: what is built, measured and logged.
@@ -45,6 +45,19 @@ impl Home {
     pub(super) fn folder(&self) -> PathBuf {
         self.target_dir.join(FOLDER)
     }
+}
+
+/// Runs a command that Ctrl-C may stop. What fails because of that, such as a git that was under
+/// way, is no error of its own.
+pub(super) fn interruptible<T>(
+    stopped: &str,
+    command: impl FnOnce(&Interrupt) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let interrupt = Interrupt::listen().context("signals")?;
+    command(&interrupt).map_err(|err| match interrupt.check() {
+        Err(_) => Refused::with_status(ExitStatus::Interrupted, stopped),
+        Ok(()) => err,
+    })
 }
 
 /// What a bench is made of.

@@ -530,13 +530,6 @@ fn cell(text: &str) -> String {
 
 /// For programs; described in docs/bisect.md.
 pub(crate) fn json(shown: &Shown) -> String {
-    let rate = |Gain { rate, error }: Gain| {
-        json!({
-            "objects": rate.objects,
-            "bytes": rate.bytes,
-            "error": error.map(|error| json!({"objects": error.objects, "bytes": error.bytes})),
-        })
-    };
     let commit = |commit: &ShownCommit| {
         json!({
             "commit": commit.about.commit.as_str(),
@@ -545,8 +538,8 @@ pub(crate) fn json(shown: &Shown) -> String {
             "subject": commit.about.subject,
             "files": commit.about.files,
             "in_stack": !commit.in_stack.is_empty(),
-            "before": commit.before.map(rate),
-            "after": commit.after.map(rate),
+            "before": commit.before,
+            "after": commit.after,
         })
     };
     let id = |one: &ShownCommit| one.about.commit.to_string();
@@ -566,7 +559,7 @@ pub(crate) fn json(shown: &Shown) -> String {
         json!({
             "commit": revision.commit().as_str(),
             "version": version(revision),
-            "rate": value.map(rate),
+            "rate": value,
         })
     };
     let dep = match &shown.good.0 {
@@ -581,8 +574,8 @@ pub(crate) fn json(shown: &Shown) -> String {
                 "version": found.map(|first| version(&first.release)),
                 "before": found.map(|first| version(&first.before)),
                 "change": shown.change.map(|_| shown.did()),
-                "rate_before": found.and_then(|first| first.rate_before).map(rate),
-                "rate": found.and_then(|first| first.rate).map(rate),
+                "rate_before": found.and_then(|first| first.rate_before),
+                "rate": found.and_then(|first| first.rate),
             })
         }
     };
@@ -597,7 +590,7 @@ pub(crate) fn json(shown: &Shown) -> String {
                 "answer": test.answer,
                 "kind": test.unusable.as_ref().map(|why| why.kind.as_str()),
                 "reason": test.unusable.as_ref().map(|why| why.why.as_str()),
-                "rate": test.rate.map(rate),
+                "rate": test.rate,
                 "iterations": test.iterations,
                 "cached": test.cached,
             })
@@ -611,7 +604,7 @@ pub(crate) fn json(shown: &Shown) -> String {
         "package": shown.subject.package,
         "target": shown.subject.target,
         "scenario": shown.subject.scenario,
-        "stack": shown.stack.as_ref().map(FoldedStack::frames),
+        "stack": shown.stack,
         "good": end(&shown.good),
         "bad": end(&shown.bad),
         "first_bad": first,

@@ -1,27 +1,26 @@
 //! `plimsoll verify-fix`: whether a growth fell from one measurement to another.
 //!
 //! ```text
-//! two revisions ─► bench ─► a climb of each ─┐
-//! two folders ─► reports ────────────────────┴─► verified: pure ─► text, JSON
+//! two revisions, or two folders ─► [Side; 2] ─► verified: pure ─► text, JSON
 //! ```
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::Report;
 use plimsoll_core::report::units::count;
 use plimsoll_core::{FoldedStack, Rate};
 use serde_json::{Value, json};
 
 use crate::args::VerifyFixArgs;
-use crate::bench::Length;
 use crate::decide::{Climb, Gain, NoQuestion, Pattern, Question};
 use crate::differences::{self, Difference, Kind};
 use crate::measure::unusable;
-use crate::session::Session;
-use crate::setup::{Setup, bench, home, known, overlay, subject, worktree};
+use crate::revision::Revision;
+use crate::session::{STOPPED_HERE, Session};
+use crate::setup::{Setup, bench, home, interruptible, known, overlay, subject, worktree};
 use crate::show;
+use crate::sides::{self, Side};
 use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::{Out, Paint, safe_line};
 use plimsoll_desk::project::shown;
@@ -39,17 +38,10 @@ const DEVIATIONS: f64 = 2.5;
 const CLEAR: f64 = 0.5;
 
 pub fn run(args: &VerifyFixArgs, out: &mut Out) -> anyhow::Result<()> {
-    let interrupt = Interrupt::listen().context("signals")?;
-    let sides = match sides(args, &interrupt, out) {
-        Err(_) if interrupt.check().is_err() => {
-            return Err(Refused::with_status(ExitStatus::Interrupted, STOPPED_HERE));
-        }
-        sides => sides?,
-    };
+    let sides = interruptible(STOPPED_HERE, |interrupt| sides(args, interrupt, out))?;
     let [before, after] = &sides;
     note_differences(before, after, out);
-    let climbs = [Climb::of(&before.report), Climb::of(&after.report)];
-    let verified = Verified::of(&climbs[0], &climbs[1], args.stack.stack.as_ref());
+    let verified = verify(&sides, args);
     let text = match args.json {
         true => format!("{:#}\n", as_json(&sides, &verified)),
         false => as_text(&sides, &verified, out),
@@ -62,13 +54,8 @@ pub fn run(args: &VerifyFixArgs, out: &mut Out) -> anyhow::Result<()> {
     }
 }
 
-const STOPPED_HERE: &str = "stopped; what was measured is kept";
-
-/// One of the two measurements.
-#[derive(Debug)]
-struct Side {
-    name: String,
-    report: Report,
+fn verify([before, after]: &[Side; 2], args: &VerifyFixArgs) -> Verified {
+    Verified::of(&before.climb(), &after.climb(), args.stack.stack.as_ref())
 }
 
 fn sides(args: &VerifyFixArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Result<[Side; 2]> {
@@ -120,37 +107,23 @@ fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[
         interrupt,
     })?;
     let logs = shown(&bench.tools.logs);
-    let mut sides = None;
-    for length in [Length::Full, Length::Patient] {
-        let mut measured = Vec::new();
-        for (name, commit) in [(&args.before, &before), (&args.after, &after)] {
-            let report = bench.climb(commit, length)?.map_err(|why| {
-                let name = safe_line(name);
-                Refused::with_status(
-                    ExitStatus::NoVerdict,
-                    format!(
-                        "{name}, {}, cannot be measured: {why}\n  logs: {logs}",
-                        commit.short()
-                    ),
-                )
-            })?;
-            measured.push((format!("{} ({})", safe_line(name), commit.short()), report));
-        }
-        let climbs: Vec<Climb> = measured
-            .iter()
-            .map(|(_, report)| Climb::of(report))
-            .collect();
-        let verified = Verified::of(&climbs[0], &climbs[1], args.stack.stack.as_ref());
-        let mut measured = measured
-            .into_iter()
-            .map(|(name, report)| Side { name, report });
-        sides = measured.next().zip(measured.next()).map(<[Side; 2]>::from);
-        if verified.outcome != Outcome::Unclear {
-            break;
-        }
-    }
+    let revisions = [&before, &after].map(Revision::from);
+    let names = [&args.before, &args.after];
+    let name = |place: usize| {
+        let (name, commit) = (safe_line(names[place]), revisions[place].short());
+        format!("{name} ({commit})")
+    };
+    let two = [(name(0), &revisions[0]), (name(1), &revisions[1])];
+    let is_enough = |sides: &[Side; 2]| verify(sides, args).outcome != Outcome::Unclear;
+    let sides = sides::in_turns(&mut bench, two, is_enough)?.map_err(|(place, why)| {
+        let name = name(place);
+        Refused::with_status(
+            ExitStatus::NoVerdict,
+            format!("{name} cannot be measured: {why}\n  logs: {logs}"),
+        )
+    })?;
     bench.progress.clear();
-    sides.context("two measurements")
+    Ok(sides)
 }
 
 /// What two runs left.
@@ -389,12 +362,11 @@ fn as_text(sides: &[Side; 2], verified: &Verified, out: &Out) -> String {
             ("before", before, verified.before),
             ("after ", after, verified.after),
         ] {
-            let iterations = side.report.rungs.last().map_or(0, |rung| rung.iterations);
             text += &format!(
                 "  {word}  {:width$}  {}  ({} iterations)\n",
                 side.name,
                 show::rate(gain),
-                count(iterations)
+                count(side.report.iterations())
             );
         }
         text += &format!("\n  {}\n", how_surely(verified));
@@ -435,25 +407,6 @@ fn how_surely(verified: &Verified) -> String {
 }
 
 fn as_json(sides: &[Side; 2], verified: &Verified) -> Value {
-    let gain = |gain: Gain| {
-        json!({
-            "objects": gain.rate.objects,
-            "bytes": gain.rate.bytes,
-            "error": gain.error.map(|error| json!({
-                "objects": error.objects,
-                "bytes": error.bytes,
-            })),
-        })
-    };
-    let side = |side: &Side, rate: Gain| {
-        json!({
-            "name": side.name,
-            "commit": side.report.run.commit,
-            "iterations": side.report.rungs.last().map_or(0, |rung| rung.iterations),
-            "rate": gain(rate),
-        })
-    };
-    let stack = |stack: &FoldedStack| json!(stack.frames());
     let [before, after] = sides;
     json!({
         "version": VERSION,
@@ -462,15 +415,13 @@ fn as_json(sides: &[Side; 2], verified: &Verified) -> Value {
         "target": before.report.run.target,
         "scenario": before.report.scenario,
         "result": verified.outcome.as_str(),
-        "stack": verified.stack.as_ref().map(stack),
-        "before": side(before, verified.before),
-        "after": side(after, verified.after),
+        "stack": verified.stack,
+        "before": before.as_json(verified.before),
+        "after": after.as_json(verified.after),
         "fell_by": verified.stack.as_ref().map(|_| verified.share),
         "deviations": verified.deviations,
-        "new": verified.new.as_ref().map(|new| json!({
-            "stack": stack(&new.stack),
-            "rate": gain(new.after),
-        })),
+        "new": verified.new.as_ref().map(|new| json!({ "stack": new.stack, "rate": new.after })),
+        "differences": differences::between(&before.climb(), &after.climb()),
     })
 }
 

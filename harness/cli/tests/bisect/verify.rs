@@ -58,7 +58,7 @@ fn two_revisions() {
             ["bad", "unbuildable"],
             3,
             &[
-                "HEAD, ",
+                "HEAD (",
                 "cannot be measured",
                 "cannot find value",
                 "logs: ",
@@ -67,7 +67,7 @@ fn two_revisions() {
         (
             ["bad", "broken"],
             3,
-            &["HEAD, ", "cannot be measured", "canary", "logs: "],
+            &["HEAD (", "cannot be measured", "canary", "logs: "],
         ),
     ] {
         let repository = Repository::history(&states);
@@ -123,6 +123,10 @@ fn reports_of_two_runs() {
     assert_eq!(value["stack"], serde_json::json!(["main", "store", "put"]));
     assert_eq!(value["before"]["rate"]["bytes"], 80.0);
     assert_eq!(value["fell_by"], 1.0);
+    let gone = &value["differences"][0];
+    assert_eq!(gone["kind"], "gone");
+    assert_eq!(gone["stack"], value["stack"]);
+    assert_eq!(gone["before"], value["before"]["rate"]);
 
     let (status, text) = verify(&repository, [&bad, &path("broken")], &[]);
     assert_eq!(status, 3, "{text}");

@@ -1,0 +1,282 @@
+//! A search for the first revision after which a stack grows past the good rate.
+//!
+//! ```text
+//! the two ends (`ends`) ─► climbs ─► decide ─► the question: which stack, what is past
+//! git's own bisection, or `narrow` ─► a revision ─► bench ─► good, bad, or skip
+//!                                     what is said of it at the end (`found`)
+//! ```
+
+mod ends;
+mod found;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use plimsoll_core::report::Report;
+use plimsoll_core::report::units::plural;
+
+use crate::bench::{Bench, Tested};
+use crate::decide::{Answer, Change, Climb, NoQuestion, Question};
+use crate::narrow::{Narrow, Next, Says};
+use crate::revision::Revision;
+use crate::session::Session;
+use crate::show;
+use plimsoll_desk::git::{Bisection, Commit, Git, Step};
+use plimsoll_desk::out::safe_line;
+use plimsoll_desk::progress::about;
+
+/// What the search came to.
+pub(crate) enum Found {
+    NoDifference(NoQuestion),
+    /// The first commit that is bad; of releases, the first that is as the last.
+    First(Revision, Box<Question>, String),
+    OneOf(Vec<Revision>, Box<Question>, String),
+    BadMergeBase(Commit, Box<Question>, String),
+}
+
+/// A search between two ends: what is asked, and what is known so far.
+pub(crate) struct Search<'a> {
+    pub(crate) git: &'a Git,
+    pub(crate) session: &'a Session,
+    pub(crate) good: Revision,
+    pub(crate) bad: Revision,
+    /// The releases that are searched, least first; none where it is commits.
+    pub(crate) releases: Vec<Revision>,
+    /// Which of the ends is the bad one, once it is known.
+    pub(crate) change: Option<Change>,
+    pub(crate) logs: PathBuf,
+    pub(crate) started: Instant,
+    pub(crate) tested: Vec<(Revision, Tested)>,
+    pub(crate) reports: BTreeMap<Revision, Report>,
+}
+
+impl Search<'_> {
+    pub(crate) fn run(&mut self, bench: &mut Bench<'_>) -> anyhow::Result<Found> {
+        let (good, bad) = (self.good.clone(), self.bad.clone());
+        // Before the one is built for nothing.
+        for (end, name) in [(&good, "good"), (&bad, "bad")] {
+            if let Err(why) = bench.can_be_chosen(end)? {
+                return Err(self.unusable_end(bench, end, name, &why)?);
+            }
+        }
+        let good_report = self.end(bench, &good, "good")?;
+        let bad_report = self.end(bench, &bad, "bad")?;
+        let (at_good, at_bad) = (Climb::of(&good_report), Climb::of(&bad_report));
+        let most = at_good.iterations.min(at_bad.iterations) / 2;
+        self.reports.insert(good, good_report);
+        self.reports.insert(bad, bad_report);
+        let question = match self.question(&at_good, &at_bad) {
+            Ok(question) => question,
+            Err(none) => return Ok(Found::NoDifference(none)),
+        };
+        let (good, bad) = (self.good.clone(), self.bad.clone());
+        bench.progress.note(&format!(
+            "good  {}  {}\nbad   {}  {}  {}",
+            good.name(),
+            show::rate(question.good),
+            bad.name(),
+            show::rate(question.bad),
+            show::leaf(&question.stack),
+        ));
+        let enough = bench.enough(&good, &bad, &question, most)?;
+        // Their tests are kept no longer than they are needed.
+        bench.forget(&good);
+        bench.forget(&bad);
+        match self.releases.is_empty() {
+            true => self.over_commits(bench, question, enough),
+            false => self.over_releases(bench, question, enough),
+        }
+    }
+
+    /// Which of the ends is the bad one, they say themselves. Of commits it is the later one,
+    /// unless nothing grows there: then something mended what grows at the earlier.
+    fn question(&mut self, first: &Climb, last: &Climb) -> Result<Question, NoQuestion> {
+        let stack = self.session.stack.as_ref();
+        let (question, change) = match self.releases.is_empty() {
+            true => match Question::between(first, last, stack) {
+                Err(NoQuestion::NothingGrows) => {
+                    let fixed = Question::between(last, first, stack);
+                    (fixed.map_err(|_| NoQuestion::NothingGrows)?, Change::Fixed)
+                }
+                brought => (brought?, Change::Brought),
+            },
+            false => Question::of_either(first, last, stack)?,
+        };
+        self.change = Some(change);
+        if self.is_fixed() {
+            std::mem::swap(&mut self.good, &mut self.bad);
+        }
+        Ok(question)
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.change == Some(Change::Fixed)
+    }
+
+    /// The two ends in the order of their history.
+    fn ends(&self) -> (&Revision, &Revision) {
+        match self.is_fixed() {
+            true => (&self.bad, &self.good),
+            false => (&self.good, &self.bad),
+        }
+    }
+
+    fn over_commits(
+        &mut self,
+        bench: &mut Bench<'_>,
+        question: Question,
+        enough: Option<u64>,
+    ) -> anyhow::Result<Found> {
+        let paths = &self.session.paths;
+        let first_parent = self.session.first_parent;
+        // To git, whatever is as the earlier end is good.
+        let (first, last) = self.ends();
+        let (first, last) = (first.commit(), last.commit());
+        let (bisection, mut step) =
+            Bisection::start(bench.worktree.git(), first, last, first_parent, paths)?;
+        let question = Box::new(question);
+        loop {
+            let (commit, left, steps) = match step {
+                Step::Test {
+                    commit,
+                    left,
+                    steps,
+                } => (commit, left, steps),
+                Step::Found(commit) => {
+                    let first = Revision::Commit(commit);
+                    return Ok(Found::First(first, question, bisection.log()?));
+                }
+                Step::OneOf(commits) => {
+                    let commits = commits.into_iter().map(Revision::Commit).collect();
+                    return Ok(Found::OneOf(commits, question, bisection.log()?));
+                }
+                Step::BadMergeBase(commit) => {
+                    return Ok(Found::BadMergeBase(commit, question, bisection.log()?));
+                }
+            };
+            bench.progress.note(&left_to_do(bench, left, steps));
+            let revision = Revision::Commit(commit.clone());
+            let is_bad = self.is_bad(bench, revision, &question, enough)?;
+            step = match is_bad.map(|is_bad| is_bad == self.is_fixed()) {
+                Some(true) => bisection.good(&commit)?,
+                Some(false) => bisection.bad(&commit)?,
+                None => bisection.skip(&commit)?,
+            };
+        }
+    }
+
+    fn over_releases(
+        &mut self,
+        bench: &mut Bench<'_>,
+        question: Question,
+        enough: Option<u64>,
+    ) -> anyhow::Result<Found> {
+        let mut narrow = Narrow::new(self.releases.len());
+        let question = Box::new(question);
+        loop {
+            let at = match narrow.next() {
+                Next::Ask(at) => at,
+                Next::Found(at) => {
+                    let first = self.releases[at].clone();
+                    return Ok(Found::First(first, question, String::new()));
+                }
+                Next::OneOf(range) => {
+                    let these = self.releases[range].to_vec();
+                    return Ok(Found::OneOf(these, question, String::new()));
+                }
+            };
+            let (left, steps) = narrow.left();
+            let after = (left.saturating_sub(1), steps.saturating_sub(1));
+            bench.progress.note(&left_to_do(bench, after.0, after.1));
+            let revision = self.releases[at].clone();
+            let is_bad = self.is_bad(bench, revision, &question, enough)?;
+            let last_is_bad = !self.is_fixed();
+            let says = match is_bad {
+                None => Says::Nothing,
+                Some(is_bad) if is_bad == last_is_bad => Says::AsLast,
+                Some(_) => Says::AsFirst,
+            };
+            narrow.tell(at, says);
+        }
+    }
+
+    /// Measures a revision between the ends; whether it is bad, if that is clear.
+    fn is_bad(
+        &mut self,
+        bench: &mut Bench<'_>,
+        revision: Revision,
+        question: &Question,
+        enough: Option<u64>,
+    ) -> anyhow::Result<Option<bool>> {
+        let tested = bench.test(&revision, question, enough)?;
+        bench.forget(&revision);
+        bench.progress.note(&self.line(&revision, &tested)?);
+        if let Some(report) = &tested.report {
+            self.reports.insert(revision.clone(), report.clone());
+        }
+        let is_bad = match &tested.answer {
+            Ok(Answer::Good(_)) => Some(false),
+            Ok(Answer::Bad(_) | Answer::Moved(..)) => Some(true),
+            Ok(Answer::Unclear(_)) | Err(_) => None,
+        };
+        self.tested.push((revision, tested));
+        Ok(is_bad)
+    }
+
+    fn line(&self, revision: &Revision, tested: &Tested) -> anyhow::Result<String> {
+        let name = revision.name();
+        let said = match &tested.answer {
+            Ok(Answer::Good(gain)) => format!("good  {name}  {}", show::rate(*gain)),
+            Ok(Answer::Bad(rate)) => format!("bad   {name}  {}", show::rate(*rate)),
+            Ok(Answer::Moved(rate, stack)) => format!(
+                "bad   {name}  {}, as {}",
+                show::rate(*rate),
+                show::leaf(stack)
+            ),
+            Ok(Answer::Unclear(rate)) => {
+                format!("skip  {name}  {}, not clear", show::rate(*rate))
+            }
+            Err(why) => format!("skip  {name}  {why}"),
+        };
+        let cached = if tested.cached {
+            " (measured before)"
+        } else {
+            ""
+        };
+        Ok(match revision {
+            Revision::Commit(_) | Revision::WorkingTree(_) => {
+                format!("{said}{cached}  {}", safe_line(&self.subject_of(revision)?))
+            }
+            Revision::Release { .. } => format!("{said}{cached}"),
+        })
+    }
+
+    /// What it is about, in a few words.
+    fn subject_of(&self, revision: &Revision) -> anyhow::Result<String> {
+        Ok(match revision {
+            Revision::Commit(commit) | Revision::WorkingTree(commit) => {
+                self.git.about(commit)?.subject
+            }
+            Revision::Release { .. } => revision.name(),
+        })
+    }
+}
+
+fn left_to_do(bench: &Bench<'_>, left: usize, steps: usize) -> String {
+    let total: Duration = bench.spent.iter().sum();
+    let known = u32::try_from(bench.spent.len()).unwrap_or(u32::MAX);
+    let estimate = total.checked_div(known).map(|one| {
+        let steps = u32::try_from(steps + 1).unwrap_or(u32::MAX);
+        format!(", about {}", about(one.saturating_mul(steps)))
+    });
+    let estimate = estimate.unwrap_or_default();
+    if left == 0 {
+        return format!("none left after this{estimate}");
+    }
+    format!(
+        "{} left after this, about {}{estimate}",
+        plural(left as u64, "revision", "revisions"),
+        plural(steps as u64, "step", "steps"),
+    )
+}

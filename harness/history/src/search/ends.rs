@@ -1,0 +1,123 @@
+//! The two ends of a search, and what is nearest to one that cannot be measured.
+
+use plimsoll_core::report::Report;
+use plimsoll_core::report::units::plural;
+
+use super::Search;
+use crate::bench::{Bench, Length};
+use crate::measure::{Kind, Unusable};
+use crate::narrow;
+use crate::revision::Revision;
+use plimsoll_desk::project::shown;
+use plimsoll_desk::status::{ExitStatus, Refused};
+
+impl Search<'_> {
+    /// One of the two ends, over the whole ladder: without it there is nothing to
+    /// search by.
+    pub(super) fn end(
+        &mut self,
+        bench: &mut Bench<'_>,
+        revision: &Revision,
+        name: &str,
+    ) -> anyhow::Result<Report> {
+        // What was wrong with it may have been mended.
+        bench.cache.forget_unusable(revision);
+        match bench.climb(revision, Length::Full)? {
+            Ok(report) => Ok(report),
+            Err(why) => Err(self.unusable_end(bench, revision, name, &why)?),
+        }
+    }
+
+    /// What is said of an end that cannot be measured.
+    pub(super) fn unusable_end(
+        &self,
+        bench: &mut Bench<'_>,
+        end: &Revision,
+        name: &str,
+        why: &Unusable,
+    ) -> anyhow::Result<anyhow::Error> {
+        let (what, mut hint) = match end {
+            Revision::Commit(_) | Revision::WorkingTree(_) => (
+                format!("the {name} end, {},", end.name()),
+                "name another commit for it".to_owned(),
+            ),
+            Revision::Release { .. } => (
+                format!("one of the ends, {},", end.name()),
+                match why.kind {
+                    Kind::Lockfile => {
+                        "name another release for it; the requirement in Cargo.toml, as it was \
+                         committed, has to admit it"
+                    }
+                    _ => "name another release for it",
+                }
+                .to_owned(),
+            ),
+        };
+        if why.kind.is_of_code() {
+            bench.progress.note(&format!(
+                "{what} cannot be measured; looking for the nearest that can be built"
+            ));
+            let (tried, nearest) = self.nearest(bench, end)?;
+            hint += &match nearest {
+                Some(nearest) => {
+                    format!(
+                        "\n  the nearest to it that can be built: {}",
+                        nearest.short()
+                    )
+                }
+                None if tried == 0 => String::new(),
+                None => format!(
+                    "\n  of {} that were tried, up to the other end, none can be built",
+                    plural(tried as u64, "other", "others")
+                ),
+            };
+        }
+        Ok(Refused::with_status(
+            ExitStatus::Stop,
+            format!(
+                "{what} cannot be measured: {why}\n  logs: {}\n  hint: {hint}",
+                shown(&self.logs)
+            ),
+        ))
+    }
+
+    /// The revision nearest to an end that can be built, and how many were tried.
+    fn nearest(
+        &self,
+        bench: &mut Bench<'_>,
+        end: &Revision,
+    ) -> anyhow::Result<(usize, Option<Revision>)> {
+        let inwards = self.inwards(end)?;
+        let mut tried = 0;
+        let found = narrow::first_that(inwards.len(), |at| {
+            let revision = &inwards[at];
+            tried += 1;
+            let can = bench.can_be_built(revision)?;
+            bench.forget(revision);
+            let said = match &can {
+                Ok(()) => "can be built".to_owned(),
+                Err(why) => why.to_string(),
+            };
+            bench
+                .progress
+                .note(&format!("      {}  {said}", revision.name()));
+            anyhow::Ok(can.is_ok())
+        })?;
+        Ok((tried, found.map(|at| inwards[at].clone())))
+    }
+
+    /// What lies between an end and the other one, with that.
+    fn inwards(&self, end: &Revision) -> anyhow::Result<Vec<Revision>> {
+        let mut row = self.releases.clone();
+        if row.is_empty() {
+            let (first, last) = (self.good.commit(), self.bad.commit());
+            let after = self.git.after(first, last, self.session.first_parent)?;
+            row.push(self.good.clone());
+            row.extend(after.into_iter().map(Revision::Commit));
+        }
+        if row.first() != Some(end) {
+            row.reverse();
+        }
+        Ok(row.split_off(1))
+    }
+}

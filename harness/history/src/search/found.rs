@@ -1,0 +1,267 @@
+//! What a search found, as it is shown.
+
+use anyhow::Context;
+use plimsoll_core::Frame;
+use plimsoll_core::report::flamegraph;
+
+use super::{Found, Search};
+use crate::bench::Bench;
+use crate::decide::{Answer, Climb, Gain, Question};
+use crate::differences;
+use crate::revision::Revision;
+use crate::show::{Outcome, Shown, ShownCommit, ShownRelease, ShownTest};
+use plimsoll_desk::git::Commit;
+
+impl Search<'_> {
+    /// Everything that is said at the end.
+    pub(crate) fn shown(&self, bench: &Bench<'_>, found: &Found) -> anyhow::Result<Shown> {
+        let question = match found {
+            Found::NoDifference(_) => None,
+            Found::First(_, question, _)
+            | Found::OneOf(_, question, _)
+            | Found::BadMergeBase(_, question, _) => Some(question.as_ref()),
+        };
+        let rate_at = |revision: &Revision| self.rate_at(revision, question?);
+        let mut tests = Vec::new();
+        for (revision, tested) in &self.tested {
+            let (answer, rate) = match &tested.answer {
+                Ok(Answer::Good(rate)) => ("good", Some(*rate)),
+                Ok(Answer::Bad(rate) | Answer::Moved(rate, _)) => ("bad", Some(*rate)),
+                Ok(Answer::Unclear(rate)) => ("skip", Some(*rate)),
+                Err(_) => ("skip", None),
+            };
+            tests.push(ShownTest {
+                revision: revision.clone(),
+                subject: self.subject_of(revision)?,
+                answer,
+                unusable: tested.answer.as_ref().err().cloned(),
+                rate,
+                iterations: tested
+                    .report
+                    .as_ref()
+                    .and_then(|report| Some(report.rungs.last()?.iterations)),
+                cached: tested.cached,
+            });
+        }
+        let log = match found {
+            Found::NoDifference(_) => String::new(),
+            Found::First(_, _, log) | Found::OneOf(_, _, log) | Found::BadMergeBase(_, _, log) => {
+                log.clone()
+            }
+        };
+        let stack = question.map(|question| question.stack.clone());
+        let others = question
+            .map(|question| question.others.clone())
+            .unwrap_or_default();
+        let (good_rate, bad_rate) = match question {
+            Some(question) => (Some(question.good), Some(question.bad)),
+            None => (None, None),
+        };
+        let outcome = match found {
+            Found::NoDifference(why) => Outcome::NoDifference(*why),
+            Found::OneOf(revisions, ..) if self.releases.is_empty() => {
+                let commits = revisions
+                    .iter()
+                    .map(|one| self.commit(one.commit(), None, None));
+                Outcome::OneOf(commits.collect::<anyhow::Result<_>>()?)
+            }
+            Found::OneOf(revisions, ..) => Outcome::OneOfReleases(revisions.clone()),
+            Found::BadMergeBase(commit, ..) => {
+                let rate = rate_at(&Revision::from(commit));
+                Outcome::BadMergeBase(Box::new(self.commit(commit, None, rate)?))
+            }
+            Found::First(first, question, _) => {
+                let before = self.before(first)?;
+                let rate = before.as_ref().and_then(rate_at);
+                match (first, before) {
+                    (Revision::Commit(commit) | Revision::WorkingTree(commit), _) => {
+                        let of_first = match self.is_fixed() {
+                            true => bad_rate,
+                            false => good_rate,
+                        };
+                        let mut shown = self.commit(commit, rate.or(of_first), rate_at(first))?;
+                        shown.in_stack = self.in_stack(first, question, &shown.about.files, bench);
+                        Outcome::Found(Box::new(shown))
+                    }
+                    (Revision::Release { .. }, before) => {
+                        Outcome::Release(Box::new(ShownRelease {
+                            release: first.clone(),
+                            before: before.context("the release before it")?,
+                            rate_before: rate,
+                            rate: rate_at(first),
+                        }))
+                    }
+                }
+            }
+        };
+        Ok(Shown {
+            outcome,
+            subject: bench.subject.clone(),
+            stack,
+            others,
+            good: (self.good.clone(), good_rate),
+            bad: (self.bad.clone(), bad_rate),
+            change: self.change,
+            trend: self.trend(question)?,
+            tests,
+            builds: bench.builds.len(),
+            took: self.started.elapsed(),
+            log,
+            flamegraph: None,
+        })
+    }
+
+    /// What it was judged by: where functions had other names, under those.
+    fn rate_at(&self, revision: &Revision, question: &Question) -> Option<Gain> {
+        let tested = self.tested.iter().find(|(one, _)| one == revision);
+        if let Some((_, tested)) = tested
+            && let Ok(Answer::Moved(rate, _)) = &tested.answer
+        {
+            return Some(*rate);
+        }
+        let climb = Climb::of(self.reports.get(revision)?);
+        Some(question.rate(&climb))
+    }
+
+    fn commit(
+        &self,
+        commit: &Commit,
+        before: Option<Gain>,
+        after: Option<Gain>,
+    ) -> anyhow::Result<ShownCommit> {
+        Ok(ShownCommit {
+            about: self.git.about(commit)?,
+            before,
+            after,
+            in_stack: Vec::new(),
+        })
+    }
+
+    /// The nearest one before it that was measured: a parent, or the release
+    /// before it, as a rule.
+    fn before(&self, revision: &Revision) -> anyhow::Result<Option<Revision>> {
+        let Revision::Commit(commit) = revision else {
+            let earlier = self
+                .releases
+                .iter()
+                .rev()
+                .skip_while(|one| *one != revision);
+            let mut measured = earlier.skip(1).filter(|one| self.reports.contains_key(one));
+            return Ok(measured.next().cloned());
+        };
+        let text = self
+            .git
+            .ask(&["rev-list", "--topo-order", commit.as_str()])?;
+        let before = text.lines().skip(1).find_map(|id| {
+            let known = self
+                .reports
+                .keys()
+                .find(|known| known.commit().as_str() == id)?;
+            Some(known.clone())
+        });
+        Ok(before)
+    }
+
+    /// The frames of the stack that lie in files which the commit touches.
+    fn in_stack(
+        &self,
+        revision: &Revision,
+        question: &Question,
+        files: &[String],
+        bench: &Bench<'_>,
+    ) -> Vec<(String, String)> {
+        let moved = self
+            .tested
+            .iter()
+            .find_map(|(one, tested)| match &tested.answer {
+                Ok(Answer::Moved(_, stack)) if one == revision => Some(stack),
+                _ => None,
+            });
+        // A short climb may have no findings yet; the stack is that of the bad end.
+        for measured in [revision, &self.bad] {
+            let Some(report) = self.reports.get(measured) else {
+                continue;
+            };
+            let of_stack: Vec<&Frame> = report
+                .findings
+                .iter()
+                .filter(|finding| {
+                    let holds = |stack| question.holds(stack) || moved == Some(stack);
+                    finding.subject.stack().is_some_and(holds)
+                })
+                .flat_map(|finding| &finding.frames)
+                .collect();
+            if of_stack.is_empty() {
+                continue;
+            }
+            let worktree = bench.worktree.path_of().file_name().unwrap_or_default();
+            let within = format!("{}/", worktree.to_string_lossy());
+            let mut found = Vec::new();
+            for frame in of_stack {
+                let Some(file) = &frame.file else { continue };
+                // Below another project, that one's folder is what it begins with.
+                let inner = file.rsplit_once(&within).map(|(_, inner)| inner.to_owned());
+                let path = match &inner {
+                    Some(inner) => inner.clone(),
+                    None => bench.prefix.join(file).to_string_lossy().into_owned(),
+                };
+                let file = inner.as_ref().unwrap_or(file);
+                // Of another revision, lines say nothing.
+                let line = frame.line.filter(|_| measured == revision);
+                let line = line.map_or_else(String::new, |line| format!(":{line}"));
+                let entry = (frame.function.clone(), format!("{file}{line}"));
+                if files.contains(&path) && !found.contains(&entry) {
+                    found.push(entry);
+                }
+            }
+            return found;
+        }
+        Vec::new()
+    }
+
+    /// The rates of what was measured, from the earlier end to the later.
+    fn trend(&self, question: Option<&Question>) -> anyhow::Result<Vec<Gain>> {
+        let Some(question) = question else {
+            return Ok(Vec::new());
+        };
+        let rate = |revision: &Revision| self.rate_at(revision, question);
+        if !self.releases.is_empty() {
+            return Ok(self.releases.iter().filter_map(rate).collect());
+        }
+        let (first, last) = self.ends();
+        let first = first.commit().as_str();
+        let range = format!("{first}..{}", last.commit());
+        let text = self
+            .git
+            .ask(&["rev-list", "--topo-order", "--reverse", &range])?;
+        let ids = std::iter::once(first).chain(text.lines());
+        let known = |id: &str| {
+            let mut known = self.reports.keys();
+            known.find(|known| known.commit().as_str() == id)
+        };
+        Ok(ids.filter_map(known).filter_map(rate).collect())
+    }
+
+    /// What the commit or the release brought: its growth without that of what
+    /// came before.
+    pub(crate) fn picture(&self, shown: &Shown) -> anyhow::Result<Option<String>> {
+        let (first, before) = match &shown.outcome {
+            Outcome::Found(first) => {
+                let first = Revision::from(&first.about.commit);
+                let before = self
+                    .before(&first)?
+                    .unwrap_or_else(|| self.ends().0.clone());
+                (first, before)
+            }
+            Outcome::Release(first) => (first.release.clone(), first.before.clone()),
+            _ => return Ok(None),
+        };
+        let (Some(after), Some(before)) = (self.reports.get(&first), self.reports.get(&before))
+        else {
+            return Ok(None);
+        };
+        let report = differences::report(before, after);
+        let svg = flamegraph::render(&report).context("the flame graph")?;
+        Ok(Some(svg))
+    }
+}
