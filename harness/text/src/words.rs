@@ -57,6 +57,11 @@ impl Words {
         self
     }
 
+    /// Its runs of text, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &Word> {
+        self.0.iter()
+    }
+
     /// Puts the words together as `write` has each of them.
     pub fn write(&self, write: impl FnMut(&Word) -> String) -> String {
         self.0.iter().map(write).collect()

@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::{bytes, plural};
 use plimsoll_core::report::view::Sum;
@@ -27,7 +28,7 @@ use sha2::{Digest, Sha256};
 
 use super::markdown;
 use crate::joined::{Joined, NO_RESULT, Outcome, Scenario, Source, need, word};
-use escape::text;
+use escape::line;
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = concat!(
@@ -38,45 +39,53 @@ const SCRIPT: &str = concat!(
 
 /// The whole page.
 pub fn render(joined: &Joined) -> String {
-    let mut page = String::new();
-    head(&mut page, joined);
-    page.push_str(
-        "<body>\n<a class=\"skip\" href=\"#~scenarios\">Skip to the scenarios</a>\n\
-         <header class=\"top\">\n",
-    );
-    headline(&mut page, joined);
-    source(&mut page, joined);
-    page.push_str("</header>\n<main id=\"~scenarios\" tabindex=\"-1\">\n<h2>Scenarios</h2>\n");
-    tools(&mut page, joined);
-    table(&mut page, joined);
-    page.push_str("</main>\n");
-    page.push_str(&format!(
-        "<footer>plimsoll {}. Rates are per iteration of a scenario's workload. This page loads \
-         nothing from anywhere.</footer>\n</body>\n</html>\n",
-        text(env!("CARGO_PKG_VERSION")),
-    ));
-    page
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(joined))
+            body {
+                a class="skip" href="#~scenarios" { "Skip to the scenarios" }
+                header class="top" {
+                    (headline(joined))
+                    (source(joined))
+                }
+                main id="~scenarios" tabindex="-1" {
+                    h2 { "Scenarios" }
+                    (tools(joined))
+                    (table(joined))
+                }
+                footer {
+                    "plimsoll " (env!("CARGO_PKG_VERSION")) ". Rates are per iteration of a \
+                     scenario's workload. This page loads nothing from anywhere."
+                }
+            }
+        }
+    };
+    page.into_string() + "\n"
 }
 
-fn head(page: &mut String, joined: &Joined) {
+fn head(joined: &Joined) -> Markup {
     // The default forbids everything that no line here allows: images, fonts, requests,
     // frames, forms, another base. Trusted types forbid the script itself to
     // make markup out of text.
-    page.push_str(&format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         script-src {}; style-src {}; base-uri 'none'; form-action 'none'; \
-         require-trusted-types-for 'script'; trusted-types 'none'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{}: leak report of {}</title>\n<style>{STYLE}</style>\n<script>{SCRIPT}</script>\n\
-         </head>\n",
+    let policy = format!(
+        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'; \
+         require-trusted-types-for 'script'; trusted-types 'none'",
         by_digest(SCRIPT),
         by_digest(STYLE),
-        word(joined.verdict()),
-        scenarios(joined.scenarios.len()),
-    ));
+    );
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(policy);
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            meta name="referrer" content="no-referrer";
+            title { (word(joined.verdict())) ": leak report of " (scenarios(joined.scenarios.len())) }
+            style { (PreEscaped(STYLE)) }
+            script { (PreEscaped(SCRIPT)) }
+        }
+    }
 }
 
 /// What the content security policy calls our own style or script.
@@ -95,7 +104,7 @@ fn scenarios(count: usize) -> String {
     plural(count as u64, "scenario", "scenarios")
 }
 
-fn headline(page: &mut String, joined: &Joined) {
+fn headline(joined: &Joined) -> Markup {
     let all = joined.scenarios.len();
     let these = |count: usize, one: &str, many: &str| {
         let verb = if count == 1 { one } else { many };
@@ -109,7 +118,7 @@ fn headline(page: &mut String, joined: &Joined) {
     let words = match verdict {
         None if all == 0 => "There are no scenarios".to_owned(),
         None => these(count, "has no result", "have no result"),
-        Some(Verdict::Within) => "Nothing grows past what was agreed to".to_owned(),
+        Some(Verdict::Within) => "Nothing grows past its allowance".to_owned(),
         Some(Verdict::Improved) => these(
             count,
             "has an allowance that it no longer needs",
@@ -128,27 +137,19 @@ fn headline(page: &mut String, joined: &Joined) {
             "have measurements that cannot be trusted",
         ),
     };
-    let counts: Vec<String> = counts(joined)
-        .into_iter()
-        .map(|(verdict, count)| {
-            let class = class(verdict);
-            let word = word(verdict);
-            format!("<li class=\"{class}\"><b>{count}</b> {word}</li>")
-        })
-        .collect();
-    page.push_str(&format!(
-        "<p class=\"kind\">Leak report</p>\n\
-         <h1 class=\"{}\">{} <span class=\"what\">{words}</span></h1>\n\
-         <ul class=\"counts\" aria-label=\"Scenarios by verdict\">{}</ul>\n",
-        class(verdict),
-        badge(verdict),
-        counts.join(""),
-    ));
+    html! {
+        p class="kind" { "Leak report" }
+        h1 class=(class(verdict)) { (badge(verdict)) " " span class="what" { (words) } }
+        ul class="counts" aria-label="Scenarios by verdict" {
+            @for (verdict, count) in counts(joined) {
+                li class=(class(verdict)) { b { (count) } " " (word(verdict)) }
+            }
+        }
+    }
 }
 
-fn source(page: &mut String, joined: &Joined) {
-    let mut rows: Vec<(&str, String)> = Vec::new();
-    let code = |value: &str| format!("<code>{}</code>", text(value));
+fn source(joined: &Joined) -> Markup {
+    let mut rows: Vec<(&str, Markup)> = Vec::new();
     if let Some(source) = &joined.source {
         let Source {
             repository,
@@ -162,17 +163,14 @@ fn source(page: &mut String, joined: &Joined) {
         } = source;
         rows.push(("Repository", code(repository)));
         if let Some(number) = pull_request {
-            rows.push(("Pull request", format!("#{number}")));
+            rows.push(("Pull request", html! { "#" (number) }));
         }
         rows.push(("Head", code(head)));
         if let Some(base) = base {
             rows.push(("Base", code(base)));
         }
-        let event = text(event);
-        rows.push((
-            "Workflow run",
-            format!("{run}, attempt {attempt}, on {event}"),
-        ));
+        let run = html! { (run) ", attempt " (attempt) ", on " (line(event)) };
+        rows.push(("Workflow run", run));
         if !prefix.is_empty() {
             rows.push(("Folder", code(prefix)));
         }
@@ -181,85 +179,111 @@ fn source(page: &mut String, joined: &Joined) {
         let commits: BTreeSet<&str> = reports
             .filter_map(|report| report.run.commit.as_deref())
             .collect();
-        if let Some(codes) = list(commits.into_iter()) {
-            rows.push(("Commit", codes));
-        }
+        rows.extend(list(commits).map(|codes| ("Commit", codes)));
     }
-    if let Some(codes) = list(joined.runs.iter().map(String::as_str)) {
-        let one = joined.runs.len() == 1;
-        rows.push((if one { "Run" } else { "Runs" }, codes));
-    }
+    let runs = if joined.runs.len() == 1 {
+        "Run"
+    } else {
+        "Runs"
+    };
+    let codes = list(joined.runs.iter().map(String::as_str));
+    rows.extend(codes.map(|codes| (runs, codes)));
     let platforms = joined.scenarios.iter().map(|of| of.platform.as_deref());
     let platforms: BTreeSet<&str> = platforms.flatten().collect();
-    if let Some(codes) = list(platforms.into_iter()) {
-        rows.push(("Measured on", codes));
+    rows.extend(list(platforms).map(|codes| ("Measured on", codes)));
+    html! {
+        dl class="facts source" {
+            @for (name, value) in rows {
+                (fact(name, value))
+            }
+        }
     }
-    page.push_str("<dl class=\"facts source\">\n");
-    for (name, value) in rows {
-        page.push_str(&format!("<div><dt>{name}</dt><dd>{value}</dd></div>\n"));
-    }
-    page.push_str("</dl>\n");
+}
+
+/// A name and what it is, in a list of facts.
+fn fact(name: &str, value: impl Render) -> Markup {
+    html! { div { dt { (name) } dd { (value) } } }
+}
+
+fn code(text: &str) -> Markup {
+    html! { code { (line(text)) } }
 }
 
 /// A few, and how many more there are.
-fn list<'a>(all: impl Iterator<Item = &'a str>) -> Option<String> {
+fn list<'a>(all: impl IntoIterator<Item = &'a str>) -> Option<Markup> {
     const MOST: usize = 5;
-    let all: Vec<String> = all
-        .map(|one| format!("<code>{}</code>", text(one)))
-        .collect();
+    let all: Vec<&str> = all.into_iter().collect();
     let more = all.len().saturating_sub(MOST);
-    let mut shown = all.iter().take(MOST).cloned().collect::<Vec<_>>();
-    if more > 0 {
-        shown.push(format!("{more} more"));
-    }
-    (!shown.is_empty()).then(|| shown.join(", "))
+    (!all.is_empty()).then(|| {
+        html! {
+            @for (at, one) in all.iter().take(MOST).enumerate() {
+                @if at > 0 { ", " }
+                (code(one))
+            }
+            @if more > 0 { ", " (more) " more" }
+        }
+    })
 }
 
 /// What the script makes work; without it, there is nothing to see.
-fn tools(page: &mut String, joined: &Joined) {
-    let mut filters = String::new();
-    for (verdict, count) in counts(joined) {
-        filters.push_str(&format!(
-            "<button type=\"button\" class=\"filter {}\" aria-pressed=\"false\" \
-             data-verdict=\"{}\">{} <span class=\"n\">{count}</span></button>",
-            class(verdict),
-            need(verdict),
-            word(verdict),
-        ));
+fn tools(joined: &Joined) -> Markup {
+    html! {
+        div class="tools" role="search" aria-label="Scenarios" {
+            label class="search" {
+                span { "Search" } " "
+                input type="search" id="~search" placeholder="scenario, package, function"
+                    autocomplete="off" spellcheck="false" aria-keyshortcuts="/";
+                " " kbd { "/" }
+            }
+            div class="filters" role="group" aria-label="Only those that are" {
+                @for (verdict, count) in counts(joined) {
+                    button type="button" class={ "filter " (class(verdict)) } aria-pressed="false"
+                        data-verdict=(need(verdict)) {
+                        (word(verdict)) " " span class="n" { (count) }
+                    }
+                }
+            }
+            p class="shown" id="~shown" role="status" {}
+            button type="button" class="theme" id="~theme" { "Theme: system" }
+        }
     }
-    page.push_str(&format!(
-        "<div class=\"tools\" role=\"search\" aria-label=\"Scenarios\">\n\
-         <label class=\"search\"><span>Search</span> <input type=\"search\" id=\"~search\" \
-         placeholder=\"scenario, package, function\" autocomplete=\"off\" spellcheck=\"false\" \
-         aria-keyshortcuts=\"/\"> <kbd>/</kbd></label>\n\
-         <div class=\"filters\" role=\"group\" aria-label=\"Only those that are\">{filters}</div>\n\
-         <p class=\"shown\" id=\"~shown\" role=\"status\"></p>\n\
-         <button type=\"button\" class=\"theme\" id=\"~theme\">Theme: system</button>\n</div>\n"
-    ));
 }
 
-fn table(page: &mut String, joined: &Joined) {
+fn table(joined: &Joined) -> Markup {
+    // Heading, class, and what the script sorts by.
+    let columns = [
+        ("Verdict", "c-verdict", Some("verdict")),
+        ("Scenario", "c-name", Some("name")),
+        ("Grows by", "c-rate", Some("rate")),
+        ("Allowed", "c-allowed", None),
+        ("Live heap", "c-live", Some("live")),
+        ("Trend", "c-trend", None),
+    ];
     let titles = joined.titles();
-    page.push_str(
-        "<table class=\"scenarios\" role=\"table\">\n<caption class=\"quiet\">Every scenario of the run, the one \
-         that needs a person most first. Each has its details below its row.</caption>\n\
-         <thead role=\"rowgroup\"><tr role=\"row\">\
-         <th scope=\"col\" role=\"columnheader\" class=\"c-verdict\" data-sort=\"verdict\" aria-sort=\"descending\">Verdict</th>\
-         <th scope=\"col\" role=\"columnheader\" class=\"c-name\" data-sort=\"name\">Scenario</th>\
-         <th scope=\"col\" role=\"columnheader\" class=\"c-rate\" data-sort=\"rate\">Grows by</th>\
-         <th scope=\"col\" role=\"columnheader\" class=\"c-allowed\">Allowed</th>\
-         <th scope=\"col\" role=\"columnheader\" class=\"c-live\" data-sort=\"live\">Live heap</th>\
-         <th scope=\"col\" role=\"columnheader\" class=\"c-trend\">Trend</th>\
-         </tr></thead>\n",
-    );
     let mut slugs = BTreeSet::new();
-    for at in markdown::worst_first(joined) {
-        let slug = unique(&mut slugs, escape::slug(&titles[at]));
-        row(page, &joined.scenarios[at], &titles[at], &slug);
+    html! {
+        table class="scenarios" role="table" {
+            caption class="quiet" {
+                "Every scenario of the run, the one that needs a person most first. Each has its \
+                 details below its row."
+            }
+            thead role="rowgroup" {
+                tr role="row" {
+                    @for (name, class, sort) in columns {
+                        th scope="col" role="columnheader" class=(class) data-sort=[sort]
+                            aria-sort=[(sort == Some("verdict")).then_some("descending")] {
+                            (name)
+                        }
+                    }
+                }
+            }
+            @for at in markdown::worst_first(joined) {
+                @let slug = unique(&mut slugs, escape::slug(&titles[at]));
+                (row(&joined.scenarios[at], &titles[at], &slug))
+            }
+        }
+        p class="none" id="~none" hidden { "No scenario is like that." }
     }
-    page.push_str(
-        "</table>\n<p class=\"none\" id=\"~none\" hidden>No scenario is like that.</p>\n",
-    );
 }
 
 /// The same address twice would lead to the first alone.
@@ -272,52 +296,49 @@ fn unique(taken: &mut BTreeSet<String>, slug: String) -> String {
     found
 }
 
-fn row(page: &mut String, scenario: &Scenario, title: &str, slug: &str) {
+fn row(scenario: &Scenario, title: &str, slug: &str) -> Markup {
     let verdict = scenario.verdict();
     let report = scenario.report();
-    let unknown = || "<span class=\"quiet\">unknown</span>".to_owned();
-    let (grows, allowed) = report.map_or_else(|| (unknown(), unknown()), findings::sums);
+    let (grows, allowed) = report.map_or_else(findings::unknown, findings::sums);
     let weight = report.map_or(0.0, |report| Sum::of(report, &report.telling()).weight());
-    let rungs = scenario.report().map_or(&[][..], |report| &report.rungs);
-    let (live, last) = match (rungs.first(), rungs.last()) {
-        (Some(first), Some(last)) => (
-            format!(
-                "{} → {}",
-                bytes(plot::float(first.live.bytes)),
-                bytes(plot::float(last.live.bytes))
-            ),
-            last.live.bytes,
-        ),
-        _ => ("<span class=\"quiet\">not measured</span>".to_owned(), 0),
-    };
-    let place = [&scenario.package, &scenario.target];
-    let place = place.map(|name| text(name)).join(" / ");
-    page.push_str(&format!(
-        "<tbody role=\"rowgroup\" class=\"scenario {}\" id=\"{slug}\" data-verdict=\"{}\" data-rate=\"{}\" \
-         data-live=\"{last}\">\n<tr class=\"row\" role=\"row\"><td role=\"cell\" class=\"c-verdict\">{}</td>\
-         <th scope=\"row\" role=\"rowheader\" class=\"c-name\"><a class=\"name\" href=\"#{slug}\">{}</a>\
-         <span class=\"place\">{place}</span></th>\
-         <td role=\"cell\" class=\"c-rate\">{}</td><td role=\"cell\" class=\"c-allowed\">{}</td>\
-         <td role=\"cell\" class=\"c-live\">{live}</td><td role=\"cell\" class=\"c-trend\">{}</td></tr>\n\
-         <tr class=\"detail\" role=\"row\" id=\"{slug}~detail\"><td role=\"cell\" colspan=\"6\">\n",
-        class(verdict),
-        need(verdict),
-        weight,
-        badge(verdict),
-        text(title),
-        grows,
-        allowed,
-        plot::spark(rungs),
-    ));
-    match &scenario.outcome {
-        Outcome::Report(report) => detail::write(page, report, slug),
-        Outcome::NoResult(why) => page.push_str(&format!(
-            "<p class=\"say\">{}: {}. What has no result did not pass.</p>\n",
-            capital(NO_RESULT),
-            text(why)
-        )),
+    let rungs = report.map_or(&[][..], |report| &report.rungs);
+    let live = rungs.first().zip(rungs.last());
+    let live = live.map(|(first, last)| (first.live.bytes, last.live.bytes));
+    let class = class(verdict);
+    html! {
+        tbody role="rowgroup" class={ "scenario " (class) } id=(slug) data-verdict=(need(verdict))
+            data-rate=(weight) data-live=(live.map_or(0, |(_, last)| last)) {
+            tr class="row" role="row" {
+                td role="cell" class="c-verdict" { (badge(verdict)) }
+                th scope="row" role="rowheader" class="c-name" {
+                    a class="name" href={ "#" (slug) } { (line(title)) }
+                    span class="place" { (line(&scenario.package)) " / " (line(&scenario.target)) }
+                }
+                td role="cell" class="c-rate" { (grows) }
+                td role="cell" class="c-allowed" { (allowed) }
+                td role="cell" class="c-live" {
+                    @match live {
+                        Some((first, last)) => {
+                            (bytes(plot::float(first))) " → " (bytes(plot::float(last)))
+                        }
+                        None => span class="quiet" { "not measured" },
+                    }
+                }
+                td role="cell" class="c-trend" { (plot::spark(rungs)) }
+            }
+            tr class="detail" role="row" id={ (slug) "~detail" } {
+                td role="cell" colspan="6" {
+                    @match &scenario.outcome {
+                        Outcome::Report(report) => (detail::of(report, slug)),
+                        Outcome::NoResult(why) => p class="say" {
+                            (capital(NO_RESULT)) ": " (line(why))
+                            ". What has no result did not pass."
+                        },
+                    }
+                }
+            }
+        }
     }
-    page.push_str("</td></tr>\n</tbody>\n");
 }
 
 fn class(verdict: Option<Verdict>) -> &'static str {
@@ -332,12 +353,8 @@ fn class(verdict: Option<Verdict>) -> &'static str {
     }
 }
 
-fn badge(verdict: Option<Verdict>) -> String {
-    format!(
-        "<span class=\"badge {}\">{}</span>",
-        class(verdict),
-        word(verdict)
-    )
+fn badge(verdict: Option<Verdict>) -> Markup {
+    html! { span class={ "badge " (class(verdict)) } { (word(verdict)) } }
 }
 
 fn capital(text: &str) -> String {

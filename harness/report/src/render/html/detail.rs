@@ -1,107 +1,94 @@
 //! All that a report says of one scenario.
 
+use maud::{Markup, html};
 use plimsoll_core::report::units::{bytes, count, plural};
 use plimsoll_core::report::view::each_stack_once;
-use plimsoll_core::report::{CheckOutcome, Completeness, Failure, Report, Rung};
+use plimsoll_core::report::{Check, CheckOutcome, Compared, Completeness, Failure, Report, Rung};
 use plimsoll_text::escape::command_word;
 
-use super::escape::{block, text};
+use super::escape::{block, line};
 use super::plot::{Plot, Series, Unit, figure, float};
-use super::{capital, findings, flame};
+use super::{capital, code, fact, findings, flame};
 
-pub(super) fn write(page: &mut String, report: &Report, slug: &str) {
-    say(page, report);
-    if let Some(failure) = &report.failure {
-        failed(page, failure);
+pub(super) fn of(report: &Report, slug: &str) -> Markup {
+    html! {
+        p class="say" {
+            b { (capital(&line(&report.outcome().plain()))) "." } " "
+            (capital(findings::meaning(report.verdict))) "."
+        }
+        @if let Some(failure) = &report.failure { (failed(failure)) }
+        (checks(report, |outcome| outcome == CheckOutcome::Failed))
+        (findings::all(report, slug))
+        (plots(report, slug))
+        (flame::of(report, slug))
+        (next(report, slug))
+        (how(report, slug))
     }
-    checks(page, report, |outcome| outcome == CheckOutcome::Failed);
-    findings::write(page, report, slug);
-    plots(page, report, slug);
-    flame::write(page, report, slug);
-    next(page, report, slug);
-    how(page, report, slug);
 }
 
-fn say(page: &mut String, report: &Report) {
-    page.push_str(&format!(
-        "<p class=\"say\"><b>{}.</b> {}.</p>\n",
-        capital(&text(&report.outcome().plain())),
-        capital(findings::meaning(report.verdict)),
-    ));
+fn failed(failure: &Failure) -> Markup {
+    html! {
+        section class="failure" {
+            h3 { "It failed " (failure.at()) }
+            p { (line(&failure.what)) }
+            @match failure.output.trim_end() {
+                "" => p class="quiet" { "It printed nothing." },
+                // Focus lets who has no mouse scroll it.
+                output => {
+                    p { "The end of what it printed:" }
+                    pre tabindex="0" { (block(output)) }
+                }
+            }
+        }
+    }
 }
 
-fn failed(page: &mut String, failure: &Failure) {
-    page.push_str(&format!(
-        "<section class=\"failure\"><h3>It failed {}</h3>\n<p>{}</p>\n",
-        failure.at(),
-        text(&failure.what)
-    ));
-    match failure.output.trim_end() {
-        "" => page.push_str("<p class=\"quiet\">It printed nothing.</p>\n"),
-        // Focus lets who has no mouse scroll it.
-        output => page.push_str(&format!(
-            "<p>The end of what it printed:</p>\n<pre tabindex=\"0\">{}</pre>\n",
-            block(output)
-        )),
+fn checks(report: &Report, wanted: fn(CheckOutcome) -> bool) -> Markup {
+    let checks = report.checks.iter();
+    let checks: Vec<&Check> = checks.filter(|check| wanted(check.outcome)).collect();
+    html! {
+        @if !checks.is_empty() {
+            ul class="checks" {
+                @for check in checks {
+                    @let (class, outcome) = match check.outcome {
+                        CheckOutcome::Passed => ("v-within", "passed"),
+                        CheckOutcome::Unavailable => ("v-inconclusive", "unavailable"),
+                        CheckOutcome::Failed => ("v-broken", "failed"),
+                    };
+                    li {
+                        span class={ "badge " (class) } { (outcome) } " "
+                        b { (line(&check.name)) } " "
+                        span class="pre" { (block(check.detail.trim_end())) }
+                    }
+                }
+            }
+        }
     }
-    page.push_str("</section>\n");
 }
 
-fn checks(page: &mut String, report: &Report, wanted: fn(CheckOutcome) -> bool) {
-    let mut wanted = report
-        .checks
-        .iter()
-        .filter(|check| wanted(check.outcome))
-        .peekable();
-    if wanted.peek().is_none() {
-        return;
-    }
-    page.push_str("<ul class=\"checks\">\n");
-    for check in wanted {
-        let (class, outcome) = match check.outcome {
-            CheckOutcome::Passed => ("v-within", "passed"),
-            CheckOutcome::Unavailable => ("v-inconclusive", "unavailable"),
-            CheckOutcome::Failed => ("v-broken", "failed"),
-        };
-        page.push_str(&format!(
-            "<li><span class=\"badge {class}\">{outcome}</span> <b>{}</b> \
-             <span class=\"pre\">{}</span></li>\n",
-            text(&check.name),
-            block(check.detail.trim_end()),
-        ));
-    }
-    page.push_str("</ul>\n");
-}
-
-fn plots(page: &mut String, report: &Report, slug: &str) {
+fn plots(report: &Report, slug: &str) -> Markup {
     let iterations: Vec<u64> = report.rungs.iter().map(|rung| rung.iterations).collect();
-    if iterations.is_empty() {
-        return;
-    }
     let of = |value: fn(&Rung) -> u64| report.rungs.iter().map(value).collect::<Vec<u64>>();
-    page.push_str(&format!(
-        "<section class=\"levels\" aria-labelledby=\"{slug}~levels\">\n\
-         <h3 id=\"{slug}~levels\">Growth over the iterations</h3>\n<div class=\"plots\">\n"
-    ));
-    let mut series = vec![Series {
+    let mut heap = vec![Series {
         name: "live heap",
         values: of(|rung| rung.live.bytes),
     }];
     let held = held(report);
     if held.iter().any(|bytes| *bytes > 0) {
-        series.push(Series {
+        heap.push(Series {
             name: "held by what was found",
             values: held,
         });
     }
-    let plot = |title, unit, series| Plot {
-        title,
-        iterations: &iterations,
-        compared: report.compared,
-        unit,
-        series,
+    let plot = |title, unit, series| {
+        figure(&Plot {
+            title,
+            iterations: &iterations,
+            compared: report.compared,
+            unit,
+            series,
+        })
     };
-    figure(page, &plot("Live heap", Unit::Bytes, series));
     let resources = [
         ("Threads", "threads", of(|rung| rung.threads)),
         (
@@ -110,15 +97,22 @@ fn plots(page: &mut String, report: &Report, slug: &str) {
             of(|rung| rung.descriptors),
         ),
     ];
-    for (title, name, values) in resources {
-        if values.first() < values.last() {
-            let series = vec![Series { name, values }];
-            figure(page, &plot(title, Unit::Count, series));
+    html! {
+        @if !iterations.is_empty() {
+            section class="levels" aria-labelledby={ (slug) "~levels" } {
+                h3 id={ (slug) "~levels" } { "Growth over the iterations" }
+                div class="plots" {
+                    (plot("Live heap", Unit::Bytes, heap))
+                    @for (title, name, values) in resources {
+                        @if values.first() < values.last() {
+                            (plot(title, Unit::Count, vec![Series { name, values }]))
+                        }
+                    }
+                }
+                (rungs(report))
+            }
         }
     }
-    page.push_str("</div>\n");
-    rungs(page, report);
-    page.push_str("</section>\n");
 }
 
 /// Bytes at every rung of what the verdict is about.
@@ -132,130 +126,122 @@ fn held(report: &Report) -> Vec<u64> {
     sum
 }
 
-fn rungs(page: &mut String, report: &Report) {
-    page.push_str(&format!(
-        "<details class=\"rungs\"><summary>As a table: {}</summary>\n\
-         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Levels at each rung\">\
-         <table>\n<thead><tr><th scope=\"col\">Iterations</th><th scope=\"col\">Live heap</th>\
-         <th scope=\"col\">Objects</th><th scope=\"col\">Allocated</th><th scope=\"col\">Threads</th>\
-         <th scope=\"col\">Descriptors</th><th scope=\"col\">Resident</th></tr></thead>\n<tbody>\n",
-        plural(report.rungs.len() as u64, "rung", "rungs")
-    ));
+fn rungs(report: &Report) -> Markup {
+    let heads = [
+        "Iterations",
+        "Live heap",
+        "Objects",
+        "Allocated",
+        "Threads",
+        "Descriptors",
+        "Resident",
+    ];
     let size = |value| bytes(float(value));
-    for rung in &report.rungs {
-        let mark = match report.compared {
-            Some(of) if of.before == rung.iterations => " <i>before</i>",
-            Some(of) if of.after == rung.iterations => " <i>after</i>",
-            _ => "",
-        };
-        page.push_str(&format!(
-            "<tr><th scope=\"row\">{}{mark}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
-             <td>{}</td><td>{}</td></tr>\n",
-            count(rung.iterations),
-            size(rung.live.bytes),
-            count(rung.live.objects),
-            rung.allocated.map_or("unknown".to_owned(), size),
-            count(rung.threads),
-            count(rung.descriptors),
-            size(rung.resident),
-        ));
+    let is = |rung: &Rung, which: fn(Compared) -> u64| {
+        report.compared.map(which) == Some(rung.iterations)
+    };
+    html! {
+        details class="rungs" {
+            summary { "As a table: " (plural(report.rungs.len() as u64, "rung", "rungs")) }
+            div class="scroll" tabindex="0" role="region" aria-label="Levels at each rung" {
+                table {
+                    thead { tr { @for head in heads { th scope="col" { (head) } } } }
+                    tbody {
+                        @for rung in &report.rungs {
+                            tr {
+                                th scope="row" {
+                                    (count(rung.iterations))
+                                    @if is(rung, |of| of.before) { " " i { "before" } }
+                                    @else if is(rung, |of| of.after) { " " i { "after" } }
+                                }
+                                td { (size(rung.live.bytes)) }
+                                td { (count(rung.live.objects)) }
+                                td { (rung.allocated.map_or("unknown".to_owned(), size)) }
+                                td { (count(rung.threads)) }
+                                td { (count(rung.descriptors)) }
+                                td { (size(rung.resident)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
-    page.push_str("</tbody></table></div></details>\n");
 }
 
 /// What to type. Names that no scenario and no package can have are in no
 /// command: what is to be pasted into a shell is ours.
-fn next(page: &mut String, report: &Report, slug: &str) {
-    let Some(name) = command_word(&report.scenario) else {
-        return;
-    };
-    let mut commands = Vec::new();
+fn next(report: &Report, slug: &str) -> Markup {
     let run = &report.run;
-    if let (Some(package), Some(target)) = (command_word(&run.package), command_word(&run.target)) {
-        let target = crate::render::cargo_target(target);
-        let release = crate::render::cargo_profile(report);
-        commands.push((
+    let again = || {
+        let name = command_word(&report.scenario)?;
+        let target = crate::render::cargo_target(command_word(&run.target)?);
+        let (package, release) = (
+            command_word(&run.package)?,
+            crate::render::cargo_profile(report),
+        );
+        Some((
             "to measure it again, alone",
             format!("cargo test{release} -p {package} --test {target} -- --exact {name}"),
-        ));
+        ))
+    };
+    let commands: Vec<(&str, String)> = again().into_iter().chain(report.accept()).collect();
+    html! {
+        @if !commands.is_empty() {
+            section class="next" aria-labelledby={ (slug) "~next" } {
+                h3 id={ (slug) "~next" } { "What to do" }
+                @for (what, command) in commands {
+                    p { (capital(what)) ":" }
+                    pre class="command" tabindex="0" { (block(&command)) }
+                }
+            }
+        }
     }
-    if let Some((why, command)) = report.accept() {
-        commands.push((why, command));
-    }
-    if commands.is_empty() {
-        return;
-    }
-    page.push_str(&format!(
-        "<section class=\"next\" aria-labelledby=\"{slug}~next\">\n\
-         <h3 id=\"{slug}~next\">What to do</h3>\n"
-    ));
-    for (what, command) in commands {
-        page.push_str(&format!(
-            "<p>{}:</p>\n<pre class=\"command\" tabindex=\"0\">{}</pre>\n",
-            capital(what),
-            block(&command)
-        ));
-    }
-    page.push_str("</section>\n");
 }
 
 /// What the result rests on.
-fn how(page: &mut String, report: &Report, slug: &str) {
-    page.push_str(&format!(
-        "<section class=\"how\" aria-labelledby=\"{slug}~how\">\n\
-         <h3 id=\"{slug}~how\">How it was measured</h3>\n<dl class=\"facts\">\n"
-    ));
-    let mut fact = |name: &str, value: String| {
-        page.push_str(&format!("<div><dt>{name}</dt><dd>{value}</dd></div>\n"));
-    };
+fn how(report: &Report, slug: &str) -> Markup {
     let coarsened = match report.threshold.coarsened {
         true => ", coarser than asked for: a longer budget may see smaller leaks",
         false => "",
     };
-    fact("To be found", report.to_be_found() + coarsened);
-    if let Some(seen) = report.seen() {
-        fact("Would have been seen", seen);
-    }
-    fact("The ladder ended because", report.end.why().to_owned());
-    if let Some(measured) = &report.measured {
-        let interval = match report.sampled_every() {
-            Some(every) => format!("sampled every {every}"),
-            None => "every allocation".to_owned(),
-        };
-        fact("Profile", interval);
-        fact(
-            "Build",
-            format!("{}, {}", text(&measured.profile), text(&measured.toolchain)),
-        );
-        fact("Platform", text(&measured.target));
-        fact("jemalloc", text(&measured.jemalloc));
-        fact("Unwinder", text(&measured.unwinder));
-    }
-    fact("Completeness", complete(&report.completeness));
-    fact("Run", format!("<code>{}</code>", text(&report.run.id)));
-    if let Some(commit) = &report.run.commit {
-        fact("Commit", format!("<code>{}</code>", text(commit)));
-    }
-    fact("plimsoll", text(&report.run.plimsoll));
-    let files = [
-        ("Files", &report.run.files),
-        ("Baseline", &report.run.baseline),
-    ];
-    for (name, path) in files {
-        if !path.is_empty() {
-            fact(name, format!("<code>{}</code>", text(path)));
+    let interval = match report.sampled_every() {
+        Some(every) => format!("sampled every {every}"),
+        None => "every allocation".to_owned(),
+    };
+    let run = &report.run;
+    html! {
+        section class="how" aria-labelledby={ (slug) "~how" } {
+            h3 id={ (slug) "~how" } { "How it was measured" }
+            dl class="facts" {
+                (fact("To be found", report.to_be_found() + coarsened))
+                @if let Some(seen) = report.seen() { (fact("Would have been seen", seen)) }
+                (fact("The ladder ended because", report.end.why()))
+                @if let Some(measured) = &report.measured {
+                    (fact("Profile", interval))
+                    (fact(
+                        "Build",
+                        format!("{}, {}", line(&measured.profile), line(&measured.toolchain)),
+                    ))
+                    (fact("Platform", line(&measured.target)))
+                    (fact("jemalloc", line(&measured.jemalloc)))
+                    (fact("Unwinder", line(&measured.unwinder)))
+                }
+                (fact("Completeness", complete(&report.completeness)))
+                (fact("Run", code(&run.id)))
+                @if let Some(commit) = &run.commit { (fact("Commit", code(commit))) }
+                (fact("plimsoll", line(&run.plimsoll)))
+                @for (name, path) in [("Files", &run.files), ("Baseline", &run.baseline)] {
+                    @if !path.is_empty() { (fact(name, code(path))) }
+                }
+            }
+            (checks(report, |outcome| outcome != CheckOutcome::Failed))
+            @if !report.notes.is_empty() {
+                h4 { "Notes" }
+                ul class="notes" { @for note in &report.notes { li { (line(note)) } } }
+            }
         }
     }
-    page.push_str("</dl>\n");
-    checks(page, report, |outcome| outcome != CheckOutcome::Failed);
-    if !report.notes.is_empty() {
-        page.push_str("<h4>Notes</h4>\n<ul class=\"notes\">\n");
-        for note in &report.notes {
-            page.push_str(&format!("<li>{}</li>\n", text(note)));
-        }
-        page.push_str("</ul>\n");
-    }
-    page.push_str("</section>\n");
 }
 
 fn complete(of: &Completeness) -> String {

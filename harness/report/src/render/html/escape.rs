@@ -1,25 +1,20 @@
-//! The one way for other people's text into the page: as text of an element or
-//! an attribute, or as a string of the data that its script reads.
+//! Other people's text in the page. Nothing that is put into it can be markup, because [`maud`]
+//! escapes all of it; here is what hides or takes too much room made visible and short.
 
-use plimsoll_text::escape::{markup, terminal, terminal_lines};
+use plimsoll_text::escape::{terminal, terminal_lines};
 use serde::Serialize;
 
 /// A name longer than that says nothing more, and costs everybody who scrolls.
 const LONGEST: usize = 500;
 
-/// Text of an element, or of an attribute in double quotes: one line.
-pub(super) fn text(text: &str) -> String {
-    markup(&cut(&terminal(text), LONGEST))
+/// One line: the text of an element or of an attribute, or a string of the page's data.
+pub(super) fn line(text: &str) -> String {
+    cut(&terminal(text), LONGEST)
 }
 
 /// Text of a `<pre>`: line feeds stay, and so does its length.
 pub(super) fn block(text: &str) -> String {
-    markup(&terminal_lines(text))
-}
-
-/// A string for [`json`]: what is shown is the same in the page and in its data.
-pub(super) fn string(text: &str) -> String {
-    cut(&terminal(text), LONGEST)
+    terminal_lines(text)
 }
 
 /// Data for a `<script type="application/json">`, which ends at the first
@@ -80,29 +75,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_never_markup() {
-        assert_eq!(
-            text("</script><img src=x onerror='a(\"b\")'>&amp;"),
-            "&lt;/script&gt;&lt;img src=x onerror=&#39;a(&quot;b&quot;)&#39;&gt;&amp;amp;"
-        );
-    }
-
-    #[test]
     fn what_hides_is_shown() {
         assert_eq!(
-            text("user\u{202e}nimda\u{200b}\u{0}"),
+            line("user\u{202e}nimda\u{200b}\u{0}"),
             r"user\u{202e}nimda\u{200b}\u{0}"
         );
-        assert_eq!(text("\u{1b}[31mred\u{1b}[0m\r\nx"), r"red\r\nx");
-        assert_eq!(text("\u{1b}]0;title\u{7}"), r"\u{1b}]0;title\u{7}");
+        assert_eq!(line("\u{1b}[31mred\u{1b}[0m\r\nx"), r"red\r\nx");
+        assert_eq!(line("\u{1b}]0;title\u{7}"), r"\u{1b}]0;title\u{7}");
         assert_eq!(block("a\r\n\u{1b}[1mb\u{1b}[0m\rc\td"), "a\nb\\rc  d");
-        assert_eq!(text("zażółć 漢字"), "zażółć 漢字");
+        assert_eq!(line("zażółć 漢字"), "zażółć 漢字");
     }
 
     #[test]
     fn length_is_bounded_where_it_is_no_text_to_read() {
         let long = "ä".repeat(200) + &"z".repeat(400);
-        let shown = text(&long);
+        let shown = line(&long);
         assert_eq!(shown.chars().count(), LONGEST);
         assert!(shown.starts_with("ää") && shown.contains('…') && shown.ends_with("zz"));
         assert_eq!(block(&long), long);
@@ -118,7 +105,7 @@ mod tests {
         );
         let read: Vec<String> = serde_json::from_str(&written).unwrap();
         assert_eq!(read, data);
-        assert_eq!(string("a\u{202e}<b"), "a\\u{202e}<b");
+        assert_eq!(line("a\u{202e}<b"), "a\\u{202e}<b");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What was found, with its stacks; and its sums for the table.
 
+use maud::{Markup, html};
 use plimsoll_core::Frame;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::{count, plural, span};
@@ -7,168 +8,153 @@ use plimsoll_core::report::view::{Amount, Sum};
 use plimsoll_core::report::{Finding, Report};
 use plimsoll_text::words::{Word, Words};
 
-use super::escape::text;
+use super::escape::line;
 use super::plot::share;
+use super::{code, fact};
 
 /// Shown in full; the others fold behind a line that counts them.
 const MOST_FINDINGS: usize = 3;
 /// Twelve reach the caller's code; the others fold likewise.
 const MOST_FRAMES: usize = 12;
 
+/// The cells of a scenario that was not measured.
+pub(super) fn unknown() -> (Markup, Markup) {
+    let unknown = html! { span class="quiet" { "unknown" } };
+    (unknown.clone(), unknown)
+}
+
 /// What all findings that the verdict is about gain, and what they may, for the table.
-pub(super) fn sums(report: &Report) -> (String, String) {
+pub(super) fn sums(report: &Report) -> (Markup, Markup) {
     if report.rungs.is_empty() {
-        let unknown = "<span class=\"quiet\">unknown</span>".to_owned();
-        return (unknown.clone(), unknown);
+        return unknown();
     }
     let telling = report.telling();
     let amounts = Sum::of(report, &telling).amounts();
-    let none = || "<span class=\"quiet\">0 B</span>".to_owned();
-    if amounts.is_empty() {
-        return (none(), none());
-    }
-    let amounts = amounts.iter().enumerate().map(|(place, amount)| {
-        let Amount { number, rest } = amount;
-        match place {
-            0 => format!("<b>{number}</b>{rest}"),
-            _ => format!("<span class=\"also\">{number}{rest}</span>"),
+    let Some((first, others)) = amounts.split_first() else {
+        let none = html! { span class="quiet" { "0 B" } };
+        return (none.clone(), none);
+    };
+    let grows = html! {
+        b { (first.number) } (first.rest)
+        @for Amount { number, rest } in others {
+            " " span class="also" { (number) (rest) }
         }
-    });
-    let allowed = Sum::allowed(&telling).short();
-    (amounts.collect::<Vec<_>>().join(" "), allowed)
+    };
+    (grows, html! { (Sum::allowed(&telling).short()) })
 }
 
-pub(super) fn write(page: &mut String, report: &Report, slug: &str) {
-    if report.findings.is_empty() {
-        return;
-    }
-    page.push_str(&format!(
-        "<section class=\"findings\" aria-labelledby=\"{slug}~found\">\n\
-         <h3 id=\"{slug}~found\">What was found</h3>\n<ol>\n"
-    ));
-    for finding in report.findings.iter().take(MOST_FINDINGS) {
-        one(page, report, finding);
-    }
-    page.push_str("</ol>\n");
-    let rest = report.findings.get(MOST_FINDINGS..).unwrap_or_default();
-    if !rest.is_empty() {
-        page.push_str(&format!(
-            "<details class=\"rest\"><summary>{}</summary>\n<ol start=\"{}\">\n",
-            plural(rest.len() as u64, "more finding", "more findings"),
-            MOST_FINDINGS + 1,
-        ));
-        for finding in rest {
-            one(page, report, finding);
+pub(super) fn all(report: &Report, slug: &str) -> Markup {
+    let findings = &report.findings;
+    let (shown, rest) = findings.split_at(findings.len().min(MOST_FINDINGS));
+    html! {
+        @if !findings.is_empty() {
+            section class="findings" aria-labelledby={ (slug) "~found" } {
+                h3 id={ (slug) "~found" } { "What was found" }
+                ol { @for finding in shown { (one(report, finding)) } }
+                @if !rest.is_empty() {
+                    details class="rest" {
+                        summary { (plural(rest.len() as u64, "more finding", "more findings")) }
+                        ol start=(MOST_FINDINGS + 1) {
+                            @for finding in rest { (one(report, finding)) }
+                        }
+                    }
+                }
+            }
         }
-        page.push_str("</ol></details>\n");
     }
-    page.push_str("</section>\n");
 }
 
-fn one(page: &mut String, report: &Report, finding: &Finding) {
-    page.push_str(&format!(
-        "<li class=\"finding {}\">\n<p class=\"rate\"><b>{}</b> {}</p>\n\
-         <dl class=\"facts\"><div><dt>Allowed</dt><dd>{}</dd></div>\
-         <div><dt>Standing</dt><dd>{}</dd></div>",
-        super::class(Some(finding.verdict)),
-        growth(report, finding),
-        super::badge(Some(finding.verdict)),
-        finding.allowance(),
-        format_args!(
-            "{}: {}",
-            finding.standing.as_str(),
-            finding.standing.meaning()
-        ),
-    ));
-    if let Some(over) = finding.over() {
-        page.push_str(&format!("<div><dt>Where</dt><dd>{over}</dd></div>"));
+fn one(report: &Report, finding: &Finding) -> Markup {
+    let standing = finding.standing;
+    html! {
+        li class={ "finding " (super::class(Some(finding.verdict))) } {
+            p class="rate" {
+                b { (growth(report, finding)) } " " (super::badge(Some(finding.verdict)))
+            }
+            dl class="facts" {
+                (fact("Allowed", finding.allowance()))
+                (fact("Standing", format_args!("{}: {}", standing.as_str(), standing.meaning())))
+                @if let Some(over) = finding.over() { (fact("Where", over)) }
+                @if let Some(moved) = finding.moved() { (fact("Moved", words(&moved))) }
+                @if let Some(reason) = &finding.reason { (fact("Accepted because", line(reason))) }
+            }
+            (frames(&finding.frames()))
+            (survivors(report, finding))
+        }
     }
-    if let Some(moved) = finding.moved() {
-        page.push_str(&format!(
-            "<div><dt>Moved</dt><dd>{}</dd></div>",
-            words(&moved)
-        ));
-    }
-    if let Some(reason) = &finding.reason {
-        page.push_str(&format!(
-            "<div><dt>Accepted because</dt><dd>{}</dd></div>",
-            text(reason)
-        ));
-    }
-    page.push_str("</dl>\n");
-    frames(page, &finding.frames());
-    survivors(page, report, finding);
-    page.push_str("</li>\n");
 }
 
 /// Who stayed, by the octave of birth. Open where objects come and go: there it is what
 /// the verdict comes from.
-fn survivors(page: &mut String, report: &Report, finding: &Finding) {
-    if finding.survivors.is_empty() {
-        return;
-    }
-    let open = if finding.stayed().is_some() {
-        " open"
-    } else {
-        ""
-    };
+fn survivors(report: &Report, finding: &Finding) -> Markup {
     let about = if report.is_sampled() { "about " } else { "" };
-    let end = report.rungs.last().map_or(0, |rung| rung.iterations);
-    page.push_str(&format!(
-        "<details class=\"rungs stayed\"{open}><summary>Who stayed</summary>\n\
-         <p>Objects still alive after {}, by the octave (a doubling of the iterations) in which \
-         they were born. A leak keeps the same share of every octave. Where objects come and go, \
-         only the last octaves have any left.</p>\n\
-         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Survivors by octave of \
-         birth\"><table>\n<thead><tr><th scope=\"col\">Born in iterations</th>\
-         <th scope=\"col\">Allocated</th><th scope=\"col\">Still alive</th>\
-         <th scope=\"col\">Share</th></tr></thead>\n<tbody>\n",
-        plural(end, "iteration", "iterations"),
-    ));
-    for octave in &finding.survivors {
-        let alive = octave.alive.objects;
-        let (allocated, share) = match octave.allocated {
-            Some(objects) => (count(objects), share(alive, objects)),
-            None => ("unknown".to_owned(), String::new()),
-        };
-        page.push_str(&format!(
-            "<tr><th scope=\"row\">{}</th><td>{allocated}</td><td>{about}{}</td>\
-             <td class=\"share\">{share}</td></tr>\n",
-            span(octave.from, octave.to),
-            count(alive),
-        ));
+    let end = plural(report.iterations(), "iteration", "iterations");
+    html! {
+        @if !finding.survivors.is_empty() {
+            details class="rungs stayed" open[finding.stayed().is_some()] {
+                summary { "Who stayed" }
+                p {
+                    "Objects still alive after " (end) ", by the octave (a doubling of the \
+                     iterations) in which they were born. A leak keeps the same share of every \
+                     octave. Where objects come and go, only the last octaves have any left."
+                }
+                div class="scroll" tabindex="0" role="region"
+                    aria-label="Survivors by octave of birth" {
+                    table {
+                        thead {
+                            tr {
+                                @for name in [
+                                    "Born in iterations", "Allocated", "Still alive", "Share",
+                                ] {
+                                    th scope="col" { (name) }
+                                }
+                            }
+                        }
+                        tbody {
+                            @for octave in &finding.survivors {
+                                @let alive = octave.alive.objects;
+                                tr {
+                                    th scope="row" { (span(octave.from, octave.to)) }
+                                    td { (octave.allocated.map_or("unknown".to_owned(), count)) }
+                                    td { (about) (count(alive)) }
+                                    td class="share" {
+                                        @if let Some(allocated) = octave.allocated {
+                                            (share(alive, allocated))
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
-    page.push_str("</tbody>\n</table></div></details>\n");
 }
 
-fn frames(page: &mut String, frames: &[Frame]) {
-    let item = |page: &mut String, frame: &Frame| {
+fn frames(frames: &[Frame]) -> Markup {
+    let item = |frame: &Frame| {
         let place = frame.place();
-        let place = place.map_or("no source line".to_owned(), |place| text(&place));
-        page.push_str(&format!(
-            "<li><code class=\"fn\">{}</code> <span class=\"at\">{place}</span></li>\n",
-            text(&frame.function)
-        ));
-    };
-    if frames.is_empty() {
-        return;
-    }
-    page.push_str("<ol class=\"frames\" aria-label=\"Stack, innermost call first\">\n");
-    for frame in frames.iter().take(MOST_FRAMES) {
-        item(page, frame);
-    }
-    page.push_str("</ol>\n");
-    let rest = frames.get(MOST_FRAMES..).unwrap_or_default();
-    if !rest.is_empty() {
-        page.push_str(&format!(
-            "<details class=\"rest\"><summary>{}</summary>\n<ol class=\"frames\" start=\"{}\">\n",
-            plural(rest.len() as u64, "more frame", "more frames"),
-            MOST_FRAMES + 1,
-        ));
-        for frame in rest {
-            item(page, frame);
+        let place = place.map_or("no source line".to_owned(), |place| line(&place));
+        html! {
+            li { code class="fn" { (line(&frame.function)) } " " span class="at" { (place) } }
         }
-        page.push_str("</ol></details>\n");
+    };
+    let (shown, rest) = frames.split_at(frames.len().min(MOST_FRAMES));
+    html! {
+        @if !frames.is_empty() {
+            ol class="frames" aria-label="Stack, innermost call first" {
+                @for frame in shown { (item(frame)) }
+            }
+        }
+        @if !rest.is_empty() {
+            details class="rest" {
+                summary { (plural(rest.len() as u64, "more frame", "more frames")) }
+                ol class="frames" start=(MOST_FRAMES + 1) {
+                    @for frame in rest { (item(frame)) }
+                }
+            }
+        }
     }
 }
 
@@ -183,12 +169,16 @@ fn growth(report: &Report, finding: &Finding) -> String {
 }
 
 /// A sentence, with what it quotes as code.
-fn words(words: &Words) -> String {
-    words.write(|word| match word {
-        Word::Said(said) => text(said),
-        Word::Stressed(said) => format!("<b>{}</b>", text(said)),
-        Word::Quoted(quoted) => format!("<code>{}</code>", text(quoted)),
-    })
+fn words(words: &Words) -> Markup {
+    html! {
+        @for word in words.iter() {
+            @match word {
+                Word::Said(said) => (said),
+                Word::Stressed(said) => b { (said) },
+                Word::Quoted(quoted) => (code(quoted)),
+            }
+        }
+    }
 }
 
 /// One verdict, in words.

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use maud::{Markup, PreEscaped, html};
 use plimsoll_core::report::units::{bytes, count, give_or_take, plural, signed_bytes};
 use plimsoll_core::report::{Report, StackGrowth};
 use serde::Serialize;
 
-use super::escape::{self, text};
 use super::plot::float;
+use super::{code, escape};
 
 /// Of the list for who has no script, or does not see the picture.
 const MOST_LISTED: usize = 10;
@@ -23,10 +24,7 @@ struct Data {
 #[derive(Serialize)]
 struct Stack(Vec<usize>, u64, u64, f64);
 
-pub(super) fn write(page: &mut String, report: &Report, slug: &str) {
-    if report.growth.is_empty() {
-        return;
-    }
+pub(super) fn of(report: &Report, slug: &str) -> Markup {
     let between = match report.compared {
         Some(of) => format!(
             "between iteration {} and {}",
@@ -35,14 +33,17 @@ pub(super) fn write(page: &mut String, report: &Report, slug: &str) {
         ),
         None => "between the two compared rungs".to_owned(),
     };
-    page.push_str(&format!(
-        "<section class=\"flame\" aria-labelledby=\"{slug}~flame\">\n\
-         <h3 id=\"{slug}~flame\">What changed {between}</h3>\n\
-         <div class=\"graph\"><script type=\"application/json\">{}</script></div>\n",
-        escape::json(&data(report)),
-    ));
-    listed(page, report);
-    page.push_str("</section>\n");
+    html! {
+        @if !report.growth.is_empty() {
+            section class="flame" aria-labelledby={ (slug) "~flame" } {
+                h3 id={ (slug) "~flame" } { "What changed " (between) }
+                div class="graph" {
+                    script type="application/json" { (PreEscaped(escape::json(&data(report)))) }
+                }
+                (listed(report))
+            }
+        }
+    }
 }
 
 fn data(report: &Report) -> Data {
@@ -52,7 +53,7 @@ fn data(report: &Report) -> Data {
     for growth in &report.growth {
         let frames = growth.stack.frames().iter().map(|name| {
             *numbers.entry(name).or_insert_with(|| {
-                names.push(escape::string(name));
+                names.push(escape::line(name));
                 names.len() - 1
             })
         });
@@ -65,7 +66,7 @@ fn data(report: &Report) -> Data {
 }
 
 /// The stacks that changed most, as words.
-fn listed(page: &mut String, report: &Report) {
+fn listed(report: &Report) -> Markup {
     let mut most: Vec<&StackGrowth> = report.growth.iter().collect();
     let change = |growth: &StackGrowth| growth.after.bytes.abs_diff(growth.before.bytes);
     most.sort_by(|a, b| (change(b), &a.stack).cmp(&(change(a), &b.stack)));
@@ -74,22 +75,26 @@ fn listed(page: &mut String, report: &Report) {
         0..=MOST_LISTED => format!("As a list: {all}"),
         _ => format!("As a list: the {MOST_LISTED} that changed most, of {all}"),
     };
-    page.push_str(&format!(
-        "<details class=\"listed\"><summary>{summary}</summary>\n<ol>\n"
-    ));
-    for growth in most.into_iter().take(MOST_LISTED) {
-        let names = growth.stack.frames().iter().rev();
-        let names: Vec<String> = names
-            .map(|name| format!("<code>{}</code>", text(name)))
-            .collect();
-        page.push_str(&format!(
-            "<li><b>{}{}</b> per iteration, {} → {}<br>{}</li>\n",
-            signed_bytes(growth.rate.bytes),
-            give_or_take(growth.error.map(|error| error.bytes), bytes),
-            bytes(float(growth.before.bytes)),
-            bytes(float(growth.after.bytes)),
-            names.join(" ← "),
-        ));
+    html! {
+        details class="listed" {
+            summary { (summary) }
+            ol {
+                @for growth in most.into_iter().take(MOST_LISTED) {
+                    li {
+                        b {
+                            (signed_bytes(growth.rate.bytes))
+                            (give_or_take(growth.error.map(|error| error.bytes), bytes))
+                        }
+                        " per iteration, " (bytes(float(growth.before.bytes))) " → "
+                        (bytes(float(growth.after.bytes)))
+                        br;
+                        @for (at, name) in growth.stack.frames().iter().rev().enumerate() {
+                            @if at > 0 { " ← " }
+                            (code(name))
+                        }
+                    }
+                }
+            }
+        }
     }
-    page.push_str("</ol></details>\n");
 }

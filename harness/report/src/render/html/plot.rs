@@ -3,10 +3,9 @@
 //! A picture is as wide as its place: places are given in percent, and the lines
 //! alone are stretched. Whatever is written keeps its size.
 
+use maud::{Markup, html};
 use plimsoll_core::report::units::{bytes, count, plural};
 use plimsoll_core::report::{Compared, Rung};
-
-use super::escape::text;
 
 /// Where the lines are, in pixels from above.
 const TOP: f64 = 26.0;
@@ -93,120 +92,96 @@ impl Across {
 }
 
 /// A figure with its legend. Nothing, where there is no line to draw.
-pub(super) fn figure(page: &mut String, plot: &Plot<'_>) {
-    let Some(across) = Across::new(plot.iterations) else {
-        return;
+pub(super) fn figure(plot: &Plot<'_>) -> Markup {
+    let across = Across::new(plot.iterations).filter(|_| plot.iterations.len() > 1);
+    let Some(across) = across else {
+        return Markup::default();
     };
-    if plot.iterations.len() < 2 {
-        return;
-    }
     let values = plot.series.iter().flat_map(|series| &series.values);
     let max = values.copied().max().unwrap_or(0);
     let step = plot.unit.step(max);
     let top = max.div_ceil(step).max(1).saturating_mul(step);
     let y = |value: u64| BOTTOM - (BOTTOM - TOP) * (float(value) / float(top)).min(1.0);
-
-    page.push_str(&format!(
-        "<figure class=\"plot\">\n<figcaption><b>{}</b>",
-        text(plot.title)
-    ));
-    if plot.series.len() > 1 {
-        for (at, series) in plot.series.iter().enumerate() {
-            let name = series.name;
-            page.push_str(&format!(" <span class=\"key s{at}\">{name}</span>"));
+    let (wide, high) = (1_000.0, BOTTOM - TOP);
+    let points = |series: &Series| {
+        let points = plot.iterations.iter().zip(&series.values);
+        let points = points.map(|(iterations, value)| {
+            let x = across.place(*iterations) * wide;
+            format!("{x:.1},{:.1}", y(*value) - TOP)
+        });
+        points.collect::<Vec<_>>().join(" ")
+    };
+    html! {
+        figure class="plot" {
+            figcaption {
+                b { (plot.title) }
+                @if plot.series.len() > 1 {
+                    @for (at, series) in plot.series.iter().enumerate() {
+                        " " span class={ "key s" (at) } { (series.name) }
+                    }
+                }
+            }
+            svg class="plot" width="100%" height=(HEIGHT) role="img" aria-label=(spoken(plot)) {
+                (scale(plot, step, top, y))
+                @if let Some(Compared { before, after }) = plot.compared {
+                    (marks(across.place(before), across.place(after)))
+                }
+                svg x="0" y=(TOP) width="100%" height=(high) viewBox={ "0 0 " (wide) " " (high) }
+                    preserveAspectRatio="none" {
+                    @for (at, series) in plot.series.iter().enumerate() {
+                        polyline class={ "line s" (at) } points=(points(series)) {}
+                    }
+                }
+                @for (at, series) in plot.series.iter().enumerate() {
+                    @for (iterations, value) in plot.iterations.iter().zip(&series.values) {
+                        @let place = across.place(*iterations) * 100.0;
+                        circle class={ "dot s" (at) } cx=(format_args!("{place:.2}%"))
+                            cy=(format_args!("{:.1}", y(*value))) r="2.5" {
+                            title {
+                                (series.name) " after "
+                                (plural(*iterations, "iteration", "iterations")) ": "
+                                (plot.unit.say(*value))
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
-    page.push_str(&format!(
-        "</figcaption>\n<svg class=\"plot\" width=\"100%\" height=\"{HEIGHT}\" role=\"img\" \
-         aria-label=\"{}\">\n",
-        text(&spoken(plot))
-    ));
-    scale(page, plot, step, top, y);
-    if let Some(Compared { before, after }) = plot.compared {
-        marks(page, across.place(before), across.place(after));
-    }
-    let wide = 1_000.0;
-    let high = BOTTOM - TOP;
-    page.push_str(&format!(
-        "<svg x=\"0\" y=\"{TOP}\" width=\"100%\" height=\"{high}\" viewBox=\"0 0 {wide} {high}\" \
-         preserveAspectRatio=\"none\">"
-    ));
-    for (at, series) in plot.series.iter().enumerate() {
-        let points: Vec<String> = plot
-            .iterations
-            .iter()
-            .zip(&series.values)
-            .map(|(iterations, value)| {
-                let x = across.place(*iterations) * wide;
-                format!("{x:.1},{:.1}", y(*value) - TOP)
-            })
-            .collect();
-        page.push_str(&format!(
-            "<polyline class=\"line s{at}\" points=\"{}\"/>",
-            points.join(" ")
-        ));
-    }
-    page.push_str("</svg>\n");
-    for (at, series) in plot.series.iter().enumerate() {
-        for (iterations, value) in plot.iterations.iter().zip(&series.values) {
-            page.push_str(&format!(
-                "<circle class=\"dot s{at}\" cx=\"{:.2}%\" cy=\"{:.1}\" r=\"2.5\"><title>{} after \
-                 {}: {}</title></circle>",
-                across.place(*iterations) * 100.0,
-                y(*value),
-                series.name,
-                plural(*iterations, "iteration", "iterations"),
-                plot.unit.say(*value),
-            ));
-        }
-    }
-    page.push_str("\n</svg>\n</figure>\n");
 }
 
-fn scale(page: &mut String, plot: &Plot<'_>, step: u64, top: u64, y: impl Fn(u64) -> f64) {
-    let mut value = 0_u64;
-    loop {
-        let at = y(value);
-        page.push_str(&format!(
-            "<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>",
-        ));
-        // The lines begin where the zero would stand.
-        if value > 0 {
-            page.push_str(&format!(
-                "<text class=\"tick\" x=\"0\" y=\"{:.1}\">{}</text>",
-                at - 3.0,
-                plot.unit.say(value),
-            ));
+fn scale(plot: &Plot<'_>, step: u64, top: u64, y: impl Fn(u64) -> f64) -> Markup {
+    let values = std::iter::successors(Some(0_u64), |value| value.checked_add(step));
+    let (first, last) = (plot.iterations.first(), plot.iterations.last());
+    let below = HEIGHT - 6.0;
+    html! {
+        @for value in values.take_while(|value| *value <= top) {
+            @let at = format!("{:.1}", y(value));
+            line class="grid" x1="0" x2="100%" y1=(at) y2=(at) {}
+            // The lines begin where the zero would stand.
+            @if value > 0 {
+                text class="tick" x="0" y=(format_args!("{:.1}", y(value) - 3.0)) {
+                    (plot.unit.say(value))
+                }
+            }
         }
-        match value.checked_add(step) {
-            Some(next) if next <= top => value = next,
-            _ => break,
+        @if let Some((first, last)) = first.zip(last) {
+            text class="tick" x="0" y=(below) { (plural(*first, "iteration", "iterations")) }
+            text class="tick middle" x="50%" y=(below) { "each doubling as wide" }
+            text class="tick end" x="100%" y=(below) { (count(*last)) }
         }
     }
-    let (first, last) = (
-        plot.iterations[0],
-        plot.iterations[plot.iterations.len() - 1],
-    );
-    let below = HEIGHT - 6.0;
-    page.push_str(&format!(
-        "<text class=\"tick\" x=\"0\" y=\"{below}\">{}</text>\
-         <text class=\"tick middle\" x=\"50%\" y=\"{below}\">each doubling as wide</text>\
-         <text class=\"tick end\" x=\"100%\" y=\"{below}\">{}</text>\n",
-        plural(first, "iteration", "iterations"),
-        count(last),
-    ));
 }
 
 /// Where *before* and *after* are.
-fn marks(page: &mut String, before: f64, after: f64) {
-    for (place, name) in [(before, "before"), (after, "after")] {
-        let x = place * 100.0;
-        let side = if place > 0.5 { "end" } else { "start" };
-        page.push_str(&format!(
-            "<line class=\"mark\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"4\" y2=\"{BOTTOM}\"/>\
-             <text class=\"mark {side}\" x=\"{x:.2}%\" dx=\"{}\" y=\"13\">{name}</text>\n",
-            if place > 0.5 { -4 } else { 4 },
-        ));
+fn marks(before: f64, after: f64) -> Markup {
+    html! {
+        @for (place, name) in [(before, "before"), (after, "after")] {
+            @let x = format!("{:.2}%", place * 100.0);
+            @let (side, dx) = if place > 0.5 { ("end", -4) } else { ("start", 4) };
+            line class="mark" x1=(x) x2=(x) y1="4" y2=(BOTTOM) {}
+            text class={ "mark " (side) } x=(x) dx=(dx) y="13" { (name) }
+        }
     }
 }
 
@@ -231,36 +206,35 @@ fn spoken(plot: &Plot<'_>) -> String {
 }
 
 /// A part of a whole in a table's cell: a bar from the left. The numbers stand beside it.
-pub(super) fn share(part: u64, whole: u64) -> String {
+pub(super) fn share(part: u64, whole: u64) -> Markup {
     let wide = (100.0 * float(part) / float(whole.max(1))).min(100.0);
-    format!(
-        "<svg class=\"share\" width=\"100%\" height=\"10\" aria-hidden=\"true\">\
-         <rect class=\"whole\" width=\"100%\" height=\"10\"/>\
-         <rect class=\"part\" width=\"{wide:.1}%\" height=\"10\"/></svg>"
-    )
+    html! {
+        svg class="share" width="100%" height="10" aria-hidden="true" {
+            rect class="whole" width="100%" height="10" {}
+            rect class="part" width=(format_args!("{wide:.1}%")) height="10" {}
+        }
+    }
 }
 
 /// The live heap in a table's cell.
-pub(super) fn spark(rungs: &[Rung]) -> String {
+pub(super) fn spark(rungs: &[Rung]) -> Markup {
     let iterations: Vec<u64> = rungs.iter().map(|rung| rung.iterations).collect();
     let max = rungs.iter().map(|rung| rung.live.bytes).max().unwrap_or(0);
     let Some(across) = Across::new(&iterations).filter(|_| rungs.len() > 1) else {
-        return String::new();
+        return Markup::default();
     };
-    let points: Vec<String> = rungs
-        .iter()
-        .map(|rung| {
-            let x = across.place(rung.iterations) * 100.0;
-            let y = 22.0 - 20.0 * float(rung.live.bytes) / float(max.max(1));
-            format!("{x:.1},{y:.1}")
-        })
-        .collect();
+    let points = rungs.iter().map(|rung| {
+        let x = across.place(rung.iterations) * 100.0;
+        let y = 22.0 - 20.0 * float(rung.live.bytes) / float(max.max(1));
+        format!("{x:.1},{y:.1}")
+    });
     // The numbers stand beside it.
-    format!(
-        "<svg class=\"spark\" width=\"100%\" height=\"24\" viewBox=\"0 0 100 24\" \
-         preserveAspectRatio=\"none\" aria-hidden=\"true\"><polyline points=\"{}\"/></svg>",
-        points.join(" ")
-    )
+    html! {
+        svg class="spark" width="100%" height="24" viewBox="0 0 100 24" preserveAspectRatio="none"
+            aria-hidden="true" {
+            polyline points=(points.collect::<Vec<_>>().join(" ")) {}
+        }
+    }
 }
 
 #[cfg(test)]
@@ -284,7 +258,6 @@ mod tests {
     fn every_ladder_can_be_drawn() {
         let levels = [0, 1, u64::MAX];
         for iterations in [vec![0, 0], vec![5, 5, 5], vec![u64::MAX, 0, 7], vec![1, 2]] {
-            let mut page = String::new();
             let plot = Plot {
                 title: "Live heap",
                 iterations: &iterations,
@@ -298,7 +271,7 @@ mod tests {
                     values: levels.to_vec(),
                 }],
             };
-            figure(&mut page, &plot);
+            let page = figure(&plot).into_string();
             assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
             assert_eq!(page.matches("<circle").count(), iterations.len());
             for part in page.split("cx=\"").skip(1) {
