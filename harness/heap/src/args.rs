@@ -1,4 +1,4 @@
-//! The command lines of `show` and `compare`.
+//! The command lines of `show`, `compare` and `watch`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

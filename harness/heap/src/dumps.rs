@@ -1,9 +1,14 @@
 //! Dumps in a folder, in the order in which they were written.
 //!
-//! jemalloc names what it dumps by itself `PREFIX.PID.SEQ.KINDnumber.heap`, where SEQ
-//! counts all dumps of a process, and KIND is `i` for one at an interval of allocated
-//! bytes, `m` for one that was asked for, `u` for one at a new peak, and `f` for the
-//! last, as the process ends. `i9` comes before `i10`, which no list of names has so.
+//! jemalloc names its own dumps `PREFIX.PID.SEQ.KINDnumber.heap`. SEQ counts all dumps of a
+//! process, so it gives their order: `i10` comes after `i9`, which no alphabetical list has so.
+//!
+//! | KIND | the dump was written |
+//! |---|---|
+//! | `i` | after an interval of allocated bytes |
+//! | `m` | on request |
+//! | `u` | at a new peak |
+//! | `f` | as the process ended |
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,13 +1,13 @@
-//! Profiles from servers, by HTTP.
+//! Downloads profiles from servers, by HTTP.
 //!
 //! | what | limit |
 //! |---|---|
 //! | the whole transfer, redirects included | `--timeout` |
 //! | the body | `--max-size` |
-//! | redirects | 5; never from https to http; credentials stay with their origin |
+//! | redirects | 5; never from https to http; credentials are sent to the first origin only |
 //!
-//! The client is hyper with rustls, which are in the program for GitHub already.
-//! octocrab itself stays out: what it adds to a request is GitHub's.
+//! The client is hyper with rustls: the program contains both already, for GitHub. octocrab is not
+//! used here, because what it adds to a request is for GitHub.
 
 mod address;
 pub(crate) mod credentials;

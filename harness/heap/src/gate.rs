@@ -1,4 +1,4 @@
-//! `--fail-on 'growth > 1MiB'`.
+//! The conditions of `--fail-on 'growth > 1MiB'`.
 
 use std::str::FromStr;
 

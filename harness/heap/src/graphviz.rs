@@ -1,4 +1,4 @@
-//! Pictures by Graphviz, where it is installed.
+//! Draws call graphs with Graphviz, if it is installed.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -1,24 +1,23 @@
 //! The growth of one stack over dumps that were taken at equal distances.
 //!
-//! The ladder of a test doubles its iterations from dump to dump, and plimsoll-core
-//! asks whether gains double with them. A server is dumped every minute, or whenever
-//! it has allocated as much again: what it did before the first dump is not known, and
-//! to double the distance often enough would take days. So the laws are those of core,
-//! and the question is another: does the last third of the time gain what the two
-//! before it did?
+//! In a test, the iterations double from dump to dump, and plimsoll-core asks whether the gains
+//! double with them. A server is dumped every minute, or by jemalloc after a certain amount of
+//! allocation. To double that distance often enough would take days, and what the server did
+//! before the first dump is not known. So the laws are those of plimsoll-core, but the question is
+//! another: does a stack gain as much in the last third of the time as in each of the two thirds
+//! before, on the mean? Seven tenths of that are enough.
 //!
 //! | law | the last third gains | goes on |
 //! |---|---|---|
 //! | linear | as much, along a straight line | yes |
 //! | stepped | as much, in steps; or each step is half as large again as the one before | yes |
-//! | filling | less, or nothing | no, or less and less |
-//! | fluctuating | or loses; as much goes as comes | no |
+//! | filling | less, or nothing | no, or perhaps |
+//! | fluctuating | less, or nothing; more than a quarter of all gains was lost | no, or perhaps |
 //!
-//! What goes on is called so only beyond chance: a gain has to be four deviations,
-//! where objects that come and go do so at random, and those that were sampled stand
-//! for the others. In simulated series of 4 to 60 dumps, stacks of 3,000 objects that
-//! live for up to a hundred dumps pass for leaks in less than 0.5 %, and a leak of
-//! 1,000 objects beside them is found in more than 95 %.
+//! Only a gain beyond chance counts: it has to be four standard deviations. Objects that come and
+//! go do so at random, and a sampled object stands for several. In simulated series of 4 to 60
+//! dumps, stacks of 3,000 objects that live for up to a hundred dumps count as leaks in at most
+//! 0.5 %, and a leak of 1,000 objects on such a stack is found in at least 95 %.
 
 use plimsoll_core::Law;
 

@@ -1,4 +1,4 @@
-//! `plimsoll show`, `compare` and `watch`: what heap profiles of any program hold.
+//! `plimsoll show`, `compare` and `watch`: the contents of heap profiles of any program.
 #![forbid(unsafe_code)]
 #![allow(
     missing_docs,

@@ -1,4 +1,4 @@
-//! Profiles from where they lie, with their names.
+//! Reads profiles, and looks up the names of their addresses.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;

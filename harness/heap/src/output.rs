@@ -1,4 +1,4 @@
-//! What is shown of one profile, or of two, in each format.
+//! Writes one profile, or the growth between two, in each output format.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,8 +1,7 @@
 //! Many dumps of one process: how fast each stack grows, and by which law.
 //!
-//! The files are read twice: for the addresses of all of them, so that names are
-//! looked up once, and for their levels. No more than the first and the last profile
-//! are kept.
+//! The files are read twice: first for the addresses of all of them, so that names are looked up
+//! once; then for the levels of their stacks. Only the first and the last profile stay in memory.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

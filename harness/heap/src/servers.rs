@@ -1,4 +1,4 @@
-//! What each server calls its heap profile, and what to do where it has none.
+//! The endpoint of each server's heap profile, and what to do if it does not send one.
 
 use http::{Method, StatusCode};
 use url::Url;

@@ -1,4 +1,4 @@
-//! Where a profile is: a file, standard input, a folder of dumps, or a server.
+//! Where a profile is read from: a file, standard input, a folder of dumps, or a server.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

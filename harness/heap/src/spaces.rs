@@ -1,8 +1,8 @@
-//! The names of a series: of all its dumps at once, where they have the same files at
-//! the same addresses.
+//! The names of a series. Dumps that have the same files at the same addresses share one *space*,
+//! and the names of a space are looked up once for all of its dumps.
 //!
-//! Dumps of one process have, but for what was loaded and unloaded meanwhile; dumps of
-//! several processes, or of several builds, may have anything anywhere.
+//! Dumps of one process share a space, except for files that were loaded and unloaded in between.
+//! Dumps of several processes, or of several builds, may have any file at any address.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The table, as `pprof -top` has it.
+//! The table of functions, in the form of `pprof -top`.
 
 use plimsoll_core::report::units::plural;
 use plimsoll_profile::{Names, Table};

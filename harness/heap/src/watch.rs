@@ -1,4 +1,4 @@
-//! `plimsoll watch`: dumps of a server at equal distances, and what they say.
+//! `plimsoll watch`: takes dumps of a server at equal distances, and judges them.
 
 use std::collections::BTreeMap;
 use std::fs;

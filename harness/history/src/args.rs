@@ -1,4 +1,4 @@
-//! The command lines of what builds and measures revisions.
+//! The command lines of the commands that build and measure revisions.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,8 +1,7 @@
-//! `plimsoll bisect`: the first commit after which a stack grows past the good
-//! rate.
+//! `plimsoll bisect`: the first commit after which a stack grows past the good rate.
 //!
-//! The two ends, the project and a bench make a [`search`](crate::search); what that found is
-//! shown. With `--dep` the revisions are releases of a dependency.
+//! Sets up the two ends, the project and a bench, runs a [`search`](crate::search), and shows its
+//! result. With `--dep` the revisions are releases of a dependency.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

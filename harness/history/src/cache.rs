@@ -1,4 +1,4 @@
-//! What was measured, kept by revision, toolchain and scenario.
+//! Caches measurements, by revision, toolchain and scenario.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
-//! `plimsoll check`: whether what is in the working tree grows faster than another
-//! revision, for projects that want no committed figures, and for the question whether it
-//! is this branch.
+//! `plimsoll check`: whether the working tree grows faster than another revision.
+//!
+//! This is for projects that do not want committed figures, and tells whether a branch caused a
+//! growth.
 //!
 //! ```text
 //! the revision ─► worktree ─► climb ─┐ differences: pure ─► grew? once more, in turns,

@@ -1,8 +1,8 @@
 //! Whether a revision grows past the good rate. Pure.
 //!
-//! The question is about one group of stacks and comes from the two ends; the
-//! answer for a revision comes from the growth of that group there, and from
-//! nothing else: no verdict, no baseline, no other stack.
+//! The question is about one group of stacks, which comes from the two ends. The answer for a
+//! revision comes only from the growth of that group there: not from a verdict, a baseline or
+//! another stack.
 
 use std::collections::{BTreeMap, BTreeSet};
 

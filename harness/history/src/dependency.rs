@@ -1,11 +1,11 @@
-//! `--dep`: what is measured are releases of a dependency, at one commit.
+//! `--dep`: measures releases of a dependency, at one commit.
 //!
 //! ```text
 //! HEAD, the working tree's test laid over it, Cargo.lock made exact
 //!   └─ for each release: that Cargo.lock, `cargo update --precise`, build, ladder
 //! ```
 //!
-//! All of it in the worktree: the user's Cargo.lock is read at most.
+//! All of this happens in the worktree. The user's Cargo.lock may be read, and is never written.
 
 use std::fs;
 use std::path::Path;

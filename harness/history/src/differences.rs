@@ -1,4 +1,4 @@
-//! What two measurements differ in, and how programs read it. Pure.
+//! The differences between two measurements, and their JSON. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;

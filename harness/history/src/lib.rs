@@ -5,8 +5,8 @@
 //!                 checkout (worktree), overlay, build and ladder (measure), cache
 //! ```
 //!
-//! `decide` and `narrow` are pure, `worktree` knows of no test, `measure` and `overlay` of no
-//! bisection, and `show` prints nothing.
+//! `decide` and `narrow` are pure. `worktree` does not know of tests, `measure` and `overlay` do
+//! not know of a bisection, and `show` prints nothing.
 #![forbid(unsafe_code)]
 #![allow(
     missing_docs,

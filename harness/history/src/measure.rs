@@ -1,4 +1,4 @@
-//! Builds a revision's test and takes one scenario of it up the ladder.
+//! Builds the test of a revision, and runs one of its scenarios up the ladder.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

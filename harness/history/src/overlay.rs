@@ -1,12 +1,12 @@
-//! A scenario of the working tree, laid over an older checkout.
+//! Copies a scenario of the working tree into an older checkout.
 //!
 //! ```text
 //! working tree ─► read ─► Overlay ─► lay ─► a checkout that has the test
 //!                (files, manifest, lock)    (its package is found by name)
 //! ```
 //!
-//! All else in the checkout is as it was: sources, and dependencies with their
-//! versions. What would change them is a reason why the test cannot be laid there.
+//! Everything else in the checkout stays: sources, and dependencies with their versions. If the
+//! test cannot be copied without a change to these, the checkout is refused, with the reason.
 
 mod files;
 mod lock;

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The revisions that can be measured.
 
 use semver::Version;
 

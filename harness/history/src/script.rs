@@ -1,17 +1,16 @@
-//! `plimsoll bisect-run`: the same decision for one commit, as `git bisect run`
-//! wants it.
+//! `plimsoll bisect-run`: decides on one commit, as `git bisect run` expects it.
 //!
-//! | what came of it | status |
+//! | result | status |
 //! |---|---|
 //! | the stack grows no faster than at the good end | 0 |
-//! | it grows past that | 1 |
-//! | with git's terms old and new: as at the old end, as at the new one | 0, 1 |
-//! | it cannot be measured, or not clearly | 125: skip |
-//! | the command line, or the state of the bisection | 128: stop |
-//! | an end cannot be measured; plimsoll's own failure | 129: stop |
+//! | the stack grows faster than that | 1 |
+//! | with git's terms old and new: as at the old end, as at the new end | 0, 1 |
+//! | the commit cannot be measured, or not clearly | 125: skip |
+//! | invalid arguments, or a wrong state of the bisection | 128: stop |
+//! | an end cannot be measured, or plimsoll's own failure | 129: stop |
 //!
-//! A `cargo test` in its place exits with 101 for a failed test and for a failed
-//! build alike, and git takes either for bad.
+//! `cargo test` in its place exits with 101 for a failed test and for a failed build, and git
+//! counts both as bad.
 
 use anyhow::Context;
 

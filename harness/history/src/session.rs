@@ -1,4 +1,4 @@
-//! What a bisection was asked, kept until it is answered: for `--resume`.
+//! Stores the arguments of a bisection until it has an answer, for `--resume`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

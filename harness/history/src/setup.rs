@@ -1,4 +1,4 @@
-//! What is needed to measure a revision: the project, the test, a worktree, a bench.
+//! Prepares everything that a measurement needs: the project, the test, a worktree, a bench.
 
 use std::collections::BTreeMap;
 use std::env;

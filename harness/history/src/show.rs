@@ -1,4 +1,4 @@
-//! What a bisection came to, as text, as markdown and as JSON.
+//! Writes the result of a bisection, as text, as markdown and as JSON.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A checkout of its own, that leaves with whoever made it.
+//! A separate checkout, which is removed when its owner is dropped.
 
 use std::env;
 use std::fs::{self, File, TryLockError};

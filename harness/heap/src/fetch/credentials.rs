@@ -1,4 +1,5 @@
-//! Who asks: by the address, by the environment, or by netrc, the first that says so.
+//! Credentials for a request: from the address, from the environment, or from netrc. The first of
+//! these that has any counts.
 
 use std::env;
 use std::path::PathBuf;

@@ -5,9 +5,8 @@
 //! default login anonymous password guest
 //! ```
 //!
-//! The first entry of the host counts, or of `default`; where a login is asked for,
-//! the first that has it. `macdef` up to an empty line, `account` and lines that begin
-//! with `#` are passed over.
+//! The first entry of the host or of `default` counts; if a login is given, the first of them with
+//! that login. `macdef` up to an empty line, `account`, and lines that begin with `#` are skipped.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};

@@ -1,5 +1,4 @@
-//! Files that are read and written under limits, and never through a symbolic
-//! link.
+//! Reads and writes files, within limits and never through a symbolic link.
 
 use std::collections::BTreeMap;
 use std::fs;

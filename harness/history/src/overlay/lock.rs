@@ -1,4 +1,4 @@
-//! Adds to a lockfile what a test needs, in the versions of another lockfile.
+//! Adds the packages that a test needs to a lockfile, in the versions of another lockfile.
 //!
 //! ```toml
 //! [[package]]
@@ -9,11 +9,11 @@
 //! dependencies = ["hashbrown 0.15.2"]   # the version where there are several
 //! ```
 //!
-//! What the old file has stays, for that is the code under test. A graph has one
-//! version at most of those that are compatible (1.2 and 1.9), so what is added
-//! depends on the old one. Only where that is older than it can do with does the
-//! old one give way, and that is said. Packages that nothing needs are no harm:
-//! cargo takes their versions before any newer one, and drops them.
+//! What the old file has stays, because it is the code under test. Of compatible versions (1.2 and
+//! 1.9), a dependency graph has at most one. So an added package depends on the version of the old
+//! file. Only if that version is too old for it does the newer one replace it, and this is
+//! reported. Packages that nothing needs do no harm: cargo prefers their versions to any newer
+//! ones, and drops those that it does not use.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What a test needs of manifests, and how an older one gets it.
+//! The dependencies of a test in its manifest, and how an older manifest gets them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

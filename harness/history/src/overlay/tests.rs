@@ -1,5 +1,5 @@
-//! Real cargo projects, in a working tree and in an older checkout, with crates of
-//! a registry that is a folder. Cargo is the judge.
+//! Tests with real cargo projects: a working tree and an older checkout, with crates from a
+//! registry that is a folder. cargo decides whether the result is right.
 
 mod locks;
 mod manifests;

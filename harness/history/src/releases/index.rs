@@ -1,5 +1,4 @@
-//! What a registry's index says of one package, in the two forms in which cargo
-//! has it on disk.
+//! The releases of one package in a registry's index, in the two forms that cargo has on disk.
 //!
 //! ```text
 //! in the cache        3, four bytes, what the server called this version of the
@@ -7,8 +6,8 @@
 //! local registry      JSON, one release on each line
 //! ```
 //!
-//! The JSON of a release is documented by cargo; the cache's form is cargo's own
-//! and may change. Every part of it is checked, and an unexpected one is an error.
+//! cargo documents the JSON of a release. The form of the cache is cargo's own and may change, so
+//! every part of it is checked, and anything unexpected is an error.
 
 use std::fs::File;
 use std::io::Read;

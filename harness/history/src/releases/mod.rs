@@ -1,13 +1,13 @@
-//! The releases of a dependency that a search is over.
+//! The releases of a dependency that a bisection searches.
 //!
 //! ```text
 //! 0.12.0..0.12.8      ─► source ─► index ─► those between, by cargo's own index
 //! 0.12.0,0.12.1,…     ─────────────────────► these
 //! ```
 //!
-//! cargo has no command that lists what was published, and a question to the
-//! registry's own would need a network, a token and a rule for every kind of
-//! registry. What cargo has fetched to resolve the dependency has the answer.
+//! cargo has no command that lists the published releases. To ask the registry would need a
+//! network, a token, and a rule for every kind of registry. The index that cargo has fetched to
+//! resolve the dependency has the answer.
 
 mod index;
 mod source;

@@ -5,13 +5,13 @@
 //! CARGO_HOME/registry/index/index.crates.io-1949cf8c6b5b557f/.cache/mo/ka/moka
 //! ```
 //!
-//! cargo calls the two folders the same, by the source that is really asked: a
-//! mirror that stands in for crates.io has others. So the package's manifest tells
-//! which of the indexes is meant; which of them is the newest would be a guess.
+//! cargo gives both folders the same name, which comes from the source that it really asks: a
+//! mirror of crates.io has another name. So the path of the package's manifest tells which index
+//! to read. The newest index would only be a guess.
 //!
-//! A local registry, a folder that `[source]` of cargo's configuration names, has
-//! its index itself, and what cargo unpacks from it only looks as if there were
-//! one in the cache.
+//! A local registry is a folder that `[source]` in cargo's configuration names. It contains its
+//! own index. cargo unpacks its packages into a folder of `registry/src`, although the cache has
+//! no index of that name.
 
 use std::fs;
 use std::path::{Path, PathBuf};

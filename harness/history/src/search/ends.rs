@@ -1,4 +1,4 @@
-//! The two ends of a search, and what is nearest to one that cannot be measured.
+//! The two ends of a search and, if one cannot be measured, the nearest revision that can.
 
 use plimsoll_core::report::Report;
 use plimsoll_core::report::units::plural;

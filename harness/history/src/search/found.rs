@@ -1,4 +1,4 @@
-//! What a search found, as it is shown.
+//! The result of a search, as it is shown.
 
 use anyhow::Context;
 use plimsoll_core::Frame;

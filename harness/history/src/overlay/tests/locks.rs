@@ -1,4 +1,4 @@
-//! What is laid over lockfiles.
+//! What the overlay writes into lockfiles.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,4 @@
-//! What is laid over manifests.
+//! What the overlay writes into manifests.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,5 @@
-//! Where a test cannot be laid, what cannot be read, and what a digest is of.
+//! Checkouts into which a test cannot be copied, files that cannot be read, and what a digest
+//! covers.
 
 use insta::assert_snapshot;
 
