@@ -2,111 +2,133 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
+use cargo_metadata::{Metadata, Package, Target};
 use plimsoll_core::layout;
-use serde_json::Value;
 
 use crate::out::safe;
 
+/// The packages of a workspace.
 #[derive(Debug)]
 pub struct Project {
-    target_dir: PathBuf,
-    workspace_root: PathBuf,
+    metadata: Metadata,
     /// Of each package of the workspace, by its name.
     manifest_dirs: BTreeMap<String, PathBuf>,
-    tests: Vec<TestTarget>,
 }
 
-/// A test target of a package.
-#[derive(Debug)]
-struct TestTarget {
-    package: String,
-    name: String,
-    source: PathBuf,
+/// The `cargo` that started this program, or the one of the search path. It has no input.
+pub fn cargo() -> Command {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.stdin(Stdio::null());
+    command
 }
 
-const UNEXPECTED: &str = "`cargo metadata` printed something else than expected";
+/// Runs `cargo metadata` with these arguments: what it prints, or what cargo complains of.
+pub fn metadata(cargo: &mut Command, args: &[&OsStr]) -> anyhow::Result<Result<Metadata, String>> {
+    let output = cargo
+        .args(["metadata", "--format-version", "1"])
+        .args(args)
+        .output()
+        .with_context(|| format!("`{} metadata` did not start", cargo.get_program().display()))?;
+    Ok(match output.status.success() {
+        true => Ok(read(&output.stdout)?),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    })
+}
+
+/// Reads what `cargo metadata --format-version 1` has printed.
+pub fn read(metadata: &[u8]) -> anyhow::Result<Metadata> {
+    serde_json::from_slice(metadata)
+        .context("`cargo metadata` printed something else than expected")
+}
 
 impl Project {
     /// Asks cargo, which resolves, fetches and builds nothing for it.
     pub fn find(manifest: Option<&Path>) -> anyhow::Result<Project> {
-        Self::parse(&Self::metadata(manifest)?).context(UNEXPECTED)
+        Ok(Self::of(Self::metadata(manifest)?))
     }
 
     /// What cargo says of the workspace's own packages.
-    pub fn metadata(manifest: Option<&Path>) -> anyhow::Result<Value> {
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(&cargo);
-        command
-            .args(["metadata", "--no-deps", "--format-version", "1"])
-            .stdin(Stdio::null());
+    pub fn metadata(manifest: Option<&Path>) -> anyhow::Result<Metadata> {
+        let mut args = vec![OsStr::new("--no-deps")];
         if let Some(path) = manifest {
-            command.arg("--manifest-path").arg(path);
+            args.extend(["--manifest-path".as_ref(), path.as_os_str()]);
         }
-        let output = command
-            .output()
-            .with_context(|| format!("`{} metadata` did not start", cargo.to_string_lossy()))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let said = said.trim().trim_start_matches("error: ");
-            bail!("cargo knows of no project here: {}", safe(said));
-        }
-        serde_json::from_slice(&output.stdout).context(UNEXPECTED)
-    }
-
-    fn parse(metadata: &Value) -> anyhow::Result<Project> {
-        let target_dir = metadata["target_directory"]
-            .as_str()
-            .context("no target directory")?;
-        let workspace_root = metadata["workspace_root"]
-            .as_str()
-            .context("no workspace root")?;
-        let mut manifest_dirs = BTreeMap::new();
-        let mut tests = Vec::new();
-        for package in metadata["packages"].as_array().context("no packages")? {
-            let name = package["name"]
-                .as_str()
-                .context("a package without a name")?;
-            let manifest = package["manifest_path"]
-                .as_str()
-                .context("a package without a path")?;
-            let dir = Path::new(manifest)
-                .parent()
-                .context("a manifest without a folder")?;
-            manifest_dirs.insert(name.to_owned(), dir.to_owned());
-            for target in package["targets"].as_array().context("no targets")? {
-                let kinds = target["kind"].as_array().context("a target of no kind")?;
-                if kinds.iter().any(|kind| kind == "test") {
-                    let text = |key: &str| target[key].as_str().map(str::to_owned);
-                    tests.push(TestTarget {
-                        package: name.to_owned(),
-                        name: text("name").context("a target without a name")?,
-                        source: text("src_path").context("a target without a path")?.into(),
-                    });
-                }
+        match metadata(&mut cargo(), &args)? {
+            Ok(metadata) => Ok(metadata),
+            Err(said) => {
+                let said = said.trim().trim_start_matches("error: ");
+                bail!("cargo knows of no project here: {}", safe(said))
             }
         }
-        Ok(Project {
-            target_dir: target_dir.into(),
-            workspace_root: workspace_root.into(),
-            manifest_dirs,
-            tests,
+    }
+
+    /// The same as [`Project::find`], with the folder and the environment of that `cargo`;
+    /// or what it complains of.
+    pub fn ask(cargo: &mut Command) -> anyhow::Result<Result<Project, String>> {
+        Ok(metadata(cargo, &["--no-deps".as_ref()])?.map(Self::of))
+    }
+
+    fn of(metadata: Metadata) -> Project {
+        let dir = |package: &Package| {
+            let dir = package.manifest_path.parent()?;
+            Some((package.name.to_string(), dir.into()))
+        };
+        Project {
+            manifest_dirs: metadata.packages.iter().filter_map(dir).collect(),
+            metadata,
+        }
+    }
+
+    fn package(&self, name: &str) -> Option<&Package> {
+        self.metadata
+            .packages
+            .iter()
+            .find(|package| package.name == name)
+    }
+
+    /// Where cargo builds.
+    pub fn target_dir(&self) -> &Path {
+        self.metadata.target_directory.as_std_path()
+    }
+
+    /// Every test target, with its package.
+    pub fn tests(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.metadata.packages.iter().flat_map(|package| {
+            let tests = package.targets.iter().filter(|target| target.is_test());
+            tests.map(|target| (package.name.as_str(), target.name.as_str()))
         })
+    }
+
+    /// The source of a package's test target.
+    pub fn test_file(&self, package: &str, target: &str) -> Option<&Path> {
+        let mut targets = self.package(package)?.targets.iter();
+        let test = targets.find(|one| one.name == target && one.is_test())?;
+        Some(test.src_path.as_std_path())
+    }
+
+    /// Whether a package has anything but tests and a build script.
+    pub fn has_other_targets(&self, package: &str) -> bool {
+        let is_other = |target: &Target| !target.is_test() && !target.is_custom_build();
+        self.package(package)
+            .is_some_and(|package| package.targets.iter().any(is_other))
     }
 
     /// Where the runs leave their reports.
     pub fn reports_dir(&self) -> PathBuf {
-        layout::reports_dir(&self.target_dir)
+        layout::reports_dir(self.target_dir())
     }
 
     /// The folder of the workspace.
     pub fn workspace_root(&self) -> &Path {
-        &self.workspace_root
+        self.metadata.workspace_root.as_std_path()
     }
 
     /// The workspace's packages, by their names.
@@ -149,16 +171,19 @@ impl Project {
     /// The test targets of a package that are made by `plimsoll::main!`, by the
     /// names that a run has of them.
     pub fn leak_tests(&self, package: &str) -> Vec<String> {
-        let tests = self.tests.iter().filter(|test| test.package == package);
-        tests
-            .filter(|test| is_leak_test(&test.source))
-            .map(|test| test.name.replace('-', "_"))
+        let targets = self
+            .package(package)
+            .into_iter()
+            .flat_map(|package| &package.targets);
+        targets
+            .filter(|target| target.is_test() && is_leak_test(target.src_path.as_std_path()))
+            .map(|target| target.name.replace('-', "_"))
             .collect()
     }
 
     /// A path from the workspace's root, with slashes, where it is below it.
     pub fn relative(&self, path: &Path) -> String {
-        let below = path.strip_prefix(&self.workspace_root).unwrap_or(path);
+        let below = path.strip_prefix(self.workspace_root()).unwrap_or(path);
         let names = below
             .components()
             .map(|name| name.as_os_str().to_string_lossy());
@@ -177,7 +202,7 @@ pub fn prefix_in_repository() -> String {
     let Ok(project) = Project::find(None) else {
         return String::new();
     };
-    let root = &project.workspace_root;
+    let root = project.workspace_root();
     let repository = root.ancestors().find(|dir| dir.join(".git").exists());
     let prefix = repository.and_then(|repository| root.strip_prefix(repository).ok());
     let names = prefix.into_iter().flat_map(Path::components);

@@ -11,13 +11,13 @@ use plimsoll_core::report::{Report, json};
 use crate::args::WhenToOverlay;
 use crate::cache::{Cache, Kept};
 use crate::decide::{Answer, Climb, Question};
-use crate::measure::{Built, Kind, Lockfile, Metadata, Subject, Tools, Unusable, usable};
+use crate::measure::{Built, Kind, Lockfile, Subject, Tools, Unusable, usable};
 use crate::overlay::Overlay;
 use crate::revision::Revision;
 use crate::worktree::Worktree;
 use plimsoll_desk::git::Commit;
 use plimsoll_desk::progress::Progress;
-use plimsoll_desk::project::shown;
+use plimsoll_desk::project::{Project, shown};
 
 /// A ladder is tried at so many iterations, and at four times as many, …
 const SHORTEST: u64 = 256;
@@ -365,7 +365,7 @@ impl Bench<'_> {
             return Ok(Ok(()));
         }
         let dir = match self.project()? {
-            Ok(metadata) => metadata.workspace_root(),
+            Ok(project) => project.workspace_root().to_owned(),
             Err(why) => return Ok(Err(why)),
         };
         let Bench {
@@ -404,11 +404,11 @@ impl Bench<'_> {
         revision: &Revision,
         laid_over: bool,
     ) -> anyhow::Result<Result<Built, Unusable>> {
-        let metadata = match self.project()? {
-            Ok(metadata) => metadata,
+        let project = match self.project()? {
+            Ok(project) => project,
             Err(why) => return Ok(Err(why)),
         };
-        let own = metadata.workspace_root().join("Cargo.lock");
+        let own = project.workspace_root().join("Cargo.lock");
         let is_exact = match revision {
             Revision::Commit(_) => !laid_over,
             // Its manifest may have changed since.
@@ -435,7 +435,7 @@ impl Bench<'_> {
         } = self;
         let mut meanwhile = || progress.tick();
         let name = revision.file_name();
-        let mut built = tools.build(&metadata, subject, lockfile, &name, &mut meanwhile)?;
+        let mut built = tools.build(&project, subject, lockfile, &name, &mut meanwhile)?;
         if let Ok(built) = &mut built {
             built.laid_over = laid_over;
         }
@@ -444,23 +444,23 @@ impl Bench<'_> {
 
     /// The workspace that is checked out: where the working tree has it, or where
     /// it was before it moved.
-    pub(crate) fn project(&self) -> anyhow::Result<Result<Metadata, Unusable>> {
+    pub(crate) fn project(&self) -> anyhow::Result<Result<Project, Unusable>> {
         let top = self.worktree.path_of();
         let mut first = None;
         for dir in std::iter::once(top.join(&self.prefix)).chain(workspaces(top, 0)) {
             if !dir.join("Cargo.toml").exists() {
                 continue;
             }
-            let metadata = self.tools.metadata(&dir)?;
+            let project = self.tools.project(&dir)?;
             // Where Ctrl-C ended it the next one is not to be asked.
             self.tools.interrupt.check()?;
-            let has_package = metadata
+            let has_package = project
                 .as_ref()
-                .is_ok_and(|metadata| metadata.package_dir(&self.subject.package).is_some());
+                .is_ok_and(|project| project.package_dir(&self.subject.package).is_some());
             if has_package {
-                return Ok(metadata);
+                return Ok(project);
             }
-            first = first.or(Some(metadata));
+            first = first.or(Some(project));
         }
         let none = || Unusable::new(Kind::NoTest, "there is no Cargo.toml");
         Ok(first.unwrap_or_else(|| Err(none())))
@@ -491,16 +491,16 @@ impl Bench<'_> {
     /// Whether the scenario's name stands in the test's sources. Only the test itself says
     /// whether it has the scenario.
     fn may_have_the_scenario(&self) -> anyhow::Result<bool> {
-        let Ok(metadata) = self.project()? else {
+        let Ok(project) = self.project()? else {
             return Ok(false);
         };
         let (package, target) = (&self.subject.package, &self.subject.target);
-        let Some(file) = metadata.test_file(package, target) else {
+        let Some(file) = project.test_file(package, target) else {
             return Ok(false);
         };
         let mut folders = vec![file.parent().map(PathBuf::from).unwrap_or_default()];
         // A package that is there for its scenarios has them beside the test, too.
-        folders.extend(metadata.package_dir(package).map(|dir| dir.join("src")));
+        folders.extend(project.package_dir(package).map(|dir| dir.join("src")));
         Ok(folders
             .iter()
             .any(|folder| mentions(folder, &self.subject.scenario, 0)))

@@ -11,15 +11,15 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
+use cargo_metadata::{Metadata, Package};
 use semver::Version;
-use serde_json::Value;
 
 use crate::bench::{Bench, Dependency};
 use crate::releases::{self, Asked, Published};
 use crate::revision::Revision;
 use plimsoll_desk::git::Commit;
 use plimsoll_desk::out::safe_line;
-use plimsoll_desk::project::shown;
+use plimsoll_desk::project::{self, shown};
 use plimsoll_desk::status::{ExitStatus, Refused};
 
 /// For logs.
@@ -41,7 +41,7 @@ pub(super) fn prepare(
         return Err(unusable(why.to_string()));
     }
     let dir = match bench.project()? {
-        Ok(metadata) => metadata.workspace_root(),
+        Ok(project) => project.workspace_root().to_owned(),
         Err(why) => return Err(unusable(why.to_string())),
     };
     let lockfile = dir.join("Cargo.lock");
@@ -54,12 +54,12 @@ pub(super) fn prepare(
     // every release.
     let args = ["metadata", "--format-version", "1"];
     let metadata = run(bench, &dir, &args)?.map_err(unusable)?;
-    let metadata: Value = serde_json::from_str(&metadata).context("what `cargo metadata` says")?;
+    let metadata = project::read(metadata.as_bytes())?;
     let text = fs::read_to_string(&lockfile)
         .with_context(|| format!("cannot read {}", shown(&lockfile)))?;
 
     let spec = spec(bench, &dir, dep)?;
-    let package = Package::find(&metadata, &spec).ok_or_else(|| {
+    let package = find(&metadata, &spec).ok_or_else(|| {
         Refused::usage(format!(
             "`{dep}` is not from a registry: {spec}\n  \
              hint: where it is from git, or is patched, bisect its own repository"
@@ -83,7 +83,7 @@ pub(super) fn prepare(
                 let text = format!("the registry was not asked for releases of {dep}: {why}");
                 Refused::with_status(ExitStatus::Stop, text + &by_hand(dep, from, to))
             })?;
-            between(&package, from, to, &dir)?
+            between(package, from, to, &dir)?
         }
     };
     let yanked = chosen.iter().filter(|one| one.yanked);
@@ -96,7 +96,7 @@ pub(super) fn prepare(
     bench.cache = bench.cache.of(&text);
     let revisions = chosen.into_iter().map(|one| Revision::Release {
         commit: at.clone(),
-        name: package.name.clone(),
+        name: package.name.to_string(),
         version: one.version,
     });
     Ok(revisions.collect())
@@ -130,39 +130,16 @@ fn spec(bench: &mut Bench<'_>, dir: &Path, dep: &str) -> anyhow::Result<String> 
     })
 }
 
-/// The package, as `cargo metadata` has it.
-struct Package {
-    name: String,
-    source: String,
-    manifest: String,
-}
-
-impl Package {
-    /// By `SOURCE#NAME@VERSION`, or `SOURCE/NAME#VERSION` where the source ends so;
-    /// absent where it is from no registry.
-    fn find(metadata: &Value, spec: &str) -> Option<Package> {
-        let (source, package) = spec.rsplit_once('#')?;
-        let (name, version) = match package.split_once('@') {
-            Some(both) => both,
-            None => (source.rsplit('/').next()?, package),
-        };
-        let text = |package: &Value, key: &str| package[key].as_str().map(str::to_owned);
-        let from_registry = |source: &str| {
-            let kinds = ["registry+", "sparse+"];
-            kinds.iter().any(|kind| source.starts_with(kind))
-        };
-        let packages = metadata["packages"].as_array()?;
-        packages
-            .iter()
-            .filter(|one| one["name"] == name && one["version"] == version)
-            .find_map(|one| {
-                Some(Package {
-                    name: name.to_owned(),
-                    source: text(one, "source").filter(|source| from_registry(source))?,
-                    manifest: text(one, "manifest_path")?,
-                })
-            })
-    }
+/// A package of a registry, by `SOURCE#NAME@VERSION`, or `SOURCE/NAME#VERSION` where the
+/// source ends so; absent where it is from no registry.
+fn find<'a>(metadata: &'a Metadata, spec: &str) -> Option<&'a Package> {
+    let package = metadata.packages.iter().find(|one| one.id.repr == spec)?;
+    let source = &package.source.as_ref()?.repr;
+    let kinds = ["registry+", "sparse+"];
+    kinds
+        .iter()
+        .any(|kind| source.starts_with(kind))
+        .then_some(package)
 }
 
 fn between(
@@ -171,12 +148,8 @@ fn between(
     to: &Version,
     dir: &Path,
 ) -> anyhow::Result<Vec<Published>> {
-    let Package {
-        name,
-        source,
-        manifest,
-    } = package;
-    let all = releases::published(name, source, Path::new(manifest), dir).map_err(|why| {
+    let name = package.name.as_str();
+    let all = releases::published(package, dir).map_err(|why| {
         let text = format!("the releases of {name} are not known: {why}");
         Refused::with_status(ExitStatus::Stop, text + &by_hand(name, from, to))
     })?;

@@ -7,13 +7,14 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
+use cargo_metadata::Metadata;
 use plimsoll_core::layout;
 use plimsoll_core::report::{CheckOutcome, Report, json};
 use serde_json::Value;
 
 use plimsoll_desk::interrupt::{Ended, Interrupt};
 use plimsoll_desk::out::{safe, safe_line};
-use plimsoll_desk::project::shown;
+use plimsoll_desk::project::{self, Project, shown};
 
 /// How the system says that a disk is full.
 const FULL: &str = "No space left on device";
@@ -199,119 +200,30 @@ impl Built {
     }
 }
 
-/// What cargo knows of a checkout.
-pub(crate) struct Metadata(Value);
-
-impl Metadata {
-    pub(crate) fn workspace_root(&self) -> PathBuf {
-        self.0["workspace_root"].as_str().unwrap_or_default().into()
-    }
-
-    /// The folder of a package of the workspace.
-    pub(crate) fn package_dir(&self, name: &str) -> Option<PathBuf> {
-        let manifest = self.package(name)?["manifest_path"].as_str()?;
-        Some(Path::new(manifest).parent()?.to_owned())
-    }
-
-    /// The file of a package's test target.
-    pub(crate) fn test_file(&self, package: &str, target: &str) -> Option<PathBuf> {
-        let is_it = |one: &&Value| one["name"] == target && is_kind(one, "test");
-        let target = targets(self.package(package)?).find(is_it)?;
-        Some(target["src_path"].as_str()?.into())
-    }
-
-    /// The working tree's own, where cargo builds it.
-    pub(crate) fn target_dir(&self) -> PathBuf {
-        self.0["target_directory"]
-            .as_str()
-            .unwrap_or_default()
-            .into()
-    }
-
-    /// Every test target, with its package.
-    pub(crate) fn tests(&self) -> impl Iterator<Item = (String, String)> {
-        let packages = self.0["packages"].as_array().into_iter().flatten();
-        packages.flat_map(|package| {
-            let name = package["name"].as_str().unwrap_or_default().to_owned();
-            targets(package)
-                .filter(|target| is_kind(target, "test"))
-                .map(move |target| {
-                    (
-                        name.clone(),
-                        target["name"].as_str().unwrap_or_default().to_owned(),
-                    )
-                })
-        })
-    }
-
-    /// Whether a package has anything but tests.
-    pub(crate) fn has_other_targets(&self, package: &str) -> bool {
-        let Some(package) = self.package(package) else {
-            return false;
-        };
-        targets(package).any(|target| !is_kind(target, "test") && !is_kind(target, "custom-build"))
-    }
-
-    fn package(&self, name: &str) -> Option<&Value> {
-        let packages = self.0["packages"].as_array()?;
-        packages.iter().find(|package| package["name"] == name)
-    }
-}
-
-fn targets(package: &Value) -> impl Iterator<Item = &Value> {
-    package["targets"].as_array().into_iter().flatten()
-}
-
-fn is_kind(target: &Value, kind: &str) -> bool {
-    let kinds = target["kind"].as_array();
-    kinds.is_some_and(|kinds| kinds.iter().any(|one| one == kind))
-}
-
 /// What cargo knows of the working tree, built where it always is.
-pub(crate) fn working_tree(dir: &Path) -> anyhow::Result<Result<Metadata, Unusable>> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.current_dir(dir).stdin(Stdio::null());
-    metadata(&mut command)
+pub(crate) fn working_tree(dir: &Path) -> anyhow::Result<Result<Project, Unusable>> {
+    ask(project::cargo().current_dir(dir))
 }
 
 /// What cargo knows of a project's dependencies as well; absent where it cannot
 /// resolve them.
-pub(crate) fn resolved(dir: &Path) -> anyhow::Result<Option<Value>> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .current_dir(dir)
-        .stdin(Stdio::null())
-        .args(["metadata", "--format-version", "1"])
-        .output()
-        .context("`cargo metadata` did not start")?;
-    match output.status.success() {
-        true => Ok(serde_json::from_slice(&output.stdout).ok()),
-        false => Ok(None),
-    }
+pub(crate) fn resolved(dir: &Path) -> anyhow::Result<Option<Metadata>> {
+    Ok(project::metadata(project::cargo().current_dir(dir), &[])?.ok())
 }
 
-fn metadata(command: &mut Command) -> anyhow::Result<Result<Metadata, Unusable>> {
-    let output = command
-        .args(["metadata", "--no-deps", "--format-version", "1"])
-        .output()
-        .context("`cargo metadata` did not start")?;
-    if !output.status.success() {
-        let why = first_error(&String::from_utf8_lossy(&output.stderr));
-        let why = format!("cargo knows of no project: {why}");
-        return Ok(Err(Unusable::new(Kind::NoTest, why)));
-    }
-    let value = serde_json::from_slice(&output.stdout).context("what `cargo metadata` says")?;
-    Ok(Ok(Metadata(value)))
+fn ask(cargo: &mut Command) -> anyhow::Result<Result<Project, Unusable>> {
+    let found = Project::ask(cargo)?;
+    Ok(found.map_err(|said| {
+        let why = first_error(&said);
+        Unusable::new(Kind::NoTest, format!("cargo knows of no project: {why}"))
+    }))
 }
 
 impl Tools {
     fn cargo(&self, dir: &Path) -> Command {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
+        let mut command = project::cargo();
         command
             .current_dir(dir)
-            .stdin(Stdio::null())
             .env("CARGO_TERM_COLOR", "never")
             .env("CARGO_TERM_PROGRESS_WHEN", "never")
             .env("CARGO_TARGET_DIR", &self.target_dir)
@@ -327,8 +239,8 @@ impl Tools {
     }
 
     /// What cargo knows of the project in a folder.
-    pub(crate) fn metadata(&self, dir: &Path) -> anyhow::Result<Result<Metadata, Unusable>> {
-        metadata(&mut self.cargo(dir))
+    pub(crate) fn project(&self, dir: &Path) -> anyhow::Result<Result<Project, Unusable>> {
+        ask(&mut self.cargo(dir))
     }
 
     /// Runs cargo for something that is no build: what it prints, or what is wrong
@@ -377,17 +289,17 @@ impl Tools {
     /// Builds a test, and asks it for its scenarios.
     pub(crate) fn build(
         &self,
-        metadata: &Metadata,
+        project: &Project,
         subject: &Subject,
         lockfile: Lockfile,
         name: &str,
         meanwhile: &mut dyn FnMut(),
     ) -> anyhow::Result<Result<Built, Unusable>> {
-        let Some(manifest_dir) = metadata.package_dir(&subject.package) else {
+        let Some(manifest_dir) = project.package_dir(&subject.package) else {
             let why = format!("there is no package `{}`", subject.package);
             return Ok(Err(Unusable::new(Kind::NoTest, why)));
         };
-        if metadata
+        if project
             .test_file(&subject.package, &subject.target)
             .is_none()
         {
@@ -396,7 +308,7 @@ impl Tools {
         }
         // Apart from the build, for what fails here says nothing of the code.
         let log = self.logs.join(format!("{name}.fetch.log"));
-        let mut fetch = self.cargo(&metadata.workspace_root());
+        let mut fetch = self.cargo(project.workspace_root());
         fetch.arg("fetch").args(lockfile.args());
         match self.logged(&mut fetch, &log, self.timeout, meanwhile)? {
             Ended::Exited(status) if status.success() => {}
@@ -411,7 +323,7 @@ impl Tools {
         }
         let log = self.logs.join(format!("{name}.build.log"));
         let messages = self.logs.join(format!("{name}.build.json"));
-        let mut build = self.cargo(&metadata.workspace_root());
+        let mut build = self.cargo(project.workspace_root());
         build
             .args([
                 "test",
@@ -459,7 +371,7 @@ impl Tools {
             .with_context(|| format!("cannot keep {}", built.display()))?;
         let mut built = Built {
             executable,
-            manifest_dir,
+            manifest_dir: manifest_dir.to_owned(),
             scenarios: BTreeSet::new(),
             laid_over: false,
         };

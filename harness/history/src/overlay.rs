@@ -19,6 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cargo_metadata::Metadata;
 use toml_edit::{DocumentMut, Item, Table};
 
 use self::files::{Collected, Kept, plain, printed, relative, with_slashes};
@@ -147,12 +148,12 @@ impl Overlay {
         })
     }
 
-    /// Takes over what packages ask of their dependencies: from what `cargo metadata
-    /// --format-version 1` prints in the working tree, without `--no-deps`.
+    /// Takes over what packages ask of their dependencies, as cargo has resolved them in the
+    /// working tree.
     ///
     /// Without it, a revision whose dependencies are older than the test can do with
     /// gets a lockfile that cargo refuses.
-    pub(crate) fn learn(&mut self, metadata: &serde_json::Value) {
+    pub(crate) fn learn(&mut self, metadata: &Metadata) {
         self.requirements = Some(Requirements::read(metadata));
     }
 

@@ -193,12 +193,12 @@ fn asked(session: &Session, checkout: &Home) -> anyhow::Result<Subject> {
 /// The project at the bad end; absent where cargo does not know it there.
 fn at_bad_end(worktree: &Worktree, home: &Home) -> anyhow::Result<Option<Home>> {
     let dir = worktree.path_of().join(&home.prefix);
-    let metadata = crate::measure::working_tree(&dir)?;
-    Ok(metadata.ok().map(|metadata| Home {
+    let project = crate::measure::working_tree(&dir)?;
+    Ok(project.ok().map(|project| Home {
         git: worktree.git().clone(),
         prefix: home.prefix.clone(),
         target_dir: home.target_dir.clone(),
-        metadata,
+        project,
     }))
 }
 
@@ -207,7 +207,7 @@ fn of_test(
     subject: &Subject,
     when: WhenToOverlay,
 ) -> anyhow::Result<Option<Overlay>> {
-    match there.metadata.test_file(&subject.package, &subject.target) {
+    match there.project.test_file(&subject.package, &subject.target) {
         Some(_) => overlay(there, subject, when),
         None => Ok(None),
     }

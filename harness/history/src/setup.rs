@@ -12,7 +12,7 @@ use plimsoll_core::judge::Verdict;
 use crate::args::WhenToOverlay;
 use crate::bench::Bench;
 use crate::cache::Cache;
-use crate::measure::{self, Metadata, Subject, Tools};
+use crate::measure::{self, Subject, Tools};
 use crate::overlay::Overlay;
 use crate::revision::Revision;
 use crate::session::Session;
@@ -21,7 +21,7 @@ use plimsoll_desk::git::{Commit, Git};
 use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::{is_yes, safe, safe_line};
 use plimsoll_desk::progress::Progress;
-use plimsoll_desk::project::shown;
+use plimsoll_desk::project::{Project, shown};
 use plimsoll_desk::status::{ExitStatus, Refused};
 use plimsoll_report::reports::Reports;
 
@@ -35,7 +35,7 @@ pub(super) struct Home {
     pub(super) git: Git,
     /// The folder of the workspace in the repository.
     pub(super) prefix: PathBuf,
-    pub(super) metadata: Metadata,
+    pub(super) project: Project,
     /// The working tree's target directory.
     pub(super) target_dir: PathBuf,
 }
@@ -108,7 +108,7 @@ pub(super) fn bench<'a>(setup: Setup<'a>) -> anyhow::Result<Bench<'a>> {
         },
         dependency: None,
         prefix: home.prefix.clone(),
-        lockfile: home.metadata.workspace_root().join("Cargo.lock"),
+        lockfile: home.project.workspace_root().join("Cargo.lock"),
         cache,
         progress: Progress::new(),
         built: BTreeMap::new(),
@@ -171,28 +171,28 @@ pub(super) fn home(manifest_path: Option<&Path>) -> anyhow::Result<Home> {
             .to_owned(),
         None => PathBuf::from("."),
     };
-    let metadata = measure::working_tree(&here)?.map_err(|why| Refused::usage(why.why))?;
-    let root = metadata.workspace_root();
-    let git = Git::in_dir(&root);
+    let project = measure::working_tree(&here)?.map_err(|why| Refused::usage(why.why))?;
+    let root = project.workspace_root();
+    let git = Git::in_dir(root);
     let top = git
         .try_ask(&["rev-parse", "--path-format=absolute", "--show-toplevel"])?
         .map(PathBuf::from)
         .ok_or_else(|| {
             Refused::usage(format!(
                 "{} is not in a git repository: there is no commit to measure",
-                shown(&root)
+                shown(root)
             ))
         })?;
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let prefix = real(&root)
+    let prefix = real(root)
         .strip_prefix(real(&top))
         .map(Path::to_owned)
         .unwrap_or_default();
     Ok(Home {
         git: Git::in_dir(real(&top)),
         prefix,
-        target_dir: metadata.target_dir(),
-        metadata,
+        target_dir: project.target_dir().to_owned(),
+        project,
     })
 }
 
@@ -220,15 +220,16 @@ pub(super) fn working_tree(home: &Home, target_dir: Option<&Path>) -> anyhow::Re
 /// Which test, by package and target: as it is said, or where there is no choice.
 pub(super) fn test(session: &Session, home: &Home) -> anyhow::Result<(String, String)> {
     let tests: Vec<(String, String)> = home
-        .metadata
+        .project
         .tests()
         .filter(|(package, target)| {
             session.package.as_ref().is_none_or(|name| name == package)
                 && session
                     .test
                     .as_deref()
-                    .map_or(target == "leaks", |name| name == target)
+                    .map_or(*target == "leaks", |name| name == *target)
         })
+        .map(|(package, target)| (package.to_owned(), target.to_owned()))
         .collect();
     match tests.as_slice() {
         [one] => Ok(one.clone()),
@@ -324,18 +325,18 @@ pub(super) fn overlay(
     }
     let (package, target) = (&subject.package, &subject.target);
     let dir = home
-        .metadata
+        .project
         .package_dir(package)
         .context("the package's folder")?;
     let file = home
-        .metadata
+        .project
         .test_file(package, target)
         .context("the test's file")?;
-    let others = home.metadata.has_other_targets(package);
+    let others = home.project.has_other_targets(package);
     let top = home.git.dir();
-    let root = home.metadata.workspace_root();
-    let mut overlay = Overlay::read(top, &root, package, &dir, &file, others)?;
-    if let Some(metadata) = measure::resolved(&root)? {
+    let root = home.project.workspace_root();
+    let mut overlay = Overlay::read(top, root, package, dir, file, others)?;
+    if let Some(metadata) = measure::resolved(root)? {
         overlay.learn(&metadata);
     }
     Ok(Some(overlay))

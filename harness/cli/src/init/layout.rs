@@ -3,8 +3,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
-use serde_json::Value;
+use anyhow::bail;
+use cargo_metadata::Metadata;
 
 use crate::args::InitArgs;
 use plimsoll_desk::out::safe_line;
@@ -46,17 +46,14 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn find(args: &InitArgs, metadata: &Value) -> anyhow::Result<Layout> {
-        let workspace = metadata["workspace_root"]
-            .as_str()
-            .context("`cargo metadata` printed no workspace root")?;
-        let workspace = PathBuf::from(workspace);
-        let packages = metadata["packages"].as_array().into_iter().flatten();
-        let defaults = metadata["workspace_default_members"].as_array();
-        let is_default = |id: &Value| defaults.is_none_or(|defaults| defaults.contains(id));
-        let packages: Vec<Package> = packages
-            .filter_map(|value| package(value, is_default(&value["id"])))
-            .collect();
+    pub(super) fn find(args: &InitArgs, metadata: &Metadata) -> anyhow::Result<Layout> {
+        let workspace = metadata.workspace_root.clone().into_std_path_buf();
+        let defaults = &metadata.workspace_default_members;
+        let packages = metadata
+            .packages
+            .iter()
+            .filter_map(|one| package(one, defaults.is_missing() || defaults.contains(&one.id)));
+        let packages: Vec<Package> = packages.collect();
         let tested = tested(args, &packages)?;
         // Cargo takes the package that the folder is in; in a root, the default ones.
         let current = env::current_dir().unwrap_or_default();
@@ -166,21 +163,18 @@ fn free_name(base: &str, packages: &[Package]) -> String {
     names.find(is_free).unwrap_or(first)
 }
 
-fn package(value: &Value, is_default: bool) -> Option<Package> {
-    let manifest = Path::new(value["manifest_path"].as_str()?);
-    let targets = || value["targets"].as_array().into_iter().flatten();
-    let has_kind = |target: &Value, kinds: &[&str]| {
-        let mut of = target["kind"].as_array().into_iter().flatten();
-        of.any(|kind| kind.as_str().is_some_and(|kind| kinds.contains(&kind)))
-    };
-    let mut tests = targets().filter(|target| has_kind(target, &["test"]));
-    let leaks = tests.find(|target| target["name"] == LEAKS);
+fn package(package: &cargo_metadata::Package, is_default: bool) -> Option<Package> {
+    let mut targets = package.targets.iter();
+    let is_library = targets
+        .clone()
+        .any(|target| target.is_lib() || target.is_rlib());
+    let leaks = targets.find(|target| target.name == LEAKS && target.is_test());
     Some(Package {
-        name: value["name"].as_str()?.to_owned(),
-        edition: value["edition"].as_str()?.to_owned(),
-        dir: manifest.parent()?.to_owned(),
-        is_library: targets().any(|target| has_kind(target, &["lib", "rlib"])),
-        leaks: leaks.and_then(|target| Some(target["src_path"].as_str()?.into())),
+        name: package.name.to_string(),
+        edition: package.edition.to_string(),
+        dir: package.manifest_path.parent()?.into(),
+        is_library,
+        leaks: leaks.map(|target| target.src_path.clone().into()),
         is_default,
     })
 }

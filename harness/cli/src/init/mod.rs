@@ -34,12 +34,12 @@ use plimsoll_desk::{atomic, diff};
 pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
     let metadata = Project::metadata(args.project.manifest_path.as_deref())?;
     let layout = Layout::find(args, &metadata)?;
-    let target_dir = metadata["target_directory"].as_str().unwrap_or_default();
-    if target_dir.contains(char::is_whitespace) {
+    let target_dir = &metadata.target_directory;
+    if target_dir.as_str().contains(char::is_whitespace) {
         out.note(&format!(
             "jemalloc cannot be built in {}, because the path contains a space\n  \
              hint: set CARGO_TARGET_DIR to a path without spaces",
-            shown(Path::new(target_dir))
+            shown(target_dir.as_std_path())
         ));
     }
     let plan = Plan::make(args, &layout, &|path| read(path))?;

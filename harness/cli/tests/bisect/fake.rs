@@ -336,8 +336,9 @@ metadata)
     leaks=',{"name": "leaks", "kind": ["test"], "src_path": "'$PWD'/tests/leaks.rs"}'
     [ "$state" = young ] && leaks=
     cat <<END
-{"workspace_root": "$PWD", "target_directory": "$target", "packages": [{"name": "demo",
-"manifest_path": "$PWD/Cargo.toml", "targets": [
+{"version": 1, "workspace_root": "$PWD", "target_directory": "$target", "resolve": null,
+"workspace_members": ["demo"], "packages": [{"name": "demo", "version": "0.0.0", "id": "demo",
+"dependencies": [], "features": {}, "manifest_path": "$PWD/Cargo.toml", "targets": [
 {"name": "demo", "kind": ["lib"], "src_path": "$PWD/src/lib.rs"}$leaks]}]}
 END
     ;;

@@ -17,8 +17,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use semver::{Version, VersionReq};
-use serde_json::Value as Json;
+use cargo_metadata::{Dependency, DependencyKind, Metadata};
+use semver::Version;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, Value, value};
 
 /// The packages of a lockfile.
@@ -40,26 +40,19 @@ struct Package {
 
 /// What packages ask of their dependencies, which no lockfile says.
 #[derive(Debug, Default)]
-pub(super) struct Requirements(BTreeMap<(String, String), Vec<(String, VersionReq)>>);
+pub(super) struct Requirements(BTreeMap<(String, String), Vec<Dependency>>);
 
 impl Requirements {
     /// From what `cargo metadata` prints, which was told to resolve.
-    pub(super) fn read(metadata: &Json) -> Requirements {
-        let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
-        let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
-        let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for package in list(&metadata["packages"]) {
-            let is_folder = package["source"].is_null();
-            let of = (text(&package["name"]), text(&package["version"]));
-            let asked: &mut Vec<_> = all.entry(of).or_default();
-            for dependency in list(&package["dependencies"]) {
-                let counts = is_folder || dependency["kind"] != "dev";
-                if let Ok(req) = VersionReq::parse(&text(&dependency["req"]))
-                    && counts
-                {
-                    asked.push((text(&dependency["name"]), req));
-                }
-            }
+    pub(super) fn read(metadata: &Metadata) -> Requirements {
+        let mut all: BTreeMap<_, Vec<Dependency>> = BTreeMap::new();
+        for package in &metadata.packages {
+            let of = (package.name.to_string(), package.version.to_string());
+            let counts = |one: &&Dependency| {
+                package.source.is_none() || one.kind != DependencyKind::Development
+            };
+            let asked = package.dependencies.iter().filter(counts).cloned();
+            all.entry(of).or_default().extend(asked);
         }
         Requirements(all)
     }
@@ -74,10 +67,10 @@ impl Requirements {
         // There may be several for one name, of different versions or targets.
         let mut asked = asked
             .iter()
-            .filter(|(name, req)| *name == on.name && req.matches(&now))
+            .filter(|one| one.name == on.name && one.req.matches(&now))
             .peekable();
         asked.peek()?;
-        Some(asked.all(|(_, req)| req.matches(other)))
+        Some(asked.all(|one| one.req.matches(other)))
     }
 }
 

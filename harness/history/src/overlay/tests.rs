@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use cargo_metadata::Metadata;
 
 use super::{Laid, Overlay};
 use plimsoll_text::hash::Fnv;
@@ -161,7 +161,7 @@ impl World {
         assert!(test.status.success(), "{said}");
     }
 
-    fn metadata(&self, dir: &str) -> Result<Value, String> {
+    fn metadata(&self, dir: &str) -> Result<Metadata, String> {
         let output = self.cargo(dir, &["metadata", "--format-version", "1"]);
         match output.status.success() {
             true => Ok(serde_json::from_slice(&output.stdout).unwrap()),

@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::str::FromStr;
 
+use cargo_metadata::Package;
 use semver::Version;
 
 use plimsoll_desk::out::safe_line;
@@ -81,14 +82,11 @@ pub(crate) struct Published {
 
 /// All releases of a package, least first: from the index that cargo had for it.
 ///
-/// `source` and `manifest` are what `cargo metadata` says of the package, and
-/// `workspace` is where that was asked.
-pub(crate) fn published(
-    name: &str,
-    source: &str,
-    manifest: &Path,
-    workspace: &Path,
-) -> Result<Vec<Published>, String> {
+/// `workspace` is where `cargo metadata` was asked for it.
+pub(crate) fn published(package: &Package, workspace: &Path) -> Result<Vec<Published>, String> {
+    let name = package.name.as_str();
+    let source = package.source.as_ref().map_or("", |source| &source.repr);
+    let manifest = package.manifest_path.as_std_path();
     let mut all = match source::find(name, source, manifest, workspace)? {
         source::Index::Cached(path) => index::cached(&index::read(&path)?, name)
             .map_err(|why| format!("{}: {why}", path.display()))?,

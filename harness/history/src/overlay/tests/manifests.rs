@@ -190,7 +190,7 @@ fn member_that_has_a_workspace_of_its_own() {
     + leaks/tests/leaks.rs
     "#);
     let metadata = world.metadata("old/leaks").unwrap();
-    assert_eq!(metadata["packages"].as_array().unwrap().len(), 2);
+    assert_eq!(metadata.packages.len(), 2);
 }
 
 #[test]
