@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use cargo_metadata::{Metadata, Package};
+use cargo_metadata::{Metadata, Package, camino::Utf8Path};
 use semver::Version;
 
 use crate::bench::{Bench, Dependency};
@@ -83,7 +83,7 @@ pub(super) fn prepare(
                 let text = format!("the registry was not asked for releases of {dep}: {why}");
                 Refused::with_status(ExitStatus::Stop, text + &by_hand(dep, from, to))
             })?;
-            between(package, from, to, &dir)?
+            between(package, from, to, &metadata.workspace_root)?
         }
     };
     let yanked = chosen.iter().filter(|one| one.yanked);
@@ -146,10 +146,11 @@ fn between(
     package: &Package,
     from: &Version,
     to: &Version,
-    dir: &Path,
+    workspace: &Utf8Path,
 ) -> anyhow::Result<Vec<Published>> {
     let name = package.name.as_str();
-    let all = releases::published(package, dir).map_err(|why| {
+    let all = releases::published(package, workspace).map_err(|why| {
+        let why = safe_line(&format!("{why:#}"));
         let text = format!("the releases of {name} are not known: {why}");
         Refused::with_status(ExitStatus::Stop, text + &by_hand(name, from, to))
     })?;

@@ -1,121 +1,175 @@
-//! The releases of one package in a registry's index, in the two forms that cargo has on disk.
+//! The index that cargo has of a registry, and what it says of one package.
 //!
 //! ```text
-//! in the cache        3, four bytes, what the server called this version of the
-//!                     file, NUL; then for each release: version, NUL, JSON, NUL
-//! local registry      JSON, one release on each line
+//! CARGO_HOME/registry/src/index.crates.io-1949cf8c6b5b557f/moka-0.12.8/Cargo.toml
+//! CARGO_HOME/registry/index/index.crates.io-1949cf8c6b5b557f/.cache/mo/ka/moka
 //! ```
 //!
-//! cargo documents the JSON of a release. The form of the cache is cargo's own and may change, so
-//! every part of it is checked, and anything unexpected is an error.
+//! cargo calls the two folders the same, by the source that is really asked: a
+//! mirror that stands in for crates.io has others. So the package's manifest tells
+//! which index is meant, and tame-index reads it.
+//!
+//! A local registry, a folder that `[source]` of cargo's configuration names, has its
+//! index itself. tame-index looks for that folder in a single file and follows a single
+//! replacement. cargo merges all its files and follows every replacement, so the
+//! configuration is read here.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::fs;
 
+use anyhow::{Context, bail};
 use semver::Version;
 use serde::Deserialize;
+use tame_index::flock::{FileLock, LockOptions};
+use tame_index::index::{ComboIndexCache, LocalRegistry, SparseIndex};
+use tame_index::{
+    CRATES_IO_INDEX as CRATES_IO, IndexLocation, IndexPath, KrateName, Path, PathBuf,
+};
+use toml_edit::{DocumentMut, Item};
 
-use super::{MOST, Published};
-use plimsoll_desk::out::safe_line;
+use super::Published;
 
-/// The largest there are have some 10 MiB.
-const MOST_BYTES: u64 = 64 << 20;
-/// What cargo writes.
-const FORM: u8 = 3;
-/// Bytes before the server's word for the file: the form, and a number of the
-/// registry's format.
-const HEAD: usize = 5;
+/// A source may stand in for one that stands in for one.
+const MOST_REPLACED: usize = 16;
 
-/// Of a release's many keys, these.
+/// Of a release's many keys, these. Of the others, not every registry has those that
+/// tame-index expects.
 #[derive(Deserialize)]
 struct Record {
-    name: String,
     vers: String,
     #[serde(default)]
     yanked: Option<bool>,
 }
 
-pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let unreadable = |err| format!("{}: {err}", path.display());
-    let file = File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    match bytes.len() as u64 > MOST_BYTES {
-        true => Err(format!(
-            "{}: expected at most {} MiB, found more",
-            path.display(),
-            MOST_BYTES >> 20
-        )),
-        false => Ok(bytes),
-    }
-}
-
-/// A file of cargo's cache.
-pub(super) fn cached(bytes: &[u8], name: &str) -> Result<Vec<Published>, String> {
-    match bytes.first() {
-        Some(&FORM) => {}
-        Some(other) => return Err(format!("expected form {FORM} of the cache, found {other}")),
-        None => return Err("expected an index, found an empty file".to_owned()),
-    }
-    let rest = bytes.get(HEAD..).unwrap_or_default();
-    // Each part ends with a NUL, so what is behind the last one is empty.
-    let mut parts: Vec<&[u8]> = rest.split(|byte| *byte == 0).collect();
-    if parts.pop() != Some(&[]) || parts.len() % 2 != 1 {
-        return Err("expected a version and a record for each release, found half of one".into());
-    }
-    let releases = parts[1..]
-        .chunks_exact(2)
-        .map(|pair| (Some(pair[0]), pair[1]));
-    all(releases, name)
-}
-
-/// A file of a local registry.
-pub(super) fn lines(bytes: &[u8], name: &str) -> Result<Vec<Published>, String> {
-    let lines = bytes.split(|byte| *byte == b'\n');
-    let lines = lines.filter(|line| !line.trim_ascii().is_empty());
-    all(lines.map(|line| (None, line)), name)
-}
-
-fn all<'a>(
-    releases: impl Iterator<Item = (Option<&'a [u8]>, &'a [u8])>,
+/// All releases of a package, by its source and manifest as `cargo metadata` names them.
+pub(super) fn releases(
     name: &str,
-) -> Result<Vec<Published>, String> {
+    source: &str,
+    manifest: &Path,
+    workspace: &Path,
+) -> anyhow::Result<Vec<Published>> {
+    // NAME-VERSION, the source, `src`, `registry`, and cargo's home.
+    let folders: Vec<&Path> = manifest.ancestors().skip(2).take(4).collect();
+    let &[sources, src, registry, home] = folders.as_slice() else {
+        bail!("{manifest} is in no folder of a registry");
+    };
+    if !src.ends_with("src") || !registry.ends_with("registry") {
+        bail!("it is taken from {sources}, which has no index");
+    }
+    let cached = registry
+        .join("index")
+        .join(sources.file_name().unwrap_or_default());
+    let index = if cached.is_dir() {
+        // The same in git's cache. Its address is needed only to find the folder.
+        let root = IndexPath::Exact(cached);
+        SparseIndex::new(IndexLocation {
+            root,
+            ..IndexLocation::default()
+        })?
+        .into()
+    } else if let Some(local) = local_registry(source, workspace, home) {
+        ComboIndexCache::LocalRegistry({
+            let opened = LocalRegistry::open(local.clone(), false);
+            opened.with_context(|| local.to_string())?
+        })
+    } else {
+        bail!("there is no {cached}");
+    };
+    let krate = KrateName::try_from(name)?;
+    let path = index.cache_path(krate);
+    let lock = LockOptions::cargo_package_lock(Some(home.to_owned()))?.shared();
+    // There are file systems without locks.
+    let lock = lock.lock(|_| None).unwrap_or_else(|_| FileLock::unlocked());
+    let Some(entry) = index.cached_krate(krate, &lock)? else {
+        bail!("there is no {path}");
+    };
     let mut all = Vec::new();
-    for (index, (version, record)) in releases.enumerate() {
-        let number = index + 1;
-        if number > MOST {
-            return Err(format!("expected {MOST} releases at most, found more"));
-        }
-        let record: Record = serde_json::from_slice(record)
-            .map_err(|err| format!("release {number}: {}", safe_line(&err.to_string())))?;
-        let found = |what: &str| {
-            format!(
-                "release {number}: {what}, found `{}`",
-                safe_line(&record.name)
-            )
-        };
-        if !record.name.eq_ignore_ascii_case(name) {
-            return Err(found(&format!("expected one of `{name}`")));
-        }
-        if version.is_some_and(|version| version != record.vers.as_bytes()) {
-            return Err(format!(
-                "release {number}: its record is of another version, {}",
-                safe_line(&record.vers)
-            ));
-        }
-        // From before versions were checked: cargo cannot choose it, either.
-        let Ok(version) = Version::parse(&record.vers) else {
+    for release in entry.iter().with_context(|| path.to_string())? {
+        let (_, json) = release.raw();
+        // Lines of a local registry.
+        if json.trim_ascii().is_empty() {
             continue;
-        };
-        all.push(Published {
-            version,
-            yanked: record.yanked == Some(true),
-        });
+        }
+        let record: Record = serde_json::from_slice(json).with_context(|| path.to_string())?;
+        // From before versions were checked: cargo cannot choose it, either.
+        if let Ok(version) = Version::parse(&record.vers) {
+            let yanked = record.yanked == Some(true);
+            all.push(Published { version, yanked });
+        }
     }
     Ok(all)
+}
+
+/// The folder of the local registry that stands in for a source, if one does.
+fn local_registry(source: &str, workspace: &Path, home: &Path) -> Option<PathBuf> {
+    let settings = settings(workspace, home);
+    let url = source.strip_prefix("registry+").unwrap_or(source);
+    let names = |setting: &(&[String; 3], &Setting)| {
+        let ([table, _, key], setting) = setting;
+        let key = (table.as_str(), key.as_str());
+        setting.value == url && [("source", "registry"), ("registries", "index")].contains(&key)
+    };
+    let mut name = match url {
+        CRATES_IO => "crates-io",
+        // `source` before `registries`.
+        _ => &settings.iter().rev().find(names)?.0[1],
+    };
+    let of = |key: &str, name: &str| settings.get(&["source", name, key].map(str::to_owned));
+    for _ in 0..MOST_REPLACED {
+        match of("replace-with", name) {
+            Some(other) => name = &other.value,
+            None => {
+                let folder = of("local-registry", name)?;
+                return Some(folder.base.join(&folder.value));
+            }
+        }
+    }
+    None
+}
+
+/// A text of cargo's configuration.
+struct Setting {
+    value: String,
+    /// What a path in it is relative to.
+    base: PathBuf,
+}
+
+/// The texts of `[source.NAME]` and `[registries.NAME]`, by table, name and key. The
+/// nearest file that has a key counts; one that cannot be read has none: cargo itself
+/// has said so.
+fn settings(workspace: &Path, home: &Path) -> BTreeMap<[String; 3], Setting> {
+    let folders = workspace.ancestors().map(|dir| dir.join(".cargo"));
+    let mut all = BTreeMap::new();
+    for folder in folders.chain([home.to_owned()]) {
+        // The older name goes first where there are both.
+        let mut paths = ["config", "config.toml"]
+            .into_iter()
+            .map(|name| folder.join(name));
+        let text = paths.find_map(|path| fs::read_to_string(path).ok());
+        let content = text.and_then(|text| text.parse::<DocumentMut>().ok());
+        let (Some(content), Some(base)) = (content, folder.parent()) else {
+            continue;
+        };
+        for table in ["source", "registries"] {
+            for (name, entry) in entries(content.get(table)) {
+                for (key, value) in entries(Some(entry)) {
+                    if let Some(value) = value.as_str() {
+                        all.entry([table, name, key].map(str::to_owned))
+                            .or_insert(Setting {
+                                value: value.to_owned(),
+                                base: base.to_owned(),
+                            });
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+fn entries(item: Option<&Item>) -> impl Iterator<Item = (&str, &Item)> {
+    let table = item.and_then(Item::as_table_like);
+    table.into_iter().flat_map(|table| table.iter())
 }
 
 #[cfg(test)]
@@ -124,86 +178,117 @@ mod tests {
 
     use super::*;
 
-    fn shown(found: Result<Vec<Published>, String>) -> String {
-        match found {
-            Ok(all) => {
-                let words = all.iter().map(|one| match one.yanked {
-                    true => format!("{} (yanked)", one.version),
-                    false => one.version.to_string(),
-                });
-                words.collect::<Vec<String>>().join(" ")
-            }
-            Err(why) => format!("error: {why}"),
-        }
-    }
+    /// cargo's home and a project's folder.
+    struct World(tempfile::TempDir);
 
-    fn from_cache(bytes: &[u8]) -> String {
-        shown(cached(bytes, "leaky"))
-    }
-
+    const MANIFEST: &str = "home/registry/src/made-1/leaky-0.1.0/Cargo.toml";
     /// As cargo 1.95 has written it, with one of its checksums.
-    const CACHED: &[u8] = b"\x03\x02\0\0\0ad388ceaa753fbad5f958ddc4983d6c338928388\0\
+    const CACHED: &str = "\x03\x02\0\0\0ad388ceaa753fbad5f958ddc4983d6c338928388\0\
         0.1.0\0{\"name\":\"leaky\",\"vers\":\"0.1.0\",\"deps\":[],\
         \"cksum\":\"340b0aa27786573ef1f973fd1356 47ad\",\"features\":{},\"yanked\":false}\0\
         0.1.1\0{\"name\":\"leaky\",\"vers\":\"0.1.1\",\"deps\":[{\"name\":\"log\",\"req\":\"^0.4\"}],\
         \"features\":{\"default\":[]},\"yanked\":true,\"rust_version\":\"1.60\",\"v\":2}\0\
         0.2.0-rc.1\0{\"name\": \"leaky\", \"vers\": \"0.2.0-rc.1\"}\0";
+    /// A line that is blank, and a version that is none.
+    const LOCAL: &str = "{\"name\":\"leaky\",\"vers\":\"0.1\"}\r\n\n\
+        {\"name\":\"Leaky\",\"vers\":\"0.1.1\",\"yanked\":null}\n";
 
-    #[test]
-    fn what_cargo_keeps() {
-        assert_snapshot!(from_cache(CACHED), @"0.1.0 0.1.1 (yanked) 0.2.0-rc.1");
-        // A registry may have a package and no release of it.
-        assert_snapshot!(from_cache(b"\x03\x02\0\0\0\"etag\"\0"), @"");
+    impl World {
+        fn of(files: &[(&str, &str)]) -> World {
+            let world = World(tempfile::tempdir().unwrap());
+            for (path, text) in files {
+                let path = world.path(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            world
+        }
+
+        fn path(&self, path: &str) -> PathBuf {
+            Path::from_path(self.0.path()).unwrap().join(path)
+        }
+
+        /// As from the project's folder, with paths from the world's.
+        fn releases(&self, manifest: &str) -> String {
+            let source = format!("registry+{CRATES_IO}");
+            let workspace = self.path("work/project");
+            let found = match releases("Leaky", &source, &self.path(manifest), &workspace) {
+                Ok(all) => {
+                    let words = all.iter().map(|one| match one.yanked {
+                        true => format!("{} (yanked)", one.version),
+                        false => one.version.to_string(),
+                    });
+                    words.collect::<Vec<String>>().join(" ")
+                }
+                Err(why) => format!("error: {why:#}"),
+            };
+            found.replace(self.path("").as_str(), "")
+        }
+
+        fn local(&self, source: &str) -> String {
+            let found = local_registry(source, &self.path("work/project"), &self.path("home"));
+            found.map_or("none".to_owned(), |path| {
+                path.as_str().replace(self.path("").as_str(), "")
+            })
+        }
     }
 
     #[test]
-    fn not_as_expected() {
-        assert_snapshot!(from_cache(b""), @"error: expected an index, found an empty file");
-        assert_snapshot!(from_cache(b"\x04\x02\0\0\0x\0"), @"error: expected form 3 of the cache, found 4");
-        assert_snapshot!(from_cache(b"\x03"), @"error: expected a version and a record for each release, found half of one");
-        assert_snapshot!(from_cache(b"\x03\x02\0\0\0x\x000.1.0\0{}"), @"error: expected a version and a record for each release, found half of one");
-        assert_snapshot!(from_cache(b"\x03\x02\0\0\0x\x000.1.0\0{}\0"), @"error: release 1: missing field `name` at line 1 column 2");
-        assert_snapshot!(from_cache(b"\x03\x02\0\0\0x\x000.1.0\0\xff\0"), @"error: release 1: expected value at line 1 column 1");
-        assert_snapshot!(
-            from_cache(b"\x03\x02\0\0\0x\x000.1.0\0{\"name\":\"other\",\"vers\":\"0.1.0\"}\0"),
-            @"error: release 1: expected one of `leaky`, found `other`"
-        );
-        assert_snapshot!(
-            from_cache(b"\x03\x02\0\0\0x\x000.1.0\0{\"name\":\"leaky\",\"vers\":\"0.1.\\u001b\"}\0"),
-            @r"error: release 1: its record is of another version, 0.1.\u{1b}"
-        );
-        assert_snapshot!(
-            from_cache(b"\x03\x02\0\0\0x\x000.1.0\0{\"name\":\"leaky\",\"vers\":\"0.1.1\"}\0"),
-            @"error: release 1: its record is of another version, 0.1.1"
-        );
+    fn the_cache_of_the_same_name() {
+        let world = World::of(&[
+            ("home/registry/index/made-2/.cache/le/ak/leaky", ""),
+            ("home/registry/index/made-1/.cache/le/ak/leaky", CACHED),
+        ]);
+        assert_snapshot!(world.releases(MANIFEST), @"0.1.0 0.1.1 (yanked) 0.2.0-rc.1");
+        assert_snapshot!(world.releases("home/registry/src/made-2/leaky-0.1.0/Cargo.toml"), @"error: home/registry/index/made-2/.cache/le/ak/leaky: cache error: the cache entry is malformed");
+        assert_snapshot!(world.releases("home/registry/src/made-3/leaky-0.1.0/Cargo.toml"), @"error: there is no home/registry/index/made-3");
+        assert_snapshot!(world.releases("work/project/vendor/leaky/Cargo.toml"), @"error: it is taken from work/project/vendor, which has no index");
     }
 
     #[test]
-    fn every_beginning_of_a_file() {
-        // Where it ends with a release, it is one.
-        let whole = (0..CACHED.len()).filter(|end| cached(&CACHED[..*end], "leaky").is_ok());
-        assert_eq!(whole.count(), 3);
+    fn a_local_registry_by_the_nearest_configuration() {
+        let far =
+            "[source.crates-io]\nreplace-with = 'mirror'\n[source.here]\nlocal-registry = 'far'\n";
+        let mut files = vec![
+            ("far/index/le/ak/leaky", LOCAL),
+            ("home/config.toml", far),
+            (
+                "work/.cargo/config.toml",
+                "[source.mirror]\nreplace-with = 'here'\n",
+            ),
+        ];
+        assert_snapshot!(World::of(&files).releases(MANIFEST), @"0.1.1");
+        files.push((
+            "work/project/.cargo/config",
+            "[source.here]\nlocal-registry = 'near'\n",
+        ));
+        assert_snapshot!(World::of(&files).releases(MANIFEST), @"error: work/project/near: I/O error: No such file or directory (os error 2)");
     }
 
     #[test]
-    fn a_name_that_begins_no_version() {
-        // cargo cannot choose it, and neither can we.
-        let line = "{\"name\":\"leaky\",\"vers\":\"0.1\"}\n{\"name\":\"Leaky\",\"vers\":\"0.1.1\"}";
-        assert_snapshot!(shown(lines(line.as_bytes(), "leaky")), @"0.1.1");
+    fn a_local_registry_for_another_one() {
+        let here = "[source.here]\nlocal-registry = '/srv/registry'\n";
+        for url in ["https://made.example/index", "sparse+https://made.example/"] {
+            let named = format!("[source.made]\nregistry = '{url}'\nreplace-with = 'here'\n");
+            let listed = format!(
+                "[registries.made]\nindex = '{url}'\n[source.made]\nreplace-with = 'here'\n"
+            );
+            for text in [named, listed] {
+                let world = World::of(&[("work/project/.cargo/config.toml", &(text + here))]);
+                assert_eq!(world.local(url), "/srv/registry");
+                assert_eq!(world.local(&format!("registry+{url}")), "/srv/registry");
+                assert_eq!(world.local(CRATES_IO), "none");
+            }
+        }
     }
 
     #[test]
-    fn a_local_registry() {
-        let text = "{\"name\":\"leaky\",\"vers\":\"0.1.0\",\"yanked\":null}\n";
-        assert_snapshot!(shown(lines(text.as_bytes(), "leaky")), @"0.1.0");
-        let text = "{\"name\":\"leaky\",\"vers\":\"0.1.0\",\"yanked\":false}\r\n\n\
-             {\"name\":\"leaky\",\"vers\":\"0.1.1\",\"deps\":[]}\n";
-        assert_snapshot!(shown(lines(text.as_bytes(), "leaky")), @"0.1.0 0.1.1");
-    }
-
-    #[test]
-    fn too_many() {
-        let line = "{\"name\":\"leaky\",\"vers\":\"0.1.0\"}\n";
-        assert_snapshot!(shown(lines(line.repeat(MOST + 1).as_bytes(), "leaky")), @"error: expected 10000 releases at most, found more");
+    fn sources_that_stand_in_for_each_other() {
+        let circle = "[source]\ncrates-io.replace-with = 'a'\na.replace-with = 'crates-io'\n";
+        let world = World::of(&[
+            ("work/.cargo/config.toml", circle),
+            ("work/project/.cargo/config.toml", "[source\n"),
+        ]);
+        assert_eq!(world.local(CRATES_IO), "none");
     }
 }

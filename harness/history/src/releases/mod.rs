@@ -1,8 +1,8 @@
 //! The releases of a dependency that a bisection searches.
 //!
 //! ```text
-//! 0.12.0..0.12.8      ─► source ─► index ─► those between, by cargo's own index
-//! 0.12.0,0.12.1,…     ─────────────────────► these
+//! 0.12.0..0.12.8      ─► index ─► those between, by cargo's own index
+//! 0.12.0,0.12.1,…     ──────────► these
 //! ```
 //!
 //! cargo has no command that lists the published releases. To ask the registry would need a
@@ -10,13 +10,11 @@
 //! resolve the dependency has the answer.
 
 mod index;
-mod source;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::str::FromStr;
 
-use cargo_metadata::Package;
+use cargo_metadata::{Package, camino::Utf8Path};
 use semver::Version;
 
 use plimsoll_desk::out::safe_line;
@@ -83,16 +81,9 @@ pub(crate) struct Published {
 /// All releases of a package, least first: from the index that cargo had for it.
 ///
 /// `workspace` is where `cargo metadata` was asked for it.
-pub(crate) fn published(package: &Package, workspace: &Path) -> Result<Vec<Published>, String> {
-    let name = package.name.as_str();
+pub(crate) fn published(package: &Package, workspace: &Utf8Path) -> anyhow::Result<Vec<Published>> {
     let source = package.source.as_ref().map_or("", |source| &source.repr);
-    let manifest = package.manifest_path.as_std_path();
-    let mut all = match source::find(name, source, manifest, workspace)? {
-        source::Index::Cached(path) => index::cached(&index::read(&path)?, name)
-            .map_err(|why| format!("{}: {why}", path.display()))?,
-        source::Index::Local(path) => index::lines(&index::read(&path)?, name)
-            .map_err(|why| format!("{}: {why}", path.display()))?,
-    };
+    let mut all = index::releases(&package.name, source, &package.manifest_path, workspace)?;
     all.sort_by(|one, two| one.version.cmp(&two.version));
     all.dedup_by(|one, two| one.version == two.version);
     Ok(all)
