@@ -1,10 +1,9 @@
 //! Adds to a lockfile what a test needs, in the versions of another lockfile.
 //!
-//! What the old file has stays, for that is the code under test. A graph has one
-//! version at most of those that are compatible (1.2 and 1.9), so what is added
-//! depends on the old one. Only where that is older than it can do with does the
-//! old one give way, and that is said. Packages that nothing needs are no harm:
-//! cargo takes their versions before any newer one, and drops them.
+//! The packages of the old file stay, because they are the code under test. Of compatible
+//! versions (1.2 and 1.9) a graph has one, so what is added uses the version that is there. If
+//! that is too old for it, the old version gives way, and the program says so. A package that
+//! nothing needs does no harm: cargo prefers its version to a newer one, and drops what is unused.
 //!
 //! cargo cannot do this. For a dependency that the lockfile lacks, it takes the newest
 //! version, and raises to the newest what has to give way; offline, it replaces old
