@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use crate::job::{Job, green, red};
 use crate::project::{Ran, report};
-use crate::server::events;
 use crate::server::state::zip_of;
 use plimsoll_core::judge::Verdict;
 
@@ -456,7 +455,7 @@ fn report_asks_for_nothing_and_warns_of_nothing() {
         let mut action = Action::new("report");
         action.job.leave(&green());
         action.give("on-post-error", strict);
-        let event = events::push(&action.job.server.state(), "main");
+        let event = action.job.server.state().push_event();
         action.job.event("push", &event);
         let done = action.run().ok();
         let said = done.step("Comment").to_string();
@@ -473,9 +472,8 @@ fn report_on_a_fork_does_not_say_that_posting_failed() {
     action.job.leave(&red());
     let event = {
         let mut state = action.job.server.state();
-        let fork = state.repository.forked("mallory");
-        state.with_pull(8, fork, "topic");
-        events::pull_request(&state, 8, "opened")
+        state.with_fork();
+        state.pull_request_event(8)
     };
     action.job.event("pull_request", &event);
     let done = action.run().ok();

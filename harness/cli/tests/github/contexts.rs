@@ -7,9 +7,9 @@ use plimsoll_core::report::Report;
 
 use crate::job::{Job, RATE, STACK, green, head, red};
 use crate::project::{finding, regressed, report};
+use crate::server::Server;
 use crate::server::fault::{Fault, Matcher};
 use crate::server::state::{ChangedFile, User};
-use crate::server::{Server, events};
 
 #[test]
 fn everything_in_order() {
@@ -152,7 +152,7 @@ fn every_scenario_has_one_note_before_any_has_two() {
 fn a_pull_request_that_cannot_be_looked_up_leaves_the_summary() {
     let mut job = Job::new();
     job.leave(&red());
-    let event = events::push(&job.server.state(), "main");
+    let event = job.server.state().push_event();
     job.event("push", &event);
     job.server
         .fault(Matcher::new("GET", "/pulls/7").always(), Fault::status(502));
@@ -211,7 +211,7 @@ fn github_enterprise_server() {
 fn a_merge_queue_has_no_comment() {
     let mut job = Job::new();
     job.leave(&red());
-    let event = events::merge_group(&job.server.state(), 7);
+    let event = job.server.state().merge_group_event();
     let sha = event["merge_group"]["head_sha"]
         .as_str()
         .unwrap()
@@ -231,7 +231,7 @@ fn a_merge_queue_has_no_comment() {
 fn a_push_has_no_comment() {
     let mut job = Job::new();
     job.leave(&red());
-    let event = events::push(&job.server.state(), "main");
+    let event = job.server.state().push_event();
     job.event("push", &event);
     let ran = job.comment(&[]);
     assert_eq!(ran.status, Some(0), "{ran}");

@@ -59,7 +59,7 @@ impl Row {
             let mut state = job.server.state();
             let body = "<!-- plimsoll:v1 key=default -->\n\
                         <!-- plimsoll:meta {\"run\":1,\"attempt\":1,\"sha\":\"0\"} -->\nold";
-            state.add_comment(7, body, Some(User::actions()));
+            state.add_ours(body);
         }
         for (matcher, fault) in &self.fault {
             job.server.fault(matcher.clone(), fault.clone());
@@ -173,10 +173,7 @@ fn creating_is_never_repeated_blindly() {
     ));
     rows.push(row(
         "carried out late, after it was looked for",
-        [(
-            post_comment(),
-            Fault::delay(Duration::from_secs(5)).after_work(),
-        )],
+        [(post_comment(), Fault::late(Duration::from_secs(5)))],
         says_red,
     ));
     run_all(&rows);
@@ -390,29 +387,17 @@ fn redirects() {
         ),
         row(
             "reading, to another host",
-            [(
-                get_comments().always(),
-                Fault::redirect(302, To::Url("http://127.0.0.2:9/x".to_owned())),
-            )],
+            [(get_comments().always(), Fault::redirect(302, To::Elsewhere))],
             warns(&["redirected to where the token does not belong"]),
         ),
         row(
             "writing, to another host",
-            [(
-                post_comment().always(),
-                Fault::redirect(307, To::Url("http://127.0.0.2:9/x".to_owned())),
-            )],
+            [(post_comment().always(), Fault::redirect(307, To::Elsewhere))],
             warns(&["redirected to where the token does not belong"]),
         ),
         row(
             "in circles",
-            [(
-                get_comments().always(),
-                Fault::redirect(
-                    302,
-                    To::Path("/repos/octo/demo/issues/7/comments".to_owned()),
-                ),
-            )],
+            [(get_comments().always(), Fault::redirect(302, To::Itself))],
             warns(&["too often"]),
         ),
     ];
@@ -460,10 +445,14 @@ fn our_comment_among_many() {
     job.leave(&red());
     let id = {
         let mut state = job.server.state();
-        state.with_foreign_comments(250).with_ghost_comment();
-        state.with_forged_comment("<!-- plimsoll:v1 key=default -->\nI am the bot");
+        for index in 0..250 {
+            state.add_comment(&format!("comment {index}"), Some(User::person("bob")));
+        }
+        state.add_comment("so long", None);
+        let forged = "<!-- plimsoll:v1 key=default -->\nI am the bot";
+        state.add_comment(forged, Some(User::person("mallory")));
         let body = "<!-- plimsoll:v1 key=default -->\nan old one, without a second line";
-        state.add_comment(7, body, Some(User::actions()))
+        state.add_ours(body)
     };
     let before = job.server.state().comments.clone();
     let ran = job.comment(&[]);
@@ -486,12 +475,14 @@ fn a_forged_marker_is_nobodys() {
     job.leave(&red());
     let forged = "<!-- plimsoll:v1 key=default -->\n\
                   <!-- plimsoll:meta {\"run\":99999,\"attempt\":1,\"sha\":\"0\"} -->\nno leaks";
-    job.server.state().with_forged_comment(forged);
+    job.server
+        .state()
+        .add_comment(forged, Some(User::person("mallory")));
     let other_bot = User {
         login: "other[bot]".to_owned(),
         ..User::actions()
     };
-    job.server.state().add_comment(7, forged, Some(other_bot));
+    job.server.state().add_comment(forged, Some(other_bot));
     let ran = job.comment(&[]);
     assert_eq!(ran.status, Some(0), "{ran}");
     let state = job.server.state();
@@ -516,17 +507,15 @@ fn two_of_ours_become_one() {
     };
     let (low, newer) = {
         let mut state = job.server.state();
-        state.add_run_of(7, 900, 1);
-        let low = state.add_comment(7, &body(3), Some(User::actions()));
-        state.add_comment(7, &body(4), Some(User::actions()));
+        state.add_run(7, 900, 1);
+        let low = state.add_ours(&body(3));
+        state.add_ours(&body(4));
         (low, body(900))
     };
     job.comment(&[]);
     assert_eq!(job.the_comment().id, low);
     // A newer run's that is not the lowest stays, in the lowest.
-    job.server
-        .state()
-        .add_comment(7, &newer, Some(User::actions()));
+    job.server.state().add_ours(&newer);
     let ran = job.comment(&[]);
     let comment = job.the_comment();
     assert_eq!((comment.id, comment.body.as_str()), (low, newer.as_str()));
@@ -540,7 +529,7 @@ fn what_a_person_has_put_before_the_marker_stays() {
         job.leave(&red());
         job.comment(&[]);
         let id = job.the_comment().id;
-        job.server.state().add_run_of(7, 500, 1);
+        job.server.state().add_run(7, 500, 1);
         let edit = |state: &mut State| {
             let body = &mut state.comments.get_mut(&id).unwrap().body;
             *body = format!("{typed}{body}");
@@ -553,7 +542,7 @@ fn what_a_person_has_put_before_the_marker_stays() {
         assert_eq!(comment.id, id);
         assert!(comment.body.starts_with(typed), "{}", comment.body);
         assert!(comment.body.contains("\"run\":600"), "{}", comment.body);
-        job.server.state().add_run_of(7, 600, 1);
+        job.server.state().add_run(7, 600, 1);
         let ran = job.comment(&[]);
         assert!(ran.stdout.contains("comment: says so already"), "{ran}");
         assert_eq!(job.the_comment().id, id);
@@ -578,16 +567,14 @@ fn what_another_workflow_repeats_is_not_ours() {
         "You wrote: <!-- plimsoll:v1 key=default -->".to_owned(),
     ];
     for body in &repeated {
-        job.server
-            .state()
-            .add_comment(7, body, Some(User::actions()));
+        job.server.state().add_ours(body);
     }
     // Of this very run; but there is one that begins with the marker.
     let ran = job.comment(&[]);
     assert!(ran.stdout.contains("comment: made"), "{ran}");
     let echoed = format!("You wrote:\n{}", marker(500));
     let state = || job.server.state();
-    state().add_comment(7, &echoed, Some(User::actions()));
+    state().add_ours(&echoed);
     let ran = job.comment(&[]);
     assert!(ran.stdout.contains("comment: says so already"), "{ran}");
     for body in repeated.iter().chain([&echoed]) {
@@ -608,9 +595,8 @@ fn a_run_that_is_not_this_pull_requests_silences_nobody() {
     let sha = head(&job.server.state(), 7);
     let other = {
         let mut state = job.server.state();
-        let fork = state.repository.forked("mallory");
-        state.with_pull(8, fork, "topic");
-        state.add_run_of(8, 700, 1);
+        state.with_fork();
+        state.add_run(8, 700, 1);
         state.pull(8).head.sha.clone()
     };
     // None such; this one, in an attempt that was not; that of another pull request.
@@ -620,7 +606,7 @@ fn a_run_that_is_not_this_pull_requests_silences_nobody() {
             "<!-- plimsoll:v1 key=default -->\n<!-- plimsoll:meta \
              {{\"run\":{run},\"attempt\":{attempt},\"sha\":\"{sha}\"}} -->\nno leaks"
         );
-        state.add_comment(7, &echoed, Some(User::actions()));
+        state.add_ours(&echoed);
     }
     let ran = job.comment(&[]);
     assert!(ran.stdout.contains("comment: made"), "{ran}");
@@ -647,8 +633,8 @@ fn two_runs_racing() {
             "<!-- plimsoll:v1 key=default -->\n\
              <!-- plimsoll:meta {{\"run\":500,\"attempt\":1,\"sha\":\"{sha}\"}} -->\nrun 500"
         );
-        job.server.on_request(post_comment(), move |state, _| {
-            state.add_comment(7, &other, Some(User::actions()));
+        job.server.on_request(post_comment(), move |state| {
+            state.add_ours(&other);
         });
         let ran = job.comment(&[]);
         assert_eq!(ran.status, Some(0), "{ran}");
@@ -667,7 +653,7 @@ fn an_older_run_that_writes_late_does_not_stand() {
     let id = job.the_comment().id;
     job.set("GITHUB_RUN_ID", "600");
     let list = Matcher::new("GET", COMMENTS).nth(2);
-    job.server.on_request(list, move |state, _| {
+    job.server.on_request(list, move |state| {
         let older = "<!-- plimsoll:v1 key=default -->\n\
                      <!-- plimsoll:meta {\"run\":590,\"attempt\":1,\"sha\":\"0\"} -->\nrun 590";
         state.comments.get_mut(&id).unwrap().body = older.to_owned();
@@ -683,7 +669,7 @@ fn a_check_run_that_is_made_late_covers_no_newer_one() {
     let job = Job::new();
     job.leave(&green());
     let create = Matcher::new("POST", "/check-runs");
-    job.server.on_request(create, |state, _| {
+    job.server.on_request(create, |state| {
         let newer = state.checks.values().next().is_none();
         assert!(newer, "asked once");
         let sha = head(state, 7);
@@ -770,12 +756,9 @@ fn a_comment_that_is_deleted_meanwhile() {
     let job = Job::new();
     job.leave(&red());
     let body = "<!-- plimsoll:v1 key=default -->\nold";
-    let id = job
-        .server
-        .state()
-        .add_comment(7, body, Some(User::actions()));
+    let id = job.server.state().add_ours(body);
     let patch = Matcher::new("PATCH", "/issues/comments/");
-    job.server.on_request(patch, move |state, _| {
+    job.server.on_request(patch, move |state| {
         state.comments.remove(&id);
     });
     let ran = job.comment(&[]);
@@ -805,7 +788,7 @@ fn red_turns_green() {
     job.comment(&[]);
     let red = job.the_comment();
     job.set("GITHUB_RUN_ID", "501");
-    job.server.state().add_run_of(7, 501, 1);
+    job.server.state().add_run(7, 501, 1);
     job.leave(&green());
     let ran = job.comment(&[]);
     assert_eq!(ran.status, Some(0), "{ran}");
@@ -883,10 +866,7 @@ fn with_comment() -> (Job, u64) {
     let job = Job::new();
     job.leave(&red());
     let body = "<!-- plimsoll:v1 key=default -->\nold";
-    let id = job
-        .server
-        .state()
-        .add_comment(7, body, Some(User::actions()));
+    let id = job.server.state().add_ours(body);
     (job, id)
 }
 
@@ -953,7 +933,7 @@ fn only_a_download_may_lead_elsewhere() {
     let mut job = Job::new();
     job.leave(&red());
     job.set("GITHUB_REPOSITORY", "octo/artifacts");
-    let to = To::Url("http://127.0.0.2:9/x".to_owned());
+    let to = To::Elsewhere;
     job.server
         .fault(get_comments().always(), Fault::redirect(302, to));
     let ran = job.comment(&[]);

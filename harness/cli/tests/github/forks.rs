@@ -4,7 +4,6 @@
 use serde_json::{Value, json};
 
 use crate::job::{Job, green, head, red};
-use crate::server::events;
 use crate::server::fault::{Fault, Matcher};
 use crate::server::state::{Artifact, ChangedFile, zip_of};
 
@@ -14,10 +13,9 @@ fn a_forks_own_job_says_it_where_it_may() {
     job.leave(&red());
     let event = {
         let mut state = job.server.state();
-        let fork = state.repository.forked("mallory");
-        state.with_pull(8, fork, "topic");
+        state.with_fork();
         state.without(&["pull_requests=write", "checks=write"]);
-        events::pull_request(&state, 8, "opened")
+        state.pull_request_event(8)
     };
     job.event("pull_request", &event);
     let ran = job.comment(&["--on-post-error", "fail"]);
@@ -41,7 +39,7 @@ fn a_deleted_fork_is_a_fork() {
     let event = {
         let mut state = job.server.state();
         state.pull(7).head.repository = None;
-        events::pull_request(&state, 7, "synchronize")
+        state.pull_request_event(7)
     };
     job.event("pull_request", &event);
     let ran = job.comment(&[]);
@@ -250,7 +248,7 @@ fn a_fork_that_is_gone_leaves_no_result() {
         let mut second = Second::new(&green());
         let event = {
             let mut state = second.job.server.state();
-            let mut event = events::workflow_run(&state, second.run, "completed");
+            let mut event = state.workflow_run_event(second.run);
             if before {
                 event["workflow_run"]["head_repository"] = Value::Null;
             }
@@ -272,7 +270,7 @@ fn a_run_that_was_skipped_is_no_result() {
     let event = {
         let mut state = job.server.state();
         state.runs.get_mut(&run).unwrap().conclusion = Some("skipped".to_owned());
-        events::workflow_run(&state, run, "completed")
+        state.workflow_run_event(run)
     };
     job.event("workflow_run", &event);
     let ran = job.run(&["fetch", "--output", "report.json"]);
@@ -335,7 +333,7 @@ fn a_run_that_no_pull_request_started() {
         let mut state = second.job.server.state();
         let run = state.runs.get_mut(&second.run).unwrap();
         run.event = "push".to_owned();
-        events::workflow_run(&state, second.run, "completed")
+        state.workflow_run_event(second.run)
     };
     second.job.event("workflow_run", &event);
     let ran = second.both();
@@ -369,7 +367,7 @@ fn the_artifact_of_the_newest_attempt() {
     let event = {
         let mut state = second.job.server.state();
         state.runs.get_mut(&second.run).unwrap().attempt = 3;
-        events::workflow_run(&state, second.run, "completed")
+        state.workflow_run_event(second.run)
     };
     second.job.event("workflow_run", &event);
     let mut text: Value =
@@ -400,7 +398,7 @@ fn an_earlier_attempt_stands_in_only_where_the_run_succeeded() {
             let run = state.runs.get_mut(&second.run).unwrap();
             run.attempt = 2;
             run.conclusion = Some(conclusion.to_owned());
-            events::workflow_run(&state, second.run, "completed")
+            state.workflow_run_event(second.run)
         };
         second.job.event("workflow_run", &event);
         second.both();
@@ -420,8 +418,7 @@ fn what_a_fork_measured_is_its_word_wherever_it_is_posted_from() {
     job.leave(&green());
     {
         let mut state = job.server.state();
-        let fork = state.repository.forked("mallory");
-        state.with_pull(8, fork, "topic");
+        state.with_fork();
     }
     job.event("workflow_dispatch", &json!({}));
     let ran = job.comment(&["--pr", "8"]);

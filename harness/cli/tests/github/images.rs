@@ -54,7 +54,7 @@ fn a_picture_in_the_comment() {
     assert!(body.contains("http::parse_headers"), "{body}");
     for theme in ["light", "dark"] {
         let file = state.file(BRANCH, &format!("1-{theme}.svg")).unwrap();
-        let svg = String::from_utf8(file.to_vec()).unwrap();
+        let svg = file;
         assert!(
             svg.contains("<svg") && svg.contains("parse_headers"),
             "{svg}"

@@ -9,11 +9,14 @@ use plimsoll_core::report::Report;
 use serde_json::{Value, json};
 
 use crate::project::{Project, Ran, regressed, report};
+use crate::server::Server;
 use crate::server::state::{Comment, State};
-use crate::server::{Server, events};
 
 /// The run id of a job whose own workflow measures.
 pub(crate) const RUN: u64 = 500;
+
+/// That of a run of a fork's pull request.
+pub(crate) const FORKS_RUN: u64 = 600;
 
 pub(crate) struct Job {
     pub(crate) server: Server,
@@ -72,8 +75,8 @@ impl Job {
         job.set("GITHUB_STEP_SUMMARY", &summary);
         job.set("GITHUB_WORKSPACE", &workspace);
         job.set("GITHUB_TOKEN", &token);
-        job.server.state().add_run_of(7, RUN, 2);
-        let event = events::pull_request(&job.server.state(), 7, "synchronize");
+        job.server.state().add_run(7, RUN, 2);
+        let event = job.server.state().pull_request_event(7);
         job.event("pull_request", &event);
         job
     }
@@ -84,10 +87,9 @@ impl Job {
         let job = Self::new();
         let (run, event) = {
             let mut state = job.server.state();
-            let fork = state.repository.forked("mallory");
-            state.with_pull(8, fork, "topic");
-            let run = state.add_run(8);
-            (run, events::workflow_run(&state, run, "completed"))
+            state.with_fork().add_run(8, FORKS_RUN, 1);
+            let run = FORKS_RUN;
+            (run, state.workflow_run_event(run))
         };
         let mut job = job;
         job.event("workflow_run", &event);
@@ -139,7 +141,7 @@ impl Job {
         let all = ran.to_string() + &self.summary();
         assert!(!all.contains(&token), "the token was printed:\n{all}");
         for request in self.server.requests() {
-            let body = request.body.to_string();
+            let body = String::from_utf8_lossy(&request.body);
             assert!(!body.contains(&token), "the token was sent: {body}");
         }
         for line in ran.stdout.lines() {

@@ -12,5 +12,4 @@ mod job;
 #[path = "../project/mod.rs"]
 mod project;
 mod server;
-mod server_tests;
 mod sweep;

@@ -1,5 +1,5 @@
-//! GitHub's OpenAPI description: which operation a request is, and what is wrong
-//! with a request or an answer.
+//! GitHub's OpenAPI description: which operation a request is, what is wrong with a request or
+//! an answer, and the keys of an answer that nobody looks at.
 //!
 //! `description.json` beside this folder is OpenAPI 3.0; `jsonschema` reads JSON
 //! Schema. Between them: `nullable` becomes a type, and a schema that is to be
@@ -28,7 +28,7 @@ pub(crate) struct Description {
 }
 
 /// A request's place in the description.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Operation {
     pub(crate) method: String,
     pub(crate) template: String,
@@ -36,24 +36,17 @@ pub(crate) struct Operation {
     pub(crate) parameters: BTreeMap<String, String>,
 }
 
-/// Why a request has no place in it.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Stranger {
-    Path,
-    /// There is something at this path, for these methods.
-    Method(Vec<String>),
-}
-
 impl Description {
     /// The one that is committed, read once.
     pub(crate) fn get() -> &'static Self {
         static DESCRIPTION: OnceLock<Description> = OnceLock::new();
         DESCRIPTION.get_or_init(|| {
-            let mut document = serde_json::from_str(include_str!("../description.json"))
-                .expect("description.json to be JSON");
+            let text = include_str!("../description.json");
+            let mut document: Value = serde_json::from_str(text).expect("description.json");
             for pointer in NULLS {
-                let schema: &mut Value = Value::pointer_mut(&mut document, pointer)
-                    .expect("what the description is wrong about to be in it");
+                let schema = document
+                    .pointer_mut(pointer)
+                    .expect("what is wrong to be there");
                 *schema = json!({"anyOf": [schema, {"type": "null"}]});
             }
             nullable(&mut document);
@@ -64,237 +57,224 @@ impl Description {
         })
     }
 
-    /// The operation of a path without the server's prefix. Where several paths
-    /// match, the one with the most fixed segments is meant.
-    pub(crate) fn operation(&self, method: &str, path: &str) -> Result<Operation, Stranger> {
+    /// The operation of a path without the server's prefix, or why there is none.
+    pub(crate) fn operation(&self, method: &str, path: &str) -> Result<Operation, String> {
         let method = method.to_ascii_lowercase();
         let paths = self.document["paths"].as_object().expect("paths");
-        let mut found: Vec<_> = paths
+        let mut at = paths
             .iter()
-            .filter_map(|(template, at)| Some((template, at, parameters(template, path)?)))
-            .collect();
-        found.sort_by_key(|(_, _, parameters)| parameters.len());
-        if found.is_empty() {
-            return Err(Stranger::Path);
-        }
-        let mut methods = Vec::new();
-        for (template, at, parameters) in found {
-            if at.get(&method).is_some() {
-                return Ok(Operation {
-                    method,
-                    template: template.clone(),
-                    parameters,
-                });
+            .filter_map(|(template, at)| Some((template, at, parameters(template, path)?)));
+        match at.next() {
+            None => Err("no such path in the description".to_owned()),
+            Some((template, at, parameters)) if at.get(&method).is_some() => Ok(Operation {
+                method,
+                template: template.clone(),
+                parameters,
+            }),
+            Some((_, at, _)) => {
+                let methods: Vec<&String> = at.as_object().expect("operations").keys().collect();
+                Err(format!("expected one of {methods:?} at this path"))
             }
-            methods.extend(at.as_object().expect("operations").keys().cloned());
         }
-        Err(Stranger::Method(methods))
     }
 
-    /// What is wrong with a request, by what the description says of its operation.
-    pub(crate) fn request(&self, operation: &Operation, request: &Request) -> Wrong {
-        let mut wrong = Wrong::default();
+    /// What is wrong with a request, by what the description says of its operation; and the first
+    /// thing of its body for which GitHub refuses it.
+    pub(crate) fn request(
+        &self,
+        operation: &Operation,
+        request: &Request,
+    ) -> (Vec<String>, Option<String>) {
+        let mut wrong = Vec::new();
         let described = self.at(operation);
-        let mut query: Vec<_> = request.query.iter().collect();
-        let none = Vec::new();
-        for parameter in described["parameters"].as_array().unwrap_or(&none) {
-            let parameter = self.resolve(parameter);
-            let name = parameter["name"].as_str().expect("a parameter's name");
-            let given: Vec<&str> = match parameter["in"].as_str() {
-                Some("path") => vec![&operation.parameters[name]],
-                Some("query") => {
-                    let (own, others) = query.into_iter().partition(|(key, _)| key == name);
-                    query = others;
-                    let own: Vec<&(String, String)> = own;
-                    own.into_iter().map(|(_, value)| value.as_str()).collect()
-                }
-                place => panic!("{name}: a parameter in {place:?}"),
+        let parameters = described["parameters"].as_array().into_iter().flatten();
+        let parameters: Vec<&Value> = parameters.map(|one| self.resolve(one)).collect();
+        let given = operation
+            .parameters
+            .iter()
+            .chain(request.query.iter().map(|(a, b)| (a, b)));
+        for (name, text) in given {
+            let Some(parameter) = parameters.iter().find(|one| one["name"] == name.as_str()) else {
+                wrong.push(format!("parameter {name}: unknown"));
+                continue;
             };
-            if given.is_empty() && parameter["required"] == json!(true) {
-                wrong.url.push(format!("parameter {name}: missing"));
-            }
-            if given.len() > 1 {
-                wrong
-                    .url
-                    .push(format!("parameter {name}: given {} times", given.len()));
-            }
-            for text in given {
-                let schema = &parameter["schema"];
-                let value = typed(schema, text);
-                for message in self.errors(&format!("parameter {schema}"), schema, &value) {
-                    wrong.url.push(format!("parameter {name}: {message}"));
-                }
+            let schema = &parameter["schema"];
+            let value = match schema["type"] == "integer" {
+                true => text
+                    .parse::<i64>()
+                    .map_or(json!(text), |number| json!(number)),
+                false => json!(text),
+            };
+            for message in self.errors(&format!("parameter {schema}"), schema, &value) {
+                wrong.push(format!("parameter {name}: {message}"));
             }
         }
-        for (name, _) in query {
-            wrong.url.push(format!("parameter {name}: unknown"));
-        }
-        self.body(operation, &described["requestBody"], request, &mut wrong);
-        wrong
+        let refused = self.body(operation, &described["requestBody"], request, &mut wrong);
+        wrong.extend(refused.first().cloned());
+        (wrong, refused.into_iter().next())
     }
 
-    fn body(&self, operation: &Operation, described: &Value, request: &Request, wrong: &mut Wrong) {
+    fn body(
+        &self,
+        operation: &Operation,
+        described: &Value,
+        request: &Request,
+        wrong: &mut Vec<String>,
+    ) -> Vec<String> {
         let schema = &described["content"]["application/json"]["schema"];
-        if schema.is_null() {
-            if !request.body.is_empty() {
-                wrong
-                    .body
-                    .push("a body, where none is described".to_owned());
-            }
-            return;
+        let said = |what: &str| vec![what.to_owned()];
+        match (schema.is_null(), request.body.is_empty()) {
+            (true, true) => return Vec::new(),
+            (true, false) => return said("a body, where none is described"),
+            (false, true) => return said("no body"),
+            (false, false) => {}
         }
-        if request.body.is_empty() {
-            if described["required"] == json!(true) {
-                wrong.body.push("no body".to_owned());
-            }
-            return;
+        let Ok(body) = serde_json::from_slice::<Value>(&request.body) else {
+            return said("a body that is not JSON");
+        };
+        let content = request.header("content-type").unwrap_or_default();
+        if !content.starts_with("application/json") {
+            wrong.push(format!("header content-type: {content:?}, of a JSON body"));
         }
-        match serde_json::from_slice::<Value>(&request.body) {
-            Err(err) => wrong.body.push(format!("a body that is not JSON: {err}")),
-            Ok(body) => {
-                let content = request.header("content-type").unwrap_or_default();
-                if !content.starts_with("application/json") {
-                    wrong
-                        .url
-                        .push(format!("header content-type: {content:?}, of a JSON body"));
-                }
-                let key = format!("{} {} body", operation.method, operation.template);
-                wrong.body = self.errors(&key, schema, &body);
-                unknown(schema, &body, "", &mut wrong.unknown);
-            }
-        }
+        unknown(schema, &body, "", wrong);
+        let key = format!("{} {} body", operation.method, operation.template);
+        self.errors(&key, schema, &body)
+    }
+
+    /// An answer that says these things, with every other key that the description requires.
+    pub(crate) fn answer(&self, operation: &Operation, status: u16, facts: &Value) -> Value {
+        self.fill(self.answered(operation, status), Some(facts))
     }
 
     /// What is wrong with an answer of this server itself.
-    pub(crate) fn answer(&self, operation: &Operation, status: u16, body: &[u8]) -> Vec<String> {
-        let described = &self.at(operation)["responses"][status.to_string()];
-        if described.is_null() {
-            // Errors that any operation may answer are not all written down.
-            return match status {
-                200..=299 => vec![format!("status {status}, which is not described")],
-                _ => Vec::new(),
-            };
-        }
-        let schema = &self.resolve(described)["content"]["application/json"]["schema"];
-        if schema.is_null() {
-            // An error says what it is about all the same.
-            return match body {
-                body if body.is_empty() || status >= 400 => Vec::new(),
-                _ => vec![format!(
-                    "a body with status {status}, where none is described"
-                )],
-            };
-        }
-        match serde_json::from_slice(body) {
-            Err(err) => vec![format!("a body that is not JSON: {err}")],
-            Ok(body) => {
+    pub(crate) fn check(&self, operation: &Operation, status: u16, body: &[u8]) -> Vec<String> {
+        let schema = self.answered(operation, status);
+        match (serde_json::from_slice(body), schema.is_null()) {
+            (Ok(body), false) => {
                 let key = format!("{} {} {status}", operation.method, operation.template);
                 self.errors(&key, schema, &body)
             }
+            // Not all errors are written down; what they say, hardly ever.
+            _ if status >= 400 || (schema.is_null() && body.is_empty()) => Vec::new(),
+            _ => vec![format!("the body of a {status} is not as described")],
         }
+    }
+
+    /// The same as [`answer`](Self::answer), of a component's schema.
+    pub(crate) fn component(&self, name: &str, facts: &Value) -> Value {
+        self.fill(&self.document["components"]["schemas"][name], Some(facts))
+    }
+
+    fn fill(&self, schema: &Value, fact: Option<&Value>) -> Value {
+        let schema = self.resolve(schema);
+        let of = ["anyOf", "oneOf"]
+            .iter()
+            .find_map(|key| schema[key].as_array());
+        if let Some(of) = of {
+            let may_be_null = of.contains(&json!({"type": "null"}));
+            return match fact {
+                None | Some(Value::Null) if may_be_null => Value::Null,
+                fact => self.fill(&of[0], fact),
+            };
+        }
+        if let Some(Value::Array(items)) = fact {
+            let items = items
+                .iter()
+                .map(|item| self.fill(&schema["items"], Some(item)));
+            return items.collect();
+        }
+        let (kind, properties) = (&schema["type"], schema["properties"].as_object());
+        let none = Map::new();
+        let facts = match fact {
+            None if kind == "object" || (kind.is_null() && properties.is_some()) => &none,
+            Some(Value::Object(facts)) => facts,
+            Some(fact) => return fact.clone(),
+            None => return least(schema),
+        };
+        let mut filled = facts.clone();
+        let required = schema["required"].as_array().into_iter().flatten();
+        for key in required
+            .filter_map(Value::as_str)
+            .chain(facts.keys().map(String::as_str))
+        {
+            if let Some(schema) = properties.and_then(|properties| properties.get(key)) {
+                filled.insert(key.to_owned(), self.fill(schema, facts.get(key)));
+            }
+        }
+        Value::Object(filled)
     }
 
     fn at(&self, operation: &Operation) -> &Value {
         &self.document["paths"][&operation.template][&operation.method]
     }
 
+    fn answered(&self, operation: &Operation, status: u16) -> &Value {
+        let answer = self.resolve(&self.at(operation)["responses"][status.to_string()]);
+        &answer["content"]["application/json"]["schema"]
+    }
+
     fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {
         match value["$ref"].as_str() {
-            Some(reference) => self
-                .document
-                .pointer(reference.trim_start_matches('#'))
-                .expect("a component that was extracted"),
+            Some(reference) => {
+                let found = self.document.pointer(reference.trim_start_matches('#'));
+                found.expect("a component that was extracted")
+            }
             None => value,
         }
     }
 
     /// Each as `/where/it/is: what`, or `what` of the whole; validators are kept under `key`.
     fn errors(&self, key: &str, schema: &Value, value: &Value) -> Vec<String> {
-        let validator = {
-            let mut validators = self.validators.lock().expect("no panic while compiling");
-            match validators.get(key) {
-                Some(validator) => Arc::clone(validator),
-                None => {
-                    let mut schema = schema.clone();
-                    schema["components"] = self.document["components"].clone();
-                    let validator = jsonschema::options()
-                        .with_draft(Draft::Draft202012)
-                        .should_validate_formats(true)
-                        .build(&schema)
-                        .expect("GitHub's schemas to be schemas");
-                    let validator = Arc::new(validator);
-                    validators.insert(key.to_owned(), Arc::clone(&validator));
-                    validator
-                }
+        let mut validators = self.validators.lock().expect("no panic while compiling");
+        let validator = validators.entry(key.to_owned()).or_insert_with(|| {
+            let mut schema = schema.clone();
+            schema["components"] = self.document["components"].clone();
+            let options = jsonschema::options()
+                .with_draft(Draft::Draft202012)
+                .should_validate_formats(true);
+            Arc::new(
+                options
+                    .build(&schema)
+                    .expect("GitHub's schemas to be schemas"),
+            )
+        });
+        let validator = Arc::clone(validator);
+        drop(validators);
+        let said = |error: jsonschema::ValidationError<'_>| {
+            let message: String = error.to_string().chars().take(300).collect();
+            match error.instance_path().as_str() {
+                "" => message,
+                path => format!("{path}: {message}"),
             }
         };
-        validator
-            .iter_errors(value)
-            .map(|error| {
-                let message: String = error.to_string().chars().take(300).collect();
-                match error.instance_path().as_str() {
-                    "" => message,
-                    path => format!("{path}: {message}"),
-                }
-            })
-            .collect()
+        validator.iter_errors(value).map(said).collect()
     }
-}
-
-/// What is wrong with a request.
-#[derive(Debug, Default)]
-pub(crate) struct Wrong {
-    /// In the path, the query, a header: GitHub overlooks most of it.
-    pub(crate) url: Vec<String>,
-    /// In the body: GitHub answers 422.
-    pub(crate) body: Vec<String>,
-    /// Keys of the body that GitHub overlooks.
-    pub(crate) unknown: Vec<String>,
 }
 
 /// The values of a template's parameters, if `path` is one of its paths. A
 /// reference's name, at a template's end, may go on over several segments.
 fn parameters(template: &str, path: &str) -> Option<BTreeMap<String, String>> {
+    let (template, path) = match template.strip_suffix("/{ref}") {
+        // As many slashes as the template has; the reference has the rest.
+        Some(start) => {
+            let (at, _) = path.match_indices('/').nth(start.matches('/').count())?;
+            let found = parameters(start, &path[..at])?;
+            let name = ("ref".to_owned(), decode(&path[at + 1..]));
+            return Some(found.into_iter().chain([name]).collect());
+        }
+        None => (template.split('/'), path.split('/')),
+    };
+    let (template, path): (Vec<&str>, Vec<&str>) = (template.collect(), path.collect());
+    let name = |part: &&str| Some(part.strip_prefix('{')?.strip_suffix('}')?.to_owned());
     let mut parameters = BTreeMap::new();
-    let mut template = template.split('/').peekable();
-    let mut path = path.split('/');
-    while let Some(expected) = template.next() {
-        let mut found = path.next()?.to_owned();
-        let Some(name) = expected
-            .strip_prefix('{')
-            .and_then(|name| name.strip_suffix('}'))
-        else {
-            if expected != found {
-                return None;
-            }
-            continue;
-        };
-        if name == "ref" && template.peek().is_none() {
-            for segment in path.by_ref() {
-                found += "/";
-                found += segment;
-            }
+    for (expected, found) in template.iter().zip(&path) {
+        match name(expected) {
+            Some(name) => drop(parameters.insert(name, decode(found))),
+            None if expected == found => {}
+            None => return None,
         }
-        if found.is_empty() {
-            return None;
-        }
-        parameters.insert(name.to_owned(), decode(&found));
     }
-    path.next().is_none().then_some(parameters)
-}
-
-/// A parameter's text as the JSON value that its schema describes, or as the
-/// string it is, which then does not fit.
-fn typed(schema: &Value, text: &str) -> Value {
-    match schema["type"].as_str() {
-        Some("integer") => text
-            .parse::<i64>()
-            .map_or(json!(text), |number| json!(number)),
-        Some("boolean") => text
-            .parse::<bool>()
-            .map_or(json!(text), |truth| json!(truth)),
-        _ => json!(text),
-    }
+    (template.len() == path.len()).then_some(parameters)
 }
 
 /// Keys that the description does not know. It does not forbid them; a key that is
@@ -310,6 +290,23 @@ fn unknown(schema: &Value, value: &Value, at: &str, into: &mut Vec<String>) {
     }
     for (index, value) in value.as_array().into_iter().flatten().enumerate() {
         unknown(&schema["items"], value, &format!("{at}/{index}"), into);
+    }
+}
+
+/// The least that a schema takes, of what is no object.
+fn least(schema: &Value) -> Value {
+    if let Some(values) = schema["enum"].as_array() {
+        return values[0].clone();
+    }
+    match (schema["type"].as_str(), schema["format"].as_str()) {
+        (Some("string"), Some("uri")) => json!("https://api.github.com/somewhere"),
+        (Some("string"), Some("date-time")) => json!("2026-03-02T09:00:00Z"),
+        (Some("string"), _) => json!("some"),
+        (Some("integer" | "number"), _) => json!(1),
+        (Some("boolean"), _) => json!(false),
+        (Some("array"), _) => json!([]),
+        // What may be `null` has a list of types here.
+        _ => Value::Null,
     }
 }
 

@@ -13,7 +13,8 @@ use super::http::{Reply, Request};
 /// Which requests; of those, the first, unless said otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct Matcher {
-    method: Option<String>,
+    /// Empty for any.
+    method: &'static str,
     path: String,
     first: usize,
     times: usize,
@@ -22,9 +23,9 @@ pub(crate) struct Matcher {
 
 impl Matcher {
     /// Requests of this method whose path contains `path`.
-    pub(crate) fn new(method: &str, path: &str) -> Self {
+    pub(crate) fn new(method: &'static str, path: &str) -> Self {
         Self {
-            method: Some(method.to_owned()),
+            method,
             path: path.to_owned(),
             first: 1,
             times: 1,
@@ -34,22 +35,17 @@ impl Matcher {
 
     /// Whatever the method.
     pub(crate) fn path(path: &str) -> Self {
-        Self {
-            method: None,
-            ..Self::new("", path)
-        }
+        Self::new("", path)
     }
 
     /// From the `first` of them on, counted from one.
-    pub(crate) fn nth(mut self, first: usize) -> Self {
-        self.first = first;
-        self
+    pub(crate) fn nth(self, first: usize) -> Self {
+        Self { first, ..self }
     }
 
     /// So many of them.
-    pub(crate) fn times(mut self, times: usize) -> Self {
-        self.times = times;
-        self
+    pub(crate) fn times(self, times: usize) -> Self {
+        Self { times, ..self }
     }
 
     /// All of them.
@@ -59,10 +55,8 @@ impl Matcher {
 
     /// Counts the request, if it is one of them.
     pub(crate) fn hits(&mut self, request: &Request) -> bool {
-        let method = self.method.as_ref();
-        if method.is_some_and(|method| *method != request.method)
-            || !request.path.contains(&self.path)
-        {
+        let any = self.method.is_empty();
+        if !(any || self.method == request.method) || !request.path.contains(&self.path) {
             return false;
         }
         self.seen += 1;
@@ -88,7 +82,7 @@ pub(crate) enum Kind {
     HalfBody,
     /// A byte at a time, for ever.
     Drip(Duration),
-    /// First the work and then the wait, where `works`; else the other way round.
+    /// The answer comes late.
     Delay(Duration),
     Redirect(u16, To),
 }
@@ -98,10 +92,10 @@ pub(crate) enum Kind {
 pub(crate) enum To {
     /// The same under `/repositories/{id}`, as GitHub does for a renamed repository.
     Id,
-    /// A path on the same host, from its root.
-    Path(String),
-    /// Another host's address.
-    Url(String),
+    /// The same once more.
+    Itself,
+    /// Another host, which must never be asked.
+    Elsewhere,
 }
 
 impl Fault {
@@ -110,15 +104,11 @@ impl Fault {
     }
 
     /// The same, once the request has been carried out.
-    pub(crate) fn after_work(mut self) -> Self {
-        self.works = true;
-        self
-    }
-
-    /// GitHub's own error, in JSON.
-    pub(crate) fn status(status: u16) -> Self {
-        let body = json!({"message": "Server Error", "status": status.to_string()});
-        Self::answer(Reply::json(status, &body))
+    pub(crate) fn after_work(self) -> Self {
+        Self {
+            works: true,
+            ..self
+        }
     }
 
     /// Any answer.
@@ -126,49 +116,43 @@ impl Fault {
         Self::before(Kind::Answer(reply))
     }
 
+    /// GitHub's own error, in JSON.
+    pub(crate) fn status(status: u16) -> Self {
+        Self::says(status, "Server Error")
+    }
+
+    /// The same, with that message.
+    pub(crate) fn says(status: u16, message: &str) -> Self {
+        Self::answer(Reply::json(status, &json!({ "message": message })))
+    }
+
     /// The page of some 20 KB that stands in front of GitHub when it is down.
     pub(crate) fn html(status: u16) -> Self {
         let body = format!(
-            "<!DOCTYPE html>\n<html><head><title>Unicorn! &middot; GitHub</title></head><body>\n\
-             <p><strong>This page is taking too long to load.</strong></p>\n{}</body></html>\n",
+            "<!DOCTYPE html>\n<html><body>This page is taking too long to load.\n{}</body></html>",
             "<!-- hello future GitHubber! \u{1f984} -->\n".repeat(500),
         );
-        let reply = Reply {
-            body: body.into_bytes(),
-            ..Reply::empty(status).with("Content-Type", "text/html; charset=utf-8")
-        };
-        Self::answer(reply)
+        Self::answer(Reply::new(status, body.as_bytes()).with("Content-Type", "text/html"))
     }
 
     /// A secondary limit: 403 or 429, with `retry-after` where GitHub says how long.
     pub(crate) fn secondary_limit(status: u16, retry_after: Option<u64>) -> Self {
         let body = json!({
-            "documentation_url": "https://docs.github.com/free-pro-team@latest/rest/overview/\
-                                  rate-limits-for-the-rest-api#about-secondary-rate-limits",
             "message": "You have exceeded a secondary rate limit. Please wait a few minutes \
                         before you try again.",
-            "status": status.to_string(),
         });
-        let mut reply = Reply::json(status, &body);
-        if let Some(seconds) = retry_after {
-            reply = reply.with("Retry-After", seconds.to_string());
-        }
-        Self::answer(reply)
+        let reply = Reply::json(status, &body);
+        Self::answer(match retry_after {
+            Some(seconds) => reply.with("Retry-After", seconds.to_string()),
+            None => reply,
+        })
     }
 
     /// The hourly limit: nothing remains until `reset`, in seconds since 1970.
     pub(crate) fn primary_limit(status: u16, reset: u64) -> Self {
-        let body = json!({
-            "message": "API rate limit exceeded for installation ID 1.",
-            "documentation_url":
-                "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api",
-            "status": status.to_string(),
-        });
-        let reply = Reply::json(status, &body)
-            .with("X-RateLimit-Limit", "1000")
-            .with("X-RateLimit-Remaining", "0")
-            .with("X-RateLimit-Reset", reset.to_string());
-        Self::answer(reply)
+        let body = json!({ "message": "API rate limit exceeded for installation ID 1." });
+        let reply = Reply::json(status, &body).with("X-RateLimit-Remaining", "0");
+        Self::answer(reply.with("X-RateLimit-Reset", reset.to_string()))
     }
 
     pub(crate) fn dropped() -> Self {
@@ -189,8 +173,9 @@ impl Fault {
         Self::before(Kind::Drip(every))
     }
 
-    pub(crate) fn delay(by: Duration) -> Self {
-        Self::before(Kind::Delay(by))
+    /// The request is carried out.
+    pub(crate) fn late(by: Duration) -> Self {
+        Self::before(Kind::Delay(by)).after_work()
     }
 
     pub(crate) fn redirect(status: u16, to: To) -> Self {
@@ -200,10 +185,5 @@ impl Fault {
 
 /// Is it an answer that tells a client to wait?
 pub(crate) fn limits(reply: &Reply) -> bool {
-    let spent = reply.headers.iter().any(|(name, value)| {
-        name.eq_ignore_ascii_case("retry-after")
-            || (name.eq_ignore_ascii_case("x-ratelimit-remaining") && value == "0")
-    });
-    matches!(reply.status, 403 | 429)
-        && (spent || String::from_utf8_lossy(&reply.body).contains("rate limit"))
+    matches!(reply.status, 403 | 429) && String::from_utf8_lossy(&reply.body).contains("rate limit")
 }

@@ -1,0 +1,335 @@
+//! The server is held against what GitHub describes and documents: whatever the bot asks for has
+//! an answer as described, and a request that GitHub would refuse or overlook is seen.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::Server;
+use super::state::{User, hash};
+
+/// Sends a request as the bot does; `HEAD` in it is the commit of pull request 7.
+fn ask(server: &Server, method: &str, path: &str, body: &Value) -> (String, Value) {
+    let sha = server.state().pulls[&7].head.sha.clone();
+    let (path, token) = (path.replace("HEAD", &sha), server.state().token.clone());
+    let body = match body {
+        Value::Null => String::new(),
+        body => body.to_string().replace("HEAD", &sha),
+    };
+    let request = format!(
+        "{method} /repos/octo/demo{path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\n\
+         Accept: application/vnd.github+json\r\nUser-Agent: tests\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(server.hosts[0]).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (
+        head.to_owned(),
+        serde_json::from_str(body).unwrap_or_default(),
+    )
+}
+
+/// The status, and what is said about it.
+fn said(server: &Server, method: &str, path: &str, body: &Value) -> String {
+    let (head, body) = ask(server, method, path, body);
+    let status = head.split(' ').nth(1).unwrap();
+    match body["message"].as_str() {
+        Some(message) => format!("{status} {}", message.lines().next().unwrap()),
+        None => status.to_owned(),
+    }
+}
+
+/// The answer to every operation that the bot calls, with every key that the description
+/// requires of it.
+#[test]
+fn answers_are_as_described() {
+    let server = Server::start();
+    let artifact = {
+        let mut state = server.state();
+        state.with_fork().pull(8).head.repository = None;
+        state.add_comment("so long", None);
+        state.add_run(7, 500, 2);
+        state.add_artifact(500, "plimsoll-report-1", b"zip".to_vec());
+        *state.artifacts.keys().next().unwrap()
+    };
+    let check = json!({
+        "name": "n", "head_sha": "HEAD", "status": "completed", "conclusion": "failure",
+        "output": {"title": "t", "summary": "s"},
+    });
+    let (_, blob) = ask(
+        &server,
+        "POST",
+        "/git/blobs",
+        &json!({"content": "b", "encoding": "utf-8"}),
+    );
+    let entry = json!({"path": "7/a.svg", "mode": "100644", "type": "blob", "sha": blob["sha"]});
+    let (_, tree) = ask(&server, "POST", "/git/trees", &json!({"tree": [entry]}));
+    let commit = json!({"message": "m", "tree": tree["sha"], "parents": []});
+    let (_, commit) = ask(&server, "POST", "/git/commits", &commit);
+    let body = json!({"body": "text"});
+    let (_, comment) = ask(&server, "POST", "/issues/7/comments", &body);
+    let (_, made) = ask(&server, "POST", "/check-runs", &check);
+    let (comment, made) = (&comment["id"], &made["id"]);
+    let reference = "/git/refs/heads/a/7";
+    let named = json!({"ref": "refs/heads/a/7", "sha": commit["sha"]});
+    let forced = json!({"sha": commit["sha"], "force": true});
+    let none = json!(null);
+    for (answer, method, path, body) in [
+        ("200", "GET", "/issues/7/comments?per_page=1&page=2", &none),
+        (
+            "200",
+            "PATCH",
+            &format!("/issues/comments/{comment}"),
+            &body,
+        ),
+        (
+            "204",
+            "DELETE",
+            &format!("/issues/comments/{comment}"),
+            &none,
+        ),
+        (
+            "404 Not Found",
+            "DELETE",
+            &format!("/issues/comments/{comment}"),
+            &none,
+        ),
+        (
+            "200",
+            "PATCH",
+            &format!("/check-runs/{made}"),
+            &json!({"status": "queued"}),
+        ),
+        (
+            "200",
+            "GET",
+            "/commits/HEAD/check-runs?check_name=n&filter=all",
+            &none,
+        ),
+        ("200", "GET", "/pulls?state=open&head=octo%3Atopic", &none),
+        ("200", "GET", "/pulls/7", &none),
+        ("200", "GET", "/pulls/8", &none),
+        ("200", "GET", "/pulls/7/files?per_page=100", &none),
+        ("200", "GET", "/actions/runs/500", &none),
+        ("200", "GET", "/actions/runs/500/artifacts", &none),
+        (
+            "302",
+            "GET",
+            &format!("/actions/artifacts/{artifact}/zip"),
+            &none,
+        ),
+        ("422 Reference does not exist", "PATCH", reference, &forced),
+        ("201", "POST", "/git/refs", &named),
+        ("422 Reference already exists", "POST", "/git/refs", &named),
+        ("200", "PATCH", reference, &forced),
+        ("200", "GET", "/git/matching-refs/heads/a", &none),
+        ("204", "DELETE", reference, &none),
+        ("422 Reference does not exist", "DELETE", reference, &none),
+    ] {
+        assert_eq!(said(&server, method, path, body), answer, "{method} {path}");
+    }
+    let (head, pulls) = ask(&server, "GET", "/pulls?state=open&per_page=1", &none);
+    assert_eq!(
+        (&pulls[0]["number"], &pulls[0]["head"]["repo"]),
+        (&json!(8), &none)
+    );
+    let next = format!(
+        "{}/repositories/123456/pulls?state=open&per_page=1&page=2",
+        server.url()
+    );
+    assert!(head.contains(&format!("<{next}>; rel=\"next\"")), "{head}");
+    server.assert_clean();
+}
+
+/// What GitHub's documentation says that it refuses, and its description does not.
+#[test]
+fn what_is_documented_is_refused() {
+    let server = Server::start();
+    let comment = |body: String| {
+        said(
+            &server,
+            "POST",
+            "/issues/7/comments",
+            &json!({"body": body}),
+        )
+    };
+    let most = "\u{1f534}".repeat(65_536);
+    assert_eq!(comment(most.clone()), "201");
+    let long = comment(most + ".");
+    assert_eq!(long, "422 Body is too long (maximum is 65536 characters)");
+    assert_eq!(comment(" \n".to_owned()), "422 Body cannot be blank");
+    server.state().pull(7).locked = true;
+    let locked = comment("x".to_owned());
+    assert_eq!(
+        locked,
+        "403 Unable to create comment because issue is locked."
+    );
+
+    let check = |key: &str, value: Value| {
+        let mut body = json!({"name": "n", "head_sha": "HEAD"});
+        body[key] = value;
+        said(&server, "POST", "/check-runs", &body)
+    };
+    let output = |title: String| json!({"title": title, "summary": "s"});
+    assert_eq!(check("output", output("t".repeat(255))), "201");
+    let annotation = |key: &str, value: Value| {
+        let mut one = json!({
+            "path": "src/lib.rs", "start_line": 2, "end_line": 2, "annotation_level": "notice",
+            "message": "m".repeat(65_536), "start_column": 1,
+        });
+        one[key] = value;
+        check(
+            "output",
+            json!({"title": "t", "summary": "s", "annotations": [one]}),
+        )
+    };
+    assert_eq!(annotation("title", json!("t")), "201");
+    let git = |path: &str, body: &Value| said(&server, "POST", &format!("/git/{path}"), body);
+    let refused = [
+        check("head_sha", json!("f00")),
+        check("status", json!("completed")),
+        check("output", output("t".repeat(256))),
+        annotation("path", json!("")),
+        annotation("path", json!("/src/lib.rs")),
+        annotation("path", json!("src/../../lib.rs")),
+        annotation("start_line", json!(0)),
+        annotation("end_line", json!(1)),
+        annotation("end_line", json!(3)),
+        annotation("message", json!("")),
+        annotation("message", json!("m".repeat(65_537))),
+        annotation("title", json!("t".repeat(256))),
+        git("trees", &json!({"tree": [{"path": "a", "sha": "f00"}]})),
+        git("commits", &json!({"message": "m", "tree": "f00"})),
+        git("refs", &json!({"ref": "refs/heads/x", "sha": "f00"})),
+    ];
+    assert_snapshot!(refused.join("\n"), @"
+    422 No commit found for SHA: f00
+    422 conclusion is required when status is completed
+    422 title is too long (maximum is 255 characters)
+    422 path cannot be blank
+    422 path must be relative to the repository
+    422 path must not leave the repository
+    422 start_line must be greater than 0
+    422 end_line must not be before start_line
+    422 start_column is allowed only where start_line equals end_line
+    422 message cannot be blank
+    422 message is too long (maximum is 64 KB)
+    422 title is too long (maximum is 255 characters)
+    422 tree.sha is not a valid blob
+    422 Tree SHA does not exist
+    422 Object does not exist
+    ");
+    server.assert_clean();
+}
+
+#[test]
+fn a_permission_that_is_missing_is_named() {
+    let server = Server::start();
+    {
+        let mut state = server.state();
+        state.permissions.clear();
+        state.add_run(7, 500, 1);
+        state.add_artifact(500, "a", Vec::new());
+    }
+    let artifact = *server.state().artifacts.keys().next().unwrap();
+    let needs = |method: &str, path: &str, body: &Value| {
+        let (head, _) = ask(&server, method, path, body);
+        let line = head
+            .lines()
+            .find_map(|line| line.strip_prefix("X-Accepted-GitHub-Permissions: "));
+        line.unwrap_or_default().to_owned()
+    };
+    let accepted = [
+        needs("POST", "/issues/7/comments", &json!({"body": "x"})),
+        needs(
+            "POST",
+            "/check-runs",
+            &json!({"name": "n", "head_sha": "HEAD"}),
+        ),
+        needs("POST", "/git/blobs", &json!({"content": ""})),
+        needs(
+            "GET",
+            &format!("/actions/artifacts/{artifact}/zip"),
+            &Value::Null,
+        ),
+        needs("GET", "/issues/7/comments", &Value::Null),
+    ];
+    assert_eq!(
+        accepted,
+        [
+            "issues=write; pull_requests=write",
+            "checks=write",
+            "contents=write",
+            "actions=read",
+            ""
+        ]
+    );
+}
+
+#[test]
+fn what_the_description_does_not_know_is_a_violation() {
+    let server = Server::start();
+    let id = server.state().add_comment("ours", Some(User::actions()));
+    let comments = "/issues/7/comments";
+    let own = format!("/issues/comments/{id}");
+    let none = json!(null);
+    for (method, path, body, status) in [
+        // What octocrab's typed method sends.
+        ("POST", &*own, json!({"body": "new"}), "404"),
+        ("GET", "/user", none.clone(), "404"),
+        (
+            "GET",
+            "/issues/7/comments?per_page=ten&sort=created",
+            none.clone(),
+            "200",
+        ),
+        ("GET", "/issues/seven/comments", none.clone(), "404"),
+        ("GET", "/pulls?state=opened", none.clone(), "200"),
+        ("POST", comments, json!({"body": 5}), "422"),
+        ("POST", comments, json!({}), "422"),
+        ("POST", comments, json!({"body": "b", "boby": "b"}), "201"),
+        ("POST", comments, none, "422"),
+        ("DELETE", &own, json!({}), "422"),
+        (
+            "POST",
+            "/check-runs",
+            json!({"name": "n", "head_sha": hash("x"), "output": {
+                "title": "t",
+                "summary": "s".repeat(65_536),
+            }}),
+            "422",
+        ),
+    ] {
+        let (head, _) = ask(&server, method, path, &body);
+        assert!(
+            head.contains(&format!(" {status} ")),
+            "{method} {path}: {head}"
+        );
+    }
+    let said: Vec<String> = server
+        .violations()
+        .iter()
+        .map(|one| one.chars().take(120).collect())
+        .collect();
+    assert_snapshot!(said.join("\n"), @r#"
+    POST /repos/octo/demo/issues/comments/5000000001: expected one of ["delete", "patch"] at this path
+    GET /repos/octo/demo/user: no such path in the description
+    GET /repos/octo/demo/issues/7/comments?per_page=ten&sort=created: parameter per_page: "ten" is not of type "integer"
+    GET /repos/octo/demo/issues/7/comments?per_page=ten&sort=created: parameter sort: unknown
+    GET /repos/octo/demo/issues/seven/comments: parameter issue_number: "seven" is not of type "integer"
+    GET /repos/octo/demo/pulls?state=opened: parameter state: "opened" is not one of "open", "closed" or "all"
+    POST /repos/octo/demo/issues/7/comments: /body: 5 is not of type "string"
+    POST /repos/octo/demo/issues/7/comments: "body" is a required property
+    POST /repos/octo/demo/issues/7/comments: /boby: unknown
+    POST /repos/octo/demo/issues/7/comments: no body
+    DELETE /repos/octo/demo/issues/comments/5000000001: a body, where none is described
+    POST /repos/octo/demo/check-runs: /output/summary: "ssssssssssssssssssssssssssssssssssssssssssssssssssssssssssssssssssss
+    "#);
+}
