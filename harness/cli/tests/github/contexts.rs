@@ -1,23 +1,21 @@
 //! Every place that the bot can be run in: events, servers, no GitHub at all.
 
 use insta::assert_snapshot;
-use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::Report;
+use serde_json::Value;
 
 use crate::job::{Job, RATE, STACK, green, head, red};
 use crate::project::{finding, regressed, report};
 use crate::server::Server;
 use crate::server::fault::{Fault, Matcher};
-use crate::server::state::{ChangedFile, User};
+use crate::server::state::{ChangedFile, State, User};
 
 #[test]
 fn everything_in_order() {
-    let job = Job::new();
-    job.leave(&red());
+    let job = Job::of(&red());
     let ran = job.comment(&[]);
     let sha = head(&job.server.state(), 7);
-    assert_eq!(ran.status, Some(0), "{ran}");
     assert_snapshot!(job.log().join("\n").replace(&sha, "HEAD"), @"
     GET /repos/octo/demo/pulls/7/files 200
     GET /repos/octo/demo/commits/HEAD/check-runs 200
@@ -28,14 +26,13 @@ fn everything_in_order() {
     GET /repos/octo/demo/issues/7/comments 200
     ");
     assert!(job.summary().contains("keep"));
-    let check = job.server.state().checks.values().next().cloned().unwrap();
-    assert_eq!(check.head_sha, sha);
-    assert_eq!(check.name, "plimsoll");
-    assert_eq!(check.conclusion.as_deref(), Some("failure"));
+    let (check, conclusion) = job.the_check();
+    let place = "https://github.com/octo/demo/actions/runs/500/attempts/1";
     assert_eq!(
-        check.details_url.as_deref(),
-        Some("https://github.com/octo/demo/actions/runs/500/attempts/1")
+        (check.head_sha, &*check.name, &*conclusion),
+        (sha, "plimsoll", "failure")
     );
+    assert_eq!(check.details_url.as_deref(), Some(place));
     // The frame to blame is in `src/lib.rs`, which the pull request changes.
     assert_eq!(check.annotations.len(), 1);
     assert_eq!(check.annotations[0]["path"], "src/lib.rs");
@@ -64,10 +61,10 @@ fn a_note_stays_where_the_change_is() {
     }
     job.leave(&[elsewhere, report("r1", "lru_churn", Verdict::Within)]);
     let ran = job.comment(&[]);
-    let check = job.server.state().checks.values().next().cloned().unwrap();
-    assert_eq!(check.annotations, Vec::<serde_json::Value>::new());
+    let (check, _) = job.the_check();
+    assert_eq!(check.annotations, Vec::<Value>::new());
     assert!(!ran.stdout.contains("file="), "{ran}");
-    assert!(ran.stdout.contains("::error title="), "{ran}");
+    ran.prints("::error title=");
 }
 
 #[test]
@@ -87,13 +84,11 @@ fn the_workspace_may_be_below_the_repository() {
     let file = "sub/src/lib.rs";
     job.server.state().pull(7).files = vec![ChangedFile::modified(file)];
     let args = ["comment", "--report", "target/plimsoll"];
-    let ran = job.run_in("sub", &args);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    let check = job.server.state().checks.values().next().cloned().unwrap();
-    assert_eq!(check.annotations[0]["path"], file);
+    job.run_in("sub", &args).ends(0);
+    assert_eq!(job.the_check().0.annotations[0]["path"], file);
     // And the report that is handed on says so.
-    let ran = job.run_in("sub", &["report", "--format", "json"]);
-    assert!(ran.stdout.contains("\"prefix\": \"sub\""), "{ran}");
+    job.run_in("sub", &["report", "--format", "json"])
+        .prints("\"prefix\": \"sub\"");
 }
 
 /// More to note than a check run takes.
@@ -108,22 +103,26 @@ fn many() -> [Report; 2] {
 }
 
 #[test]
-fn annotations_are_added_once() {
+fn annotations_beyond_fifty_are_added_once() {
     for (fault, patches) in [
-        (Fault::status(502), 4),
-        (Fault::status(502).after_work(), 3),
-        (Fault::dropped().after_work(), 3),
+        (None, 3),
+        (Some(Fault::status(502)), 4),
+        (Some(Fault::status(502).after_work()), 3),
+        (Some(Fault::dropped().after_work()), 3),
     ] {
-        let job = Job::new();
-        job.leave(&many());
-        let second = Matcher::new("PATCH", "/check-runs/").nth(2);
-        job.server.fault(second, fault);
+        let job = Job::of(&many());
+        if let Some(fault) = fault {
+            job.server
+                .fault(Matcher::new("PATCH", "/check-runs/").nth(2), fault);
+        }
         let ran = job.comment(&["--on-post-error", "fail"]);
-        assert_eq!(ran.status, Some(0), "{ran}");
-        let check = job.server.state().checks.values().next().cloned().unwrap();
-        assert_eq!(check.annotations.len(), 200);
+        assert_eq!(job.the_check().0.annotations.len(), 200);
         assert_eq!(job.count("PATCH", "/check-runs/"), patches);
+        // All that is shown stands in the check run.
+        assert!(!ran.stdout.contains("::error"), "{ran}");
     }
+    let ran = Job::of(&many()).comment(&["--skip", "check"]);
+    assert_eq!(ran.stdout.matches("::error ").count(), 10, "{ran}");
 }
 
 /// A runner shows ten, and the first scenario may have more.
@@ -150,45 +149,16 @@ fn every_scenario_has_one_note_before_any_has_two() {
 /// GitHub's fault is no reason for a red job, nor for none of the summary.
 #[test]
 fn a_pull_request_that_cannot_be_looked_up_leaves_the_summary() {
-    let mut job = Job::new();
-    job.leave(&red());
+    let mut job = Job::of(&red());
     let event = job.server.state().push_event();
     job.event("push", &event);
     job.server
         .fault(Matcher::new("GET", "/pulls/7").always(), Fault::status(502));
     let ran = job.comment(&["--pr", "7"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(
-        ran.stderr
-            .contains("::warning title=plimsoll::nothing could be posted"),
-        "{ran}"
-    );
+    ran.warns("::warning title=plimsoll::nothing could be posted");
     assert!(job.summary().contains("keeps growing"));
     assert!(job.summary().contains("Not posted: check run, comment."));
-    let ran = job.comment(&["--pr", "7", "--on-post-error", "fail"]);
-    assert_eq!(ran.status, Some(5), "{ran}");
-}
-
-#[test]
-fn more_than_fifty_annotations() {
-    let job = Job::new();
-    job.leave(&many());
-    let ran = job.comment(&[]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    let check = job.server.state().checks.values().next().cloned().unwrap();
-    assert_eq!(check.annotations.len(), 200);
-    assert_eq!(job.count("PATCH", "/check-runs/"), 3);
-    let commands = ran
-        .stdout
-        .lines()
-        .filter(|line| line.starts_with("::error"));
-    assert_eq!(
-        commands.count(),
-        0,
-        "all that is shown stands in the check run"
-    );
-    let ran = job.comment(&["--skip", "check"]);
-    assert_eq!(ran.stdout.matches("::error ").count(), 10, "{ran}");
+    job.comment_ends(5, &["--pr", "7", "--on-post-error", "fail"]);
 }
 
 #[test]
@@ -196,67 +166,44 @@ fn github_enterprise_server() {
     let mut job = Job::on(Server::at("/api/v3"));
     job.set("GITHUB_SERVER_URL", "https://github.example.com");
     job.leave(&red());
-    let ran = job.comment(&[]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    let body = job.the_comment().body;
-    assert!(
-        body.contains("https://github.example.com/octo/demo/actions/runs/500"),
-        "{body}"
-    );
+    job.comment(&[]);
+    let body = job.says(&["https://github.example.com/octo/demo/actions/runs/500"]);
     assert!(!body.contains("https://github.com/octo"), "{body}");
     assert!(job.log().iter().all(|line| line.contains(" /api/v3/")));
 }
 
 #[test]
-fn a_merge_queue_has_no_comment() {
-    let mut job = Job::new();
-    job.leave(&red());
-    let event = job.server.state().merge_group_event();
-    let sha = event["merge_group"]["head_sha"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    job.server.state().commits.insert(sha.clone());
-    job.event("merge_group", &event);
-    let ran = job.comment(&[]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert_eq!(job.count("GET", "/issues/"), 0);
-    assert_eq!(job.ours(), []);
-    let check = job.server.state().checks.values().next().cloned().unwrap();
-    assert_eq!(check.head_sha, sha);
-    assert!(job.summary().contains("keep"));
-}
-
-#[test]
-fn a_push_has_no_comment() {
-    let mut job = Job::new();
-    job.leave(&red());
-    let event = job.server.state().push_event();
-    job.event("push", &event);
-    let ran = job.comment(&[]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert_eq!(job.ours(), []);
-    let state = job.server.state();
-    let check = state.checks.values().next().unwrap();
-    assert_eq!(check.head_sha, event["after"].as_str().unwrap());
+fn what_is_no_pull_request_has_a_check_run_and_no_comment() {
+    for (name, event, head) in [
+        (
+            "merge_group",
+            State::merge_group_event as fn(&State) -> Value,
+            "/merge_group/head_sha",
+        ),
+        ("push", State::push_event, "/after"),
+    ] {
+        let mut job = Job::of(&red());
+        let event = event(&job.server.state());
+        let sha = event.pointer(head).unwrap().as_str().unwrap().to_owned();
+        job.server.state().commits.insert(sha.clone());
+        job.event(name, &event);
+        job.comment(&[]);
+        assert_eq!((job.ours(), job.count("GET", "/issues/")), (Vec::new(), 0));
+        assert_eq!(job.the_check().0.head_sha, sha);
+        assert!(job.summary().contains("keep"));
+    }
 }
 
 /// An app, or a person, writes as another than GitHub's own bot.
 #[test]
 fn a_token_of_somebody_else_has_one_comment_where_its_login_is_given() {
-    let bot = User {
-        login: "our-app[bot]".to_owned(),
-        ..User::actions()
-    };
-    for author in [bot, User::person("ferris")] {
-        let job = Job::new();
-        job.leave(&red());
+    for author in [User::bot("our-app[bot]"), User::person("ferris")] {
+        let job = Job::of(&red());
         job.server.state().author = author.clone();
-        let ran = job.comment(&[]);
         let hint = format!("hint: --bot-login '{}'", author.login);
-        assert!(ran.stderr.contains(&hint), "{ran}");
+        job.comment(&[]).warns(&hint);
         let ran = job.comment(&["--bot-login", &author.login]);
-        assert!(ran.stdout.contains("comment: says so already"), "{ran}");
+        ran.prints("comment: says so already");
         assert!(!ran.stderr.contains("--bot-login"), "{ran}");
         assert_eq!(job.server.state().comments.len(), 1);
     }
@@ -264,42 +211,32 @@ fn a_token_of_somebody_else_has_one_comment_where_its_login_is_given() {
 
 #[test]
 fn a_newer_attempt_wins() {
-    let mut job = Job::new();
-    job.leave(&red());
+    let mut job = Job::of(&red());
     job.set("GITHUB_RUN_ATTEMPT", "2");
     job.comment(&[]);
-    let second = job.the_comment();
-    assert!(second.body.contains("\"attempt\":2"), "{}", second.body);
+    let second = job.says(&["\"attempt\":2"]);
     job.set("GITHUB_RUN_ATTEMPT", "1");
-    let ran = job.comment(&[]);
-    assert_eq!(job.the_comment(), second);
-    assert!(ran.stdout.contains("check run: left alone"), "{ran}");
+    job.comment(&[]).prints("check run: left alone");
+    assert_eq!(job.the_comment().body, second);
     job.set("GITHUB_RUN_ATTEMPT", "3");
     job.comment(&[]);
-    assert!(job.the_comment().body.contains("\"attempt\":3"));
+    job.says(&["\"attempt\":3"]);
     // A check run for each attempt that was not late, as GitHub itself has it.
-    assert_eq!(job.server.state().checks.len(), 2);
+    assert_eq!(job.checks(), 2);
 }
 
 #[test]
 fn keys_have_comments_and_checks_of_their_own() {
-    let job = Job::new();
-    job.leave(&red());
+    let job = Job::of(&red());
     job.comment(&["--key", "linux"]);
     job.comment(&["--key", "arm64"]);
     job.comment(&["--key", "linux"]);
-    let firsts: Vec<String> = job
-        .ours()
-        .iter()
-        .map(|comment| comment.body.lines().next().unwrap().to_owned())
-        .collect();
-    assert_eq!(
-        firsts,
-        [
-            "<!-- plimsoll:v1 key=linux -->",
-            "<!-- plimsoll:v1 key=arm64 -->"
-        ]
-    );
+    let ours = job.ours();
+    assert_eq!(ours.len(), 2);
+    for (comment, key) in ours.iter().zip(["linux", "arm64"]) {
+        let first = format!("<!-- plimsoll:v1 key={key} -->\n");
+        assert!(comment.body.starts_with(&first), "{}", comment.body);
+    }
     let state = job.server.state();
     let names: Vec<&str> = state.checks.values().map(|check| &*check.name).collect();
     assert_eq!(names, ["plimsoll (linux)", "plimsoll (arm64)"]);
@@ -324,20 +261,14 @@ fn a_matrix_in_one_comment() {
         let ran = project.plimsoll(&["report", "--format", "json"]);
         job.project.write(&format!("{name}.json"), &ran.stdout);
     }
-    let ran = job.run(&["comment", "--report", "x86.json", "arm.json"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    let body = job.the_comment().body;
-    assert!(
-        body.contains("http::echo (aarch64-unknown-linux-gnu)"),
-        "{body}"
-    );
-    assert!(body.contains("1 of 4 scenarios"), "{body}");
+    job.run(&["comment", "--report", "x86.json", "arm.json"])
+        .ends(0);
+    job.says(&["http::echo (aarch64-unknown-linux-gnu)", "1 of 4 scenarios"]);
 }
 
 #[test]
 fn a_pull_request_that_is_named() {
-    let mut job = Job::new();
-    job.leave(&red());
+    let mut job = Job::of(&red());
     for name in [
         "GITHUB_ACTIONS",
         "GITHUB_EVENT_NAME",
@@ -349,25 +280,18 @@ fn a_pull_request_that_is_named() {
         job.unset(name);
     }
     let ran = job.comment(&["--repo", "octo/demo", "--pr", "7"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
     assert_eq!(job.ours().len(), 1);
     assert!(!ran.stdout.contains("::error"), "{ran}");
-    let state = job.server.state();
-    assert_eq!(
-        state.checks.values().next().unwrap().head_sha,
-        head(&state, 7)
-    );
+    assert_eq!(job.the_check().0.head_sha, head(&job.server.state(), 7));
 }
 
 #[test]
 fn outside_github_it_says_what_it_needs() {
-    let mut job = Job::new();
-    job.leave(&red());
+    let mut job = Job::of(&red());
     for name in ["GITHUB_ACTIONS", "GITHUB_EVENT_NAME", "GITHUB_REPOSITORY"] {
         job.unset(name);
     }
-    let ran = job.comment(&[]);
-    assert_eq!(ran.status, Some(2), "{ran}");
+    let ran = job.comment_ends(2, &[]);
     assert_snapshot!(ran.stderr, @"
     error: this is not a GitHub Actions job, and no repository was named
       needs: GITHUB_TOKEN in the environment, --repo OWNER/NAME, and --pr N or --sha COMMIT; for another GitHub than github.com, GITHUB_API_URL
@@ -375,16 +299,14 @@ fn outside_github_it_says_what_it_needs() {
     ");
     job.unset("GITHUB_TOKEN");
     let sha = "a".repeat(40);
-    let ran = job.comment(&["--repo", "octo/demo", "--sha", &sha]);
-    assert_eq!(ran.status, Some(2), "{ran}");
-    assert!(ran.stderr.contains("GITHUB_TOKEN is needed"), "{ran}");
+    let ran = job.comment_ends(2, &["--repo", "octo/demo", "--sha", &sha]);
+    ran.warns("GITHUB_TOKEN is needed");
     assert_eq!(job.server.requests().len(), 0);
 }
 
 #[test]
 fn words_that_mean_nothing() {
-    let mut job = Job::new();
-    job.leave(&red());
+    let mut job = Job::of(&red());
     for args in [
         &["--repo", "octo"][..],
         &["--key", "a b"],
@@ -396,48 +318,34 @@ fn words_that_mean_nothing() {
         &["--artifact-url", "javascript:alert(1)"],
         &["--artifact-url", "https://a/)[x](https://b"],
     ] {
-        let ran = job.comment(args);
-        assert_eq!(ran.status, Some(2), "{args:?}: {ran}");
+        job.comment_ends(2, args);
     }
     job.set("GITHUB_API_URL", "ftp://example.com");
-    let ran = job.comment(&[]);
-    assert_eq!(ran.status, Some(2), "{ran}");
+    job.comment_ends(2, &[]);
     job.project.write("event.json", "{}");
-    let ran = job.comment(&[]);
-    assert_eq!(ran.status, Some(2), "{ran}");
-    assert!(ran.stderr.contains("GITHUB_EVENT_PATH"), "{ran}");
+    job.comment_ends(2, &[]).warns("GITHUB_EVENT_PATH");
     assert_eq!(job.server.requests().len(), 0);
 }
 
 #[test]
 fn without_a_token_there_is_the_summary() {
-    let mut job = Job::new();
-    job.leave(&red());
+    let mut job = Job::of(&red());
     job.unset("GITHUB_TOKEN");
-    let ran = job.comment(&[]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(ran.stderr.contains("GITHUB_TOKEN is needed"), "{ran}");
+    job.comment(&[])
+        .warns("GITHUB_TOKEN is needed")
+        .prints("::error ");
     assert!(job.summary().contains("keep"));
-    assert!(ran.stdout.contains("::error "), "{ran}");
-    assert_eq!(job.comment(&["--on-post-error", "fail"]).status, Some(5));
+    job.comment_ends(5, &["--on-post-error", "fail"]);
 }
 
 #[test]
 fn a_dry_run_writes_nothing() {
-    let mut job = Job::new();
-    job.leave(&red());
+    let mut job = Job::of(&red());
     let ran = job.comment(&["--dry-run"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(
-        ran.stdout.contains("POST /repos/octo/demo/check-runs"),
-        "{ran}"
-    );
-    assert!(
-        ran.stdout
-            .contains("POST /repos/octo/demo/issues/7/comments"),
-        "{ran}"
-    );
-    assert!(ran.stdout.contains("::stop-commands::"), "{ran}");
+    for written in ["check-runs", "issues/7/comments"] {
+        ran.prints(&format!("POST /repos/octo/demo/{written}"));
+    }
+    ran.prints("::stop-commands::");
     // What the runner would note is shown to people, and not to the runner.
     let ran = job.comment(&["--dry-run", "--skip", "check"]);
     let mut stopped: Option<&str> = None;
@@ -460,103 +368,44 @@ fn a_dry_run_writes_nothing() {
     // Neither does it need a token, and then it asks nothing.
     job.unset("GITHUB_TOKEN");
     let before = job.server.requests().len();
-    let ran = job.comment(&["--dry-run"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(
-        ran.stdout
-            .contains("POST /repos/octo/demo/issues/7/comments"),
-        "{ran}"
-    );
+    job.comment(&["--dry-run"])
+        .prints("POST /repos/octo/demo/issues/7/comments");
     assert_eq!(job.server.requests().len(), before);
 }
 
 #[test]
 fn parts_can_be_left_out() {
-    let job = Job::new();
-    job.leave(&red());
-    let ran = job.comment(&[
-        "--skip",
-        "summary",
-        "--skip",
-        "annotations",
-        "--skip",
-        "check",
-    ]);
-    assert_eq!(ran.status, Some(0), "{ran}");
+    let job = Job::of(&red());
+    let ran = job.comment(&["--skip=summary", "--skip=annotations", "--skip=check"]);
     assert_eq!(job.summary(), "");
     assert!(!ran.stdout.contains("::error"), "{ran}");
     assert_eq!(job.count("POST", "/check-runs"), 0);
     job.the_comment();
 }
 
+/// Of both scenarios, of one of them, of none.
 #[test]
-fn no_report_is_never_green() {
-    let job = Job::new();
-    let ran = job.comment(&[]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    let body = job.the_comment().body;
-    assert!(body.contains("o result"), "{body}");
-    let state = job.server.state();
-    let check = state.checks.values().next().unwrap();
-    assert_eq!(check.conclusion.as_deref(), Some("neutral"));
-}
-
-#[test]
-fn a_scenario_without_a_result_is_never_green() {
-    let job = Job::new();
-    job.leave(&[report("r1", "lru_churn", Verdict::Within)]);
-    job.comment(&[]);
-    let body = job.the_comment().body;
-    assert!(body.contains("no result"), "{body}");
-    let state = job.server.state();
-    let check = state.checks.values().next().unwrap();
-    assert_eq!(check.conclusion.as_deref(), Some("neutral"));
-}
-
-#[test]
-fn what_cannot_be_judged_is_neutral_and_what_is_broken_is_not() {
-    for (verdict, conclusion) in [
-        (Verdict::Within, "success"),
-        (Verdict::Improved, "success"),
-        (Verdict::Inconclusive, "neutral"),
-        (Verdict::Regressed, "failure"),
-        (Verdict::Failed, "failure"),
-        (Verdict::Broken, "failure"),
-    ] {
-        let job = Job::new();
-        let mut found = report("r1", "http::echo", verdict);
-        if verdict == Verdict::Regressed {
-            found.findings.push(finding(
-                STACK,
-                Rate {
-                    objects: 1.0,
-                    bytes: 8.0,
-                },
-            ));
-        }
-        job.leave(&[found, report("r1", "lru_churn", Verdict::Within)]);
-        job.comment(&[]);
-        let state = job.server.state();
-        let check = state.checks.values().next().unwrap();
-        assert_eq!(check.conclusion.as_deref(), Some(conclusion), "{verdict}");
+fn what_has_no_result_is_never_green() {
+    for (reports, conclusion) in [(2, "success"), (1, "neutral"), (0, "neutral")] {
+        let job = Job::of(&green()[2 - reports..]);
+        job.comment(&["--when", "always"]);
+        let body = job.the_comment().body;
+        assert_eq!(body.contains("no result"), reports < 2, "{body}");
+        assert_eq!(job.the_check().1, conclusion);
     }
 }
 
 #[test]
 fn a_token_that_is_none() {
     for token in ["ghs_first\nghs_second", "ghs_blank inside", "ghs_\u{fc}ber"] {
-        let mut job = Job::new();
-        job.leave(&green());
+        let mut job = Job::of(&green());
         job.set("GITHUB_TOKEN", token);
-        let ran = job.comment(&[]);
-        assert_eq!(ran.status, Some(2), "{ran}");
-        assert!(ran.stderr.contains("GITHUB_TOKEN is not a token"), "{ran}");
+        let ran = job.comment_ends(2, &[]);
+        ran.warns("GITHUB_TOKEN is not a token");
         assert!(!ran.to_string().contains("ghs_"), "{ran}");
     }
-    let mut job = Job::new();
-    job.leave(&green());
+    let mut job = Job::of(&green());
     job.set("GITHUB_TOKEN", " \n");
-    let ran = job.comment(&[]);
-    assert!(ran.stderr.contains("GITHUB_TOKEN is needed"), "{ran}");
+    job.comment(&[]).warns("GITHUB_TOKEN is needed");
     assert_eq!(job.log(), [""; 0]);
 }

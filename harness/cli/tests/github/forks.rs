@@ -1,112 +1,129 @@
 //! Pull requests from forks: what their own job may, and what the second one
 //! believes.
 
+use std::ops::{Deref, DerefMut};
+
+use plimsoll_core::report::Report;
 use serde_json::{Value, json};
 
-use crate::job::{Job, green, head, red};
+use crate::job::{FORKS_RUN, Job, green, head, red};
+use crate::project::Ran;
 use crate::server::fault::{Fault, Matcher};
-use crate::server::state::{Artifact, ChangedFile, zip_of};
+use crate::server::state::{ChangedFile, State, zip_of};
 
+/// A fork that is gone is one as well.
 #[test]
 fn a_forks_own_job_says_it_where_it_may() {
-    let mut job = Job::new();
-    job.leave(&red());
-    let event = {
-        let mut state = job.server.state();
-        state.with_fork();
-        state.without(&["pull_requests=write", "checks=write"]);
-        state.pull_request_event(8)
-    };
-    job.event("pull_request", &event);
-    let ran = job.comment(&["--on-post-error", "fail"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(ran.stdout.contains("comes from a fork"), "{ran}");
-    // It leads to a heading that there is.
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ci.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let (_, rest) = ran.stdout.split_once("see docs/ci.md, \"").unwrap();
-    let (heading, _) = rest.split_once('"').unwrap();
-    assert!(page.contains(&format!("\n## {heading}\n")), "{heading}");
-    assert!(ran.stdout.contains("::error "), "{ran}");
-    assert!(job.summary().contains("keep"));
-    assert_eq!(job.log(), [""; 0]);
-}
-
-#[test]
-fn a_deleted_fork_is_a_fork() {
-    let mut job = Job::new();
-    job.leave(&red());
-    let event = {
-        let mut state = job.server.state();
-        state.pull(7).head.repository = None;
-        state.pull_request_event(7)
-    };
-    job.event("pull_request", &event);
-    let ran = job.comment(&[]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(ran.stdout.contains("comes from a fork"), "{ran}");
-    assert_eq!(job.log(), [""; 0]);
+    for number in [8, 7] {
+        let mut job = Job::of(&red());
+        let event = {
+            let mut state = job.server.state();
+            state
+                .with_fork()
+                .without(&["pull_requests=write", "checks=write"]);
+            state.pull(7).head.repository = None;
+            state.pull_request_event(number)
+        };
+        job.event("pull_request", &event);
+        let ran = job.comment(&["--on-post-error", "fail"]);
+        ran.prints("comes from a fork")
+            .prints("(see docs/ci.md, \"")
+            .prints("::error ");
+        assert!(job.summary().contains("keep"));
+        assert_eq!(job.log(), [""; 0]);
+    }
 }
 
 /// A fork's report as its job left it: as an artifact, and fetched from there.
-struct Second {
-    job: Job,
-    run: u64,
+struct Second(Job);
+
+impl Deref for Second {
+    type Target = Job;
+
+    fn deref(&self) -> &Job {
+        &self.0
+    }
 }
 
+impl DerefMut for Second {
+    fn deref_mut(&mut self) -> &mut Job {
+        &mut self.0
+    }
+}
+
+const UNTRUSTED: [&str; 6] = [
+    "comment",
+    "--untrusted",
+    "--timeout",
+    "2s",
+    "--report",
+    "report.json",
+];
+
 impl Second {
-    fn new(reports: &[plimsoll_core::report::Report]) -> Self {
-        let (job, run) = Job::after_fork();
-        let text = job.passed_on(reports, run, 8);
-        let zip = zip_of(&[("report.json", text.as_bytes())]);
-        job.server
+    fn new(reports: &[Report]) -> Self {
+        let second = Second(Job::after_fork());
+        second
+            .server
             .state()
-            .add_artifact(run, "plimsoll-report-1", zip);
-        Second { job, run }
+            .add_artifact(FORKS_RUN, "plimsoll-report-1", Vec::new());
+        second.forge(reports, |_| {});
+        second
+    }
+
+    /// The same, where GitHub has something else.
+    fn with(reports: &[Report], change: impl FnOnce(&mut State)) -> Self {
+        let second = Self::new(reports);
+        change(&mut second.server.state());
+        second
+    }
+
+    /// Leaves another artifact.
+    fn holding(bytes: Vec<u8>) -> Self {
+        let second = Self::new(&green());
+        second.hold(bytes);
+        second
     }
 
     /// Both steps, as the workflow has them.
-    fn both(&self) -> crate::project::Ran {
-        let ran = self.job.run(&["fetch", "--output", "report.json"]);
-        assert_eq!(ran.status, Some(0), "{ran}");
-        let mut all = self.job.run(&[
-            "comment",
-            "--untrusted",
-            "--report",
-            "report.json",
-            "--timeout",
-            "2s",
-        ]);
-        assert_eq!(all.status, Some(0), "{all}");
-        all.stderr = ran.stderr + &all.stderr;
+    fn both(&self) -> Ran {
+        let fetched = self.run(&["fetch", "--output", "report.json"]).ends(0);
+        let mut all = self.run(&UNTRUSTED).ends(0);
+        all.stderr = fetched.stderr + &all.stderr;
         all
     }
 
-    fn body(&self) -> String {
-        self.job.the_comment().body
+    #[track_caller]
+    fn concludes(&self, conclusion: &str) {
+        let (check, found) = self.the_check();
+        assert_eq!(check.head_sha, head(&self.server.state(), 8));
+        assert_eq!(found, conclusion);
     }
 
-    fn conclusion(&self) -> String {
-        let state = self.job.server.state();
-        let check = state.checks.values().next_back().unwrap();
-        assert_eq!(check.head_sha, head(&state, 8));
-        check.conclusion.clone().unwrap()
-    }
-
-    /// Changes the report in the artifact.
-    fn forge(&self, change: impl Fn(&mut Value)) {
-        let mut report: Value =
-            serde_json::from_str(&self.job.passed_on(&green(), self.run, 8)).unwrap();
+    /// A report of these, with a change, as a zip.
+    fn forge(&self, reports: &[Report], change: impl Fn(&mut Value)) {
+        let text = self.passed_on(reports, FORKS_RUN, 8);
+        let mut report: Value = serde_json::from_str(&text).unwrap();
         change(&mut report);
-        let zip = zip_of(&[("report.json", report.to_string().as_bytes())]);
-        self.hold(zip);
+        self.hold(zip_of(&[("report.json", report.to_string().as_bytes())]));
     }
 
-    /// Replaces what the artifact holds.
     fn hold(&self, bytes: Vec<u8>) {
-        let mut state = self.job.server.state();
-        let artifact: &mut Artifact = state.artifacts.values_mut().next().unwrap();
-        artifact.bytes = bytes;
+        let mut state = self.server.state();
+        state.artifacts.values_mut().next().unwrap().bytes = bytes;
+    }
+
+    /// A report that is not of this run is not posted, and leaves no green check.
+    #[track_caller]
+    fn refuses(&self, code: &str) {
+        self.both().warns(code);
+        let passed_on = self.project.read("report.json");
+        assert!(passed_on.contains(code), "{passed_on}");
+        let body = self.says(&["o result", &format!("(`{code}`)")]);
+        for text in [passed_on, body] {
+            assert!(!text.contains("lru_churn"), "{text}");
+        }
+        self.concludes("neutral");
     }
 }
 
@@ -114,17 +131,16 @@ impl Second {
 fn growth_in_a_fork_is_commented_on() {
     let second = Second::new(&red());
     let ran = second.both();
-    let body = second.body();
-    assert!(body.contains("keeps growing"), "{body}");
-    assert!(
-        body.contains("Measured by this pull request's own code"),
-        "{body}"
-    );
-    assert!(body.contains(&format!("\"run\":{}", second.run)), "{body}");
-    assert_eq!(second.job.ours()[0].issue, 8);
-    assert_eq!(second.conclusion(), "failure");
+    let run = format!("\"run\":{FORKS_RUN}");
+    second.says(&[
+        "keeps growing",
+        "Measured by this pull request's own code",
+        &run,
+    ]);
+    assert_eq!(second.the_comment().issue, 8);
+    second.concludes("failure");
     // The token stays where it belongs.
-    let storage = second.job.server.storage_requests();
+    let storage = second.server.storage_requests();
     assert_eq!(storage.len(), 1);
     assert_eq!(storage[0].header("authorization"), None);
     // Another workflow's log is no place for notes at lines.
@@ -135,162 +151,98 @@ fn growth_in_a_fork_is_commented_on() {
 fn no_growth_in_a_fork_is_its_own_word() {
     let second = Second::new(&green());
     second.both();
-    assert_eq!(second.conclusion(), "neutral");
-    assert_eq!(second.job.ours(), []);
+    second.concludes("neutral");
+    assert_eq!(second.ours(), []);
 }
 
+/// Also where its report says that nothing grows, which is its own word.
 #[test]
 fn what_it_changes_of_its_own_measure_is_listed() {
-    let second = Second::new(&red());
-    second.job.server.state().pull(8).files = vec![
-        ChangedFile::modified("src/lib.rs"),
-        ChangedFile::modified("baselines/http++echo.toml"),
-        ChangedFile::modified(".github/workflows/leaks.yml"),
-        ChangedFile::modified("plimsoll.toml"),
-        ChangedFile::renamed("tests/leaks.rs", "old/leaks.txt"),
-    ];
-    second.both();
-    let body = second.body();
-    for path in [
-        "baselines/http++echo.toml",
-        ".github/workflows/leaks.yml",
-        "plimsoll.toml",
-        "tests/leaks.rs",
-    ] {
-        assert!(body.contains(path), "{path}: {body}");
-    }
-}
-
-/// A report that says that nothing grows is the pull request's own word.
-#[test]
-fn what_it_changes_of_its_own_measure_is_said_without_growth_too() {
-    for path in [
-        ".github/workflows/leaks.yml",
-        "baselines/a.toml",
-        "Cargo.toml",
-        "tests",
-    ] {
-        let second = Second::new(&green());
-        second.job.server.state().pull(8).files = vec![ChangedFile::modified(path)];
+    for reports in [red(), green()] {
+        let second = Second::with(&reports, |state| {
+            state.pull(8).files = vec![
+                ChangedFile::modified("src/lib.rs"),
+                ChangedFile::modified("baselines/http++echo.toml"),
+                ChangedFile::modified(".github/workflows/leaks.yml"),
+                ChangedFile::renamed("tests/leaks.rs", "old/leaks.txt"),
+            ];
+        });
         second.both();
-        let body = second.body();
-        assert!(body.contains(&format!("- `{path}`: ")), "{path}: {body}");
-        assert_eq!(second.conclusion(), "neutral");
+        for path in [
+            "baselines/http++echo.toml",
+            ".github/workflows/leaks.yml",
+            "tests/leaks.rs",
+        ] {
+            second.says(&[&format!("- `{path}`: ")]);
+        }
     }
-}
-
-/// A report that is not of this run is not posted, and leaves no green check.
-#[track_caller]
-fn refused(second: &Second, code: &str) {
-    let ran = second.both();
-    assert!(ran.stderr.contains(code), "expected `{code}`: {ran}");
-    let passed_on = second.job.project.read("report.json");
-    assert!(passed_on.contains(code), "{passed_on}");
-    assert!(!passed_on.contains("lru_churn"), "{passed_on}");
-    let body = second.body();
-    assert!(body.contains("o result"), "{body}");
-    assert!(body.contains(&format!("(`{code}`)")), "{body}");
-    assert!(!body.contains("lru_churn"), "{body}");
-    assert_eq!(second.conclusion(), "neutral");
 }
 
 #[test]
 fn a_report_of_something_else_is_not_posted() {
-    for (code, key, value) in [
-        ("other-repository", "repository", json!("octo/other")),
-        ("other-pull-request", "pull_request", json!(7)),
-        ("other-pull-request", "pull_request", json!(null)),
-        ("other-head", "head", json!("a".repeat(40))),
-        ("other-run", "run", json!(1)),
-        ("other-run", "attempt", json!(2)),
-    ] {
-        let second = Second::new(&green());
-        second.forge(|report| report["source"][key] = value.clone());
-        refused(&second, code);
+    let second = Second::new(&green());
+    second.forge(&green(), |report| {
+        report["source"]["head"] = json!("a".repeat(40))
+    });
+    second.refuses("other-head");
+    let second = Second::new(&green());
+    second.forge(&green(), |report| report["source"] = Value::Null);
+    second.refuses("no-source");
+    // Nor where nobody fetched it.
+    let report = second.passed_on(&green(), FORKS_RUN, 8);
+    second
+        .project
+        .write("report.json", &report.replace("octo/demo", "octo/other"));
+    second.run(&UNTRUSTED).ends(0);
+    second.says(&["(`other-repository`)"]);
+}
+
+#[test]
+fn what_has_moved_on_is_left_alone() {
+    let moved: [fn(&mut State); 3] = [
+        |state| state.pull(8).head.sha = "b".repeat(40),
+        |state| state.pull(8).open = false,
+        // The same owner and branch, and not the same repository.
+        |state| state.pull(8).head.repository.as_mut().unwrap().id += 1,
+    ];
+    for moved in moved {
+        let second = Second::with(&red(), moved);
+        second.both().warns("moved on");
+        assert_eq!((second.ours(), second.checks()), (Vec::new(), 0));
     }
-    let second = Second::new(&green());
-    second.forge(|report| report["source"] = Value::Null);
-    refused(&second, "no-source");
-}
-
-#[test]
-fn a_report_that_was_not_fetched_is_checked_all_the_same() {
-    let second = Second::new(&green());
-    let report = second.job.passed_on(&green(), second.run, 8);
-    let forged = report.replace("octo/demo", "octo/other");
-    second.job.project.write("forged.json", &forged);
-    let ran = second
-        .job
-        .run(&["comment", "--untrusted", "--report", "forged.json"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(second.body().contains("o result"), "{}", second.body());
-}
-
-#[test]
-fn a_head_that_has_moved_on_is_left_alone() {
-    let second = Second::new(&red());
-    second.job.server.state().pull(8).head.sha = "b".repeat(40);
-    let ran = second.both();
-    assert!(ran.stderr.contains("moved on"), "{ran}");
-    assert_eq!(second.job.ours(), []);
-    assert!(second.job.server.state().checks.is_empty());
-
-    let second = Second::new(&red());
-    second.job.server.state().pull(8).open = false;
-    second.both();
-    assert_eq!(second.job.ours(), []);
 }
 
 /// It may have been deleted before the event, or after.
 #[test]
 fn a_fork_that_is_gone_leaves_no_result() {
     for before in [true, false] {
-        let mut second = Second::new(&green());
-        let event = {
-            let mut state = second.job.server.state();
-            let mut event = state.workflow_run_event(second.run);
-            if before {
-                event["workflow_run"]["head_repository"] = Value::Null;
-            }
-            state.pull(8).head.repository = None;
-            event
-        };
-        second.job.event("workflow_run", &event);
+        let mut second = Second::with(&green(), |state| state.pull(8).head.repository = None);
+        if before {
+            second.finished(|run| run.head.repository = None);
+        }
         second.both();
-        let body = second.body();
-        assert!(body.contains("(`fork-gone`)"), "{body}");
-        assert_eq!(second.conclusion(), "neutral");
+        second.says(&["(`fork-gone`)"]);
+        second.concludes("neutral");
     }
 }
 
 /// GitHub takes a job that was skipped for one that passed.
 #[test]
 fn a_run_that_was_skipped_is_no_result() {
-    let (mut job, run) = Job::after_fork();
-    let event = {
-        let mut state = job.server.state();
-        state.runs.get_mut(&run).unwrap().conclusion = Some("skipped".to_owned());
-        state.workflow_run_event(run)
-    };
-    job.event("workflow_run", &event);
-    let ran = job.run(&["fetch", "--output", "report.json"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    let ran = job.run(&["comment", "--untrusted", "--report", "report.json"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    let body = job.the_comment().body;
-    assert!(body.contains("(`missing`)"), "{body}");
+    let mut second = Second::with(&red(), |state| state.artifacts.clear());
+    second.finished(|run| run.conclusion = Some("skipped".to_owned()));
+    second.both();
+    second.says(&["(`missing`)"]);
 }
 
 /// What the workflows leave out would be silent.
 #[test]
 fn the_second_workflow_leaves_out_what_waits_and_what_is_not_the_first() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+    let template = "harness/cli/src/init/templates/leaks-comment.yml";
     for (path, first) in [
         (".github/workflows/leaks-comment.yml", "leaks.yml"),
-        (
-            "harness/cli/src/init/templates/leaks-comment.yml",
-            "leaks-measure.yml",
-        ),
+        (template, "leaks-measure.yml"),
         ("docs/ci.md", "leaks-measure.yml"),
     ] {
         let text = std::fs::read_to_string(format!("{root}{path}")).unwrap();
@@ -310,306 +262,201 @@ fn the_second_workflow_leaves_out_what_waits_and_what_is_not_the_first() {
 }
 
 #[test]
-fn a_branch_of_that_name_in_another_fork_is_another() {
-    // The event's owner, with a second fork: same owner and branch, not the same
-    // repository.
-    let second = Second::new(&red());
-    {
-        let mut state = second.job.server.state();
-        let head = &mut state.pull(8).head;
-        if let Some(repository) = &mut head.repository {
-            repository.id += 1;
-        }
-    }
-    let ran = second.both();
-    assert!(ran.stderr.contains("moved on"), "{ran}");
-    assert_eq!(second.job.ours(), []);
-}
-
-#[test]
 fn a_run_that_no_pull_request_started() {
     let mut second = Second::new(&red());
-    let event = {
-        let mut state = second.job.server.state();
-        let run = state.runs.get_mut(&second.run).unwrap();
-        run.event = "push".to_owned();
-        state.workflow_run_event(second.run)
-    };
-    second.job.event("workflow_run", &event);
-    let ran = second.both();
-    assert!(ran.stderr.contains("started by `push`"), "{ran}");
-    assert_eq!(second.job.log(), [""; 0]);
+    second.finished(|run| run.event = "push".to_owned());
+    second.both().warns("started by `push`");
+    assert_eq!(second.log(), [""; 0]);
 }
 
 #[test]
 fn untrusted_and_workflow_run_go_together() {
-    let job = Job::new();
-    job.leave(&red());
-    let ran = job.comment(&["--untrusted"]);
-    assert_eq!(ran.status, Some(2), "{ran}");
+    Job::of(&red()).comment_ends(2, &["--untrusted"]);
     let second = Second::new(&red());
-    second.job.leave(&red());
-    let ran = second.job.comment(&[]);
-    assert_eq!(ran.status, Some(2), "{ran}");
-    assert!(ran.stderr.contains("add --untrusted"), "{ran}");
+    second.leave(&red());
+    second.comment_ends(2, &[]).warns("add --untrusted");
     // To name the pull request makes the report no better.
-    let ran = second.job.comment(&["--pr", "8"]);
-    assert_eq!(ran.status, Some(2), "{ran}");
+    second.comment_ends(2, &["--pr", "8"]);
     // A folder has been unpacked by somebody.
-    let ran = second.job.comment(&["--untrusted"]);
-    assert_eq!(ran.status, Some(2), "{ran}");
-    assert_eq!(second.job.log(), [""; 0]);
+    second.comment_ends(2, &["--untrusted"]);
+    assert_eq!(second.log(), [""; 0]);
 }
 
-#[test]
-fn the_artifact_of_the_newest_attempt() {
-    let mut second = Second::new(&red());
-    let event = {
-        let mut state = second.job.server.state();
-        state.runs.get_mut(&second.run).unwrap().attempt = 3;
-        state.workflow_run_event(second.run)
-    };
-    second.job.event("workflow_run", &event);
-    let mut text: Value =
-        serde_json::from_str(&second.job.passed_on(&red(), second.run, 8)).unwrap();
-    text["source"]["attempt"] = json!(2);
-    let zip = zip_of(&[("report.json", text.to_string().as_bytes())]);
-    {
-        let mut state = second.job.server.state();
-        state.add_artifact(second.run, "plimsoll-report-2", zip);
-        // Of an attempt that has not been, of another run, and of no attempt.
-        for name in ["plimsoll-report-9", "plimsoll-report", "plimsoll-report-2x"] {
-            state.add_artifact(second.run, name, b"nothing".to_vec());
-        }
-        state.add_artifact(second.run + 1, "plimsoll-report-3", b"nothing".to_vec());
-    }
-    second.both();
-    let body = second.body();
-    assert!(body.contains("keeps growing"), "{body}");
-    assert!(body.contains("\"attempt\":3"), "{body}");
-}
-
+/// Which artifact is taken is tested beside the code.
 #[test]
 fn an_earlier_attempt_stands_in_only_where_the_run_succeeded() {
-    for (conclusion, counts) in [("success", true), ("failure", false), ("cancelled", false)] {
+    for (conclusion, said) in [("success", "keeps growing"), ("failure", "no result")] {
         let mut second = Second::new(&red());
-        let event = {
-            let mut state = second.job.server.state();
-            let run = state.runs.get_mut(&second.run).unwrap();
-            run.attempt = 2;
+        second.finished(|run| {
+            run.attempt = 3;
             run.conclusion = Some(conclusion.to_owned());
-            state.workflow_run_event(second.run)
-        };
-        second.job.event("workflow_run", &event);
+        });
         second.both();
-        let body = second.body();
-        assert_eq!(
-            body.contains("keeps growing"),
-            counts,
-            "{conclusion}: {body}"
-        );
-        assert_eq!(body.contains("no result"), !counts, "{conclusion}: {body}");
+        second.says(&[said, "\"attempt\":3"]);
     }
 }
 
 #[test]
 fn what_a_fork_measured_is_its_word_wherever_it_is_posted_from() {
-    let mut job = Job::new();
-    job.leave(&green());
-    {
-        let mut state = job.server.state();
-        state.with_fork();
-    }
+    let mut job = Job::of(&green());
+    job.server.state().with_fork();
     job.event("workflow_dispatch", &json!({}));
-    let ran = job.comment(&["--pr", "8"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    let state = job.server.state();
-    let check = state.checks.values().next_back().unwrap();
-    assert_eq!(check.conclusion.as_deref(), Some("neutral"), "{ran}");
+    job.comment(&["--pr", "8"]);
+    assert_eq!(job.the_check().1, "neutral");
 }
 
 #[test]
 fn an_artifact_that_holds_no_report() {
-    let second = Second::new(&red());
-    second.hold(zip_of(&[("other.json", b"{}")]));
-    refused(&second, "missing");
-    let second = Second::new(&red());
-    second.hold(zip_of(&[
-        ("../report.json", b"{}"),
-        ("a/report.json", b"{}"),
-    ]));
-    refused(&second, "missing");
-    let second = Second::new(&red());
-    second.hold(b"PK\x03\x04 and no archive".to_vec());
-    refused(&second, "not-an-archive");
-    let second = Second::new(&red());
-    second.hold(zip_of(&[("report.json", b"no json")]));
-    refused(&second, "not-a-report");
-    let second = Second::new(&red());
-    second.job.server.state().artifacts.clear();
-    refused(&second, "missing");
-    let second = Second::new(&red());
-    for artifact in second.job.server.state().artifacts.values_mut() {
-        artifact.expired = true;
+    for (bytes, code) in [
+        (zip_of(&[("other.json", b"{}")]), "missing"),
+        (
+            zip_of(&[("../report.json", b"{}"), ("a/report.json", b"{}")]),
+            "missing",
+        ),
+        (b"PK\x03\x04 and no archive".to_vec(), "not-an-archive"),
+        (zip_of(&[("report.json", b"no json")]), "not-a-report"),
+        // 64 MB of zeros in some 64 KB: it is read no further than a report may be.
+        (zip_of(&[("report.json", &vec![0; 64 << 20])]), "too-long"),
+        (vec![b' '; 12 << 20], "too-long"),
+    ] {
+        Second::holding(bytes).refuses(code);
     }
-    refused(&second, "expired");
+    let expire = |state: &mut State| state.artifacts.values_mut().next().unwrap().expired = true;
+    Second::with(&red(), expire).refuses("expired");
 }
 
 #[test]
 fn an_artifact_that_is_not_archived() {
     let second = Second::new(&red());
-    let text = second.job.passed_on(&red(), second.run, 8);
-    second.hold(text.into_bytes());
+    second.hold(second.passed_on(&red(), FORKS_RUN, 8).into_bytes());
     second.both();
-    assert!(second.body().contains("keeps growing"));
-}
-
-#[test]
-fn a_bomb_is_read_no_further_than_a_report_may_be() {
-    // 64 MB of zeros in some 64 KB.
-    let second = Second::new(&red());
-    second.hold(zip_of(&[("report.json", &vec![0; 64 << 20])]));
-    refused(&second, "too-long");
-    let second = Second::new(&red());
-    second.hold(vec![b' '; 12 << 20]);
-    refused(&second, "too-long");
+    second.says(&["keeps growing"]);
 }
 
 #[test]
 fn storage_that_fails_is_asked_again() {
     let second = Second::new(&red());
     let at = || Matcher::new("GET", "/storage/");
-    second.job.server.fault(at(), Fault::status(503));
+    second.server.fault(at(), Fault::status(503));
     // In trouble, and says that it is not.
-    second.job.server.fault(at().nth(2), Fault::html(200));
+    second.server.fault(at().nth(2), Fault::html(200));
     second.both();
-    assert!(second.body().contains("keeps growing"));
+    second.says(&["keeps growing"]);
 
-    let second = Second::new(&red());
-    second.job.server.fault(at().always(), Fault::html(200));
-    let ran = second.job.run(&["fetch", "--output", "report.json"]);
-    assert_eq!(ran.status, Some(5), "{ran}");
-    let passed_on = second.job.project.read("report.json");
+    second.server.fault(at().always(), Fault::html(200));
+    second.run(&["fetch", "--output", "report.json"]).ends(5);
+    let passed_on = second.project.read("report.json");
     assert!(passed_on.contains("not-fetched"), "{passed_on}");
 }
 
 #[test]
 fn an_artifact_that_is_not_handed_out() {
-    let second = Second::new(&red());
-    second.job.server.state().without(&["actions=read"]);
-    let ran = second.job.run(&["fetch", "--output", "report.json"]);
-    assert_eq!(ran.status, Some(5), "{ran}");
-    assert!(ran.stderr.contains("actions"), "{ran}");
-    let ran = second
-        .job
-        .run(&["comment", "--untrusted", "--report", "report.json"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(
-        second.body().contains("(`not-fetched`)"),
-        "{}",
-        second.body()
-    );
-    assert_eq!(second.conclusion(), "neutral");
-    let ran = second.job.run(&["report", "report.json"]);
-    assert_eq!(ran.status, Some(5), "{ran}");
-    assert!(ran.stderr.contains("not-fetched"), "{ran}");
+    let second = Second::with(&red(), |state| state.without(&["actions=read"]));
+    second
+        .run(&["fetch", "--output", "report.json"])
+        .ends(5)
+        .warns("actions");
+    second.run(&UNTRUSTED).ends(0);
+    second.says(&["(`not-fetched`)"]);
+    second.concludes("neutral");
+    second
+        .run(&["report", "report.json"])
+        .ends(5)
+        .warns("not-fetched");
 }
 
 #[test]
 fn a_link_in_place_of_the_report() {
     let second = Second::new(&green());
-    second.job.project.write("secret.json", "{\"password\": 1}");
-    let link = second.job.project.path("link.json");
-    std::os::unix::fs::symlink(second.job.project.path("secret.json"), link).unwrap();
-    let ran = second
-        .job
-        .run(&["comment", "--untrusted", "--report", "link.json"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
+    second.project.write("secret.json", "{\"password\": 1}");
+    let link = second.project.path("report.json");
+    std::os::unix::fs::symlink(second.project.path("secret.json"), link).unwrap();
+    let ran = second.run(&UNTRUSTED).ends(0);
     assert!(!ran.to_string().contains("password"), "{ran}");
-    assert!(second.body().contains("o result"), "{}", second.body());
-    assert!(second.body().contains("not-a-file"), "{}", second.body());
+    second.says(&["o result", "not-a-file"]);
 }
 
 #[test]
 fn a_missing_permission_in_the_second_job() {
-    let second = Second::new(&red());
-    second.job.server.state().without(&["pull_requests=write"]);
-    let ran = second.both();
-    assert!(ran.stderr.contains("pull-requests: write"), "{ran}");
-    assert_eq!(second.conclusion(), "failure");
+    let second = Second::with(&red(), |state| state.without(&["pull_requests=write"]));
+    second.both().warns("pull-requests: write");
+    second.concludes("failure");
 }
 
+/// The same branch to two bases: one head, two pull requests.
 #[test]
 fn the_report_names_one_of_two_pull_requests() {
-    // The same branch to two bases: one head, two pull requests.
-    let second = Second::new(&red());
-    {
-        let mut state = second.job.server.state();
+    let second = Second::with(&red(), |state| {
         let mut other = state.pulls[&8].clone();
         other.number = 6;
         state.pulls.insert(6, other);
-    }
+    });
     second.both();
-    assert_eq!(second.job.the_comment().issue, 8);
+    assert_eq!(second.the_comment().issue, 8);
 }
 
 #[test]
 fn what_it_changes_may_be_more_than_is_listed() {
-    let unsure = "could not be looked up in full";
+    let says = |second: &Second| {
+        second.both();
+        second
+            .the_comment()
+            .body
+            .contains("could not be looked up in full")
+    };
     // GitHub lists 3,000 files, in the order of their names.
+    let names = (0..3_000).map(|n| ChangedFile::modified(&format!("a/{n:04}.txt")));
+    let names: Vec<ChangedFile> = names.collect();
+    assert!(says(
+        &Second::with(&red(), |state| state.pull(8).files = names)
+    ));
     let second = Second::new(&red());
-    second.job.server.state().pull(8).files = (0..3_000)
-        .map(|n| ChangedFile::modified(&format!("a/{n:04}.txt")))
-        .collect();
-    second.both();
-    assert!(second.body().contains(unsure), "{}", second.body());
-
-    let second = Second::new(&red());
-    let files = Matcher::path("/pulls/8/files").always();
-    second.job.server.fault(files, Fault::status(403));
-    second.both();
-    assert!(second.body().contains(unsure), "{}", second.body());
-
-    let second = Second::new(&red());
-    second.both();
-    assert!(!second.body().contains(unsure), "{}", second.body());
+    second
+        .server
+        .fault(Matcher::path("/pulls/8/files").always(), Fault::status(403));
+    assert!(says(&second));
+    assert!(!says(&Second::new(&red())));
 }
 
 #[test]
 fn a_lookup_that_fails_is_a_warning() {
-    let (job, run) = Job::after_fork();
-    let report = job.passed_on(&red(), run, 8);
-    job.project.write("report.json", &report);
-    let pulls = Matcher::new("GET", "/pulls").always();
-    job.server.fault(pulls, Fault::status(403));
-    let args = ["comment", "--untrusted", "--report", "report.json"];
-    let ran = job.run(&args);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(ran.stderr.contains("nothing could be posted"), "{ran}");
-    let ran = job.run(&[&args[..], &["--on-post-error", "fail"]].concat());
-    assert_eq!(ran.status, Some(5), "{ran}");
+    let second = Second::new(&red());
+    second
+        .project
+        .write("report.json", &second.passed_on(&red(), FORKS_RUN, 8));
+    second
+        .server
+        .fault(Matcher::new("GET", "/pulls").always(), Fault::status(403));
+    second
+        .run(&UNTRUSTED)
+        .ends(0)
+        .warns("nothing could be posted");
+    second
+        .run(&[&UNTRUSTED[..], &["--on-post-error", "fail"]].concat())
+        .ends(5);
 }
 
 #[test]
 fn reports_of_different_changes_are_not_joined() {
-    for (key, value, accepted) in [
-        ("head", json!("a".repeat(40)), false),
-        ("pull_request", json!(7), false),
-        ("run", json!(1), false),
-        ("attempt", json!(9), false),
-        ("prefix", json!("sub"), true),
+    for (key, value, said) in [
+        ("head", json!("a".repeat(40)), "`other-run`"),
+        ("pull_request", json!(7), "`other-run`"),
+        ("run", json!(1), "`other-run`"),
+        ("attempt", json!(9), "`other-run`"),
+        ("prefix", json!("sub"), "keeps growing"),
     ] {
-        let (job, run) = Job::after_fork();
-        let report = job.passed_on(&red(), run, 8);
+        let job = Job::after_fork();
+        let report = job.passed_on(&red(), FORKS_RUN, 8);
         let mut other: Value = serde_json::from_str(&report).unwrap();
         other["source"][key] = value;
-        job.project.write("one.json", &report);
+        job.project.write("report.json", &report);
         job.project.write("two.json", &other.to_string());
-        let args = ["comment", "--untrusted", "--report", "one.json", "two.json"];
-        let ran = job.run(&args);
-        assert_eq!(ran.status, Some(0), "{ran}");
-        let body = job.the_comment().body;
-        assert_eq!(body.contains("keeps growing"), accepted, "{key}: {body}");
-        assert_eq!(body.contains("`other-run`"), !accepted, "{key}: {body}");
+        job.run(&[&UNTRUSTED[..], &["two.json"]].concat()).ends(0);
+        let body = job.says(&[said]);
+        assert_eq!(
+            body.contains("`other-run`"),
+            said == "`other-run`",
+            "{key}: {body}"
+        );
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::project::{Project, Ran, regressed, report};
 use crate::server::Server;
-use crate::server::state::{Comment, State};
+use crate::server::state::{CheckRun, Comment, Run, State};
 
 /// The run id of a job whose own workflow measures.
 pub(crate) const RUN: u64 = 500;
@@ -51,6 +51,13 @@ impl Job {
         Self::on(Server::start())
     }
 
+    /// The same, with these as the newest run's reports.
+    pub(crate) fn of(reports: &[Report]) -> Self {
+        let job = Self::new();
+        job.leave(reports);
+        job
+    }
+
     pub(crate) fn on(server: Server) -> Self {
         let project = Project::new();
         project.write("summary.md", "");
@@ -81,19 +88,22 @@ impl Job {
         job
     }
 
-    /// Of a `workflow_run` event after a run of a fork's pull request 8, with the
-    /// run's id.
-    pub(crate) fn after_fork() -> (Self, u64) {
-        let job = Self::new();
-        let (run, event) = {
-            let mut state = job.server.state();
-            state.with_fork().add_run(8, FORKS_RUN, 1);
-            let run = FORKS_RUN;
-            (run, state.workflow_run_event(run))
+    /// Of a `workflow_run` event after [`FORKS_RUN`], a run of a fork's pull request 8.
+    pub(crate) fn after_fork() -> Self {
+        let mut job = Self::new();
+        job.server.state().with_fork().add_run(8, FORKS_RUN, 1);
+        job.finished(|_| {});
+        job
+    }
+
+    /// Of a `workflow_run` event after that run came out so.
+    pub(crate) fn finished(&mut self, change: impl Fn(&mut Run)) {
+        let event = {
+            let mut state = self.server.state();
+            change(state.runs.get_mut(&FORKS_RUN).unwrap());
+            state.workflow_run_event(FORKS_RUN)
         };
-        let mut job = job;
-        job.event("workflow_run", &event);
-        (job, run)
+        self.event("workflow_run", &event);
     }
 
     pub(crate) fn set(&mut self, name: &str, value: &str) -> &mut Self {
@@ -192,11 +202,18 @@ impl Job {
         }
     }
 
-    /// `comment` on the reports that were left, with a patience for tests.
+    /// `comment` on the reports that were left, with a patience for tests: it succeeds.
+    #[track_caller]
     pub(crate) fn comment(&self, more: &[&str]) -> Ran {
+        self.comment_ends(0, more)
+    }
+
+    /// The same, with this status.
+    #[track_caller]
+    pub(crate) fn comment_ends(&self, status: i32, more: &[&str]) -> Ran {
         let mut args = vec!["comment", "--report", "target/plimsoll", "--timeout", "2s"];
         args.extend(more);
-        self.run(&args)
+        self.run(&args).ends(status)
     }
 
     pub(crate) fn summary(&self) -> String {
@@ -213,12 +230,34 @@ impl Job {
         state.comments.values().filter(bot).cloned().collect()
     }
 
-    /// The one comment, which says what is expected of it.
+    /// The one comment.
     #[track_caller]
     pub(crate) fn the_comment(&self) -> Comment {
         let ours = self.ours();
         assert_eq!(ours.len(), 1, "{ours:#?}");
         ours[0].clone()
+    }
+
+    /// That the one comment says all of these.
+    #[track_caller]
+    pub(crate) fn says(&self, words: &[&str]) -> String {
+        let body = self.the_comment().body;
+        for word in words {
+            assert!(body.contains(word), "expected `{word}`: {body}");
+        }
+        body
+    }
+
+    /// The check run that GitHub shows, and its conclusion.
+    #[track_caller]
+    pub(crate) fn the_check(&self) -> (CheckRun, String) {
+        let state = self.server.state();
+        let check = state.checks.values().next_back().expect("a check run");
+        (check.clone(), check.conclusion.clone().unwrap())
+    }
+
+    pub(crate) fn checks(&self) -> usize {
+        self.server.state().checks.len()
     }
 
     /// `METHOD path status` of every request.
@@ -258,6 +297,27 @@ impl Job {
             "prefix": "",
         });
         serde_json::to_string_pretty(&joined).unwrap()
+    }
+}
+
+impl Ran {
+    #[track_caller]
+    pub(crate) fn ends(self, status: i32) -> Self {
+        assert_eq!(self.status, Some(status), "{self}");
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn prints(&self, words: &str) -> &Self {
+        assert!(self.stdout.contains(words), "expected `{words}`: {self}");
+        self
+    }
+
+    /// On the standard error.
+    #[track_caller]
+    pub(crate) fn warns(&self, words: &str) -> &Self {
+        assert!(self.stderr.contains(words), "expected `{words}`: {self}");
+        self
     }
 }
 

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::images::drawable;
-use crate::job::{Job, green};
+use crate::job::{FORKS_RUN, Job, green};
 use crate::project::Ran;
 use crate::server::fault::{Fault, Matcher, To};
 use crate::server::http::Reply;
@@ -74,16 +74,14 @@ fn at(request: usize) -> Matcher {
 
 /// In the job that measures, with pictures.
 fn own(name: &str, fault: Option<(usize, &Fault)>) -> (Job, Ran) {
-    let job = Job::new();
-    job.leave(&drawable());
+    let job = Job::of(&drawable());
     if let Some((request, fault)) = fault {
         job.server.fault(at(request), fault.clone());
     }
     let ran = job.comment(&["--image", "branch"]);
-    assert_eq!(ran.status, Some(0), "{name}: {ran}");
     assert!(job.ours().len() <= 1, "{name}: {:#?}", job.ours());
     assert!(job.summary().contains("keep"), "{name}");
-    let checks = job.server.state().checks.len();
+    let checks = job.checks();
     assert!(checks <= 1, "{name}: {checks}\n{:#?}", job.log());
     (job, ran)
 }
@@ -105,7 +103,7 @@ fn in_the_job_that_measures() {
     sweep(requests, &staying(), |name, request, fault| {
         let (job, ran) = own(name, Some((request, fault)));
         // No failure takes both with it.
-        let (comments, checks) = (job.ours().len(), job.server.state().checks.len());
+        let (comments, checks) = (job.ours().len(), job.checks());
         assert!(comments + checks > 0, "{name}: {ran}\n{:#?}", job.log());
     });
 }
@@ -117,12 +115,12 @@ fn job_body(state: &crate::server::state::State) -> String {
 
 /// After a fork's run, both steps.
 fn second(name: &str, fault: Option<(usize, &Fault)>) -> (Job, Ran) {
-    let (job, run) = Job::after_fork();
-    let text = job.passed_on(&green(), run, 8);
+    let job = Job::after_fork();
+    let text = job.passed_on(&green(), FORKS_RUN, 8);
     let zip = zip_of(&[("report.json", text.as_bytes())]);
     job.server
         .state()
-        .add_artifact(run, "plimsoll-report-1", zip);
+        .add_artifact(FORKS_RUN, "plimsoll-report-1", zip);
     if let Some((request, fault)) = fault {
         job.server.fault(at(request), fault.clone());
     }
@@ -134,8 +132,7 @@ fn second(name: &str, fault: Option<(usize, &Fault)>) -> (Job, Ran) {
     );
     let args = ["comment", "--untrusted", "--when", "always"];
     let more = ["--report", "report.json", "--timeout", "2s"];
-    let mut ran = job.run(&[args, more].concat());
-    assert_eq!(ran.status, Some(0), "{name}: {ran}");
+    let mut ran = job.run(&[args, more].concat()).ends(0);
     ran.stderr = fetched.stderr + &ran.stderr;
     assert!(job.ours().len() <= 1, "{name}: {:#?}", job.ours());
     let state = job.server.state();
