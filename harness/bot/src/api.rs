@@ -531,37 +531,18 @@ impl Api {
 
     /// How long an answer says that nothing may be asked, if it does.
     fn asks_to_wait(&self, answer: &Answer) -> Option<Duration> {
-        let headers = &answer.headers;
-        let exhausted = headers.remaining.as_deref() == Some("0");
-        let says_so = || {
-            let message = problem::message(&answer.body, None).to_lowercase();
-            message.contains("rate limit") || message.contains("abuse detection")
-        };
-        let limited = match answer.status {
-            429 => true,
-            403 => headers.retry_after.is_some() || exhausted || says_so(),
-            _ => false,
-        };
-        if !limited {
-            return None;
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        match limit(answer, now)? {
+            Limit::For(wait) => Some(wait),
+            Limit::Unsaid => {
+                let mut pace = self.pace.borrow_mut();
+                let wait = pace.unsaid_wait;
+                pace.unsaid_wait = wait.saturating_mul(2);
+                Some(wait)
+            }
         }
-        let seconds = |text: &Option<String>| text.as_deref()?.trim().parse::<u64>().ok();
-        if let Some(seconds) = seconds(&headers.retry_after) {
-            // Of none at all, there would be no end.
-            return Some(Duration::from_secs(seconds.max(1)));
-        }
-        if let Some(reset) = seconds(&headers.reset).filter(|_| exhausted) {
-            let now = SystemTime::now()
-                .duration_since(SystemTime::UNIX_EPOCH)
-                .unwrap_or_default();
-            // Whole seconds, and two clocks.
-            let wait = Duration::from_secs(reset).saturating_sub(now);
-            return Some(wait.saturating_add(Duration::from_secs(1)));
-        }
-        let mut pace = self.pace.borrow_mut();
-        let wait = pace.unsaid_wait;
-        pace.unsaid_wait = wait.saturating_mul(2);
-        Some(wait)
     }
 
     fn block(&self, wait: Duration) {
@@ -624,6 +605,42 @@ impl Headers {
             next.then(|| address.to_owned())
         })
     }
+}
+
+/// How long nothing may be asked.
+#[derive(Debug, PartialEq, Eq)]
+enum Limit {
+    For(Duration),
+    Unsaid,
+}
+
+/// The limit that an answer tells of, so long after 1970.
+fn limit(answer: &Answer, now: Duration) -> Option<Limit> {
+    let headers = &answer.headers;
+    let exhausted = headers.remaining.as_deref() == Some("0");
+    let says_so = || {
+        let message = problem::message(&answer.body, None).to_lowercase();
+        message.contains("rate limit") || message.contains("abuse detection")
+    };
+    let limited = match answer.status {
+        429 => true,
+        403 => headers.retry_after.is_some() || exhausted || says_so(),
+        _ => false,
+    };
+    if !limited {
+        return None;
+    }
+    let seconds = |text: &Option<String>| text.as_deref()?.trim().parse::<u64>().ok();
+    if let Some(seconds) = seconds(&headers.retry_after) {
+        // Of none at all, there would be no end.
+        return Some(Limit::For(Duration::from_secs(seconds.max(1))));
+    }
+    if let Some(reset) = seconds(&headers.reset).filter(|_| exhausted) {
+        // Whole seconds, and two clocks.
+        let wait = Duration::from_secs(reset).saturating_sub(now);
+        return Some(Limit::For(wait.saturating_add(Duration::from_secs(1))));
+    }
+    Some(Limit::Unsaid)
 }
 
 /// The answer, if it is one to what was asked.
@@ -718,6 +735,116 @@ mod tests {
         );
         assert_eq!(next("<https://a/x?page=9>; rel=\"last\""), None);
         assert_eq!(next("nonsense"), None);
+    }
+
+    fn answer(status: u16, headers: Headers, message: &str) -> Answer {
+        Answer {
+            status,
+            headers,
+            body: serde_json::json!({ "message": message }).to_string().into(),
+        }
+    }
+
+    #[test]
+    fn limits_say_how_long_or_not() {
+        let header = |text: &str| Some(text.to_owned());
+        let none = Headers::default;
+        let retry = |after: &str| Headers {
+            retry_after: header(after),
+            ..none()
+        };
+        let reset = |remaining: &str, at: &str| Headers {
+            remaining: header(remaining),
+            reset: header(at),
+            ..none()
+        };
+        let secondary = "You have exceeded a secondary rate limit";
+        let seconds = |seconds| Some(Limit::For(Duration::from_secs(seconds)));
+        for (status, headers, message, expected) in [
+            (200, none(), "", None),
+            (403, none(), "Resource not accessible", None),
+            (403, reset("1", "1100"), "Resource not accessible", None),
+            (422, retry("7"), secondary, None),
+            (503, retry("7"), "", None),
+            (429, none(), "", Some(Limit::Unsaid)),
+            (403, none(), secondary, Some(Limit::Unsaid)),
+            (
+                403,
+                none(),
+                "the abuse detection mechanism",
+                Some(Limit::Unsaid),
+            ),
+            (403, retry("soon"), "", Some(Limit::Unsaid)),
+            (403, retry("7"), "", seconds(7)),
+            (429, retry("7"), "", seconds(7)),
+            (429, retry("0"), "", seconds(1)),
+            (403, reset("0", "1100"), "", seconds(101)),
+            (403, reset("0", "900"), "", seconds(1)),
+            (403, reset("0", "never"), "", Some(Limit::Unsaid)),
+            (429, reset("5", "1100"), "", Some(Limit::Unsaid)),
+        ] {
+            let case = format!("{status} {headers:?} {message}");
+            let found = limit(&answer(status, headers, message), Duration::from_secs(1000));
+            assert_eq!(found, expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn what_an_answer_says() {
+        let said = |status: u16, message: &str| {
+            let found = accepted(answer(status, Headers::default(), message), None);
+            let sure = |problem: &Problem| if problem.is_unsure() { "unsure: " } else { "" };
+            found.map_or_else(
+                |problem| format!("{}{problem}", sure(&problem)),
+                |answer| format!("accepted {}", answer.status),
+            )
+        };
+        insta::assert_snapshot!(
+            [
+                said(200, ""),
+                said(299, ""),
+                said(300, "m"),
+                said(401, "m"),
+                said(403, "m"),
+                said(403, "issue is locked."),
+                said(403, "User is blocked"),
+                said(404, "m"),
+                said(410, "m"),
+                said(422, "m"),
+                said(499, "m"),
+                said(500, "m"),
+                said(599, "m"),
+            ]
+            .join("\n"),
+            @"
+        accepted 200
+        accepted 299
+        refused (300): m
+        GitHub rejected the token (401)
+          hint: set GITHUB_TOKEN to `${{ github.token }}` in the step's `env`
+        the token may not do that (403): m
+        the conversation is locked
+        the token may not do that (403): User is blocked
+        not found (404): it is not there, or the token may not see it
+        it is gone (410)
+        refused (422): m
+        refused (499): m
+        unsure: GitHub failed (500)
+        unsure: GitHub failed (599)
+        "
+        );
+        let needs = Headers {
+            accepted_permissions: Some("issues=write; pull_requests=write,checks=read".to_owned()),
+            ..Headers::default()
+        };
+        let found = accepted(answer(403, needs, "m"), None).err().unwrap();
+        insta::assert_snapshot!(found, @"
+        the token may not do that (403)
+          hint: add to the job:
+            permissions:
+              pull-requests: write
+              checks: read
+        ");
     }
 
     #[test]

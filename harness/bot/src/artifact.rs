@@ -3,6 +3,8 @@
 //! Everything in it is the pull request author's: it is read by its name from
 //! the archive, up to a limit, and nothing is unpacked to where it says.
 
+use std::ops::RangeInclusive;
+
 use plimsoll_core::report::json::MAX_BYTES;
 use serde::Deserialize;
 
@@ -47,20 +49,8 @@ pub fn fetch(
         target.repository, target.run
     );
     let artifacts: Vec<Listed> = api.list_in(&path, "artifacts")?;
-    let attempt = |artifact: &Listed| -> Option<u64> {
-        let rest = artifact.name.strip_prefix(name)?.strip_prefix('-')?;
-        let plain = rest.bytes().all(|byte| byte.is_ascii_digit());
-        let attempt = plain.then(|| rest.parse().ok()).flatten()?;
-        let oldest = if or_earlier { 1 } else { target.attempt };
-        (oldest..=target.attempt)
-            .contains(&attempt)
-            .then_some(attempt)
-    };
-    let newest = artifacts
-        .iter()
-        .filter_map(|artifact| Some((attempt(artifact)?, artifact)))
-        .max_by_key(|(attempt, artifact)| (*attempt, artifact.id));
-    let Some((_, artifact)) = newest else {
+    let oldest = if or_earlier { 1 } else { target.attempt };
+    let Some(artifact) = newest(&artifacts, name, oldest..=target.attempt) else {
         return Ok(Artifact::Missing);
     };
     if artifact.expired {
@@ -75,5 +65,57 @@ pub fn fetch(
         Ok(None) => Ok(Artifact::TooLong),
         Err(Problem::Gone) => Ok(Artifact::Expired),
         Err(problem) => Err(problem),
+    }
+}
+
+/// That of the newest of these attempts; of two, the one that was made last.
+fn newest<'a>(
+    artifacts: &'a [Listed],
+    name: &str,
+    attempts: RangeInclusive<u64>,
+) -> Option<&'a Listed> {
+    let attempt = |artifact: &Listed| -> Option<u64> {
+        let rest = artifact.name.strip_prefix(name)?.strip_prefix('-')?;
+        let plain = rest.bytes().all(|byte| byte.is_ascii_digit());
+        let attempt = plain.then(|| rest.parse().ok()).flatten()?;
+        attempts.contains(&attempt).then_some(attempt)
+    };
+    let numbered = artifacts
+        .iter()
+        .filter_map(|artifact| Some((attempt(artifact)?, artifact)));
+    let newest = numbered.max_by_key(|(attempt, artifact)| (*attempt, artifact.id));
+    newest.map(|(_, artifact)| artifact)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_artifact_of_the_newest_attempt() {
+        let names = [
+            "report-1",
+            "report-2",
+            "report-2",
+            "report",
+            "report-",
+            "report-9",
+            "report-3x",
+            "report-+3",
+            "other-3",
+            "reports-3",
+        ];
+        let listed = |(name, id): (&str, u64)| Listed {
+            id,
+            name: name.to_owned(),
+            expired: false,
+        };
+        let all: Vec<Listed> = names.into_iter().zip(1..).map(listed).collect();
+        let newest = |attempts| newest(&all, "report", attempts).map(|found| found.id);
+        assert_eq!(newest(1..=3), Some(3));
+        assert_eq!(newest(1..=2), Some(3));
+        assert_eq!(newest(1..=1), Some(1));
+        assert_eq!(newest(3..=3), None);
+        assert_eq!(newest(9..=9), Some(6));
     }
 }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::api::{Api, Method};
+use crate::marker::State;
 use crate::problem::Problem;
 use crate::target::{Target, percent_encoded};
 
@@ -26,6 +27,16 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
+    /// Of a page, and whether it rests on the word of the code under review.
+    pub fn of(state: State, untrusted: bool) -> Self {
+        match state {
+            State::Green if untrusted => Conclusion::Neutral,
+            State::Green => Conclusion::Success,
+            State::Open => Conclusion::Neutral,
+            State::Red => Conclusion::Failure,
+        }
+    }
+
     fn as_str(self) -> &'static str {
         match self {
             Conclusion::Success => "success",
@@ -74,6 +85,28 @@ struct Output {
     annotations_count: usize,
 }
 
+impl Found {
+    /// Itself, if it is of ours under that key.
+    fn ours(self, key: &str) -> Option<Ours> {
+        let rest = self.external_id.as_deref()?.strip_prefix("plimsoll:")?;
+        let mut parts = rest.strip_prefix(key)?.strip_prefix(':')?.split(':');
+        let pull_request = parts.next()?.parse().ok()?;
+        let (run, attempt) = parts.next()?.split_once('.')?;
+        Some(Ours {
+            id: self.id,
+            pull_request,
+            age: (run.parse().ok()?, attempt.parse().ok()?),
+            job: parts.next()?.to_owned(),
+            conclusion: match self.conclusion.as_deref() {
+                Some("success") => Conclusion::Success,
+                Some("failure") => Conclusion::Failure,
+                _ => Conclusion::Neutral,
+            },
+            output: self.output.unwrap_or_default(),
+        })
+    }
+}
+
 /// A check run of ours.
 #[derive(Debug)]
 struct Ours {
@@ -111,16 +144,7 @@ impl CheckRun<'_> {
             .list_ours()?
             .into_iter()
             .partition(|check| check.pull_request == self.pull_request());
-        let red = others
-            .iter()
-            .filter(|check| check.conclusion == Conclusion::Failure)
-            .find(|check| {
-                let is_newer = |other: &Ours| (other.age, other.id) > (check.age, check.id);
-                !others
-                    .iter()
-                    .any(|other| other.pull_request == check.pull_request && is_newer(other))
-            });
-        if let Some(red) = red
+        if let Some(red) = red(&others)
             && self.conclusion < Conclusion::Failure
         {
             return Ok(Checked::OtherPullRequest(red.pull_request));
@@ -187,26 +211,8 @@ impl CheckRun<'_> {
 
     /// Ours under that key on that commit, of whichever pull request.
     fn list_ours(&self) -> Result<Vec<Ours>, Problem> {
-        let prefix = format!("plimsoll:{}:", self.key);
-        let ours = self.list()?.into_iter().filter_map(|check| {
-            let id = check.external_id.as_deref()?.strip_prefix(&prefix)?;
-            let mut parts = id.split(':');
-            let pull_request = parts.next()?.parse().ok()?;
-            let (run, attempt) = parts.next()?.split_once('.')?;
-            Some(Ours {
-                id: check.id,
-                pull_request,
-                age: (run.parse().ok()?, attempt.parse().ok()?),
-                job: parts.next()?.to_owned(),
-                conclusion: match check.conclusion.as_deref() {
-                    Some("success") => Conclusion::Success,
-                    Some("failure") => Conclusion::Failure,
-                    _ => Conclusion::Neutral,
-                },
-                output: check.output.unwrap_or_default(),
-            })
-        });
-        Ok(ours.collect())
+        let ours = self.list()?.into_iter();
+        Ok(ours.filter_map(|check| check.ours(self.key)).collect())
     }
 
     fn of_this_pull_request(&self) -> Result<Vec<Ours>, Problem> {
@@ -346,4 +352,102 @@ impl CheckRun<'_> {
 fn newest(ours: &[Ours]) -> Option<&Ours> {
     ours.iter()
         .max_by_key(|check| (check.age, check.conclusion, check.id))
+}
+
+/// One that is red, and the newest of its pull request.
+fn red(others: &[Ours]) -> Option<&Ours> {
+    let red = others
+        .iter()
+        .filter(|check| check.conclusion == Conclusion::Failure);
+    red.into_iter().find(|check| {
+        let is_newer = |other: &Ours| (other.age, other.id) > (check.age, check.id);
+        !others
+            .iter()
+            .any(|other| other.pull_request == check.pull_request && is_newer(other))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_green_on_its_own_word_is_neutral() {
+        let of = |state| [false, true].map(|untrusted| Conclusion::of(state, untrusted));
+        assert_eq!(of(State::Green), [Conclusion::Success, Conclusion::Neutral]);
+        assert_eq!(of(State::Open), [Conclusion::Neutral; 2]);
+        assert_eq!(of(State::Red), [Conclusion::Failure; 2]);
+    }
+
+    fn ours(id: u64, external_id: &str, conclusion: &str) -> Option<Ours> {
+        let found = json!({"id": id, "external_id": external_id, "conclusion": conclusion});
+        Found::deserialize(found).unwrap().ours("default")
+    }
+
+    #[test]
+    fn a_check_run_says_whose_it_is() {
+        let found = ours(5, "plimsoll:default:7:500.2:c0ffee", "failure").unwrap();
+        assert_eq!(
+            (found.id, found.pull_request, found.age, &*found.job),
+            (5, 7, (500, 2), "c0ffee")
+        );
+        assert_eq!(found.conclusion, Conclusion::Failure);
+        for other in [
+            "",
+            "plimsoll:linux:7:500.2:c0ffee",
+            "plimsoll:default-2:7:500.2:c0ffee",
+            "plimsoll:default:7:500:c0ffee",
+            "plimsoll:default:x:500.2:c0ffee",
+            "plimsoll:default:7:500.2",
+            "another:default:7:500.2:c0ffee",
+        ] {
+            assert!(ours(5, other, "failure").is_none(), "{other}");
+        }
+    }
+
+    fn all(of: &[(u64, &str, &str)]) -> Vec<Ours> {
+        let found = of.iter();
+        found
+            .map(|(id, run, conclusion)| {
+                let external_id = format!("plimsoll:default:{run}:x");
+                ours(*id, &external_id, conclusion).unwrap()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_newest_and_of_one_run_the_worst() {
+        let newest = |of: &[(u64, &str, &str)]| newest(&all(of)).map(|check| check.id);
+        assert_eq!(newest(&[]), None);
+        assert_eq!(
+            newest(&[(1, "7:600.1", "success"), (2, "7:500.9", "failure")]),
+            Some(1)
+        );
+        assert_eq!(
+            newest(&[(1, "7:500.2", "success"), (2, "7:500.1", "failure")]),
+            Some(1)
+        );
+        assert_eq!(
+            newest(&[(1, "7:500.1", "failure"), (2, "7:500.1", "neutral")]),
+            Some(1)
+        );
+        assert_eq!(
+            newest(&[(1, "7:500.1", "failure"), (2, "7:500.1", "failure")]),
+            Some(2)
+        );
+    }
+
+    /// What a newer run of the same pull request has turned green is not red any more.
+    #[test]
+    fn a_red_check_run_of_another_pull_request() {
+        let red = |of: &[(u64, &str, &str)]| red(&all(of)).map(|check| check.pull_request);
+        assert_eq!(red(&[(1, "6:400.1", "failure")]), Some(6));
+        assert_eq!(red(&[(1, "6:400.1", "neutral")]), None);
+        let turned = [(1, "6:400.1", "failure"), (2, "6:401.1", "success")];
+        assert_eq!(red(&turned), None);
+        let by_id = [(1, "6:400.1", "failure"), (2, "6:400.1", "success")];
+        assert_eq!(red(&by_id), None);
+        let of_others = [(1, "6:400.1", "failure"), (2, "5:401.1", "success")];
+        assert_eq!(red(&of_others), Some(6));
+    }
 }

@@ -82,3 +82,23 @@ impl fmt::Debug for Token {
         f.write_str("Token(***)")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_printed_by_nobody() {
+        let token = |text: &str| Token(text.to_owned());
+        assert_eq!(format!("{:?}", token("ghs_1")), "Token(***)");
+        assert_eq!(
+            token("ghs_1").scrub("Bearer ghs_1, ghs_1"),
+            "Bearer ***, ***"
+        );
+        assert_eq!(token("").scrub("text"), "text");
+        assert!(token("ghs_1").is_plain());
+        for text in ["ghs_1\nghs_2", "ghs 1", "ghs_\u{fc}"] {
+            assert!(!token(text).is_plain(), "{text}");
+        }
+    }
+}

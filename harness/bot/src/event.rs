@@ -146,3 +146,70 @@ fn of(name: &str, payload: &Value, sha: Option<String>) -> anyhow::Result<Event>
         },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn said(name: &str, payload: &Value) -> String {
+        match of(name, payload, Some("of the job".to_owned())) {
+            Err(err) => format!("error: {err:#}"),
+            Ok(Event::PullRequest(pull)) => {
+                format!("{} {}", pull.number, pull.is_from_fork())
+            }
+            Ok(Event::WorkflowRun(run)) => {
+                format!("{}.{} {}", run.id, run.run_attempt, run.was_cut_short())
+            }
+            Ok(Event::MergeGroup { head, base }) => format!("{head} {base:?}"),
+            Ok(Event::Other { head, base }) => format!("{head:?} {base:?}"),
+        }
+    }
+
+    #[test]
+    fn a_pull_request_from_a_fork() {
+        let from = |head: Value| {
+            let side = |repo: Value| json!({"sha": "a", "ref": "topic", "repo": repo});
+            let pull = json!({"number": 7, "head": side(head), "base": side(json!({"id": 1}))});
+            said("pull_request", &json!({ "pull_request": pull }))
+        };
+        assert_eq!(from(json!({"id": 1})), "7 false");
+        assert_eq!(from(json!({"id": 2})), "7 true");
+        // One that is gone is no less one.
+        assert_eq!(from(json!(null)), "7 true");
+    }
+
+    #[test]
+    fn a_run_that_did_not_come_to_its_end() {
+        for (conclusion, cut_short) in [
+            ("success", false),
+            ("failure", false),
+            ("skipped", false),
+            ("cancelled", true),
+            ("timed_out", true),
+            ("startup_failure", true),
+        ] {
+            let run = json!({
+                "id": 5, "run_attempt": 2, "event": "pull_request", "head_sha": "a",
+                "head_branch": null, "head_repository": null, "conclusion": conclusion,
+            });
+            let said = said("workflow_run", &json!({ "workflow_run": run }));
+            assert_eq!(said, format!("5.2 {cut_short}"), "{conclusion}");
+        }
+    }
+
+    #[test]
+    fn what_other_events_are_about() {
+        let queue = json!({"merge_group": {"head_sha": "h", "base_sha": "b"}});
+        assert_eq!(said("merge_group", &queue), "h Some(\"b\")");
+        let push = json!({"before": "b", "after": "h"});
+        assert_eq!(said("push", &push), "Some(\"h\") Some(\"b\")");
+        assert_eq!(said("push", &json!({})), "Some(\"of the job\") None");
+        assert_eq!(said("schedule", &push), "Some(\"of the job\") None");
+        for name in ["pull_request", "workflow_run", "merge_group"] {
+            let said = said(name, &json!({}));
+            assert!(said.starts_with(&format!("error: `{name}")), "{said}");
+        }
+    }
+}

@@ -85,6 +85,22 @@ fn is_key(key: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// No run at all is nothing to be green about.
+    #[test]
+    fn what_a_verdict_comes_to() {
+        for (verdict, state) in [
+            (None, State::Open),
+            (Some(Verdict::Within), State::Green),
+            (Some(Verdict::Improved), State::Green),
+            (Some(Verdict::Inconclusive), State::Open),
+            (Some(Verdict::Regressed), State::Red),
+            (Some(Verdict::Failed), State::Red),
+            (Some(Verdict::Broken), State::Red),
+        ] {
+            assert_eq!(State::of(verdict), state, "{verdict:?}");
+        }
+    }
+
     #[test]
     fn two_lines_that_nobody_sees() {
         let marker = Marker {

@@ -147,3 +147,33 @@ fn one_set(needs: &str) -> Vec<String> {
 }
 
 impl std::error::Error for Problem {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_github_says_is_one_short_line() {
+        let said = |body: &str| message(body.as_bytes(), None);
+        assert_eq!(said("<html>"), "no message");
+        assert_eq!(said(r#"{"message": "a\nb"}"#), "a b");
+        let errors = r#"{"message": "m", "errors": ["a", {"message": "b"}, {"code": "c"}, "d"]}"#;
+        assert_eq!(said(errors), "m: a: b");
+        let long = |count: usize| format!("{{\"message\": \"{}\"}}", "é".repeat(count));
+        assert_eq!(said(&long(300)), "é".repeat(300));
+        assert_eq!(said(&long(301)), "é".repeat(300) + "…");
+    }
+
+    #[test]
+    fn one_permission_that_would_do() {
+        assert_eq!(one_set("checks=write"), ["checks: write"]);
+        assert_eq!(
+            one_set("issues=write; pull_requests=write"),
+            ["pull-requests: write"]
+        );
+        assert_eq!(
+            one_set("actions=read,contents=read; x=y"),
+            ["actions: read", "contents: read"]
+        );
+    }
+}

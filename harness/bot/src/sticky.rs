@@ -70,6 +70,15 @@ struct User {
     kind: Option<String>,
 }
 
+impl User {
+    /// No person has a login with brackets; whoever gives a person's means that person.
+    fn is(&self, login: &str) -> bool {
+        let same = |found: &String| found.eq_ignore_ascii_case(login);
+        let is_bot = self.kind.as_deref() == Some("Bot");
+        self.login.as_ref().is_some_and(same) && (is_bot || !login.ends_with("[bot]"))
+    }
+}
+
 /// What became of the comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Posted {
@@ -224,13 +233,7 @@ impl<'a> Sticky<'a> {
     /// What stands before our marker, as a rule nothing; absent where it is not there. Behind
     /// other text it counts only with a second line of ours.
     fn before_marker<'b>(&self, body: &'b str) -> Option<&'b str> {
-        let first = self.marker.first_line();
-        body.match_indices(&first).find_map(|(at, _)| {
-            let (typed, ours) = body.split_at(at);
-            let is_line = ours.lines().next()?.trim_end() == first;
-            let is_ours = typed.is_empty() || meta(ours) != Meta::default();
-            (is_line && is_ours).then_some(typed)
-        })
+        before(&self.marker.first_line(), body)
     }
 
     /// Whether a comment that says to be of a newer run is of a run of this pull request. Other
@@ -261,17 +264,11 @@ impl<'a> Sticky<'a> {
             && id(run.head_repository) == id(pull.head.repo))
     }
 
-    /// No person has a login with brackets; whoever gives a person's means that person.
     fn is_by_us(&self, comment: &Comment) -> bool {
-        let Some(User {
-            login: Some(login),
-            kind,
-        }) = &comment.user
-        else {
-            return false;
-        };
-        let is_bot = kind.as_deref() == Some("Bot");
-        login.eq_ignore_ascii_case(self.bot_login) && (is_bot || !self.bot_login.ends_with("[bot]"))
+        comment
+            .user
+            .as_ref()
+            .is_some_and(|user| user.is(self.bot_login))
     }
 
     /// Leaves one comment, the oldest, that says what the newest run says. Makes
@@ -378,6 +375,16 @@ fn meta(body: &str) -> Meta {
     meta.unwrap_or_default()
 }
 
+/// What stands before a first line of ours.
+fn before<'b>(first: &str, body: &'b str) -> Option<&'b str> {
+    body.match_indices(first).find_map(|(at, _)| {
+        let (typed, ours) = body.split_at(at);
+        let is_line = ours.lines().next()?.trim_end() == first;
+        let is_ours = typed.is_empty() || meta(ours) != Meta::default();
+        (is_line && is_ours).then_some(typed)
+    })
+}
+
 /// A comment's text behind what a person has put there, where both find room.
 fn behind(typed: &str, body: &str) -> String {
     let between = match typed.is_empty() || typed.ends_with('\n') {
@@ -415,5 +422,70 @@ mod tests {
         assert_eq!(of("<!-- plimsoll:meta {\"run\":-1} -->"), (0, 0));
         assert_eq!(of("anything"), (0, 0));
         assert_eq!(meta("").age(), (0, 0));
+    }
+
+    #[test]
+    fn whose_comment_it_is() {
+        let user = |login: Option<&str>, kind: Option<&str>| User {
+            login: login.map(str::to_owned),
+            kind: kind.map(str::to_owned),
+        };
+        let bot = "github-actions[bot]";
+        for (login, kind, wanted, ours) in [
+            (Some(bot), Some("Bot"), bot, true),
+            (Some("GitHub-Actions[bot]"), Some("Bot"), bot, true),
+            // It would have to be made up.
+            (Some(bot), Some("User"), bot, false),
+            (Some(bot), None, bot, false),
+            (Some("other[bot]"), Some("Bot"), bot, false),
+            (Some("mallory"), Some("User"), bot, false),
+            (None, Some("Bot"), bot, false),
+            (Some("ferris"), Some("User"), "ferris", true),
+            (Some("mallory"), Some("User"), "ferris", false),
+        ] {
+            assert_eq!(user(login, kind).is(wanted), ours, "{login:?} {kind:?}");
+        }
+    }
+
+    #[test]
+    fn what_stands_before_the_marker() {
+        let first = "<!-- plimsoll:v1 key=default -->";
+        let second = "<!-- plimsoll:meta {\"run\":7,\"attempt\":1} -->";
+        let of = |body: &str| before(first, body).map(str::to_owned);
+        let nothing = Some(String::new());
+        assert_eq!(of(first), nothing);
+        assert_eq!(of(&format!("{first}\r\nold")), nothing);
+        assert_eq!(of(&format!("{first} and more")), None);
+        assert_eq!(of("<!-- plimsoll:v1 key=linux -->"), None);
+        // Behind other text, only with a second line.
+        let typed = |typed: &str| of(&format!("{typed}{first}\n{second}\n"));
+        assert_eq!(typed("See #12: ").as_deref(), Some("See #12: "));
+        assert_eq!(typed("See #12.\n\n").as_deref(), Some("See #12.\n\n"));
+        assert_eq!(of(&format!("You wrote: {first}\nold")), None);
+        let quoted = format!("> {first}\n> {second}");
+        assert_eq!(of(&quoted), None);
+        // The second time it is ours.
+        let twice = format!("{first} is what I see:\n{first}\n{second}");
+        assert_eq!(
+            of(&twice).as_deref(),
+            Some(&*format!("{first} is what I see:\n"))
+        );
+    }
+
+    #[test]
+    fn what_a_person_has_typed_stays_where_both_find_room() {
+        assert_eq!(behind("", "ours"), "ours");
+        assert_eq!(behind("typed", "ours"), "typed\n\nours");
+        assert_eq!(behind("typed\n", "ours"), "typed\nours");
+        // In UTF-16, as GitHub may count.
+        let most = "\u{1f534}".repeat((MAX_BODY - 6) / 2);
+        assert_eq!(behind("typed\n", &most), format!("typed\n{most}"));
+        assert_eq!(behind("typed!\n", &most), most);
+    }
+
+    #[test]
+    fn line_ends_make_no_other_text() {
+        assert!(same("a\r\nb\n", "a\nb"));
+        assert!(!same("a\nb", "a\n b"));
     }
 }

@@ -306,7 +306,121 @@ pub fn changed_files(target: &Target, api: &Api) -> Result<Vec<ChangedFile>, Pro
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    const HEAD: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+    fn pull_event(head_repository: u64) -> Event {
+        let side = |id: u64| json!({"sha": HEAD, "repo": {"id": id}});
+        let pull = json!({"number": 7, "head": side(head_repository), "base": side(1)});
+        Event::PullRequest(PullRequest::deserialize(pull).unwrap())
+    }
+
+    fn run_event() -> Event {
+        let run = json!({
+            "id": 5, "event": "pull_request", "head_sha": HEAD, "head_branch": "topic",
+            "head_repository": null,
+        });
+        Event::WorkflowRun(Box::new(WorkflowRun::deserialize(run).unwrap()))
+    }
+
+    /// What is known of a job, in the words of a test.
+    fn said(pull_request: Option<u64>, head: Option<&str>, event: Option<&Event>) -> String {
+        let named = Named {
+            repository: None,
+            pull_request,
+            head: head.map(|head| head.parse().unwrap()),
+        };
+        let environment = Environment {
+            repository: Some("octo/demo".to_owned()),
+            run_id: Some(500),
+            ..Environment::default()
+        };
+        match known(&named, &environment, event) {
+            Err(err) => format!("error: {}", err.to_string().lines().next().unwrap()),
+            Ok(Known::PullRequest { repository, number }) => format!("asks {repository}#{number}"),
+            Ok(Known::Target(target)) => {
+                let Target { run, attempt, .. } = *target;
+                let fork = if target.fork { " of a fork" } else { "" };
+                let head = &target.head.as_str()[..4];
+                format!(
+                    "{:?} at {head}{fork}, run {run}.{attempt}",
+                    target.pull_request
+                )
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_known_without_asking() {
+        let (own, fork) = (pull_event(1), pull_event(2));
+        let push = Event::Other {
+            head: Some(HEAD.to_owned()),
+            base: Some("0".to_owned()),
+        };
+        let none = Event::Other {
+            head: None,
+            base: None,
+        };
+        let queue = Event::MergeGroup {
+            head: HEAD.to_owned(),
+            base: None,
+        };
+        let named = "b".repeat(40);
+        let lines = [
+            said(None, None, Some(&own)),
+            said(None, None, Some(&fork)),
+            said(Some(7), None, Some(&fork)),
+            // Whose head it has to ask for.
+            said(Some(8), None, Some(&fork)),
+            said(Some(8), None, Some(&push)),
+            said(Some(8), None, None),
+            said(Some(8), Some(&named), Some(&fork)),
+            said(None, Some(&named), Some(&own)),
+            said(None, None, Some(&push)),
+            said(None, None, Some(&queue)),
+            said(None, None, Some(&none)),
+            said(None, None, None),
+            // Whatever is named, its report is another's word.
+            said(Some(8), Some(&named), Some(&run_event())),
+        ];
+        insta::assert_snapshot!(lines.join("\n"), @"
+        Some(7) at aaaa, run 500.1
+        Some(7) at aaaa of a fork, run 500.1
+        Some(7) at aaaa of a fork, run 500.1
+        asks octo/demo#8
+        asks octo/demo#8
+        asks octo/demo#8
+        Some(8) at bbbb, run 500.1
+        Some(7) at bbbb, run 500.1
+        None at aaaa, run 500.1
+        None at aaaa, run 500.1
+        error: no commit to report on
+        error: no commit to report on
+        error: this `workflow_run` job may write, and follows a workflow that ran a pull request's code
+        ");
+    }
+
+    #[test]
+    fn addresses_are_built_from_what_is_plain() {
+        let server = |url: &str| {
+            let environment = Environment {
+                server_url: Some(url.to_owned()),
+                ..Environment::default()
+            };
+            server_url(&environment).to_owned()
+        };
+        assert_eq!(server("https://git.example/"), "https://git.example");
+        for text in ["javascript:alert(1)", "https://a)[x](", "git.example"] {
+            assert_eq!(server(text), "https://github.com", "{text}");
+        }
+        assert_eq!(
+            percent_encoded("octo:a b/c-d_e.f~é"),
+            "octo%3Aa%20b%2Fc-d_e.f~%C3%A9"
+        );
+    }
 
     #[test]
     fn a_file_that_was_moved_has_both_names() {

@@ -564,16 +564,6 @@ impl<'a> Bot<'a> {
         annotations::of(joined, &self.prefix, &files)
     }
 
-    fn conclusion(&self) -> Conclusion {
-        match state(&self.outcome) {
-            // On the word of the code under review.
-            State::Green if self.context.untrusted => Conclusion::Neutral,
-            State::Green => Conclusion::Success,
-            State::Open => Conclusion::Neutral,
-            State::Red => Conclusion::Failure,
-        }
-    }
-
     /// Whether the notes at lines stand in it.
     fn check(
         &self,
@@ -604,7 +594,7 @@ impl<'a> Bot<'a> {
             name: &name,
             key: key.as_str(),
             job: &job(&self.outcome),
-            conclusion: self.conclusion(),
+            conclusion: Conclusion::of(state(&self.outcome), self.context.untrusted),
             title: &title,
             summary: &self.page(false),
             annotations: &placed,
@@ -814,7 +804,49 @@ pub(crate) fn print_calls(api: &Api, out: &mut Out) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::RECIPE;
+    use super::*;
+
+    /// A report decides neither where it is posted nor what it is of.
+    #[test]
+    fn a_report_is_of_its_own_run() {
+        let sha = "a".repeat(40);
+        let target = Target {
+            repository: "octo/demo".parse().unwrap(),
+            pull_request: Some(8),
+            fork: true,
+            fork_is_gone: false,
+            head: sha.parse().unwrap(),
+            base: None,
+            run: 500,
+            attempt: 2,
+            event: "pull_request".to_owned(),
+            job_url: None,
+        };
+        let differs = |change: fn(&mut Source)| {
+            let mut source = source(&target, String::new());
+            change(&mut source);
+            differs(&target, &source)
+        };
+        assert_eq!(differs(|_| {}), None);
+        // A job that was not run again.
+        assert_eq!(differs(|source| source.attempt = 1), None);
+        assert_eq!(
+            differs(|source| source.attempt = 3),
+            Some(NoResult::OtherRun)
+        );
+        assert_eq!(differs(|source| source.run = 1), Some(NoResult::OtherRun));
+        assert_eq!(
+            differs(|source| source.head = "b".repeat(40)),
+            Some(NoResult::OtherHead)
+        );
+        let pull = Some(NoResult::OtherPullRequest);
+        assert_eq!(differs(|source| source.pull_request = Some(7)), pull);
+        assert_eq!(differs(|source| source.pull_request = None), pull);
+        assert_eq!(
+            differs(|source| source.repository = "octo/other".to_owned()),
+            Some(NoResult::OtherRepository)
+        );
+    }
 
     #[test]
     fn the_recipe_is_where_it_is_said_to_be() {

@@ -271,9 +271,6 @@ fn what_is_refused_is_not_asked_again() {
         row("404", Matcher::path(COMMENTS).always(), Fault::status(404))
             .warns("the comment could not be posted: not found (404)")
             .counts("GET", 1),
-        row("410", Matcher::path(COMMENTS).always(), Fault::status(410))
-            .warns("it is gone (410)")
-            .counts("GET", 1),
     ]);
 }
 

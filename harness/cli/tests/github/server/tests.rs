@@ -236,12 +236,8 @@ fn what_the_description_does_not_know_is_a_violation() {
     // What octocrab's typed method sends.
     asked("404", "POST", own, json!({"body": "new"}));
     asked("404", "GET", "/user", json!(null));
-    asked(
-        "200",
-        "GET",
-        &format!("{comments}?per_page=ten&sort=created"),
-        json!(null),
-    );
+    let query = format!("{comments}?per_page=ten&sort=created");
+    asked("200", "GET", &query, json!(null));
     asked("404", "GET", "/issues/seven/comments", json!(null));
     asked("200", "GET", "/pulls?state=opened", json!(null));
     asked("422", "POST", comments, json!({"body": 5}));
@@ -253,20 +249,20 @@ fn what_the_description_does_not_know_is_a_violation() {
     let check = json!({"name": "n", "head_sha": "HEAD", "output": output});
     asked("422", "POST", "/check-runs", check);
     let violations = server.violations();
-    let cut = |one: &String| one.chars().take(96).collect::<String>();
-    let said: Vec<String> = violations.iter().map(cut).collect();
-    assert_snapshot!(said.join("\n"), @r#"
-    POST /repos/octo/demo/issues/comments/5000000001: expected one of ["delete", "patch"] at this pa
-    GET /repos/octo/demo/user: no such path in the description
-    GET /repos/octo/demo/issues/7/comments?per_page=ten&sort=created: parameter per_page: "ten" is n
-    GET /repos/octo/demo/issues/7/comments?per_page=ten&sort=created: parameter sort: unknown
-    GET /repos/octo/demo/issues/seven/comments: parameter issue_number: "seven" is not of type "inte
-    GET /repos/octo/demo/pulls?state=opened: parameter state: "opened" is not one of "open", "closed
-    POST /repos/octo/demo/issues/7/comments: /body: 5 is not of type "string"
-    POST /repos/octo/demo/issues/7/comments: "body" is a required property
-    POST /repos/octo/demo/issues/7/comments: /boby: unknown
-    POST /repos/octo/demo/issues/7/comments: no body
-    DELETE /repos/octo/demo/issues/comments/5000000001: a body, where none is described
-    POST /repos/octo/demo/check-runs: /output/summary: "ssssssssssssssssssssssssssssssssssssssssssss
+    let violations = violations.join("\n").replace("/repos/octo/demo/", "/");
+    let said = violations.replace(&"s".repeat(9), "");
+    assert_snapshot!(said.replace("issues/7/comments?per_page=ten&sort=created", "…"), @r#"
+    POST /issues/comments/5000000001: expected one of ["delete", "patch"] at this path
+    GET /user: no such path in the description
+    GET /…: parameter per_page: "ten" is not of type "integer"
+    GET /…: parameter sort: unknown
+    GET /issues/seven/comments: parameter issue_number: "seven" is not of type "integer"
+    GET /pulls?state=opened: parameter state: "opened" is not one of "open", "closed" or "all"
+    POST /issues/7/comments: /body: 5 is not of type "string"
+    POST /issues/7/comments: "body" is a required property
+    POST /issues/7/comments: /boby: unknown
+    POST /issues/7/comments: no body
+    DELETE /issues/comments/5000000001: a body, where none is described
+    POST /check-runs: /output/summary: "ss
     "#);
 }
