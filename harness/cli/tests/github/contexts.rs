@@ -1,5 +1,7 @@
 //! Every place that the bot can be run in: events, servers, no GitHub at all.
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::Report;
@@ -118,6 +120,12 @@ fn annotations_beyond_fifty_are_added_once() {
         let ran = job.comment(&["--on-post-error", "fail"]);
         assert_eq!(job.the_check().0.annotations.len(), 200);
         assert_eq!(job.count("PATCH", "/check-runs/"), patches);
+        // After a few writes, GitHub wants a second between two.
+        let requests = job.server.requests().into_iter();
+        let writes: Vec<_> = requests.filter(|one| one.method != "GET").collect();
+        for pair in writes.windows(2).skip(2) {
+            assert!(pair[1].at - pair[0].at > Duration::from_millis(900));
+        }
         // All that is shown stands in the check run.
         assert!(!ran.stdout.contains("::error"), "{ran}");
     }

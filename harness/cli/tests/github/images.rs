@@ -139,3 +139,16 @@ fn pictures_go_with_their_pull_request() {
         ]
     );
 }
+
+/// Another has deleted it meanwhile, or nobody may.
+#[test]
+fn a_branch_that_is_not_deleted() {
+    let job = Job::of(&drawable());
+    job.comment(&["--image", "branch"]);
+    job.server.state().pull(7).open = false;
+    for (status, said) in [(0, "Reference does not exist"), (5, "It is protected")] {
+        let at = Matcher::new("DELETE", "/git/refs/");
+        job.server.fault(at, Fault::says(422, said));
+        job.run(&["prune-images"]).ends(status);
+    }
+}

@@ -107,14 +107,10 @@ pub(crate) fn by_id(state: &State, prefix: &str, request: &Request, query: &str)
     let path = request.path.strip_prefix(prefix).unwrap_or_default();
     // What follows `/repos/{owner}/{repo}` or `/repositories/{id}`.
     let names = if path.starts_with("/repos/") { 3 } else { 2 };
-    let within = path
-        .match_indices('/')
-        .nth(names)
-        .map_or("", |(at, _)| &path[at..]);
-    format!(
-        "{}/repositories/{}{within}{query}",
-        state.api, state.repository.id
-    )
+    let mut slashes = path.match_indices('/');
+    let within = slashes.nth(names).map_or("", |(at, _)| &path[at..]);
+    let (api, id) = (&state.api, state.repository.id);
+    format!("{api}/repositories/{id}{within}{query}")
 }
 
 /// `/repositories/{id}/…` under its name. Links to further pages go there.
@@ -131,32 +127,26 @@ fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<D
         return Err(refusal(401, "Bad credentials"));
     }
     let text = |name: &str| operation.parameters[name].as_str();
-    // A number in the path; what is none is the number of nothing.
-    let number = |name: &str| text(name).parse::<u64>().unwrap_or(0);
+    // The one number in a path; where there is none, the number of nothing.
+    let numbers = operation.parameters.values();
+    let id = numbers.flat_map(|text| text.parse()).next().unwrap_or(0);
     if format!("{}/{}", text("owner"), text("repo")) != state.repository.full_name() {
         return Err(not_found());
     }
-    let rest = operation
-        .template
-        .trim_start_matches("/repos/{owner}/{repo}");
+    let template = &operation.template;
+    let rest = template.trim_start_matches("/repos/{owner}/{repo}");
     let method = operation.method.as_str();
     permitted(state, method, rest)?;
     let body = request.json();
     Ok(match (method, rest) {
         ("get", "/issues/{issue_number}/comments") => {
-            let issue = state
-                .pulls
-                .get(&number("issue_number"))
-                .ok_or_else(not_found)?;
+            let issue = state.pulls.get(&id).ok_or_else(not_found)?;
             let comments = state.comments.values();
             let of_issue = comments.filter(|comment| comment.issue == issue.number);
             Done::List(of_issue.map(view::comment).collect())
         }
         ("post", "/issues/{issue_number}/comments") => {
-            let pull = state
-                .pulls
-                .get(&number("issue_number"))
-                .ok_or_else(not_found)?;
+            let pull = state.pulls.get(&id).ok_or_else(not_found)?;
             if pull.locked {
                 let why = "Unable to create comment because issue is locked.";
                 return Err(refusal(403, why));
@@ -166,18 +156,12 @@ fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<D
             Done::One(201, view::comment(&state.comments[&id]))
         }
         ("patch", "/issues/comments/{comment_id}") => {
-            let comment = state
-                .comments
-                .get_mut(&number("comment_id"))
-                .ok_or_else(not_found)?;
+            let comment = state.comments.get_mut(&id).ok_or_else(not_found)?;
             comment_body(&body)?.clone_into(&mut comment.body);
             Done::One(200, view::comment(comment))
         }
         ("delete", "/issues/comments/{comment_id}") => {
-            state
-                .comments
-                .remove(&number("comment_id"))
-                .ok_or_else(not_found)?;
+            state.comments.remove(&id).ok_or_else(not_found)?;
             Done::Deleted
         }
         ("post", "/check-runs") => {
@@ -194,10 +178,7 @@ fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<D
             Done::One(201, facts)
         }
         ("patch", "/check-runs/{check_run_id}") => {
-            let check = state
-                .checks
-                .get_mut(&number("check_run_id"))
-                .ok_or_else(not_found)?;
+            let check = state.checks.get_mut(&id).ok_or_else(not_found)?;
             update(check, &body)?;
             Done::One(200, view::check(check))
         }
@@ -206,12 +187,8 @@ fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<D
             let name = request.query("check_name");
             let named = |check: &&CheckRun| name.is_none_or(|name| check.name == name);
             let of_commit = |check: &&CheckRun| check.head_sha == text("ref");
-            let mut checks: Vec<_> = state
-                .checks
-                .values()
-                .filter(of_commit)
-                .filter(named)
-                .collect();
+            let checks = state.checks.values().filter(of_commit);
+            let mut checks: Vec<_> = checks.filter(named).collect();
             if request.query("filter") != Some("all") {
                 // The latest of each name, and one name is asked for.
                 checks.drain(..checks.len().saturating_sub(1));
@@ -224,43 +201,32 @@ fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<D
             let open = request.query("state").unwrap_or("open") == "open";
             let pulls = state.pulls.values().filter(|pull| pull.open == open);
             let from = pulls.filter(|pull| {
-                let of = |owner| {
-                    pull.head
-                        .repository
-                        .as_ref()
-                        .is_some_and(|of| of.owner == owner)
-                };
-                head.is_none_or(|(owner, branch)| of(owner) && pull.head.name == branch)
+                let from = pull.head.repository.as_ref();
+                let owner = from.map(|repository| repository.owner.as_str());
+                head.is_none_or(|head| (owner, &*pull.head.name) == (Some(head.0), head.1))
             });
             // The newest first.
             Done::List(from.rev().map(view::pull).collect())
         }
         ("get", "/pulls/{pull_number}") => {
-            let pull = state
-                .pulls
-                .get(&number("pull_number"))
-                .ok_or_else(not_found)?;
+            let pull = state.pulls.get(&id).ok_or_else(not_found)?;
             Done::One(200, view::pull(pull))
         }
         ("get", "/pulls/{pull_number}/files") => {
-            let pull = state
-                .pulls
-                .get(&number("pull_number"))
-                .ok_or_else(not_found)?;
+            let pull = state.pulls.get(&id).ok_or_else(not_found)?;
             Done::List(pull.files.iter().take(FILES).map(view::file).collect())
         }
         ("get", "/actions/runs/{run_id}") => {
-            let run = state.runs.get(&number("run_id")).ok_or_else(not_found)?;
+            let run = state.runs.get(&id).ok_or_else(not_found)?;
             Done::One(200, view::run(run))
         }
         ("get", "/actions/runs/{run_id}/artifacts") => {
             let artifacts = state.artifacts.iter().rev();
-            let of_run = artifacts.filter(|(_, artifact)| artifact.run == number("run_id"));
+            let of_run = artifacts.filter(|(_, artifact)| artifact.run == id);
             let facts = of_run.map(|(id, artifact)| view::artifact(*id, artifact));
             Done::ListIn("artifacts", facts.collect())
         }
         ("get", "/actions/artifacts/{artifact_id}/{archive_format}") => {
-            let id = number("artifact_id");
             let artifact = state.artifacts.get(&id).ok_or_else(not_found)?;
             if artifact.expired {
                 return Err(refusal(410, "Artifact has expired"));
@@ -281,88 +247,84 @@ fn git(state: &mut State, operation: &Operation, body: &Value) -> Result<Done, R
     let wrong = |what: &str| Err(refusal(422, what));
     let git = &mut state.git;
     let sha = hash(&body.to_string());
-    let rest = operation
-        .template
-        .rsplit("/git/")
-        .next()
-        .unwrap_or_default();
-    Ok(match (operation.method.as_str(), rest) {
-        ("post", "blobs") => {
-            assert_eq!(text("encoding"), "utf-8", "no other is served");
-            git.blobs.insert(sha.clone(), text("content").to_owned());
-            Done::One(201, json!({"sha": sha}))
-        }
-        ("post", "trees") => {
-            let mut tree = std::collections::BTreeMap::new();
-            for entry in body["tree"].as_array().into_iter().flatten() {
-                let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
-                if !git.blobs.contains_key(&text("sha")) {
-                    return wrong("tree.sha is not a valid blob");
+    let rest = operation.template.rsplit("/git/").next();
+    Ok(
+        match (operation.method.as_str(), rest.unwrap_or_default()) {
+            ("post", "blobs") => {
+                assert_eq!(text("encoding"), "utf-8", "no other is served");
+                git.blobs.insert(sha.clone(), text("content").to_owned());
+                Done::One(201, json!({"sha": sha}))
+            }
+            ("post", "trees") => {
+                let mut tree = std::collections::BTreeMap::new();
+                for entry in body["tree"].as_array().into_iter().flatten() {
+                    let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+                    if !git.blobs.contains_key(&text("sha")) {
+                        return wrong("tree.sha is not a valid blob");
+                    }
+                    let malformed = |part| ["", ".", ".."].contains(&part);
+                    if text("path").split('/').any(malformed) {
+                        return wrong("tree.path contains a malformed path component");
+                    }
+                    tree.insert(text("path"), text("sha"));
                 }
-                if text("path")
-                    .split('/')
-                    .any(|part| ["", ".", ".."].contains(&part))
-                {
-                    return wrong("tree.path contains a malformed path component");
+                git.trees.insert(sha.clone(), tree);
+                Done::One(201, json!({"sha": sha, "tree": []}))
+            }
+            ("post", "commits") => {
+                if !git.trees.contains_key(text("tree")) {
+                    return wrong("Tree SHA does not exist");
                 }
-                tree.insert(text("path"), text("sha"));
+                let parents = body["parents"].as_array().into_iter().flatten();
+                let parents = parents.filter_map(Value::as_str).map(str::to_owned);
+                let commit = Commit {
+                    tree: text("tree").to_owned(),
+                    parents: parents.collect(),
+                };
+                git.commits.insert(sha.clone(), commit);
+                Done::One(201, json!({"sha": sha}))
             }
-            git.trees.insert(sha.clone(), tree);
-            Done::One(201, json!({"sha": sha, "tree": []}))
-        }
-        ("post", "commits") => {
-            if !git.trees.contains_key(text("tree")) {
-                return wrong("Tree SHA does not exist");
+            ("post" | "patch", _) if !git.commits.contains_key(text("sha")) => {
+                return wrong("Object does not exist");
             }
-            let parents = body["parents"].as_array().into_iter().flatten();
-            let parents = parents.filter_map(Value::as_str).map(str::to_owned);
-            let commit = Commit {
-                tree: text("tree").to_owned(),
-                parents: parents.collect(),
-            };
-            git.commits.insert(sha.clone(), commit);
-            Done::One(201, json!({"sha": sha}))
-        }
-        ("post" | "patch", _) if !git.commits.contains_key(text("sha")) => {
-            return wrong("Object does not exist");
-        }
-        ("post", "refs") => {
-            if git.refs.contains_key(text("ref")) {
-                return wrong("Reference already exists");
+            ("post", "refs") => {
+                if git.refs.contains_key(text("ref")) {
+                    return wrong("Reference already exists");
+                }
+                git.refs
+                    .insert(text("ref").to_owned(), text("sha").to_owned());
+                Done::One(201, view::reference(text("ref"), text("sha")))
             }
-            git.refs
-                .insert(text("ref").to_owned(), text("sha").to_owned());
-            Done::One(201, view::reference(text("ref"), text("sha")))
-        }
-        ("patch", "refs/{ref}") => {
-            let Some(old) = git.refs.get_mut(&name) else {
-                return wrong("Reference does not exist");
-            };
-            // No commit here is behind another.
-            if body["force"] != json!(true) {
-                return wrong("Update is not a fast forward");
+            ("patch", "refs/{ref}") => {
+                let Some(old) = git.refs.get_mut(&name) else {
+                    return wrong("Reference does not exist");
+                };
+                // No commit here is behind another.
+                if body["force"] != json!(true) {
+                    return wrong("Update is not a fast forward");
+                }
+                text("sha").clone_into(old);
+                Done::One(200, view::reference(&name, text("sha")))
             }
-            text("sha").clone_into(old);
-            Done::One(200, view::reference(&name, text("sha")))
-        }
-        ("delete", "refs/{ref}") => match git.refs.remove(&name) {
-            Some(_) => Done::Deleted,
-            None => return wrong("Reference does not exist"),
+            ("delete", "refs/{ref}") => match git.refs.remove(&name) {
+                Some(_) => Done::Deleted,
+                None => return wrong("Reference does not exist"),
+            },
+            // All that begin so, whole names or not.
+            ("get", "matching-refs/{ref}") => {
+                let matching = git
+                    .refs
+                    .iter()
+                    .filter(|(found, _)| found.starts_with(&name));
+                Done::List(
+                    matching
+                        .map(|(name, sha)| view::reference(name, sha))
+                        .collect(),
+                )
+            }
+            (method, rest) => panic!("{method} {rest}: described, and not served"),
         },
-        // All that begin so, whole names or not.
-        ("get", "matching-refs/{ref}") => {
-            let matching = git
-                .refs
-                .iter()
-                .filter(|(found, _)| found.starts_with(&name));
-            Done::List(
-                matching
-                    .map(|(name, sha)| view::reference(name, sha))
-                    .collect(),
-            )
-        }
-        (method, rest) => panic!("{method} {rest}: described, and not served"),
-    })
+    )
 }
 
 /// Any of the permissions that GitHub accepts. Everything can be read with any token, but an
