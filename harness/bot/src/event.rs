@@ -169,15 +169,17 @@ mod tests {
 
     #[test]
     fn a_pull_request_from_a_fork() {
-        let from = |head: Value| {
+        let from = |head: Value, base: Value| {
             let side = |repo: Value| json!({"sha": "a", "ref": "topic", "repo": repo});
-            let pull = json!({"number": 7, "head": side(head), "base": side(json!({"id": 1}))});
+            let pull = json!({"number": 7, "head": side(head), "base": side(base)});
             said("pull_request", &json!({ "pull_request": pull }))
         };
-        assert_eq!(from(json!({"id": 1})), "7 false");
-        assert_eq!(from(json!({"id": 2})), "7 true");
+        let (one, two, gone) = (json!({"id": 1}), json!({"id": 2}), json!(null));
+        assert_eq!(from(one.clone(), one.clone()), "7 false");
+        assert_eq!(from(two, one.clone()), "7 true");
         // One that is gone is no less one.
-        assert_eq!(from(json!(null)), "7 true");
+        assert_eq!(from(gone.clone(), one), "7 true");
+        assert_eq!(from(gone.clone(), gone), "7 true");
     }
 
     #[test]

@@ -403,6 +403,32 @@ mod tests {
         ");
     }
 
+    /// Who posts by hand has no run to show.
+    #[test]
+    fn where_the_run_can_be_seen() {
+        for (run_id, address) in [
+            (
+                Some(500),
+                Some("https://github.com/octo/demo/actions/runs/500/attempts/1"),
+            ),
+            (None, None),
+        ] {
+            let environment = Environment {
+                repository: Some("octo/demo".to_owned()),
+                run_id,
+                ..Environment::default()
+            };
+            let named = Named {
+                head: Some(HEAD.parse().unwrap()),
+                ..Named::default()
+            };
+            let Ok(Known::Target(target)) = known(&named, &environment, None) else {
+                panic!("the commit is named");
+            };
+            assert_eq!(target.job_url.as_deref(), address);
+        }
+    }
+
     #[test]
     fn addresses_are_built_from_what_is_plain() {
         let server = |url: &str| {

@@ -310,15 +310,21 @@ fn a_dry_run_waits_for_limits_too() {
 
 #[test]
 fn an_unknown_commit_has_no_check_run() {
-    let job = Job::of(&red());
-    let said = format!("No commit found for SHA: {}", "a".repeat(40));
-    job.server.fault(
-        Matcher::path("/check-runs").always(),
-        Fault::says(422, &said),
-    );
-    job.comment(&["--on-post-error", "fail"])
-        .warns("does not know the commit");
-    job.says(&["keeps growing"]);
+    for (said, warning, status) in [
+        (
+            "No commit found for SHA: f00",
+            "does not know the commit",
+            0,
+        ),
+        ("Validation Failed", "refused (422): Validation Failed", 5),
+    ] {
+        let job = Job::of(&red());
+        let at = Matcher::path("/check-runs").always();
+        job.server.fault(at, Fault::says(422, said));
+        let ran = job.comment_ends(status, &["--on-post-error", "fail"]);
+        ran.warns(warning);
+        job.says(&["keeps growing"]);
+    }
 }
 
 #[test]
@@ -439,50 +445,72 @@ fn a_run_that_is_not_this_pull_requests_silences_nobody() {
     let job = Job::of(&red());
     {
         let mut state = job.server.state();
-        let sha = head(&state, 7);
-        state.with_fork().add_run(8, 700, 1);
-        let other = head(&state, 8);
-        // None such; this one, in an attempt that was not; that of another pull request.
-        for (run, attempt, sha) in [(99_999, 1, &sha), (500, 3, &sha), (700, 1, &other)] {
+        let repository = state.repository.clone();
+        state.with_fork().with_pull(9, repository, "other");
+        for (pull, run) in [(8, 700), (9, 800), (7, 900)] {
+            state.add_run(pull, run, 1);
+        }
+        let [own, fork, other] = [7, 8, 9].map(|pull| head(&state, pull));
+        // None such; this one, in an attempt that was not; that of a fork with a branch of that
+        // name, and of another branch; of this pull request, and of another commit.
+        for (run, attempt, sha) in [
+            (99_999, 1, &own),
+            (500, 3, &own),
+            (700, 1, &fork),
+            (800, 1, &other),
+            (900, 1, &other),
+        ] {
             state.add_ours(&ours_of(run, attempt, sha));
         }
     }
     job.comment(&[]).prints("comment: made");
-    let red = |comment: &&_| -> bool {
-        let comment: &crate::server::state::Comment = comment;
-        comment.body.contains("keeps growing")
-    };
-    assert_eq!(job.ours().iter().filter(red).count(), 1);
-    assert_eq!(job.ours().len(), 4, "the others are not ours to change");
+    let ours = job.ours();
+    let red = ours.iter().filter(|one| one.body.contains("keeps growing"));
+    assert_eq!((red.count(), ours.len()), (1, 6), "others are left alone");
+}
+
+/// A private repository's runs are hidden from this token, and its people are known.
+#[test]
+fn a_newer_run_that_cannot_be_looked_up_is_believed() {
+    let job = Job::of(&red());
+    job.server.state().add_ours(&ours_of(900, 1, "0"));
+    let run = Matcher::new("GET", "/actions/runs/900");
+    job.server.fault(run.always(), Fault::status(403));
+    job.comment(&[])
+        .prints("comment: left alone, it is of a newer run");
 }
 
 /// Whichever of the two is first, what stands is the newer run's.
 #[test]
 fn two_runs_racing() {
-    for (own, stands) in [("400", "run 500"), ("600", "\"run\":600")] {
+    for (own, stands, done) in [
+        ("400", "run 500", "left alone, it is of a newer run"),
+        ("600", "\"run\":600", "made"),
+    ] {
         let mut job = Job::of(&red());
         job.set("GITHUB_RUN_ID", own);
         let other = ours_of(500, 1, &head(&job.server.state(), 7));
         job.server.on_request(post(), move |state| {
             state.add_ours(&other);
         });
-        job.comment(&[]);
+        job.comment(&[]).prints(&format!("comment: {done}"));
         job.says(&[stands]);
     }
 }
 
-/// An older run has looked before the newer one writes, and writes after it.
+/// An older run has looked before the newer one writes, and writes after it; twice.
 #[test]
 fn an_older_run_that_writes_late_does_not_stand() {
     let mut job = Job::of(&red());
     job.comment(&[]);
     let id = job.the_comment().id;
     job.set("GITHUB_RUN_ID", "600");
-    job.server.on_request(get().nth(2), move |state| {
+    job.server.on_request(get().nth(2).times(2), move |state| {
         state.comments.get_mut(&id).unwrap().body = ours_of(590, 1, "0");
     });
     job.comment(&[]);
     job.says(&["\"run\":600"]);
+    assert_eq!(job.count("PATCH", "/comments/"), 3, "{:#?}", job.log());
 }
 
 /// GitHub shows the check run that was made last.
