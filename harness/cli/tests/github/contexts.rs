@@ -124,7 +124,7 @@ fn annotations_beyond_fifty_are_added_once() {
         let requests = job.server.requests().into_iter();
         let writes: Vec<_> = requests.filter(|one| one.method != "GET").collect();
         for pair in writes.windows(2).skip(2) {
-            assert!(pair[1].at - pair[0].at > Duration::from_millis(900));
+            assert!(pair[1].at - pair[0].at > Duration::from_millis(500));
         }
         // All that is shown stands in the check run.
         assert!(!ran.stdout.contains("::error"), "{ran}");

@@ -393,6 +393,13 @@ fn the_report_names_one_of_two_pull_requests() {
     });
     second.both();
     assert_eq!(second.the_comment().issue, 8);
+    // Nor of another, where that is named.
+    second
+        .run(&[&UNTRUSTED[..], &["--pr", "6"]].concat())
+        .ends(0);
+    let ours = second.ours();
+    assert_eq!((ours.len(), ours[1].issue), (2, 6));
+    assert!(ours[1].body.contains("(`other-pull-request`)"));
 }
 
 #[test]
