@@ -1,0 +1,454 @@
+//! Everything that is posted: the job's summary, notes at lines, a check run, one comment, pictures
+//! in it. In that order, each whatever became of those before it.
+
+use std::collections::BTreeSet;
+
+use plimsoll_core::judge::Verdict;
+
+use super::summary::{page, say_in_summary, summarize};
+use super::{Outcome, RECIPE, no_token, print_calls};
+use crate::args::{CommentArgs, ImageHost, OnPostError, Part, When};
+use plimsoll_bot::api::Api;
+use plimsoll_bot::check::{CheckRun, Checked, Conclusion, MAX_ANNOTATIONS};
+use plimsoll_bot::environment::Environment;
+use plimsoll_bot::images::{self, Pictures};
+use plimsoll_bot::marker::{Marker, State};
+use plimsoll_bot::names::Key;
+use plimsoll_bot::problem::Problem;
+use plimsoll_bot::sticky::{Posted, Sticky};
+use plimsoll_bot::target::{self, ChangedFile, Target};
+use plimsoll_desk::out::{Out, safe_line};
+use plimsoll_report::annotations::{self, Annotation, Files};
+use plimsoll_report::joined::Joined;
+use plimsoll_report::render::markdown;
+use plimsoll_report::render::picture::{self, Theme};
+use plimsoll_report::render::{self, Context, Image};
+use plimsoll_report::touched;
+use plimsoll_text::hash::fnv;
+
+/// Pictures in one comment: as many as are open in it, at most.
+const MAX_PICTURES: usize = 5;
+
+/// Everything that is posted, and where.
+pub(super) struct Bot<'a> {
+    args: &'a CommentArgs,
+    environment: Environment,
+    api: Option<Api>,
+    target: Target,
+    outcome: Outcome,
+    marker: Marker,
+    context: Context,
+    /// The files of the pull request, where they could be asked for.
+    changed: Option<BTreeSet<String>>,
+    /// The folder of the workspace in the repository.
+    prefix: String,
+}
+
+impl<'a> Bot<'a> {
+    pub(super) fn new(
+        args: &'a CommentArgs,
+        environment: Environment,
+        api: Option<Api>,
+        target: Target,
+        outcome: Outcome,
+        untrusted: bool,
+    ) -> Self {
+        let prefix = match &outcome {
+            Ok(Joined {
+                source: Some(source),
+                ..
+            }) => source.prefix.clone(),
+            _ => String::new(),
+        };
+        let marker = Marker {
+            key: args.key.as_str().to_owned(),
+            run: target.run,
+            attempt: target.attempt,
+            sha: target.head.as_str().to_owned(),
+            job: job(&outcome),
+            state: state(&outcome),
+        };
+        Bot {
+            args,
+            context: Context {
+                marker: Some(render::Marker {
+                    lines: marker.lines(),
+                    run: marker.run,
+                    attempt: marker.attempt,
+                }),
+                head: Some(target.head.as_str().to_owned()),
+                base: target.base.as_ref().map(|base| base.as_str().to_owned()),
+                job_url: target.job_url.clone(),
+                report_url: args.artifact_url.as_ref().map(|url| url.0.clone()),
+                untrusted,
+                ..Context::default()
+            },
+            environment,
+            api,
+            target,
+            outcome,
+            changed: None,
+            marker,
+            prefix,
+        }
+    }
+
+    /// Which files the pull request changes: for notes, and for what it changes
+    /// of its own measure.
+    fn ask_for_changes(&mut self, out: &Out) {
+        let (Some(api), Some(_)) = (&self.api, self.target.pull_request) else {
+            return;
+        };
+        match target::changed_files(&self.target, api) {
+            Ok(files) => {
+                self.context.touched = touched::of(files.iter().flat_map(ChangedFile::names));
+                self.context.touched_more = files.len() >= target::MAX_CHANGED_FILES;
+                let removed = |status: &Option<String>| status.as_deref() == Some("removed");
+                let names = files.into_iter().filter(|file| !removed(&file.status));
+                self.changed = Some(names.map(|file| file.filename).collect());
+            }
+            Err(problem) => {
+                self.context.touched_more = !api.is_dry_run();
+                out.warning(&format!("the pull request's changed files: {problem}"));
+            }
+        }
+    }
+
+    pub(super) fn post(mut self, out: &mut Out) -> anyhow::Result<()> {
+        let mut failed = Vec::new();
+        if self.wants(Part::Summary) {
+            self.summarize(out)
+                .unwrap_or_else(|err| out.warning(&format!("the job's summary: {err:#}")));
+        }
+        // Only now: what needs no network does not wait for it.
+        self.ask_for_changes(out);
+        let annotations = self.annotations();
+        let in_check = match &self.api {
+            Some(api) if self.wants(Part::Check) => {
+                self.check(api, &annotations, out, &mut failed)?
+            }
+            _ => false,
+        };
+        if self.wants(Part::Annotations) && self.environment.actions && !self.args.untrusted {
+            // What stands at a line of the check run already is not said again.
+            let of_runner = annotations.iter();
+            let of_runner = of_runner.filter(|one| !in_check || one.place.is_none());
+            let lines = annotations::commands(of_runner);
+            if self.args.dry_run && !lines.is_empty() {
+                out.quote(&(lines.join("\n") + "\n"))?;
+            } else {
+                for line in lines {
+                    out.command(&line)?;
+                }
+            }
+        }
+        if let Some(api) = &self.api {
+            if let Some(number) = self.target.pull_request
+                && self.wants(Part::Comment)
+            {
+                let posted = self.comment(api, number, out, &mut failed)?;
+                let shown = matches!(
+                    posted,
+                    Some(Posted::Created | Posted::Updated | Posted::Unchanged)
+                );
+                if shown && self.args.image == ImageHost::Branch {
+                    let images = self.publish(api, number, out, &mut failed);
+                    if !images.is_empty() {
+                        self.context.images = images.into_iter().collect();
+                        self.embed(api, number, out, &mut failed);
+                    }
+                }
+            }
+            print_calls(api, out)?;
+        } else if !self.wants(Part::Check) && !self.wants(Part::Comment) {
+            // What is left needs no token, and was not refused one.
+        } else if self.target.fork {
+            out.print(&format!(
+                "nothing posted: the pull request comes from a fork, whose token may not write \
+                 (see {RECIPE})\n"
+            ))?;
+        } else {
+            out.warning(&no_token("to post a check run and a comment"));
+            failed.push("no token");
+        }
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let failed = failed.join(", ");
+        if self.wants(Part::Summary) {
+            say_in_summary(self.args, &self.environment, &failed, out);
+        }
+        match self.args.on_post_error {
+            OnPostError::Fail => anyhow::bail!("not everything could be posted: {failed}"),
+            OnPostError::Warn => Ok(()),
+        }
+    }
+
+    fn wants(&self, part: Part) -> bool {
+        !self.args.skip.contains(&part)
+    }
+
+    /// The comment, without what makes it recognisable where nothing looks for it.
+    fn page(&self, marked: bool) -> String {
+        let mut context = self.context.clone();
+        if !marked {
+            context.marker = None;
+        }
+        page(&self.outcome, &context)
+    }
+
+    fn summarize(&self, out: &mut Out) -> anyhow::Result<()> {
+        summarize(
+            self.args,
+            &self.environment,
+            &self.outcome,
+            &self.context,
+            out,
+        )
+    }
+
+    /// For every scenario that needs a person, the worst first.
+    fn annotations(&self) -> Vec<Annotation> {
+        let Ok(joined) = &self.outcome else {
+            return Vec::new();
+        };
+        let files = match (&self.changed, &self.environment.workspace) {
+            (Some(changed), _) => Files::Changed(changed),
+            // What is checked out beside a privileged job is not what was measured.
+            (None, Some(root)) if !self.args.untrusted => Files::CheckedOut(root),
+            (None, _) => Files::None,
+        };
+        annotations::of(joined, &self.prefix, &files)
+    }
+
+    /// Whether the notes at lines stand in it.
+    fn check(
+        &self,
+        api: &Api,
+        annotations: &[Annotation],
+        out: &mut Out,
+        failed: &mut Vec<&'static str>,
+    ) -> anyhow::Result<bool> {
+        let key = &self.args.key;
+        let name = match (&self.args.check_name, key.is_default()) {
+            (Some(name), _) => name.clone(),
+            (None, true) => "plimsoll".to_owned(),
+            (None, false) => format!("plimsoll ({})", key.as_str()),
+        };
+        let title = match &self.outcome {
+            Ok(joined) => markdown::headline(joined),
+            Err(none) => none.headline(),
+        };
+        let placed: Vec<serde_json::Value> = annotations
+            .iter()
+            .filter(|annotation| annotation.place.is_some())
+            .take(MAX_ANNOTATIONS)
+            .map(Annotation::as_json)
+            .collect();
+        let check = CheckRun {
+            api,
+            target: &self.target,
+            name: &name,
+            key: key.as_str(),
+            job: &job(&self.outcome),
+            conclusion: Conclusion::of(state(&self.outcome), self.context.untrusted),
+            title: &title,
+            summary: &self.page(false),
+            annotations: &placed,
+        };
+        let posted = check.post();
+        let stands = matches!(posted, Ok(Checked::Created | Checked::Updated));
+        let done = match posted {
+            Ok(Checked::Created) => "made",
+            Ok(Checked::Updated) => "brought up to date",
+            Ok(Checked::Newer) => "left alone, it is of a newer run",
+            Ok(Checked::OtherJob { is_worse }) => {
+                out.warning(&one_key(key, "check run"));
+                match is_worse {
+                    true => "left alone, it is of a job of this run that came out worse",
+                    false => "brought up to date",
+                }
+            }
+            Ok(Checked::OtherPullRequest(number)) => {
+                out.warning(&format!(
+                    "no check run: pull request {number} has the same head commit and a failed \
+                     check run, which this one would hide"
+                ));
+                return Ok(false);
+            }
+            Ok(Checked::NoCommit) => {
+                out.warning(&format!(
+                    "no check run: GitHub does not know the commit {}; a force-push may have \
+                     removed it",
+                    self.target.head
+                ));
+                return Ok(false);
+            }
+            Err(problem) => {
+                self.complain("the check run", &problem, out);
+                failed.push("check run");
+                return Ok(false);
+            }
+        };
+        if !self.args.dry_run {
+            out.print(&format!("check run: {done}, on {}\n", self.target.head))?;
+        }
+        Ok(stands)
+    }
+
+    fn sticky<'b>(&'b self, api: &'b Api, number: u64) -> Sticky<'b> {
+        Sticky::new(
+            api,
+            &self.target,
+            number,
+            &self.marker,
+            &self.args.bot_login,
+        )
+    }
+
+    fn comment(
+        &self,
+        api: &Api,
+        number: u64,
+        out: &mut Out,
+        failed: &mut Vec<&'static str>,
+    ) -> anyhow::Result<Option<Posted>> {
+        let create = match self.args.when {
+            When::Never => return Ok(None),
+            When::Always => true,
+            // That nothing grows is the word of the code under review: what that changes of its
+            // own measure is for people to see.
+            When::OnGrowth => {
+                state(&self.outcome) != State::Green || self.context.may_measure_itself()
+            }
+        };
+        let sticky = self.sticky(api, number);
+        let posted = sticky.post(&self.page(true), create);
+        if sticky.met_other_job() {
+            out.warning(&one_key(&self.args.key, "comment"));
+        }
+        let place = format!("{}#{number}", self.target.repository);
+        match posted {
+            Ok(posted) => {
+                if let Posted::CreatedBy(login) = &posted {
+                    let login = safe_line(login);
+                    out.warning(&format!(
+                        "the comment was made by `{login}`, but comments by `{}` are looked for: \
+                         each run will post another one\n  hint: --bot-login '{login}'",
+                        self.args.bot_login
+                    ));
+                }
+                let done = match posted {
+                    Posted::Created | Posted::CreatedBy(_) => "made",
+                    Posted::Updated => "brought up to date",
+                    Posted::Unchanged => "says so already",
+                    Posted::NotNeeded => "none, as nothing needs a person (--when)",
+                    Posted::Newer => "left alone, it is of a newer run",
+                    Posted::Worse => "left alone, it is of a job of this run that came out worse",
+                };
+                if !self.args.dry_run {
+                    out.print(&format!("comment: {done}, on {place}\n"))?;
+                }
+                Ok(Some(posted))
+            }
+            Err(problem) => {
+                self.complain("the comment", &problem, out);
+                failed.push("comment");
+                Ok(None)
+            }
+        }
+    }
+
+    /// The worst scenarios' flame graphs, by their place in the report.
+    fn publish(
+        &self,
+        api: &Api,
+        number: u64,
+        out: &Out,
+        failed: &mut Vec<&'static str>,
+    ) -> Vec<(usize, Image)> {
+        let Ok(joined) = &self.outcome else {
+            return Vec::new();
+        };
+        let mut worst: Vec<usize> = (0..joined.scenarios.len())
+            .filter(|&index| joined.scenarios[index].verdict() > Some(Verdict::Improved))
+            .collect();
+        worst.sort_by_key(|&index| std::cmp::Reverse(joined.scenarios[index].verdict()));
+        let mut places = Vec::new();
+        let mut pictures = Vec::new();
+        for index in worst {
+            let Some(report) = joined.scenarios[index].report() else {
+                continue;
+            };
+            if let (Some(light), Some(dark)) = (
+                picture::svg(report, Theme::Light),
+                picture::svg(report, Theme::Dark),
+            ) {
+                places.push(index);
+                pictures.push(Pictures { light, dark });
+            }
+            if pictures.len() == MAX_PICTURES {
+                break;
+            }
+        }
+        if pictures.is_empty() {
+            return Vec::new();
+        }
+        let server = target::server_url(&self.environment);
+        let key = &self.args.key;
+        match images::publish(api, &self.target, number, key, server, &pictures) {
+            Ok(images) => {
+                let placed = places.into_iter().zip(images);
+                placed
+                    .filter_map(|(place, image)| {
+                        let Pictures { light, dark } = image?;
+                        Some((place, Image { light, dark }))
+                    })
+                    .collect()
+            }
+            Err(problem) => {
+                self.complain("the flame graphs", &problem, out);
+                failed.push("flame graphs");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Shows the pictures in the comment that stands.
+    fn embed(&self, api: &Api, number: u64, out: &Out, failed: &mut Vec<&'static str>) {
+        let posted = self.sticky(api, number).post(&self.page(true), false);
+        if let Err(problem) = posted {
+            self.complain("the flame graphs in the comment", &problem, out);
+            failed.push("flame graphs");
+        }
+    }
+
+    fn complain(&self, what: &str, problem: &Problem, out: &Out) {
+        let mut text = format!("{what} could not be posted: {problem}");
+        if matches!(problem, Problem::Forbidden { .. }) && self.target.fork {
+            text.push_str(&format!(
+                "\n  the pull request comes from a fork, whose token may not write: see {RECIPE}"
+            ));
+        }
+        out.warning(&text);
+    }
+}
+
+fn state(outcome: &Outcome) -> State {
+    State::of(outcome.as_ref().ok().and_then(Joined::verdict))
+}
+
+/// Tells the jobs of one run apart: by the ids of what they measured.
+fn job(outcome: &Outcome) -> String {
+    let ids = outcome.as_ref().map(|joined| joined.runs.join("\n"));
+    format!("{:016x}", fnv(ids.unwrap_or_default().as_bytes()))
+}
+
+/// That two jobs of one run write at one place.
+fn one_key(key: &Key, what: &str) -> String {
+    let key = key.as_str();
+    format!(
+        "another job of this run has posted its {what} under the same key `{key}`; the worse of \
+         the two is kept\n  hint: give each job its own key, such as --key linux"
+    )
+}

@@ -1,0 +1,71 @@
+//! The job's summary page.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use super::Outcome;
+use crate::args::CommentArgs;
+use plimsoll_bot::environment::Environment;
+use plimsoll_desk::out::Out;
+use plimsoll_report::render::Context;
+use plimsoll_report::render::markdown;
+
+/// What a job's summary page takes.
+const MAX_STEP_SUMMARY: u64 = 1024 * 1024;
+
+/// Writes the job's summary.
+pub(super) fn summarize(
+    args: &CommentArgs,
+    environment: &Environment,
+    outcome: &Outcome,
+    context: &Context,
+    out: &mut Out,
+) -> anyhow::Result<()> {
+    let context = Context {
+        marker: None,
+        ..context.clone()
+    };
+    let text = match outcome {
+        Ok(joined) => markdown::summary(joined, &context),
+        Err(none) => markdown::no_result(&context, *none),
+    };
+    let Some(path) = &environment.step_summary else {
+        return Ok(());
+    };
+    if args.dry_run {
+        let length = text.len();
+        out.print(&format!("job summary: {length} bytes, not written\n"))?;
+        return Ok(());
+    }
+    // What is over the limit takes with it what stood there before.
+    let there = fs::metadata(path).map_or(0, |data| data.len());
+    let fits = |text: &str| there + (text.len() as u64) < MAX_STEP_SUMMARY;
+    let text = match fits(&text) {
+        true => text,
+        false => page(outcome, &context),
+    };
+    anyhow::ensure!(fits(&text), "it has no room left");
+    append(path, &text)
+}
+
+/// That something could not be posted: who looks at the summary looks no further.
+pub(super) fn say_in_summary(args: &CommentArgs, environment: &Environment, what: &str, out: &Out) {
+    if let Some(path) = environment.step_summary.as_ref().filter(|_| !args.dry_run) {
+        let text = format!("> **Not posted: {what}.** The log of this step says why.\n");
+        append(path, &text).unwrap_or_else(|err| out.warning(&format!("the summary: {err:#}")));
+    }
+}
+
+pub(super) fn page(outcome: &Outcome, context: &Context) -> String {
+    match outcome {
+        Ok(joined) => markdown::comment(joined, context),
+        Err(none) => markdown::no_result(context, *none),
+    }
+}
+
+fn append(path: &Path, text: &str) -> anyhow::Result<()> {
+    let mut file = File::options().append(true).create(true).open(path)?;
+    file.write_all(format!("{text}\n").as_bytes())?;
+    Ok(())
+}
