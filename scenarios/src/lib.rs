@@ -2,7 +2,7 @@
 //!
 //! Every file says what the workload is, what could leak in it, and why it is
 //! healthy, or what is known to grow. `tests/leaks.rs` lists them all; what is
-//! agreed to grow stands in `baselines/`.
+//! accepted grow stands in `baselines/`.
 //!
 //! What an iteration does depends on its number alone, it allocates some twenty
 //! times at most, and whatever it starts has ended with it where a user's

@@ -1,5 +1,5 @@
 //! Every scenario of this crate. `cargo test --test leaks` fails on growth that
-//! is not agreed to in `baselines/`.
+//! is not accepted in `baselines/`.
 
 use plimsoll_scenarios::*;
 

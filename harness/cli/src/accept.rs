@@ -27,7 +27,7 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Of everything that is agreed to.
+    /// Of everything that is accepted.
     pub(crate) fn write(&self, acceptance: &mut Acceptance) {
         for accepted in &mut acceptance.allowances {
             accepted.allowance.reason.clone_from(&self.reason);
@@ -140,13 +140,13 @@ fn acceptance(
     args: &AcceptArgs,
 ) -> anyhow::Result<Acceptance> {
     let mut acceptance = Acceptance::of(report, baseline);
-    // Who names no scenario means what is new, and not what was agreed to since the run.
+    // Who names no scenario means what is new, and not what was accepted since the run.
     if args.chosen.scenarios.is_empty() {
         acceptance.leave_out(baseline, today()?);
     }
     let has_lapsed = acceptance.allowances.iter().any(|one| one.expired);
     words(args).write(&mut acceptance);
-    // Somebody once agreed to this until a day. For how long from now on is
+    // Somebody once accepted this until a day. For how long from now on is
     // theirs to say again, and not to be lost in passing.
     let lapsed = report
         .findings

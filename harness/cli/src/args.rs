@@ -326,7 +326,7 @@ pub(crate) struct ReviewArgs {
     pub(crate) dry_run: bool,
 }
 
-/// The scenarios that are agreed to, and where their reports are.
+/// The scenarios that are accepted, and where their reports are.
 #[derive(Debug, Args)]
 pub(crate) struct ChosenArgs {
     /// Scenarios, by their names in `plimsoll::main!`; by default all with something to accept

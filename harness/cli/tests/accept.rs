@@ -385,7 +385,7 @@ fn all_that_have_something_to_accept() {
     ");
 }
 
-/// Who names no scenario agrees to what is new, and says nothing anew of the rest.
+/// Who names no scenario accepts what is new, and says nothing anew of the rest.
 #[test]
 fn what_was_agreed_to_since_the_run_is_left_alone() {
     let project = leaky();

@@ -434,7 +434,7 @@ fn a_scenario_that_two_tests_have() {
       a scenario `lru_churn` is in demo (test target leaks) and in other (test target leaks_too)
       hint: rename one, or give its package a plimsoll.toml, and so baselines of its own
     ");
-    // Nothing is agreed to that could be taken for another's.
+    // Nothing is accepted that could be taken for another's.
     project.write("baselines/lru_churn.toml", "format = 1\n");
     let ran = project.plimsoll(&["baseline", "check"]);
     assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran}");

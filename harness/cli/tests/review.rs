@@ -235,7 +235,7 @@ take the allowance out? [a,s,q,?] a
     );
     assert!(!project.exists("baselines/http++echo.toml"));
 
-    // What was agreed to since the run is not asked about again.
+    // What was accepted since the run is not asked about again.
     let mut terminal = Terminal::open(&project, &["lru_churn", "--dry-run"], &[("CI", "1")]);
     terminal.answer("1 of 1: lru_churn", "a");
     let (status, seen) = terminal.end();

@@ -1,4 +1,4 @@
-//! From a report and a baseline to what there is to agree to, and to what of the baseline
+//! From a report and a baseline to what there is to accept, and to what of the baseline
 //! was needed.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ impl Acceptance {
     /// Growth that a run could not make exact is allowed with its error, so that
     /// the next run is not red for the noise alone; nothing else is added.
     ///
-    /// The baseline is the one that is agreed to anew: where a pattern of it is exceeded
+    /// The baseline is the one that is accepted anew: where a pattern of it is exceeded
     /// or has expired, that pattern is given the new rate, and not the stacks under it.
     pub fn of(report: &Report, baseline: &Baseline) -> Acceptance {
         let mut all = Acceptance::default();
@@ -45,7 +45,7 @@ impl Acceptance {
         }
     }
 
-    /// Whether there is something to agree to in a report, whatever a file has by now.
+    /// Whether there is something to accept in a report, whatever a file has by now.
     pub fn is_due(report: &Report) -> bool {
         !Acceptance::of(report, &Baseline::default()).is_empty()
     }
@@ -55,7 +55,7 @@ impl Acceptance {
     pub fn lower(baseline: &Baseline, report: &Report) -> Acceptance {
         let due = Acceptance::of(report, baseline);
         // One that moves is another's from then on, and keeps its rate until then; one that
-        // is agreed to anew has what it needs.
+        // is accepted anew has what it needs.
         let moved = due
             .moved
             .iter()
@@ -239,7 +239,7 @@ fn is_close(one: Rate, two: Rate) -> bool {
 }
 
 /// The allowance that does not carry a finding any more, or has expired: still with the
-/// rate that the run had it with, or by now with the one that is agreed to. What a person
+/// rate that the run had it with, or by now with the one that is accepted. What a person
 /// has made of the file since the run is theirs.
 fn exceeded(
     finding: &Finding,

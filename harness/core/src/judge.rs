@@ -411,7 +411,7 @@ fn rarest(
 }
 
 impl Growth {
-    /// The rate above which growth is past what was agreed to.
+    /// The rate above which growth is past what was accepted.
     pub fn cut(allowed: Rate, threshold: u64) -> Rate {
         let half = 0.5 / to_f64(threshold);
         allowed

@@ -90,7 +90,7 @@ impl Search<'_> {
     }
 
     /// Which of the ends is the bad one, they say themselves. Of commits it is the later one,
-    /// unless nothing grows there: then something mended what grows at the earlier.
+    /// unless nothing grows there: then something fixed what grows at the earlier.
     fn question(&mut self, first: &Climb, last: &Climb) -> Result<Question, NoQuestion> {
         let stack = self.session.stack.as_ref();
         let (question, change) = match self.releases.is_empty() {

@@ -1,8 +1,8 @@
 //! Leak-regression tests for Rust.
 //!
 //! A scenario runs a workload under jemalloc's heap profiler, dumps the heap at
-//! a ladder of iteration counts, and fails when a call stack keeps growing that
-//! the project has not agreed to carry.
+//! a ladder of iteration counts, and fails if a call stack keeps growing past what
+//! the project has accepted.
 //!
 //! ```no_run
 //! // tests/leaks.rs, with `harness = false`

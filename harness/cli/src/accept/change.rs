@@ -70,7 +70,7 @@ impl BaselineFile {
 }
 
 impl Change {
-    /// By what somebody agrees to of a report.
+    /// By what somebody accepts of a report.
     pub(crate) fn of(
         report: &Report,
         acceptance: &Acceptance,
@@ -122,7 +122,7 @@ impl Change {
         })
     }
 
-    /// Where a reason is required, and what is agreed to would stand without one.
+    /// Where a reason is required, and what is accepted would stand without one.
     pub(crate) fn lacks_reason(&self) -> bool {
         self.unreasoned.is_some()
     }

@@ -85,7 +85,7 @@ pub(crate) fn choose(
             if !layout::valid_scenario_name(name) {
                 continue;
             }
-            // What two of that name agree to may not be written into one file: which of
+            // What two of that name accept may not be written into one file: which of
             // them is meant is asked.
             let is_new = files.insert((project.baselines_dir(&report.run.package), name));
             chosen.push(match is_new {
@@ -285,7 +285,7 @@ fn refuse_untrustworthy(report: &Report) -> anyhow::Result<()> {
     ))
 }
 
-/// Why there is nothing to agree to, and what to do.
+/// Why there is nothing to accept, and what to do.
 fn untrustworthy(verdict: Verdict) -> Option<(&'static str, &'static str)> {
     match verdict {
         Verdict::Within | Verdict::Improved | Verdict::Regressed => None,

@@ -1,4 +1,4 @@
-//! `plimsoll baseline`: what a project has agreed to carry.
+//! `plimsoll baseline`: what a project has accepted.
 //!
 //! ```text
 //! baselines/*.toml, git, newest reports ──► shelf ─┬─► text, json    list, show

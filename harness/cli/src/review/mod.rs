@@ -1,4 +1,4 @@
-//! `plimsoll review`: agrees to one finding at a time.
+//! `plimsoll review`: accepts one finding at a time.
 //!
 //! ```text
 //! newest reports ──► one Item for each finding ──► Session ──► a Change for each file

@@ -51,7 +51,7 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) kind: Kind,
-    /// Whether it was agreed to until a day that is over.
+    /// Whether it was accepted until a day that is over.
     pub(super) has_expired: bool,
     /// Whether a reason is required, and there is none yet.
     pub(super) lacks_reason: bool,

@@ -219,7 +219,7 @@ fn a_second_leak_is_not_the_answer() {
     assert_eq!(value["stack"].as_array().unwrap().last().unwrap(), "put");
 }
 
-/// Where it grows at the earlier end alone, the question is which commit mended it.
+/// Where it grows at the earlier end alone, the question is which commit fixed it.
 #[test]
 fn which_commit_mended_it() {
     for (mended, states) in [
@@ -244,7 +244,7 @@ fn which_commit_mended_it() {
         (&value["change"], &value["result"]),
         (&"fixed".into(), &"one-of".into())
     );
-    // What is brought goes before what is mended.
+    // What is brought goes before what is fixed.
     let repository = Repository::history(&["other", "other", "bad", "bad"]);
     let value = finds(&repository, &[&repository.named("c0")], "c2");
     assert_eq!(value["change"], "brought");
@@ -346,7 +346,7 @@ fn histories_that_lack_something() {
 
 #[test]
 fn a_good_end_on_another_branch() {
-    // c0 good, c1 bad; main goes on bad, `release` mended it.
+    // c0 good, c1 bad; main goes on bad, `release` fixed it.
     let repository = Repository::history(&["good", "bad", "bad"]);
     repository.git_line("branch release HEAD~1");
     repository.git_line("checkout --quiet release");

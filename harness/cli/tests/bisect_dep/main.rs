@@ -1,4 +1,4 @@
-//! `plimsoll bisect --dep` finds the release that brought a growth, or mended it,
+//! `plimsoll bisect --dep` finds the release that brought a growth, or fixed it,
 //! and leaves the project as it was.
 #![cfg(all(
     target_os = "linux",

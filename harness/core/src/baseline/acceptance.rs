@@ -2,7 +2,7 @@ use super::write::writable;
 use super::{Allowance, AllowanceSubject, Baseline, Date, MeasuredWith, round_up};
 use crate::FoldedStack;
 
-/// What somebody agrees to: the measurement that showed it, what from then on
+/// What somebody accepts: the measurement that showed it, what from then on
 /// is allowed, and what becomes of allowances that there are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Acceptance {
@@ -16,7 +16,7 @@ pub struct Acceptance {
     pub removed: Vec<AllowanceSubject>,
 }
 
-/// One thing that is agreed to.
+/// One thing that is accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accepted {
     /// With the rate, not yet rounded. `reason`, `issue` and `expires` take the
@@ -38,7 +38,7 @@ pub struct Moved {
 }
 
 impl Acceptance {
-    /// Takes in what else is agreed to of the same report.
+    /// Takes in what else is accepted of the same report.
     pub fn add(&mut self, other: Acceptance) {
         self.measured = self.measured.take().or(other.measured);
         self.allowances.extend(other.allowances);
@@ -63,7 +63,7 @@ impl Acceptance {
         }
     }
 
-    /// Whether there is nothing to agree to.
+    /// Whether there is nothing to accept.
     pub fn is_empty(&self) -> bool {
         self.allowances.is_empty() && self.moved.is_empty() && self.removed.is_empty()
     }

@@ -6,7 +6,7 @@ use super::MAX_RATE;
 ///
 /// It is rounded up, so that the measured rate is allowed, and by no more than
 /// a file needs to be read by people: one allocation of 24 bytes in 7
-/// iterations is agreed to as 3.429. What is a whole number stays one. Nine
+/// iterations is accepted as 3.429. What is a whole number stays one. Nine
 /// decimals are one object in a billion iterations, beyond any ladder.
 ///
 /// `None` where it is no rate: negative, not a number, past [`MAX_RATE`].

@@ -18,11 +18,11 @@ const NEW_FILE: &str = "\
 format = 1
 ";
 
-/// The text of a baseline after `accepted` was agreed to.
+/// The text of a baseline after `accepted` was accepted.
 ///
 /// `existing` is the file's text, if there is one. An allowance for exactly the
 /// same subject takes the new rate and law where it stands; a new one stands before
-/// the first with a greater subject, so that two that are agreed to on two branches
+/// the first with a greater subject, so that two that are accepted on two branches
 /// seldom meet on one line. One that moved takes its new stack
 /// where it stands, unless the file has an allowance for that stack by now. One
 /// that is removed goes with the comment above it, and the file stays, also
@@ -85,7 +85,7 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
                 if let Some(table) = tables(&mut document).get_mut(*first) {
                     set_allowance(table, &accepted);
                 }
-                // They would add to what is agreed to now.
+                // They would add to what is accepted now.
                 doubled.extend(others.iter().map(|other| (*other, *first)));
             }
         }
@@ -139,9 +139,9 @@ fn by_subject(
     Ok(by_subject)
 }
 
-/// What moves and what goes. Neither of a move's ends may be agreed to on its
+/// What moves and what goes. Neither of a move's ends may be accepted on its
 /// own, nor be another move's end, nor may the file have the new one: allowances
-/// would add up to more than anybody agreed to.
+/// would add up to more than anybody accepted.
 fn settled(
     accepted: &Acceptance,
     agreed: &BTreeMap<AllowanceSubject, Accepted>,

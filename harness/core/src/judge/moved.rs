@@ -44,7 +44,7 @@ pub(super) struct Move<'a> {
 }
 
 impl Move<'_> {
-    /// The stack that was agreed to, where the one that grows may take its place in the
+    /// The stack that was accepted, where the one that grows may take its place in the
     /// file.
     pub(super) fn from(&self, baseline: &Baseline) -> Option<FoldedStack> {
         let index = self.allowances.first().filter(|_| self.is_whole)?;
@@ -317,7 +317,7 @@ impl Measure {
         }
     }
 
-    /// Whether it is not more than what was agreed to.
+    /// Whether it is not more than what was accepted.
     fn is_within(&self, agreed: &Agreed<'_>, threshold: u64) -> bool {
         // As of a stack that has not moved.
         let errors = match self.interval.is_exact() {
@@ -331,7 +331,7 @@ impl Measure {
 
     /// Whether it is not less either: in objects by no more than it might be more, in
     /// bytes by a quarter of an octave, because what is linear may have a part in steps.
-    /// A rate is agreed to with its error; an estimate has one of its own.
+    /// A rate is accepted with its error; an estimate has one of its own.
     fn is_same(&self, agreed: &Agreed<'_>, threshold: u64) -> bool {
         let half = Growth::cut(Rate::default(), threshold);
         let (most, rate) = (agreed.carried_at(self.interval), agreed.rate());
@@ -378,7 +378,7 @@ fn distance(old: &Idle<'_>, new: &Grown<'_, '_>, same_rate: bool) -> Option<Dist
 }
 
 /// How many frames have another name, where one frame has, or where one part of their paths was
-/// given another name. Something must be left of the stack that was agreed to.
+/// given another name. Something must be left of the stack that was accepted.
 fn renamed(old: &[&str], new: &[String]) -> Option<usize> {
     let changed: Vec<(&str, &str)> = old
         .iter()

@@ -26,7 +26,7 @@ pub(super) enum Of<'a> {
     Stack(&'a FoldedStack),
     /// All stacks that fall under one allowance.
     Allowed(Vec<&'a FoldedStack>),
-    /// Stacks that use what was agreed to for others; the one that it was agreed to
+    /// Stacks that use what was accepted for others; the one that it was accepted
     /// for, where one has moved.
     Moved(Vec<&'a FoldedStack>, Option<FoldedStack>),
     Site {
@@ -48,7 +48,7 @@ impl<'a> Agreed<'a> {
         Agreed(places.into_iter().map(|at| (at, &allowances[at])).collect())
     }
 
-    /// What was agreed to.
+    /// What was accepted.
     pub(super) fn rate(&self) -> Rate {
         self.sum(|allowance| allowance.rate)
     }

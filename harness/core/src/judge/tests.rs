@@ -224,7 +224,7 @@ fn growth_with_an_allowance() {
     regressed New: main;o;a;b;leak 1.00 objects 32.00 B linear
     within Moved: main;n;a;b;leak 1.00 objects 32.00 B linear, from main;a;b;leak
     ");
-    // A slow leak that was agreed to is not stale on a slow machine.
+    // A slow leak that was accepted is not stale on a slow machine.
     let slow = ALLOWED.replace("1.0", "0.004").replace("32.0", "0.032");
     let text = judged(
         30,

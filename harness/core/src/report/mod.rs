@@ -71,7 +71,7 @@ impl Report {
         measured.is_some_and(|measured| measured.sample_interval > 1)
     }
 
-    /// Whether something grows by an allowance that has expired: who agrees to it again
+    /// Whether something grows by an allowance that has expired: who accepts it again
     /// has to say until when.
     pub fn has_lapsed(&self) -> bool {
         let mut findings = self.findings.iter();

@@ -1,4 +1,4 @@
-//! What was agreed to where one ladder ended, held against ladders that end elsewhere: on
+//! What was accepted where one ladder ended, held against ladders that end elsewhere: on
 //! a faster machine, on a slower one, with another budget.
 
 use plimsoll_core::baseline::{Acceptance, Baseline, update};

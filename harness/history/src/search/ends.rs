@@ -20,7 +20,7 @@ impl Search<'_> {
         revision: &Revision,
         name: &str,
     ) -> anyhow::Result<Report> {
-        // What was wrong with it may have been mended.
+        // What was wrong with it may have been fixed.
         bench.cache.forget_unusable(revision);
         match bench.climb(revision, Length::Full)? {
             Ok(report) => Ok(report),

@@ -137,7 +137,7 @@ pub(crate) fn report(
     }
 }
 
-/// Whether enough was measured to agree to what was found.
+/// Whether enough was measured to accept what was found.
 fn is_trusted(verdict: Verdict) -> bool {
     match verdict {
         Verdict::Within | Verdict::Improved | Verdict::Regressed => true,

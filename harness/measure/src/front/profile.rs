@@ -365,7 +365,7 @@ impl Profile {
         let Some(outside) = self.outside() else {
             return check(
                 CheckOutcome::Unavailable,
-                "coverage unavailable: `stats.allocated` cannot be read".to_owned(),
+                "`stats.allocated` cannot be read".to_owned(),
             );
         };
         let Outside {

@@ -249,7 +249,7 @@ fn one_baseline_for_every_build() {
     });
 }
 
-/// What was agreed to is within; one leak more, or twice as much, is too much.
+/// What was accepted is within; one leak more, or twice as much, is too much.
 #[track_caller]
 fn holds(ground: &Ground, build: &Build, program: &Path) {
     let report = ground.measure(program, "");

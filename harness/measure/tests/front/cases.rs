@@ -906,7 +906,7 @@ fn a_baseline_that_cannot_be_read_fails() {
     fs::write(&file, format!("{threads}reason = 'a pool'\n")).unwrap();
     assert!(project.run(&["--exact", "bounded"]).passed);
 
-    // What was agreed to in another profile, at another sample interval, holds here.
+    // What was accepted in another profile, at another sample interval, holds here.
     let measured = "[measured]\ntarget = 'x'\nprofile = 'release'\ntoolchain = 'x'\n\
         jemalloc = '5.3.0'\nsample-interval = 512\niterations = 64\n";
     let allow = "stack = ['a', 'b']\nobjects = 1\nbytes = 8\nlaw = 'linear'\n";

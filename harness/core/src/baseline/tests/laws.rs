@@ -116,7 +116,7 @@ proptest! {
         turned.moved.reverse();
         turned.removed.reverse();
         prop_assert_eq!(&update(Some(&text), &turned).unwrap(), &once);
-        // Nothing but what was agreed to may grow faster than before.
+        // Nothing but what was accepted may grow faster than before.
         let after = Baseline::parse(once.as_bytes()).unwrap();
         let agreed = with(second.allowances);
         let bytes = |baseline: &Baseline| -> f64 {

@@ -130,7 +130,7 @@ fn errors_with_hints() {
       expected one of `format`, `measured`, `allow`
       hint: did you mean `measured`?
     ");
-    // Each of two people has agreed to it, and a merge kept both.
+    // Each of two people has accepted it, and a merge kept both.
     let one = entry("a");
     let stack_twice = explained(&format!("format = 1\n{one}{THREADS}{one}"));
     assert_snapshot!(stack_twice, @"

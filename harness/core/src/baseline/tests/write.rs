@@ -280,7 +280,7 @@ fn equal_allowances_become_one() {
     ");
 }
 
-/// Two that are agreed to on two branches are lines apart, where something is between them.
+/// Two that are accepted on two branches are lines apart, where something is between them.
 #[test]
 fn a_new_one_stands_where_its_stack_belongs() {
     let accepted = |names: &[&str]| names.iter().map(|name| accept(name, 1.0, 8.0)).collect();

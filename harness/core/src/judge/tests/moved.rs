@@ -59,7 +59,7 @@ fn agreed(stacks: &str) -> Baseline {
     Baseline::parse(text.as_bytes()).unwrap()
 }
 
-/// What becomes of stacks that grow, where others were agreed to.
+/// What becomes of stacks that grow, where others were accepted.
 #[track_caller]
 fn held(allowances: &str, stacks: &str) -> String {
     shown(&judge(&seen(stacks), &agreed(allowances), &TOP))
@@ -151,7 +151,7 @@ fn rates_and_errors_of_stacks_add_up() {
     }
 }
 
-/// Judges stacks, of which there is one in a line, where one was agreed to.
+/// Judges stacks, of which there is one in a line, where one was accepted.
 #[track_caller]
 fn check(old: &str, expected: Verdict, all_new: &[&str]) {
     for new in all_new {
@@ -293,7 +293,7 @@ fn lines(stacks: &[(String, u64)], times: u64) -> String {
 }
 
 proptest! {
-    /// What may grow in all is what was agreed to in all, whoever is taken for whom.
+    /// What may grow in all is what was accepted in all, whoever is taken for whom.
     #[test]
     fn no_allowance_is_used_twice(old in stacks(), new in stacks()) {
         let without_marks = lines(&old, 1).replace('*', "");
@@ -314,7 +314,7 @@ proptest! {
         }
     }
 
-    /// A build that has the very stacks that were agreed to is within, whatever else
+    /// A build that has the very stacks that were accepted is within, whatever else
     /// they might be taken for; and one leak more is one too many.
     #[test]
     fn one_leak_more_is_one_too_many(old in stacks()) {
