@@ -1,0 +1,154 @@
+//! What several findings come to together.
+
+use crate::Rate;
+use crate::finding::each_stack_once;
+use crate::report::units::{bytes, give_or_take, objects, plural, signed_bytes, signed_objects};
+use crate::report::{Finding, Report, Subject};
+
+/// A number, and what follows it: its error and its unit, with a space before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// `+96 B`, `+1.00`
+    pub number: String,
+    /// ` ± 0.10 objects`
+    pub rest: String,
+}
+
+/// What several findings gain, or may gain, per iteration: each byte once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sum {
+    /// Of stacks and sites; absent where there are none, as the others are.
+    heap: Option<Rate>,
+    threads: Option<f64>,
+    descriptors: Option<f64>,
+    /// Of the heap's, where that is an estimate.
+    error: Option<Rate>,
+    /// Whether its numbers have a sign.
+    is_gain: bool,
+}
+
+impl Sum {
+    /// What findings of a report gain, with the error of what was sampled.
+    pub fn of(report: &Report, findings: &[&Finding]) -> Sum {
+        Sum {
+            error: report.error_of_total(findings),
+            is_gain: true,
+            ..Sum::by(findings, |finding| finding.rate)
+        }
+    }
+
+    /// What the baseline allows them.
+    pub fn allowed(findings: &[&Finding]) -> Sum {
+        Sum::by(findings, |finding| finding.allowed)
+    }
+
+    fn by(findings: &[&Finding], rate: fn(&Finding) -> Rate) -> Sum {
+        let sum = |findings: Vec<&Finding>| {
+            let rates = findings.into_iter().map(rate);
+            rates.reduce(|sum, rate| sum + rate)
+        };
+        let resource = |subject: Subject| {
+            let of = findings.iter().copied();
+            let of = of.filter(|finding| finding.subject == subject);
+            sum(of.collect()).map(|rate| rate.objects)
+        };
+        Sum {
+            heap: sum(each_stack_once(findings)),
+            threads: resource(Subject::Threads),
+            descriptors: resource(Subject::Descriptors),
+            ..Sum::default()
+        }
+    }
+
+    /// Each of its numbers, the most telling first; none where nothing is summed.
+    pub fn amounts(&self) -> Vec<Amount> {
+        let say: [fn(f64) -> String; 2] = match self.is_gain {
+            true => [signed_bytes, signed_objects],
+            false => [
+                bytes,
+                |n| if n == 0.0 { "0".to_owned() } else { objects(n) },
+            ],
+        };
+        let off = |of: fn(Rate) -> f64, say| give_or_take(self.error.map(of), say);
+        let mut amounts = Vec::new();
+        let mut add = |number: String, rest: String| amounts.push(Amount { number, rest });
+        if let Some(heap) = self.heap {
+            add(say[0](heap.bytes), off(|error| error.bytes, bytes));
+            let off = off(|error| error.objects, objects);
+            add(say[1](heap.objects), off + " objects");
+        }
+        for (rate, unit) in [
+            (self.threads, " threads"),
+            (self.descriptors, " file descriptors"),
+        ] {
+            if let Some(rate) = rate {
+                add(say[1](rate), unit.to_owned());
+            }
+        }
+        amounts
+    }
+
+    /// The most telling of its numbers: `+48 B`, `+1.00 threads`, or `0 B` where nothing is summed.
+    pub fn short(&self) -> String {
+        let first = self.amounts().into_iter().next();
+        first.map_or_else(|| bytes(0.0), |first| first.number + &first.rest)
+    }
+
+    /// By what sums are ordered: bytes per iteration, a thread or a file for as much as an object
+    /// of 8 bytes.
+    pub fn weight(&self) -> f64 {
+        let resources = self.threads.unwrap_or(0.0) + self.descriptors.unwrap_or(0.0);
+        let weight = self.heap.unwrap_or_default().bytes + 8.0 * resources;
+        if weight.is_finite() { weight } else { 0.0 }
+    }
+}
+
+/// What all of them gain per iteration, each stack once.
+pub fn total(findings: &[&Finding]) -> Rate {
+    each_stack_once(findings)
+        .iter()
+        .fold(Rate::default(), |sum, finding| sum + finding.rate)
+}
+
+/// `2 stacks and 1 allocation site`; `more` comes before each noun.
+pub fn counted(findings: &[&Finding], more: &str) -> String {
+    let mut stacks = 0;
+    let mut sites = 0;
+    let mut resources = Vec::new();
+    for finding in findings {
+        match finding.subject {
+            Subject::Stack(_) => stacks += 1,
+            Subject::Site { .. } => sites += 1,
+            Subject::Threads => resources.push("threads".to_owned()),
+            Subject::Descriptors => resources.push("file descriptors".to_owned()),
+        }
+    }
+    let mut parts = Vec::new();
+    if stacks > 0 {
+        parts.push(plural(
+            stacks,
+            &format!("{more}stack"),
+            &format!("{more}stacks"),
+        ));
+    }
+    if sites > 0 {
+        let noun = |noun| format!("{more}{noun}");
+        parts.push(plural(
+            sites,
+            &noun("allocation site"),
+            &noun("allocation sites"),
+        ));
+    }
+    parts.append(&mut resources);
+    match parts.split_last() {
+        None => "nothing".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, first)) => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Whether a sentence about all of them takes a verb in the singular.
+pub fn is_one(findings: &[&Finding]) -> bool {
+    let [finding] = findings else { return false };
+    matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. })
+}
