@@ -1,6 +1,6 @@
 //! `plimsoll bisect`: the first commit after which a stack grows past the good rate.
 //!
-//! Sets up the two ends, the project and a bench, runs a [`search`](crate::search), and shows its
+//! Sets up the two ends, the project and a bench, runs a search, and shows its
 //! result. With `--dep` the revisions are releases of a dependency.
 
 use std::collections::BTreeMap;
