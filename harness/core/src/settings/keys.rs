@@ -87,8 +87,8 @@ pub static KEYS: [Key; 13] = [
         kind: Kind::Time,
         fallback: Fallback::Value("10s"),
         builder: Some(".budget(Duration)"),
-        doc: "time on the ladder; setting up is outside it. Twice as long where something grows, and \
-              up to three times as long where too little could be told by then",
+        doc: "time for the ladder, without set-up. Up to twice as long if something \
+              grows, and up to three times as long if the verdict would be inconclusive",
         set: |settings, text| time(text).map(|value| settings.budget = Some(value)),
     },
     Key {
@@ -96,7 +96,7 @@ pub static KEYS: [Key; 13] = [
         kind: Kind::Count,
         fallback: Fallback::Words("none"),
         builder: Some(".max_iterations(u64)"),
-        doc: "no rung above it",
+        doc: "most iterations of any rung",
         set: |settings, text| count(text).map(|value| settings.max_iterations = Some(value)),
     },
     Key {
@@ -113,7 +113,7 @@ pub static KEYS: [Key; 13] = [
         kind: Kind::Time,
         fallback: Fallback::Value("100ms"),
         builder: Some(".settle(Duration)"),
-        doc: "the longest that background threads get to come to rest before a dump",
+        doc: "longest wait for background threads to become idle before a dump",
         set: |settings, text| time(text).map(|value| settings.settle = Some(value)),
     },
     Key {
@@ -121,8 +121,8 @@ pub static KEYS: [Key; 13] = [
         kind: Kind::Time,
         fallback: Fallback::Words("`60s` and three budgets"),
         builder: Some(".timeout(Duration)"),
-        doc: "the longest that the scenario may take, setting up included, before it \
-              counts as hung",
+        doc: "longest time for the scenario, including set-up; after that it counts as \
+              hung",
         set: |settings, text| time(text).map(|value| settings.timeout = Some(value)),
     },
     Key {
@@ -148,7 +148,8 @@ pub static KEYS: [Key; 13] = [
         kind: Kind::Word(Stale::WORDS),
         fallback: Fallback::Value("warn"),
         builder: None,
-        doc: "`deny`: an allowance that is no longer needed, or a baseline without its scenario, fails the test",
+        doc: "`deny`: an allowance that is no longer needed, or a baseline without its \
+              scenario, fails the test",
         set: |settings, text| Stale::from_word(text).map(|value| settings.stale = Some(value)),
     },
     Key {
@@ -156,7 +157,8 @@ pub static KEYS: [Key; 13] = [
         kind: Kind::Flag,
         fallback: Fallback::Value("false"),
         builder: None,
-        doc: "`true`: an allowance without a reason fails the test, and `plimsoll baseline check`",
+        doc: "`true`: an allowance without a reason fails the test, and `plimsoll \
+              baseline check`",
         set: |settings, text| flag(text).map(|value| settings.require_reason = Some(value)),
     },
     Key {
@@ -172,8 +174,8 @@ pub static KEYS: [Key; 13] = [
         kind: Kind::Flag,
         fallback: Fallback::Value("false"),
         builder: None,
-        doc: "takes the budget as it is: climbs on where a threshold is out of its reach, \
-              for the rates that there are, and never past it; `bisect` does",
+        doc: "uses exactly the budget: keeps measuring even if the threshold cannot be reached, \
+              and never exceeds it; `bisect` sets it",
         set: |settings, text| flag(text).map(|value| settings.spend_budget = Some(value)),
     },
     Key {
@@ -181,7 +183,7 @@ pub static KEYS: [Key; 13] = [
         kind: Kind::SampleInterval,
         fallback: Fallback::Words("1, or what time and memory allow"),
         builder: Some(".sample_interval(u64)"),
-        doc: "mean bytes between samples, a power of two; one that is set stays",
+        doc: "mean bytes between samples, a power of two; never changed once set",
         set: |settings, text| {
             sample_interval(text).map(|value| settings.sample_interval = Some(value))
         },
@@ -191,8 +193,9 @@ pub static KEYS: [Key; 13] = [
         kind: Kind::Word(Unwinder::WORDS),
         fallback: Fallback::Value("plimsoll"),
         builder: None,
-        doc: "who walks the stacks: `libgcc` is what jemalloc was built with; `compare` asks \
-              both, and a difference is *broken*",
+        doc: "what walks the stacks: plimsoll's unwinder, or `libgcc`, the one that \
+              jemalloc was built with; with `compare`, both, and a difference makes the \
+              scenario *broken*",
         set: |settings, text| {
             Unwinder::from_word(text).map(|value| settings.unwinder = Some(value))
         },
