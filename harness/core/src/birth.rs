@@ -1,29 +1,29 @@
-//! When an object was born, as a stack of a dump says it.
+//! Reads the birth of objects from the stacks of a dump. A birth is the rung (the dump of a
+//! ladder) that the process ran towards when it allocated the object.
 //!
-//! The profiler's hook in a measured process writes one word more behind the root of
-//! every stack: 4,096 and the number of the generation, which is that of the rung that
-//! the process runs towards. jemalloc keeps stacks with different words apart, so a dump
-//! counts the living objects of each stack by generation.
+//! The profiler's hook in a measured process writes one more word behind the root of every
+//! stack. The word is 4,096 plus the number of the generation, which is the number of that
+//! rung. jemalloc keeps stacks with different words apart, so a dump counts the live objects
+//! of each stack by generation.
 //!
 //! ```text
 //! @ 0x55…a 0x55…b 0x55…c 0x1017      allocated on the way to rung 23
 //!   t*: 3: 192 [880: 56320]
 //! ```
 //!
-//! No program is mapped that low: Linux keeps the first 64 KiB free
-//! (`vm.mmap_min_addr`).
+//! No code has such a low address: Linux keeps the first 64 KiB free (`vm.mmap_min_addr`).
 
 use crate::Avma;
 
-/// What is added to the number of a generation.
+/// The word of generation 0. The word of any other generation is larger by its number.
 pub const WORD: u64 = 0x1000;
 
-/// Generations that can be told apart; later ones count as the last of them. A ladder
-/// of so many rungs would take 2^240 iterations.
+/// Number of generations that can be told apart; later ones count as the last of them. A
+/// ladder of so many rungs would take 2^259 iterations.
 pub const GENERATIONS: u64 = 0x400;
 
-/// A stack without its birth, and the generation that it is of; absent where the stack
-/// does not say.
+/// Splits a stack into the stack without its birth, and its generation. The generation is
+/// `None` if the stack has no birth.
 ///
 /// ```
 /// use plimsoll_core::{Avma, birth};

@@ -1,4 +1,4 @@
-//! Something that grows: what it is, how fast, who of it stayed, and what was agreed of it.
+//! A finding: something that grows, its rate, its survivors, and what the baseline says of it.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,69 +8,68 @@ use crate::required::required;
 use crate::verdict::Verdict;
 use crate::{FoldedStack, Frame, Law, Rate, Tally};
 
-/// Something that a person should know of.
+/// Something that a person should know about.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// How much it needs a person.
+    /// The verdict on it.
     pub verdict: Verdict,
     /// What grows.
     pub subject: Subject,
-    /// Leaf first, with the frame to blame first; empty for a resource.
+    /// The frames, leaf first, with the frame to blame first. Empty for a resource.
     pub frames: Vec<Frame>,
-    /// How fast.
+    /// Its rate.
     pub rate: Rate,
-    /// How far the rate may be off. Zero where it is exact.
+    /// How far the rate may be off. Zero if the rate is exact.
     pub error: Rate,
-    /// In which way.
+    /// The law of its growth.
     pub law: Law,
-    /// In which way its objects grow.
+    /// The law of its objects.
     pub objects_law: Law,
-    /// In which way its bytes grow: in steps as well where only a part of them comes in
-    /// steps, such as the room of a list beside what is in it.
+    /// The law of its bytes. They count as stepped even if only a part of them grows in steps,
+    /// such as the spare room of a list beside its elements.
     pub bytes_law: Law,
-    /// What the baseline allows.
+    /// The rate that the baseline allows.
     pub allowed: Rate,
-    /// How it stands to the baseline.
+    /// Its relation to the baseline.
     pub standing: Standing,
-    /// The stack that the baseline has its allowance for, where that moved.
+    /// If it moved, the stack under which the baseline has its allowance.
     pub moved_from: Option<FoldedStack>,
-    /// What the baseline says of it, for people.
+    /// The reason that the baseline gives, for people.
     pub reason: Option<String>,
     /// The level at every rung.
     pub levels: Vec<Tally>,
-    /// Who is alive at the last rung, by the octave in which it was born, the oldest
-    /// first; empty for resources, and where births are not known.
+    /// What is alive at the last rung, by the octave of its birth, the oldest first. Empty for
+    /// resources, and if births are not known.
     pub survivors: Vec<Survivors>,
 }
 
-/// What is left of all that was born in one octave.
+/// What is left of the objects that were born in one octave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Survivors {
-    /// It was born after so many iterations.
+    /// Iterations after which the octave begins.
     pub from: u64,
-    /// Up to so many.
+    /// Iterations after which it ends.
     pub to: u64,
-    /// Objects that were ever allocated in it; absent where the profiler does not keep
-    /// that.
+    /// Objects that were ever allocated in it. `None` if the profiler does not keep that.
     #[serde(deserialize_with = "required")]
     pub allocated: Option<u64>,
-    /// What is left of it at the last rung; estimates, where it was sampled.
+    /// What is left of it at the last rung. An estimate if the profile is sampled.
     pub alive: Tally,
 }
 
 impl Finding {
-    /// Whether it is of an allowance that nothing uses any more, expired or not.
+    /// Returns whether it is about an allowance that nothing uses any more, expired or not.
     pub fn is_unused(&self) -> bool {
         match self.standing {
             Standing::Stale => true,
-            // What still moves was measured, and has levels.
+            // Something that still moves was measured, and has levels.
             Standing::Expired => self.rate == Rate::default() && self.levels.is_empty(),
             _ => false,
         }
     }
 
-    /// How much of its allowance it uses.
+    /// Returns how much of its allowance it uses.
     pub(crate) fn need(&self) -> Need {
         Need {
             rate: self.rate,
@@ -78,16 +77,16 @@ impl Finding {
         }
     }
 
-    /// Whether its allowance is more than twice what it needs, which is no verdict:
-    /// rates may depend on timing.
+    /// Returns whether its allowance is more than twice what it needs. This is no verdict,
+    /// because rates may depend on timing.
     pub fn has_twice_its_need(&self) -> bool {
         let grows_within = matches!(self.standing, Standing::Allowed | Standing::Moved);
         grows_within && is_twice_the_need(self.allowed, self.need())
     }
 
-    /// Who stayed, where objects come and go: of those that were born in the octave before
-    /// the last, and so are an octave old or older. Absent where nothing goes, where births
-    /// are not known, and of a list that is replaced as it grows.
+    /// Returns the survivors of the octave before the last, which are all at least an octave
+    /// old. `None` if no objects go, if births are not known, or if the law is stepped, which
+    /// is that of a list that is replaced as it grows.
     pub fn stayed(&self) -> Option<&Survivors> {
         let (_, aged) = self.survivors.split_last()?;
         let objects: Vec<u64> = self.levels.iter().map(|level| level.objects).collect();
@@ -101,7 +100,8 @@ impl Finding {
         aged.last().filter(|_| !is_list && aged.iter().any(goes))
     }
 
-    /// Whether it is a stack whose growth is in the sum of a site among them.
+    /// Returns whether it is a stack whose growth is part of the sum of a site among
+    /// `findings`.
     pub(crate) fn is_in_site_of(&self, findings: &[&Finding]) -> bool {
         let Subject::Stack(stack) = &self.subject else {
             return false;
@@ -112,7 +112,7 @@ impl Finding {
         })
     }
 
-    /// Whether it is worth a word where the test passes.
+    /// Returns whether it is worth mentioning even if the test passes.
     pub fn is_remarkable(&self) -> bool {
         self.standing == Standing::Moved || self.has_twice_its_need()
     }
@@ -123,11 +123,11 @@ impl Finding {
 pub enum Subject {
     /// One call stack.
     Stack(FoldedStack),
-    /// All stacks of one allocation site, each too thin to be found alone.
+    /// All stacks of one allocation site, if each alone has too little growth to be found.
     Site {
-        /// The leaf-most frames that are not the allocator's, leaf last.
+        /// The frames nearest the leaf that are not the allocator's, leaf last.
         frames: FoldedStack,
-        /// How many stacks stand on it.
+        /// The number of stacks of the site.
         stacks: usize,
     },
     /// Threads of the process.
@@ -137,7 +137,8 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The stack, or the frames that stacks of a site have in common; absent of a resource.
+    /// Returns the stack, or the frames that the stacks of a site have in common. `None` for a
+    /// resource.
     pub fn stack(&self) -> Option<&FoldedStack> {
         match self {
             Subject::Stack(stack) | Subject::Site { frames: stack, .. } => Some(stack),
@@ -145,7 +146,7 @@ impl Subject {
         }
     }
 
-    /// As `growth.folded` has it: frames root first, with a semicolon between.
+    /// Returns the name that `growth.folded` uses: frames root first, joined with semicolons.
     pub fn name(&self) -> String {
         match self {
             Subject::Stack(stack) | Subject::Site { frames: stack, .. } => stack.to_string(),
@@ -155,19 +156,19 @@ impl Subject {
     }
 }
 
-/// How a finding stands to the baseline.
+/// The relation of a finding to the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// The baseline has nothing of it.
+    /// The baseline has no allowance for it.
     New,
     /// It has an allowance, and grows within it.
     Allowed,
     /// It has an allowance, and grows past it.
     Exceeded,
-    /// The baseline has it under another stack, and it grows within that. Without
-    /// [`Finding::moved_from`] it is not to take that stack's place: names are missing,
-    /// or sums of several stacks or allowances are held against each other.
+    /// The baseline has it under another stack, and it grows within that allowance. If
+    /// [`Finding::moved_from`] is absent, it must not take that stack's place: names are
+    /// missing, or sums of several stacks or allowances are compared.
     Moved,
     /// Its allowance has expired.
     Expired,
@@ -175,7 +176,7 @@ pub enum Standing {
     Stale,
 }
 
-/// Stacks and sites, but no stack that is in the sum of a site.
+/// Returns the findings about stacks and sites, without stacks that are part of a site's sum.
 pub fn each_stack_once<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
     findings
         .iter()

@@ -1,9 +1,9 @@
-//! From the levels of one stack over a ladder to its rate, law and error.
+//! Computes the rate, law and error of one stack from its levels over a ladder.
 //!
-//! A leak is growth that does not stop: what it gains in an octave (a doubling
-//! of the iterations) doubles from octave to octave, whether it grows by one
-//! object an iteration or in the steps of a `Vec` that is only pushed to. What
-//! a cache, a pool or a lazy static gains falls to nothing.
+//! A leak is growth that does not stop: its gain in an octave (a doubling of the iterations)
+//! doubles from octave to octave. This holds for a leak of one object per iteration and for
+//! the steps of a `Vec` that is only pushed to. The gain of a cache, a pool or a lazy static
+//! falls to nothing.
 //!
 //! ```text
 //! Series ─┬─ levels, where they never fall ───────────────┐
@@ -26,45 +26,45 @@ use crate::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 use crate::series::Alive;
 use crate::{Law, Rate, Series, Tally};
 
-/// How much larger objects must become to count as larger. Bytes that grow
-/// without objects make them four times as large in two octaves; a buffer that
-/// is sometimes longer than it ever was makes them a little larger.
+/// Factor by which the mean object size must grow before [`Growth::objects_swell`] is true.
+/// Bytes that grow without objects make the objects four times as large in two octaves. A
+/// buffer that is sometimes longer than ever before makes them only a little larger.
 const SWELLING: f64 = 1.25;
 
-/// By how many deviations of a count at random it may be less than half of what it should
-/// be: half is forgiven already.
+/// Standard deviations of a random count by which the younger generations may be below the
+/// half that they must keep. Two are enough, because the half already allows for much.
 const BY_CHANCE: f64 = 2.0;
 
-/// How much faster a buffer that doubles must grow to be found as surely as what grows evenly:
-/// its last step may be an octave ago.
+/// Factor by which a buffer that doubles must grow faster than even growth, to be found as
+/// surely: its last step may be an octave ago.
 const SHOWS_LATE: f64 = 4.0;
 
-/// What one quantity (objects, or bytes) does over the ladder.
+/// Growth of one quantity (objects or bytes) over the ladder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantity {
-    /// Per iteration, over the last octave; for stepped growth the greatest
-    /// level per iteration in it. Of what comes and goes, only what stays.
+    /// Growth per iteration over the last octave. For stepped growth, the greatest level per
+    /// iteration in the last octave. If objects come and go, only those that stay count.
     pub rate: f64,
-    /// The greatest rate that was left possible: what is under a limit here is under it,
-    /// for all that can be told.
+    /// Upper bound of the rate. If it is below a limit, the rate is below that limit, as far
+    /// as the measurement can tell.
     pub bound: f64,
-    /// How far a rate may be off for the workload's own fluctuation, and for what was not
-    /// sampled.
+    /// How far the rate may be off because of the workload's own fluctuation, and because of
+    /// what was not sampled.
     pub error: f64,
     /// The shape.
     pub law: Law,
-    /// Whether it rose for three octaves, beyond what chance explains.
+    /// Whether it rose for three octaves by more than chance explains.
     pub rising: bool,
-    /// The least rate that, on top of what is there, would have been found to rise; zero
-    /// where the level never moved.
+    /// Smallest additional rate that would have been found to rise. Zero if the level never
+    /// moved; infinite if no rate would have been found.
     pub findable: f64,
-    /// The same for growth that leaves nothing old behind, as of a list that is replaced
-    /// when it grows; zero where the level never falls.
+    /// The same for growth that keeps no old objects, such as a list that is replaced when it
+    /// grows. Zero if the level never falls.
     pub findable_anew: f64,
 }
 
 impl Quantity {
-    /// That of a level which never moved.
+    /// The quantity of a level that never moved.
     const FLAT: Quantity = Quantity {
         rate: 0.0,
         bound: 0.0,
@@ -75,8 +75,8 @@ impl Quantity {
         findable_anew: 0.0,
     };
 
-    /// What several views of one stack say together: it grows where one says so, and what
-    /// one bounds is bounded.
+    /// Combines several views of one stack. The stack rises if it rises in one view. If it
+    /// rises in none, the view with the smallest bound counts.
     fn together(views: &[View]) -> Quantity {
         let quantities = || views.iter().map(|view| view.quantity);
         let surer = |best: Quantity, other: Quantity| {
@@ -96,24 +96,24 @@ impl Quantity {
     }
 }
 
-/// What one stack, site or resource does over the ladder.
+/// Growth of one stack, site or resource over the ladder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
     /// Objects, or threads, or descriptors.
     pub objects: Quantity,
     /// Bytes.
     pub bytes: Quantity,
-    /// Whether objects became larger, on average, in the last two octaves than
-    /// they ever were before, by a quarter. Where they did not, or where they come and go,
-    /// bytes that do not rise can only grow with objects.
+    /// Whether the mean object size in the last two octaves is more than a quarter above every
+    /// mean before. Always false if objects come and go. If it is false, bytes that do not
+    /// rise can grow only together with objects.
     pub objects_swell: bool,
 }
 
 impl Growth {
-    /// Of a series over the iteration counts of the same rungs.
+    /// Computes the growth of a series over the iteration counts of its rungs.
     ///
-    /// Rates need an octave, that is, five rungs; with fewer everything is
-    /// flat. Only as many rungs are used as both have.
+    /// Rates need an octave, which is five rungs; with fewer rungs everything is flat. Only
+    /// rungs that have both an iteration count and a level are used.
     pub fn of(iterations: &[u64], series: &Series) -> Growth {
         let asked = Asked::of(iterations, series);
         let objects = Quantity::together(&asked.views(Unit::Objects, true));
@@ -126,8 +126,8 @@ impl Growth {
         }
     }
 
-    /// Every way in which [`Growth::of`] looks at that series, with what it asks and what the
-    /// answers are: objects first, then bytes.
+    /// Returns every way in which [`Growth::of`] looks at the series, with its questions and
+    /// answers: first for objects, then for bytes.
     pub fn views(iterations: &[u64], series: &Series) -> Vec<View> {
         let asked = Asked::of(iterations, series);
         let mut views = asked.views(Unit::Objects, true);
@@ -136,7 +136,7 @@ impl Growth {
         views
     }
 
-    /// Objects and bytes per iteration.
+    /// Returns the growth in objects and bytes per iteration.
     pub fn rate(&self) -> Rate {
         Rate {
             objects: self.objects.rate,
@@ -144,7 +144,7 @@ impl Growth {
         }
     }
 
-    /// One of the two.
+    /// Returns the quantity that is counted in `unit`.
     pub(crate) fn of_unit(&mut self, unit: Unit) -> &mut Quantity {
         match unit {
             Unit::Objects => &mut self.objects,
@@ -152,7 +152,7 @@ impl Growth {
         }
     }
 
-    /// How far the rate may be off.
+    /// Returns how far the rate may be off.
     pub fn error(&self) -> Rate {
         Rate {
             objects: self.objects.error,
@@ -160,8 +160,9 @@ impl Growth {
         }
     }
 
-    /// The law of the quantity that says more: of what rises, bytes before
-    /// objects, since bytes see a `Vec` that doubles.
+    /// Returns the law of the stack. If both quantities rise, linear goes before stepped. If
+    /// only one rises, its law counts. If neither rises, the law that is later in the order of
+    /// [`Law`] counts.
     pub fn law(&self) -> Law {
         match (self.bytes.rising, self.objects.rising) {
             (true, true) => self.objects.law.min(self.bytes.law),
@@ -171,9 +172,10 @@ impl Growth {
         }
     }
 
-    /// Whether bytes come in steps, if only a part of them: the room of a list, beside
-    /// what is in it. They stray from a straight line by more than a hundredth, and objects
-    /// do not.
+    /// Returns whether the bytes, or a part of them, grow in steps: for example the spare room
+    /// of a list, beside its elements. This holds if bytes rise in law [`Law::Stepped`]. It
+    /// also holds if bytes rise and stray from a straight line by more than a hundredth of
+    /// their rate, and objects do not.
     pub fn has_bytes_in_steps(&self) -> bool {
         let strays = |quantity: &Quantity| match quantity.rate > 0.0 {
             true => quantity.error / quantity.rate,
@@ -184,13 +186,13 @@ impl Growth {
                 || strays(&self.bytes) > 0.01 + 2.0 * strays(&self.objects))
     }
 
-    /// Whether objects or bytes rise.
+    /// Returns whether objects or bytes rise.
     pub fn is_rising(&self) -> bool {
         self.objects.rising || self.bytes.rising
     }
 }
 
-/// What is counted.
+/// The unit of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Objects, or threads, or descriptors.
@@ -207,13 +209,14 @@ impl Unit {
         })
     }
 
-    /// Each level in this unit.
+    /// Returns each level in this unit.
     fn levels(self, levels: &[Alive]) -> Vec<f64> {
         levels.iter().map(|alive| self.of(&alive.level)).collect()
     }
 
-    /// What one object that was counted stands for, where that is most: of those that came
-    /// or went between two rungs.
+    /// Returns the most that one counted object stands for: the greatest ratio of what a level
+    /// changed to the number of counted objects that came or went, between two of the last
+    /// rungs.
     fn of_one(self, levels: &[Alive]) -> f64 {
         let from = levels.len().saturating_sub(RUNGS_TO_RISE);
         let of = |pair: &[Alive]| {
@@ -224,12 +227,12 @@ impl Unit {
     }
 }
 
-/// One series, of which both quantities are asked.
+/// One series, prepared for the questions about both quantities.
 struct Asked {
     iterations: Vec<f64>,
     levels: Vec<Alive>,
     kept: Kept,
-    /// Whether a level of the last rungs is below the one before.
+    /// Whether counted objects or bytes fell at one of the last rungs.
     falls: bool,
     is_exact: bool,
 }
@@ -247,7 +250,8 @@ impl Asked {
         }
     }
 
-    /// What stayed takes more objects for more bytes: they are told whether those rise.
+    /// Returns the views of one quantity. For bytes, `may_rise` says whether objects rise,
+    /// because survivors gain bytes only if they gain objects. For objects it is true.
     fn views(&self, unit: Unit, may_rise: bool) -> Vec<View> {
         let is_turned_over = self.falls || self.kept.dies();
         let levels = unit.levels(&self.levels);
@@ -255,8 +259,8 @@ impl Asked {
         if !self.falls {
             views.push(self.curve(unit, Looked::Level, &self.levels, may_rise));
         }
-        // Bytes of a list that is replaced as it grows are in no old object: where levels
-        // never fall, they alone bound what grows so.
+        // A list that is replaced as it grows keeps its bytes in no old object. So if levels
+        // never fall, survivors do not bound bytes: only the level does.
         if is_turned_over && (self.falls || unit == Unit::Objects) {
             let of_age = |age| self.by_age(unit, age, may_rise);
             views.extend(kept::AGES.into_iter().filter_map(of_age));
@@ -277,7 +281,8 @@ impl Asked {
         views
     }
 
-    /// What those who stayed say, of an age, where the ladder is long enough.
+    /// Returns the view of the survivors that were born `age` rungs before the last rung, or
+    /// earlier. `None` if births are not known, or the ladder is too short.
     fn by_age(&self, unit: Unit, age: usize, may_rise: bool) -> Option<View> {
         let born = self.kept.born_before(age);
         (born.len() > RUNGS_PER_OCTAVE).then(|| {
@@ -328,8 +333,9 @@ impl Asked {
         }
     }
 
-    /// Whether of those who are younger than what stayed as many stay, of each age: half of
-    /// them at least, as far as can be told. A cache that is full has none.
+    /// Returns whether objects that are younger than the survivors of an age stay as well, at
+    /// each younger age. At least half as many per iteration must stay, less what chance
+    /// explains. A full cache keeps none of them.
     fn younger(&self, unit: Unit, age: usize, rate: f64) -> Vec<Answer> {
         let born = self.kept.born_before(0);
         let last = born.len() - 1;
@@ -344,8 +350,9 @@ impl Asked {
         (0..age).map(of_age).collect()
     }
 
-    /// Whether the level doubles from octave to octave, whoever stays. Of bytes those of the
-    /// young have to double as well: a few large ones that are old make no growth.
+    /// Returns the view of the level: whether it doubles from octave to octave, whichever
+    /// objects stay. For bytes, the bytes of young objects must double as well, because a few
+    /// large old objects are no growth.
     fn by_level(&self, unit: Unit, levels: &[f64]) -> View {
         let is_known = self.kept.is_known();
         let from = self.levels.len().saturating_sub(RUNGS_TO_RISE);
@@ -395,12 +402,12 @@ impl Asked {
     }
 }
 
-/// How many objects were counted at each rung.
+/// Returns the number of objects that were counted at each rung.
 fn counted(levels: &[Alive]) -> impl Iterator<Item = f64> {
     levels.iter().map(|alive| to_f64(alive.counted.objects))
 }
 
-/// Whether some of what was counted went at one of the last rungs.
+/// Returns whether counted objects or bytes fell at one of the last rungs.
 fn falls(levels: &[Alive]) -> bool {
     let span = &levels[levels.len().saturating_sub(RUNGS_TO_RISE)..];
     span.windows(2).any(|pair| {
@@ -417,21 +424,22 @@ fn to_f64(value: u64) -> f64 {
     value as f64
 }
 
-/// What the last rungs but so many octaves gain on those of the octave before, on the
-/// mean of their four rungs.
+/// Returns by how much the mean level of an octave exceeds that of the octave before. Octave 0
+/// is the last.
 fn gain(levels: &[f64], octave: usize) -> f64 {
     mean(levels, octave) - mean(levels, octave + 1)
 }
 
-/// The mean level of an octave, 0 being the last.
+/// Returns the mean level of the four rungs of an octave. Octave 0 is the last.
 fn mean(levels: &[f64], octave: usize) -> f64 {
     let end = levels.len() - octave * RUNGS_PER_OCTAVE;
     let rungs = &levels[end - RUNGS_PER_OCTAVE..end];
     rungs.iter().sum::<f64>() / to_f64(rungs.len() as u64)
 }
 
-/// Whether objects are larger in the last two octaves than any were before, where there
-/// are not more of them.
+/// Returns whether the mean object size in the last two octaves exceeds every mean before by
+/// the factor [`SWELLING`]. Only rungs with no more objects than before count. True if the
+/// ladder has no rungs before its last two octaves.
 fn objects_swell(levels: &[Tally]) -> bool {
     let recent = levels.len().saturating_sub(2 * RUNGS_PER_OCTAVE);
     let (before, recent) = levels.split_at(recent);

@@ -1,4 +1,4 @@
-//! From growth and a baseline to a verdict. Pure, and it formats nothing.
+//! Makes a verdict from growth and a baseline. It is pure, and formats nothing.
 
 mod moved;
 mod subjects;
@@ -15,15 +15,15 @@ use crate::verdict::{Rarest, Threshold};
 use crate::{FoldedStack, Rate, Series, Tally, fold};
 use subjects::{Agreed, Measured, Of};
 
-/// What was measured: levels over the rungs of one ladder, by what they are of.
+/// A measurement: the levels of stacks and resources over the rungs of one ladder.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// Iterations done at each rung, in order.
     pub iterations: Vec<u64>,
     /// Every stack that moved. Stacks that are absent did not.
     pub stacks: BTreeMap<FoldedStack, Series>,
-    /// Those whose leaf-most frame has a name from a symbol table alone: what was
-    /// inlined into it is not among their frames.
+    /// Stacks whose leaf frame has its name from a symbol table only. Functions that were
+    /// inlined into that frame are not among the frames.
     pub bare: BTreeSet<FoldedStack>,
     /// Threads of the process, as objects.
     pub threads: Series,
@@ -33,77 +33,79 @@ pub struct Observed {
     pub interval: SampleInterval,
 }
 
-/// What a judgement goes by, beside the baseline.
+/// What a verdict depends on, besides the measurement and the baseline.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
-    /// The growth to find: one object, or 8 bytes, in so many iterations.
-    /// Absent: 1,000, or fewer where the ladder is too short for that.
+    /// The growth to find: one object, or 8 bytes, in so many iterations. `None` means 1,000,
+    /// or fewer if the ladder is too short for that.
     pub threshold: Option<u64>,
-    /// Whether time, iterations or memory are spent. Only then is *regressed*
-    /// pronounced: until it is full, a cache looks exactly like a leak.
+    /// Whether time, iterations or memory are used up. Only then can a verdict be *regressed*:
+    /// until it is full, a cache grows exactly as a leak does.
     pub at_top: bool,
-    /// Iterations from which *regressed* is pronounced; zero where the ladder did not end
-    /// for want of time. A buffer that fills looks like a leak for as long as it fills, and
-    /// on a slow machine that is for longer.
+    /// Iterations from which a verdict can be *regressed*; zero if the ladder did not end for
+    /// lack of time. A buffer that fills looks like a leak until it is full, which takes
+    /// longer on a slow machine.
     pub accuse_from: u64,
-    /// Whether the default threshold may become a coarser one, as where time was too short. What
-    /// ended for want of memory, threads or files saw less than was asked for, and cannot say.
+    /// Whether the default threshold may become coarser. It may if time was too short. It may
+    /// not if the ladder ended for lack of memory, threads or files, because such a run saw
+    /// less than was asked for.
     pub may_coarsen: bool,
-    /// For allowances that expire; absent, none does.
+    /// The date by which allowances expire. `None` if none expires.
     pub today: Option<Date>,
 }
 
 /// A verdict with its reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assessment {
-    /// The greatest of the findings', or *within*.
+    /// The greatest verdict of the findings, or *within*. At least *inconclusive* if the
+    /// measurement was not conclusive.
     pub verdict: Verdict,
-    /// What was found, without the source lines of its frames.
+    /// The findings. Their frames have no source lines yet.
     pub findings: Vec<Finding>,
-    /// The growth that was looked for in the end.
+    /// The threshold that was used in the end.
     pub threshold: Threshold,
-    /// The smallest growth that would have been seen; absent where the ladder
-    /// was too short to say.
+    /// The smallest growth that would have been seen. `None` if the measurement was not
+    /// conclusive.
     pub visible: Option<Rate>,
-    /// How rare large objects may be and still be seen; absent where everything
-    /// is sampled, or the ladder was too short to say.
+    /// How rare large objects may be and still be seen. `None` if everything is sampled, or if
+    /// the measurement was not conclusive.
     pub rarest: Option<Rarest>,
-    /// How many times more is left open than the threshold that was wanted allows: as many times
-    /// more iterations may be enough. Below 1 where nothing is.
+    /// How many times more the measurement leaves open than the wanted threshold allows. About
+    /// as many times more iterations may be enough. Below 1 if nothing is left open.
     pub short_by: f64,
 }
 
-/// Where none is set, one object in so many iterations is to be found.
+/// The threshold if none is set: one object in so many iterations.
 pub const DEFAULT_THRESHOLD: u64 = 1_000;
 
-/// Iterations per object of the default threshold, and what it may coarsen to.
+/// The default threshold and what it may coarsen to, in iterations per object.
 const THRESHOLDS: [u64; 3] = [DEFAULT_THRESHOLD, 100, 10];
 
-/// A threshold is only looked for where it would have shown as so many objects
-/// by the last rung.
+/// Objects that growth at a threshold must make by the last rung. With fewer, the ladder is
+/// too short for that threshold.
 pub const OBJECTS_AT_TOP: u64 = 16;
 
-/// Bytes that weigh as much as one object: the least that jemalloc has an object take.
+/// Bytes that count as much as one object: the least that an object takes in jemalloc.
 pub const BYTES_PER_OBJECT: f64 = 8.0;
 
-/// How much more than it says an allowance carries where it was sampled: its
-/// rate is an estimate, and so is the one that is held against it.
+/// Share by which a sampled run extends an allowance. The accepted rate is an estimate, and so
+/// is the rate that is compared with it.
 const SAMPLED_SLACK: f64 = 0.25;
 
-/// How many of its errors growth must be past what a sampled allowance carries.
-/// An error is 2.5 deviations, and one was added to the rate when it was agreed
-/// to: 2.5 and 1.5 times 2.5 are 4.4 deviations of the difference of the two
-/// estimates, beside the slack.
+/// Number of errors by which growth must exceed what a sampled allowance carries. An error is
+/// 2.5 standard deviations, and one error was added to the rate when it was accepted.
+/// Together, 2.5 and 1.5 times 2.5 are 4.4 standard deviations of the difference of two
+/// estimates, besides the slack.
 const SAMPLED_ERRORS: f64 = 1.5;
 
-/// Whether a threshold can be looked for in so many iterations.
+/// Returns whether so many iterations are enough for a threshold.
 fn supports(iterations: u64, threshold: u64, interval: SampleInterval) -> bool {
     iterations >= iterations_for(threshold, interval)
 }
 
-/// Iterations in which growth at the threshold shows as enough objects by the
-/// last rung; where the profile is sampled, as so many samples, be its objects the
-/// smallest that there are.
+/// Returns the iterations in which growth at the threshold makes [`OBJECTS_AT_TOP`] objects.
+/// In a sampled profile, it makes as many samples, even if its objects are the smallest that
+/// there are.
 fn iterations_for(threshold: u64, interval: SampleInterval) -> u64 {
     let samples = to_f64(OBJECTS_AT_TOP) * to_f64(threshold) / interval.probability(LEAST_SIZE);
     #[expect(
@@ -115,8 +117,8 @@ fn iterations_for(threshold: u64, interval: SampleInterval) -> u64 {
     iterations
 }
 
-/// Iterations that a ladder must reach before it may end early, and with which a
-/// quiet workload is *within* at that threshold; absent, at the default one.
+/// Returns the iterations that a ladder must reach before it may end early. With as many, a
+/// quiet workload is *within* at that threshold. `None` is the default threshold.
 ///
 /// ```
 /// use plimsoll_core::dump::SampleInterval;
@@ -129,8 +131,8 @@ pub fn iterations_to_settle(threshold: Option<u64>, interval: SampleInterval) ->
     iterations_for(threshold.unwrap_or(THRESHOLDS[0]), interval)
 }
 
-/// Iterations that a ladder must reach to be conclusive at its top: those for
-/// the threshold that was set, or for the coarsest that the default may become.
+/// Returns the iterations that a ladder must reach to be conclusive at its top: those for the
+/// threshold that was set, or for the coarsest that the default may become.
 pub fn iterations_to_conclude(threshold: Option<u64>, interval: SampleInterval) -> u64 {
     iterations_for(
         threshold.unwrap_or(THRESHOLDS[THRESHOLDS.len() - 1]),
@@ -138,8 +140,8 @@ pub fn iterations_to_conclude(threshold: Option<u64>, interval: SampleInterval) 
     )
 }
 
-/// Iterations with which a ladder that ran out of time may be *regressed*: those for the
-/// threshold that was set, or else for 1 in 100. With fewer, a buffer of a few hundred
+/// Returns the iterations from which a ladder that ran out of time may be *regressed*: those
+/// for the threshold that was set, or else for 1 in 100. With fewer, a buffer of a few hundred
 /// entries is still filling.
 pub fn iterations_to_accuse(threshold: Option<u64>) -> u64 {
     iterations_for(
@@ -148,11 +150,12 @@ pub fn iterations_to_accuse(threshold: Option<u64>) -> u64 {
     )
 }
 
-/// The largest interval at which so many iterations are enough for a threshold;
-/// absent where they are too few even for an exact profile.
+/// Returns the largest interval at which so many iterations are enough for a threshold. `None`
+/// if they are too few even for an exact profile.
 pub fn interval_to_settle(threshold: u64, iterations: u64) -> Option<SampleInterval> {
     supports(iterations, threshold, SampleInterval::default()).then_some(())?;
-    // Enough at the least, and, where the last exceeds 2^40 bytes, unasked for.
+    // An interval of 1 was found to be enough above. No interval of 2^40 bytes is tried,
+    // because nobody asks for one.
     let (mut enough, mut too_large) = (1_u64, 1_u64 << 40);
     while too_large - enough > 1 {
         let middle = enough + (too_large - enough) / 2;
@@ -164,18 +167,19 @@ pub fn interval_to_settle(threshold: u64, iterations: u64) -> Option<SampleInter
     SampleInterval::new(enough)
 }
 
-/// Holds a measurement against the project's baseline.
+/// Judges a measurement by the project's baseline.
 ///
-/// Every stack, and every allocation site over its stacks, is held against its
-/// allowance plus half the threshold. *Within* is said where every rate with
-/// its error stays under that for two octaves; *regressed* only at the top,
-/// where a rate with its error is above it and rose for three octaves.
+/// Every stack, every allocation site over its stacks, and every resource is compared with its
+/// cut: its allowance plus half the threshold. It is *within* if the upper bounds of its rates
+/// are below the cut, and growth at twice the threshold would have been found. It is
+/// *regressed* only at the top of the ladder, if it rose for three octaves and its rate less
+/// its error is above the cut.
 pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Assessment {
     Judged::of(observed, baseline, policy).assessment(observed, baseline, policy.today)
 }
 
-/// Every stack, site and resource whose name contains a text, with what was asked of it: as a
-/// finding, also where nothing is found.
+/// Returns every stack, site and resource whose name contains `part`, as a finding, with the
+/// questions about its growth. Subjects about which nothing is found are among them.
 pub fn explain(
     observed: &Observed,
     baseline: &Baseline,
@@ -191,22 +195,22 @@ pub fn explain(
     explained.collect()
 }
 
-/// What is judged, and the thresholds at which it is.
+/// Everything that is judged, and the thresholds that apply.
 struct Judged<'a> {
     subjects: Vec<Measured<'a>>,
-    /// The allowances that stacks use which have moved.
+    /// The places of the allowances that moved stacks use.
     taken: BTreeSet<usize>,
     /// Whether the ladder is long enough for *regressed*.
     may_accuse: bool,
-    /// What was looked for at first.
+    /// The threshold that was wanted: the one that was set, or the default.
     wanted: u64,
-    /// The finest threshold that the ladder was long enough for.
+    /// The finest threshold that the ladder was long enough for, or the coarsest of all.
     finest: u64,
-    /// The finest at which every subject is settled.
+    /// The finest threshold at which every subject is decided, if there is one.
     conclusive: Option<u64>,
-    /// That, or the coarsest.
+    /// `conclusive`, or the coarsest threshold.
     threshold: u64,
-    /// The one that is reported.
+    /// The threshold that is reported.
     looked_for: u64,
 }
 
@@ -297,7 +301,8 @@ impl<'a> Judged<'a> {
                     let at_site = found_at.entry(fold::site(stack)).or_insert(verdict);
                     *at_site = verdict.max(*at_site);
                 }
-                // A site says nothing that one of its stacks has not said.
+                // A stack of this site has the same verdict or a worse one, so the site says
+                // nothing new.
                 Of::Site { site, .. } if found_at.get(site) >= Some(&verdict) => continue,
                 _ => {}
             }
@@ -354,8 +359,8 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// The smallest growth that would have been seen, whatever stack it is on and
-/// whatever else that stack does.
+/// Returns the smallest growth that would have been seen, whatever stack it is on and whatever
+/// else that stack does.
 fn visible(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict: Verdict) -> Rate {
     let per_iteration = any_size.max(1.0 / to_f64(threshold));
     let slack = |of: fn(Rate) -> f64| {
@@ -380,8 +385,8 @@ fn visible(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict: Ve
     }
 }
 
-/// How rare objects of an interval's size, or larger ones, may be and still
-/// leave enough samples; absent where everything is sampled.
+/// Returns how rare objects of an interval's size, or larger ones, may be and still leave
+/// enough samples. `None` if everything is sampled.
 fn rarest(
     visible: Rate,
     any_size: f64,
@@ -411,7 +416,8 @@ fn rarest(
 }
 
 impl Growth {
-    /// The rate above which growth is past what was accepted.
+    /// Returns the cut: the rate above which growth exceeds what was accepted. This is the
+    /// allowed rate plus half the threshold.
     pub fn cut(allowed: Rate, threshold: u64) -> Rate {
         let half = 0.5 / to_f64(threshold);
         allowed
@@ -421,14 +427,15 @@ impl Growth {
             }
     }
 
-    /// Whether it rises, beyond its error so many times, past the cut.
+    /// Returns whether the growth rises, and its rate less `errors` times its error is above
+    /// the cut.
     fn exceeds(&self, allowed: Rate, threshold: u64, errors: f64) -> bool {
         let cut = Self::cut(allowed, threshold);
         let exceeds = |q: &Quantity, cut: f64| q.rising && q.rate - errors * q.error > cut;
         exceeds(&self.objects, cut.objects) || exceeds(&self.bytes, cut.bytes)
     }
 
-    /// What is left open, as a multiple of what would be *within*.
+    /// Returns what is left open, as a multiple of what would be *within*.
     fn short_by(&self, allowed: Rate, threshold: u64) -> f64 {
         if self.stays_within(allowed, threshold) {
             return 0.0;
@@ -442,14 +449,15 @@ impl Growth {
         }
     }
 
-    /// Whether every window of the last two octaves stays under the cut.
+    /// Returns whether the upper bound of each rate is below the cut, nothing rises without an
+    /// allowance, and growth at twice the threshold would have been found.
     ///
-    /// Where no object is larger than one was before, bytes grow only with
-    /// objects, and need not be bounded on their own.
+    /// If objects did not become larger, bytes grow only with objects, and need no bound of
+    /// their own.
     fn stays_within(&self, allowed: Rate, threshold: u64) -> bool {
         let cut = Self::cut(allowed, threshold);
-        // Where sampling leaves room for chance, growth at twice the threshold
-        // must be what it would have found.
+        // Chance may hide growth. So growth at twice the threshold must be as much as is
+        // found.
         let twice = 2.0 / to_f64(threshold);
         let stays =
             |q: &Quantity, cut: f64| (!q.rising || allowed != Rate::default()) && q.bound < cut;
@@ -459,8 +467,8 @@ impl Growth {
     }
 }
 
-/// All that is judged, with stacks that have moved under the allowances that they
-/// use; and which those are.
+/// Returns everything that is judged, and the places of the allowances that moved stacks use.
+/// Moved stacks are judged under those allowances.
 fn judged<'a>(
     observed: &'a Observed,
     baseline: &'a Baseline,
@@ -477,13 +485,14 @@ fn judged<'a>(
     (subjects::of(observed, baseline, &moves), taken.collect())
 }
 
-/// The allowances whose stack, or resource, does not grow in this run.
+/// Returns the places of the allowances whose stack, or resource, does not grow in this run.
 fn idle_allowances(
     baseline: &Baseline,
     subjects: &[Measured<'_>],
     threshold: u64,
 ) -> BTreeSet<usize> {
-    // A coarse threshold alone would take slow growth for none.
+    // At a coarse threshold, slow growth stays within the cut. It still counts as growth if it
+    // may be half of what was accepted.
     let is_half = |bound: f64, rate: f64| rate > 0.0 && bound >= 0.5 * rate;
     let grows = |index: usize| {
         subjects.iter().any(|subject| {
@@ -499,7 +508,7 @@ fn idle_allowances(
         .collect()
 }
 
-/// An allowance that nothing uses any more.
+/// Returns the finding about an allowance that nothing uses any more.
 fn unused(allowance: &Allowance, expired: bool) -> Finding {
     Finding {
         verdict: if expired {

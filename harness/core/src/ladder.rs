@@ -1,23 +1,23 @@
-//! The iteration counts at which a workload is dumped.
+//! The ladder: the iteration counts at which a workload is dumped. Each of them is a rung.
 //!
-//! Four rungs to each octave (doubling), n = 16·2^(k/4), rounded: 16, 19, 23,
-//! 27, 32, 38, … The same absolute numbers on every machine, so that reports can
-//! be compared; close enough inside an octave to see a workload's own
-//! fluctuation; unevenly spaced, so that a sawtooth cannot hide between them.
+//! Each octave (doubling) has four rungs, n = 16·2^(k/4), rounded: 16, 19, 23, 27, 32, 38, …
+//! The numbers are the same on every machine, so that reports can be compared. They are close
+//! enough inside an octave to show a workload's own fluctuation. They are unevenly spaced, so
+//! that a sawtooth cannot hide between them.
 
 /// Rungs in one doubling of the iteration count.
 pub const RUNGS_PER_OCTAVE: usize = 4;
 
-/// Octaves in a row that must rise before growth is called unbounded.
+/// Octaves in a row that must rise before growth counts as unbounded.
 pub const RISING_OCTAVES: usize = 3;
 
-/// Rungs that tell whether a stack rises: three octaves, in four phases.
+/// Rungs that are needed to see a stack rise: three octaves, in four phases.
 pub(crate) const RUNGS_TO_RISE: usize = (RISING_OCTAVES + 1) * RUNGS_PER_OCTAVE;
 
 /// Iterations at the first rung.
 pub const FIRST_RUNG: u64 = 16;
 
-/// Iterations at rung `k`, from 0.
+/// Returns the iterations at rung `k`, counted from 0.
 ///
 /// Saturates at `u64::MAX`, which no ladder reaches.
 ///
@@ -27,8 +27,8 @@ pub const FIRST_RUNG: u64 = 16;
 /// assert_eq!(rung(40), 16_384);
 /// ```
 pub fn rung(k: usize) -> u64 {
-    // 2^(i/4) in fixed point with 62 fractional bits, rounded: integers, so
-    // that no platform's `powf` can move a rung.
+    // 2^(i/4) in fixed point with 62 fractional bits, rounded. With integers, no platform's
+    // `powf` can move a rung.
     const QUARTERS: [u128; RUNGS_PER_OCTAVE] = [
         4_611_686_018_427_387_904,
         5_484_249_825_272_419_512,

@@ -1,7 +1,7 @@
-//! Heap profiles, their growth, and what to think of it.
+//! Parses heap profiles, computes how each call stack grows, and judges the growth.
 //!
-//! Values in, values out: nothing here reads a file, a clock, the environment
-//! or a thread, and the same input gives the same bytes.
+//! Values in, values out: nothing here reads a file, a clock, the environment or a thread. The
+//! same input gives the same bytes.
 //!
 //! ```text
 //! dump text ── HeapDump::parse ──► HeapDump        records and mappings, as printed

@@ -27,18 +27,18 @@ impl std::ops::Add for Rate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Law {
-    /// As much in every iteration: the gain of an octave doubles.
+    /// The same amount in every iteration: the gain of an octave doubles.
     Linear,
-    /// In ever larger steps, as a `Vec` that is only pushed to.
+    /// Larger and larger steps, as a `Vec` that is only pushed to.
     Stepped,
-    /// Ever less: a cache that fills, a lazy static, a pool.
+    /// Less and less: a cache that fills, a lazy static, a pool.
     Filling,
     /// Up and down.
     Fluctuating,
 }
 
 impl Law {
-    /// The word that files and messages use.
+    /// Returns the word that files and messages use.
     pub fn as_str(self) -> &'static str {
         match self {
             Law::Linear => "linear",
@@ -48,7 +48,7 @@ impl Law {
         }
     }
 
-    /// The law of that word.
+    /// Returns the law with that word.
     pub fn from_word(word: &str) -> Option<Law> {
         [Law::Linear, Law::Stepped, Law::Filling, Law::Fluctuating]
             .into_iter()

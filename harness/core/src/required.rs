@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Deserializer};
 
-/// With this, serde misses an absent key instead of taking it for `null`.
+/// Deserializes a value that may be `null`. Unlike `Option`'s own deserializer, it rejects an
+/// absent key instead of taking it for `null`.
 pub(crate) fn required<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -4,38 +4,38 @@ use crate::Tally;
 use crate::dump::SampleInterval;
 use crate::ladder::RUNGS_TO_RISE;
 
-/// The level of one stack (or site, or resource) at every rung of a ladder.
+/// The levels of one stack (or site, or resource) at every rung of a ladder.
 ///
-/// Of a sampled profile levels are estimates; of an exact one they are counts.
+/// Levels of a sampled profile are estimates; levels of an exact profile are counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
     levels: Vec<Tally>,
     interval: SampleInterval,
-    /// What was sampled at each rung, as printed; none where levels are exact.
+    /// What each dump printed; empty if levels are exact.
     counted: Vec<Tally>,
-    /// What was alive at each of the last rungs, by the generation that it was born in, in
-    /// order; no rows where births are not known.
+    /// What was alive at each of the last rungs, by generation, in order. No rows if births
+    /// are not known.
     births: Vec<Vec<Born>>,
-    /// Objects that were ever allocated, by generation, in order; empty where that is not
-    /// known.
+    /// Objects that were ever allocated, by generation, in order. Empty if that is not known.
     allocated: Vec<(usize, u64)>,
 }
 
-/// What is alive of one generation.
+/// The objects of one generation that are alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Born {
-    /// On the way to that rung.
+    /// The generation: the number of the rung that the subject ran towards when it allocated
+    /// the objects.
     pub generation: usize,
-    /// What is left of it.
+    /// The objects that are left of it.
     pub alive: Alive,
 }
 
-/// What is alive of one generation, or of all.
+/// The objects of one generation, or of all generations, that are alive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Alive {
-    /// Estimated from what was sampled; where everything is sampled, as counted.
+    /// Estimated from the samples; the counts themselves if everything is sampled.
     pub level: Tally,
-    /// As printed.
+    /// As the dump printed it.
     pub counted: Tally,
 }
 
@@ -47,7 +47,7 @@ impl AddAssign for Alive {
 }
 
 impl Series {
-    /// From the level at each rung, in the ladder's order.
+    /// Makes a series from the level at each rung, in the ladder's order.
     pub fn new(levels: Vec<Tally>) -> Self {
         Self {
             levels,
@@ -55,7 +55,8 @@ impl Series {
         }
     }
 
-    /// Of one stack, from the objects and bytes that were sampled at each rung.
+    /// Makes the series of one stack from the objects and bytes that were sampled at each
+    /// rung.
     pub fn sampled(interval: SampleInterval, counted: &[Tally]) -> Self {
         let mut series = Series::default();
         for (rung, counted) in counted.iter().enumerate() {
@@ -64,9 +65,9 @@ impl Series {
         series
     }
 
-    /// Of one stack, from what was sampled at each rung of each generation:
-    /// `alive[rung][generation]`. Generation k was born on the way to rung k; what was
-    /// set up before is of generation 0 as well.
+    /// Makes the series of one stack from what was sampled at each rung of each generation:
+    /// `alive[rung][generation]`. Generation k was born on the way to rung k. Objects of the
+    /// setup are in generation 0 as well.
     ///
     /// ```
     /// use plimsoll_core::{Series, Tally, dump::SampleInterval};
@@ -94,68 +95,70 @@ impl Series {
         series
     }
 
-    /// What was alive at a rung, by the generation that it was born in, the oldest first;
-    /// empty where births are not known, nothing was alive, or a verdict no longer asks.
+    /// Returns what was alive at a rung, by generation, the oldest first. Empty if births are
+    /// not known, if nothing was alive, or if the rung is too old for a verdict to use its
+    /// births.
     pub fn survivors(&self, rung: usize) -> &[Born] {
         self.births.get(rung).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether it is known when objects were born.
+    /// Returns whether the births of the objects are known.
     pub fn has_births(&self) -> bool {
         !self.births.is_empty()
     }
 
-    /// Objects that were ever allocated, by the generation that they were born in, in
-    /// order, as of the newest dump; empty where the profiler does not keep that.
+    /// Returns the objects that were ever allocated, by generation, in order, as the newest
+    /// dump says. Empty if the profiler does not keep that.
     pub fn allocated(&self) -> &[(usize, u64)] {
         &self.allocated
     }
 
-    /// The level at each rung.
+    /// Returns the level at each rung.
     pub fn levels(&self) -> &[Tally] {
         &self.levels
     }
 
-    /// What was sampled at each rung, as printed; empty where levels are exact.
+    /// Returns what each dump printed; empty if levels are exact.
     pub fn counted(&self) -> &[Tally] {
         &self.counted
     }
 
-    /// The level at a rung, and what was sampled of it.
+    /// Returns the level at a rung, and what the dump printed.
     pub(crate) fn alive(&self, rung: usize) -> Alive {
         let level = self.levels.get(rung).copied().unwrap_or_default();
         let counted = self.counted.get(rung).copied().unwrap_or(level);
         Alive { level, counted }
     }
 
-    /// Mean bytes between samples: the greatest, where series were merged.
+    /// Returns the mean number of bytes between samples. If series were merged, it is the
+    /// greatest.
     pub fn interval(&self) -> SampleInterval {
         self.interval
     }
 
-    /// Whether no rung differs from the first.
+    /// Returns whether all rungs equal the first.
     pub fn is_flat(&self) -> bool {
         let flat = |tallies: &[Tally]| tallies.windows(2).all(|pair| pair[0] == pair[1]);
         flat(&self.levels) && flat(&self.counted)
     }
 
-    /// Sets the level at a rung; rungs that are skipped are at zero.
+    /// Sets the level at a rung. Missing rungs before it become zero.
     pub fn set(&mut self, rung: usize, level: Tally) {
         self.extend_to(rung + 1);
         self.levels[rung] = level;
     }
 
-    /// Adds to the level at a rung; rungs that are skipped are at zero.
+    /// Adds to the level at a rung. Missing rungs before it become zero.
     pub fn add(&mut self, rung: usize, more: Tally) {
         let level = self.levels.get(rung).copied().unwrap_or_default();
         self.set(rung, level.saturating_add(more));
     }
 
-    /// Adds what was sampled of one stack at a rung; rungs that are skipped are
-    /// at zero. At an interval of 1 that is [`add`](Self::add).
+    /// Adds what was sampled of one stack at a rung. Missing rungs before it become zero. At
+    /// an interval of 1 this is the same as [`add`](Self::add).
     ///
-    /// The mean size of a stack's samples tells what stands behind them. So
-    /// this is for one stack of addresses; different ones are merged.
+    /// Levels are estimated from the mean size of the stack's samples. So use this for one
+    /// stack of addresses only, and [`merge`](Self::merge) for different stacks.
     pub fn add_sampled(&mut self, rung: usize, interval: SampleInterval, more: Tally) {
         if interval.is_exact() && self.interval.is_exact() {
             return self.add(rung, more);
@@ -166,7 +169,7 @@ impl Series {
         self.levels[rung] = self.interval.level(self.counted[rung]).tally;
     }
 
-    /// As [`add_sampled`](Self::add_sampled), of what was born in one generation.
+    /// The same as [`add_sampled`](Self::add_sampled), for objects of one generation.
     pub fn add_born(
         &mut self,
         rung: usize,
@@ -189,8 +192,8 @@ impl Series {
         let before = alive.level;
         alive.counted += more;
         alive.level = interval.level(alive.counted).tally;
-        // What was born at different times may be of different sizes: the mean of each tells
-        // what stands behind it.
+        // Generations may differ in the size of their objects, so each is estimated from its
+        // own mean.
         let level = &mut self.levels[rung];
         level.objects = level.objects + alive.level.objects - before.objects.min(level.objects);
         level.bytes = level.bytes + alive.level.bytes - before.bytes.min(level.bytes);
@@ -199,8 +202,9 @@ impl Series {
         }
     }
 
-    /// Adds to what a dump says was ever allocated in a generation. Of a newer dump, which
-    /// counts the same objects again, what an older one said is forgotten first.
+    /// Adds to the objects that were ever allocated in a generation, as a dump says. A newer
+    /// dump counts the same objects again, so call
+    /// [`forget_allocated`](Self::forget_allocated) before it.
     pub fn add_allocated(&mut self, generation: usize, objects: u64) {
         let allocated = &mut self.allocated;
         match allocated.binary_search_by_key(&generation, |(generation, _)| *generation) {
@@ -209,7 +213,8 @@ impl Series {
         }
     }
 
-    /// Forgets what was ever allocated, before a newer dump says it.
+    /// Forgets the objects that were ever allocated. Call it before those of a newer dump are
+    /// added.
     pub fn forget_allocated(&mut self) {
         self.allocated.clear();
     }
@@ -227,7 +232,7 @@ impl Series {
         }
     }
 
-    /// Puts rungs that are missing at zero, so that there are so many.
+    /// Appends rungs at zero until there are `rungs` of them.
     pub fn extend_to(&mut self, rungs: usize) {
         if self.levels.len() < rungs {
             self.levels.resize(rungs, Tally::default());
@@ -240,8 +245,8 @@ impl Series {
         }
     }
 
-    /// Adds another series, rung by rung. Births are known where they are of both, and so
-    /// is what was ever allocated.
+    /// Adds another series, rung by rung. The sum has births only if both series have them.
+    /// The same holds for the objects that were ever allocated.
     pub fn merge(&mut self, other: &Series) {
         if self.levels.is_empty() {
             self.clone_from(other);
@@ -286,6 +291,6 @@ impl Series {
     }
 }
 
-/// The least size of an object, in bytes: jemalloc's smallest class, and so the
-/// one that is sampled least.
+/// The least size of an object in bytes: jemalloc's smallest size class, which is the one that
+/// is sampled least often.
 pub(crate) const LEAST_SIZE: f64 = 8.0;

@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(deny_unknown_fields)]
 pub struct Tally {
-    /// How many.
+    /// The number of objects.
     pub objects: u64,
     /// Bytes after rounding up to the size class, as jemalloc counts them.
     pub bytes: u64,
 }
 
 impl Tally {
-    /// The sum, or the largest value there is where the sum does not fit.
+    /// Returns the sum. Each part saturates at the largest value.
     pub fn saturating_add(self, other: Tally) -> Tally {
         Tally {
             objects: self.objects.saturating_add(other.objects),

@@ -1,12 +1,13 @@
-//! What is thought of a scenario, and what growth that is about.
+//! The verdict on a scenario, and the growth that a run looks for.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Ordered by how much each needs a person, so a run's verdict is the `max` of
-/// its scenarios'. A run of no scenarios has none: `max` gives `None`, not
-/// `Within`.
+/// The verdict on a scenario.
+///
+/// Verdicts are ordered by how much they need a person, so a run's verdict is the `max` of its
+/// scenarios' verdicts. A run of no scenarios has none: `max` gives `None`, not `Within`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -14,7 +15,7 @@ pub enum Verdict {
     Within,
     /// A stack with an allowance no longer grows.
     Improved,
-    /// The budget was spent before the noise was beaten.
+    /// The ladder ended before a verdict was possible.
     Inconclusive,
     /// Something grows past its allowance, or an allowance has expired.
     Regressed,
@@ -25,7 +26,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Every verdict, in order.
+    /// All verdicts, in order.
     pub const ALL: [Verdict; 6] = [
         Verdict::Within,
         Verdict::Improved,
@@ -35,7 +36,7 @@ impl Verdict {
         Verdict::Broken,
     ];
 
-    /// The word that files and messages use.
+    /// Returns the word that files and messages use.
     pub fn as_str(self) -> &'static str {
         match self {
             Verdict::Within => "within",
@@ -47,7 +48,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict of that word.
+    /// Returns the verdict with that word.
     pub fn from_word(word: &str) -> Option<Verdict> {
         Self::ALL
             .into_iter()
@@ -61,14 +62,14 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The growth that a scenario wants found.
+/// The smallest growth that a run has to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Threshold {
-    /// One object, or 8 bytes, in this many iterations.
+    /// The number of iterations in which one object, or 8 bytes, are kept.
     pub iterations: u64,
-    /// Whether the run had to settle for less than it was asked for; never so
-    /// where a scenario set its own.
+    /// Whether the run had to use a coarser threshold than the default. Never true if the
+    /// scenario set its own.
     pub coarsened: bool,
 }
 
@@ -76,8 +77,8 @@ pub struct Threshold {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rarest {
-    /// Of objects of so many bytes, or more.
+    /// The least size of the objects, in bytes.
     pub bytes: u64,
-    /// One in so many iterations.
+    /// One object is kept in so many iterations.
     pub iterations: u64,
 }

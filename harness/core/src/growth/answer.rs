@@ -1,78 +1,83 @@
-//! What was asked of a stack, and what the answers were, in numbers: the verdict's reasons, for a
-//! person who doubts it.
+//! The reasons for a verdict on growth, in numbers: the questions about a stack and the
+//! answers, for a person who doubts the verdict.
 
 use super::{Quantity, Unit};
 
-/// One way to look at a stack, and what was asked of it.
+/// One way to look at a stack, with its questions and answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
-    /// Whether objects are counted, or bytes.
+    /// Whether objects or bytes are counted.
     pub unit: Unit,
-    /// What is looked at.
+    /// The levels that the questions are about.
     pub of: Looked,
-    /// The answers, in the order of the questions, until the last one that was needed.
+    /// The answers in the order of the questions, up to the last one that was needed.
     pub answers: Vec<Answer>,
-    /// What they come to.
+    /// The result.
     pub quantity: Quantity,
 }
 
-/// What is looked at.
+/// The levels that the questions of a [`View`] are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looked {
     /// The level, which never falls.
     Level,
-    /// What is alive at the last rung, by its birth, of which the youngest so many rungs are
-    /// left out.
+    /// Survivors: what is alive at the last rung, by birth. The number says how many of the
+    /// youngest generations are left out.
     Kept(usize),
-    /// The least level since each rung, where births are not known.
+    /// The lowest level at or after each rung; used if births are not known.
     Floor,
     /// The mean level of each octave.
     Octaves,
 }
 
-/// One answer.
+/// The answer to one question.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// What was asked.
+    /// The question.
     pub question: Question,
     /// The number that answers it.
     pub found: f64,
-    /// The least that a leak has.
+    /// The smallest number that a leak would give.
     pub least: f64,
-    /// The most that it has; infinite, where there is none.
+    /// The greatest number that a leak would give; infinite if there is no limit.
     pub most: f64,
 }
 
-/// What is asked. The numbers of its answer are in the unit of the view where that is said, and
-/// without one elsewhere.
+/// A question. The numbers of its answer are in the unit of the view if the question says so.
+/// Otherwise they have no unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Whether objects rise, for bytes: what stayed takes more objects for more bytes.
+    /// Whether objects rise. Asked about bytes, because survivors gain bytes only if they gain
+    /// objects.
     ObjectsRise,
-    /// What the last octave gained, in the view's unit.
+    /// The gain of the last octave, in the view's unit.
     Gained,
-    /// The same, for a line through fewer rungs.
+    /// The same for a line through fewer rungs, which requires more.
     GainedMany,
-    /// How much of what was kept until then died in the last two octaves, in the view's unit.
+    /// How much of the old objects died in the last two octaves, in the view's unit.
     Died,
-    /// How many of the ways to cut the ladder into octaves have each gain twice the one before.
+    /// The number of ways to cut the ladder into octaves in which each octave gained about
+    /// twice as much as the one before.
     Doubles,
-    /// What the octave gained that ends so many octaves before the last rung, in the view's
-    /// unit; it is held against what the one before it gained.
+    /// The gain of the octave that ends this many octaves before the last rung, in the view's
+    /// unit. It is compared with the gain of the octave before.
     GoesOn(usize),
-    /// How many of the last so many rungs gained something.
+    /// How many of the last rungs gained something. The number says how many rungs are looked
+    /// at.
     Steps(usize),
-    /// How far the furthest of the last so many rungs is from a straight line, as a share of
-    /// what chance explains.
+    /// How far the furthest of the last rungs is from a straight line, as a share of what
+    /// bursts and chance explain. The number says how many rungs are looked at.
     Off(usize),
-    /// What stayed of those that are younger by so many rungs, with what chance explains, in
-    /// the view's unit; it is held against what stayed of the older ones.
+    /// What stayed of the objects that were born after the survivors and up to this many rungs
+    /// before the last, plus what chance explains, in the view's unit. It is compared with
+    /// half of the rate of the survivors.
     Younger(usize),
-    /// What the mean of the octave gained that ends so many octaves before the last rung, in the
-    /// view's unit; it is held against the noise, or against what the one before it gained.
+    /// The gain of the mean level of the octave that ends this many octaves before the last
+    /// rung, in the view's unit. It is compared with the noise, or with the gain of an octave
+    /// before.
     MeanGained(usize),
-    /// The greatest step between two rungs, in the view's unit; it is held against the growth of
-    /// four octaves.
+    /// The greatest step between two rungs, in the view's unit. It is compared with the growth
+    /// over four octaves.
     GreatestStep,
 }
 
@@ -95,7 +100,7 @@ impl Answer {
         }
     }
 
-    /// Whether it is what a leak would answer.
+    /// Returns whether a leak would give this answer.
     pub fn holds(&self) -> bool {
         self.least <= self.found && self.found <= self.most
     }

@@ -1,7 +1,7 @@
-//! Levels that never fall: whether they grow as a leak does, and which leak would have
+//! Judges levels that never fall: whether they grow as a leak does, and which leak would have
 //! been found on top of them.
 //!
-//! All that such levels do is growth, and only its shape is asked.
+//! Every change of such levels is growth, so only the shape is tested.
 
 use std::ops::RangeInclusive;
 
@@ -11,80 +11,80 @@ use crate::Law;
 use crate::ladder::{RISING_OCTAVES, RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 use crate::series::{Alive, LEAST_SIZE};
 
-/// How many standard deviations of a workload's own fluctuation an error holds.
+/// Standard deviations of a workload's own fluctuation in the error of a rate.
 ///
-/// A rate is the difference of two levels, so its error is this times √2 times
-/// the deviation, over the window. 2.5 keeps 99 % of a normal distribution;
-/// that *within* is asked of every rung of two octaves does the rest.
+/// A rate is the difference of two levels, so its error is this times √2 times the deviation,
+/// over the window. 2.5 standard deviations cover 99 % of a normal distribution.
 const DEVIATIONS: f64 = 2.5;
 
-/// The same for the slope of a straight line through nine rungs: Student's t
-/// with seven degrees of freedom is below 3 in 99 % of cases.
+/// The same for the slope of a straight line through nine rungs. Student's t with seven
+/// degrees of freedom is below 3 in 99 % of cases.
 const SLOPE_DEVIATIONS: f64 = 3.0;
 
-/// How far from a straight line a linear law may stray, as a share of the
-/// growth of two octaves. A `Vec` that doubles strays by 0.17 at least.
+/// Greatest distance from a straight line at which a law is linear, as a share of the growth
+/// of two octaves. A `Vec` that doubles is off by 0.17 at least.
 const STRAIGHT: f64 = 0.08;
 
-/// Objects that a leak which is to be found makes by the last rung, at least.
+/// Objects that the smallest leak tried by [`Curve::findable`] makes by the last rung.
 const OBJECTS_TO_FIND: f64 = 16.0;
 
-/// By how much a leak that was not found is raised, until it is; and how often.
+/// Factor from one tried leak rate to the next: 2^(1/4).
 const MORE: f64 = 1.189_207_115_002_721;
 const TIMES: usize = 240;
 
 /// Objects that the last octave must gain.
 const FEW: f64 = 5.0;
 
-/// As many as say it over three octaves, where something was filled before them.
+/// Objects that the last octave must gain if only the last three octaves are a line, because
+/// something was filled before them.
 const MANY: f64 = 15.0;
 
-/// Rungs that a line goes through; of many objects, fewer will do.
+/// Rungs that a line goes through. With [`MANY`] objects, three octaves are enough.
 const LINE: usize = RUNGS_TO_RISE;
 const SHORT_LINE: usize = LINE - RUNGS_PER_OCTAVE;
 
-/// Rungs of a line at which something must be gained. A leak of thirty objects at random does
-/// so at eleven of sixteen, give or take two; new peaks of what is used again and again,
-/// each of several objects, do so at five.
+/// Rungs of a line that must gain something. A leak of thirty objects at random times gains at
+/// eleven of sixteen rungs, give or take two. New peaks of memory that is used again and
+/// again, each of several objects, gain at five.
 const STEPS: usize = 7;
 
-/// What the last octave must gain of the one before it. A leak gains twice as much; of
-/// what fills a few objects may still come.
+/// Share of the gain of the octave before that the last octave must gain. A leak gains twice
+/// as much as in the octave before. Something that fills may still gain a few objects.
 const OF_ONE_BEFORE: f64 = 0.6;
 
-/// What an octave gains of the one before it where a `Vec` doubles: twice as much, give or
-/// take a quarter, since other objects may be on its stack. What takes the longest of many
-/// messages gains 1.4 times as much.
+/// Ratio of the gains of two octaves in a row for a `Vec` that doubles: twice as much, give or
+/// take a quarter, because other objects may be on its stack. Buffers that are as long as the
+/// longest of many messages gain 1.4 times as much.
 const TWICE: RangeInclusive<f64> = 1.6..=2.5;
 
-/// The greatest share of what was kept in the last octave that may have died of what
-/// was kept until then. Of a leak nothing dies. A cache from which random keys are
-/// evicted loses half of its old ones in each octave, which is as many as it gains.
+/// Greatest number of old objects that may have died, as a share of the last octave's gain. No
+/// object of a leak dies. A cache that evicts random keys loses half of its old objects in
+/// each octave, which is as many as it gains.
 const THINS: f64 = 0.25;
 
-/// How much more of the last two a leak must have that is to be found: how many objects come in
-/// an octave is chance.
+/// Factor on [`MANY`] and [`OF_ONE_BEFORE`] for the leaks that [`Curve::findable`] tries,
+/// because chance decides how many objects come in an octave.
 const ROOM: f64 = 1.25;
 
-/// How far off a straight line growth may be, as a share of it.
+/// Distance from a straight line that growth in bursts may have, as a share of the growth.
 const IN_BURSTS: f64 = 0.1;
 
-/// The same in standard deviations of a count at random.
+/// Distance that chance may add to it, in standard deviations of a random count.
 const AT_RANDOM: f64 = 3.3;
 
 /// Levels that never fall.
 pub(super) struct Curve<'a> {
     pub(super) iterations: &'a [f64],
     pub(super) levels: Vec<f64>,
-    /// What one object counts for, at most.
+    /// The most that one object counts for.
     pub(super) of_one: f64,
-    /// Whether it is of what was kept, by when it was born.
+    /// Whether the levels are those of survivors, by birth.
     pub(super) is_kept: bool,
-    /// Whether it may be a straight line. Bytes are one where objects are.
+    /// Whether the levels may be a straight line. Bytes may be one only if objects rise.
     pub(super) may_be_straight: bool,
-    /// What died in the last two octaves of what had been kept until then.
+    /// Old objects that died in the last two octaves, in the unit of the levels.
     pub(super) died: f64,
-    /// Whether objects are counted, and not their bytes.
+    /// Whether the levels count objects, not bytes.
     pub(super) counts: bool,
 }
 
@@ -96,14 +96,15 @@ impl Curve<'_> {
         let found = quantity(self.iterations, &self.levels, self.rises(&self.levels));
         Quantity {
             findable: self.findable(),
-            // Those who stayed were counted.
+            // Survivors are counted exactly.
             error: if self.is_kept { 0.0 } else { found.error },
             ..found
         }
     }
 
-    /// The same of levels that are estimates: how many samples came is chance. Those of a
-    /// list that grows are of the same few objects, and chance has no part in them.
+    /// Widens the error of a quantity whose levels are estimates: how many samples came is
+    /// subject to chance. A list that grows is the same few objects throughout, so chance adds
+    /// nothing to it.
     pub(super) fn sampled(&self, of_levels: Quantity, counted: &[Alive]) -> Quantity {
         let Some(from) = counted.len().checked_sub(RUNGS_PER_OCTAVE + 1) else {
             return of_levels;
@@ -129,7 +130,7 @@ impl Curve<'_> {
         self.shape(levels, 1.0).ask().0
     }
 
-    /// What was asked of the levels; nothing where they are too few.
+    /// Returns the answers about the levels; empty if there are too few levels.
     pub(super) fn answers(&self) -> Vec<Answer> {
         match self.levels.len() > RUNGS_PER_OCTAVE {
             true => self.shape(&self.levels, 1.0).ask().1,
@@ -147,17 +148,19 @@ impl Curve<'_> {
         }
     }
 
-    /// The least rate of a leak on top of these levels that would be found.
+    /// Returns the smallest rate of a leak that would be found on top of these levels.
     fn findable(&self) -> f64 {
         let (levels, iterations) = (&self.levels, self.iterations);
         let last = levels.len() - 1;
         let span = &levels[levels.len().saturating_sub(RUNGS_TO_RISE)..];
         if span[0] >= span[span.len() - 1] && !self.is_kept || levels.len() < RUNGS_TO_RISE {
-            // Nothing moves; or too little was seen, which the length of the ladder says.
+            // Either nothing moves, or the ladder is too short. The judge checks the length of
+            // the ladder.
             return 0.0;
         }
-        // Shape alone tells, which chance bends: a deviation more of it comes early.
-        // Where it is of larger objects, their number tells.
+        // Only the shape decides, and chance bends it. So the planted leak comes one standard
+        // deviation early. Its objects have at most the least size: a leak of larger ones is
+        // found by their number.
         let unit = self.of_one.min(LEAST_SIZE);
         let early = |rate: f64, n: f64| (unit * rate * n * (1.0 - n / iterations[last])).sqrt();
         let grown = |rate: f64, n: f64| match self.counts || self.is_kept {
@@ -167,20 +170,22 @@ impl Curve<'_> {
         least(OBJECTS_TO_FIND / iterations[last], |rate| {
             let with = levels.iter().zip(iterations);
             let with: Vec<f64> = with.map(|(level, n)| level + grown(rate, *n)).collect();
-            // With room for what dies by chance.
+            // Half of what may die is left for objects that die by chance.
             let gained = with[last] - with[last - RUNGS_PER_OCTAVE];
             if !self.shape(&with, ROOM).ask().0 || self.died > 0.5 * THINS * gained {
                 return false;
             }
             let found = quantity(iterations, &with, true);
-            // The cut of growth at a threshold is a quarter of twice that.
+            // A run must find growth at twice its threshold. The cut, half the threshold, is a
+            // quarter of that.
             found.rate - found.error > 0.25 * rate
         })
     }
 }
 
-/// The least rate of growth that is found. So is all that is up to an octave faster: where a
-/// buffer that doubles has its last step depends on the rate.
+/// Returns the smallest tried rate, from `from` up, for which `is_found` holds there and at
+/// all tried rates up to an octave above: where a buffer that doubles has its last step
+/// depends on the rate. Infinite if there is none.
 pub(super) fn least(from: f64, is_found: impl Fn(f64) -> bool) -> f64 {
     let rates = std::iter::successors(Some(from), |rate| Some(rate * MORE));
     let mut least = None;
@@ -197,7 +202,7 @@ pub(super) fn least(from: f64, is_found: impl Fn(f64) -> bool) -> f64 {
     f64::INFINITY
 }
 
-/// What one quantity does, of which it is known whether it rises.
+/// Returns rate, bound, error and law of levels that are known to rise or not.
 pub(super) fn quantity(iterations: &[f64], levels: &[f64], rising: bool) -> Quantity {
     let Some(last) = levels.len().checked_sub(1) else {
         return Quantity::FLAT;
@@ -209,7 +214,7 @@ pub(super) fn quantity(iterations: &[f64], levels: &[f64], rising: bool) -> Quan
         let start = end - RUNGS_PER_OCTAVE;
         (levels[end] - levels[start]) / (iterations[end] - iterations[start])
     };
-    // A step may lie just before the last octave.
+    // A step may lie just before the last octave, so the window before counts as well.
     let recent = (last - 1).max(RUNGS_PER_OCTAVE)..=last;
     let greatest_rate = recent.map(window_rate).fold(f64::NEG_INFINITY, f64::max);
 
@@ -241,7 +246,8 @@ pub(super) fn quantity(iterations: &[f64], levels: &[f64], rising: bool) -> Quan
     }
     let window = iterations[last] - iterations[last - RUNGS_PER_OCTAVE];
     let error = DEVIATIONS * std::f64::consts::SQRT_2 * straight.deviation / window;
-    // Each of the two holds. A line uses every rung; windows see best what has stopped.
+    // Both bounds hold, so the smaller one counts. A line uses every rung. Windows are better
+    // for growth that has stopped.
     let by_window = greatest_rate + error;
     let by_line = straight.slope + SLOPE_DEVIATIONS * straight.slope_deviation;
     Quantity {
@@ -255,7 +261,7 @@ pub(super) fn quantity(iterations: &[f64], levels: &[f64], rising: bool) -> Quan
     }
 }
 
-/// Of levels that do not rise.
+/// Returns the law of levels that do not rise.
 pub(super) fn resting_law(levels: &[f64]) -> Law {
     match moves_both_ways(levels) {
         true => Law::Fluctuating,
@@ -263,18 +269,18 @@ pub(super) fn resting_law(levels: &[f64]) -> Law {
     }
 }
 
-/// What is asked of levels that never fall: whether their shape is that of a leak.
+/// The test whether the shape of levels that never fall is that of a leak.
 struct Shape<'a> {
     curve: &'a Curve<'a>,
     levels: &'a [f64],
-    /// What comes at once.
+    /// The objects (or bytes) that come at once.
     unit: f64,
-    /// How many times more it takes to be a line, beside what had filled before.
+    /// Factor on what a line requires beside something that had filled before; 1, or [`ROOM`].
     room: f64,
 }
 
 impl Shape<'_> {
-    /// Asks until it is known whether it rises.
+    /// Asks until it is known whether the levels rise. Returns that, and the answers.
     fn ask(&self) -> (bool, Vec<Answer>) {
         let mut answers = Vec::new();
         let mut ask = |answer: Answer| {
@@ -297,7 +303,7 @@ impl Shape<'_> {
         (rises, answers)
     }
 
-    /// Of an octave, 0 being the last.
+    /// Returns the gain of an octave. Octave 0 is the last.
     fn gain(&self, octave: usize) -> f64 {
         let end = self.levels.len() - 1 - octave * RUNGS_PER_OCTAVE;
         self.levels[end] - self.levels[end - RUNGS_PER_OCTAVE]
@@ -324,12 +330,12 @@ impl Shape<'_> {
         Answer::at_least(Question::GoesOn(octave), self.gain(octave), least)
     }
 
-    /// In how many phases each of three octaves gains about twice what the one before it does,
-    /// as a `Vec` that doubles, and its elements.
+    /// Counts the phases in which each of the last two octaves gained about twice as much as
+    /// the octave before it, as a `Vec` that doubles does, and as its elements do.
     ///
-    /// The ladder has four phases: octaves that end at the last rung, and at the
-    /// three before it. Three of them must double; a step that falls now before and
-    /// now behind the edge between two octaves spoils the fourth.
+    /// The ladder has four phases: the octaves end at the last rung, or at one of the three
+    /// before it. Three phases must double. A step that is sometimes before and sometimes
+    /// behind the edge of two octaves spoils the fourth.
     fn doubles(&self) -> Answer {
         let span = RISING_OCTAVES * RUNGS_PER_OCTAVE;
         let phases = self.levels.len().saturating_sub(span);
@@ -339,23 +345,23 @@ impl Shape<'_> {
             .map(|phase| gains(self.levels, phase))
             .filter(|gains| gains.windows(2).all(is_twice))
             .count();
-        // A ladder too short for every phase must double in those that it has.
+        // A ladder that is too short for four phases must double in those that it has.
         let least = phases.clamp(1, RUNGS_PER_OCTAVE - 1);
         Answer::at_least(Question::Doubles, number(doubling), number(least))
     }
 
-    /// Rungs that gained something.
+    /// Counts the rungs that gained something, of the last `rungs`.
     fn steps(&self, rungs: usize) -> Answer {
         let (_, levels) = self.last(rungs);
         let steps = levels.windows(2).filter(|pair| pair[1] > pair[0]);
         Answer::at_least(Question::Steps(rungs), number(steps.count()), number(STEPS))
     }
 
-    /// How far the levels are from a straight line, as far as can be told of objects that come
-    /// at random, or in bursts.
+    /// Returns how far the furthest of the last `rungs` levels is from a straight line, as a
+    /// share of what bursts and chance explain.
     ///
-    /// Of what goes again after a time there are many among the youngest, and few among the
-    /// old; what fills gains more of it early.
+    /// Two shapes are excluded. Objects that are freed after a time are many among the
+    /// youngest and few among the old. Something that fills gains more early.
     fn off(&self, rungs: usize) -> Answer {
         let (iterations, levels) = self.last(rungs);
         let gain = levels[rungs - 1] - levels[0];
@@ -382,8 +388,8 @@ fn number(of_rungs: usize) -> f64 {
     to_f64(of_rungs as u64)
 }
 
-/// The gains of the last octaves, the last one first, in the phase that ends
-/// so many rungs before the last.
+/// Returns the gains of the last octaves, the last one first. The last octave ends `phase`
+/// rungs before the last rung.
 fn gains(levels: &[f64], phase: usize) -> [f64; RISING_OCTAVES] {
     std::array::from_fn(|octave| {
         let end = levels.len() - 1 - phase - octave * RUNGS_PER_OCTAVE;
@@ -399,13 +405,14 @@ fn moves_both_ways(levels: &[f64]) -> bool {
     steps().any(|step| step > 0.0) && steps().any(|step| step < 0.0)
 }
 
-/// What a buffer takes that doubles whenever it is full.
+/// Returns the size of a buffer for `bytes` that doubles whenever it is full.
 fn doubled(bytes: f64) -> f64 {
     bytes.max(LEAST_SIZE).log2().ceil().exp2()
 }
 
-/// What comes at once: what divides every step. Connections of three objects each come in
-/// threes, and are as rare as a third of their objects.
+/// Returns what comes at once: the greatest common divisor of all steps. For example,
+/// connections of three objects each come in threes, and are as rare as a third of their
+/// objects.
 fn clump(levels: &[f64]) -> f64 {
     let divisor = |a: f64, b: f64| {
         let (mut a, mut b) = (a, b);
@@ -420,13 +427,13 @@ fn clump(levels: &[f64]) -> f64 {
 
 /// The straight line through some levels, by least squares.
 pub(super) struct Line {
-    /// Per iteration.
+    /// Growth per iteration.
     slope: f64,
     /// The standard deviation of the slope.
     slope_deviation: f64,
-    /// The standard deviation of the levels about it.
+    /// The standard deviation of the levels about the line.
     pub(super) deviation: f64,
-    /// Whether they follow it.
+    /// Whether every level is near the line, see [`STRAIGHT`].
     fits: bool,
 }
 
@@ -449,8 +456,8 @@ impl Line {
         let greatest = points()
             .map(|(n, level)| off(n, level).abs())
             .fold(0.0, f64::max);
-        // Two parameters are fitted. Levels are whole numbers: what is off by
-        // the rounding of a few large sums alone is not off.
+        // Two parameters are fitted, hence the 2. Levels are whole numbers: a deviation no
+        // greater than the rounding of a few large sums counts as none.
         let deviation = (squares / (count - 2.0)).sqrt();
         let rounding = 1e-9 * mean_level.abs();
         let gain = levels[levels.len() - 1] - levels[0];

@@ -1,5 +1,5 @@
-//! Who stayed: of the objects that are alive at the last rung, how many were born by
-//! each rung before.
+//! Survivors: of the objects that are alive at the last rung, how many were born by each rung
+//! before.
 //!
 //! ```text
 //! alive at rung 40, by the rung before which they were born
@@ -7,10 +7,10 @@
 //!                                └ age 2: those born by rung 38, and so on
 //! ```
 //!
-//! Such a curve never falls, whatever comes and goes. Objects that live for a short time
-//! are only in its last steps, which an age leaves out. What was set up once stands in
-//! its first step. A leak is a straight line through all of it, and none of what had
-//! been kept at an earlier rung has died since.
+//! This curve never falls, whatever comes and goes. Objects that live for a short time are
+//! only in its last steps, which an age leaves out. Objects of the setup are in its first
+//! step. A leak is a straight line through the whole curve, and none of its old objects has
+//! died.
 
 use std::ops::Range;
 
@@ -19,19 +19,19 @@ use crate::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 use crate::series::Alive;
 use crate::{Series, Tally};
 
-/// How old an object must be, in rungs, before it is asked for: a quarter of an octave
-/// to two octaves. What lives for up to a 64th of the ladder is gone after a rung, what
-/// lives for an eighth after an octave or two.
+/// Ages in rungs at which survivors are counted, from a quarter of an octave to two octaves.
+/// Objects that live for up to a 64th of the ladder are gone after one rung. Objects that live
+/// for an eighth are gone after an octave or two.
 pub(super) const AGES: [usize; 4] = [1, 2, 4, 8];
 
-/// The age, in rungs, at which what lives for a 64th of the ladder was gone two octaves ago:
-/// twelve lifetimes have passed.
+/// Age in rungs that counts as old before the last octave. Two octaves before the last rung,
+/// it is twelve times the life of an object that lives for a 64th of the ladder.
 const CERTAINLY_OLD: usize = 8;
 
 /// The births of a series, as far as it has them.
 pub(super) struct Kept {
     is_known: bool,
-    /// What is alive at each of the last rungs, by generation; nothing of older rungs.
+    /// What is alive at each of the last rungs, by generation; empty for older rungs.
     alive: Vec<Vec<Alive>>,
 }
 
@@ -40,7 +40,8 @@ impl Kept {
         let row = |rung: usize| {
             let mut row = vec![Alive::default(); rung + 1];
             for born in series.survivors(rung) {
-                // Of a generation to come there is nothing, in what plimsoll writes.
+                // plimsoll writes no generation later than the rung itself. In any other
+                // input, a later one counts as the newest.
                 row[born.generation.min(rung)] += born.alive;
             }
             row
@@ -69,16 +70,15 @@ impl Kept {
         self.alive.get(rung).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether something that was alive at one of the rungs of the last two octaves was
-    /// not at the next.
+    /// Returns whether a generation lost objects between two rungs of the last two octaves.
     pub(super) fn dies(&self) -> bool {
         let last = self.rungs().saturating_sub(1);
         let from = last.saturating_sub(2 * RUNGS_PER_OCTAVE);
         (from..last).any(|rung| self.died_at(rung, rung).objects > 0)
     }
 
-    /// What is alive at the last rung and was born by each rung before, up to so many
-    /// before the last; nothing where births are not known.
+    /// Returns what is alive at the last rung and was born by each rung, up to the rung that
+    /// is `age` before the last. Empty if births are not known.
     pub(super) fn born_before(&self, age: usize) -> Vec<Alive> {
         let rungs = match self.is_known() {
             true => self.rungs().saturating_sub(age),
@@ -93,13 +93,14 @@ impl Kept {
         born_by.collect()
     }
 
-    /// The generations of a rung that are young.
+    /// Returns the generations that are young at a rung.
     pub(super) fn youngest(rung: usize) -> Range<usize> {
         rung.saturating_sub(RUNGS_PER_OCTAVE)..rung + 1
     }
 
-    /// What is alive at each rung and was born in the octave before, or at the rung before that:
-    /// a list that doubles is born anew in each octave, give or take a rung.
+    /// Returns what is alive at each rung and young: born on the way to that rung or to one of
+    /// the four before it. A list that doubles is born anew in each octave, give or take a
+    /// rung.
     pub(super) fn young(&self) -> Vec<Alive> {
         let at = |rung: usize| {
             let mut young = Alive::default();
@@ -111,8 +112,13 @@ impl Kept {
         (0..self.rungs()).map(at).collect()
     }
 
-    /// What died of the old: in the last octave, at an age of so many rungs; and in the last
-    /// two, at an age of as many iterations as lie between that rung and the last.
+    /// Returns what died in the last two octaves and was old at that time. An object is old if
+    /// one of these holds:
+    ///
+    /// - It has lived for at least as many iterations as lie between the last rung and the
+    ///   rung that is `age` before it.
+    /// - It has lived for at least `age` rungs. Before the last octave it must also have lived
+    ///   for [`CERTAINLY_OLD`] rungs.
     pub(super) fn died(&self, iterations: &[f64], age: usize) -> Tally {
         let last = self.rungs().saturating_sub(1);
         let of_age = iterations[last] - iterations[last - age];
@@ -133,7 +139,7 @@ impl Kept {
         died.fold(Tally::default(), Tally::saturating_add)
     }
 
-    /// What died between a rung and the next, of the generations up to one.
+    /// Returns what died between a rung and the next, of all generations up to `generation`.
     fn died_at(&self, rung: usize, generation: usize) -> Tally {
         let (before, after) = (self.survivors(rung), self.survivors(rung + 1));
         let mut died = Tally::default();
@@ -149,9 +155,9 @@ impl Kept {
         died
     }
 
-    /// How much what comes and goes makes each level vary, where it does so one by one: the sum
-    /// of the squares of what they count for, but for the largest, which may be a list that
-    /// grows. Of each rung some generations are asked.
+    /// Returns the variance of the level at each rung, if objects come and go one by one: the
+    /// sum of the squares of their sizes. The largest object is left out, because it may be a
+    /// list that grows. `asked` says which generations of a rung count.
     pub(super) fn variances(&self, unit: Unit, asked: impl Fn(usize) -> Range<usize>) -> Vec<f64> {
         let from = self.rungs().saturating_sub(RUNGS_TO_RISE);
         let each = |alive: &Alive| {
@@ -166,7 +172,9 @@ impl Kept {
             let alive = alive.get(start..end.min(alive.len())).unwrap_or_default();
             let (mut sum, mut largest) = (0.0, 0.0_f64);
             for alive in alive.iter().filter(|alive| alive.counted.objects > 0) {
-                // One may be larger than all others of its generation.
+                // Only the sum of a generation is known. All objects but one are taken to have
+                // the least size, and that one to have the rest, which gives the greatest
+                // variance.
                 let others = to_f64(alive.counted.objects - 1);
                 let of_all = unit.of(&alive.level);
                 let of_others = least.min(of_all / (others + 1.0));
@@ -180,8 +188,9 @@ impl Kept {
     }
 }
 
-/// What stands in for it where births are not known: the least level since each rung, up
-/// to an octave before the last. What was kept at a rung is in every level since.
+/// Returns what replaces survivors if births are not known: the lowest level at or after each
+/// rung, up to an octave before the last rung. Objects that were kept at a rung are in every
+/// later level.
 pub(super) fn floor(levels: &[Alive]) -> Vec<Alive> {
     let mut floor = levels.to_vec();
     for rung in (0..floor.len().saturating_sub(1)).rev() {

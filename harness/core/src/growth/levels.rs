@@ -1,49 +1,50 @@
-//! Growth that leaves nothing old behind: a queue whose reader is slower than its
-//! writer, a list that is cloned as it grows, births that become more.
+//! Growth that keeps no old objects: a queue whose reader is slower than its writer, a list
+//! that is cloned as it grows, births that become more.
 //!
-//! Nobody stays, and yet the level doubles from octave to octave. That is held against
-//! the ups and downs of the level.
+//! No object stays, and yet the level doubles from octave to octave. The gains are compared
+//! with the ups and downs of the level.
 
 use super::answer::{Answer, Question};
 use super::curve;
 use super::{Unit, gain, mean, to_f64};
 use crate::ladder::{RISING_OCTAVES, RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 
-/// How many standard deviations the mean level of an octave must be above that of the
+/// Standard deviations by which the mean level of the last octave must be above that of the
 /// octave before.
 const DEVIATIONS: f64 = 5.5;
 
-/// How much more an octave must gain than the one before it. What does not stop gains twice
-/// as much; 1.3 was tried on 45 leaks and 60 healthy variants.
+/// Factor by which an octave must gain more than the one before. Growth that does not stop
+/// gains twice as much. 1.3 was tried on 45 leaks and 60 healthy variants.
 const RISE: f64 = 1.3;
 
-/// What an octave that is out of line must gain of the one before it.
+/// Factor that an octave out of line must gain of the one before.
 const HARDLY_LESS: f64 = 0.8;
 
-/// The greatest share of the growth of four octaves that may be of one step. A `Vec` that
-/// doubles makes steps of 4/7, 2/7 and 1/7; where a few objects of all sizes come and go, a
+/// Greatest share of the growth over four octaves that one step may have, in bytes. A `Vec`
+/// that doubles makes steps of 4/7, 2/7 and 1/7. If a few objects of all sizes come and go, a
 /// very large one may have come last.
 const GREATEST_STEP_OF_BYTES: f64 = 0.65;
 
-/// The same of objects: a queue that falls behind makes a step of 0.17 at the last rung. What is
-/// at its peak again makes one large step.
+/// The same for objects. A queue that falls behind makes a step of 0.17 at the last rung.
+/// Something that is at its peak again makes one large step.
 const GREATEST_STEP_OF_OBJECTS: f64 = 0.4;
 
-/// How far one level may be off.
+/// How far one level may be off by chance.
 pub(super) struct Noise {
-    /// The variance of the levels about the nearest ones that never fall.
+    /// Variance of the levels about the nearest levels that never fall.
     about_growth: f64,
-    /// The variance of a count at random.
+    /// Variance that comes from objects that come and go one by one.
     of_counts: f64,
-    /// The greatest share of the growth of four octaves that may be of one step.
+    /// Greatest share of the growth over four octaves that one step may have.
     greatest_step: f64,
 }
 
 impl Noise {
-    /// Of the last rungs, where what comes and goes makes each of them vary so much.
+    /// Returns the noise of the last rungs. `variances` has the variance of each level that
+    /// comes from objects that come and go.
     ///
-    /// Objects that come and go one by one make a level vary by their square root, also
-    /// where it does so too slowly for its ups and downs to show.
+    /// Objects that come and go one by one make a level vary by the square root of their
+    /// number. This holds even if the level varies too slowly for its ups and downs to show.
     pub(super) fn of(unit: Unit, levels: &[f64], variances: &[f64]) -> Noise {
         let from = levels.len().saturating_sub(RUNGS_TO_RISE);
         let has_octaves = variances.len() >= 2 * RUNGS_PER_OCTAVE;
@@ -61,8 +62,9 @@ impl Noise {
         }
     }
 
-    /// Of bytes that are sampled one object may be as large as all others: where the levels
-    /// are straighter than that, they are their own measure.
+    /// Limits the noise to the deviation of the levels from a straight line. In sampled bytes,
+    /// one object may be as large as all others together, so the variance of the objects says
+    /// too much.
     pub(super) fn at_most_about_a_line(self, iterations: &[f64], levels: &[f64]) -> Noise {
         let from = levels.len().saturating_sub(RUNGS_TO_RISE);
         let deviation = curve::Line::through(&iterations[from..], &levels[from..]).deviation;
@@ -76,8 +78,8 @@ impl Noise {
         self.about_growth.max(self.of_counts)
     }
 
-    /// Whether the levels double from octave to octave, beyond what is noise: asks until that is
-    /// known.
+    /// Asks until it is known whether the levels double from octave to octave, beyond what is
+    /// noise. Returns that, and the answers.
     pub(super) fn ask(&self, levels: &[f64]) -> (bool, Vec<Answer>) {
         let mut answers = Vec::new();
         let Some(from) = levels.len().checked_sub(RUNGS_TO_RISE) else {
@@ -95,8 +97,8 @@ impl Noise {
             let least = least.max(f64::MIN_POSITIVE);
             ask(Question::MeanGained(octave), gains[octave], least)
         };
-        // Where one octave is out of line, hardly less, and the last one as much more than the
-        // first as it should.
+        // If one octave is out of line, it may gain hardly less than the octave before. The
+        // last octave must then gain as much more than the first as two octaves should.
         let doubles = gained(0, DEVIATIONS * of_means.sqrt())
             && gained(2, 0.0)
             && (gained(0, RISE * gains[1]) && gained(1, RISE * gains[2])
@@ -114,7 +116,7 @@ impl Noise {
         (doubles, answers)
     }
 
-    /// The least rate of such growth that would be found.
+    /// Returns the smallest rate of such growth that would be found.
     pub(super) fn findable(&self, iterations: &[f64], levels: &[f64]) -> f64 {
         let Some(from) = levels.len().checked_sub(RUNGS_TO_RISE) else {
             return f64::INFINITY;
@@ -130,8 +132,8 @@ impl Noise {
     }
 }
 
-/// The variance of levels about the nearest ones that never fall: what no growth
-/// explains, be it straight, bent or in steps.
+/// Returns the variance of levels about the nearest levels that never fall. This is the part
+/// that no growth explains, be it straight, bent or in steps.
 ///
 /// Neighbours that fall are pooled until none does (isotonic regression).
 pub(super) fn ups_and_downs(levels: &[f64]) -> f64 {

@@ -1,19 +1,22 @@
-//! Which stacks are those of an allowance, as another build or an edit has them.
+//! Finds the stacks of allowances that have other frames in this build, or after an edit.
 //!
 //! ```text
 //! allowance                this run
 //! main;a;b;put      ─────  main;new;a;b;put      three equal leaf-most frames
-//! main;a;put         ─────  main;b;put            `a` is called `b` now
+//! main;a;put        ─────  main;b;put            `a` was renamed to `b`
 //! main;a::T::put    ─────  main;a::put           another debug level, another mangling
-//! main;a;b;put      ─────  main;b;put            `a` ends with that call
+//! main;a;b;put      ─────  main;b;put            `a` ends with a tail call to `b`
 //! main;a;put  1.0   ──┐
-//! main;b;put  1.0   ──┴──  main;put  2.0         symbols alone, and `a` and `b` are inlined
+//! main;b;put  1.0   ──┴──  main;put  2.0         symbols only, and `a` and `b` are inlined
 //! ```
 //!
-//! Nothing grows under the allowance any more, and it has not expired; nobody allows
-//! the stack. Each is used once: by pairs where that can be, the nearest first, and what
-//! is left over by groups, whose sums are compared. Other than with three equal leaf-most
-//! frames, the rate must be the same, and not only within: names say less then.
+//! A stack takes part if it grows and no allowance matches it. An allowance takes part if
+//! nothing grows under it any more, it has not expired, and its stack has no `"..."`.
+//!
+//! Each stack and each allowance is matched once. First come pairs of the same rate, the
+//! nearest first. Then come groups, whose sums are compared. Last come pairs in which the
+//! stack has a lower rate: only three equal frames at the leaf allow that. If frames match
+//! only partly, the rate must be the same, because the names prove less.
 
 use std::collections::BTreeSet;
 
@@ -25,26 +28,26 @@ use crate::fold::may_be_one;
 use crate::growth::{Growth, Quantity};
 use crate::{FoldedStack, Rate, Series};
 
-/// Leaf-most frames that must be equal for a stack to count as moved, whatever calls
-/// them.
+/// Frames from the leaf that must be equal for a stack to count as moved, whatever calls them.
 const MOVED_FRAMES: usize = 3;
 
-/// What a rate in a file may have been rounded up by.
+/// By how much a rate in a file may have been rounded up.
 const ROUNDED: f64 = 0.001;
 
-/// Stacks that use allowances of others.
+/// Stacks that use allowances of other stacks.
 #[derive(Debug)]
 pub(super) struct Move<'a> {
-    /// In order.
+    /// The stacks, in order.
     pub(super) stacks: Vec<&'a FoldedStack>,
-    /// Their places in the baseline, in its order.
+    /// The places of the allowances in the baseline, in its order.
     pub(super) allowances: Vec<usize>,
-    /// It is one stack, of one allowance, and no frames of it went with their names.
+    /// Whether it is one stack and one allowance, and the stack has lost no frames with their
+    /// names.
     is_whole: bool,
 }
 
 impl Move<'_> {
-    /// The stack that was accepted, where the one that grows may take its place in the
+    /// Returns the stack that was accepted, if the stack that grows may take its place in the
     /// file.
     pub(super) fn from(&self, baseline: &Baseline) -> Option<FoldedStack> {
         let index = self.allowances.first().filter(|_| self.is_whole)?;
@@ -55,23 +58,24 @@ impl Move<'_> {
     }
 }
 
-/// A stack that grows and that nobody allows.
+/// A stack that grows and that no allowance matches.
 struct Grown<'s, 'a> {
     stack: &'a FoldedStack,
     series: &'s Series,
     growth: &'s Growth,
-    /// Its names are from a symbol table alone: what was inlined is not among them.
+    /// Whether its names are from a symbol table only, so that inlined functions are not among
+    /// them.
     is_bare: bool,
 }
 
-/// An allowance that has no use.
+/// An allowance under which nothing grows.
 struct Idle<'a> {
     index: usize,
     frames: Vec<&'a str>,
     agreed: Agreed<'a>,
 }
 
-/// How far a stack is from an allowance's: the nearest is the least.
+/// The distance between a stack and the stack of an allowance. The nearest pair has the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Distance {
     other_rate: bool,
@@ -79,7 +83,7 @@ struct Distance {
     names: usize,
 }
 
-/// Finds them among what is judged, of the allowances that are idle.
+/// Finds moved stacks among the subjects, for the allowances that are idle.
 pub(super) fn find<'a>(
     observed: &'a Observed,
     baseline: &'a Baseline,
@@ -164,8 +168,8 @@ struct Near {
     idle: usize,
 }
 
-/// Every pair that there may be, the nearest first, and of equally near ones in the
-/// order of stacks.
+/// Returns every possible pair, the nearest first. Equally near pairs are in the order of
+/// stacks.
 fn near(grown: &[Grown<'_, '_>], idle: &[Idle<'_>], threshold: u64) -> Vec<Near> {
     let mut near: Vec<Near> = Vec::new();
     for (at, new) in grown.iter().enumerate() {
@@ -186,14 +190,14 @@ fn near(grown: &[Grown<'_, '_>], idle: &[Idle<'_>], threshold: u64) -> Vec<Near>
     near
 }
 
-/// What has not been matched, by its place.
+/// What has not been matched yet, by its place.
 struct Left {
     grown: BTreeSet<usize>,
     idle: BTreeSet<usize>,
 }
 
 impl Left {
-    /// One stack to one allowance, of the same rate or of a lower one.
+    /// Matches one stack with one allowance, either of the same rate or of another, lower one.
     fn pair(&mut self, near: &[Near], same_rate: bool, moves: &mut Vec<Places>) {
         for one in near {
             if one.distance.other_rate != same_rate
@@ -206,8 +210,9 @@ impl Left {
         }
     }
 
-    /// Several stacks to one allowance, one stack to several, or several to several:
-    /// all that may be one another, held against each other by their sums.
+    /// Matches several stacks with one allowance, one stack with several allowances, or
+    /// several with several. A group is everything that may be one another; its sums are
+    /// compared.
     fn group(
         &mut self,
         grown: &[Grown<'_, '_>],
@@ -235,7 +240,8 @@ impl Left {
         }
     }
 
-    /// From stack to allowance to stack, as far as that leads.
+    /// Collects a group: from a stack to its possible allowances, to their possible stacks,
+    /// and so on.
     fn group_of(
         &self,
         first: usize,
@@ -262,8 +268,9 @@ impl Left {
     }
 }
 
-/// What several stacks do together: the sum of their levels, and, where those are
-/// exact, of what each does. What one does in steps is no noise of the sum then.
+/// Returns the sum of the levels of several stacks, and its growth. In an exact profile the
+/// growth is the sum of each stack's growth, so that the steps of one stack are no noise of
+/// the sum.
 pub(super) fn together<'s>(
     iterations: &[u64],
     parts: impl Iterator<Item = &'s Series>,
@@ -317,9 +324,10 @@ impl Measure {
         }
     }
 
-    /// Whether it is not more than what was accepted.
+    /// Returns whether the rate is not more than what was accepted.
     fn is_within(&self, agreed: &Agreed<'_>, threshold: u64) -> bool {
-        // As of a stack that has not moved.
+        // In an exact profile the rate itself counts, without its error. A sampled profile has
+        // the same tolerance as for a stack that has not moved.
         let errors = match self.interval.is_exact() {
             true => 0.0,
             false => SAMPLED_ERRORS,
@@ -329,9 +337,11 @@ impl Measure {
             && self.rate.bytes - errors * self.error.bytes < cut.bytes
     }
 
-    /// Whether it is not less either: in objects by no more than it might be more, in
-    /// bytes by a quarter of an octave, because what is linear may have a part in steps.
-    /// A rate is accepted with its error; an estimate has one of its own.
+    /// Returns whether the rate is not less than what was accepted either. Objects may be less
+    /// by the share by which they might be more. Bytes may also be less by a quarter of an
+    /// octave, because linear growth may have a part in steps. The rate was accepted with its
+    /// error added, so it may be less by one error. An estimate has an error of its own as
+    /// well.
     fn is_same(&self, agreed: &Agreed<'_>, threshold: u64) -> bool {
         let half = Growth::cut(Rate::default(), threshold);
         let (most, rate) = (agreed.carried_at(self.interval), agreed.rate());
@@ -349,7 +359,8 @@ impl Measure {
     }
 }
 
-/// How far they are from each other; absent where they cannot be one.
+/// Returns the distance of a stack from an allowance's. `None` if they cannot be the same
+/// stack.
 fn distance(old: &Idle<'_>, new: &Grown<'_, '_>, same_rate: bool) -> Option<Distance> {
     let (one, other) = (&old.frames, new.stack.frames());
     let differ = |common: usize| one.len() + other.len() - 2 * common;
@@ -377,8 +388,8 @@ fn distance(old: &Idle<'_>, new: &Grown<'_, '_>, same_rate: bool) -> Option<Dist
     [by_leaf, by_frames, by_name].into_iter().flatten().min()
 }
 
-/// How many frames have another name, where one frame has, or where one part of their paths was
-/// given another name. Something must be left of the stack that was accepted.
+/// Returns how many frames have another name, if one frame was renamed, or one part of the
+/// paths. Something of the accepted stack must be left.
 fn renamed(old: &[&str], new: &[String]) -> Option<usize> {
     let changed: Vec<(&str, &str)> = old
         .iter()
@@ -391,7 +402,8 @@ fn renamed(old: &[&str], new: &[String]) -> Option<usize> {
     is_renamed.then_some(changed.len())
 }
 
-/// Whether all that changed in some frames is one part of a path, the same in each.
+/// Returns whether everything that changed in these frames is one part of their paths, the
+/// same in each frame.
 fn is_one_part(changed: &[(&str, &str)]) -> bool {
     let mut parts: BTreeSet<(&str, &str)> = BTreeSet::new();
     for (old, new) in changed {
@@ -410,8 +422,8 @@ fn equal_at_leaf(one: &[&str], other: &[String]) -> usize {
     both.take_while(|(a, b)| a == b).count()
 }
 
-/// Whether one of the two stacks is the other without some of its frames. The leaf-most
-/// is among what both have, but where what was inlined has no name.
+/// Returns whether one of the two stacks is the other without some of its frames. Both must
+/// have the same leaf. Only a stack that has no names of inlined functions may lack the leaf.
 fn may_be_of(old: &Idle<'_>, new: &Grown<'_, '_>) -> bool {
     let (old, frames) = (&old.frames, of_workload(new));
     let same_leaf = match (old.last(), frames.last()) {
@@ -421,7 +433,7 @@ fn may_be_of(old: &Idle<'_>, new: &Grown<'_, '_>) -> bool {
     (new.is_bare || same_leaf) && is_part_of(&frames, old) || same_leaf && is_part_of(old, &frames)
 }
 
-/// Whether all frames of the one stand in the other, in order.
+/// Returns whether all frames of `less` are in `more`, in order.
 fn is_part_of(less: &[&str], more: &[&str]) -> bool {
     let mut rest = more.iter();
     less.len() <= more.len()
@@ -430,8 +442,9 @@ fn is_part_of(less: &[&str], more: &[&str]) -> bool {
             .all(|frame| rest.any(|other| may_be_one(frame, other)))
 }
 
-/// What of a stack is the workload's. Where all of that was inlined, and has no name, a
-/// stack ends in ours; and nothing tells the standard library's map from another.
+/// Returns the frames of a stack that are the workload's. If a stack has no names of inlined
+/// functions, it may end in frames of plimsoll or of `hashbrown`, which are left out.
+/// `hashbrown` is the standard library's map, but nothing tells that map from another one.
 fn of_workload<'a>(new: &Grown<'_, 'a>) -> Vec<&'a str> {
     let frames = new.stack.frames().iter().map(String::as_str);
     let is_ours = |frame: &&str| frame.starts_with("plimsoll::");

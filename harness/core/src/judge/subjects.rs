@@ -1,5 +1,6 @@
-//! What is judged: what falls under each allowance, every stack that has none, their
-//! sites, and the resources; each with what is held against it.
+//! The subjects of a verdict, each with the allowances that it is compared with. They are the
+//! stacks under each allowance, every stack without an allowance, the sites of these stacks (a
+//! site is all stacks that end in one function), and the resources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +13,10 @@ use crate::growth::{Growth, Quantity, Unit};
 use crate::ladder::RUNGS_PER_OCTAVE;
 use crate::{FoldedStack, Law, Rate, Series, Tally, fold};
 
-/// One thing that is judged.
+/// One subject: something that is judged.
 pub(super) struct Measured<'a> {
     pub(super) of: Of<'a>,
-    /// At each rung.
+    /// Iterations at each rung.
     pub(super) iterations: &'a [u64],
     pub(super) series: Series,
     pub(super) growth: Growth,
@@ -26,8 +27,8 @@ pub(super) enum Of<'a> {
     Stack(&'a FoldedStack),
     /// All stacks that fall under one allowance.
     Allowed(Vec<&'a FoldedStack>),
-    /// Stacks that use what was accepted for others; the one that it was accepted
-    /// for, where one has moved.
+    /// Stacks that use what was accepted for others. If one stack has moved, also the stack
+    /// that it was accepted for.
     Moved(Vec<&'a FoldedStack>, Option<FoldedStack>),
     Site {
         site: FoldedStack,
@@ -37,8 +38,8 @@ pub(super) enum Of<'a> {
     Descriptors,
 }
 
-/// The allowances that something falls under, with their places: none, mostly one;
-/// several, where this build cannot tell their stacks apart.
+/// The allowances that a subject falls under, with their places in the baseline. There are
+/// none, or mostly one. There are several if this build cannot tell their stacks apart.
 #[derive(Default)]
 pub(super) struct Agreed<'a>(pub(super) Vec<(usize, &'a Allowance)>);
 
@@ -48,17 +49,18 @@ impl<'a> Agreed<'a> {
         Agreed(places.into_iter().map(|at| (at, &allowances[at])).collect())
     }
 
-    /// What was accepted.
+    /// Returns the accepted rate.
     pub(super) fn rate(&self) -> Rate {
         self.sum(|allowance| allowance.rate)
     }
 
-    /// What that carries.
+    /// Returns the rate that the allowances carry, see [`carried`].
     pub(super) fn carried(&self) -> Rate {
         self.sum(carried)
     }
 
-    /// What is held against growth that was sampled so.
+    /// Returns the rate with which growth at this sample interval is compared. In a sampled
+    /// profile it has [`SAMPLED_SLACK`] on top.
     pub(super) fn carried_at(&self, interval: SampleInterval) -> Rate {
         let carried = self.carried();
         if interval.is_exact() {
@@ -96,22 +98,22 @@ impl<'a> Agreed<'a> {
 }
 
 impl Measured<'_> {
-    /// What is held against the growth.
+    /// Returns the rate with which the growth is compared.
     pub(super) fn carried(&self) -> Rate {
         self.agreed.carried_at(self.series.interval())
     }
 
-    /// How many of its errors growth must be past that.
+    /// Returns by how many of its errors the growth must exceed that rate.
     pub(super) fn errors(&self) -> f64 {
         match (self.series.interval().is_exact(), self.agreed.0.is_empty()) {
             (true, _) => 1.0,
             (false, false) => SAMPLED_ERRORS,
-            // That it rises is told by how many samples came.
+            // The number of samples has already decided whether it rises.
             (false, true) => 0.0,
         }
     }
 
-    /// What to say of it: nothing, where nothing was agreed and nothing grows.
+    /// Returns the finding. `None` if the subject is within and uses no allowance.
     pub(super) fn finding(
         &self,
         verdict: Verdict,
@@ -126,7 +128,7 @@ impl Measured<'_> {
         (!is_quiet).then_some(explained)
     }
 
-    /// The same, also where nothing was agreed and nothing grows.
+    /// The same, but also if the subject is within and uses no allowance.
     pub(super) fn explained(
         &self,
         verdict: Verdict,
@@ -164,7 +166,8 @@ impl Measured<'_> {
     }
 }
 
-/// How bytes grow, where that is not how objects do.
+/// Returns the law of the bytes. It differs from the law of the growth if only bytes come in
+/// steps.
 fn bytes_law(growth: &Growth) -> Law {
     match growth.law() == Law::Linear && growth.has_bytes_in_steps() {
         true => Law::Stepped,
@@ -172,10 +175,10 @@ fn bytes_law(growth: &Growth) -> Law {
     }
 }
 
-/// Who is alive at the last rung, by the octave of birth.
+/// Returns what is alive at the last rung, by the octave of birth.
 ///
-/// Octaves are counted back from the last rung. The first one holds what was set up as
-/// well, and the up to three rungs that are no octave of their own.
+/// Octaves are counted back from the last rung. The first one also holds the objects of the
+/// setup, and up to three rungs that are no octave of their own.
 fn survivors(iterations: &[u64], series: &Series) -> Vec<Survivors> {
     let rungs = iterations.len().min(series.levels().len());
     let Some(last) = rungs.checked_sub(1).filter(|_| series.has_births()) else {
@@ -241,11 +244,11 @@ impl Of<'_> {
     }
 }
 
-/// What an allowance carries.
+/// Returns the rate that an allowance carries.
 ///
-/// That is its rate, but for stepped growth: a step that fell just behind a rung
-/// in the one run may fall just before it in the next, or the ladder may end
-/// elsewhere, and the next rung is a quarter of an octave further.
+/// This is its rate. For stepped growth it is a quarter of an octave more. A step that fell
+/// just behind a rung in one run may fall just before it in the next run, or the ladder may
+/// end elsewhere, and the next rung is a quarter of an octave further.
 fn carried(allowance: &Allowance) -> Rate {
     let quarter = 2_f64.sqrt().sqrt();
     let carried = |law: Law, rate: f64| match law {
@@ -258,8 +261,8 @@ fn carried(allowance: &Allowance) -> Rate {
     }
 }
 
-/// Everything that is judged. What has moved falls under the allowances that it uses,
-/// and not to its site.
+/// Returns everything that is judged. A stack that has moved is judged under the allowances
+/// that it uses, and is not part of its site.
 pub(super) fn of<'a>(
     observed: &'a Observed,
     baseline: &'a Baseline,
@@ -334,11 +337,12 @@ pub(super) fn of<'a>(
     subjects
 }
 
-/// The growth of a site, which is spread over its stacks. Where one of them gained more than all
-/// others in the last octave, and does not rise alone, the site rises only if the others do:
-/// a few pools that each reach a new peak are no leak.
+/// Returns the growth of a site, which is spread over its stacks. If one stack gained more
+/// than all others together in the last octave, and does not rise alone, the site rises only
+/// if the others rise without it: a few pools that each reach a new peak are no leak.
 ///
-/// Growth that is a straight line is not asked: stacks may take turns.
+/// This is asked of stepped growth only. In growth that is a straight line, stacks may take
+/// turns.
 fn spread(iterations: &[u64], mut site: Growth, parts: &[(&Series, Growth)]) -> Growth {
     for unit in [Unit::Objects, Unit::Bytes] {
         let Quantity { rising, law, .. } = *site.of_unit(unit);
@@ -379,8 +383,8 @@ mod tests {
     use super::*;
     use crate::ladder::rung;
 
-    /// Of each octave: from, to, allocated, alive; where of generation k there are k + 1
-    /// objects left of ten times as many.
+    /// Returns from, to, allocated and alive of each octave, for a series in which k + 1
+    /// objects of generation k are left, of ten times as many.
     fn octaves(rungs: usize, keeps_allocated: bool) -> Vec<(u64, u64, Option<u64>, u64)> {
         let of = |generation: usize| Tally {
             objects: generation as u64 + 1,
