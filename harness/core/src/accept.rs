@@ -1,5 +1,5 @@
-//! From a report and a baseline to what there is to accept, and to what of the baseline
-//! was needed.
+//! Computes what there is to accept, and what each allowance of a baseline was needed for,
+//! from a report and the baseline.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use crate::verdict::Verdict;
 use crate::{FoldedStack, Rate};
 
 impl Acceptance {
-    /// All that a report found to be too much, to have moved, or not to be used
-    /// any more. Where nothing was, it is empty.
+    /// Returns everything to accept from a report: growth that was too much, stacks that
+    /// moved, and allowances that nothing uses any more. Empty if there is nothing.
     ///
-    /// Growth that a run could not make exact is allowed with its error, so that
-    /// the next run is not red for the noise alone; nothing else is added.
+    /// If a rate is not exact, its error is added, so that the next run does not fail because
+    /// of noise alone. Nothing else is added.
     ///
-    /// The baseline is the one that is accepted anew: where a pattern of it is exceeded
-    /// or has expired, that pattern is given the new rate, and not the stacks under it.
+    /// `baseline` is the one that will be updated. If one of its patterns is exceeded or has
+    /// expired, that pattern gets the new rate, and not the stacks under it.
     pub fn of(report: &Report, baseline: &Baseline) -> Acceptance {
         let mut all = Acceptance::default();
         for finding in &report.findings {
@@ -29,11 +29,11 @@ impl Acceptance {
         all
     }
 
-    /// The same of one of its findings.
+    /// The same for one finding of the report.
     pub fn of_finding(report: &Report, finding: &Finding, baseline: &Baseline) -> Acceptance {
         let allowance = is_too_much(finding).then(|| accepted(report, finding, baseline));
         Acceptance {
-            // Of the figures; where none is new, what a file says of them stays.
+            // This describes the rates. If no rate is new, what the file says stays.
             measured: measured(report).filter(|_| allowance.is_some()),
             allowances: allowance.into_iter().collect(),
             moved: moved(finding).into_iter().collect(),
@@ -45,17 +45,17 @@ impl Acceptance {
         }
     }
 
-    /// Whether there is something to accept in a report, whatever a file has by now.
+    /// Returns whether there is something to accept in a report, whatever the file has by now.
     pub fn is_due(report: &Report) -> bool {
         !Acceptance::of(report, &Baseline::default()).is_empty()
     }
 
-    /// The rates that a report needed, of allowances that are more than twice as large:
-    /// see [`is_twice_the_need`]. What a file says of them stays.
+    /// Lowers allowances that are more than twice as large as the report needed, see
+    /// [`is_twice_the_need`]. The reason, issue and date in the file stay.
     pub fn lower(baseline: &Baseline, report: &Report) -> Acceptance {
         let due = Acceptance::of(report, baseline);
-        // One that moves is another's from then on, and keeps its rate until then; one that
-        // is accepted anew has what it needs.
+        // An allowance that moves keeps its rate. One that is accepted anew gets the rate that
+        // it needs.
         let moved = due
             .moved
             .iter()
@@ -114,7 +114,7 @@ fn moved(finding: &Finding) -> Option<Moved> {
     }
 }
 
-/// What an allowance for it is, or was, for.
+/// Returns the subject of the finding's allowance, which exists, or is to be made.
 fn subject(finding: &Finding) -> AllowanceSubject {
     match &finding.subject {
         Subject::Stack(stack) if finding.is_unused() => {
@@ -140,10 +140,10 @@ fn lowered(allowance: &Allowance, need: Need) -> Accepted {
     }
 }
 
-/// What can stand in a file.
+/// Returns the rate in a form that a file can have.
 fn agreed(subject: &AllowanceSubject, rate: Rate) -> Rate {
     Rate {
-        // One of the two may shrink while the other grows.
+        // Objects may shrink while bytes grow, or the other way round.
         objects: rate.objects.max(0.0),
         bytes: match subject.resource() {
             Some(_) => 0.0,
@@ -174,10 +174,10 @@ fn accepted(report: &Report, finding: &Finding, baseline: &Baseline) -> Accepted
     }
 }
 
-/// What each allowance was needed for, in the baseline's order; absent where a
-/// report has nothing of it.
+/// Returns what each allowance was needed for, in the baseline's order. `None` if the report
+/// has nothing about it.
 ///
-/// The report may be of a run before the file was changed.
+/// The report may be from a run before the file was changed.
 pub fn needs(baseline: &Baseline, report: &Report) -> Vec<Option<Need>> {
     let mut needs: Vec<Option<Need>> = vec![None; baseline.allowances.len()];
     for finding in &report.findings {
@@ -190,7 +190,7 @@ pub fn needs(baseline: &Baseline, report: &Report) -> Vec<Option<Need>> {
     needs
 }
 
-/// The allowance that a finding is about.
+/// Returns the place of the allowance that a finding is about.
 fn used_by(finding: &Finding, baseline: &Baseline, report: &Report) -> Option<usize> {
     let position = |subject: &AllowanceSubject| {
         let mut allowances = baseline.allowances.iter();
@@ -199,7 +199,7 @@ fn used_by(finding: &Finding, baseline: &Baseline, report: &Report) -> Option<us
     let shown =
         |stack: &FoldedStack| position(&AllowanceSubject::Stack(StackPattern::from_shown(stack)));
     match (&finding.subject, finding.standing) {
-        // Agreed to since the run.
+        // It was accepted after the run.
         (_, Standing::New) => position(&subject(finding)),
         (_, Standing::Moved) => {
             shown(finding.moved_from.as_ref()?).or_else(|| position(&subject(finding)))
@@ -212,8 +212,9 @@ fn used_by(finding: &Finding, baseline: &Baseline, report: &Report) -> Option<us
     }
 }
 
-/// The allowance that several stacks of a site fall under. The report names the
-/// site alone, so it is the one of that rate that such a stack falls under.
+/// Returns the place of the allowance that several stacks of a site fall under. The report
+/// names only the site. So this is the one allowance with the rate `allowed` that a stack of
+/// the site falls under. `None` if there is no such allowance, or more than one.
 fn shared(
     site: &FoldedStack,
     allowed: Rate,
@@ -238,9 +239,9 @@ fn is_close(one: Rate, two: Rate) -> bool {
     is_close(one.objects, two.objects) && is_close(one.bytes, two.bytes)
 }
 
-/// The allowance that does not carry a finding any more, or has expired: still with the
-/// rate that the run had it with, or by now with the one that is accepted. What a person
-/// has made of the file since the run is theirs.
+/// Returns the place of the allowance that a finding exceeds, or that has expired. It must
+/// still have the rate of the run, or already the rate that is accepted now. With any other
+/// rate, a person has changed it since the run, and it is left alone.
 fn exceeded(
     finding: &Finding,
     agreed: Rate,

@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 use crate::Avma;
 use crate::required::required;
 
-/// One function at an address, as the symboliser found it; an address has
-/// several where calls were inlined.
+/// One function at an address, as the symboliser found it. An address has several functions if
+/// calls were inlined.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceFrame {
-    /// Demangled, with its path and generic arguments, without the hash. For
-    /// an address that nothing resolves: `module+0x1234`.
+    /// The demangled name with its path and generic arguments, without the hash. If nothing
+    /// resolves the address: `module+0x1234`.
     pub function: String,
-    /// As the debug information has it; absent without one.
+    /// The file as the debug information has it; `None` without debug information.
     pub file: Option<String>,
-    /// Of the call in `file`, from 1.
+    /// The line of the call in `file`, counted from 1.
     pub line: Option<u32>,
 }
 
-/// What every address of a profile resolves to: a value, so that folding needs
-/// no file and no symboliser.
+/// The functions at every address of a profile. It is a value, so folding needs no file and no
+/// symboliser.
 ///
-/// Inlined frames come first, the physical function last: leaf first, as on
-/// the stack.
+/// The order at an address is leaf first, as on the stack: inlined frames come first, the
+/// physical function last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolTable {
     frames: BTreeMap<Avma, Vec<SourceFrame>>,
@@ -31,8 +31,8 @@ pub struct SymbolTable {
     pub without_debug_info: usize,
     /// Distinct addresses for which nothing gave a name.
     pub unresolved: usize,
-    /// What a reader of the report should know about how names were found, a
-    /// sentence fragment each: a stripped file, a file that is gone.
+    /// What a reader of the report should know about how names were found, such as a stripped
+    /// file or a file that is gone. Each note is a sentence fragment.
     pub notes: Vec<String>,
 }
 
@@ -41,12 +41,12 @@ pub struct SymbolTable {
 pub struct SymbolTableBuilder(SymbolTable);
 
 impl SymbolTableBuilder {
-    /// An empty one.
+    /// Makes an empty builder.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says what stands at an address, leaf first.
+    /// Sets the frames at an address, leaf first.
     pub fn insert(&mut self, address: Avma, frames: Vec<SourceFrame>) -> &mut Self {
         self.0.frames.insert(address, frames);
         self
@@ -72,19 +72,19 @@ impl SymbolTableBuilder {
         self
     }
 
-    /// The finished table.
+    /// Returns the finished table.
     pub fn build(self) -> SymbolTable {
         self.0
     }
 }
 
 impl SymbolTable {
-    /// The frames at an address, leaf first; empty where it was never looked up.
+    /// Returns the frames at an address, leaf first. Empty if the address was never looked up.
     pub fn get(&self, address: Avma) -> &[SourceFrame] {
         self.frames.get(&address).map_or(&[], Vec::as_slice)
     }
 
-    /// Every address with its frames, in order.
+    /// Returns every address with its frames, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Avma, &[SourceFrame])> {
         self.frames
             .iter()
@@ -92,25 +92,25 @@ impl SymbolTable {
     }
 }
 
-/// A frame as it is shown: a normalised name, and where it stood in this build.
+/// A frame as it is shown: a normalised name, and its place in this build.
 ///
-/// File and line are for people. They are never part of a stack's identity,
-/// because they change with every edit.
+/// File and line are for people. They are never part of a stack's identity, because they
+/// change with every edit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Frame {
-    /// Normalised, as in a [`FoldedStack`].
+    /// The normalised name, as in a [`FoldedStack`].
     pub function: String,
-    /// Shortened for people: `lru-0.18.1/src/lib.rs`, `src/main.rs`.
+    /// The file, shortened for people: `lru-0.18.1/src/lib.rs`, `src/main.rs`.
     #[serde(deserialize_with = "required")]
     pub file: Option<String>,
-    /// In `file`, from 1.
+    /// The line in `file`, counted from 1.
     #[serde(deserialize_with = "required")]
     pub line: Option<u32>,
 }
 
 impl Frame {
-    /// `src/main.rs:14`; absent where its file is not known.
+    /// Returns the place as `src/main.rs:14`. `None` if the file is not known.
     pub fn place(&self) -> Option<String> {
         let file = self.file.as_ref()?;
         Some(match self.line {
@@ -120,30 +120,30 @@ impl Frame {
     }
 }
 
-/// A stack by its normalised function names, root first, leaf last: what a
-/// baseline stores and what flame graphs call a folded stack.
+/// A stack as normalised function names, root first: what a baseline stores, and what flame
+/// graphs call a folded stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FoldedStack(pub Vec<String>);
 
 impl FoldedStack {
-    /// What stands for a run of frames where a pattern is shown as a stack.
+    /// Stands for a run of frames if a pattern is shown as a stack.
     pub(crate) const ANY: &str = "...";
 
-    /// The names, root first.
+    /// Returns the names, root first.
     pub fn frames(&self) -> &[String] {
         &self.0
     }
 
-    /// The leaf-most name, by which a message calls it; a run of frames, as a pattern
-    /// has it, is none where there is another. Empty where there is no frame.
+    /// Returns the name nearest the leaf, which messages use for the stack. A run of frames
+    /// counts only if there is no other name. Empty if the stack has no frame.
     pub fn leaf(&self) -> &str {
         let run = |name: &&String| *name != Self::ANY;
         let named = self.0.iter().rfind(run);
         named.or(self.0.last()).map_or("", String::as_str)
     }
 
-    /// The frame that calls what two stacks have in common at their leaf;
-    /// absent where all of this one is common.
+    /// Returns the frame that calls the frames which two stacks have in common at their leaf.
+    /// `None` if all frames of this stack are common.
     pub fn caller_apart_from(&self, other: &FoldedStack) -> Option<&str> {
         let (ours, theirs) = (self.0.iter().rev(), other.0.iter().rev());
         let common = ours.zip(theirs).take_while(|(a, b)| a == b).count();
@@ -151,7 +151,7 @@ impl FoldedStack {
     }
 }
 
-/// Joined by `;`, as flame graph tools read it.
+/// Joins the names with `;`, as flame graph tools read them.
 impl fmt::Display for FoldedStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, frame) in self.0.iter().enumerate() {

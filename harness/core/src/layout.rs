@@ -1,4 +1,5 @@
-//! Where the files are: one rule for those who write them and those who read.
+//! Defines where files are: one rule for the code that writes them and the code that reads
+//! them.
 //!
 //! ```text
 //! <target directory>/plimsoll/<package>/<test target>/<scenario>/
@@ -15,7 +16,7 @@
 //! <package or workspace>/plimsoll.toml
 //! ```
 //!
-//! Paths in, paths out: whether something exists is the caller's to find out.
+//! Paths in, paths out: only the caller checks whether a file exists.
 
 mod workspace;
 
@@ -24,21 +25,21 @@ use std::path::{Path, PathBuf};
 pub use plimsoll_text::name::{MAX_SCENARIO_NAME, valid_scenario_name};
 pub use workspace::workspace_root;
 
-/// What was found.
+/// The report of one scenario.
 pub const REPORT: &str = "report.json";
 /// The dump of the first rung that the verdict used.
 pub const BEFORE: &str = "before.heap";
-/// The dump of the last.
+/// The dump of the last rung that the verdict used.
 pub const AFTER: &str = "after.heap";
 /// Growth per stack, for flame graph tools.
 pub const GROWTH_FOLDED: &str = "growth.folded";
 /// Growth as a flame graph.
 pub const GROWTH_SVG: &str = "growth.svg";
-/// The baseline as it would be, were all that was found accepted.
+/// The baseline as it would be if everything that was found were accepted.
 pub const NEW_BASELINE: &str = "baseline.toml.new";
 /// What the subject printed.
 pub const OUTPUT: &str = "output.txt";
-/// The folder of every rung's dump, where they are kept.
+/// The folder of every rung's dump, if they are kept.
 pub const RUNGS: &str = "rungs";
 
 /// The folder for plimsoll's files, in the target directory.
@@ -48,21 +49,22 @@ pub const BASELINES: &str = "baselines";
 /// The settings file, which marks the folder that has the baselines.
 pub const SETTINGS: &str = "plimsoll.toml";
 
-/// The name of a scenario's folder, and of its baseline but for `.toml`.
+/// Returns the name of a scenario's folder, which is also the name of its baseline without
+/// `.toml`.
 ///
-/// A colon cannot be in the name of a file that a CI is to upload, nor on some
-/// file systems, and becomes `+`, which no scenario's name has: different names
-/// have different files. `http::parse` is in `http++parse`.
+/// A colon becomes `+`, because some file systems and uploads of CI artifacts do not allow
+/// colons in file names. No scenario's name has a `+`, so different names have different
+/// files. `http::parse` is in `http++parse`.
 pub fn scenario_file_name(scenario: &str) -> String {
     scenario.replace(':', "+")
 }
 
-/// The folder that holds the files of every run in a target directory.
+/// Returns the folder for the files of every run, inside a target directory.
 pub fn reports_dir(target_dir: &Path) -> PathBuf {
     target_dir.join(REPORTS)
 }
 
-/// The folder of one scenario's files, in that of [`reports_dir`].
+/// Returns the folder of one scenario's files, inside the folder of [`reports_dir`].
 ///
 /// `package` and `target` are cargo's names, which have no separators in them.
 pub fn scenario_dir(reports_dir: &Path, package: &str, target: &str, scenario: &str) -> PathBuf {
@@ -72,34 +74,34 @@ pub fn scenario_dir(reports_dir: &Path, package: &str, target: &str, scenario: &
         .join(scenario_file_name(scenario))
 }
 
-/// The dump of one rung, in a scenario's folder.
+/// Returns the dump of one rung, inside a scenario's folder.
 pub fn rung_file(scenario_dir: &Path, iterations: u64) -> PathBuf {
     scenario_dir.join(RUNGS).join(format!("{iterations}.heap"))
 }
 
-/// A scenario's baseline, in the folder of [`baselines_dir`].
+/// Returns a scenario's baseline, inside the folder of [`baselines_dir`].
 pub fn baseline_file(baselines_dir: &Path, scenario: &str) -> PathBuf {
     baselines_dir.join(format!("{}.toml", scenario_file_name(scenario)))
 }
 
-/// The scenario that a file of that folder is of. Absent where the name is no baseline's; it may
-/// still be none that a scenario can have.
+/// Returns the scenario that a file in that folder belongs to. `None` if the file's name is
+/// not that of a baseline. The result may still be a name that no scenario can have.
 pub fn scenario_of_baseline(file: &Path) -> Option<String> {
     let name = file.file_name()?.to_string_lossy();
     let stem = name.strip_suffix(".toml")?;
     (!stem.starts_with('.')).then(|| stem.replace('+', ":"))
 }
 
-/// The folder for a package's baselines: `baselines`, in
+/// Returns the folder for a package's baselines. This is `baselines` in the first of these:
 ///
-/// 1. the nearest folder, from the package's own upwards, that has a
-///    `plimsoll.toml` or has `baselines` already, or else
-/// 2. the nearest that has a `Cargo.lock`, the workspace's root, or else
-/// 3. the package's own.
+/// 1. The nearest folder, from the package's own upwards, that has a `plimsoll.toml` or has
+///    `baselines` already.
+/// 2. The nearest folder that has a `Cargo.lock`, which is the root of the workspace.
+/// 3. The package's own folder.
 ///
-/// A folder `baselines` above the outermost `Cargo.lock` is not taken: other
-/// tools have such folders too. A `plimsoll.toml` is nobody else's and counts
-/// wherever it is.
+/// A folder `baselines` above the outermost `Cargo.lock` does not count, because other tools
+/// have such folders too. A `plimsoll.toml` counts wherever it is, because only plimsoll has
+/// it.
 pub fn baselines_dir(manifest_dir: &Path, exists: impl Fn(&Path) -> bool) -> PathBuf {
     let upwards: Vec<&Path> = manifest_dir.ancestors().collect();
     let has = |dir: &Path, name: &str| exists(&dir.join(name));
@@ -118,10 +120,10 @@ pub fn baselines_dir(manifest_dir: &Path, exists: impl Fn(&Path) -> bool) -> Pat
     root.unwrap_or(manifest_dir).join(BASELINES)
 }
 
-/// Where a package's settings may be, the one that goes first first: the nearest
-/// `plimsoll.toml` from the package's folder upwards, and that of its workspace's root.
+/// Returns the settings files of a package, in order of precedence: the nearest
+/// `plimsoll.toml` from the package's folder upwards, and that of the workspace's root.
 ///
-/// The first stands beside the package's baselines: see [`baselines_dir`].
+/// The first file is beside the package's baselines, see [`baselines_dir`].
 pub fn settings_files(
     manifest_dir: &Path,
     workspace_root: &Path,
@@ -164,7 +166,7 @@ mod tests {
         }
     }
 
-    /// Whether a file is one of these, which have a space between two.
+    /// Returns whether a file is one of `existing`, which are separated by spaces.
     fn one_of(existing: &str) -> impl Fn(&Path) -> bool {
         move |path| existing.split(' ').any(|there| Path::new(there) == path)
     }
@@ -179,14 +181,14 @@ mod tests {
             // Nearer to the package.
             ("/w/a", "/w/Cargo.lock /w/baselines /w/a/baselines", "/w/a"),
             ("/w/a/b", "/w/Cargo.lock /w/a/plimsoll.toml", "/w/a"),
-            // Where nothing marks a root.
+            // Nothing marks a root.
             ("/w/a", "", "/w/a"),
             ("a", "", "a"),
             ("/w/a", "/w/a/baselines", "/w/a"),
-            // A package that moved into a workspace with the lock file it had.
+            // A package moved into a workspace together with its lock file.
             ("/w/a", "/w/a/Cargo.lock /w/Cargo.lock /w/baselines", "/w"),
             ("/w/a", "/w/a/Cargo.lock /w/Cargo.lock", "/w/a"),
-            // Somebody else's.
+            // The folder belongs to somebody else.
             ("/repo/w/a", "/repo/w/Cargo.lock /repo/baselines", "/repo/w"),
             ("/repo/a", "/repo/baselines", "/repo/a"),
             ("/repo/w", "/repo/w/Cargo.lock /repo/plimsoll.toml", "/repo"),
@@ -205,10 +207,10 @@ mod tests {
             ("b", "b", "b"),
             ("b", "b w", "b w"),
             ("w", "b w", "w"),
-            // One between the two is the package's, where it has none itself.
+            // A file between the two is the package's, if the package has none itself.
             ("b", "a w", "a w"),
             ("b", "b a w", "b w"),
-            // One above marks where the baselines are, so it is read.
+            // A file above marks where the baselines are, so it is read.
             ("b", "r", "r"),
             ("b", "w r", "w"),
             ("b", "b r", "b"),

@@ -1,11 +1,11 @@
-//! What the messages about baselines and settings have in common: where something
-//! stands in a file, what stands there, and which known key it resembles.
+//! What the error messages about baselines and settings share: where something is in a file,
+//! what is there, and which known key it resembles.
 
 use toml_edit::{Item, Value};
 
 use plimsoll_text::escape::is_hidden;
 
-/// The line of an offset, from 1.
+/// Returns the line of an offset, counted from 1.
 pub(crate) fn line_at(text: &[u8], offset: usize) -> usize {
     1 + text[..offset.min(text.len())]
         .iter()
@@ -13,9 +13,10 @@ pub(crate) fn line_at(text: &[u8], offset: usize) -> usize {
         .count()
 }
 
-/// What the parser says of a file, in its own words.
+/// Returns the parser's message about a file, without hidden characters and cut to length.
 pub(crate) fn quoted_message(message: &str) -> String {
-    // Longer than what is quoted of a file: the parser lists what it expected.
+    // The limit is longer than for a quote of a file, because the parser lists what it
+    // expected.
     message
         .chars()
         .filter(|char| !is_hidden(*char))
@@ -23,7 +24,7 @@ pub(crate) fn quoted_message(message: &str) -> String {
         .collect()
 }
 
-/// What stands where something else was expected.
+/// Returns what was found where something else was expected.
 pub(crate) fn found(item: &Item) -> String {
     match item.as_value() {
         Some(value) => found_value(value),
@@ -31,10 +32,11 @@ pub(crate) fn found(item: &Item) -> String {
     }
 }
 
-/// The same of a value.
+/// The same for a value.
 pub(crate) fn found_value(value: &Value) -> String {
     match value {
-        // Or it reads as what was expected.
+        // Without these words, the text would look like the number or boolean that was
+        // expected.
         Value::String(text) if is_literal(text.value()) => {
             format!("the text `\"{}\"`", quoted(text.value()))
         }
@@ -52,15 +54,15 @@ fn is_literal(text: &str) -> bool {
     text.parse::<f64>().is_ok() || text.parse::<bool>().is_ok()
 }
 
-/// Something that a file holds, so that a message can: without control or
-/// invisible characters, and of bearable length.
+/// Quotes text of a file for a message: without control or invisible characters, and cut to
+/// length.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     let shown: String = text
         .chars()
         .take(LONGEST)
         .flat_map(|char| {
-            // What is printed on its own and in reading order stays readable.
+            // Characters that are visible and keep the reading order are not escaped.
             let escaped = if char.is_alphanumeric() || char == ' ' || char.is_ascii_punctuation() {
                 None
             } else {
@@ -77,8 +79,8 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// The known key that is the fewest edits away, where that is few enough for a
-/// slip of the hand.
+/// Returns the known key that is the fewest edits away, if there are few enough for a typing
+/// error.
 pub(crate) fn nearest(
     found: &str,
     known: impl IntoIterator<Item = &'static str>,
@@ -94,8 +96,8 @@ pub(crate) fn nearest(
     (closest.0 <= closest.1.len().div_ceil(3)).then_some(closest.1)
 }
 
-/// The known word that one is but for a slip of the finger: what else there may be that
-/// resembles it is nobody's mistake.
+/// Returns the known word that was meant, if `found` differs only by a slip of the finger: one
+/// edit, or two in longer words. A word that merely resembles a known one is nobody's mistake.
 pub(crate) fn meant(
     found: &str,
     known: impl IntoIterator<Item = &'static str>,
@@ -105,8 +107,8 @@ pub(crate) fn meant(
     (distance(found, nearest) <= slips).then_some(nearest)
 }
 
-/// Characters to insert, remove, replace, and neighbours to swap (optimal string
-/// alignment).
+/// Returns the number of edits between two words: characters to insert, remove or replace, and
+/// neighbours to swap (optimal string alignment).
 fn distance(one: &str, two: &str) -> usize {
     let two: Vec<char> = two.chars().collect();
     let mut above: Vec<usize> = Vec::new();

@@ -2,43 +2,43 @@ use super::write::writable;
 use super::{Allowance, AllowanceSubject, Baseline, Date, MeasuredWith, round_up};
 use crate::FoldedStack;
 
-/// What somebody accepts: the measurement that showed it, what from then on
-/// is allowed, and what becomes of allowances that there are.
+/// What somebody accepts: how it was measured, what is allowed from then on, and what happens
+/// to existing allowances.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Acceptance {
-    /// What it was measured with.
+    /// What the rates were measured with.
     pub measured: Option<MeasuredWith>,
-    /// In any order.
+    /// The allowances to set, in any order.
     pub allowances: Vec<Accepted>,
-    /// Allowances that are another stack's from then on. In any order.
+    /// Allowances that belong to another stack from then on, in any order.
     pub moved: Vec<Moved>,
-    /// What needs no allowance any more. In any order.
+    /// Subjects whose allowance is removed, in any order.
     pub removed: Vec<AllowanceSubject>,
 }
 
 /// One thing that is accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accepted {
-    /// With the rate, not yet rounded. `reason`, `issue` and `expires` take the
-    /// place of what a file has, where they are there; otherwise that stays.
+    /// The allowance, with its rate not yet rounded. If `reason`, `issue` and `expires` are
+    /// set, they replace those in the file; otherwise those in the file stay.
     pub allowance: Allowance,
-    /// Whether it was allowed before and that has expired: the date that a file
-    /// has goes, or nothing would come of agreeing.
+    /// Whether the existing allowance has expired. Then the date in the file is removed,
+    /// because accepting would have no effect otherwise.
     pub expired: bool,
 }
 
-/// An allowance whose stack has another caller now: it keeps its rate, and what
-/// people wrote of it.
+/// An allowance whose stack has other frames now. It keeps its rate, and what people wrote
+/// about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// The stack that a file has.
+    /// The stack in the file.
     pub from: FoldedStack,
     /// The stack that grows now.
     pub to: FoldedStack,
 }
 
 impl Acceptance {
-    /// Takes in what else is accepted of the same report.
+    /// Adds what else is accepted from the same report.
     pub fn add(&mut self, other: Acceptance) {
         self.measured = self.measured.take().or(other.measured);
         self.allowances.extend(other.allowances);
@@ -46,7 +46,8 @@ impl Acceptance {
         self.removed.extend(other.removed);
     }
 
-    /// Leaves out what a file has by now: at this rate, and not expired.
+    /// Leaves out allowances that the file has already at this rate and law, and not expired.
+    /// If none is left, `measured` is left out as well.
     pub fn leave_out(&mut self, agreed: &Baseline, today: Date) {
         self.allowances.retain(|accepted| {
             let new = &accepted.allowance;
@@ -63,7 +64,7 @@ impl Acceptance {
         }
     }
 
-    /// Whether there is nothing to accept.
+    /// Returns whether there is nothing to accept.
     pub fn is_empty(&self) -> bool {
         self.allowances.is_empty() && self.moved.is_empty() && self.removed.is_empty()
     }

@@ -10,7 +10,7 @@ pub struct Date {
 }
 
 impl Date {
-    /// The day, where the (proleptic Gregorian) calendar has it.
+    /// Makes a day. `None` if the (proleptic Gregorian) calendar does not have it.
     pub fn new(year: u16, month: u8, day: u8) -> Option<Date> {
         let valid = (1..=9999).contains(&year)
             && (1..=12).contains(&month)
@@ -18,10 +18,9 @@ impl Date {
         valid.then_some(Date { year, month, day })
     }
 
-    /// The day in UTC of a number of seconds since 1970, where it is one of
-    /// those that a `Date` can be.
+    /// Returns the day in UTC of a number of seconds since 1970. `None` after the year 9999.
     pub fn from_unix_seconds(seconds: u64) -> Option<Date> {
-        // By years and then months: a few thousand steps at most, once a run.
+        // Counting by years and then months takes a few thousand steps at most, once a run.
         let mut days = seconds / 86_400;
         let mut year = 1970;
         loop {
@@ -43,12 +42,12 @@ impl Date {
         Date::new(year, month, u8::try_from(days + 1).ok()?)
     }
 
-    /// Days from this one to another; negative where that is earlier.
+    /// Returns the days from this day to another; negative if the other day is earlier.
     pub fn days_until(self, other: Date) -> i64 {
         other.number() - self.number()
     }
 
-    /// Days since the first of year 1.
+    /// Returns the days since the first day of year 1.
     fn number(self) -> i64 {
         let before = i64::from(self.year) - 1;
         let months = (1..self.month).map(|month| i64::from(days_in(self.year, month)));
@@ -59,30 +58,30 @@ impl Date {
             - 1
     }
 
-    /// From 1 to 9999.
+    /// Returns the year, from 1 to 9999.
     pub fn year(self) -> u16 {
         self.year
     }
 
-    /// From 1 to 12.
+    /// Returns the month, from 1 to 12.
     pub fn month(self) -> u8 {
         self.month
     }
 
-    /// From 1.
+    /// Returns the day of the month, from 1.
     pub fn day(self) -> u8 {
         self.day
     }
 }
 
-/// `YYYY-MM-DD`.
+/// Formats the day as `YYYY-MM-DD`.
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
     }
 }
 
-/// Of `YYYY-MM-DD`, and nothing else. The error says what was expected.
+/// Parses `YYYY-MM-DD` and nothing else. The error says what was expected.
 impl FromStr for Date {
     type Err = &'static str;
 

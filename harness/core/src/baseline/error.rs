@@ -5,67 +5,68 @@ use super::FORMAT;
 /// Why a baseline could not be read, or would not be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaselineError {
-    /// Where, from 1, if it is at one place.
+    /// The line, counted from 1, if the error is at one place.
     line: Option<usize>,
     kind: BaselineErrorKind,
 }
 
-/// What is wrong. What was found is quoted, escaped and cut to length.
+/// What is wrong. Text that was found is quoted, escaped and cut to length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BaselineErrorKind {
-    /// Of a format that this version does not know.
+    /// The file has a format that this version does not know.
     NewerFormat {
-        /// As the file has it.
+        /// The key in the file.
         found: i64,
     },
-    /// Not text at all.
+    /// The file is not text.
     NotUtf8,
-    /// No TOML; the fragment says what the parser expected.
+    /// The file is not TOML. The text says what the parser expected.
     Syntax(String),
-    /// No TOML, for git left both sides of a merge in it.
+    /// The file is not TOML, because git left both sides of a merge in it.
     Conflict,
-    /// What was allowed before in the same file, on that line.
+    /// The same was allowed before in this file.
     AllowedTwice {
-        /// From 1.
+        /// The line of the first allowance, counted from 1.
         first: usize,
     },
-    /// A stack that has a program in place of its functions, as a build without symbols has it.
+    /// A stack has the name of a program in place of its functions, as in a build without
+    /// symbols.
     Unnamed {
         /// The program's file.
         file: String,
     },
-    /// A key that the format does not have.
+    /// The format has no such key.
     UnknownKey {
-        /// As the file has it.
+        /// The key in the file.
         found: String,
         /// The known key that it resembles.
         nearest: Option<&'static str>,
-        /// Those that may stand here.
+        /// The keys that are possible here.
         known: &'static [&'static str],
     },
-    /// A key that has to be there.
+    /// A required key is missing.
     MissingKey {
         /// Its name.
         key: &'static str,
-        /// Where it belongs: `[measured]`.
+        /// The table that it belongs to, such as `[measured]`.
         table: &'static str,
     },
-    /// A key with a value that it cannot have.
+    /// A key has a value that it cannot have.
     Unexpected {
         /// Its name.
         key: String,
-        /// What can stand there.
+        /// The values that are possible.
         expected: String,
-        /// What does.
+        /// The value that was found.
         found: String,
     },
-    /// More than the format's limits allow.
+    /// The file exceeds a limit of the format.
     TooMany {
-        /// Of what: "allowances", "bytes".
+        /// The unit of the limit, such as "allowances" or "bytes".
         of: &'static str,
-        /// As many as are allowed.
+        /// The limit.
         limit: usize,
-        /// As many as there are.
+        /// The number that was found.
         found: usize,
     },
 }
@@ -75,7 +76,7 @@ impl BaselineError {
         Self { line, kind }
     }
 
-    /// The line, from 1, if it is at one place.
+    /// Returns the line, counted from 1, if the error is at one place.
     pub fn line(&self) -> Option<usize> {
         self.line
     }
@@ -85,8 +86,8 @@ impl BaselineError {
         &self.kind
     }
 
-    /// For people, over up to three lines: the file, what is wrong with it and
-    /// what to do. Only the caller knows the file and its scenario.
+    /// Returns the message for people, in up to three lines: the file, what is wrong with it,
+    /// and what to do. Only the caller knows the file and its scenario.
     ///
     /// ```text
     /// baselines/lru_churn.toml: written by a newer plimsoll
@@ -155,7 +156,7 @@ impl BaselineError {
 
     fn hint(&self, scenario: &str) -> Option<String> {
         match &self.kind {
-            // `accept` does not write over a file that is newer than itself.
+            // `accept` does not overwrite a file of a newer format.
             BaselineErrorKind::NewerFormat { .. } => Some(format!(
                 "upgrade, or remove the file and re-record with `plimsoll accept {scenario}`"
             )),
@@ -180,7 +181,7 @@ impl BaselineError {
     }
 }
 
-/// In one line, without the hint.
+/// Formats the error in one line, without the hint.
 impl fmt::Display for BaselineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(line) = self.line {

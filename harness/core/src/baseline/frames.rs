@@ -1,4 +1,4 @@
-//! The frames of an allowance's stack, as a file writes them.
+//! Writes the frames of an allowance's stack into a file.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use toml_edit::{Array, RawString, Value};
 use super::{PatternFrame, StackPattern};
 use crate::fold::normalize_frame;
 
-/// Before a frame that has a line of its own, so that a change is one line of a
-/// diff.
+/// What stands before a frame that has a line of its own. With such lines, a changed frame is
+/// one line of a diff.
 const OWN_LINE: &str = "\n    ";
 
-/// One frame on each line.
+/// Returns the frames as an array with one frame on each line.
 pub(super) fn written(pattern: &StackPattern) -> Array {
     let mut array = Array::new();
     for frame in pattern.frames() {
@@ -24,8 +24,8 @@ pub(super) fn written(pattern: &StackPattern) -> Array {
     array
 }
 
-/// Makes a stack in a file another one, and touches only the frames between
-/// what the two have in common at both ends. Comments stay.
+/// Changes a stack in a file into another one. Frames that both stacks have at either end are
+/// not touched, and comments stay.
 pub(super) fn rewrite(array: &mut Array, to: &StackPattern) {
     let to: Vec<&str> = to.frames().iter().map(PatternFrame::as_str).collect();
     let from: Vec<String> = array
@@ -56,8 +56,8 @@ fn insert(array: &mut Array, at: usize, names: &[&str]) {
     let has_lines = array.iter().any(|frame| before(frame).contains('\n'));
     let plain = if has_lines { OWN_LINE } else { " " };
     for (index, name) in (at..).zip(names) {
-        // A comment that ends the line before stands before the next frame: it
-        // has to stay where it is.
+        // A comment at the end of the line before is stored before the next frame. It must
+        // stay on its line.
         let prefix = match array.get_mut(index) {
             Some(next) => {
                 let prefix = before(next);
@@ -87,7 +87,7 @@ fn remove(array: &mut Array, frames: Range<usize>) {
     let all = format!("{removed}{rest}");
     let kept = match (all.contains('#'), at) {
         (true, _) => commented(&all, at, if is_last { "\n" } else { OWN_LINE }),
-        // The first is where the first was.
+        // A new first frame takes the place of the old one.
         (false, 0) if !is_last => removed,
         (false, _) => rest,
     };
@@ -97,7 +97,7 @@ fn remove(array: &mut Array, frames: Range<usize>) {
     }
 }
 
-/// Comments between frames, each on a line of its own; but the first stays
+/// Returns the comments between frames, each on a line of its own. Only the first one stays
 /// beside the frame whose line it ends.
 fn commented(between: &str, frames_before: usize, end: &str) -> String {
     let mut kept = String::new();

@@ -1,4 +1,5 @@
-//! What a scenario may grow, as its project has agreed: `baselines/<scenario>.toml`.
+//! Baselines: the growth that a project has accepted for each scenario, in
+//! `baselines/<scenario>.toml`.
 //!
 //! ```toml
 //! format = 1
@@ -31,12 +32,12 @@
 //! law = "linear"
 //! ```
 //!
-//! Rates, never totals: growth that stops needs no allowance. Frames are
-//! normalised as they are read, so that a new rule of [`crate::fold`] turns no
-//! old file red; allowances that become equal by it add up.
+//! A baseline has rates and no totals, so growth that stops needs no allowance. Frames are
+//! normalised as they are read, so a new rule of [`crate::fold`] turns no old file red.
+//! Allowances that become equal by such a rule add up.
 //!
-//! [`Baseline::parse`] reads, [`update`] edits a file's text in place. Which
-//! allowance covers which stack is [`crate::judge`]'s to say.
+//! [`Baseline::parse`] reads a file, and [`update`] edits a file's text in place.
+//! [`crate::judge`] decides which allowance covers which stack.
 
 mod acceptance;
 mod date;
@@ -62,7 +63,7 @@ pub use write::update;
 
 use crate::{FoldedStack, Law, Rate};
 
-/// The newest format that this version reads, and the one that it writes.
+/// The newest format that this version reads, and the format that it writes.
 pub const FORMAT: i64 = 1;
 
 /// The largest file that is read, in bytes.
@@ -77,25 +78,25 @@ pub const MAX_FRAMES: usize = 1_000;
 /// The longest frame, in bytes.
 pub const MAX_FRAME_BYTES: usize = 4_096;
 
-/// The largest rate that is read or written: no machine has that many bytes,
-/// and [`MAX_ALLOWANCES`] of them still add up to a number.
+/// The largest rate that is read or written. No machine has that many bytes, and
+/// [`MAX_ALLOWANCES`] such rates still add up to a number.
 pub const MAX_RATE: f64 = 1e15;
 
-/// What a project has agreed that one scenario may grow.
+/// The growth that a project has accepted for one scenario.
 ///
-/// The default is that of a scenario without a file: nothing may grow.
+/// The default is the baseline of a scenario without a file: nothing may grow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Baseline {
-    /// What the figures were measured with, where the file says so.
+    /// What the rates were measured with, if the file says so.
     pub measured: Option<MeasuredWith>,
-    /// In the file's order, no two with the same subject.
+    /// The allowances in the file's order, no two with the same subject.
     pub allowances: Vec<Allowance>,
 }
 
-/// What the figures of a baseline were measured with.
+/// What the rates of a baseline were measured with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasuredWith {
-    /// The test that has the scenario, as `PACKAGE/TARGET`; files of before have none.
+    /// The test that has the scenario, as `PACKAGE/TARGET`. Files of older versions have none.
     pub test: Option<String>,
     /// The target triple.
     pub target: String,
@@ -111,36 +112,36 @@ pub struct MeasuredWith {
     pub iterations: u64,
 }
 
-/// What one stack, or one resource, may grow.
+/// The growth that is accepted for one stack, one pattern of stacks, or one resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Allowance {
     /// What may grow.
     pub subject: AllowanceSubject,
-    /// How fast.
+    /// The accepted rate.
     pub rate: Rate,
-    /// In which way it grew when that was agreed.
+    /// The law of the growth when it was accepted.
     pub law: Law,
-    /// In which way its bytes did: what a list has room for comes in steps, beside
-    /// objects in it that come one by one.
+    /// The law of the bytes at that time. The room of a list grows in steps, beside objects in
+    /// it that come one by one.
     pub bytes_law: Law,
-    /// Why that is all right.
+    /// The reason why it is accepted.
     pub reason: Option<String>,
-    /// Where it is discussed.
+    /// The issue where it is discussed.
     pub issue: Option<String>,
     /// The last day on which it holds.
     pub expires: Option<Date>,
 }
 
 impl Allowance {
-    /// Whether there is a reason that says something.
+    /// Returns whether there is a reason that is not blank.
     pub fn has_reason(&self) -> bool {
         let reason = self.reason.as_deref().unwrap_or_default();
         !reason.trim().is_empty()
     }
 }
 
-/// The lines that an allowance stands on, from 1: of the one `[[allow]]`, or of all
-/// that add up to it.
+/// The lines of an allowance, counted from 1: those of one `[[allow]]`, or of all that add up
+/// to the allowance.
 pub type AllowanceLines = Vec<RangeInclusive<usize>>;
 
 /// What an allowance is for.
@@ -155,7 +156,7 @@ pub enum AllowanceSubject {
 }
 
 impl AllowanceSubject {
-    /// The word that a file has for a resource.
+    /// Returns the word for a resource in a file. `None` for stacks.
     pub fn resource(&self) -> Option<&'static str> {
         match self {
             AllowanceSubject::Stack(_) => None,
@@ -164,7 +165,7 @@ impl AllowanceSubject {
         }
     }
 
-    /// The resource of that word.
+    /// Returns the resource with that word.
     pub fn from_resource(word: &str) -> Option<Self> {
         [AllowanceSubject::Threads, AllowanceSubject::Descriptors]
             .into_iter()
@@ -188,8 +189,8 @@ impl Baseline {
     ///
     /// # Errors
     ///
-    /// Where it is not TOML of this format, with the line; where it is of a
-    /// newer format; where a key is not known or a limit is passed.
+    /// If it is not TOML of this format (with the line), if it is of a newer format, if a key
+    /// is not known, or if a limit is exceeded.
     pub fn parse(text: &[u8]) -> Result<Baseline, BaselineError> {
         Ok(Self::placed(text)?.0)
     }
@@ -198,7 +199,7 @@ impl Baseline {
     ///
     /// # Errors
     ///
-    /// As of [`Baseline::parse`].
+    /// The same as [`Baseline::parse`].
     pub fn placed(text: &[u8]) -> Result<(Baseline, Vec<AllowanceLines>), BaselineError> {
         let written = parse::read(text)?;
         let (allowances, lines) = merged(written.allowances, written.lines);
@@ -212,7 +213,7 @@ impl Baseline {
         ))
     }
 
-    /// The allowances for stacks that match `stack`, in the file's order.
+    /// Returns the allowances for stacks that match `stack`, in the file's order.
     pub fn matching<'a>(&'a self, stack: &'a FoldedStack) -> impl Iterator<Item = &'a Allowance> {
         self.allowances
             .iter()
@@ -222,7 +223,8 @@ impl Baseline {
             })
     }
 
-    /// The allowance that a stack falls under: its own before a pattern's.
+    /// Returns the place of the allowance that a stack falls under. An exact stack goes before
+    /// a pattern.
     pub fn allowance_of(&self, stack: &FoldedStack) -> Option<usize> {
         let matching = |exact: bool| {
             self.allowances
@@ -237,7 +239,7 @@ impl Baseline {
         matching(true).or_else(|| matching(false))
     }
 
-    /// The allowance of exactly this subject.
+    /// Returns the allowance of exactly this subject.
     pub fn get(&self, subject: &AllowanceSubject) -> Option<&Allowance> {
         self.allowances
             .iter()
@@ -245,8 +247,8 @@ impl Baseline {
     }
 }
 
-/// One allowance to a subject: rates add up, the first law stays, the first of
-/// the words that there are, and the earliest date.
+/// Merges allowances of the same subject. Rates add up, the first law stays, and so do the
+/// first reason, the first issue and the earliest date.
 fn merged(
     allowances: Vec<Allowance>,
     lines: Vec<RangeInclusive<usize>>,

@@ -1,21 +1,21 @@
 use crate::Rate;
 
-/// How much of an allowance one run has used.
+/// How much of an allowance a run used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Need {
-    /// The growth that was found; zero where nothing grows any more.
+    /// The growth that was found; zero if nothing grows any more.
     pub rate: Rate,
-    /// How far that may be off. Zero where it is exact.
+    /// How far the rate may be off; zero if it is exact.
     pub error: Rate,
 }
 
 impl Need {
-    /// Whether nothing grows there any more.
+    /// Returns whether nothing grows any more.
     pub fn is_none(&self) -> bool {
         self.rate == Rate::default()
     }
 
-    /// What two runs need together, so that both stay within.
+    /// Returns what two runs need together, so that both stay within the allowance.
     pub fn max(self, other: Need) -> Need {
         let max = |a: Rate, b: Rate| Rate {
             objects: a.objects.max(b.objects),
@@ -28,8 +28,8 @@ impl Need {
     }
 }
 
-/// Whether an allowance is more than twice what it needs, error included, in
-/// objects and in bytes: less than that may be a matter of one run's timing.
+/// Returns whether an allowance is more than twice what it needs, including the error, in
+/// objects and in bytes. A smaller difference may come from the timing of one run.
 ///
 /// ```
 /// use plimsoll_core::Rate;

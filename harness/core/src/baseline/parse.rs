@@ -1,4 +1,4 @@
-//! From a file's bytes to what stands in it, allowance by allowance.
+//! Parses a file's bytes into its allowances, one for each `[[allow]]`.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -40,16 +40,17 @@ const ALLOW_KEYS: &[&str] = &[
     "expires",
 ];
 
-/// The most values in a file, so that no text of a few bytes each makes the
-/// parser take gigabytes: one for each 32 bytes that a file can have, as much
-/// as a frame with its indentation takes.
+/// The most values in a file: one for each 32 bytes that a file can have, as much as a frame
+/// with its indentation takes. Without this limit, many values of a few bytes each would make
+/// the parser take gigabytes.
 const MAX_VALUES: usize = MAX_BYTES / 32;
 
-/// As it is written: one allowance for each `[[allow]]`, equal ones apart.
+/// The content of a file as it is written: one allowance for each `[[allow]]`. Equal ones are
+/// not merged.
 pub(super) struct Written {
     pub(super) measured: Option<MeasuredWith>,
     pub(super) allowances: Vec<Allowance>,
-    /// Of each, from its header to its last key; from 1.
+    /// The lines of each allowance, from its header to its last key, counted from 1.
     pub(super) lines: Vec<RangeInclusive<usize>>,
 }
 
@@ -64,8 +65,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
             return Err(BaselineError::new(Some(line), BaselineErrorKind::NotUtf8));
         }
     };
-    // Each value, table and part of a dotted key takes one of these, and then a
-    // few hundred bytes of memory.
+    // Each value, table and part of a dotted key needs one of these bytes, and takes a few
+    // hundred bytes of memory.
     let values = bytes
         .iter()
         .filter(|byte| matches!(byte, b',' | b'=' | b'[' | b'.'))
@@ -78,7 +79,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
             return BaselineError::new(Some(line), BaselineErrorKind::Conflict);
         }
         let line = err.span().map(|span| line_at(bytes, span.start));
-        // Its message names what the file holds only in the parser's own words.
+        // The message quotes the file only in the parser's own words.
         BaselineError::new(
             line,
             BaselineErrorKind::Syntax(quoted_message(err.message())),
@@ -92,7 +93,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
         header: None,
         name: ROOT,
     };
-    // First: a newer format may have any other key.
+    // The format is checked first, because a newer format may have any other key.
     root.check_format()?;
     root.check_keys(ROOT_KEYS)?;
     let (allowances, lines) = root.allowances()?.into_iter().unzip();
@@ -103,7 +104,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
     })
 }
 
-/// The line of git's first conflict marker, from 1.
+/// Returns the line of git's first conflict marker, counted from 1.
 fn conflict(text: &str) -> Option<usize> {
     let is_marker = |line: &str| {
         ["<<<<<<< ", "||||||| ", ">>>>>>> "]
@@ -117,7 +118,7 @@ fn too_many(line: Option<usize>, of: &'static str, limit: usize, found: usize) -
     BaselineError::new(line, BaselineErrorKind::TooMany { of, limit, found })
 }
 
-/// Where lines start: a file may have a million of them, and as many values.
+/// The offsets at which lines start. A file may have a million lines, and as many values.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -126,13 +127,13 @@ impl Lines {
         Self(ends.map(|(offset, _)| offset + 1).collect())
     }
 
-    /// From 1.
+    /// Returns the line of an offset, counted from 1.
     fn at(&self, offset: usize) -> usize {
         1 + self.0.partition_point(|start| *start <= offset)
     }
 }
 
-/// One table of the document, and where it stands.
+/// One table of the document, and where it is in the file.
 #[derive(Clone, Copy)]
 struct Reader<'a> {
     lines: &'a Lines,
@@ -147,7 +148,7 @@ impl<'a> Reader<'a> {
         span.map(|span| self.lines.at(span.start))
     }
 
-    /// Where a key is written; the table's header where that is not known.
+    /// Returns the line of a key, or of the table's header if the key's line is not known.
     fn line_of(&self, key: &str, item: &Item) -> Option<usize> {
         let written = self.table.key(key).and_then(toml_edit::Key::span);
         self.line(written.or_else(|| item.span())).or(self.header)
@@ -248,20 +249,21 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// With the lines that each stands on.
+    /// Returns the allowances, each with its lines.
     fn allowances(&self) -> Result<Vec<(Allowance, RangeInclusive<usize>)>, BaselineError> {
         let Some(item) = self.get("allow") else {
             return Ok(Vec::new());
         };
-        // An inline array of tables would be as much TOML, but no diff could show
-        // a change to it frame by frame.
+        // An inline array of tables is TOML as well, but a diff could not show a change to it
+        // frame by frame.
         let tables = item
             .as_array_of_tables()
             .ok_or_else(|| self.unexpected("allow", item, "tables `[[allow]]`"))?;
         if tables.len() > MAX_ALLOWANCES {
             return Err(too_many(None, "allowances", MAX_ALLOWANCES, tables.len()));
         }
-        // As they are written: what a newer rule for names makes equal adds up.
+        // Frames are compared as they are written. Stacks that only a newer rule for names
+        // makes equal add up instead.
         let mut before: BTreeMap<(Vec<&str>, Option<&str>), usize> = BTreeMap::new();
         let placed = |table: &'a Table| {
             let (allowance, lines) = (self.allowance(table)?, self.lines_of_table(table));
@@ -377,7 +379,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Not negative, not past [`MAX_RATE`] and thus neither NaN nor infinite.
+    /// Returns a rate that is not negative and not above [`MAX_RATE`], and so neither NaN nor
+    /// infinite.
     fn rate(&self, key: &'static str) -> Result<f64, BaselineError> {
         let item = self.required(key)?;
         #[expect(
@@ -433,7 +436,7 @@ impl<'a> Reader<'a> {
     fn sample_interval(&self) -> Result<u64, BaselineError> {
         const KEY: &str = "sample-interval";
         match self.count(KEY)? {
-            // No profile has it, so nobody knows what the rates are.
+            // No profile has this interval, so nobody knows what the rates are.
             0 => Err(self.unexpected(KEY, self.required(KEY)?, "1, which is exact, or more")),
             interval => Ok(interval),
         }

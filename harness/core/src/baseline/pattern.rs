@@ -2,10 +2,10 @@ use std::fmt;
 
 use crate::FoldedStack;
 
-/// What stands in a baseline for one frame, or for many.
+/// One entry of a stack in a baseline: a frame, or any run of frames.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PatternFrame {
-    /// `"..."`: any run of frames, also none.
+    /// `"..."`: any run of frames, which may be empty.
     Any,
     /// One frame of this name.
     Frame(String),
@@ -15,7 +15,7 @@ impl PatternFrame {
     /// How a file writes [`PatternFrame::Any`].
     pub const ANY: &'static str = FoldedStack::ANY;
 
-    /// As a file writes it.
+    /// Returns the text of the entry in a file.
     pub fn as_str(&self) -> &str {
         match self {
             PatternFrame::Any => Self::ANY,
@@ -24,19 +24,19 @@ impl PatternFrame {
     }
 }
 
-/// Which stacks an allowance is for: frames, root first, leaf last.
+/// The stacks that an allowance is for: frames, root first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackPattern(Vec<PatternFrame>);
 
 impl StackPattern {
-    /// From its frames, root first. Neighbouring runs are one run.
+    /// Makes a pattern from its frames, root first. Neighbouring runs become one run.
     pub fn new(frames: impl IntoIterator<Item = PatternFrame>) -> Self {
         let mut frames: Vec<PatternFrame> = frames.into_iter().collect();
         frames.dedup_by(|one, two| *one == PatternFrame::Any && *two == PatternFrame::Any);
         Self(frames)
     }
 
-    /// That stack and no other.
+    /// Makes a pattern that matches this stack and no other.
     pub fn exact(stack: &FoldedStack) -> Self {
         Self(
             stack
@@ -48,13 +48,14 @@ impl StackPattern {
         )
     }
 
-    /// Every stack with these leaf-most frames, whoever calls them.
+    /// Makes a pattern for every stack with these frames at its leaf, whatever calls them.
     pub fn ending_in(leaf: &FoldedStack) -> Self {
         let frames = leaf.frames().iter().cloned().map(PatternFrame::Frame);
         Self::new(std::iter::once(PatternFrame::Any).chain(frames))
     }
 
-    /// What [`StackPattern::shown`] shows: `...` is a run of frames.
+    /// Makes the pattern that [`StackPattern::shown`] shows like this: `...` is a run of
+    /// frames.
     pub fn from_shown(stack: &FoldedStack) -> Self {
         Self::new(stack.frames().iter().map(|name| match name.as_str() {
             PatternFrame::ANY => PatternFrame::Any,
@@ -62,12 +63,12 @@ impl StackPattern {
         }))
     }
 
-    /// Root first.
+    /// Returns the entries, root first.
     pub fn frames(&self) -> &[PatternFrame] {
         &self.0
     }
 
-    /// As a stack to be shown, with `...` for a run.
+    /// Returns the pattern as a stack for display, with `...` for a run.
     pub fn shown(&self) -> FoldedStack {
         FoldedStack(
             self.0
@@ -77,21 +78,22 @@ impl StackPattern {
         )
     }
 
-    /// Whether one stack at most can match.
+    /// Returns whether at most one stack can match.
     pub fn is_exact(&self) -> bool {
         !self.0.contains(&PatternFrame::Any)
     }
 
-    /// Whether a stack is one of them.
+    /// Returns whether the pattern matches a stack.
     ///
-    /// Where a later part does not fit, only the run before it is tried longer,
-    /// which is enough: what precedes that run matched as early as it could, and
-    /// leaves the most to choose from. So the time is at most frames of the
-    /// pattern times frames of the stack, however many runs there are.
+    /// If a later part does not fit, only the run before it is tried with more frames. That is
+    /// enough: everything before that run matched as early as possible, which leaves the most
+    /// frames to choose from. So the time is at most frames of the pattern times frames of the
+    /// stack, however many runs there are.
     pub fn matches(&self, stack: &FoldedStack) -> bool {
         let (pattern, frames) = (self.0.as_slice(), stack.frames());
         let (mut at, mut frame) = (0, 0);
-        // After the last run: where the pattern goes on, and how far it reached.
+        // After the last run: the next entry of the pattern, and the frame that the run
+        // reached.
         let mut retry: Option<(usize, usize)> = None;
         while frame < frames.len() {
             match pattern.get(at) {
@@ -116,7 +118,7 @@ impl StackPattern {
     }
 }
 
-/// Joined by `;`, as a folded stack is.
+/// Joins the entries with `;`, as in a folded stack.
 impl fmt::Display for StackPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, frame) in self.0.iter().enumerate() {
@@ -146,7 +148,8 @@ mod tests {
         FoldedStack(text.split_whitespace().map(str::to_owned).collect())
     }
 
-    /// The stacks that a pattern matches, and some that it does not, with a comma between two.
+    /// Checks the stacks that a pattern matches, and some that it does not match, separated by
+    /// commas.
     #[track_caller]
     fn check(text: &str, matching: &str, others: &str) {
         for (stacks, expected) in [(matching, true), (others, false)] {
@@ -174,7 +177,7 @@ mod tests {
         // Neighbouring runs are one.
         assert_eq!(pattern("a ... ... b"), pattern("a ... b"));
         assert_ne!(pattern("a a"), pattern("a"));
-        // What is shown is the pattern.
+        // The shown stack gives the pattern back.
         for text in ["a b", "... a ... b", ""] {
             let shown = pattern(text).shown();
             assert_eq!(StackPattern::from_shown(&shown), pattern(text));
@@ -188,7 +191,7 @@ mod tests {
         assert!(pattern(&many).matches(&stack(&("a ".repeat(1_000) + "b"))));
     }
 
-    /// The obvious definition, exponential where runs are many.
+    /// The obvious definition, which takes exponential time if there are many runs.
     fn matches_by_definition(pattern: &[PatternFrame], frames: &[String]) -> bool {
         match pattern.split_first() {
             None => frames.is_empty(),

@@ -1,21 +1,21 @@
 use super::MAX_RATE;
 
-/// A rate as a file states it: rounded up to three significant decimals, at
-/// most nine decimals in all; a decimal is significant from the first that is
-/// not zero, so 30.7213 gives 30.722 and 0.00123456 gives 0.00124.
+/// Rounds a rate up, to what a file states: three significant decimals, and at most nine
+/// decimals in all. Decimals are significant from the first one that is not zero. So 30.7213
+/// gives 30.722, and 0.00123456 gives 0.00124.
 ///
-/// It is rounded up, so that the measured rate is allowed, and by no more than
-/// a file needs to be read by people: one allocation of 24 bytes in 7
-/// iterations is accepted as 3.429. What is a whole number stays one. Nine
-/// decimals are one object in a billion iterations, beyond any ladder.
+/// The rate is rounded up, so that the measured rate is allowed, and only so far that people
+/// can read it. One allocation of 24 bytes in 7 iterations is accepted as 3.429. A whole
+/// number stays as it is. Nine decimals are one object in a billion iterations, beyond any
+/// ladder.
 ///
-/// `None` where it is no rate: negative, not a number, past [`MAX_RATE`].
+/// Returns `None` if it is not a rate: negative, not a number, or above [`MAX_RATE`].
 pub fn round_up(rate: f64) -> Option<f64> {
     if !(0.0..=MAX_RATE).contains(&rate) {
         return None;
     }
     let whole = rate.floor();
-    // Nothing to round; above this nothing has three decimals to round to.
+    // A whole number needs no rounding. From 1e12 up, no rate has three decimals to round to.
     if whole >= rate || rate >= 1e12 {
         return Some(rate.abs());
     }
@@ -24,8 +24,8 @@ pub fn round_up(rate: f64) -> Option<f64> {
     } else {
         scale_below_one(rate)
     };
-    // The least multiple of the last decimal that is not below the rate, as the
-    // numbers are, not as they would be without binary fractions: 0.1 stays 0.1.
+    // The smallest multiple of the last decimal that is not below the rate. The comparison is
+    // between binary fractions as they are, so that 0.1 stays 0.1.
     let mut steps = (rate * scale).floor() - 1.0;
     while steps / scale < rate {
         steps += 1.0;
@@ -33,7 +33,7 @@ pub fn round_up(rate: f64) -> Option<f64> {
     Some(steps / scale)
 }
 
-/// A power of ten with three significant decimals for a rate in (0, 1).
+/// Returns the power of ten that keeps three significant decimals of a rate in (0, 1).
 fn scale_below_one(rate: f64) -> f64 {
     let mut scale = 1e3;
     let mut first = 0.1;

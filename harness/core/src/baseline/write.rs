@@ -1,4 +1,4 @@
-//! Edits a baseline's text, so that what people wrote in it stays.
+//! Edits the text of a baseline, and keeps what people wrote in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,23 +18,27 @@ const NEW_FILE: &str = "\
 format = 1
 ";
 
-/// The text of a baseline after `accepted` was accepted.
+/// Returns the text of a baseline after `accepted` was accepted.
 ///
-/// `existing` is the file's text, if there is one. An allowance for exactly the
-/// same subject takes the new rate and law where it stands; a new one stands before
-/// the first with a greater subject, so that two that are accepted on two branches
-/// seldom meet on one line. One that moved takes its new stack
-/// where it stands, unless the file has an allowance for that stack by now. One
-/// that is removed goes with the comment above it, and the file stays, also
-/// without any. Comments, order, reasons and the layout of whatever does not
-/// change stay as they are. Rates are rounded by [`round_up`]. The same again
-/// changes nothing.
+/// `existing` is the file's text, if there is a file. The edits are these:
+///
+/// - An allowance for exactly the same subject stays in its place and gets the new rate and
+///   law.
+/// - A new allowance is inserted before the first one with a greater subject. So two
+///   allowances that are accepted on two branches rarely meet on one line.
+/// - An allowance that moved stays in its place and gets the new stack, unless the file has an
+///   allowance for that stack already.
+/// - An allowance that is removed goes together with the comment right above it. The file
+///   stays, even without any allowance.
+///
+/// Comments, order, reasons and the layout of everything else stay as they are. Rates are
+/// rounded by [`round_up`]. The same update again changes nothing.
 ///
 /// # Errors
 ///
-/// Where `existing` cannot be read (a file of a newer format is not written
-/// over), or the result could not be: a rate that is no number, a frame that a
-/// file cannot name, more than its limits allow.
+/// If `existing` cannot be read (a file of a newer format is not overwritten), or if the
+/// result could not be read: a rate that is no number, a frame that a file cannot name, more
+/// than the limits allow.
 pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, BaselineError> {
     let text = existing.unwrap_or(NEW_FILE);
     let written = parse::read(text.as_bytes())?;
@@ -63,7 +67,7 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
         if let Some(array) = table.get_mut("stack").and_then(Item::as_array_mut) {
             frames::rewrite(array, to);
         }
-        // Those that add up to it would be the same twice.
+        // Other allowances that add up to this one would have the old stack twice.
         if !others.is_empty() {
             let mut allowance = written.allowances[*first].clone();
             for other in others {
@@ -85,7 +89,7 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
                 if let Some(table) = tables(&mut document).get_mut(*first) {
                     set_allowance(table, &accepted);
                 }
-                // They would add to what is accepted now.
+                // The others would add to what is accepted now.
                 doubled.extend(others.iter().map(|other| (*other, *first)));
             }
         }
@@ -98,15 +102,15 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
 
     let mut updated = document.to_string();
     if has_crlf_alone(text) {
-        // The parser reads either and keeps neither.
+        // The parser reads both line ends, and keeps neither.
         updated = updated.replace("\r\n", "\n").replace('\n', "\r\n");
     }
     Baseline::parse(updated.as_bytes())?;
     Ok(updated)
 }
 
-/// One for each subject, with frames as [`crate::fold`] names them today and
-/// rates as they will stand in the file.
+/// Returns one accepted allowance for each subject. Frames are named as [`crate::fold`] names
+/// them today, and rates are as they will be in the file.
 fn by_subject(
     accepted: &[Accepted],
 ) -> Result<BTreeMap<AllowanceSubject, Accepted>, BaselineError> {
@@ -139,9 +143,9 @@ fn by_subject(
     Ok(by_subject)
 }
 
-/// What moves and what goes. Neither of a move's ends may be accepted on its
-/// own, nor be another move's end, nor may the file have the new one: allowances
-/// would add up to more than anybody accepted.
+/// Returns what moves and what is removed. An end of a move must not be accepted on its own,
+/// and must not be an end of another move in the other direction. The file must not have the
+/// new end yet. Otherwise allowances would add up to more than anybody accepted.
 fn settled(
     accepted: &Acceptance,
     agreed: &BTreeMap<AllowanceSubject, Accepted>,
@@ -182,21 +186,23 @@ fn settled(
     Ok((settled, removed))
 }
 
-/// Whether it is a program of cargo's and not a function: `leaks-0d41d9de727c60ea`.
+/// Returns whether the frame is a program built by cargo, such as `leaks-0d41d9de727c60ea`,
+/// and not a function.
 fn is_program(frame: &PatternFrame) -> bool {
     let hash = frame.as_str().rsplit_once('-').map_or("", |(_, hash)| hash);
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     hash.len() == 16 && hash.bytes().all(is_hex) && !frame.as_str().contains("::")
 }
 
-/// With frames as [`crate::fold`] names them today.
+/// Returns the subject with frames as [`crate::fold`] names them today.
 pub(super) fn writable(subject: AllowanceSubject) -> Result<AllowanceSubject, BaselineError> {
     let AllowanceSubject::Stack(pattern) = subject else {
         return Ok(subject);
     };
     let frames = pattern.frames().iter().map(|frame| match frame {
         PatternFrame::Any => Ok(PatternFrame::Any),
-        // In a file it would be a run of frames, and allow more than was agreed.
+        // In a file this name would be a run of frames, and would allow more than was
+        // accepted.
         PatternFrame::Frame(name) if normalize_frame(name) == PatternFrame::ANY => {
             Err(unexpected("stack", "a frame's name", name))
         }
@@ -243,7 +249,7 @@ fn set_measured(document: &mut DocumentMut, measured: &MeasuredWith) -> Result<(
     let root = document.as_table_mut();
     if !root.contains_key("measured") {
         let mut table = Table::new();
-        // Before the first `[[allow]]` of a file that had none of this.
+        // This puts the table before the first `[[allow]]` of a file that had no `[measured]`.
         table.set_position(Some(0));
         root.insert("measured", Item::Table(table));
     }
@@ -263,7 +269,8 @@ fn set_measured(document: &mut DocumentMut, measured: &MeasuredWith) -> Result<(
     ]
     .map(|(key, value)| set(table, key, value))
     .contains(&true);
-    // They differ from run to run, and two branches would not merge for that alone.
+    // Iterations differ from run to run, and must not be the only reason for a merge conflict
+    // between two branches.
     if is_other || !table.contains_key("iterations") {
         set(table, "iterations", count("iterations", *iterations)?);
     }
@@ -277,7 +284,7 @@ fn count(key: &str, count: u64) -> Result<Value, BaselineError> {
         .map_err(|_| unexpected(key, "a 63-bit number", &count.to_string()))
 }
 
-/// The tables `[[allow]]`, also where there are none yet.
+/// Returns the `[[allow]]` tables; makes an empty list if there are none.
 fn tables(document: &mut DocumentMut) -> &mut ArrayOfTables {
     let item = document
         .as_table_mut()
@@ -293,8 +300,8 @@ fn tables(document: &mut DocumentMut) -> &mut ArrayOfTables {
     }
 }
 
-/// Adds an allowance, where those that the file has stand at `at` among its tables, which are
-/// spaced out.
+/// Adds an allowance to a document whose tables are spaced out, see [`space_out`]. `at` has
+/// the places of the file's allowances among its tables.
 fn add(
     document: &mut DocumentMut,
     allowance: &Allowance,
@@ -323,12 +330,12 @@ fn add(
     let greater = greater.flat_map(|(_, at)| at);
     let positions = greater.filter_map(|index| tables(document).get(*index)?.position());
     if let Some(before) = positions.min() {
-        // Tables that stand at one position stand there in the order of the list.
+        // Tables with the same position are written in the order of the list.
         table.set_position(Some(before - 1));
         tables(document).push(table);
         return;
     }
-    // What stands at the end of the file stays before what is added.
+    // Comments at the end of the file stay before the table that is added.
     let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
     if !trailing.trim().is_empty() {
         let gap = if trailing.ends_with('\n') {
@@ -339,12 +346,12 @@ fn add(
         table.decor_mut().set_prefix(format!("{trailing}{gap}"));
         document.set_trailing("");
     }
-    // Behind `[measured]`, also where no other allowance is left.
+    // This puts it behind `[measured]`, even if no other allowance is left.
     table.set_position(Some(isize::MAX));
     tables(document).push(table);
 }
 
-/// Leaves room for one more position right before each table.
+/// Doubles all positions, which leaves room for one more right before each table.
 fn space_out(document: &mut DocumentMut) {
     for (_, item) in document.iter_mut() {
         let tables: Vec<&mut Table> = match item {
@@ -374,7 +381,7 @@ fn set_allowance(table: &mut Table, accepted: &Accepted) {
         set(table, "bytes", rate.bytes.into());
     }
     set(table, "law", law.as_str().into());
-    // One that is there may have a comment.
+    // An existing key may have a comment, so it stays.
     if bytes_law != law || table.contains_key("bytes-law") {
         set(table, "bytes-law", bytes_law.as_str().into());
     }
@@ -393,7 +400,7 @@ fn set_allowance(table: &mut Table, accepted: &Accepted) {
 }
 
 fn set_expires(table: &mut Table, date: Date) {
-    // As a day of TOML's own, and as a string where a person wrote one.
+    // The date is written as a TOML date, or as a string if a person wrote a string.
     let written = table.get("expires").and_then(Item::as_value);
     if written.is_some_and(Value::is_str) {
         set(table, "expires", date.to_string().into());
@@ -416,7 +423,8 @@ fn set_expires(table: &mut Table, date: Date) {
     );
 }
 
-/// Sets a key where it differs, keeping the comment that follows it; says whether it did.
+/// Sets a key if its value differs, and keeps the comment that follows it. Returns whether the
+/// value differed.
 fn set(table: &mut dyn TableLike, key: &str, mut value: Value) -> bool {
     match table.get_mut(key).and_then(Item::as_value_mut) {
         None => drop(table.insert(key, Item::Value(value))),
@@ -429,7 +437,7 @@ fn set(table: &mut dyn TableLike, key: &str, mut value: Value) -> bool {
     true
 }
 
-/// Whether two values mean the same, however they are written.
+/// Returns whether two values mean the same, however they are written.
 fn same(written: &Value, value: &Value) -> bool {
     match (written, value) {
         (Value::String(one), Value::String(two)) => one.value() == two.value(),
@@ -447,9 +455,9 @@ fn same(written: &Value, value: &Value) -> bool {
     }
 }
 
-/// Takes the rest from allowances that are in another one now, given as (index,
-/// index of that other one). Their comments go above it, their words into it
-/// where it has none.
+/// Moves comments and words out of allowances that are now part of another one. `doubled` has
+/// pairs of an allowance's place and the place of that other one. Comments go above the other
+/// one. Its reason and issue are set if it has none.
 fn keep_words(document: &mut DocumentMut, mut doubled: Vec<(usize, usize)>) {
     doubled.sort_unstable();
     let mut moved: BTreeMap<usize, String> = BTreeMap::new();
@@ -482,8 +490,8 @@ fn keep_words(document: &mut DocumentMut, mut doubled: Vec<(usize, usize)>) {
     }
 }
 
-/// What stands above an allowance that goes, but for the comment that is right
-/// above it and its own, goes to what follows it.
+/// Moves the comments above an allowance that is removed to what follows it. The comment right
+/// above the allowance, and comments inside it, go with it.
 fn hand_on_comments(document: &mut DocumentMut, gone: &BTreeSet<usize>) {
     for index in gone.iter().rev() {
         let Some(table) = tables(document).get(*index) else {
@@ -495,12 +503,12 @@ fn hand_on_comments(document: &mut DocumentMut, gone: &BTreeSet<usize>) {
         };
         let joined = |rest: &str| match rest.starts_with('\n') || rest.is_empty() {
             true => format!("{comments}{rest}"),
-            // Or it would be taken for that one's own.
+            // Without the empty line, the comment would belong to the following table.
             false => format!("{comments}\n{rest}"),
         };
         match following(document, position, gone) {
             Some(next) => {
-                // A header comes next, even where nothing is above it.
+                // A header follows, even if nothing is above it.
                 let rest = Some(prefix(next)).filter(|rest| !rest.is_empty());
                 let prefix = joined(rest.unwrap_or("\n"));
                 next.decor_mut().set_prefix(prefix);
@@ -513,7 +521,7 @@ fn hand_on_comments(document: &mut DocumentMut, gone: &BTreeSet<usize>) {
     }
 }
 
-/// The first table after a position that stays.
+/// Returns the first table after a position that is not removed.
 fn following<'a>(
     document: &'a mut DocumentMut,
     position: Option<isize>,
@@ -538,9 +546,9 @@ fn following<'a>(
     after.min_by_key(|table| table.position())
 }
 
-/// The comments above a table that an empty line keeps apart from it.
+/// Returns the comments above a table that an empty line separates from it.
 fn apart(prefix: &str) -> Option<String> {
-    // Behind the last line's end is what the header is indented by.
+    // After the last line feed comes the indentation of the header.
     let lines: Vec<&str> = prefix[..prefix.rfind('\n')?].split('\n').collect();
     let end = lines
         .iter()
@@ -555,10 +563,11 @@ fn prefix(table: &Table) -> &str {
     prefix.and_then(RawString::as_str).unwrap_or_default()
 }
 
-/// Every comment of an allowance, on lines of their own.
+/// Returns every comment of an allowance, each on a line of its own.
 fn comments(table: &Table) -> String {
-    // As text: the document keeps comments in half a dozen places. Strings are
-    // emptied, lest one of them have a line that looks like a comment.
+    // This works on the text, because the document keeps comments in half a dozen places.
+    // Strings are emptied first, because a string may contain a line that looks like a
+    // comment.
     let mut table = table.clone();
     for (_, item) in table.iter_mut() {
         match item.as_value_mut() {

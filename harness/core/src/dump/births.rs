@@ -1,4 +1,4 @@
-//! Dumps of which a stack says when its objects were born.
+//! Dumps whose stacks say when their objects were born.
 
 use std::collections::HashMap;
 
@@ -6,17 +6,17 @@ use super::{HeapDump, Stack};
 use crate::{Avma, birth};
 
 impl HeapDump {
-    /// Whether any stack says when its objects were [born](crate::birth).
+    /// Returns whether any stack says when its objects were [born](crate::birth).
     pub fn has_births(&self) -> bool {
         self.records()
             .any(|record| birth::split(record.stack).1.is_some())
     }
 
-    /// The same heap, without births: as jemalloc writes it where nobody adds them, for
-    /// tools that take every word of a stack for an address.
+    /// Returns the same heap without births, for tools that take every word of a stack for an
+    /// address. The result is what jemalloc writes if nobody adds births.
     ///
-    /// Stacks that differ in their birth alone are added up, where the first of them
-    /// stands. So are equal stacks. The totals stay what they are.
+    /// Stacks that differ only in their birth are added up, in the place of the first of them.
+    /// So are equal stacks. The totals stay the same.
     pub fn without_births(&self) -> HeapDump {
         let mut merged = HeapDump {
             sample_interval: self.sample_interval,
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_dump_without_births_stays_as_it_is() {
-        // No generation: one word below the first, and one above the last.
+        // The words are no generations: one is below the first, and one above the last.
         let dump = "heap_v2/1\n@ 0x10 0xfff\n  t*: 1: 16 [1: 16]\n@ 0x10 0x1400\n  t*: 1: 16 [1: 16]\n@\n  t*: 2: 32 [2: 32]\n";
         assert_eq!(merged(dump), (false, dump.to_owned()));
     }

@@ -14,7 +14,7 @@ pub struct DumpError {
     found: Found,
 }
 
-/// What should have stood at the line of a [`DumpError`].
+/// What was expected at the line of a [`DumpError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expected {
@@ -45,12 +45,12 @@ pub enum Expected {
     EndOfLine,
     /// Totals that the stacks add up to.
     TotalsOfStacks {
-        /// What the stacks add up to, as printed.
+        /// The sum of the stacks, as printed.
         stacks: Tally,
     },
 }
 
-/// What stood there.
+/// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The line, or its beginning, with control characters escaped.
@@ -68,27 +68,27 @@ impl DumpError {
         }
     }
 
-    /// The line, from 1.
+    /// Returns the line, counted from 1.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// What should have stood there.
+    /// Returns what was expected there.
     pub fn expected(&self) -> &Expected {
         &self.expected
     }
 
-    /// What stood there.
+    /// Returns what was found there.
     pub fn found(&self) -> &Found {
         &self.found
     }
 }
 
 impl Found {
-    /// Quotes a line that may hold anything.
+    /// Quotes a line that may contain anything.
     pub(super) fn line(line: &[u8]) -> Self {
-        // Any character takes at most four bytes, and a cut one turns into
-        // replacement characters behind those that are shown.
+        // A character takes at most four bytes. A character that is cut becomes replacement
+        // characters behind those that are shown.
         let beginning = &line[..line.len().min(4 * (QUOTED + 1))];
         let text = String::from_utf8_lossy(beginning);
         let mut quoted = String::new();

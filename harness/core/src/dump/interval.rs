@@ -4,11 +4,11 @@ use std::ops::AddAssign;
 
 use crate::Tally;
 
-/// The mean number of bytes between two samples: what a dump's first line says.
+/// The mean number of bytes between two samples, as in the first line of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SampleInterval(NonZeroU64);
 
-/// What stands behind the sampled objects of one stack, and how far off it may be.
+/// The estimate for the sampled objects of one stack, and its variance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Level {
     /// The estimate, rounded.
@@ -17,7 +17,7 @@ pub struct Level {
     pub noise: Noise,
 }
 
-/// What sampling adds to the square of an error: the variance of an estimate.
+/// The variance of an estimate, which sampling adds to the square of an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Noise {
     /// In objects squared.
@@ -26,7 +26,7 @@ pub struct Noise {
     pub bytes: f64,
 }
 
-/// How many objects and bytes stand behind those that were sampled.
+/// The objects and bytes that the sampled ones stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// Objects.
@@ -36,21 +36,21 @@ pub struct Estimate {
 }
 
 impl SampleInterval {
-    /// An interval of so many bytes; zero is none.
+    /// Makes an interval of so many bytes. `None` for zero.
     pub fn new(bytes: u64) -> Option<Self> {
         NonZeroU64::new(bytes).map(Self)
     }
 
-    /// In bytes.
+    /// Returns the interval in bytes.
     pub fn bytes(self) -> u64 {
         self.0.get()
     }
 
-    /// Whether every allocation is sampled, so that counts are what they say.
+    /// Returns whether every allocation is sampled, so that counts need no estimate.
     ///
-    /// [`unbias`](Self::unbias) scales even then, by 1.0003 for objects of 8
-    /// bytes, because jeprof does; who wants exact counts takes them as printed,
-    /// from a jemalloc that was told `prof_unbias:false`.
+    /// [`unbias`](Self::unbias) scales even then, by 1.0003 for objects of 8 bytes, because
+    /// jeprof does. For exact counts, take them as printed, from a jemalloc that runs with
+    /// `prof_unbias:false`.
     pub fn is_exact(self) -> bool {
         self.bytes() == 1
     }
@@ -58,15 +58,15 @@ impl SampleInterval {
     /// Estimates what was allocated from what was sampled on one stack, by
     /// jeprof's formula (`AdjustSamples`, in double precision).
     ///
-    /// An object of Z bytes is sampled with probability 1 − exp(−Z/R), and Z is
-    /// taken to be the mean of the stack's objects: so un-bias stack by stack,
-    /// then sum. Zero objects stay zero, where jeprof's ratio would be 0/0.
+    /// An object of Z bytes is sampled with probability 1 − exp(−Z/R), where R is the
+    /// interval. Z is taken to be the mean size of the stack's objects, so estimate stack by
+    /// stack, then sum. Zero objects stay zero, where jeprof's ratio would be 0/0.
     pub fn unbias(self, sampled: Tally) -> Estimate {
         self.estimate(count(sampled.objects), count(sampled.bytes))
     }
 
-    /// The probability that an object of so many bytes is sampled: 1 − exp(−Z/R),
-    /// and 1 where every object is.
+    /// Returns the probability that an object of so many bytes is sampled: 1 − exp(−Z/R), or 1
+    /// if every object is sampled.
     pub fn probability(self, size: f64) -> f64 {
         if self.is_exact() {
             return 1.0;
@@ -74,13 +74,13 @@ impl SampleInterval {
         -(-size.max(0.0) / count(self.bytes())).exp_m1()
     }
 
-    /// As [`unbias`](Self::unbias), rounded, with the variance of the estimate.
+    /// The same as [`unbias`](Self::unbias), but rounded, and with the variance of the
+    /// estimate.
     ///
-    /// Each of the k sampled objects stands for 1/p, and adds (1 − p)/p² to the
-    /// variance of the objects, and Z² times that to the variance of the bytes:
-    /// the estimator of Horvitz and Thompson for objects that are sampled
-    /// independently. At an interval of 1 counts are taken as printed, and there
-    /// is no noise.
+    /// Each sampled object stands for 1/p objects, where p is its probability. It adds (1 −
+    /// p)/p² to the variance of the objects, and Z² times that to the variance of the bytes.
+    /// This is the estimator of Horvitz and Thompson for objects that are sampled
+    /// independently. At an interval of 1, counts are taken as printed, and there is no noise.
     pub fn level(self, sampled: Tally) -> Level {
         if self.is_exact() || sampled.objects == 0 || sampled.bytes == 0 {
             return Level {
@@ -107,8 +107,8 @@ impl SampleInterval {
     }
 
     pub(super) fn estimate(self, objects: f64, bytes: f64) -> Estimate {
-        // No objects, so no mean size; 0/0 would poison every sum. Objects
-        // without bytes do not exist, and have no scale either.
+        // Without objects there is no mean size, and 0/0 would poison every sum. Objects
+        // without bytes do not exist, and cannot be scaled either.
         if objects <= 0.0 || bytes <= 0.0 {
             return Estimate {
                 objects: objects.max(0.0),
@@ -117,8 +117,7 @@ impl SampleInterval {
         }
         let ratio = bytes / objects / count(self.bytes());
         let seen = 1.0 - (-ratio).exp();
-        // Below 1e-16 the probability is lost in the subtraction, and is the
-        // ratio itself.
+        // Below 1e-16 the subtraction loses the probability, which equals the ratio there.
         let scale = if seen > 0.0 { 1.0 / seen } else { 1.0 / ratio };
         Estimate {
             objects: objects * scale,
@@ -127,7 +126,7 @@ impl SampleInterval {
     }
 }
 
-/// Every allocation is sampled.
+/// The interval at which every allocation is sampled.
 impl Default for SampleInterval {
     fn default() -> Self {
         Self(NonZeroU64::MIN)
@@ -148,7 +147,7 @@ impl fmt::Display for SampleInterval {
 }
 
 impl Estimate {
-    /// Without the fractions, as jeprof prints it.
+    /// Returns the estimate without fractions, as jeprof prints it.
     pub fn truncated(self) -> Tally {
         #[expect(
             clippy::cast_possible_truncation,
@@ -170,7 +169,7 @@ impl AddAssign for Estimate {
     }
 }
 
-/// Rounds above 2^53, as Perl does for jeprof.
+/// Converts a count. It rounds above 2^53, as Perl does for jeprof.
 pub(super) fn count(count: u64) -> f64 {
     count as f64
 }

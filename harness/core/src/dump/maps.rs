@@ -5,35 +5,35 @@ use super::parse::{decimal, hexadecimal};
 /// The mappings of the process, as `/proc/self/maps` listed them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Maps {
-    /// In the order of the file, which is that of the addresses.
+    /// The mappings in the order of the file, which is that of the addresses.
     pub mappings: Vec<Mapping>,
-    /// Lines that are none, verbatim: kept, because a mapping that cannot be read
-    /// costs names and never counts, and counted in the report.
+    /// Lines that are not mappings, verbatim. They are kept, because an unreadable mapping
+    /// costs names but never counts. The report says how many there are.
     pub unreadable: Vec<String>,
 }
 
 /// One mapping of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// The first address.
+    /// The first address of the mapping.
     pub start: u64,
-    /// The first address behind it.
+    /// The first address behind the mapping.
     pub end: u64,
-    /// What may be done with it.
+    /// Its permissions.
     pub permissions: Permissions,
-    /// Where in the file it begins, in bytes.
+    /// The offset in the file at which the mapping begins, in bytes.
     pub offset: u64,
     /// Major and minor number of the file's device.
     pub device: (u32, u32),
-    /// The file's inode; 0 where there is no file.
+    /// The file's inode; 0 if there is no file.
     pub inode: u64,
-    /// As printed: a path, with ` (deleted)` where the file is gone and `\012` for
-    /// a line feed; a name in brackets; or nothing. Bytes that are not UTF-8 are
-    /// replaced, so such a file is not found again.
+    /// The path as printed: a path, with ` (deleted)` if the file is gone and `\012` for a
+    /// line feed; a name in brackets; or nothing. Bytes that are not UTF-8 are replaced, so
+    /// such a file cannot be found again.
     pub path: String,
 }
 
-/// What may be done with a mapping.
+/// The permissions of a mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
     /// It may be read.
@@ -49,8 +49,8 @@ pub struct Permissions {
 const DELETED: &str = " (deleted)";
 
 impl Maps {
-    /// The mapping of an address. A linear search: build an index where there are
-    /// many addresses.
+    /// Returns the mapping of an address. This is a linear search; build an index for many
+    /// addresses.
     pub fn find(&self, address: u64) -> Option<&Mapping> {
         self.mappings
             .iter()
@@ -68,14 +68,14 @@ impl Maps {
 }
 
 impl Mapping {
-    /// The mapped file's path, without the note that it was deleted; `None` for
+    /// Returns the path of the mapped file, without the note that it was deleted. `None` for
     /// anonymous memory and for `[heap]`, `[stack]`, `[vdso]` and the like.
     pub fn file(&self) -> Option<&str> {
         let path = self.path.strip_suffix(DELETED).unwrap_or(&self.path);
         path.starts_with('/').then_some(path)
     }
 
-    /// Whether the mapped file was gone, or replaced, when the dump was written.
+    /// Returns whether the mapped file was gone, or replaced, when the dump was written.
     pub fn is_deleted(&self) -> bool {
         self.path.starts_with('/') && self.path.ends_with(DELETED)
     }
@@ -128,7 +128,7 @@ impl Permissions {
     }
 }
 
-/// The first word of a line, and what follows it.
+/// Returns the first word of a line, and the text after it.
 fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = spaces_cut(line);
     let end = line
@@ -163,7 +163,7 @@ impl fmt::Display for Maps {
     }
 }
 
-/// As the kernel prints it: the path stands in column 74.
+/// Prints the mapping as the kernel does, with the path in column 74.
 impl fmt::Display for Mapping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (major, minor) = self.device;

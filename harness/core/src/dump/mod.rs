@@ -11,33 +11,30 @@
 //! MAPPED_LIBRARIES:           /proc/self/maps, verbatim
 //! ```
 //!
-//! Counts stay as printed; [`SampleInterval::unbias`] turns them into
-//! estimates. Per-thread lines are checked for their form and dropped: what is
-//! printed for the threads of a stack need not add up to the stack, see below.
-//! `heap_v1` and gperftools' `heap profile:` are errors.
+//! Counts stay as printed; [`SampleInterval::unbias`] turns them into estimates. The form of
+//! per-thread lines is checked, and the lines are dropped, because the threads of a stack need
+//! not add up to the stack (see below). `heap_v1` and gperftools' `heap profile:` are errors.
 //!
-//! # What gives a cut dump away
+//! # How a cut dump is detected
 //!
-//! A dump that was cut short must never pass for a smaller heap. These are
-//! errors: a last line without its end, a stack without counts, and totals that
-//! the stacks do not add up to. A dump that ends before `MAPPED_LIBRARIES:` may
-//! come from a program that cannot read its own mappings, so that one is left to
-//! the caller: [`HeapDump::maps`] is `None`.
+//! A dump that was cut short must never pass for a smaller heap. These are errors: a last line
+//! without its end, a stack without counts, and totals that the stacks do not add up to. A
+//! dump that ends before `MAPPED_LIBRARIES:` may come from a program that cannot read its own
+//! mappings. [`HeapDump::maps`] is `None` then, and the caller decides.
 //!
 //! # Totals
 //!
-//! Up to 5.2, and with `prof_unbias:false`, the process's line is the plain sum
-//! of the stacks' lines. From 5.3 on jemalloc keeps estimates, sums *those*, and
-//! prints for each sum the two integers from which jeprof's formula leads back
-//! to it (`prof_do_unbias` in `prof_data.c`); the integers do not add up, at a
-//! large interval not even nearly, the estimates do. So either the integers must
-//! agree, or the estimates within the rounding of what was printed. At an interval of
-//! 1 that finds any missing stack; the larger the interval, the less does one
-//! small stack stand out from the rounding of all the others.
+//! In jemalloc up to 5.2, and with `prof_unbias:false`, the counts of the process are the
+//! plain sum of the stacks' counts. From 5.3 on, jemalloc keeps estimates and sums *those*.
+//! For each sum it prints two integers from which jeprof's formula gives the sum back
+//! (`prof_do_unbias` in `prof_data.c`). These integers do not add up, at a large interval not
+//! even nearly, but the estimates do. So either the integers must agree, or the estimates must
+//! agree within the rounding of the printed integers. At an interval of 1 this check finds any
+//! missing stack. The larger the interval, the less does one small stack stand out from the
+//! rounding of all the others.
 //!
-//! The same is why counts at interval 1 are only nearly exact by default: of
-//! 10,000 live objects of 8 bytes it prints 9,997. `prof_unbias:false` makes them
-//! what they are.
+//! For the same reason, counts at interval 1 are only nearly exact by default: of 10,000 live
+//! objects of 8 bytes jemalloc prints 9,997. With `prof_unbias:false` they are exact.
 
 mod births;
 mod error;
@@ -64,20 +61,20 @@ pub const MAX_FRAMES: usize = 65_536;
 
 /// One dump, with its counts as printed and its records in the file's order.
 ///
-/// `Display` prints it as jemalloc would, without the lines of threads;
-/// parsing that gives an equal value.
+/// `Display` prints the dump as jemalloc would, without the lines of threads. Parsing that
+/// text gives an equal value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapDump {
     sample_interval: SampleInterval,
     totals: Option<Counts>,
-    /// The frames of every stack, one after the other: a million stacks in a
-    /// `Vec` each would cost more than all the rest of parsing.
+    /// The frames of every stack, one stack after the other. For a million stacks, a `Vec`
+    /// each would cost more than the rest of parsing.
     frames: Vec<Avma>,
     stacks: Vec<Stack>,
     maps: Option<Maps>,
 }
 
-/// A record as it is stored: its frames begin where the one before ends.
+/// A record as it is stored. Its frames begin where those of the record before it end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stack {
     end: usize,
@@ -87,40 +84,40 @@ struct Stack {
 /// One stack of a dump and its counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Return addresses, leaf first; empty where the unwinder found nothing.
+    /// Return addresses, leaf first. Empty if the unwinder found nothing.
     pub stack: &'a [Avma],
-    /// As printed.
+    /// The counts, as printed.
     pub counts: Counts,
 }
 
 impl HeapDump {
     /// Reads a dump.
     ///
-    /// Lines may end in `\r\n`. A stack that occurs twice gives two records:
-    /// jemalloc writes each once, and whoever adds up by stack adds those too.
+    /// Lines may end in `\r\n`. If a stack occurs twice, there are two records. jemalloc
+    /// writes each stack once, and code that adds up by stack handles both.
     ///
     /// # Errors
     ///
-    /// Whatever jemalloc does not write, a dump that was cut short among it. The
-    /// size of the dump is the caller's to limit: what is kept of jemalloc's own takes
-    /// less than the text, and at worst a few times as much.
+    /// If the text is anything that jemalloc does not write, including a dump that was cut
+    /// short. The caller has to limit the size of the dump. The result of a dump by jemalloc
+    /// takes less memory than the text, and at worst a few times as much.
     pub fn parse(bytes: &[u8]) -> Result<HeapDump, DumpError> {
         parse::parse(bytes)
     }
 
-    /// The mean number of bytes between two samples.
+    /// Returns the mean number of bytes between two samples.
     pub fn sample_interval(&self) -> SampleInterval {
         self.sample_interval
     }
 
-    /// The process's own line, as printed; absent in dumps made by hand.
+    /// Returns the counts of the process, as printed. `None` in dumps made by hand.
     ///
-    /// Not the sum of the records, see the module's page.
+    /// This is not the sum of the records, see the [module's page](crate::dump).
     pub fn totals(&self) -> Option<Counts> {
         self.totals
     }
 
-    /// Every record, in the file's order.
+    /// Returns every record, in the file's order.
     pub fn records(&self) -> impl ExactSizeIterator<Item = Record<'_>> {
         let mut start = 0;
         self.stacks.iter().map(move |stack| {
@@ -133,7 +130,7 @@ impl HeapDump {
         })
     }
 
-    /// The counts of each stack, with equal stacks added up.
+    /// Returns the counts of each stack, with equal stacks added up.
     pub fn by_stack(&self) -> BTreeMap<&[Avma], Counts> {
         let mut stacks: BTreeMap<&[Avma], Counts> = BTreeMap::new();
         for record in self.records() {
@@ -144,20 +141,20 @@ impl HeapDump {
         stacks
     }
 
-    /// Live objects and bytes of all records, as printed.
+    /// Returns the live objects and bytes of all records, as printed.
     pub fn inuse(&self) -> Tally {
         self.stacks.iter().fold(Tally::default(), |sum, stack| {
             sum.saturating_add(stack.counts.inuse)
         })
     }
 
-    /// What the dump says of the process's mappings; `None` where it ends
-    /// before that, which for a dump of our own making means that it was cut.
+    /// Returns the process's mappings. `None` if the dump ends before them. For a dump that
+    /// plimsoll itself made, this means that the dump was cut.
     pub fn maps(&self) -> Option<&Maps> {
         self.maps.as_ref()
     }
 
-    /// How many records have no live object, as `prof_accum` keeps them.
+    /// Returns how many records have no live object. `prof_accum` keeps such records.
     pub fn zero_object_stacks(&self) -> usize {
         self.stacks
             .iter()
@@ -165,8 +162,8 @@ impl HeapDump {
             .count()
     }
 
-    /// How many stacks have as many frames as `prof_bt_max` allows, so that their
-    /// root is missing.
+    /// Returns how many stacks have as many frames as `prof_bt_max` allows. Their root is
+    /// missing.
     pub fn stacks_cut_at(&self, prof_bt_max: usize) -> usize {
         self.records()
             .filter(|record| record.stack.len() >= prof_bt_max)

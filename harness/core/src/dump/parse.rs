@@ -1,6 +1,5 @@
-//! Line by line: nothing of a dump has to be in memory but the line that is read. No
-//! line is copied or checked for UTF-8 before it is understood, except to quote it
-//! in an error.
+//! Reads a dump line by line: only the current line has to be in memory. No line is copied or
+//! checked for UTF-8 before it is parsed, except to quote it in an error.
 
 use super::error::{DumpError, Expected, Found};
 use super::interval::SampleInterval;
@@ -8,7 +7,7 @@ use super::maps::Maps;
 use super::{HeapDump, MAX_FRAMES, Stack, totals};
 use crate::{Avma, Counts, Tally};
 
-/// What an address takes in a dump of a 64-bit program: ` 0x7f29096a2630`.
+/// The bytes of an address in a dump of a 64-bit program: ` 0x7f29096a2630`.
 const BYTES_PER_FRAME: usize = 15;
 
 pub(super) fn parse(bytes: &[u8]) -> Result<HeapDump, DumpError> {
@@ -34,7 +33,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<HeapDump, DumpError> {
     })
 }
 
-/// Reads a dump that comes in pieces, and hands on each stack as it is read.
+/// Reads a dump that comes in pieces, and passes each stack on as soon as it is read.
 ///
 /// ```
 /// use plimsoll_core::dump::DumpReader;
@@ -52,43 +51,42 @@ pub(super) fn parse(bytes: &[u8]) -> Result<HeapDump, DumpError> {
 #[derive(Debug)]
 pub struct DumpReader {
     state: State,
-    /// Lines before the first, which are none of the dump's.
+    /// The number of lines before the dump, which do not belong to it.
     before: usize,
-    /// Lines that were read, those before it among them.
+    /// The number of lines that were read, including those before the dump.
     line: usize,
     sample_interval: Option<SampleInterval>,
     totals: Option<Counts>,
-    /// The line with the totals, to be quoted.
+    /// The line with the totals, for a quote in an error.
     second_line: Found,
-    /// Of the stack that is being read.
+    /// The frames of the stack that is being read.
     frames: Vec<Avma>,
     maps: Option<Maps>,
 }
 
-/// What a dump says beside its stacks.
+/// The content of a dump besides its stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpEnd {
     /// The mean number of bytes between two samples.
     pub sample_interval: SampleInterval,
-    /// The process's own line, as printed; absent in dumps made by hand.
+    /// The counts of the process, as printed. `None` in dumps made by hand.
     pub totals: Option<Counts>,
-    /// The process's mappings, where the dump does not end before them.
+    /// The process's mappings. `None` if the dump ends before them.
     pub maps: Option<Maps>,
 }
 
-/// What may come next.
+/// What may come next in a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// `heap_v2/524288`
     Header,
-    /// The process's line. A dump that was made by hand may begin with its first
-    /// stack.
+    /// The counts of the process. A dump that was made by hand may begin with its first stack.
     Process,
-    /// A thread's line, with its name, or a stack.
+    /// The counts of a thread, with its name, or a stack.
     ThreadOfProcess,
-    /// The counts of the stack in that line.
+    /// The counts of the stack on that line.
     Counts { stack: usize },
-    /// A thread's line, or the next stack.
+    /// The counts of a thread, or the next stack.
     ThreadOfStack,
     /// Nothing more, or the mappings.
     Blank,
@@ -103,7 +101,7 @@ impl Default for DumpReader {
 }
 
 impl DumpReader {
-    /// At the beginning.
+    /// Makes a reader that is at the beginning of a dump.
     pub fn new() -> Self {
         DumpReader {
             state: State::Header,
@@ -117,7 +115,8 @@ impl DumpReader {
         }
     }
 
-    /// Where so many lines of something else stand before the dump, for errors.
+    /// Makes a reader for a dump after so many lines of other text, so that errors state the
+    /// right line.
     pub fn after(lines: usize) -> Self {
         DumpReader {
             before: lines,
@@ -126,17 +125,17 @@ impl DumpReader {
         }
     }
 
-    /// How many lines were read, with those before the dump.
+    /// Returns how many lines were read, including those before the dump.
     pub fn lines_read(&self) -> usize {
         self.line
     }
 
-    /// Reads all whole lines of a piece, and gives back what is left of it: the
-    /// beginning of a line, to be put before the next piece.
+    /// Reads all whole lines of a piece, and returns the rest: the beginning of a line, which
+    /// belongs before the next piece.
     ///
     /// # Errors
     ///
-    /// Those of [`HeapDump::parse`].
+    /// The same as [`HeapDump::parse`].
     pub fn lines<'a>(
         &mut self,
         piece: &'a [u8],
@@ -151,12 +150,12 @@ impl DumpReader {
         Ok(rest)
     }
 
-    /// Says that nothing follows what is left.
+    /// Ends the dump with what is left of the last piece.
     ///
     /// # Errors
     ///
-    /// Where a dump cannot end here. A last line without an end was cut short, even
-    /// if what stands there reads well.
+    /// If a dump cannot end here. A last line without an end was cut short, even if it can be
+    /// parsed.
     pub fn end(
         &mut self,
         rest: &[u8],
@@ -181,7 +180,7 @@ impl DumpReader {
     ///
     /// # Errors
     ///
-    /// If they do not add up; or if not even the header was read.
+    /// If they do not add up, or if not even the header was read.
     pub fn finish(
         self,
         counts: impl Iterator<Item = Counts> + Clone,
@@ -238,7 +237,7 @@ impl DumpReader {
                 self.state = State::ThreadOfStack;
             }
             State::ThreadOfProcess if thread(&mut text)? => {
-                // A thread's name may hold anything but the end of a line.
+                // A thread's name may contain anything but a line feed.
                 if !text.rest.starts_with(b" ") {
                     text.end()?;
                 }
@@ -293,8 +292,8 @@ impl DumpReader {
     }
 
     fn map(&mut self, text: &Text<'_>) -> Result<(), DumpError> {
-        // The kernel prints none; a stray one must not change what is printed
-        // back, nor may the `\r` of `\r\n`.
+        // The kernel prints no carriage returns. A stray one must not change what `Display`
+        // prints, and neither may the `\r` of `\r\n`.
         let line = without_returns(text.whole);
         if line.contains(&0) {
             return Err(text.expected(Expected::MapLine));
@@ -317,7 +316,7 @@ fn header(text: &mut Text<'_>) -> Result<SampleInterval, DumpError> {
     Ok(interval)
 }
 
-/// `  t12: 1: 8 [0: 0]`, if the line is one.
+/// Reads `  t12: 1: 8 [0: 0]`. Returns whether the line is one of a thread.
 fn thread(text: &mut Text<'_>) -> Result<bool, DumpError> {
     if !text.rest.starts_with(b"  t") || text.rest.starts_with(b"  t*") {
         return Ok(false);
@@ -354,7 +353,7 @@ fn without_returns(line: &[u8]) -> &[u8] {
     &line[..end]
 }
 
-/// A line without its end, and what is left of it to be read.
+/// A line without its end, and the part of it that is still to be read.
 struct Text<'a> {
     whole: &'a [u8],
     rest: &'a [u8],
@@ -404,13 +403,14 @@ impl Text<'_> {
         DumpError::at(self.line, expected, self.found())
     }
 
-    /// The whole line.
+    /// Quotes the whole line.
     fn found(&self) -> Found {
         Found::line(without_returns(self.whole))
     }
 }
 
-/// A number of decimal digits; `None` where it does not fit.
+/// Parses a number of decimal digits. `None` if there is anything else, or if the number does
+/// not fit.
 pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -424,14 +424,14 @@ pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// A number of hexadecimal digits and nothing else.
+/// Parses a number of hexadecimal digits and nothing else.
 pub(super) fn hexadecimal(digits: &[u8]) -> Option<u64> {
     let (number, length) = leading_hexadecimal(digits);
     number.filter(|_| length == digits.len())
 }
 
-/// The hexadecimal digits that a text begins with, and how many those are;
-/// `None` where there is none, or more than fit.
+/// Parses the hexadecimal digits at the beginning of a text. Returns the number and how many
+/// digits there are. The number is `None` if there is no digit, or more than fit.
 fn leading_hexadecimal(text: &[u8]) -> (Option<u64>, usize) {
     let mut number = 0_u64;
     let mut length = 0;

@@ -1,14 +1,14 @@
-//! Whether the process's line of a dump and its stacks belong together.
+//! Checks that the counts of the process in a dump match its stacks.
 
 use super::interval::{Estimate, SampleInterval, count};
 use crate::{Counts, Tally};
 
-/// Checks the process's counts against the stacks'; the module's page says what
-/// jemalloc guarantees.
+/// Checks the process's counts against the stacks. The page of [`crate::dump`] says what jemalloc
+/// guarantees.
 ///
 /// # Errors
 ///
-/// What the stacks add up to, in the part that does not agree.
+/// The error is what the stacks add up to, in the part that does not agree.
 pub(super) fn check(
     interval: SampleInterval,
     totals: Counts,
@@ -42,20 +42,20 @@ fn check_part(
     }
 }
 
-/// What jemalloc may have meant by two integers that it printed.
+/// The estimates that jemalloc may have had for two integers that it printed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Range {
     low: Estimate,
     high: Estimate,
 }
 
-/// From where on 1 − exp(−Z/R) is 1 for every count that there can be: what is
-/// printed is then what was counted.
+/// The ratio Z/R from which 1 − exp(−Z/R) is 1 for every possible count, so that the printed
+/// integers are the counts.
 const CERTAIN: f64 = 50.0;
 
 impl Range {
-    /// Each integer is rounded, so off by up to a half. The estimate of the bytes
-    /// rises with both; that of the objects rises with the objects and falls with
+    /// Each integer is rounded, so it may be off by a half. The estimate of the bytes rises
+    /// with both integers. The estimate of the objects rises with the objects and falls with
     /// the bytes.
     fn of(interval: SampleInterval, printed: Tally) -> Range {
         let (objects, bytes) = (count(printed.objects), count(printed.bytes));
@@ -79,8 +79,8 @@ impl Range {
         }
     }
 
-    /// At an interval of 1 jemalloc's sums are whole numbers, so that no rounding
-    /// is lost on them but where 1 − exp(−Z) shows: for objects of 8 bytes.
+    /// At an interval of 1, jemalloc's sums are whole numbers. So rounding loses nothing,
+    /// except where 1 − exp(−Z) differs from 1, which is for objects of 8 bytes.
     fn of_exact(objects: f64, bytes: f64) -> Range {
         let mean = if objects > 0.0 {
             bytes / objects
@@ -96,8 +96,8 @@ impl Range {
             };
         }
         let scale = 1.0 / (1.0 - (-mean).exp());
-        // A half for what was printed, and a little for the mean that the scale
-        // is taken from.
+        // A half for the rounding of the printed integers, and a little for the mean from
+        // which the scale is computed.
         let at = |by: f64| Estimate {
             objects: objects * scale + by,
             bytes: bytes * scale + by,
@@ -115,7 +115,7 @@ impl Range {
 
     fn meets(self, other: Range) -> bool {
         let meet = |low: f64, high: f64, other_low: f64, other_high: f64| {
-            // For the sums themselves, which are of doubles.
+            // The slack is for the rounding of the sums, which are doubles.
             let slack = 1e-9 * high.max(other_high);
             low <= other_high + slack && other_low <= high + slack
         };

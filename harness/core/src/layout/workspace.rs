@@ -1,15 +1,15 @@
-//! Which workspace a package is in: cargo's rule, by the manifests alone.
+//! Finds the workspace of a package by cargo's rule, from the manifests only.
 
 use std::path::{Path, PathBuf};
 
 use toml_edit::{Document, Item, TableLike};
 
-/// The root of a package's workspace, which is the package's own folder where it is in
-/// none.
+/// Returns the root of a package's workspace, or the package's own folder if it is in none.
 ///
-/// As cargo finds it: where the package's `Cargo.toml` says so (`[workspace]`, or
-/// `package.workspace`), or the nearest one above that has a `[workspace]` and does not
-/// exclude the package. `manifest` gives the text of a folder's `Cargo.toml`.
+/// The rule is cargo's. The root is where the package's `Cargo.toml` says (`[workspace]`, or
+/// `package.workspace`). Otherwise it is the nearest folder above whose manifest has a
+/// `[workspace]` and does not exclude the package. `manifest` returns the text of a folder's
+/// `Cargo.toml`.
 pub fn workspace_root(manifest_dir: &Path, manifest: impl Fn(&Path) -> Option<String>) -> PathBuf {
     let above = manifest_dir.ancestors().enumerate();
     let mut roots = above.filter_map(|(height, dir)| {
@@ -24,7 +24,7 @@ pub fn workspace_root(manifest_dir: &Path, manifest: impl Fn(&Path) -> Option<St
     roots.next().unwrap_or_else(|| manifest_dir.to_owned())
 }
 
-/// The root that a manifest gives: to itself, or to a package below.
+/// Returns the root that a manifest names, for its own package or for a package below.
 fn root_by(dir: &Path, manifest: &dyn TableLike, below: Option<&Path>) -> Option<PathBuf> {
     let Some(workspace) = manifest.get("workspace").and_then(Item::as_table_like) else {
         let pointer = manifest.get("package")?.get("workspace")?.as_str()?;
@@ -35,11 +35,11 @@ fn root_by(dir: &Path, manifest: &dyn TableLike, below: Option<&Path>) -> Option
         let mut paths = list.into_iter().flatten().filter_map(|path| path.as_str());
         below.is_some_and(|package| paths.any(|path| package.starts_with(joined(dir, path))))
     };
-    // A member that is named is none that is excluded.
+    // A package that is listed as a member is not excluded.
     (!lists("exclude") || lists("members")).then(|| dir.to_owned())
 }
 
-/// A manifest's path from a folder, without the `..` in it.
+/// Joins a manifest's path to a folder, and resolves each `..`.
 fn joined(dir: &Path, path: &str) -> PathBuf {
     let mut joined = dir.to_owned();
     for part in Path::new(path).components() {
@@ -57,7 +57,7 @@ fn joined(dir: &Path, path: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// Which folder is found, by manifests of folders: `package`, `workspace` or text.
+    /// Checks which folder is found. The manifests are `package`, `workspace` or text.
     #[track_caller]
     fn check(manifest_dir: &str, manifests: &[(&str, &str)], expected: &str) {
         let root = workspace_root(Path::new(manifest_dir), |dir| {
@@ -78,9 +78,9 @@ mod tests {
         check(deep, &[outer, root, (deep, "package")], "/w");
         let own = "[package]\nname = \"a\"\n[workspace]\n";
         check("/w/a", &[root, ("/w/a", own)], "/w/a");
-        // What lies between and is a package only.
+        // A folder between has only a package.
         check("/w/a/b", &[root, a, b], "/w");
-        // None.
+        // There is no workspace.
         check("/w/a", &[a], "/w/a");
         check("/w/a", &[("/w", "package"), a], "/w/a");
         check("/w/a", &[], "/w/a");

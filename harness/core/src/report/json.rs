@@ -1,12 +1,12 @@
-//! A report as a file: `report.json`, format 2. Format 1 is still read.
+//! The file format of a report: `report.json`, format 2. Format 1 can still be read.
 //!
-//! The format is a promise, written down in `schema/report-v2.schema.json`.
-//! Every key is always there, `null` where there is nothing to say; unknown
-//! keys are errors. Integers are integers, rates are floats.
+//! The format is a promise, which `schema/report-v2.schema.json` defines. Every key is always
+//! present, with `null` if there is no value. Unknown keys are errors. Integers are integers,
+//! rates are floats.
 //!
-//! A report may come with a pull request, so [`parse`] refuses what no run
-//! writes: too much, too deep, too long. [`to_string`] keeps to the same
-//! limits, by leaving out the smallest growth first, and says so in the notes.
+//! A report may come with a pull request. So [`parse`] refuses what no run writes: too much,
+//! too deep, too long. [`to_string`] keeps to the same limits by leaving out the smallest
+//! growth first, and says so in the notes.
 
 mod keys;
 mod limits;
@@ -24,17 +24,17 @@ pub const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// How deep objects and arrays may be nested; format 2 needs five levels.
 pub const MAX_DEPTH: usize = 32;
 
-/// Writes a report: two spaces to a level, a newline at the end, and the same
-/// report always as the same bytes.
+/// Writes a report with two spaces for each level and a newline at the end. The same report
+/// always gives the same bytes.
 ///
-/// What is beyond the limits of [`parse`] is cut. A rate that is not a number
-/// is written as zero, an infinite one as the largest there is.
+/// Content beyond the limits of [`parse`] is cut. A rate that is not a number is written as
+/// zero, an infinite rate as the largest number.
 pub fn to_string(report: &Report) -> String {
     let mut limits = Limits::FORMAT;
     loop {
         let cut = limits.cut(report);
-        // Each may be within its own limit where all together are not. Where
-        // the names alone are too long, nothing is gained by writing them out.
+        // Each part may be within its own limit while all parts together are not. If the names
+        // alone are too long, writing them out is of no use.
         let text = (limits::string_bytes(&cut) <= MAX_BYTES)
             .then(|| keys::write(&cut) + "\n")
             .filter(|text| text.len() <= MAX_BYTES);
@@ -46,13 +46,13 @@ pub fn to_string(report: &Report) -> String {
     }
 }
 
-/// As [`to_string`], cut to tighter limits, but not to [`MAX_BYTES`]: one of
-/// several reports that are to fit into one file.
+/// The same as [`to_string`], but cut to tighter limits and not to [`MAX_BYTES`]. This is for
+/// one of several reports that have to fit into one file.
 pub fn to_string_within(report: &Report, limits: &Limits) -> String {
     keys::write(&limits.cut(report)) + "\n"
 }
 
-/// As [`to_string_within`], on one line, without white space between tokens and
+/// The same as [`to_string_within`], but on one line, without white space between tokens and
 /// without a newline at the end.
 pub fn to_line_within(report: &Report, limits: &Limits) -> String {
     keys::write_line(&limits.cut(report))
@@ -62,7 +62,7 @@ pub fn to_line_within(report: &Report, limits: &Limits) -> String {
 ///
 /// # Errors
 ///
-/// On anything that [`to_string`] would not have written.
+/// If the file is anything that [`to_string`] would not have written.
 pub fn parse(bytes: &[u8]) -> Result<Report, ReportError> {
     parse_within(bytes, &Limits::FORMAT)
 }
@@ -71,7 +71,7 @@ pub fn parse(bytes: &[u8]) -> Result<Report, ReportError> {
 ///
 /// # Errors
 ///
-/// If it is.
+/// If the file is too long or nested too deep.
 pub fn check_size(bytes: &[u8]) -> Result<(), ReportError> {
     if bytes.len() > MAX_BYTES {
         return Err(ReportError::TooLong {
@@ -86,7 +86,7 @@ pub fn check_size(bytes: &[u8]) -> Result<(), ReportError> {
 ///
 /// # Errors
 ///
-/// On anything that [`to_string_within`] would not have written.
+/// If the file is anything that [`to_string_within`] would not have written.
 pub fn parse_within(bytes: &[u8], limits: &Limits) -> Result<Report, ReportError> {
     check_size(bytes)?;
     match keys::version(bytes)? {
@@ -115,64 +115,64 @@ pub fn parse_within(bytes: &[u8], limits: &Limits) -> Result<Report, ReportError
 pub enum ReportError {
     /// The file has more bytes than a report may have.
     TooLong {
-        /// The most there may be.
+        /// The limit.
         limit: usize,
-        /// As many there are.
+        /// The number of bytes in the file.
         found: usize,
     },
     /// Objects and arrays are nested too deep.
     TooDeep {
-        /// The deepest there may be.
+        /// The limit.
         limit: usize,
-        /// The line, from 1, that goes deeper.
+        /// The first line that is nested deeper, counted from 1.
         line: usize,
     },
-    /// A newer plimsoll wrote it.
+    /// A newer plimsoll wrote the file.
     Newer {
-        /// The newest format that this one reads.
+        /// The newest format that this version reads.
         expected: u64,
-        /// The format it is in.
+        /// The format of the file.
         found: u64,
     },
-    /// It is not JSON, or not a report.
+    /// The file is not JSON, or not a report.
     Syntax {
-        /// From 1.
+        /// The line, counted from 1.
         line: usize,
-        /// From 1, in bytes.
+        /// The column in bytes, counted from 1.
         column: usize,
         /// What was expected, and what was found.
         message: String,
     },
-    /// Every key is there, but what one holds makes no sense.
+    /// Every key is present, but a value makes no sense.
     Value {
         /// The key.
         at: &'static str,
-        /// What it may hold.
+        /// The values that are possible.
         expected: String,
-        /// What it does hold.
+        /// The value that was found.
         found: String,
     },
-    /// There is more of something than there may be.
+    /// There is more of something than the limits allow.
     TooMany {
-        /// Of what: `scenarios`, `frames`, `bytes in a string`.
+        /// The unit of the limit: `scenarios`, `frames`, `bytes in a string`.
         what: &'static str,
-        /// The most there may be.
+        /// The limit.
         limit: usize,
-        /// As many there are, or the first count past the limit.
+        /// The number that was found, or the first count past the limit.
         found: usize,
     },
-    /// A rate is of a size that no program reaches.
+    /// A rate is larger than any program can reach.
     OutOfRange,
 }
 
 impl ReportError {
     fn syntax(error: &serde_json::Error) -> Self {
         let mut message = error.to_string();
-        // serde_json puts the place at the end; we have it as numbers.
+        // serde_json writes the place at the end of its message; this error has it as numbers.
         if let Some(place) = message.rfind(" at line ") {
             message.truncate(place);
         }
-        // It quotes keys and words of the file, of any length.
+        // The message quotes keys and words of the file, of any length.
         let message = escape::cut_middle(&escape::terminal(&message), 200);
         ReportError::Syntax {
             line: error.line(),

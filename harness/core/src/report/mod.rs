@@ -1,4 +1,4 @@
-//! What one scenario's run found: the one value that every output is made from.
+//! The report of one scenario's run: the one value that every output is made from.
 //!
 //! Renderers take a finished [`Report`] and decide nothing.
 
@@ -28,25 +28,24 @@ pub struct Report {
     pub run: Run,
     /// The scenario's name.
     pub scenario: String,
-    /// What to think of it.
+    /// The verdict on it.
     pub verdict: Verdict,
-    /// What it was measured with; absent where the subject never got that far.
+    /// What it was measured with. `None` if the subject never got that far.
     pub measured: Option<Measured>,
-    /// What the scenario's own builder set, in the order of the settings' keys.
+    /// The settings of the scenario's own builder, in the order of the settings' keys.
     pub builder: Vec<BuilderSetting>,
     /// Every rung that was reached, in order.
     pub rungs: Vec<Rung>,
     /// Why the ladder ended.
     pub end: LadderEnd,
-    /// The growth that the verdict was to find.
+    /// The smallest growth that the run has to find.
     pub threshold: Threshold,
-    /// The smallest growth that this run would have seen; absent where too few
-    /// rungs were reached to say.
+    /// The smallest growth that this run would have seen. `None` if it was not conclusive.
     pub visible: Option<Rate>,
-    /// How rare large objects may be and still be seen; absent where everything
-    /// is sampled, or too little was to say.
+    /// How rare large objects may be and still be seen. `None` if everything is sampled, or if
+    /// the run was not conclusive.
     pub rarest: Option<Rarest>,
-    /// What was found, the one that needs a person most first.
+    /// The findings, in order of how much they need a person.
     pub findings: Vec<Finding>,
     /// The checks that guard the measurement itself.
     pub checks: Vec<Check>,
@@ -54,39 +53,39 @@ pub struct Report {
     pub completeness: Completeness,
     /// How the workload or the measurement failed, if it did.
     pub failure: Option<Failure>,
-    /// For people, a sentence fragment each: what was left out, what fell back.
+    /// Notes for people, such as what was left out or what fell back. Each is a sentence
+    /// fragment.
     pub notes: Vec<String>,
-    /// Between which rungs `growth` was taken; absent where there were too few.
+    /// The rungs between which `growth` was taken. `None` if there were too few.
     pub compared: Option<Compared>,
-    /// Everything that grew or shrank between the first and the last rung of
-    /// the verdict's octaves, allowed or not, by stack: what the flame graph and
-    /// `growth.folded` show.
+    /// Every stack that grew or shrank between the first and the last rung of the verdict's
+    /// octaves, allowed or not. The flame graph and `growth.folded` show this.
     pub growth: Vec<StackGrowth>,
 }
 
 impl Report {
-    /// Whether levels and rates are estimates, of which samples are the ground.
+    /// Returns whether levels and rates are estimates from samples.
     pub fn is_sampled(&self) -> bool {
         let measured = self.measured.as_ref();
         measured.is_some_and(|measured| measured.sample_interval > 1)
     }
 
-    /// Whether something grows by an allowance that has expired: who accepts it again
-    /// has to say until when.
+    /// Returns whether something grows under an allowance that has expired. Whoever accepts it
+    /// again must give a new date.
     pub fn has_lapsed(&self) -> bool {
         let mut findings = self.findings.iter();
         findings.any(|finding| finding.standing == Standing::Expired && !finding.is_unused())
     }
 
-    /// How far a finding's rate may be off, to stand beside it; absent where
-    /// the rate is exact.
+    /// Returns how far a finding's rate may be off, to be shown beside it. `None` if the rate
+    /// is exact, or of a resource.
     pub fn error_of(&self, finding: &Finding) -> Option<Rate> {
         let is_heap = matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. });
         (self.is_sampled() && is_heap).then_some(finding.error)
     }
 
-    /// The same of what findings gain together: errors are independent, so it
-    /// is their squares that add up.
+    /// The same for the sum of several findings. Errors are independent, so their squares add
+    /// up.
     pub fn error_of_total(&self, findings: &[&Finding]) -> Option<Rate> {
         let mut squares = Rate::default();
         for finding in each_stack_once(findings) {
@@ -103,8 +102,8 @@ impl Report {
         })
     }
 
-    /// Iterations that a sampled run needs for the growth that was looked for,
-    /// where that is more than it came to.
+    /// Returns the iterations that a sampled run needs for its threshold. `None` if the run
+    /// reached them, or is exact.
     pub fn iterations_needed(&self) -> Option<u64> {
         let measured = self.measured.as_ref()?;
         let interval = SampleInterval::new(measured.sample_interval)?;
@@ -114,13 +113,13 @@ impl Report {
     }
 }
 
-/// What joins the reports of one `cargo test`.
+/// The run: what the reports of one `cargo test` have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// `NEXTEST_RUN_ID`, or the front's own.
+    /// `NEXTEST_RUN_ID`, or an ID that the front made.
     pub id: String,
-    /// The commit of the working tree, where there is one.
+    /// The commit of the working tree, if there is one.
     #[serde(deserialize_with = "required")]
     pub commit: Option<String>,
     /// Cargo's name of the package.
@@ -129,17 +128,17 @@ pub struct Run {
     pub target: String,
     /// Every scenario of the target, run or not, in the order of `main!`.
     pub scenarios: Vec<String>,
-    /// The version of plimsoll that wrote this.
+    /// The version of plimsoll that wrote the report.
     pub plimsoll: String,
-    /// Where the target directory's `plimsoll` folder keeps this scenario's
-    /// files, relative to the workspace root where it lies below it.
+    /// The folder of this scenario's files, in the target directory's `plimsoll` folder. It is
+    /// relative to the workspace root if it is below that.
     pub files: String,
     /// The scenario's baseline, relative to the workspace root.
     pub baseline: String,
 }
 
 impl Run {
-    /// The test that has the scenario, as a baseline names it: `PACKAGE/TARGET`.
+    /// Returns the test that has the scenario, as a baseline names it: `PACKAGE/TARGET`.
     pub fn test(&self) -> String {
         format!("{}/{}", self.package, self.target)
     }
@@ -159,7 +158,7 @@ pub struct Measured {
     pub jemalloc: String,
     /// Mean bytes between samples; 1 is exact.
     pub sample_interval: u64,
-    /// What walked the stacks.
+    /// The unwinder that walked the stacks.
     pub unwinder: String,
 }
 
@@ -179,7 +178,7 @@ pub struct BuilderSetting {
 pub struct Rung {
     /// Iterations done.
     pub iterations: u64,
-    /// Live in the profile, without the canary.
+    /// What is live in the profile, without the canary.
     pub live: Tally,
     /// jemalloc's own `stats.allocated`, in bytes.
     #[serde(deserialize_with = "required")]
@@ -200,16 +199,15 @@ pub enum LadderEnd {
     Settled,
     /// The next rung would overrun the time budget.
     Budget,
-    /// What was to be found could not have been within the time budget, which was not
-    /// spent.
+    /// The time budget is too small to find growth at the threshold, and was not spent.
     OutOfReach,
     /// `max_iterations` was reached.
     Iterations,
     /// The memory limit was reached.
     Memory,
-    /// As many threads as the subject may have.
+    /// The subject had as many threads as it may have.
     Threads,
-    /// As many open files as the subject may have.
+    /// The subject had as many open files as it may have.
     Descriptors,
     /// The workload failed, or the measurement did.
     Failure,
@@ -226,7 +224,7 @@ pub struct Check {
     pub name: String,
     /// How it went.
     pub outcome: CheckOutcome,
-    /// What was expected and what was found; a hint may follow, each on a line.
+    /// What was expected and what was found. A hint may follow. Each is on a line of its own.
     pub detail: String,
 }
 
@@ -236,13 +234,13 @@ pub struct Check {
 pub enum CheckOutcome {
     /// As expected.
     Passed,
-    /// Could not be made; the detail says why.
+    /// The check was not possible; the detail says why.
     Unavailable,
     /// The measurement cannot be trusted.
     Failed,
 }
 
-/// What the dumps and the names left open, summed over the last dump.
+/// How complete the last dump and its names were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Completeness {
@@ -254,9 +252,9 @@ pub struct Completeness {
     pub truncated_stacks: usize,
     /// Distinct addresses of growing stacks.
     pub addresses: usize,
-    /// Of them, those that only a symbol table named.
+    /// Addresses among them that have a name from a symbol table only.
     pub without_debug_info: usize,
-    /// Of them, those without a name.
+    /// Addresses among them that have no name.
     pub unresolved: usize,
 }
 
@@ -266,15 +264,15 @@ pub struct Completeness {
 pub struct Failure {
     /// One line: "panicked: …", "killed by signal 11 (SIGSEGV)", "hung: …".
     pub what: String,
-    /// The iteration it had reached; absent where it failed setting up.
+    /// The iteration that it had reached. `None` if the setup failed.
     #[serde(deserialize_with = "required")]
     pub iteration: Option<u64>,
     /// The tail of what the subject printed.
     pub output: String,
 }
 
-/// The two rungs that are *before* and *after*: the first and the last of the
-/// octaves that the verdict uses.
+/// The two rungs *before* and *after*: the first and the last of the octaves that the verdict
+/// uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compared {
@@ -288,16 +286,16 @@ pub struct Compared {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StackGrowth {
-    /// By its names.
+    /// The stack, as names.
     pub stack: FoldedStack,
-    /// Live at the first rung of the verdict's octaves.
+    /// What was live at the first rung of the verdict's octaves.
     pub before: Tally,
-    /// Live at the last.
+    /// What was live at the last rung.
     pub after: Tally,
-    /// Per iteration of the last octave, as a finding's: of what comes and goes, what stayed.
-    /// Negative where it shrank.
+    /// The rate per iteration over the last octave, as for a finding: if objects come and go,
+    /// of those that stay. Negative if the stack shrank.
     pub rate: Rate,
-    /// How far the rate may be off, as a finding's; absent where every object was counted.
+    /// How far the rate may be off, as for a finding. `None` if every object was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Rate>,
 }

@@ -1,4 +1,4 @@
-//! What every output says of a scenario and of each finding.
+//! The statements that every output makes about a scenario and about each finding.
 //!
 //! ```text
 //! Report ─► outcome      what is said first, of how much, and how it was measured
@@ -9,8 +9,8 @@
 //!         ─► sentence    all of these in one
 //! ```
 //!
-//! An output decides where these stand and escapes what is quoted. It puts no fact into words of
-//! its own, so no two outputs disagree, and a new output needs none.
+//! An output decides where these statements go, and escapes what is quoted. It has no words of
+//! its own for a fact, so no two outputs disagree, and a new output needs no words.
 
 mod sum;
 
@@ -28,19 +28,19 @@ use crate::Frame;
 pub use crate::finding::each_stack_once;
 use crate::verdict::Verdict;
 
-/// What is said first of a scenario, in parts that each output puts together.
+/// The first statement about a scenario, in parts that each output puts together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// `2 stacks keep growing`: words of ours.
+    /// `2 stacks keep growing`. These words are plimsoll's.
     pub said: String,
-    /// What it failed with, or the check that failed: text of the report's.
+    /// The failure, or the check that failed. This text is the report's.
     pub cause: Option<String>,
-    /// `(65,536 iterations, exact)`; empty where nothing was measured, or where `said` has it.
+    /// `(65,536 iterations, exact)`. Empty if nothing was measured, or if `said` contains it.
     pub conditions: String,
 }
 
 impl Outcome {
-    /// As one line in which nothing is escaped.
+    /// Returns one line in which nothing is escaped.
     pub fn plain(&self) -> String {
         let mut line = self.said.clone();
         if let Some(cause) = &self.cause {
@@ -56,7 +56,7 @@ impl Outcome {
 }
 
 impl Report {
-    /// What is said first of it.
+    /// Returns the first statement about the scenario.
     pub fn outcome(&self) -> Outcome {
         let conditions = self.conditions();
         let (said, cause) = match self.verdict {
@@ -114,7 +114,7 @@ impl Report {
         }
     }
 
-    /// `2 stacks keep growing, 1 allowance has expired`
+    /// Returns `2 stacks keep growing, 1 allowance has expired`.
     fn regressed(&self) -> String {
         let (expired, growing): (Vec<&Finding>, Vec<&Finding>) = self
             .past()
@@ -134,7 +134,7 @@ impl Report {
         }
     }
 
-    /// `(65,536 iterations, exact)`, or nothing where nothing was measured.
+    /// Returns `(65,536 iterations, exact)`, or nothing if nothing was measured.
     fn conditions(&self) -> String {
         let mut parts = Vec::new();
         if let n @ 1.. = self.iterations() {
@@ -151,23 +151,23 @@ impl Report {
         }
     }
 
-    /// `4 KiB`; absent where every allocation was counted.
+    /// Returns the sample interval, such as `4 KiB`. `None` if every allocation was counted.
     pub fn sampled_every(&self) -> Option<String> {
         let measured = self.measured.as_ref().filter(|_| self.is_sampled())?;
         Some(size(measured.sample_interval))
     }
 
-    /// Iterations at the last rung.
+    /// Returns the iterations at the last rung.
     pub fn iterations(&self) -> u64 {
         self.rungs.last().map_or(0, |rung| rung.iterations)
     }
 
-    /// The smallest growth that the run would have seen.
+    /// Returns the smallest growth that the run would have seen.
     pub fn seen(&self) -> Option<String> {
         visible_with_rarest(self.visible?, self.rarest)
     }
 
-    /// Why a sampled run was too short, and how long would do.
+    /// Returns why a sampled run was too short, and which length is enough.
     pub fn too_few_for_the_interval(&self) -> Option<String> {
         let needed = count(self.iterations_needed()?);
         let every = self.sampled_every()?;
@@ -177,72 +177,75 @@ impl Report {
         ))
     }
 
-    /// What a run has to find.
+    /// Returns the growth that the run has to find.
     pub fn to_be_found(&self) -> String {
         let iterations = plural(self.threshold.iterations, "iteration", "iterations");
         format!("1 object or 8 B per {iterations}")
     }
 
-    /// The findings for which it holds, in their order.
+    /// Returns the findings for which `wanted` is true, in their order.
     pub fn of(&self, wanted: impl Fn(&Finding) -> bool) -> Vec<&Finding> {
         let findings = self.findings.iter();
         findings.filter(|finding| wanted(finding)).collect()
     }
 
-    /// What is past its allowance, expired allowances that nothing uses included.
+    /// Returns the findings that exceed their allowance, including expired allowances that
+    /// nothing uses.
     pub fn past(&self) -> Vec<&Finding> {
         self.of(|finding| finding.verdict >= Verdict::Regressed)
     }
 
-    /// What is past its allowance and grows.
+    /// Returns the findings that exceed their allowance and grow.
     pub fn growing(&self) -> Vec<&Finding> {
         self.of(|finding| finding.verdict >= Verdict::Regressed && !finding.is_unused())
     }
 
-    /// Expired allowances, used or not.
+    /// Returns the findings about expired allowances, used or not.
     pub fn expired(&self) -> Vec<&Finding> {
         let mut past = self.past();
         past.retain(|finding| finding.standing == Standing::Expired);
         past
     }
 
-    /// Whether nothing is wrong but the date.
+    /// Returns whether nothing is wrong except that allowances have expired.
     pub fn is_only_expired(&self) -> bool {
         let past = self.past();
         !past.is_empty() && past.len() == self.expired().len()
     }
 
-    /// Allowances that nothing uses any more.
+    /// Returns the findings about allowances that nothing uses any more and that have not
+    /// expired.
     pub fn stale(&self) -> Vec<&Finding> {
         self.of(|finding| finding.standing == Standing::Stale)
     }
 
-    /// What may be growing or not.
+    /// Returns the findings that may or may not be growing.
     pub fn unsure(&self) -> Vec<&Finding> {
         self.of(|finding| finding.verdict == Verdict::Inconclusive)
     }
 
-    /// The findings that need a person most and grow.
+    /// Returns the findings with the worst verdict, without those about unused allowances.
     pub fn telling(&self) -> Vec<&Finding> {
         let worst = self.findings.iter().map(|finding| finding.verdict).max();
         self.of(|finding| Some(finding.verdict) == worst && !finding.is_unused())
     }
 
-    /// Checks that came out so.
+    /// Returns the checks with this outcome.
     pub fn checks(&self, outcome: CheckOutcome) -> impl Iterator<Item = &Check> {
         let checks = self.checks.iter();
         checks.filter(move |check| check.outcome == outcome)
     }
 
-    /// Whether nothing was measured, because nobody knows what may grow.
+    /// Returns whether nothing was measured because the baseline cannot be used.
     pub fn lacks_baseline(&self) -> bool {
         let mut failed = self.checks(CheckOutcome::Failed);
         failed.any(|check| check.name == BASELINE)
     }
 
-    /// What to do about growth or about a stale allowance: why, and the command, without the
-    /// options that name a package or a reason. Absent where there is nothing to accept, and where
-    /// no scenario can have the name: what is pasted into a shell is ours.
+    /// Returns what to do about growth or about a stale allowance: why, and the command,
+    /// without the options that name a package or a reason. `None` if there is nothing to
+    /// accept. Also `None` if no scenario can have this name, because a pasted command must
+    /// not contain foreign text.
     pub fn accept(&self) -> Option<(&'static str, String)> {
         let command = format!("cargo plimsoll accept {}", command_word(&self.scenario)?);
         match self.verdict {
@@ -258,7 +261,7 @@ impl Report {
         }
     }
 
-    /// What is said of one finding, in one sentence without a full stop.
+    /// Returns the sentence about one finding, without a full stop.
     pub fn sentence(&self, finding: &Finding) -> Words {
         let allowed = finding.allowance();
         let mut words = if finding.is_unused() {
@@ -298,14 +301,14 @@ impl Report {
         words
     }
 
-    /// What a finding gains per iteration, with the error of what was sampled.
+    /// Returns what a finding gains per iteration, with the error if the profile was sampled.
     pub fn amounts(&self, finding: &Finding) -> Vec<Amount> {
         Sum::of(self, &[finding]).amounts()
     }
 }
 
 impl LadderEnd {
-    /// Why the ladder ended.
+    /// Returns why the ladder ended.
     pub fn why(self) -> &'static str {
         match self {
             LadderEnd::Settled => "nothing grows, and enough was seen to say so",
@@ -319,7 +322,7 @@ impl LadderEnd {
         }
     }
 
-    /// Whether what grew ended it.
+    /// Returns whether growth ended the ladder.
     pub fn is_by_growth(self) -> bool {
         matches!(
             self,
@@ -327,7 +330,7 @@ impl LadderEnd {
         )
     }
 
-    /// What would settle an inconclusive run whose ladder ended so.
+    /// Returns what would give an inconclusive run a verdict, if its ladder ended this way.
     pub fn advice(self) -> &'static str {
         match self {
             LadderEnd::Budget => {
@@ -351,7 +354,7 @@ impl LadderEnd {
 }
 
 impl Failure {
-    /// `in iteration 7`, or `setting up`.
+    /// Returns `in iteration 7`, or `setting up`.
     pub fn at(&self) -> String {
         match self.iteration {
             Some(iteration) => format!("in iteration {}", count(iteration)),
@@ -361,7 +364,7 @@ impl Failure {
 }
 
 impl Check {
-    /// What to do when a check of the measurement fails.
+    /// Returns what to do if this check failed.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self.name.as_str() {
             "profiling" => {
@@ -388,7 +391,7 @@ impl Check {
 }
 
 impl Standing {
-    /// Its word, as the terminal has it.
+    /// Returns the word that the terminal output uses.
     pub fn as_str(self) -> &'static str {
         match self {
             Standing::New => "new",
@@ -400,7 +403,7 @@ impl Standing {
         }
     }
 
-    /// What its word means.
+    /// Returns the meaning of that word.
     pub fn meaning(self) -> &'static str {
         match self {
             Standing::New => "not in the baseline",
@@ -414,12 +417,13 @@ impl Standing {
 }
 
 impl Finding {
-    /// Whether its levels are bytes, and not threads or files.
+    /// Returns whether its levels are objects and bytes of the heap, and not threads or files.
     pub fn is_heap(&self) -> bool {
         matches!(self.subject, Subject::Stack(_) | Subject::Site { .. })
     }
 
-    /// What the baseline allows, per iteration: `96 B, 1.00 objects`, or `1.00` threads.
+    /// Returns what the baseline allows per iteration: `96 B, 1.00 objects`, or `1.00` for
+    /// threads.
     pub fn allowance(&self) -> String {
         let allowed = self.allowed;
         match self.is_heap() {
@@ -434,7 +438,8 @@ impl Finding {
         }
     }
 
-    /// The function to blame, and its line: text of the report's. Absent of a resource.
+    /// Returns the function to blame and its line, which are text of the report. `None` for a
+    /// resource.
     pub fn place(&self) -> Option<(&str, Option<String>)> {
         if let Some(frame) = self.frames.first() {
             return Some((&frame.function, frame.place()));
@@ -443,7 +448,7 @@ impl Finding {
         (!leaf.is_empty()).then_some((leaf, None))
     }
 
-    /// What it is of: the function to blame, or the resource.
+    /// Returns the function to blame, or the resource.
     pub fn name(&self) -> &str {
         match self.subject {
             Subject::Threads => "threads",
@@ -452,8 +457,8 @@ impl Finding {
         }
     }
 
-    /// Its frames, leaf first: of an allowance that nothing uses, whose lines nobody has looked
-    /// up, those of the baseline.
+    /// Returns its frames, leaf first. For an allowance that nothing uses, these are the
+    /// frames of the baseline, without lines.
     pub fn frames(&self) -> Cow<'_, [Frame]> {
         match self.subject.stack() {
             Some(stack) if self.frames.is_empty() => {
@@ -469,7 +474,7 @@ impl Finding {
         }
     }
 
-    /// Over how many stacks it is a sum.
+    /// Returns over how many stacks it is a sum.
     pub fn over(&self) -> Option<String> {
         let Subject::Site { stacks, .. } = self.subject else {
             return None;
@@ -478,7 +483,7 @@ impl Finding {
         Some(format!("over {stacks} of this allocation site"))
     }
 
-    /// Where its allowance moved from, and where to.
+    /// Returns where its allowance moved from, and where to.
     pub fn moved(&self) -> Option<Words> {
         let (Subject::Stack(new), Some(old)) = (&self.subject, &self.moved_from) else {
             return None;
@@ -493,13 +498,13 @@ impl Finding {
     }
 }
 
-/// `2 allowances are`
+/// Returns `2 allowances are`.
 fn are(n: usize, one: &str, many: &str) -> String {
     let verb = if n == 1 { one } else { many };
     format!("{} {verb}", plural(n as u64, "allowance", "allowances"))
 }
 
-/// `2 stacks grow within their allowances`
+/// Returns `2 stacks grow within their allowances`.
 pub(super) fn allowance_words(findings: &[&Finding]) -> String {
     let counted = counted(findings, "");
     match is_one(findings) {
@@ -508,14 +513,14 @@ pub(super) fn allowance_words(findings: &[&Finding]) -> String {
     }
 }
 
-/// `2 stacks cannot be told from their own fluctuation`
+/// Returns `2 stacks cannot be told from their own fluctuation`.
 pub(super) fn unsure_words(findings: &[&Finding]) -> String {
     let their = if is_one(findings) { "its" } else { "their" };
     let counted = counted(findings, "");
     format!("{counted} cannot be told from {their} own fluctuation")
 }
 
-/// Why a ladder ended that did not end because enough was seen.
+/// Returns why the ladder ended, unless enough was seen or something failed.
 fn ended(end: LadderEnd) -> String {
     match end {
         LadderEnd::Settled | LadderEnd::Failure => String::new(),

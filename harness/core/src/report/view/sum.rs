@@ -1,11 +1,11 @@
-//! What several findings come to together.
+//! Sums of several findings.
 
 use crate::Rate;
 use crate::finding::each_stack_once;
 use crate::report::units::{bytes, give_or_take, objects, plural, signed_bytes, signed_objects};
 use crate::report::{Finding, Report, Subject};
 
-/// A number, and what follows it: its error and its unit, with a space before.
+/// A number, and the text that follows it: its error and its unit, after a space.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// `+96 B`, `+1.00`
@@ -14,21 +14,21 @@ pub struct Amount {
     pub rest: String,
 }
 
-/// What several findings gain, or may gain, per iteration: each byte once.
+/// What several findings gain, or may gain, per iteration. Each byte counts once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum {
-    /// Of stacks and sites; absent where there are none, as the others are.
+    /// The sum of stacks and sites. Like the other sums, `None` if there are none.
     heap: Option<Rate>,
     threads: Option<f64>,
     descriptors: Option<f64>,
-    /// Of the heap's, where that is an estimate.
+    /// The error of `heap`, if that is an estimate.
     error: Option<Rate>,
-    /// Whether its numbers have a sign.
+    /// Whether the numbers are written with a sign.
     is_gain: bool,
 }
 
 impl Sum {
-    /// What findings of a report gain, with the error of what was sampled.
+    /// Returns what findings of a report gain, with the error if the profile was sampled.
     pub fn of(report: &Report, findings: &[&Finding]) -> Sum {
         Sum {
             error: report.error_of_total(findings),
@@ -37,7 +37,7 @@ impl Sum {
         }
     }
 
-    /// What the baseline allows them.
+    /// Returns what the baseline allows them.
     pub fn allowed(findings: &[&Finding]) -> Sum {
         Sum::by(findings, |finding| finding.allowed)
     }
@@ -60,7 +60,7 @@ impl Sum {
         }
     }
 
-    /// Each of its numbers, the most telling first; none where nothing is summed.
+    /// Returns each number, the most telling one first. Empty if nothing is summed.
     pub fn amounts(&self) -> Vec<Amount> {
         let say: [fn(f64) -> String; 2] = match self.is_gain {
             true => [signed_bytes, signed_objects],
@@ -88,14 +88,15 @@ impl Sum {
         amounts
     }
 
-    /// The most telling of its numbers: `+48 B`, `+1.00 threads`, or `0 B` where nothing is summed.
+    /// Returns the most telling number: `+48 B`, `+1.00 threads`, or `0 B` if nothing is
+    /// summed.
     pub fn short(&self) -> String {
         let first = self.amounts().into_iter().next();
         first.map_or_else(|| bytes(0.0), |first| first.number + &first.rest)
     }
 
-    /// By what sums are ordered: bytes per iteration, a thread or a file for as much as an object
-    /// of 8 bytes.
+    /// Returns the number by which sums are ordered: bytes per iteration. A thread or a file
+    /// counts as much as an object of 8 bytes.
     pub fn weight(&self) -> f64 {
         let resources = self.threads.unwrap_or(0.0) + self.descriptors.unwrap_or(0.0);
         let weight = self.heap.unwrap_or_default().bytes + 8.0 * resources;
@@ -103,14 +104,14 @@ impl Sum {
     }
 }
 
-/// What all of them gain per iteration, each stack once.
+/// Returns what all findings gain per iteration, with each stack counted once.
 pub fn total(findings: &[&Finding]) -> Rate {
     each_stack_once(findings)
         .iter()
         .fold(Rate::default(), |sum, finding| sum + finding.rate)
 }
 
-/// `2 stacks and 1 allocation site`; `more` comes before each noun.
+/// Returns `2 stacks and 1 allocation site`. `more` comes before each noun.
 pub fn counted(findings: &[&Finding], more: &str) -> String {
     let mut stacks = 0;
     let mut sites = 0;
@@ -147,7 +148,7 @@ pub fn counted(findings: &[&Finding], more: &str) -> String {
     }
 }
 
-/// Whether a sentence about all of them takes a verb in the singular.
+/// Returns whether a sentence about all of them needs a verb in the singular.
 pub fn is_one(findings: &[&Finding]) -> bool {
     let [finding] = findings else { return false };
     matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. })
