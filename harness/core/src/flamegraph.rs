@@ -1,12 +1,11 @@
-//! Flame graphs: stacks as towers of frames, each as wide as what it holds.
+//! Draws flame graphs: stacks as towers of frames, each as wide as its number.
 //!
-//! A name has the same shade in every picture. Widths, names and numbers are there
-//! without JavaScript, searching and zooming with it.
+//! A name has the same shade in every picture. Widths, names and numbers need no JavaScript;
+//! searching and zooming do.
 //!
-//! Drawn by inferno from folded stacks. What it has no words for goes through
-//! two doors of it: colours by tower are a palette map over names that end in
-//! an annotation (`_[k]`, which it does not show), and whole numbers are all it
-//! counts in.
+//! inferno draws the picture from folded stacks. Two needs that it has no option for are met
+//! indirectly. Colours by tower are a palette map over names that end in an annotation
+//! (`_[k]`), which inferno does not show. And inferno counts in whole numbers only.
 
 use std::fmt;
 use std::io;
@@ -17,10 +16,10 @@ use inferno::flamegraph::{self, Options};
 use plimsoll_text::escape;
 use plimsoll_text::hash::fnv;
 
-/// Characters of a name: a line across the whole picture has about 170.
+/// Most characters of a name. A line across the whole picture has about 170.
 const MAX_NAME: usize = 300;
 
-/// Why there is no picture.
+/// The reason why there is no picture.
 #[derive(Debug)]
 pub struct FlamegraphError(pub(crate) io::Error);
 
@@ -36,14 +35,14 @@ impl std::error::Error for FlamegraphError {
     }
 }
 
-/// Where a stack stands, and in which colours.
+/// The tower that a stack is in, with its colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tower {
-    /// What is there; in reds, on no other frame.
+    /// What is there. In reds, without a frame below.
     Held,
-    /// What was gained; in reds, on the frame `grew`.
+    /// What was gained. In reds, on the frame `grew`.
     Grew,
-    /// What was lost; in blues, on the frame `shrank`.
+    /// What was lost. In blues, on the frame `shrank`.
     Shrank,
 }
 
@@ -56,8 +55,8 @@ impl Tower {
         }
     }
 
-    /// Appended to a name, it makes the palette's key, and inferno hides it. It
-    /// also keeps a name that ends in a number from passing for a count.
+    /// Returns the annotation. A name with it is the palette's key, and inferno does not show
+    /// it. It also prevents that a name which ends in a number is read as a count.
     fn annotation(self) -> &'static str {
         match self {
             Tower::Held | Tower::Grew => "_[k]",
@@ -68,8 +67,8 @@ impl Tower {
     fn color(self, name: &str) -> Color {
         let [a, b, ..] = fnv(name.as_bytes()).to_le_bytes();
         match self {
-            // From red to orange, and from blue to violet: all light enough
-            // for black letters, none near the other tower's.
+            // From red to orange, and from blue to violet. All are light enough for black
+            // letters, and none is near a colour of the other tower.
             Tower::Held | Tower::Grew => Color {
                 r: 225 + a % 31,
                 g: 100 + b % 100,
@@ -84,7 +83,7 @@ impl Tower {
     }
 }
 
-/// The page that a picture stands on.
+/// The background of the page that shows a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Theme {
     /// Black on white.
@@ -109,7 +108,7 @@ impl Theme {
         }
     }
 
-    /// Of what stands on the background; the letters on frames are black.
+    /// Returns the colour of text on the background. Text on frames is black.
     fn text(self) -> Color {
         match self {
             Theme::Light => Color { r: 0, g: 0, b: 0 },
@@ -122,33 +121,33 @@ impl Theme {
     }
 }
 
-/// What is drawn.
+/// The picture to draw.
 #[derive(Clone, Debug)]
 pub struct Picture<'a> {
-    /// Above it.
+    /// The title above the picture.
     pub title: String,
-    /// Below that, if there is room.
+    /// The line below the title, if there is room.
     pub subtitle: Option<String>,
-    /// What is counted: `bytes per iteration`.
+    /// The unit of the counts: `bytes per iteration`.
     pub count_name: String,
-    /// Columns of pixels.
+    /// The width in pixels.
     pub width: usize,
-    /// Of the width, in percent; what is thinner is left out.
+    /// The thinnest frame that is drawn, in percent of the width.
     pub min_width: f64,
-    /// Whether nobody can search, zoom or read a tool tip in it.
+    /// Whether the picture is an image, in which nobody can search, zoom or read a tool tip.
     pub image: bool,
-    /// The page that it stands on.
+    /// The page that shows the picture.
     pub theme: Theme,
-    /// Names root first, as [`names`] makes them, and how many. In the order of their
-    /// towers and names.
+    /// Towers, names (root first, as [`names`] makes them) and counts, in the order of towers
+    /// and names.
     pub stacks: &'a [(Tower, Vec<String>, u64)],
 }
 
-/// Draws it, as an SVG document.
+/// Draws a picture as an SVG document.
 ///
 /// # Errors
 ///
-/// If inferno refuses: where there are no stacks, and for nothing else that is known.
+/// If inferno refuses, which it does if there are no stacks. No other cause is known.
 pub fn draw(picture: &Picture<'_>) -> Result<String, FlamegraphError> {
     let mut palette = PaletteMap::default();
     palette.insert(
@@ -191,9 +190,9 @@ pub fn draw(picture: &Picture<'_>) -> Result<String, FlamegraphError> {
     options.bgcolors = Some(BackgroundColor::Flat(picture.theme.background()));
     options.uicolor = picture.theme.text();
     options.palette_map = Some(&mut palette);
-    // "Flame chart" only means that inferno keeps the order it is given,
-    // reversed. Its own order is that of whole lines, where the space and the
-    // `;` behind a name decide, and tears equal frames apart.
+    // "Flame chart" only means that inferno keeps the given order, reversed. inferno's own
+    // order is that of whole lines. In it, the space or `;` behind a name decides, which
+    // separates equal frames.
     options.flame_chart = true;
     let lines = lines.iter().rev().map(String::as_str);
 
@@ -203,18 +202,18 @@ pub fn draw(picture: &Picture<'_>) -> Result<String, FlamegraphError> {
         .map_err(|error| FlamegraphError(io::Error::new(io::ErrorKind::InvalidData, error)))
 }
 
-/// The names of one stack as inferno can take and the picture can show them, at most
-/// so many: of more, the middle is left out.
+/// Returns the names of one stack in a form that inferno can read and the picture can show. If
+/// there are more than `most`, the middle is left out.
 pub fn names(frames: &[String], most: usize) -> Vec<String> {
     let name = |name: &String| match shown(name).trim() {
         "" => "[unknown]".to_owned(),
-        // As the collapsers of flame graphs do.
+        // The collapsers of flame graph tools replace it in the same way.
         name => name.replace(';', ":"),
     };
     match frames.len().checked_sub(most) {
         None | Some(0) => frames.iter().map(name).collect(),
         Some(too_many) => {
-            // The ends say where a stack starts and what it allocates for.
+            // The two ends say where a stack starts and what it allocates for.
             let root = most / 5;
             let mut names: Vec<String> = frames[..root].iter().map(name).collect();
             names.push("[…]".to_owned());
@@ -224,12 +223,12 @@ pub fn names(frames: &[String], most: usize) -> Vec<String> {
     }
 }
 
-/// A name, safe in a picture and of bearable length.
+/// Returns a name that is escaped for a picture and cut to length.
 pub fn shown(name: &str) -> String {
     escape::cut_middle(&escape::xml(name), MAX_NAME)
 }
 
-/// A picture that says why there is nothing in it: a link must lead to one.
+/// Draws a picture that says why it is empty, because a link must lead to a picture.
 pub fn nothing(width: usize, title: &str, why: &str) -> String {
     format!(
         r##"<?xml version="1.0" standalone="no"?>

@@ -1,30 +1,30 @@
-//! Whether two names may be one function's, in two builds.
+//! Decides whether two names may be one function's name in two builds.
 //!
 //! ```text
-//! shelf::boards::Board::lay     shelf::boards::lay, lay       inlined, named by line tables alone
+//! shelf::boards::Board::lay     shelf::boards::lay, lay     inlined, named by line tables only
 //! <a::Hole as a::Keep>::keep    a::keep, keep
 //! a::serve::{{closure}}         a::{{closure}}, {{closure}}
-//! <a::Hole as a::Keep>::some    a::Keep::some                 of the trait's own, in legacy mangling
-//! <a::Hole as a::Keep>::some    <T as a::Keep>::some          for a type parameter, as the trait has it
+//! <a::Hole as a::Keep>::some    a::Keep::some               provided by the trait, legacy mangling
+//! <a::Hole as a::Keep>::some    <T as a::Keep>::some        implemented for a type parameter
 //! ```
 
 use super::qualify::{crate_of, is_identifier};
 use super::scan::{closing_angle, find_outside};
 
-/// Whether one of two normalised names is the other, or what a build that knows
-/// less has in place of it.
+/// Returns whether two normalised names are equal, or one is what a build with less
+/// information has in place of the other.
 pub(crate) fn may_be_one(one: &str, other: &str) -> bool {
     one == other || is_less_of(one, other) || is_less_of(other, one)
 }
 
-/// Whether a build that knows less may have `less` for `full`.
+/// Returns whether a build with less information may have `less` for `full`.
 fn is_less_of(less: &str, full: &str) -> bool {
     let ((less, name), (full, last)) = (split(less), split(full));
     if name != last {
         return false;
     }
     match (less, of_trait(full)) {
-        // A name without a path, of sources whose crate is not known.
+        // A name without a path, from sources whose crate is not known.
         ("", _) => !full.is_empty(),
         (less, None) => segments(full).starts_with(&segments(less)),
         (less, Some((implementor, implemented))) => match of_trait(less) {
@@ -34,7 +34,7 @@ fn is_less_of(less: &str, full: &str) -> bool {
     }
 }
 
-/// `a::B` and `f` of `a::B::f`.
+/// Splits `a::B::f` into `a::B` and `f`.
 fn split(name: &str) -> (&str, &str) {
     match name.rsplit_once("::") {
         Some((path, last)) if !last.contains('>') => (path, last),
@@ -42,7 +42,7 @@ fn split(name: &str) -> (&str, &str) {
     }
 }
 
-/// `a::B` and `c::D::f` of `<a::B as c::D>::f`.
+/// Splits `<a::B as c::D>::f` into `a::B` and `c::D::f`.
 fn of_trait(path: &str) -> Option<(&str, String)> {
     let close = closing_angle(path, 0).filter(|_| path.starts_with('<'))?;
     let inner = &path[1..close];
@@ -53,13 +53,14 @@ fn of_trait(path: &str) -> Option<(&str, String)> {
     ))
 }
 
-/// The modules and types of a path. Line tables leave a number where an impl is.
+/// Returns the modules and types of a path. Line tables have `{{impl}}` (with a number) for an
+/// impl, which is left out.
 fn segments(path: &str) -> Vec<&str> {
     let segments = path.split("::");
     segments.filter(|segment| *segment != "{{impl}}").collect()
 }
 
-/// Whether this is modules alone, of a crate that may implement that.
+/// Returns whether a path is only modules, of a crate that may have this implementation.
 fn is_file_of(modules: &str, implementor: &str, implemented: &str) -> bool {
     let krate = modules.split("::").next();
     let is_module = |segment: &str| !segment.starts_with(|char: char| char.is_uppercase());
@@ -73,7 +74,7 @@ fn is_file_of(modules: &str, implementor: &str, implemented: &str) -> bool {
 mod tests {
     use super::may_be_one;
 
-    /// The names in words, with a space between two words of one name written as `_`.
+    /// Checks names that are separated by spaces. In each name, `_as_` stands for ` as `.
     #[track_caller]
     fn check(full: &str, may: &str, may_not: &str) {
         for (names, expected) in [(may, true), (may_not, false)] {

@@ -1,40 +1,40 @@
-//! Which frames are nobody's fault.
+//! Classifies frames, to find those that are not to blame for an allocation.
 
 use super::normalize_frame;
 use super::qualify::{Crates, crate_of, is_std_file};
 use super::scan::{closing_angle, find_outside};
 use crate::SourceFrame;
 
-/// What a frame is, for the cutting of stacks.
+/// What a frame is. This decides whether it is cut from a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The function that calls the workload: nothing of ours is below it.
+    /// The function that calls the workload. No frame below it is plimsoll's.
     Marker,
-    /// Ours.
+    /// A frame of plimsoll.
     Harness,
-    /// An allocator's, a profiler's, or what leads there.
+    /// A frame of an allocator or a profiler, or one that leads there.
     Allocator,
-    /// `alloc`, `core`, `std`.
+    /// A frame of `alloc`, `core` or `std`.
     Std,
-    /// Hashbrown, and no file says whether it is std's.
+    /// A frame of hashbrown. No file says whether it is std's hashbrown.
     Hashbrown,
-    /// Calls a closure, and does nothing else.
+    /// A function that only calls a closure.
     Shim,
-    /// Begins a thread or the process.
+    /// A function that begins a thread or the process.
     Start,
-    /// The same, of Rust's: a frame of its own in builds that do not inline it.
+    /// The same in Rust's runtime. It is a frame of its own in builds that do not inline it.
     RustStart,
-    /// Somebody's.
+    /// Any other frame.
     Other,
 }
 
-/// A frame's stable name, and its kind.
+/// Returns a frame's stable name, and its kind.
 pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
     let file = source.file.as_deref();
     let in_std = file.is_some_and(is_std_file);
     let plain = normalize_frame(&source.function);
-    // Where line tables alone name what is inlined, the function that calls the
-    // global allocator stands in the file that declares that.
+    // If only line tables name inlined functions, the function that calls the global allocator
+    // is in the file that declares the allocator.
     let calls_global = CALLS_GLOBAL.contains(&plain.as_str());
     let mut name = match calls_global {
         true => plain,
@@ -71,7 +71,7 @@ pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
     (name, kind)
 }
 
-/// The functions from which the subject calls setting up and one iteration.
+/// The functions from which the subject calls the setup and one iteration.
 const MARKERS: [&str; 2] = [
     "plimsoll::subject::workload_setup",
     "plimsoll::subject::workload_iteration",
@@ -88,11 +88,11 @@ const STD: [&str; 7] = [
     "proc_macro",
 ];
 
-/// What the compiler makes of std's, without a path.
+/// Names without a path that the compiler makes of functions in std.
 const RUST_STARTS: [&str; 2] = ["__rust_begin_short_backtrace", "__rust_try"];
 
-/// What stands between the kernel and Rust; and glibc, of whose start of a thread
-/// Debian strips the name.
+/// Functions between the kernel and Rust. glibc is among them, because Debian strips the name
+/// of its function that starts a thread.
 const STARTS: [&str; 16] = [
     "__clone",
     "__clone3",
@@ -112,7 +112,7 @@ const STARTS: [&str; 16] = [
     "thread_start",
 ];
 
-/// C functions that allocate for whoever calls them, without leading underscores.
+/// C functions that allocate for their caller, without leading underscores.
 const ALLOCATORS: [&str; 22] = [
     "GI___libc_malloc",
     "GI___strdup",
@@ -138,12 +138,11 @@ const ALLOCATORS: [&str; 22] = [
     "xallocx",
 ];
 
-/// jemalloc's own, where it is built with symbols and without debug information;
-/// and C++'s.
+/// Functions of jemalloc built with symbols and without debug information, and of C++.
 const C_PREFIXES: [&str; 19] = [
     "_rjem_",
     "je_",
-    // In a library of its own, whatever that is called, of which the names are not here.
+    // A library of its own, under any name of this form, whose functions' names are not known.
     "libjemalloc",
     "prof_",
     "arena_",
@@ -163,7 +162,7 @@ const C_PREFIXES: [&str; 19] = [
     "_Znam",
 ];
 
-/// What the compiler puts between `alloc` and the global allocator.
+/// Functions that the compiler puts between `alloc` and the global allocator.
 const RUST_PREFIXES: [&str; 14] = [
     "__rust_alloc",
     "__rust_realloc",
@@ -174,7 +173,7 @@ const RUST_PREFIXES: [&str; 14] = [
     "alloc::alloc::",
     "allocator_api2::",
     "core::alloc::",
-    // What is below a map, and says nothing of who filled it.
+    // These frames are below a map, and do not say who filled it.
     "hashbrown::alloc::",
     "hashbrown::raw::",
     "jemallocator::",
@@ -182,7 +181,7 @@ const RUST_PREFIXES: [&str; 14] = [
     "tikv_jemallocator::",
 ];
 
-/// What `#[global_allocator]` declares, without paths.
+/// Functions that `#[global_allocator]` declares, without paths.
 const CALLS_GLOBAL: [&str; 4] = [
     "__rust_alloc",
     "__rust_alloc_zeroed",
@@ -213,8 +212,9 @@ fn is_allocator_file(file: &str) -> bool {
         || file.contains("/tikv-jemallocator-")
 }
 
-/// `core::ops::function::FnOnce::call_once`, `<F as core::ops::function::FnMut>::call_mut`,
-/// `alloc::boxed::Box::call`: whether one is there depends on what was inlined.
+/// Returns whether the function is a shim, such as `core::ops::function::FnOnce::call_once`,
+/// `<F as core::ops::function::FnMut>::call_mut` or `alloc::boxed::Box::call`. Whether a stack
+/// has such a frame depends on what was inlined.
 fn is_shim(name: &str, std: bool) -> bool {
     let last = name.rsplit("::").next().unwrap_or(name);
     let calls = matches!(last, "call" | "call_mut" | "call_once");
@@ -222,11 +222,10 @@ fn is_shim(name: &str, std: bool) -> bool {
         || calls && (std || name.contains(" as core::ops::function::Fn"))
 }
 
-/// `<a::B as core::c::D>::f` of the standard library as `core::c::D::f`.
+/// Returns `core::c::D::f` for `<a::B as core::c::D>::f` of the standard library.
 ///
-/// For a method that the trait provides, legacy mangling has only the trait and v0
-/// the type too; in the standard library's own files the type says little, so it
-/// goes where it stands.
+/// For a method that the trait provides, legacy mangling has only the trait, and v0 has the
+/// type as well. In the standard library's own files the type says little, so it is left out.
 fn without_implementor(name: String) -> String {
     let method = closing_angle(&name, 0).filter(|_| name.starts_with('<'));
     let Some((inner, method)) = method.map(|close| (&name[1..close], &name[close + 1..])) else {

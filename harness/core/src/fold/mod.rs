@@ -5,17 +5,20 @@
 //!             <std::collections::hash::map::HashMap<u64, u8>>::insert   cut: std
 //! 0x55d0beef  <lru::LruCache<u64, u8>>::put::h0123456789abcdef          lru::LruCache::put
 //! 0x55d0bead  tests::main::{closure#0}                                  tests::main::{{closure}}
-//! 0x55d0bad0  plimsoll::subject::workload_iteration                     cut: the harness, and its callers
+//! 0x55d0bad0  plimsoll::subject::workload_iteration                     cut: harness, and callers
 //! ```
 //!
-//! First each name is normalised, by [`normalize_frame`]. Then the stack loses,
-//! from the leaf, the allocator and what stands between it and the first frame of
-//! somebody's crate; from the root, the harness and the start of the thread; and
-//! everywhere the standard library's frames and the shims through which closures
-//! are called, because they come and go with inlining and with the compiler's
-//! version. Last, a run of one name becomes one frame, so that
-//! neither the depth of a recursion nor the unresolved calls inside one library
-//! split a stack. A cycle of several functions is left as it is.
+//! First, [`normalize_frame`] normalises each name. Then the stack loses these frames:
+//!
+//! - At the leaf: the allocator, and what is between it and the first frame that is not the
+//!   standard library's.
+//! - At the root: the harness and the start of the thread.
+//! - Everywhere: the standard library's frames, and the shims through which closures are
+//!   called. They come and go with inlining and with the compiler's version.
+//!
+//! Last, a run of one name becomes one frame, so that neither the depth of a recursion nor the
+//! unresolved calls inside one library split a stack. A cycle of several functions stays as it
+//! is.
 
 mod alike;
 mod classify;
@@ -31,37 +34,37 @@ pub use normalize::normalize_frame;
 use crate::{Avma, FoldedStack, Frame, SourceFrame, SymbolTable};
 use classify::Kind;
 
-/// What every fold of one run has in common.
+/// What all folds of one run have in common.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Normalization {
-    /// The workspace's folder: files below it are shown relative to it.
+    /// The workspace's folder. Files below it are shown relative to it.
     pub workspace_root: Option<String>,
 }
 
-/// A stack as it is compared, and as it is shown.
+/// A stack in the form for comparisons, and in the form for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folded {
-    /// Names only, root first.
+    /// The names only, root first.
     pub stack: FoldedStack,
-    /// The same frames, leaf first: the first is the one to blame.
+    /// The same frames, leaf first. The first frame is the one to blame.
     pub frames: Vec<Frame>,
 }
 
-/// Folds stacks whose addresses are in one table; each address is worked out once.
+/// Folds stacks whose addresses are in one table. Each address is processed once.
 #[derive(Debug)]
 pub struct Folder {
     frames: BTreeMap<Avma, Vec<(Frame, Kind)>>,
 }
 
-/// A stack that is nothing but allocator.
+/// Stands for a stack that has only frames of the allocator.
 const ALLOCATOR: &str = "[allocator]";
-/// A stack without an address: the unwinder found nothing.
+/// Stands for a stack without an address, because the unwinder found nothing.
 const EMPTY: &str = "[empty]";
-/// An address of which not even the module is known.
+/// Stands for an address whose module is not known either.
 pub(crate) const UNKNOWN: &str = "[unknown]";
 
 impl Folder {
-    /// Works out every address of the table.
+    /// Names and classifies the frames of every address in the table.
     pub fn new(table: &SymbolTable, normalization: &Normalization) -> Folder {
         let sources = table.iter().flat_map(|(_, sources)| sources);
         let crates = qualify::Crates::of(sources);
@@ -80,9 +83,9 @@ impl Folder {
 
     /// Folds a stack of return addresses, leaf first.
     ///
-    /// Something is always left. Where cutting would take all of it, that is the
-    /// harness's frame nearest the leaf, or the leaf-most frame that is not the
-    /// allocator's, or `[allocator]`; of a stack without addresses, `[empty]`.
+    /// Something is always left. If cutting would remove everything, what is left is the
+    /// harness's frame nearest the leaf, or the frame nearest the leaf that is not the
+    /// allocator's, or `[allocator]`. Of a stack without addresses, `[empty]` is left.
     pub fn fold(&self, stack: &[Avma]) -> Folded {
         let unresolved = [(unknown(UNKNOWN), Kind::Other)];
         let all: Vec<&(Frame, Kind)> = stack
@@ -123,32 +126,34 @@ impl Folder {
     }
 }
 
-/// Folds one stack; for many of one table, keep a [`Folder`].
+/// Folds one stack. For many stacks of one table, keep a [`Folder`].
 pub fn fold(table: &SymbolTable, stack: &[Avma], normalization: &Normalization) -> Folded {
     Folder::new(table, normalization).fold(stack)
 }
 
-/// The allocation site of a folded stack: its leaf-most frame.
+/// Returns the allocation site of a folded stack: its leaf frame.
 pub fn site(stack: &FoldedStack) -> FoldedStack {
     FoldedStack(stack.0.last().into_iter().cloned().collect())
 }
 
-/// Names frames one by one, for whoever folds more stacks than fit into memory by
-/// their names.
+/// Names frames one by one, for code that folds more stacks than fit into memory with their
+/// names.
 #[derive(Debug)]
 pub struct Namer(qualify::Crates);
 
-/// What a frame is, for the cutting of stacks.
+/// What a frame is. This decides whether it is cut from a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameKind(Kind);
 
 impl Namer {
-    /// Of the same profile, all frames: they say which crates' sources lie where.
+    /// Makes a namer from all frames of one profile. The frames say which crates' sources are
+    /// in which folder.
     pub fn new<'a>(frames: impl Iterator<Item = &'a SourceFrame>) -> Namer {
         Namer(qualify::Crates::of(frames))
     }
 
-    /// A frame with its stable name and its file's short one, and what it is.
+    /// Returns a frame with its stable name and the short form of its file, and what the frame
+    /// is.
     pub fn name(&self, source: &SourceFrame) -> (Frame, FrameKind) {
         let (frame, kind) = named(source, &self.0, &Normalization::default());
         (frame, FrameKind(kind))
@@ -172,35 +177,36 @@ fn named(
 }
 
 impl FrameKind {
-    /// Of a frame that is somebody's: it is never cut.
+    /// The kind of a frame that is never cut.
     pub const OTHER: FrameKind = FrameKind(Kind::Other);
 
-    /// Whether it is the allocator's own.
+    /// Returns whether the frame is the allocator's own.
     pub fn is_allocator(self) -> bool {
         self.0 == Kind::Allocator
     }
 
-    /// Whether it stands in a folded stack. Those that start a program of Rust do not: a
-    /// baseline's stacks begin behind them, and they differ from build to build.
+    /// Returns whether the frame is shown in a folded stack. Frames that start a Rust program
+    /// are not: a baseline's stacks begin behind them, and they differ from build to build.
     pub fn is_shown(self) -> bool {
         is_shown(self.0) && self.0 != Kind::RustStart
     }
 }
 
-/// What is left of a stack where the allocator is cut from its leaf, and everywhere the
-/// standard library; the root stays. Places are counted from the leaf.
+/// What is left of a stack after the allocator is cut from its leaf, and the standard library
+/// everywhere. The root is not cut. Places are counted from the leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// From here on those that [are shown](FrameKind::is_shown), each name once where it
-    /// calls itself.
+    /// From this place on, the frames that [are shown](FrameKind::is_shown). A run of one name
+    /// counts once.
     From(usize),
-    /// One alone: cutting would take all.
+    /// Only the frame at this place, because cutting would remove everything.
     One(usize),
-    /// None, not even that.
+    /// No frame at all.
     Nothing,
 }
 
-/// What is left of a stack, leaf first. As [`Folder::fold`], but for the root.
+/// Returns what is left of a stack, which is given leaf first. The same as [`Folder::fold`],
+/// but without cutting the root.
 pub fn left(stack: impl Iterator<Item = FrameKind> + Clone) -> Left {
     let end = leaf_end(stack.clone().map(|kind| kind.0));
     if stack.clone().skip(end).any(FrameKind::is_shown) {
@@ -209,19 +215,20 @@ pub fn left(stack: impl Iterator<Item = FrameKind> + Clone) -> Left {
     last_resort(stack.map(|kind| kind.0)).map_or(Left::Nothing, Left::One)
 }
 
-/// Whether it stands in a folded stack.
+/// Returns whether a frame of this kind is shown in a folded stack.
 fn is_shown(kind: Kind) -> bool {
     !matches!(kind, Kind::Shim | Kind::Std)
 }
 
-/// How many frames the allocator and the standard library take at the leaf.
+/// Returns how many frames of the allocator and the standard library are at the leaf.
 fn leaf_end(kinds: impl Iterator<Item = Kind> + Clone) -> usize {
     let mut end = 0;
     let mut rest = kinds;
     while let Some(kind) = rest.next() {
         let internal = match kind {
             Kind::Allocator | Kind::Std | Kind::Shim => true,
-            // Of std's maps, or of somebody's own: their caller knows.
+            // These frames may belong to std's maps or to somebody's own use of hashbrown. The
+            // caller decides.
             Kind::Hashbrown => {
                 let caller = rest.clone().find(|kind| *kind != Kind::Hashbrown);
                 caller.is_some_and(|kind| kind == Kind::Std)
@@ -236,9 +243,9 @@ fn leaf_end(kinds: impl Iterator<Item = Kind> + Clone) -> usize {
     end
 }
 
-/// Where the harness and the start of the thread begin.
+/// Returns the place where the harness and the start of the thread begin.
 fn root_start(kinds: impl DoubleEndedIterator<Item = Kind> + ExactSizeIterator + Clone) -> usize {
-    // Nothing above the workload is the workload's, whatever called it.
+    // No frame above the marker belongs to the workload, whatever called it.
     let marker = kinds.clone().position(|kind| kind == Kind::Marker);
     let start = marker.unwrap_or(kinds.len());
     let of_ours = kinds.take(start).rev().take_while(|kind| match kind {
@@ -248,14 +255,15 @@ fn root_start(kinds: impl DoubleEndedIterator<Item = Kind> + ExactSizeIterator +
     start - of_ours.count()
 }
 
-/// What is left where cutting would take all: a frame's place, if there is one.
+/// Returns the place of the frame that is left if cutting would remove everything, if there is
+/// one.
 fn last_resort(kinds: impl Iterator<Item = Kind> + Clone) -> Option<usize> {
     let is_ours = |kind| matches!(kind, Kind::Harness | Kind::Marker);
     let harness = kinds.clone().position(is_ours);
     harness.or_else(|| kinds.clone().position(|kind| kind != Kind::Allocator))
 }
 
-/// A stack of which nothing is left, by how many frames it had.
+/// Returns the name for a stack of which nothing is left, by how many frames it had.
 fn nothing(frames: usize) -> &'static str {
     match frames {
         0 => EMPTY,

@@ -1,16 +1,16 @@
-//! Names that survive a rebuild, a new compiler and another mangling.
+//! Normalises names, so that they survive a rebuild, a new compiler and another mangling.
 
 use std::borrow::Cow;
 
 use super::UNKNOWN;
 use super::scan::{closing_angle, find_outside, outside};
 
-/// One step from a name to its stable form; most leave most names as they are, and
-/// copy nothing then.
+/// One step from a name to its stable form. Most rules leave most names as they are, and copy
+/// nothing then.
 type Rule = fn(&str) -> Cow<'_, str>;
 
-/// Applied in order, to measured stacks and to a baseline as it is read, so
-/// that a new rule never turns an old baseline red.
+/// The rules, in order. They are applied to measured stacks, and to a baseline as it is read,
+/// so that a new rule never turns an old baseline red.
 const RULES: &[Rule] = &[
     strip_compiler_suffixes, // foo.llvm.123, foo.part.0, foo.cold, foo@@GLIBC_2.2.5 → foo
     strip_module_offset,     // libfoo.so.6+0x1234 → libfoo.so.6
@@ -22,26 +22,26 @@ const RULES: &[Rule] = &[
                    // New rules go here, at the end, with the symbol that made them necessary.
 ];
 
-/// The most rounds in which the rules must settle. One does for every name that
-/// a compiler writes.
+/// The most rounds of all rules until a name no longer changes. One round is enough for every
+/// name that a compiler writes.
 const ROUNDS: usize = 4;
 
-/// A function's name without what changes from build to build.
+/// Returns a function's name without what changes from build to build.
 ///
-/// Rust names lose hash, crate disambiguators, generic arguments and the numbers
-/// of closures; of the type that a trait is implemented for, the path is kept, and
-/// of a tuple, slice, array, pointer or reference its shape, because legacy mangling
-/// has `(A,B)` where v0 has `(u8, u16)`. Names in C and C++ only lose the suffixes
-/// that compilers and linkers add. Of an address that was not resolved the
-/// module is left.
+/// Rust names lose the hash, crate disambiguators, generic arguments and the numbers of
+/// closures. A type that a trait is implemented for keeps its path. A tuple, slice, array,
+/// pointer or reference keeps its shape, because legacy mangling has `(A,B)` where v0 has
+/// `(u8, u16)`. Names in C and C++ only lose the suffixes that compilers and linkers add. An
+/// address that was not resolved keeps its module.
 ///
-/// Two things are not made equal, because nothing in a name tells them: a
-/// method that a trait provides, `a::Trait::f` in legacy mangling and
-/// `<a::B as a::Trait>::f` in v0; and an implementation for a type parameter,
-/// `<T as a::Trait>::f` and `<a::B as a::Trait>::f`.
+/// Two kinds of names stay different, because nothing in a name tells that they are equal:
 ///
-/// Normalising twice is normalising once. A text on which the rules do not settle
-/// is no name, and stays as it is.
+/// - a method that a trait provides: `a::Trait::f` in legacy mangling, `<a::B as a::Trait>::f`
+///   in v0;
+/// - an implementation for a type parameter: `<T as a::Trait>::f` and `<a::B as a::Trait>::f`.
+///
+/// Normalising a name twice gives the same as once. A text that still changes after several
+/// rounds is no name, and stays as it is.
 ///
 /// ```
 /// # use plimsoll_core::fold::normalize_frame;
@@ -71,7 +71,7 @@ fn apply<'a>(name: Cow<'a, str>, rule: &Rule) -> Cow<'a, str> {
     }
 }
 
-/// Whether a name follows C++'s grammar: there, arguments are part of the name.
+/// Returns whether a name follows C++'s grammar. In C++, arguments are part of the name.
 fn is_cpp(name: &str) -> bool {
     let operator = name.match_indices("operator").any(|(at, word)| {
         let before = name[..at].chars().next_back();
@@ -85,8 +85,8 @@ fn is_word(char: char) -> bool {
     char.is_alphanumeric() || char == '_' || char == '$'
 }
 
-/// What compilers append to a function's name when they split or copy it. Each
-/// may be followed by a number.
+/// Suffixes that compilers append to a function's name when they split or copy it. Each may be
+/// followed by a number.
 const SUFFIXES: [&str; 8] = [
     "part",
     "isra",
@@ -100,7 +100,7 @@ const SUFFIXES: [&str; 8] = [
 
 fn strip_compiler_suffixes(name: &str) -> Cow<'_, str> {
     let mut name = name.trim();
-    // `GLIBC_2.2.5` has dots of its own, so the version goes first.
+    // The version goes first, because `GLIBC_2.2.5` contains dots.
     if let Some((function, version)) = name.split_once('@') {
         let version = version.trim_start_matches('@');
         let is_version = version.bytes().all(is_version_byte);
@@ -118,7 +118,7 @@ fn is_version_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.'
 }
 
-/// `foo.part.0` or `foo.cold` without its end.
+/// Returns `foo` for `foo.part.0` and `foo.cold`.
 fn without_suffix(name: &str) -> Option<&str> {
     let (rest, last) = name.rsplit_once('.')?;
     if SUFFIXES.contains(&last) {
@@ -154,7 +154,8 @@ fn strip_hash(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// A bracket that follows a name directly; `[u8]` follows a space or a bracket.
+/// Removes brackets that follow a name directly. `[u8]` follows a space or a bracket, and
+/// stays.
 fn strip_disambiguators(name: &str) -> Cow<'_, str> {
     if !name.contains('[') {
         return name.into();
@@ -182,7 +183,7 @@ fn strip_disambiguators(name: &str) -> Cow<'_, str> {
     (stripped + rest).into()
 }
 
-/// Compilers' words for a function without a name, and ours.
+/// The compilers' words for a function without a name, and the word that replaces each.
 const ANONYMOUS: [(&str, &str); 14] = [
     ("async_block", "closure"),
     ("async_block_env", "closure"),
@@ -217,8 +218,8 @@ fn collapse_braces(name: &str) -> Cow<'_, str> {
     (collapsed + rest).into()
 }
 
-/// `{closure#0}`, `{{closure}}`, `{shim:vtable#0}` or `{{vtable.shim}}`, at the start
-/// of a text; returns what follows.
+/// Collapses `{closure#0}`, `{{closure}}`, `{shim:vtable#0}` or `{{vtable.shim}}` at the start
+/// of a text. Returns what follows.
 fn collapse_brace<'a>(collapsed: &mut String, text: &'a str) -> &'a str {
     let inner = text.trim_start_matches('{');
     let braces = text.len() - inner.len();
@@ -256,8 +257,8 @@ fn collapse_brace<'a>(collapsed: &mut String, text: &'a str) -> &'a str {
     after
 }
 
-/// `closure_env$0`, as for Windows' debuggers, of which the word is already
-/// written; returns what follows.
+/// Collapses `closure_env$0`, a form for Windows' debuggers. The word before the `$` is
+/// already in `collapsed`. Returns what follows.
 fn collapse_dollar<'a>(collapsed: &mut String, number: &'a str) -> &'a str {
     let digits = number.bytes().take_while(u8::is_ascii_digit).count();
     let word = ANONYMOUS.iter().find_map(|(theirs, ours)| {
@@ -275,8 +276,7 @@ fn collapse_dollar<'a>(collapsed: &mut String, number: &'a str) -> &'a str {
     &number[digits..]
 }
 
-/// How deep types may stand in each other: `<<<a::B as c::D>::E as f::G>::…`. What
-/// lies deeper is `_`.
+/// The deepest nesting of types: `<<<a::B as c::D>::E as f::G>::…`. Deeper types become `_`.
 const MAX_DEPTH: usize = 16;
 
 fn simplify_path(name: &str) -> Cow<'_, str> {
@@ -287,7 +287,7 @@ fn simplify_path(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Generic arguments cut, and both manglings' spelling of an impl made one.
+/// Cuts generic arguments, and gives an impl the same spelling for both manglings.
 fn path(text: &str, depth: usize) -> String {
     let mut simple = String::with_capacity(text.len());
     let mut position = 0;
@@ -314,7 +314,7 @@ fn path(text: &str, depth: usize) -> String {
     simple + &text[position..]
 }
 
-/// What stands between the brackets of `<X as T>::f` or `<X>::f`.
+/// Simplifies what is between the brackets of `<X as T>::f` or `<X>::f`.
 fn qualified(inner: &str, depth: usize) -> String {
     match find_outside(inner, " as ") {
         Some(at) => qualified_as(&inner[..at], &inner[at + 4..], depth),
@@ -333,7 +333,7 @@ fn qualified_as(implementor: &str, implemented: &str, depth: usize) -> String {
     )
 }
 
-/// `a::B`, but `<[_]>`: a type without a path keeps its brackets.
+/// Returns `a::B` for a type with a path. A type without a path keeps its brackets: `<[_]>`.
 fn inherent(implementor: &str, depth: usize) -> String {
     let Some(depth) = depth.checked_sub(1) else {
         return "_".to_owned();
@@ -346,7 +346,7 @@ fn inherent(implementor: &str, depth: usize) -> String {
     }
 }
 
-/// A type by its path, or by its shape where it has none.
+/// Returns the path of a type, or its shape if it has no path.
 fn type_of(text: &str, depth: usize) -> String {
     let text = text.trim();
     if let Some(target) = text.strip_prefix('&') {
@@ -387,7 +387,7 @@ fn type_of(text: &str, depth: usize) -> String {
     path(text, depth)
 }
 
-/// A type without its `for<'a>`.
+/// Returns a type without its `for<'a>`.
 fn without_binder(text: &str) -> &str {
     let binder = text
         .strip_prefix("for")
@@ -405,7 +405,7 @@ fn tuple(elements: &str, depth: usize) -> String {
     }
     let commas = outside(elements).filter(|(_, byte)| *byte == b',').count();
     match (commas, elements.ends_with(',')) {
-        // Brackets around one type: `(dyn a::B + c::D)`.
+        // These are brackets around one type: `(dyn a::B + c::D)`.
         (0, _) => match depth.checked_sub(1) {
             Some(depth) => type_of(elements, depth),
             None => "_".to_owned(),
@@ -418,7 +418,8 @@ fn tuple(elements: &str, depth: usize) -> String {
     }
 }
 
-/// A `;` would end the frame in a folded stack, a line feed the stack.
+/// Replaces `;` and control characters. A `;` would end the frame in a folded stack, and a
+/// line feed would end the stack.
 fn escape_separators(name: &str) -> Cow<'_, str> {
     let is_separator = |char: char| char == ';' || char.is_control();
     if !name.contains(is_separator) {

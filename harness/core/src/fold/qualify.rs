@@ -1,7 +1,7 @@
-//! What a file says of the functions in it.
+//! Finds the crate and the modules of a function from its source file.
 //!
-//! With `debug = "line-tables-only"` an inlined function has a name without a
-//! path, and only its file tells whose it is:
+//! With `debug = "line-tables-only"`, an inlined function has a name without a path. Then only
+//! its file tells which crate it belongs to:
 //!
 //! ```text
 //! from_owner   …/registry/src/index…/bytes-1.10.0/src/bytes.rs    bytes::bytes::from_owner
@@ -9,21 +9,21 @@
 //! fill         src/cache.rs                                       case::cache::fill
 //! ```
 //!
-//! A path below `src/` does not name a local crate; other functions in that folder do, whose
-//! names are complete. A target's own file, `tests/leaks.rs`, names it where nothing else
-//! does.
+//! A path below `src/` does not name a local crate. Other functions in that folder with
+//! complete names do. The file of a target, such as `tests/leaks.rs`, names the crate if
+//! nothing else does.
 
 use std::collections::BTreeMap;
 
 use super::normalize_frame;
 use crate::SourceFrame;
 
-/// The crate that the sources in a folder belong to.
+/// The crate that the sources in each folder belong to.
 #[derive(Debug, Default)]
 pub(super) struct Crates(BTreeMap<String, String>);
 
 impl Crates {
-    /// By the complete names that most often stand in each folder.
+    /// Decides by the complete names that are most frequent in each folder.
     pub(super) fn of<'a>(frames: impl Iterator<Item = &'a SourceFrame>) -> Crates {
         let mut votes: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
         for source in frames {
@@ -46,7 +46,7 @@ impl Crates {
             }
         }
         let most = |crates: BTreeMap<String, usize>| {
-            // The first of equals, by name.
+            // Among equal counts, the first crate by name wins.
             crates
                 .into_iter()
                 .rev()
@@ -57,7 +57,8 @@ impl Crates {
         Crates(votes.into_iter().filter_map(decided).collect())
     }
 
-    /// A name with the path that its file gives it, if it has none of its own.
+    /// Returns the name with the path that its file gives it. A name that has a path stays as
+    /// it is.
     pub(super) fn qualify(&self, name: String, file: Option<&str>) -> String {
         let Some(place) = file.and_then(Place::of).filter(|_| is_pathless(&name)) else {
             return name;
@@ -79,13 +80,13 @@ impl Crates {
     }
 }
 
-/// Whether a name does not say which crate it is from.
+/// Returns whether a name does not say which crate it is from.
 fn is_pathless(name: &str) -> bool {
     name.starts_with("{{") || !(name.contains("::") || name.starts_with(['<', '[']))
 }
 
-/// The crate of a normalised name. For `<a::B as c::D>::f` it is that of the type,
-/// or that of the trait where the type has no path.
+/// Returns the crate of a normalised name. For `<a::B as c::D>::f` this is the crate of the
+/// type, or that of the trait if the type has no path.
 pub(super) fn crate_of(name: &str) -> Option<&str> {
     let first = |path: &str| -> Option<usize> { path.find("::").filter(|end| *end > 0) };
     let Some(inner) = name.strip_prefix('<') else {
@@ -115,15 +116,15 @@ pub(super) fn is_identifier(word: &str) -> bool {
             .all(|char| char.is_alphanumeric() || char == '_')
 }
 
-/// Where a Rust source file stands.
+/// The place of a Rust source file.
 struct Place<'a> {
-    /// The folder that its crate's modules are in, with what leads to it.
+    /// The path of the folder that contains its crate's modules.
     folder: &'a str,
-    /// The path from there.
+    /// The path from that folder, without `.rs`.
     inside: &'a str,
 }
 
-/// Folders that a crate's root file stands in.
+/// Folders that contain the root file of a crate.
 const ROOTS: [&str; 4] = ["src", "tests", "benches", "examples"];
 
 impl<'a> Place<'a> {
@@ -134,7 +135,7 @@ impl<'a> Place<'a> {
         for component in path.split('/') {
             if ROOTS.contains(&component) && end + component.len() < path.len() {
                 folder = Some(end + component.len());
-                // Nothing that stands deeper is a crate's root: `src/tests/…`.
+                // No folder below is a crate's root: `src/tests/…`.
                 if component == "src" && !is_sources_of_sources(&path[..end]) {
                     break;
                 }
@@ -148,7 +149,8 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// What the folder's own name says: `bytes-1.10.0/src`, `library/alloc/src`.
+    /// Returns the crate that the folder's own name says: `bytes-1.10.0/src`,
+    /// `library/alloc/src`.
     fn known_crate(&self) -> Option<String> {
         let mut components = self.folder.rsplit('/').skip(1);
         let package = components.next()?;
@@ -160,7 +162,7 @@ impl<'a> Place<'a> {
         Some(name.replace('-', "_"))
     }
 
-    /// The crate of `tests/leaks.rs` and `tests/leaks/main.rs`, as cargo finds it.
+    /// Returns the crate of `tests/leaks.rs` or `tests/leaks/main.rs`, by cargo's rule.
     fn target(&self) -> Option<String> {
         let target = match self.inside.split_once('/') {
             None => self.inside,
@@ -179,13 +181,14 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether a folder leads on to packages, as `registry/src/index…/` and `/usr/src/`
-/// do, so that a `src` in it is not a crate's.
+/// Returns whether a `src` in this folder contains packages and is not a crate's, as in
+/// `registry/src/index…/` and `/usr/src/`.
 fn is_sources_of_sources(before: &str) -> bool {
     before.ends_with("registry/") || before == "/usr/" || before == "/usr/local/" || before == "/"
 }
 
-/// `foo-bar-1.2.3-rc.1` without its version.
+/// Returns a name such as `foo-bar-1.2.3-rc.1` without its version. `None` if it has no
+/// version.
 fn unversioned(package: &str) -> Option<&str> {
     package
         .match_indices('-')
@@ -204,13 +207,13 @@ fn unversioned(package: &str) -> Option<&str> {
         })
 }
 
-/// Whether a file belongs to the standard library, its own hashbrown included.
+/// Returns whether a file belongs to the standard library, including its own hashbrown.
 pub(super) fn is_std_file(file: &str) -> bool {
     let library = file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/");
     library && file.contains("/library/") || file.starts_with("/rust/deps/")
 }
 
-/// A path for people to read.
+/// Returns a short path for people.
 pub(super) fn shortened(file: &str, workspace_root: Option<&str>) -> String {
     let short = package_path(file).or_else(|| {
         let root = workspace_root?.trim_end_matches('/');
@@ -230,13 +233,14 @@ pub(super) fn shortened(file: &str, workspace_root: Option<&str>) -> String {
     })
 }
 
-/// `lru-0.18.1/src/lib.rs` of a file in cargo's or the compiler's folders.
+/// Returns a path such as `lru-0.18.1/src/lib.rs` for a file in cargo's or the compiler's
+/// folders.
 fn package_path(file: &str) -> Option<String> {
     if let Some((_, rest)) = file.split_once("/registry/src/") {
         return rest.split_once('/').map(|(_, path)| path.to_owned());
     }
     if let Some((_, rest)) = file.split_once("/git/checkouts/") {
-        // The repository's folder has a hash at its end.
+        // The name of the repository's folder ends in a hash.
         let (repository, path) = rest.split_once('/')?;
         let name = repository
             .rsplit_once('-')

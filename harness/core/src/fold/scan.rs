@@ -1,10 +1,10 @@
-//! Brackets in the names of functions.
+//! Finds brackets in the names of functions.
 //!
-//! Not every `>` closes: `fn(u8) -> u8` has an arrow, which legacy mangling
-//! turns into ` .> `, and a constant argument may be `'>'`. Everything here looks
-//! at each byte once and does not recurse.
+//! Not every `>` is a bracket. `fn(u8) -> u8` has an arrow, which legacy mangling turns into
+//! ` .> `, and a constant argument may be `'>'`. The functions here look at each byte once and
+//! do not recurse.
 
-/// The position of the `>` that closes the `<` at `open`.
+/// Returns the position of the `>` that closes the `<` at `open`.
 pub(super) fn closing_angle(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let tokens = Tokens {
@@ -26,15 +26,15 @@ pub(super) fn closing_angle(text: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// The first place, outside all brackets, where one of the patterns stands.
+/// Returns the first position of a pattern outside all brackets.
 pub(super) fn find_outside(text: &str, pattern: &str) -> Option<usize> {
     outside(text)
         .find(|(position, _)| text[*position..].starts_with(pattern))
         .map(|(at, _)| at)
 }
 
-/// The bytes outside all brackets, with their positions; an opening bracket is
-/// outside itself.
+/// Returns the bytes outside all brackets, with their positions. An opening bracket counts as
+/// outside of itself.
 pub(super) fn outside(text: &str) -> impl Iterator<Item = (usize, u8)> + '_ {
     let mut depth = 0_usize;
     Tokens { text, position: 0 }.filter(move |(_, byte)| match byte {
@@ -50,7 +50,7 @@ pub(super) fn outside(text: &str) -> impl Iterator<Item = (usize, u8)> + '_ {
     })
 }
 
-/// Bytes that mean something: arrows and quoted constants are passed over.
+/// Bytes that have a meaning here. Arrows and quoted constants are skipped.
 struct Tokens<'a> {
     text: &'a str,
     position: usize,
@@ -67,7 +67,7 @@ impl Iterator for Tokens<'_> {
             match byte {
                 b'-' | b'.' if bytes.get(position + 1) == Some(&b'>') => self.position += 2,
                 b'\'' => self.position += quoted(&self.text[position..]),
-                // Only bytes at the start of a character may be sliced at.
+                // A text can be sliced only at the start of a character.
                 _ if !byte.is_ascii() => self.position += 1,
                 _ => {
                     self.position += 1;
@@ -78,13 +78,13 @@ impl Iterator for Tokens<'_> {
     }
 }
 
-/// The length of the `'x'` or `'\u{1f}'` that a text begins with; of a lifetime,
-/// only that of its quote.
+/// Returns the length of the `'x'` or `'\u{1f}'` at the beginning of a text. For a lifetime,
+/// only the length of its quote.
 fn quoted(text: &str) -> usize {
     let mut chars = text.char_indices().skip(1);
     match chars.next() {
         Some((_, '\\')) => {
-            // An escape is short: a longer one is none.
+            // An escape is short; anything longer is not one.
             chars.next();
             chars
                 .take(10)

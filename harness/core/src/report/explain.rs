@@ -1,4 +1,5 @@
-//! Which questions a verdict comes from, and the answers in numbers: for a person who doubts it.
+//! Explains a verdict to a person who doubts it: the questions behind it, and the answers in
+//! numbers.
 
 use super::text;
 use super::units::{
@@ -10,11 +11,11 @@ use crate::growth::{Answer, Growth, Looked, Question, Unit, View};
 use crate::ladder::RUNGS_PER_OCTAVE;
 use crate::verdict::Verdict;
 
-/// Rungs whose levels are shown: two octaves, which a verdict looks at most.
+/// Rungs whose levels are shown: those of two octaves.
 const RUNGS: usize = 2 * RUNGS_PER_OCTAVE + 1;
 
-/// What was asked of a finding, and what each question was answered: by the report alone, or
-/// with what [`judge::explain`](crate::judge::explain) says of how it grows.
+/// Returns the questions about a finding, with their answers. They come from the report alone,
+/// or also from `views`, which [`judge::explain`](crate::judge::explain) returns.
 pub fn explain(report: &Report, finding: &Finding, views: &[View], style: &text::Style) -> String {
     let mut page = text::finding(report, finding, style) + "\n";
     let mut ask = |question: &str, answer: String| {
@@ -141,7 +142,8 @@ fn heading(view: &View) -> String {
     format!("In {unit}: does {what} grow as a leak does?")
 }
 
-/// How much of all iterations so many rungs before the last are: there are four to a doubling.
+/// Returns which share of all iterations lies in so many rungs before the last. Four rungs are
+/// a doubling.
 fn age(rungs: usize) -> String {
     let octaves = f64::from(u32::try_from(rungs).unwrap_or(u32::MAX)) / 4.0;
     format!("{:.0} %", 100.0 * (1.0 - (-octaves).exp2()))
@@ -169,7 +171,7 @@ fn answers(view: &View) -> String {
     lines(&said)
 }
 
-/// A question, what was found, and what a leak has.
+/// Returns a question, what was found, and the limit that a leak meets.
 fn said(answer: &Answer, number: impl Fn(f64) -> String) -> String {
     let plain = |value: f64| format!("{value:.0}");
     let share = |value: f64| format!("{value:.2}");
@@ -215,7 +217,7 @@ fn size(of_bytes: u64) -> String {
     bytes(of_bytes as f64)
 }
 
-/// Columns to the right, as numbers stand; nothing where there is no row.
+/// Aligns columns to the right, as usual for numbers. Empty if there are no rows.
 fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
     if rows.is_empty() {
         return String::new();
@@ -233,7 +235,7 @@ fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
 }
 
 fn rate(finding: &Finding, is_heap: bool) -> String {
-    // Of an exact run the error is what the workload itself does.
+    // In an exact run, the error is the workload's own fluctuation.
     let error = |error: f64| (error > 0.0).then_some(error);
     let (rate, off) = (finding.rate, finding.error);
     let mut answers = vec![format!(

@@ -1,8 +1,8 @@
-//! `growth.svg`: what one iteration adds and takes away, as a flame graph.
+//! `growth.svg`: a flame graph of what one iteration adds and takes away.
 //!
-//! Two towers stand side by side, `grew` in reds and `shrank` in blues, each as
-//! wide as the bytes per iteration it stands for. Whole numbers come from counting the
-//! bytes of as many iterations as small rates need.
+//! Two towers are side by side, `grew` in reds and `shrank` in blues. Each is as wide as its
+//! bytes per iteration. Widths must be whole numbers, so for small rates the bytes of several
+//! iterations are counted.
 
 use std::cmp::Reverse;
 use std::io;
@@ -14,20 +14,23 @@ pub use crate::flamegraph::{FlamegraphError, Theme};
 use crate::flamegraph::{Picture, Tower, draw, names, nothing, shown};
 
 const WIDTH: usize = 1200;
-/// As wide as a comment on a page shows it: scaled down, letters are too small.
+/// The width of an image in a comment on a page. In a wider image, which is scaled down,
+/// letters would be too small.
 const IMAGE_WIDTH: usize = 800;
-/// Of the width, in percent; what is thinner cannot be read or hit.
+/// The thinnest frame, in percent of the width. Thinner ones can be neither read nor hit.
 const MIN_WIDTH: f64 = 0.1;
-/// The same in an image, which nobody can zoom into. A coarser one is tried
-/// where the image gets too large.
+/// The same in an image, which nobody can zoom into. If the image is too large, the next value
+/// is tried.
 const IMAGE_MIN_WIDTHS: [f64; 3] = [0.4, 1.5, 5.0];
 /// The longest image, in bytes.
 const MAX_IMAGE: usize = 1 << 20;
-/// More would be thinner than a pixel, and a file that no browser likes.
+/// The most stacks. More would be thinner than a pixel, and would make a file that no browser
+/// likes.
 const MAX_STACKS: usize = 20_000;
-/// jemalloc cuts at 128 addresses, each of a few inlined frames.
+/// The most frames of a stack. jemalloc cuts at 128 addresses, and each has a few inlined
+/// frames.
 const MAX_FRAMES: usize = 500;
-/// In an image: more rows than a screen has room for.
+/// The most frames of a stack in an image. This is more rows than a screen has room for.
 const MAX_IMAGE_FRAMES: usize = 60;
 
 /// How to draw.
@@ -36,7 +39,7 @@ struct Canvas {
     min_width: f64,
     frames: usize,
     theme: Theme,
-    /// Whether nobody can search, zoom or read a tool tip in it.
+    /// Whether the picture is an image, in which nobody can search, zoom or read a tool tip.
     image: bool,
 }
 
@@ -44,7 +47,7 @@ struct Canvas {
 ///
 /// # Errors
 ///
-/// If inferno refuses, which no report is known to make it do.
+/// If inferno refuses. No report is known for which it does.
 pub fn render(report: &Report) -> Result<String, FlamegraphError> {
     let canvas = Canvas {
         width: WIDTH,
@@ -56,8 +59,8 @@ pub fn render(report: &Report) -> Result<String, FlamegraphError> {
     draw_report(report, &canvas)
 }
 
-/// As [`render`], for an `<img>` on a page of that theme: narrow, without
-/// JavaScript, at most 1 MiB long. Absent where there is nothing to draw.
+/// The same as [`render`], for an `<img>` on a page of that theme: narrow, without JavaScript,
+/// and at most 1 MiB long. `None` if there is nothing to draw.
 ///
 /// # Errors
 ///
@@ -84,7 +87,7 @@ pub fn render_image(report: &Report, theme: Theme) -> Result<Option<String>, Fla
 }
 
 fn draw_report(report: &Report, canvas: &Canvas) -> Result<String, FlamegraphError> {
-    // Without room for a subtitle in another colour than black.
+    // An image has no subtitle, because inferno draws it in black on every background.
     let title = match canvas.image {
         true => format!("{}: {}", shown(&report.scenario), sums(report)),
         false => format!("{}: growth per iteration", shown(&report.scenario)),
@@ -119,8 +122,8 @@ fn rates(report: &Report) -> impl Iterator<Item = (&super::StackGrowth, f64)> {
         .filter(|(_, rate)| rate.is_finite() && *rate != 0.0)
 }
 
-/// So many iterations that all growth together is at least 10,000 bytes, as a
-/// power of 1,000: then what is a tenth of the thinnest frame still counts.
+/// Returns so many iterations that all growth together is at least 10,000 bytes, as a power of
+/// 1,000. So a tenth of the thinnest frame still counts.
 fn iterations_per_unit(total: f64) -> u64 {
     [1, 1_000, 1_000_000, 1_000_000_000]
         .into_iter()
@@ -136,9 +139,9 @@ fn approximate(n: u64) -> f64 {
     n as f64
 }
 
-/// What is drawn: tower, names and bytes, in the order of the first two.
+/// Returns what is drawn: towers, names and bytes, in the order of the first two.
 fn stacks(report: &Report, per: u64, most_frames: usize) -> Vec<(Tower, Vec<String>, u64)> {
-    /// A sum of 20,000 of them is far from the end of `u64`, and exact in `f64`.
+    /// A sum of 20,000 such numbers is far below the end of `u64`, and exact in `f64`.
     const MAX_BYTES: f64 = 1e11 * 4.0;
 
     let mut all: Vec<(Tower, Vec<String>, u64)> = rates(report)
@@ -163,7 +166,7 @@ fn stacks(report: &Report, per: u64, most_frames: usize) -> Vec<(Tower, Vec<Stri
             all.insert(0, (tower, vec!["[other]".to_owned()], rest));
         }
     }
-    // Two more, where there are the merged ones.
+    // The merged stacks are in addition to the limit.
     let merged = all
         .iter()
         .take(2)
@@ -191,7 +194,7 @@ fn subtitle(report: &Report) -> String {
     format!("{}: {}", between(report), sums(report))
 }
 
-/// `grew +48 B, shrank -12 B per iteration`, or, of samples,
+/// Returns `grew +48 B, shrank -12 B per iteration`, or for samples
 /// `grew +48 B ± 3 B per iteration`.
 fn sums(report: &Report) -> String {
     let sum = |word: &str, wanted: fn(f64) -> bool| {

@@ -1,21 +1,21 @@
-//! `growth.folded`: what grew between *before* and *after*, for every tool that
-//! draws folded stacks.
+//! `growth.folded`: the growth between *before* and *after*, for every tool that draws folded
+//! stacks.
 //!
 //! ```text
 //! lru_churn::fill;lru::LruCache::put 6291456
 //! flush_batch;alloc_buffer -4096
 //! ```
 //!
-//! Root first, then a space and the bytes gained; a stack that shrank has a
-//! minus, which flame graph tools skip. The format has no escapes, so what it
-//! cannot say in a name is replaced.
+//! A line has the frames root first, then a space and the bytes gained. A stack that shrank
+//! has a minus, and flame graph tools skip it. The format has no escapes, so characters that
+//! it cannot represent in a name are replaced.
 
 use std::collections::BTreeMap;
 
 use super::Report;
 use plimsoll_text::escape;
 
-/// One line for each stack, in the order of their names.
+/// Returns one line for each stack, in the order of their names.
 pub fn render(report: &Report) -> String {
     let mut lines: BTreeMap<Vec<String>, i128> = BTreeMap::new();
     for growth in &report.growth {
@@ -26,7 +26,7 @@ pub fn render(report: &Report) -> String {
             .map(|name| frame(name))
             .collect();
         let bytes = i128::from(growth.after.bytes) - i128::from(growth.before.bytes);
-        // Names that differ only in what was replaced become one stack.
+        // Stacks whose names differ only in replaced characters become one stack.
         *lines.entry(names).or_default() += bytes;
     }
     let mut out = String::new();
@@ -38,10 +38,10 @@ pub fn render(report: &Report) -> String {
     out
 }
 
-/// A name that no reader of folded stacks takes for anything else: no `;`, no
-/// line break, and no number at its end that would pass for a count.
+/// Returns a name that no reader of folded stacks can take for anything else: no `;`, no line
+/// break, and no number at its end that could be read as a count.
 fn frame(name: &str) -> String {
-    // `:` is what the collapsers of flame graphs put there, too.
+    // The collapsers of flame graph tools write `:` here as well.
     let name = escape::terminal(name).replace(';', ":");
     let name = name.trim();
     let count = |c: char| c.is_ascii_digit() || c == '.' || c == '-';

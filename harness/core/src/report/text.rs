@@ -1,6 +1,6 @@
-//! What a failing test prints, and the line that a passing one does.
+//! The text that a failing test prints, and the line that a passing test prints.
 //!
-//! Three things, within the width: what grows, how much, and what to do next.
+//! It says three things, within the width: what grows, how much, and what to do next.
 //!
 //! ```text
 //! lru_churn: 1 stack keeps growing (65,536 iterations, exact)
@@ -24,10 +24,11 @@ use super::{CheckOutcome, Finding, Report, Standing, Subject};
 use crate::verdict::Verdict;
 use plimsoll_text::escape::{columns, command_word, cut_middle, terminal};
 
-/// Of a subject's output, the end is what tells; all of it is in the report.
+/// Lines of a subject's output that are printed. The end tells the most, and the report has
+/// more.
 const MAX_OUTPUT_LINES: usize = 30;
 const MAX_NOTES: usize = 10;
-/// Of a check's detail after its first line: what was expected, and a hint.
+/// Lines of a check's detail after its first line: what was expected, and a hint.
 const MAX_DETAIL_LINES: usize = 4;
 
 /// How to print.
@@ -35,14 +36,14 @@ const MAX_DETAIL_LINES: usize = 4;
 pub struct Style {
     /// Whether the reader is a terminal that understands ANSI colours.
     pub color: bool,
-    /// Columns that no line exceeds; under 40 counts as 40.
+    /// The most columns of a line; less than 40 counts as 40.
     pub width: usize,
     /// The command that runs this scenario again, alone and under a debugger.
     pub reproduce: Option<String>,
 }
 
 impl Style {
-    /// 80 columns, no colour.
+    /// Returns a style of 80 columns without colour.
     pub fn plain() -> Self {
         Style {
             color: false,
@@ -58,7 +59,7 @@ impl Default for Style {
     }
 }
 
-/// The whole text for one scenario, with a newline at its end.
+/// Returns the whole text for one scenario, with a newline at its end.
 pub fn render(report: &Report, style: &Style) -> String {
     let mut page = Page::new(style);
     let name = cut_middle(&terminal(&report.scenario), page.width / 2);
@@ -80,7 +81,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     page.finish()
 }
 
-/// What is said of one finding, whatever the verdict, with a newline at its end.
+/// Returns the text about one finding, whatever the verdict, with a newline at its end.
 pub fn finding(report: &Report, finding: &Finding, style: &Style) -> String {
     let mut page = Page::new(style);
     findings::blocks(&mut page, report, &[finding]);
@@ -88,7 +89,7 @@ pub fn finding(report: &Report, finding: &Finding, style: &Style) -> String {
     page.finish()
 }
 
-/// The outcome in one line, however long: what a passing test says on request.
+/// Returns the outcome in one line of any length, which a passing test prints on request.
 pub fn one_line(report: &Report) -> String {
     terminal(&format!(
         "{}: {}",
@@ -127,7 +128,7 @@ fn regressed(page: &mut Page, report: &Report) {
     }
 }
 
-/// What the growth means for a service that lives long.
+/// Prints what the growth means for a service that runs for a long time.
 fn service(page: &mut Page, growing: &[&Finding]) {
     const PER_SECOND: f64 = 1_000.0;
     const GIB: f64 = 1_073_741_824.0;
@@ -140,7 +141,7 @@ fn service(page: &mut Page, growing: &[&Finding]) {
         ));
     }
     for finding in growing {
-        // What a process may usually have open; a thousand threads are a lot.
+        // 1,024 is the usual limit of open files. A thousand threads are a lot.
         let (n, what) = match finding.subject {
             Subject::Threads => (1_000.0, "threads"),
             Subject::Descriptors => (1_024.0, "file descriptors"),
@@ -202,8 +203,8 @@ fn output(page: &mut Page, output: &str) {
         page.wrap(2, 4, Paint::Dim, "it printed nothing");
         return;
     }
-    // Where a panic is, its message and the frames next to it say more than the end, which is the
-    // runtime's.
+    // If there is a panic, its message and the frames next to it say more than the end, which
+    // belongs to the runtime.
     let at_end = lines.len().saturating_sub(MAX_OUTPUT_LINES);
     let panic = lines.iter().rposition(|line| line.contains("panicked at "));
     let start = panic.map_or(at_end, |panic| panic.min(at_end));
@@ -247,7 +248,7 @@ fn broken(page: &mut Page, report: &Report) {
     }
 }
 
-/// What stands beside what the verdict is about, counted.
+/// Prints how many findings there are besides those that the verdict is about.
 fn others(page: &mut Page, report: &Report) {
     let verdict = report.verdict;
     let mut lines = Vec::new();
@@ -284,7 +285,7 @@ fn others(page: &mut Page, report: &Report) {
     if !stale.is_empty() && verdict != Verdict::Improved {
         let n = stale.len() as u64;
         let verb = if n == 1 { "is" } else { "are" };
-        // Agrees to one finding, and not to all.
+        // `review` can accept this finding alone; `accept` would accept the growth as well.
         let command = match verdict {
             Verdict::Regressed => command(report, "review"),
             _ => String::new(),
@@ -307,7 +308,7 @@ fn others(page: &mut Page, report: &Report) {
     findings::moves(page, &moved);
 }
 
-/// How complete the measurement was, where there is something to say.
+/// Prints how complete the measurement was, if there is something to say.
 fn remarks(page: &mut Page, report: &Report) {
     let mut lines = Vec::new();
     let was_measured = !matches!(report.verdict, Verdict::Failed | Verdict::Broken);
@@ -323,7 +324,8 @@ fn remarks(page: &mut Page, report: &Report) {
     }
     let complete = &report.completeness;
     let of_addresses = plural(complete.addresses as u64, "address", "addresses");
-    // The C library below every thread needs no names; a finding does.
+    // Missing names matter in the frames of a finding, and not in the C library below every
+    // thread.
     let names_matter = report
         .findings
         .iter()
@@ -370,7 +372,7 @@ fn remarks(page: &mut Page, report: &Report) {
     }
 }
 
-/// `: cargo plimsoll accept NAME`; nothing, where no scenario can have its name.
+/// Returns `: cargo plimsoll accept NAME`, or nothing if no scenario can have this name.
 fn command(report: &Report, what: &str) -> String {
     let name = command_word(&report.scenario);
     name.map_or(String::new(), |name| {
@@ -378,7 +380,7 @@ fn command(report: &Report, what: &str) -> String {
     })
 }
 
-/// Where the files are and what to type.
+/// Prints where the files are, and which command to run.
 fn next(page: &mut Page, report: &Report, style: &Style) {
     let files = terminal(&report.run.files);
     if !files.is_empty() {

@@ -1,21 +1,20 @@
-//! Numbers for people: bytes, objects, counts, durations, and one place for
-//! plurals.
+//! Formats numbers for people: bytes, objects, counts, durations and plurals.
 //!
-//! Three digits say enough; nothing that is not zero reads as zero.
+//! Three digits are shown. A number that is not zero never reads as zero.
 
 use super::Rarest;
 use crate::Rate;
 
 const BYTE_UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/// `96 B`, `0.03 B`, `1.5 KiB`, `-12 B`.
+/// Formats bytes: `96 B`, `0.03 B`, `1.5 KiB`, `-12 B`.
 pub fn bytes(bytes: f64) -> String {
     if !bytes.is_finite() {
         return "? B".to_owned();
     }
     let mut value = bytes;
     let mut unit = 0;
-    // 1023.5 and not 1024, which would round to `1024 B`.
+    // The limit is 1023.5, because a larger number would be rounded to `1024 B`.
     while value.abs() >= 1023.5 && unit + 1 < BYTE_UNITS.len() {
         value /= 1024.0;
         unit += 1;
@@ -23,7 +22,7 @@ pub fn bytes(bytes: f64) -> String {
     format!("{} {}", short(value), BYTE_UNITS[unit])
 }
 
-/// As [`bytes`], with a sign: `+96 B`, `-12 B`, `0 B`.
+/// The same as [`bytes`], with a sign: `+96 B`, `-12 B`, `0 B`.
 pub fn signed_bytes(value: f64) -> String {
     if value > 0.0 {
         format!("+{}", bytes(value))
@@ -32,7 +31,7 @@ pub fn signed_bytes(value: f64) -> String {
     }
 }
 
-/// Objects per iteration: `1.00`, `0.03`, `0.0012`, `1,234.00`.
+/// Formats objects per iteration: `1.00`, `0.03`, `0.0012`, `1,234.00`.
 pub fn objects(value: f64) -> String {
     if !value.is_finite() {
         return "?".to_owned();
@@ -40,7 +39,7 @@ pub fn objects(value: f64) -> String {
     group(&format!("{value:.*}", decimals_of_small(value)))
 }
 
-/// As [`objects`], with a sign.
+/// The same as [`objects`], with a sign.
 pub fn signed_objects(value: f64) -> String {
     if value > 0.0 {
         format!("+{}", objects(value))
@@ -49,17 +48,17 @@ pub fn signed_objects(value: f64) -> String {
     }
 }
 
-/// ` ± 3 B`, or nothing where a number is exact.
+/// Formats an error as ` ± 3 B`. Empty if a number is exact.
 pub fn give_or_take(error: Option<f64>, say: fn(f64) -> String) -> String {
     error.map_or_else(String::new, |error| format!(" ± {}", say(error)))
 }
 
-/// With thousands separators: `65,536`.
+/// Formats a count with thousands separators: `65,536`.
 pub fn count(value: u64) -> String {
     group(&value.to_string())
 }
 
-/// Iterations after one count and up to another: `8,193–16,384`.
+/// Formats the iterations after one count and up to another: `8,193–16,384`.
 pub fn span(from: u64, to: u64) -> String {
     match from.saturating_add(1) {
         first if first >= to => count(to),
@@ -67,12 +66,12 @@ pub fn span(from: u64, to: u64) -> String {
     }
 }
 
-/// `1 stack`, `2 stacks`, `1,024 addresses`.
+/// Formats a count with its noun: `1 stack`, `2 stacks`, `1,024 addresses`.
 pub fn plural(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
-/// `1.0 s`, `45 min`, `3.1 h`, `12 d`, `4.2 years`.
+/// Formats a duration: `1.0 s`, `45 min`, `3.1 h`, `12 d`, `4.2 years`.
 pub fn duration(seconds: f64) -> String {
     const MINUTE: f64 = 60.0;
     const HOUR: f64 = 60.0 * MINUTE;
@@ -101,9 +100,8 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// The smallest growth that a run would have seen: `1 object per 1,000
-/// iterations`, or in bytes where those would have been seen sooner than one
-/// object of 8 bytes.
+/// Formats the smallest growth that a run would have seen: `1 object per 1,000 iterations`. It
+/// is in bytes if the run would have seen those sooner than one object of 8 bytes.
 pub fn visible(rate: Rate) -> Option<String> {
     let by_bytes =
         rate.bytes > 0.0 && (rate.objects <= 0.0 || rate.bytes / 8.0 < rate.objects * 0.999);
@@ -125,10 +123,13 @@ pub fn visible(rate: Rate) -> Option<String> {
     Some(format!("1 object per {}", iterations(1.0 / rate.objects)?))
 }
 
-/// As [`visible`], and how much rarer than that objects may be that are large:
-/// `1 object per 100 iterations; of 4 KiB or more, 1 per 25,000`. And how fast a buffer may grow
-/// that is no more objects, where that is much more than eight bytes for each object:
-/// `1 object per 100 iterations; a buffer that grows by 17 B per iteration`.
+/// The same as [`visible`], with two additions:
+///
+/// - How much rarer large objects may be:
+///   `1 object per 100 iterations; of 4 KiB or more, 1 per 25,000`.
+/// - How fast a buffer may grow without more objects, if that is more than twice eight bytes
+///   for each object:
+///   `1 object per 100 iterations; a buffer that grows by 17 B per iteration`.
 pub fn visible_with_rarest(rate: Rate, rarest: Option<Rarest>) -> Option<String> {
     let mut seen = visible(rate)?;
     if rate.objects > 0.0 && rate.bytes > 2.0 * 8.0 * rate.objects {
@@ -138,7 +139,7 @@ pub fn visible_with_rarest(rate: Rate, rarest: Option<Rarest>) -> Option<String>
         );
     }
     Some(match rarest {
-        // What is no rarer is said already.
+        // Large objects that may not be rarer need no addition.
         Some(rarest) if to_f64(rarest.iterations) * rate.objects > 1.0 => {
             let size = bytes(to_f64(rarest.bytes));
             let iterations = count(rarest.iterations);
@@ -152,9 +153,9 @@ fn to_f64(value: u64) -> f64 {
     value as f64
 }
 
-/// Rounded down: a run may have seen more than it says, never less.
+/// Formats iterations, rounded down: a run may have seen more than it says, never less.
 fn iterations(value: f64) -> Option<String> {
-    // A quotient that is whole but for rounding counts as whole.
+    // A quotient that is whole except for rounding counts as whole.
     let value = (value * (1.0 + 1e-9)).floor();
     if !(1.0..1e18).contains(&value) {
         return None;
@@ -172,7 +173,7 @@ fn iterations(value: f64) -> Option<String> {
     })
 }
 
-/// Three digits, without trailing zeros.
+/// Formats three digits, without trailing zeros.
 fn short(value: f64) -> String {
     let magnitude = value.abs();
     let decimals = match magnitude {
@@ -192,11 +193,11 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Two decimals, or as many as two digits need.
+/// Returns two decimals, or as many as are needed for two digits.
 fn decimals_of_small(value: f64) -> usize {
     let mut magnitude = value.abs();
     let mut decimals = 2;
-    // 12 decimals are beyond any rate that a run could see.
+    // A run can see no rate that needs more than 12 decimals.
     while magnitude > 0.0 && magnitude < 0.0995 && decimals < 12 {
         magnitude *= 10.0;
         decimals += 1;

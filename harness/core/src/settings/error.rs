@@ -9,38 +9,38 @@ pub struct SettingsError {
     kind: SettingsErrorKind,
 }
 
-/// What is wrong. What was found is quoted, escaped and cut to length.
+/// What is wrong. Text that was found is quoted, escaped and cut to length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingsErrorKind {
-    /// Larger than [`MAX_BYTES`].
+    /// The file is larger than [`MAX_BYTES`].
     TooLarge,
-    /// Not text at all.
+    /// The file is not text.
     NotUtf8,
-    /// No TOML; the fragment says what the parser expected.
+    /// The file is not TOML. The text says what the parser expected.
     Syntax(String),
-    /// A key that no setting has.
+    /// No setting has this key.
     UnknownKey {
-        /// As the file has it.
+        /// The key in the file.
         found: String,
         /// The setting that it resembles.
         nearest: Option<&'static str>,
     },
-    /// A variable that has the name of another but for a slip of the finger.
+    /// A variable whose name looks like a misspelt name of another variable.
     UnknownVariable {
-        /// As it is set.
+        /// The name of the variable.
         found: String,
-        /// What it should be.
+        /// The name that it should have.
         nearest: String,
     },
-    /// A setting with a value that it cannot have.
+    /// A setting has a value that it cannot have.
     Unexpected {
-        /// Its key, in a file between backticks, or its variable.
+        /// Its key between backticks if it is in a file, or its variable.
         name: String,
-        /// What can stand there.
+        /// The values that are possible.
         expected: String,
-        /// What does.
+        /// The value that was found.
         found: String,
-        /// What may have been meant.
+        /// The value that may have been meant.
         hint: Option<String>,
     },
 }
@@ -50,7 +50,7 @@ impl SettingsError {
         Self { line, kind }
     }
 
-    /// The line of the file, from 1, if it is at one place.
+    /// Returns the line of the file, counted from 1, if the error is at one place.
     pub fn line(&self) -> Option<usize> {
         self.line
     }
@@ -60,7 +60,8 @@ impl SettingsError {
         &self.kind
     }
 
-    /// For people: the file, what is wrong in it, what was expected, what to do.
+    /// Returns the message for people: the file, what is wrong in it, what was expected, and
+    /// what to do.
     ///
     /// ```text
     /// plimsoll.toml:2: `bugdet`: there is no such setting
@@ -74,7 +75,7 @@ impl SettingsError {
     }
 }
 
-/// Without where it is, over up to three lines.
+/// Formats the error without its place, in up to three lines.
 impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
@@ -91,7 +92,7 @@ impl fmt::Display for SettingsError {
                     Some(nearest) => write!(f, "`{nearest}`?"),
                     None => {
                         let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
-                        // On lines that fit a terminal.
+                        // Six names fit on a line of a terminal.
                         let lines: Vec<String> =
                             names.chunks(6).map(|line| line.join(", ")).collect();
                         write!(f, "one of {}", lines.join(",\n    "))

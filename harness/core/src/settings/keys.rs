@@ -6,21 +6,21 @@ use super::{Inconclusive, MAX_SAMPLE_INTERVAL, Settings, Stale, Unwinder};
 /// One setting.
 #[derive(Debug)]
 pub struct Key {
-    /// As it is in `plimsoll.toml`.
+    /// The name in `plimsoll.toml`.
     pub name: &'static str,
-    /// What its value is.
+    /// The kind of its value.
     pub kind: Kind,
-    /// What holds where it is not set.
+    /// The default.
     pub fallback: Fallback,
-    /// The call on a scenario's builder, where there is one.
+    /// The call on a scenario's builder, if there is one.
     pub builder: Option<&'static str>,
-    /// What it means, in markdown and on one line.
+    /// The meaning, in one line of markdown.
     pub doc: &'static str,
-    /// Takes a value over; `None` where it is none of this kind.
+    /// Sets a value; `None` if the text is not of this kind.
     pub(super) set: fn(&mut Settings, &str) -> Option<()>,
 }
 
-/// What the value of a setting is.
+/// The kind of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A number and a unit of time.
@@ -37,34 +37,35 @@ pub enum Kind {
     Word(&'static [&'static str]),
 }
 
-/// What holds where a setting is not set.
+/// The default of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
-    /// A value that could as well be written.
+    /// A value that could also be written in a file.
     Value(&'static str),
-    /// What no value says, in markdown.
+    /// A description in markdown, because no value expresses the default.
     Words(&'static str),
 }
 
 impl Key {
-    /// The setting of that name.
+    /// Returns the setting with that name.
     pub fn find(name: &str) -> Option<&'static Key> {
         KEYS.iter().find(|key| key.name == name)
     }
 
-    /// The variable that goes before every file: `PLIMSOLL_` and the key in capitals.
+    /// Returns the environment variable that overrides every file: `PLIMSOLL_` and the key in
+    /// capitals.
     pub fn variable(&self) -> String {
         variable(self.name)
     }
 }
 
-/// What the variable of a key is called.
+/// Returns the name of a key's variable.
 pub(super) fn variable(key: &str) -> String {
     format!("PLIMSOLL_{}", key.replace('-', "_").to_uppercase())
 }
 
 impl Kind {
-    /// What can stand there, for a message.
+    /// Returns the possible values, for a message.
     pub(super) fn expected(self) -> String {
         match self {
             Kind::Time => "a time such as `500ms`, `10s` or `2m`".to_owned(),
@@ -80,7 +81,7 @@ impl Kind {
     }
 }
 
-/// All of them, in the order of docs/settings.md.
+/// All settings, in the order of docs/settings.md.
 pub static KEYS: [Key; 13] = [
     Key {
         name: "budget",

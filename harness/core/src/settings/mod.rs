@@ -1,4 +1,4 @@
-//! What a run goes by, and how that is written down.
+//! The settings of a run, and how they are written.
 //!
 //! ```text
 //! plimsoll.toml ── Layer::parse ─────────► Layer      what it sets, and on which line
@@ -9,7 +9,7 @@
 //!                                          schema, the docs and `config show` go by
 //! ```
 //!
-//! What is set nowhere stays `None`: the front has the defaults.
+//! A setting that is set nowhere stays `None`. The front has the defaults.
 
 mod error;
 mod keys;
@@ -25,21 +25,21 @@ pub use parse::{Entry, Layer};
 pub use schema::schema;
 pub use units::{MAX_SAMPLE_INTERVAL, nearest_sample_interval};
 
-/// The largest file that is read, in bytes: there are a dozen keys.
+/// The largest file that is read, in bytes. There are a dozen keys.
 pub const MAX_BYTES: usize = 64 << 10;
 
-/// What one place sets.
+/// The settings that one place sets: a file, the environment, or a scenario's builder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Time on the ladder.
+    /// The time for the ladder.
     pub budget: Option<Duration>,
-    /// No rung is above it.
+    /// The most iterations: no rung is above it.
     pub max_iterations: Option<u64>,
     /// The growth to find: one object, or 8 bytes, in so many iterations.
     pub threshold: Option<u64>,
-    /// The longest that background threads get to come to rest before a dump.
+    /// The longest time that plimsoll waits before a dump until background threads are idle.
     pub settle: Option<Duration>,
-    /// The longest that a scenario may take.
+    /// The longest time that a scenario may take.
     pub timeout: Option<Duration>,
     /// What an inconclusive verdict does to a test.
     pub inconclusive: Option<Inconclusive>,
@@ -51,16 +51,16 @@ pub struct Settings {
     pub require_reason: Option<bool>,
     /// Whether the dump of every rung is kept.
     pub keep_rungs: Option<bool>,
-    /// Whether a ladder is climbed that is too short for what has to be found.
+    /// Whether a ladder is climbed even if it is too short for its threshold.
     pub spend_budget: Option<bool>,
     /// Mean bytes between samples.
     pub sample_interval: Option<u64>,
-    /// What walks the stacks for the profiler.
+    /// The unwinder that walks the stacks for the profiler.
     pub unwinder: Option<Unwinder>,
 }
 
 impl Settings {
-    /// These, and what they leave open from others.
+    /// Returns these settings, with those that are not set taken from `others`.
     #[must_use]
     pub fn or(&self, others: &Settings) -> Settings {
         Settings {
@@ -80,8 +80,8 @@ impl Settings {
         }
     }
 
-    /// Of these, what a scenario's builder can set: the keys, and the values as they
-    /// would be written in `plimsoll.toml`, without quotes.
+    /// Returns the settings that a scenario's builder can set and that are set here. Each is a
+    /// key and a value as in `plimsoll.toml`, without quotes.
     ///
     /// ```
     /// use std::time::Duration;
@@ -117,10 +117,10 @@ impl Settings {
 /// What an inconclusive verdict does to a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inconclusive {
-    /// It fails.
+    /// The test fails.
     #[default]
     Fail,
-    /// It passes, and its report says so.
+    /// The test passes, and its report says that it was inconclusive.
     Warn,
 }
 
@@ -146,10 +146,10 @@ impl Inconclusive {
 /// What an allowance that is no longer needed does to a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stale {
-    /// It passes, and its report says so.
+    /// The test passes, and its report names the allowance.
     #[default]
     Warn,
-    /// It fails.
+    /// The test fails.
     Deny,
 }
 
@@ -165,22 +165,22 @@ impl Stale {
     }
 }
 
-/// What walks the stacks for the profiler.
+/// The unwinder that walks the stacks for the profiler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unwinder {
-    /// plimsoll's own, if it finds what libgcc's finds.
+    /// plimsoll's own unwinder, if it finds the same stacks as libgcc's.
     #[default]
     Plimsoll,
-    /// What jemalloc was built with.
+    /// The unwinder that jemalloc was built with.
     Libgcc,
-    /// Both, and every stack that they do not agree on is counted.
+    /// Both unwinders. Every stack on which they differ is counted.
     Compare,
 }
 
 impl Unwinder {
     pub(crate) const WORDS: &[&str] = &["plimsoll", "libgcc", "compare"];
 
-    /// The word that settings and reports use.
+    /// Returns the word that settings and reports use.
     pub fn as_str(self) -> &'static str {
         match self {
             Unwinder::Plimsoll => "plimsoll",
@@ -189,7 +189,7 @@ impl Unwinder {
         }
     }
 
-    /// The unwinder of that word.
+    /// Returns the unwinder with that word.
     pub fn from_word(word: &str) -> Option<Unwinder> {
         match word {
             "plimsoll" => Some(Unwinder::Plimsoll),

@@ -1,4 +1,4 @@
-//! From text to what it sets.
+//! Parses settings from a file or from the environment.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,30 +10,30 @@ use super::{KEYS, Key, Kind, MAX_BYTES, Settings, SettingsError, SettingsErrorKi
 use super::{nearest_sample_interval, units};
 use crate::toml::{found, line_at, meant, nearest, quoted, quoted_message};
 
-/// What a file, or the environment, sets.
+/// The settings of one file, or of the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layer {
-    /// As values.
+    /// The settings as values.
     pub settings: Settings,
     entries: BTreeMap<&'static str, Entry>,
 }
 
-/// How a setting is written.
+/// The text of one setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its value, without quotes.
     pub text: String,
-    /// In a file: where the key is, from 1.
+    /// The line of the key, counted from 1, if it is in a file.
     pub line: Option<usize>,
 }
 
 impl Layer {
-    /// What the bytes of a `plimsoll.toml` set.
+    /// Parses the bytes of a `plimsoll.toml`.
     ///
     /// # Errors
     ///
-    /// At the first line that is no TOML, has a key that no setting has, or a value
-    /// that is not of the setting's kind.
+    /// If the file is too large or not text. Otherwise at the first line that is not TOML, has
+    /// a key that no setting has, or has a value that is not of the setting's kind.
     pub fn parse(bytes: &[u8]) -> Result<Layer, SettingsError> {
         if bytes.len() > MAX_BYTES {
             return Err(SettingsError::new(None, SettingsErrorKind::TooLarge));
@@ -66,13 +66,13 @@ impl Layer {
         Ok(layer)
     }
 
-    /// What the environment sets; an empty variable is none. Of variables that are no
-    /// settings' some are wrong: those that are one's but for a slip of the finger.
+    /// Reads the settings in the environment. An empty variable counts as not set. Variables
+    /// that are not settings are ignored, unless their name looks like a misspelt one.
     ///
     /// # Errors
     ///
-    /// At the first variable, by name, whose value is not of the setting's kind, or no
-    /// text, or that is misspelt.
+    /// At the first variable, by name, whose value is not of the setting's kind or is not
+    /// text, or whose name is misspelt.
     pub fn from_variables<Text: Into<OsString>>(
         variables: impl IntoIterator<Item = (Text, Text)>,
     ) -> Result<Layer, SettingsError> {
@@ -108,7 +108,7 @@ impl Layer {
         Ok(layer)
     }
 
-    /// How a setting is written here, if it is.
+    /// Returns the text of a setting, if this layer sets it.
     pub fn get(&self, key: &Key) -> Option<&Entry> {
         self.entries.get(key.name)
     }
@@ -121,10 +121,10 @@ impl Layer {
     }
 }
 
-/// How variables begin that are ours.
+/// The prefix of plimsoll's variables.
 const PREFIX: &str = "PLIMSOLL_";
 
-/// What our variables are called that set nothing in `plimsoll.toml`, as keys would be.
+/// Names of plimsoll's variables that are not settings, spelt like keys.
 const OTHERS: [&str; 8] = [
     "baselines",
     "explain",
@@ -136,13 +136,13 @@ const OTHERS: [&str; 8] = [
     "verbose",
 ];
 
-/// Whether a variable, which is no setting's, may be of something else.
+/// Checks that a variable that is not a setting is not a misspelt name of another one.
 fn misspelt(name: &str) -> Result<(), SettingsErrorKind> {
     let known = || KEYS.iter().map(|key| key.name).chain(OTHERS);
     let found = name.trim_start_matches(PREFIX).to_lowercase();
     let found = found.replace('_', "-");
     match meant(&found, known()) {
-        // One that is right but for its case or its punctuation sets nothing either.
+        // A name that is right except for its case or punctuation has no effect either.
         Some(nearest) if variable(nearest) != name => Err(SettingsErrorKind::UnknownVariable {
             found: quoted(name),
             nearest: variable(nearest),
@@ -151,7 +151,7 @@ fn misspelt(name: &str) -> Result<(), SettingsErrorKind> {
     }
 }
 
-/// The text of a value, where TOML has it as the kind wants it.
+/// Returns the text of a value, if its TOML type fits the kind.
 fn written_as(kind: Kind, item: &Item) -> Option<String> {
     match (kind, item.as_value()?) {
         (Kind::Time | Kind::Size | Kind::Word(_), Value::String(text)) => {
@@ -165,7 +165,8 @@ fn written_as(kind: Kind, item: &Item) -> Option<String> {
     }
 }
 
-/// What stands where TOML has another type: `"10"` is no number.
+/// Describes a value of another TOML type. `"10"` is shown as a string, because it is not a
+/// number.
 fn found_for(kind: Kind, item: &Item) -> String {
     match (kind, item.as_str()) {
         (Kind::Count | Kind::SampleInterval | Kind::Flag, Some(text)) => {
@@ -206,7 +207,7 @@ mod tests {
     use super::*;
     use crate::settings::{Fallback, Inconclusive};
 
-    /// What a file sets, each with its line, or what is wrong with it.
+    /// Returns what a file sets, each setting with its line, or what is wrong with it.
     #[track_caller]
     fn read(file: impl AsRef<[u8]>) -> String {
         let layer = match Layer::parse(file.as_ref()) {
@@ -354,7 +355,7 @@ mod tests {
         PLIMSOLL_STAL: there is no such variable
           hint: PLIMSOLL_STALE?
         ");
-        // Somebody else's.
+        // A variable of somebody else.
         assert_eq!(with("PLIMSOLL_SHA").unwrap(), Layer::default());
     }
 
@@ -377,7 +378,7 @@ mod tests {
                 format!("{found}: there is no such variable\n  hint: {nearest}?")
             );
         }
-        // Ours for something else, and somebody else's.
+        // Variables of plimsoll that are not settings, and variables of somebody else.
         let others = "VERBOSE HTTP_TOKEN SHA TLASE RELEASE ".split(' ');
         let others = others.map(|name| format!("PLIMSOLL_{name}"));
         for name in others.chain(["BUGDET".to_owned()]) {
@@ -385,7 +386,7 @@ mod tests {
         }
     }
 
-    /// Each fallback that is a value, as if the environment had set it.
+    /// Returns each default that is a value, as if the environment had set it.
     fn fallbacks() -> Layer {
         let written = KEYS.iter().filter_map(|key| match key.fallback {
             Fallback::Value(value) => Some((key.variable(), value.to_owned())),
@@ -408,7 +409,7 @@ mod tests {
             };
             let layer = Layer::from_variables([(key.variable(), text.to_owned())]);
             let settings = layer.unwrap().settings;
-            // The one that is named like it, and no other.
+            // Only the field with the same name is set.
             let lines = format!("{settings:#?}");
             let set = lines.lines().filter(|line| line.contains(": Some("));
             let set: Vec<&str> = set.map(str::trim).collect();

@@ -1,19 +1,19 @@
-//! `plimsoll.toml` as a JSON schema, for editors and whatever else checks files.
+//! Writes a JSON schema of `plimsoll.toml`, for editors and other programs that check files.
 //!
-//! Only keywords that mean the same from draft 4 to draft 7: which of them an editor
-//! for TOML knows is its own choice.
+//! It uses only keywords that mean the same from draft 4 to draft 7, because an editor for
+//! TOML may know any of these drafts.
 
 use serde_json::{Map, Value, json};
 
 use super::{Fallback, KEYS, Key, Kind, MAX_SAMPLE_INTERVAL};
 
-/// A number above zero, as a regular expression that every engine has.
+/// A number above zero, as a regular expression that every engine understands.
 const NUMBER: &str = "(0*[1-9][0-9]*([.][0-9]+)?|0+[.]0*[1-9][0-9]*)";
 
-/// The schema's text.
+/// Returns the schema's text.
 ///
-/// What it takes, [`Layer::parse`](super::Layer::parse) takes as well, but for numbers
-/// that are zero or endless in the unit that counts.
+/// [`Layer::parse`](super::Layer::parse) accepts every file that the schema accepts, except
+/// numbers that are zero or infinite in the base unit.
 pub fn schema() -> String {
     let properties: Map<String, Value> = KEYS
         .iter()
@@ -60,7 +60,7 @@ fn property(key: &Key) -> Value {
     property
 }
 
-/// A value's text as JSON has it.
+/// Converts the text of a value to JSON.
 fn value_of(kind: Kind, text: &str) -> Value {
     match kind {
         Kind::Flag => (text == "true").into(),

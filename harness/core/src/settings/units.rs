@@ -1,11 +1,11 @@
-//! Times, sizes, counts: text to values. What is none is `None`.
+//! Parses times, sizes and counts. Text that is none of these gives `None`.
 
 use std::time::Duration;
 
-/// The largest sample interval: what jemalloc has above is of no use.
+/// The largest sample interval. jemalloc has larger ones, which are of no use.
 pub const MAX_SAMPLE_INTERVAL: u64 = 1 << 30;
 
-/// The sample interval that jemalloc has and that is nearest: a power of two, up to
+/// Returns the nearest sample interval that jemalloc has: a power of two, up to
 /// [`MAX_SAMPLE_INTERVAL`].
 pub fn nearest_sample_interval(bytes: u64) -> u64 {
     let near = bytes.clamp(1, MAX_SAMPLE_INTERVAL);
@@ -33,10 +33,10 @@ pub(super) fn sample_interval(text: &str) -> Option<u64> {
     count(text).filter(|bytes| nearest_sample_interval(*bytes) == *bytes)
 }
 
-/// A number above zero, and its unit.
+/// Parses a number above zero, and its unit.
 fn quantity(text: &str) -> Option<(f64, &str)> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
-    // Of what may stand around it, a space alone.
+    // Around the number, only spaces are allowed.
     let number: f64 = number.trim_matches(' ').parse().ok()?;
     (number.is_finite() && number > 0.0).then_some((number, unit))
 }
@@ -54,7 +54,7 @@ pub(super) fn time(text: &str) -> Option<Duration> {
     (!time.is_zero()).then_some(time)
 }
 
-/// A time in the largest unit of which it is a whole number.
+/// Formats a time in the largest unit of which it is a whole number.
 pub(super) fn written(time: Duration) -> String {
     let (seconds, below) = (time.as_secs(), time.subsec_nanos());
     match (seconds, below) {
@@ -102,7 +102,7 @@ mod tests {
         ] {
             assert_eq!(time(none), None, "{none}");
         }
-        // Above zero as they are written, and zero in the unit that counts.
+        // These are above zero as written, but zero in the base unit.
         assert_eq!(time("0.0000000000001ms"), None);
         assert_eq!(size("0.0001kB"), None);
         assert_eq!(time(&format!("{}h", "9".repeat(40))), None);

@@ -1,7 +1,7 @@
-//! The format, key by key. Most types of [`report`](super::super) are written as they are; here are
-//! those that have another shape in the file. The schema in the tests and a report that is kept
-//! beside it tell of a changed field. Keys that format 1 does not have are absent in what is read
-//! of it.
+//! The format, key by key. Most types of [`report`](super::super) are written as they are;
+//! this module has those with another shape in the file. The schema in the tests, and a report
+//! that is kept beside it, detect a changed field. Keys that format 1 does not have are absent
+//! when format 1 is read.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +18,8 @@ use crate::{FoldedStack, Frame, Law, Rate, Tally};
 const SINCE_2: &str =
     "`objects_law`, `bytes_law` and `survivors` in format 2, and none of them in format 1";
 
-/// Only the version, whatever else there is: a newer format is recognised by
-/// it, and by nothing else.
+/// Reads only the version, whatever else the file contains. A newer format is recognised by
+/// its version and by nothing else.
 pub(super) fn version(bytes: &[u8]) -> Result<u64, ReportError> {
     #[derive(Deserialize)]
     struct Head {
@@ -45,7 +45,7 @@ pub(super) fn write(report: &Report) -> String {
     serde_json::to_string_pretty(&ReportJson::from_report(report)).expect("plain data serialises")
 }
 
-/// As [`write`], without white space between tokens.
+/// The same as [`write`], but without white space between tokens.
 #[expect(
     clippy::expect_used,
     reason = "string keys and finite floats always serialise"
@@ -63,7 +63,7 @@ struct ReportJson {
     verdict: Verdict,
     #[serde(deserialize_with = "required")]
     measured: Option<Measured>,
-    /// Absent where it sets nothing: that is how reports were before it.
+    /// Absent if the builder sets nothing. Reports of older versions do not have this key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     builder: Vec<BuilderSetting>,
     rungs: Vec<Rung>,
@@ -71,7 +71,7 @@ struct ReportJson {
     threshold: Threshold,
     #[serde(deserialize_with = "required")]
     visible: Option<Rate>,
-    /// Absent in an exact run, which is written as it was before there were others.
+    /// Absent in an exact run, whose report has the form from before sampled runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rarest: Option<Rarest>,
     findings: Vec<FindingJson>,
@@ -109,7 +109,7 @@ struct FindingJson {
     survivors: Option<Vec<Survivors>>,
 }
 
-/// One shape for every kind, so that no key is ever optional.
+/// One shape for every kind, so that no key is optional.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SubjectJson {
@@ -131,7 +131,8 @@ enum KindJson {
 
 impl ReportJson {
     fn from_report(report: &Report) -> Self {
-        // Taken apart, so that a new field is an error here and not forgotten.
+        // The report is destructured, so that a new field is a compile error here and not
+        // forgotten.
         let Report {
             run,
             scenario,

@@ -1,20 +1,20 @@
-//! How much a report may hold: cut to when writing, checked when reading.
+//! Limits of a report. Writing cuts a report to them; reading checks them.
 
 use super::{MAX_DEPTH, ReportError};
 use crate::report::{Finding, Report, Subject};
 use crate::{FoldedStack, Rate};
 
-/// The most that a report holds of each.
+/// The most that a report may have of each part.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     scenarios: usize,
-    /// Settings of the scenario's builder.
+    /// Settings that the scenario's builder sets.
     builder: usize,
-    /// Bytes of every string but the output.
+    /// Bytes of every string except the failure's output.
     string: usize,
     /// Bytes of the failure's output.
     output: usize,
-    /// Rungs, and levels of a finding; and octaves of birth, which are fewer.
+    /// Rungs, and also levels of a finding and octaves of birth, which are fewer.
     rungs: usize,
     findings: usize,
     checks: usize,
@@ -25,12 +25,12 @@ pub struct Limits {
     growth_frames: usize,
     /// Frames of both.
     frames: usize,
-    /// Of a rate, in either direction.
+    /// The greatest absolute value of a rate.
     rate: f64,
 }
 
 impl Limits {
-    /// What the format promises. A ladder of 64 octaves has 256 rungs.
+    /// The limits of the format. A ladder of 64 octaves has 256 rungs.
     pub const FORMAT: Limits = Limits {
         scenarios: 1_000,
         builder: 100,
@@ -46,24 +46,24 @@ impl Limits {
         rate: f64::MAX,
     };
 
-    /// What is taken from a file that came with a pull request: less of
-    /// everything that somebody else is to read.
+    /// The limits for a file that came with a pull request: less of everything that somebody
+    /// else reads.
     pub const UNTRUSTED: Limits = Limits {
         string: 512,
         notes: 100,
         frames: 10_000,
-        // A hundred times what an address space of 48 bits holds.
+        // About 35 times what an address space of 48 bits holds.
         rate: 1e16,
         ..Limits::FORMAT
     };
 
-    /// The longest string but a failure's output, in bytes.
+    /// Returns the longest string except a failure's output, in bytes.
     pub fn string(&self) -> usize {
         self.string
     }
 
-    /// Half of what can be done without; nothing where it is all gone.
-    /// Of strings, 64 bytes stay.
+    /// Returns these limits with every part that is not essential halved; strings keep at
+    /// least 64 bytes. `None` if nothing is left to halve.
     pub fn halved(self) -> Option<Limits> {
         (self.string > 64 || self.frames > 0).then_some(Limits {
             string: (self.string / 2).max(64),
@@ -78,10 +78,10 @@ impl Limits {
         })
     }
 
-    /// The report without what is beyond the limits.
+    /// Returns the report without what exceeds the limits.
     ///
-    /// The list of scenarios stays as it is: a reader that misses one must be
-    /// able to say so, and a list that is too long is refused aloud.
+    /// The list of scenarios stays as it is. A reader that misses a scenario must be able to
+    /// say so. So a list that is too long is refused on reading, and never cut silently.
     pub(super) fn cut(&self, report: &Report) -> Report {
         let mut cut = report.clone();
         let mut left_out = Vec::new();
@@ -125,7 +125,7 @@ impl Limits {
             };
             truncate(text, limit, what == OUTPUT);
         });
-        // One of the notes is needed to say what is missing.
+        // One note is needed to say what is missing.
         let too_many = cut.notes.len() > self.notes;
         if too_many {
             left_out.push("notes");
@@ -140,7 +140,7 @@ impl Limits {
         cut
     }
 
-    /// Refuses a report that holds too much.
+    /// Refuses a report that exceeds the limits.
     pub(super) fn check(&self, report: &Report) -> Result<(), ReportError> {
         let at_most = |what, limit, found| match found > limit {
             true => Err(ReportError::TooMany { what, limit, found }),
@@ -166,8 +166,8 @@ impl Limits {
             at_most("survivors", self.rungs, finding.survivors.len())?;
         }
         let mut checked = Ok(());
-        // `each_string` changes what it visits; a copy of a report that is at
-        // most 8 MiB long is cheaper than a second list of every string.
+        // `each_string` visits by mutable reference. A copy of a report of at most 8 MiB costs
+        // less than a second list of every string.
         each_string(&mut report.clone(), |what, text| {
             let (of, limit) = match what == OUTPUT {
                 true => ("bytes of output", self.output),
@@ -189,7 +189,7 @@ impl Limits {
     }
 }
 
-/// Keeps the stacks that changed most, in their order.
+/// Keeps the stacks that changed most, in their order. Returns whether stacks were left out.
 fn cut_growth(report: &mut Report, most_frames: usize) -> bool {
     let frames: usize = report
         .growth
@@ -233,7 +233,8 @@ fn frames_of(finding: &Finding) -> usize {
         .saturating_add(finding.frames.len())
 }
 
-/// JSON has neither infinities nor NaN.
+/// Returns a number that JSON can have: NaN becomes zero, and other values are limited to
+/// `most`.
 fn finite(value: f64, most: f64) -> f64 {
     if value.is_nan() {
         0.0
@@ -242,7 +243,7 @@ fn finite(value: f64, most: f64) -> f64 {
     }
 }
 
-/// Cuts at a character's boundary; of output the end is kept.
+/// Cuts a text at the boundary of a character. Of the output, the end is kept.
 fn truncate(text: &mut String, limit: usize, keep_end: bool) {
     if text.len() <= limit {
         return;
@@ -257,7 +258,7 @@ fn truncate(text: &mut String, limit: usize, keep_end: bool) {
     }
 }
 
-/// What [`each_string`] calls the one string that may be long.
+/// The name that [`each_string`] passes for the one string that may be long.
 const OUTPUT: &str = "output";
 
 /// Visits every string of a report.
@@ -326,7 +327,7 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
     }
 }
 
-/// Bytes of all strings together, before they are escaped.
+/// Returns the bytes of all strings together, before they are escaped.
 pub(super) fn string_bytes(report: &Report) -> usize {
     let mut sum = 0_usize;
     each_string(&mut report.clone(), |_, text| {
@@ -347,7 +348,7 @@ fn each_rate(report: &mut Report, mut visit: impl FnMut(&mut Rate)) {
     }
 }
 
-/// Refuses what is nested too deep, before a recursive parser sees it.
+/// Refuses a file that is nested too deep, before a recursive parser reads it.
 pub(super) fn check_depth(bytes: &[u8]) -> Result<(), ReportError> {
     let mut depth = 0_usize;
     let mut line = 1;

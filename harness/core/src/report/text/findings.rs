@@ -1,4 +1,4 @@
-//! What grows: a block for each finding.
+//! Prints a block for each finding.
 
 use super::page::{Page, Paint};
 use crate::report::units::{bytes, count, give_or_take, plural, signed_bytes, span};
@@ -8,12 +8,13 @@ use crate::verdict::Verdict;
 use crate::{Frame, Law, Rate};
 use plimsoll_text::escape::{columns, cut_middle, cut_start, terminal};
 
-/// A sixth stack tells nobody more about where to start.
+/// The most findings that are printed in full. A sixth one helps nobody to find a start.
 const MAX_FINDINGS: usize = 5;
-/// The frame to blame is the first; eight reach the caller's code.
+/// The most frames of a finding. The first one is to blame, and eight usually reach the
+/// caller's code.
 const MAX_FRAMES: usize = 8;
 
-/// At most five findings in full, and a line that counts the others.
+/// Prints at most five findings in full, and a line that counts the others.
 pub(super) fn blocks(page: &mut Page, report: &Report, findings: &[&Finding]) {
     for finding in findings.iter().take(MAX_FINDINGS) {
         page.blank();
@@ -24,7 +25,7 @@ pub(super) fn blocks(page: &mut Page, report: &Report, findings: &[&Finding]) {
         return;
     }
     page.blank();
-    // What a site's sum has already counted is not counted again.
+    // Stacks in the sum of a site are not counted again.
     let more: Vec<&Finding> = rest
         .iter()
         .copied()
@@ -61,7 +62,7 @@ fn block(page: &mut Page, report: &Report, finding: &Finding) {
         Paint::Plain
     };
 
-    // As wide as most rates and allowances are, so that they stand in columns.
+    // These widths fit most rates and allowances, so that they are in columns.
     let (first, second) = (page.width * 49 / 80, 16);
     let right = match columns(&allowed) < second {
         true => format!("{allowed:<second$}{standing}"),
@@ -97,7 +98,7 @@ fn block(page: &mut Page, report: &Report, finding: &Finding) {
     }
 }
 
-/// `born in iterations 8,193–16,384: 8,192 allocated, 82 alive at 65,536`
+/// Returns `born in iterations 8,193–16,384: 8,192 allocated, 82 alive at 65,536`.
 fn stayed(report: &Report, octave: &Survivors) -> String {
     let about = if report.is_sampled() { "about " } else { "" };
     let allocated = match octave.allocated {
@@ -116,7 +117,7 @@ fn stayed(report: &Report, octave: &Survivors) -> String {
     )
 }
 
-/// `+96 B  +1.00 objects per iteration, linear`
+/// Returns `+96 B  +1.00 objects per iteration, linear`.
 fn growth(report: &Report, finding: &Finding) -> String {
     if finding.is_unused() {
         return "no longer grows".to_owned();
@@ -143,7 +144,7 @@ fn frames(page: &mut Page, frames: &[Frame]) {
         let end = columns(&branch) + columns(&name);
         let place = cut_start(&terminal(&place), page.width - 6);
         if end + 2 + columns(&place) <= page.width {
-            // The same column for all, or as far left of it as the place needs.
+            // All places begin in the same column, or further left if a place needs the room.
             let column = (page.width * 50 / 80)
                 .min(page.width - columns(&place))
                 .max(end + 2);
@@ -166,7 +167,7 @@ fn frames(page: &mut Page, frames: &[Frame]) {
     }
 }
 
-/// `lru::LruCache::put moved from a caller to another`, for each that did.
+/// Prints `lru::LruCache::put moved from a caller to another` for each finding that moved.
 pub(super) fn moves(page: &mut Page, findings: &[&Finding]) {
     for finding in findings.iter().take(MAX_FINDINGS) {
         if let Some(moved) = finding.moved() {
@@ -182,7 +183,7 @@ fn branch(depth: usize) -> String {
     }
 }
 
-/// Whether a cache that is still filling would look the same.
+/// Returns whether a cache that is still filling would look the same.
 pub(super) fn may_be_filling(findings: &[&Finding]) -> bool {
     findings.iter().any(|finding| {
         !finding.is_unused()

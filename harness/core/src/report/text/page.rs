@@ -1,12 +1,12 @@
-//! Lines that keep to a width, whatever is put into them.
+//! Prints lines that never exceed a width, whatever they contain.
 
 use super::Style;
 use plimsoll_text::escape::{columns, cut_middle, start_of, terminal};
 
-/// Narrower than this, nothing that is printed would help.
+/// The least width. On a narrower page nothing would be readable.
 const MIN_WIDTH: usize = 40;
 
-/// How a piece of a line looks where colour is wanted.
+/// The style of a piece of a line, if colour is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paint {
     Plain,
@@ -30,8 +30,7 @@ impl Paint {
     }
 }
 
-/// Collects lines. Everything that is printed goes through [`Page::line`], and
-/// there through [`terminal`].
+/// Collects lines. Every piece of text passes through [`terminal`], which escapes it.
 pub(super) struct Page {
     out: String,
     color: bool,
@@ -51,14 +50,14 @@ impl Page {
         self.out
     }
 
-    /// An empty line, unless the page is empty or already has one.
+    /// Adds an empty line, unless the page is empty or ends with one already.
     pub(super) fn blank(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
     }
 
-    /// One line; what goes past the width is cut.
+    /// Adds one line, and cuts what exceeds the width.
     pub(super) fn line(&mut self, parts: &[(Paint, &str)]) {
         let mut room = self.width;
         let mut cut: Vec<(Paint, String)> = Vec::with_capacity(parts.len());
@@ -67,7 +66,7 @@ impl Page {
             room -= columns(&text);
             cut.push((*paint, text));
         }
-        // No spaces at the end, whichever part they came with.
+        // Spaces at the end are removed, whichever part they are in.
         while let Some((_, text)) = cut.last_mut() {
             text.truncate(text.trim_end().len());
             if !text.is_empty() {
@@ -86,26 +85,26 @@ impl Page {
         self.out.push('\n');
     }
 
-    /// A path, indented, on a line of its own and whole: cut, it is good for
-    /// nothing.
+    /// Adds a path, indented, on a line of its own. It is never cut, because a cut path is
+    /// useless.
     pub(super) fn path(&mut self, path: &str) {
         self.out.push_str("    ");
         self.out.push_str(&terminal(path));
         self.out.push('\n');
     }
 
-    /// Prose: broken between words, the lines after the first indented by
-    /// `hanging`. A word that is longer than a line is broken where it must.
+    /// Adds prose, broken between words. Lines after the first are indented by `hanging`. A
+    /// word that is longer than a line is broken inside.
     pub(super) fn wrap(&mut self, indent: usize, hanging: usize, paint: Paint, text: &str) {
         for line in self.broken(indent, hanging, 0, text) {
             self.line(&[(paint, &line)]);
         }
     }
 
-    /// A shell command after a label, continued with a backslash.
+    /// Adds a shell command after a label. A long command continues after a backslash.
     pub(super) fn command(&mut self, label: &str, command: &str) {
         let text = format!("{label} {command}");
-        // Two columns are kept for ` \`.
+        // Two columns are kept free for ` \`.
         let lines = match columns(&terminal(&text)) + 2 > self.width {
             true => self.broken(2, 4, 2, &text),
             false => vec![format!("  {text}")],
@@ -117,8 +116,7 @@ impl Page {
         }
     }
 
-    /// Somebody else's output, line by line behind a bar, broken where it is
-    /// too long and otherwise as it was.
+    /// Adds output of another program, line by line behind a bar. Long lines are broken.
     pub(super) fn quote(&mut self, text: &str) {
         const BAR: &str = "  │ ";
         let room = self.width - columns(BAR);
