@@ -60,7 +60,7 @@ impl SymbolTableBuilder {
         self
     }
 
-    /// Counts an address whose name came from a symbol table alone.
+    /// Counts an address whose name came from a symbol table only.
     pub fn count_without_debug_info(&mut self) -> &mut Self {
         self.0.without_debug_info += 1;
         self

@@ -51,7 +51,7 @@ pub struct Quantity {
     /// How far the rate may be off because of the workload's own fluctuation, and because of
     /// what was not sampled.
     pub error: f64,
-    /// The shape.
+    /// The law of the growth.
     pub law: Law,
     /// Whether it rose for three octaves by more than chance explains.
     pub rising: bool,

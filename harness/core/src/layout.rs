@@ -3,14 +3,14 @@
 //!
 //! ```text
 //! <target directory>/plimsoll/<package>/<test target>/<scenario>/
-//!   report.json         what was found
+//!   report.json         the report
 //!   before.heap         the first rung that the verdict used, as jemalloc wrote it
-//!   after.heap          the last
-//!   growth.folded       per stack, for flame graph tools
+//!   after.heap          the last rung that the verdict used
+//!   growth.folded       growth per stack, for flame graph tools
 //!   growth.svg          the same as a flame graph
-//!   baseline.toml.new   the baseline, were all that was found accepted; where needed
+//!   baseline.toml.new   the baseline if everything that was found is accepted; if it differs
 //!   output.txt          what the subject printed
-//!   rungs/<n>.heap      after n iterations; where every rung is kept
+//!   rungs/<n>.heap      the dump after n iterations; if every rung is kept
 //!
 //! <baselines folder>/<scenario>.toml
 //! <package or workspace>/plimsoll.toml

@@ -1,4 +1,4 @@
-//! For formats in which no key may be absent.
+//! A deserializer for formats in which no key may be absent.
 
 use serde::{Deserialize, Deserializer};
 

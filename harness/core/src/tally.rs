@@ -2,7 +2,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Allocations attributed to one stack, or to many.
+/// The allocations of one stack, or of many.
 ///
 /// jemalloc prints the live ones as `curobjs` and `curbytes`; pprof calls them
 /// `inuse_objects` and `inuse_space`.

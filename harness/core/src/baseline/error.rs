@@ -81,7 +81,7 @@ impl BaselineError {
         self.line
     }
 
-    /// What is wrong.
+    /// Returns what is wrong.
     pub fn kind(&self) -> &BaselineErrorKind {
         &self.kind
     }

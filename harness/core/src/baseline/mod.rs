@@ -173,7 +173,7 @@ impl AllowanceSubject {
     }
 }
 
-/// The resource's word, or the pattern's frames joined by `;`.
+/// Prints the resource's word, or the pattern's frames joined by `;`.
 impl fmt::Display for AllowanceSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -266,7 +266,7 @@ impl DumpReader {
         Ok(())
     }
 
-    /// `@ 0x7f29096a2630 0x7f29096a2d21`
+    /// Parses `@ 0x7f29096a2630 0x7f29096a2d21`.
     fn stack(&mut self, text: &mut Text<'_>) -> Result<(), DumpError> {
         text.eat(b"@");
         self.frames.clear();
@@ -305,7 +305,7 @@ impl DumpReader {
     }
 }
 
-/// `heap_v2/524288`
+/// Parses `heap_v2/524288`.
 fn header(text: &mut Text<'_>) -> Result<SampleInterval, DumpError> {
     if !text.eat(b"heap_v2/") {
         return Err(text.expected(Expected::Header));
@@ -328,7 +328,7 @@ fn thread(text: &mut Text<'_>) -> Result<bool, DumpError> {
     Ok(true)
 }
 
-/// `3: 2048 [9: 4096]`
+/// Parses `3: 2048 [9: 4096]`.
 fn counts(text: &mut Text<'_>) -> Result<Counts, DumpError> {
     let inuse = tally(text)?;
     text.expect(b" [")?;
@@ -337,7 +337,7 @@ fn counts(text: &mut Text<'_>) -> Result<Counts, DumpError> {
     Ok(Counts { inuse, alloc })
 }
 
-/// `3: 2048`
+/// Parses `3: 2048`.
 fn tally(text: &mut Text<'_>) -> Result<Tally, DumpError> {
     let objects = text.decimal(Expected::CountsForm)?;
     text.expect(b": ")?;

@@ -45,7 +45,7 @@ pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
     }
     let krate = crate_of(&name);
     let std = in_std || krate.is_some_and(|krate| STD.contains(&krate));
-    // A Rust function may be called `prof_start` too.
+    // A Rust function may also have a name such as `prof_start`.
     let is_c = krate.is_none() && !file.is_some_and(|file| file.ends_with(".rs"));
     let allocates =
         is_allocator(&name) || is_c && is_c_allocator(&name) || file.is_some_and(is_allocator_file);

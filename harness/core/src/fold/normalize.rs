@@ -166,7 +166,7 @@ fn strip_disambiguators(name: &str) -> Cow<'_, str> {
         let (before, bracket) = rest.split_at(open);
         stripped.push_str(before);
         let after_name = stripped.chars().next_back().is_some_and(is_word);
-        // A crate's disambiguator has 64 bits.
+        // The disambiguator of a crate has 64 bits.
         let length = bracket[1..]
             .bytes()
             .take(17)

@@ -140,7 +140,7 @@ pub enum ReportError {
         line: usize,
         /// The column in bytes, counted from 1.
         column: usize,
-        /// What was expected, and what was found.
+        /// The parser's message: what was expected, and what was found.
         message: String,
     },
     /// Every key is present, but a value makes no sense.

@@ -222,13 +222,13 @@ pub const BASELINE: &str = "baseline";
 pub struct Check {
     /// `canary`, `coverage`, [`BASELINE`], …
     pub name: String,
-    /// How it went.
+    /// The outcome.
     pub outcome: CheckOutcome,
     /// What was expected and what was found. A hint may follow. Each is on a line of its own.
     pub detail: String,
 }
 
-/// How a check went.
+/// The outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {

@@ -1,12 +1,12 @@
 //! The statements that every output makes about a scenario and about each finding.
 //!
 //! ```text
-//! Report ─► outcome      what is said first, of how much, and how it was measured
-//!        ─► selections   the findings that it is about: growing, stale, unsure, …
-//!        ─► accept       what to type
+//! Report ─► outcome      the first statement: what happened, and how it was measured
+//!        ─► selections   findings of one kind: growing, stale, unsure, …
+//!        ─► accept       the command to run
 //! Finding ─► amounts     +96 B ± 1 B, +1.00 objects
 //!         ─► allowance, standing, place, over, moved
-//!         ─► sentence    all of these in one
+//!         ─► sentence    all of these in one sentence
 //! ```
 //!
 //! An output decides where these statements go, and escapes what is quoted. It has no words of

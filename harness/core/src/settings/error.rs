@@ -55,7 +55,7 @@ impl SettingsError {
         self.line
     }
 
-    /// What is wrong.
+    /// Returns what is wrong.
     pub fn kind(&self) -> &SettingsErrorKind {
         &self.kind
     }

@@ -3,10 +3,10 @@
 //! ```text
 //! plimsoll.toml ── Layer::parse ─────────► Layer      what it sets, and on which line
 //! PLIMSOLL_*    ── Layer::from_variables ► Layer
-//! Settings::or                             one after the other: variable, a scenario's
+//! Settings::or                             in order of precedence: variable, a scenario's
 //!                                          builder, the package's file, the workspace's
-//! KEYS                                     a row for each setting: what the parser, the
-//!                                          schema, the docs and `config show` go by
+//! KEYS                                     a row for each setting; the parser, the schema,
+//!                                          the docs and `config show` are made from it
 //! ```
 //!
 //! A setting that is set nowhere stays `None`. The front has the defaults.

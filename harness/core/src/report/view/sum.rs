@@ -8,9 +8,9 @@ use crate::report::{Finding, Report, Subject};
 /// A number, and the text that follows it: its error and its unit, after a space.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// `+96 B`, `+1.00`
+    /// The number: `+96 B`, `+1.00`.
     pub number: String,
-    /// ` ± 0.10 objects`
+    /// The rest: ` ± 0.10 objects`.
     pub rest: String,
 }
 
