@@ -170,10 +170,13 @@ pub fn interval_to_settle(threshold: u64, iterations: u64) -> Option<SampleInter
 /// Judges a measurement by the project's baseline.
 ///
 /// Every stack, every allocation site over its stacks, and every resource is compared with its
-/// cut: its allowance plus half the threshold. It is *within* if the upper bounds of its rates
-/// are below the cut, and growth at twice the threshold would have been found. It is
-/// *regressed* only at the top of the ladder, if it rose for three octaves and its rate less
-/// its error is above the cut.
+/// cut: its allowance plus half the threshold.
+///
+/// - It is *within* if the upper bounds of its rates are below the cut, and growth at twice
+///   the threshold would have been found.
+/// - It is *regressed* if it rose for three octaves, and its rate less its error is above the
+///   cut. (In a sampled profile without an allowance, its rate counts.) Only the top of the
+///   ladder can be *regressed*.
 pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Assessment {
     Judged::of(observed, baseline, policy).assessment(observed, baseline, policy.today)
 }
@@ -456,8 +459,7 @@ impl Growth {
     /// their own.
     fn stays_within(&self, allowed: Rate, threshold: u64) -> bool {
         let cut = Self::cut(allowed, threshold);
-        // Chance may hide growth. So growth at twice the threshold must be as much as is
-        // found.
+        // Chance may hide growth. So growth at twice the threshold must be enough to be found.
         let twice = 2.0 / to_f64(threshold);
         let stays =
             |q: &Quantity, cut: f64| (!q.rising || allowed != Rate::default()) && q.bound < cut;

@@ -8,7 +8,7 @@
 //!   after.heap          the last rung that the verdict used
 //!   growth.folded       growth per stack, for flame graph tools
 //!   growth.svg          the same as a flame graph
-//!   baseline.toml.new   the baseline if everything that was found is accepted; if it differs
+//!   baseline.toml.new   the baseline after accepting everything; if there is anything to accept
 //!   output.txt          what the subject printed
 //!   rungs/<n>.heap      the dump after n iterations; if every rung is kept
 //!

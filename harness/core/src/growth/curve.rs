@@ -28,7 +28,8 @@ const STRAIGHT: f64 = 0.08;
 /// Objects that the smallest leak tried by [`Curve::findable`] makes by the last rung.
 const OBJECTS_TO_FIND: f64 = 16.0;
 
-/// Factor from one tried leak rate to the next: 2^(1/4).
+/// Factor from one tried leak rate to the next, 2^(1/4), and the number of rates that are
+/// tried.
 const MORE: f64 = 1.189_207_115_002_721;
 const TIMES: usize = 240;
 
@@ -202,7 +203,7 @@ pub(super) fn least(from: f64, is_found: impl Fn(f64) -> bool) -> f64 {
     f64::INFINITY
 }
 
-/// Returns rate, bound, error and law of levels that are known to rise or not.
+/// Returns the rate, bound, error and law of levels. `rising` says whether they rise.
 pub(super) fn quantity(iterations: &[f64], levels: &[f64], rising: bool) -> Quantity {
     let Some(last) = levels.len().checked_sub(1) else {
         return Quantity::FLAT;
@@ -360,8 +361,8 @@ impl Shape<'_> {
     /// Returns how far the furthest of the last `rungs` levels is from a straight line, as a
     /// share of what bursts and chance explain.
     ///
-    /// Two shapes are excluded. Objects that are freed after a time are many among the
-    /// youngest and few among the old. Something that fills gains more early.
+    /// This excludes two shapes. Objects that are freed after a time are many among the
+    /// youngest, and few among the old. Something that fills gains more early.
     fn off(&self, rungs: usize) -> Answer {
         let (iterations, levels) = self.last(rungs);
         let gain = levels[rungs - 1] - levels[0];
@@ -456,8 +457,9 @@ impl Line {
         let greatest = points()
             .map(|(n, level)| off(n, level).abs())
             .fold(0.0, f64::max);
-        // Two parameters are fitted, hence the 2. Levels are whole numbers: a deviation no
-        // greater than the rounding of a few large sums counts as none.
+        // Two parameters are fitted, so the divisor is two less than the count. Levels are
+        // whole numbers: a deviation no greater than the rounding of a few large sums counts
+        // as none.
         let deviation = (squares / (count - 2.0)).sqrt();
         let rounding = 1e-9 * mean_level.abs();
         let gain = levels[levels.len() - 1] - levels[0];

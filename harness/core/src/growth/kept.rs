@@ -25,7 +25,8 @@ use crate::{Series, Tally};
 pub(super) const AGES: [usize; 4] = [1, 2, 4, 8];
 
 /// Age in rungs that counts as old before the last octave. Two octaves before the last rung,
-/// it is twelve times the life of an object that lives for a 64th of the ladder.
+/// it is twelve times the life of an object that lives for a 64th of the ladder. So such an
+/// object is certainly gone.
 const CERTAINLY_OLD: usize = 8;
 
 /// The births of a series, as far as it has them.
@@ -117,8 +118,8 @@ impl Kept {
     ///
     /// - It has lived for at least as many iterations as lie between the last rung and the
     ///   rung that is `age` before it.
-    /// - It has lived for at least `age` rungs. Before the last octave it must also have lived
-    ///   for [`CERTAINLY_OLD`] rungs.
+    /// - It has lived for at least `age` rungs. If it died before the last octave, it must
+    ///   have lived for at least [`CERTAINLY_OLD`] rungs as well.
     pub(super) fn died(&self, iterations: &[f64], age: usize) -> Tally {
         let last = self.rungs().saturating_sub(1);
         let of_age = iterations[last] - iterations[last - age];

@@ -17,7 +17,7 @@ const DEVIATIONS: f64 = 5.5;
 /// gains twice as much. 1.3 was tried on 45 leaks and 60 healthy variants.
 const RISE: f64 = 1.3;
 
-/// Factor that an octave out of line must gain of the one before.
+/// Share of the gain of the octave before that an octave must gain if it is out of line.
 const HARDLY_LESS: f64 = 0.8;
 
 /// Greatest share of the growth over four octaves that one step may have, in bytes. A `Vec`
@@ -63,8 +63,8 @@ impl Noise {
     }
 
     /// Limits the noise to the deviation of the levels from a straight line. In sampled bytes,
-    /// one object may be as large as all others together, so the variance of the objects says
-    /// too much.
+    /// one object may count as much as all others together, so the variance of the objects can
+    /// be too large.
     pub(super) fn at_most_about_a_line(self, iterations: &[f64], levels: &[f64]) -> Noise {
         let from = levels.len().saturating_sub(RUNGS_TO_RISE);
         let deviation = curve::Line::through(&iterations[from..], &levels[from..]).deviation;
@@ -98,7 +98,7 @@ impl Noise {
             ask(Question::MeanGained(octave), gains[octave], least)
         };
         // If one octave is out of line, it may gain hardly less than the octave before. The
-        // last octave must then gain as much more than the first as two octaves should.
+        // last octave must still gain `RISE`² times what the first gained.
         let doubles = gained(0, DEVIATIONS * of_means.sqrt())
             && gained(2, 0.0)
             && (gained(0, RISE * gains[1]) && gained(1, RISE * gains[2])

@@ -1,6 +1,7 @@
-//! The subjects of a verdict, each with the allowances that it is compared with. They are the
-//! stacks under each allowance, every stack without an allowance, the sites of these stacks (a
-//! site is all stacks that end in one function), and the resources.
+//! The subjects of a verdict, each with the allowances that it is compared with. A subject
+//! here is anything that is judged: the stacks under each allowance, every stack without an
+//! allowance, the sites of these stacks (a site is all stacks that end in one function), and
+//! the resources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,8 +28,8 @@ pub(super) enum Of<'a> {
     Stack(&'a FoldedStack),
     /// All stacks that fall under one allowance.
     Allowed(Vec<&'a FoldedStack>),
-    /// Stacks that use what was accepted for others. If one stack has moved, also the stack
-    /// that it was accepted for.
+    /// Stacks that use what was accepted for others. If they are one stack that has moved,
+    /// also the stack that was accepted.
     Moved(Vec<&'a FoldedStack>, Option<FoldedStack>),
     Site {
         site: FoldedStack,
@@ -38,8 +39,8 @@ pub(super) enum Of<'a> {
     Descriptors,
 }
 
-/// The allowances that a subject falls under, with their places in the baseline. There are
-/// none, or mostly one. There are several if this build cannot tell their stacks apart.
+/// The allowances that a subject falls under, with their places in the baseline. Mostly there
+/// is none or one. There are several if this build cannot tell their stacks apart.
 #[derive(Default)]
 pub(super) struct Agreed<'a>(pub(super) Vec<(usize, &'a Allowance)>);
 
