@@ -246,7 +246,8 @@ impl Series {
     }
 
     /// Adds another series, rung by rung. The sum has births only if both series have them.
-    /// The same holds for the objects that were ever allocated.
+    /// The same holds for the objects that were ever allocated. An empty series becomes a copy
+    /// of the other.
     pub fn merge(&mut self, other: &Series) {
         if self.levels.is_empty() {
             self.clone_from(other);

@@ -87,7 +87,7 @@ fn remove(array: &mut Array, frames: Range<usize>) {
     let all = format!("{removed}{rest}");
     let kept = match (all.contains('#'), at) {
         (true, _) => commented(&all, at, if is_last { "\n" } else { OWN_LINE }),
-        // A new first frame takes the place of the old one.
+        // The frame that is first now gets the white space of the frame that was first.
         (false, 0) if !is_last => removed,
         (false, _) => rest,
     };

@@ -4,10 +4,10 @@ use super::MAX_RATE;
 /// decimals in all. Decimals are significant from the first one that is not zero. So 30.7213
 /// gives 30.722, and 0.00123456 gives 0.00124.
 ///
-/// The rate is rounded up, so that the measured rate is allowed, and only so far that people
-/// can read it. One allocation of 24 bytes in 7 iterations is accepted as 3.429. A whole
-/// number stays as it is. Nine decimals are one object in a billion iterations, beyond any
-/// ladder.
+/// The rate is rounded up, so that the measured rate is allowed. It is rounded no further than
+/// people need to read it: one allocation of 24 bytes in 7 iterations is accepted as 3.429. A
+/// whole number stays as it is. Nine decimals are one object in a billion iterations, beyond
+/// any ladder.
 ///
 /// Returns `None` if it is not a rate: negative, not a number, or above [`MAX_RATE`].
 pub fn round_up(rate: f64) -> Option<f64> {

@@ -143,9 +143,12 @@ fn by_subject(
     Ok(by_subject)
 }
 
-/// Returns what moves and what is removed. An end of a move must not be accepted on its own,
-/// and must not be an end of another move in the other direction. The file must not have the
-/// new end yet. Otherwise allowances would add up to more than anybody accepted.
+/// Returns what moves and what is removed. A move is left out in these cases, because
+/// allowances would add up to more than anybody accepted:
+///
+/// - One of its ends is accepted on its own.
+/// - One of its ends is the old end of one move and the new end of another.
+/// - Its new end is in the file already, or is the new end of an earlier move.
 fn settled(
     accepted: &Acceptance,
     agreed: &BTreeMap<AllowanceSubject, Accepted>,
@@ -491,7 +494,7 @@ fn keep_words(document: &mut DocumentMut, mut doubled: Vec<(usize, usize)>) {
 }
 
 /// Moves the comments above an allowance that is removed to what follows it. The comment right
-/// above the allowance, and comments inside it, go with it.
+/// above the allowance, and comments inside it, are removed with it.
 fn hand_on_comments(document: &mut DocumentMut, gone: &BTreeSet<usize>) {
     for index in gone.iter().rev() {
         let Some(table) = tables(document).get(*index) else {

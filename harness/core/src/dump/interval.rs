@@ -77,9 +77,9 @@ impl SampleInterval {
     /// The same as [`unbias`](Self::unbias), but rounded, and with the variance of the
     /// estimate.
     ///
-    /// Each sampled object stands for 1/p objects, where p is its probability. It adds (1 −
-    /// p)/p² to the variance of the objects, and Z² times that to the variance of the bytes.
-    /// This is the estimator of Horvitz and Thompson for objects that are sampled
+    /// Each sampled object stands for 1/p objects, where p is its probability. It adds
+    /// `(1 − p)/p²` to the variance of the objects, and `Z²` times that to the variance of the
+    /// bytes. This is the estimator of Horvitz and Thompson for objects that are sampled
     /// independently. At an interval of 1, counts are taken as printed, and there is no noise.
     pub fn level(self, sampled: Tally) -> Level {
         if self.is_exact() || sampled.objects == 0 || sampled.bytes == 0 {
