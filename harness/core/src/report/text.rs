@@ -1,6 +1,6 @@
 //! The text that a failing test prints, and the line that a passing test prints.
 //!
-//! It says three things, within the width: what grows, how much, and what to do next.
+//! It says three things: what grows, how much, and what to do next.
 //!
 //! ```text
 //! lru_churn: 1 stack keeps growing (65,536 iterations, exact)
@@ -36,7 +36,7 @@ const MAX_DETAIL_LINES: usize = 4;
 pub struct Style {
     /// Whether the reader is a terminal that understands ANSI colours.
     pub color: bool,
-    /// The most columns of a line; less than 40 counts as 40.
+    /// The most columns of a line; less than 40 counts as 40. Only a path may be longer.
     pub width: usize,
     /// The command that runs this scenario again, alone and under a debugger.
     pub reproduce: Option<String>,

@@ -33,7 +33,7 @@ use crate::verdict::Verdict;
 pub struct Outcome {
     /// `2 stacks keep growing`. These words are plimsoll's.
     pub said: String,
-    /// The failure, or the check that failed. This text is the report's.
+    /// The failure of the workload, if there is one. This text is the report's.
     pub cause: Option<String>,
     /// `(65,536 iterations, exact)`. Empty if nothing was measured, or if `said` contains it.
     pub conditions: String,

@@ -1,4 +1,4 @@
-//! Prints lines that never exceed a width, whatever they contain.
+//! Prints lines that never exceed a width, whatever they contain. Only a path may be longer.
 
 use super::Style;
 use plimsoll_text::escape::{columns, cut_middle, start_of, terminal};
