@@ -56,7 +56,7 @@ impl Tower {
     }
 
     /// Returns the annotation. A name with it is the palette's key, and inferno does not show
-    /// it. It also prevents that a name which ends in a number is read as a count.
+    /// it. Without it, a number at the end of a name would be read as a count.
     fn annotation(self) -> &'static str {
         match self {
             Tower::Held | Tower::Grew => "_[k]",

@@ -7,9 +7,9 @@ use toml_edit::{Document, Item, TableLike};
 /// Returns the root of a package's workspace, or the package's own folder if it is in none.
 ///
 /// The rule is cargo's. The root is where the package's `Cargo.toml` says (`[workspace]`, or
-/// `package.workspace`). Otherwise it is the nearest folder above whose manifest has a
-/// `[workspace]` and does not exclude the package. `manifest` returns the text of a folder's
-/// `Cargo.toml`.
+/// `package.workspace`). Otherwise the nearest manifest above decides that has a `[workspace]`
+/// which does not exclude the package, or that names its own workspace. `manifest` returns the
+/// text of a folder's `Cargo.toml`.
 pub fn workspace_root(manifest_dir: &Path, manifest: impl Fn(&Path) -> Option<String>) -> PathBuf {
     let above = manifest_dir.ancestors().enumerate();
     let mut roots = above.filter_map(|(height, dir)| {
