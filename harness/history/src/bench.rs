@@ -206,7 +206,8 @@ impl Bench<'_> {
             looks_good = matches!(answer, Answer::Good(_));
             last = Some(report);
         }
-        let why = "neither the good rate nor past it, however long it was measured";
+        let why =
+            format!("the rate stayed between good and bad, even after {PATIENCE} times the budget");
         Ok(Tested {
             answer: Err(Unusable::new(Kind::Unclear, why)),
             report: last,

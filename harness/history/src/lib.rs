@@ -7,6 +7,26 @@
 //!
 //! `decide` and `narrow` are pure. `worktree` does not know of tests, `measure` and `overlay` do
 //! not know of a bisection, and `show` prints nothing.
+//!
+//! Each command is a function that takes the command's arguments. For example, `verify-fix` takes
+//! two revisions or the reports of two runs, but not one of each:
+//!
+//! ```
+//! use clap::{Args, Command, FromArgMatches};
+//! use plimsoll_desk::out::Out;
+//! use plimsoll_history::{args::VerifyFixArgs, verify};
+//!
+//! # fn main() -> anyhow::Result<()> {
+//! let reports = tempfile::tempdir()?;
+//! let command = VerifyFixArgs::augment_args(Command::new("verify-fix"))
+//!     .no_binary_name(true)
+//!     .get_matches_from([reports.path().as_os_str(), "HEAD".as_ref()]);
+//! let refused = verify::run(&VerifyFixArgs::from_arg_matches(&command)?, &mut Out::new());
+//! let why = format!("{:#}", refused.expect_err("HEAD is a revision"));
+//! assert!(why.starts_with("expected two revisions or two reports"), "{why}");
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 #![allow(
     missing_docs,

@@ -215,7 +215,10 @@ fn ask(cargo: &mut Command) -> anyhow::Result<Result<Project, Unusable>> {
     let found = Project::ask(cargo)?;
     Ok(found.map_err(|said| {
         let why = first_error(&said);
-        Unusable::new(Kind::NoTest, format!("cargo knows of no project: {why}"))
+        Unusable::new(
+            Kind::NoTest,
+            format!("cargo cannot read the project: {why}"),
+        )
     }))
 }
 

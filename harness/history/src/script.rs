@@ -237,7 +237,7 @@ fn question(
                  git bisect old COMMIT, git bisect new COMMIT",
             )),
             Err(_) => Err(Refused::usage(match why {
-                NoQuestion::NothingGrows => "nothing that was asked about grows at the bad end",
+                NoQuestion::NothingGrows => "no stack in question grows at the bad end",
                 NoQuestion::NoDifference => "it grows as fast at the good end as at the bad one",
             })),
         },

@@ -137,11 +137,11 @@ impl Shown {
             ),
             Outcome::NoDifference(NoQuestion::NothingGrows) => match &self.bad.0 {
                 Revision::Commit(bad) => format!(
-                    "nothing of {scenario} that was asked about grows at {}",
+                    "no stack in question of {scenario} grows at {}",
                     bad.short()
                 ),
                 bad => format!(
-                    "nothing of {scenario} that was asked about grows with {} or {}",
+                    "no stack in question of {scenario} grows with {} or {}",
                     safe_line(&self.good.0.name()),
                     bad.short()
                 ),
@@ -186,29 +186,28 @@ impl Shown {
         match &self.outcome {
             Outcome::Found(_) | Outcome::Release(_) => None,
             Outcome::OneOf(_) => {
-                Some("those between them could not be measured; why is said above")
+                Some("the commits between them could not be measured; the reasons stand above")
             }
             Outcome::OneOfReleases(_) => {
-                Some("all but the last of them could not be measured; why is said above")
+                Some("all but the last of them could not be measured; the reasons stand above")
             }
             Outcome::BadMergeBase(_) if self.change == Some(Change::Fixed) => Some(
-                "it was mended before that commit, and the earlier end has it again: name another \
-                 commit for the earlier end",
+                "the growth was fixed before that commit, and is back at the earlier end: name \
+                 another commit as the earlier end",
             ),
             Outcome::BadMergeBase(_) => Some(
-                "it came before that commit, and the good end is rid of it: name an older good \
-                 commit",
+                "the growth began before that commit, and the good end has a fix for it: name an \
+                 older good commit",
             ),
-            Outcome::NoDifference(NoQuestion::NothingGrows) => Some(
-                "is it the right scenario, and the right --stack? A longer --budget sees slower \
-                 growth",
-            ),
+            Outcome::NoDifference(NoQuestion::NothingGrows) => {
+                Some("check --scenario and --stack; a longer --budget finds slower growth")
+            }
             Outcome::NoDifference(NoQuestion::NoDifference) if self.is_of_releases() => {
-                Some("name a release from before it began to grow, or from after it was mended")
+                Some("name a release from before the growth began, or from after its fix")
             }
             Outcome::NoDifference(NoQuestion::NoDifference) => Some(
-                "name a good commit from before it began to grow; where a function was only \
-                     given another name, --stack asks about one of them",
+                "name a good commit from before the growth began; if a function was only renamed, \
+                 --stack selects one of its names",
             ),
         }
     }
@@ -356,13 +355,13 @@ pub(crate) fn text(shown: &Shown) -> String {
     if let Outcome::Found(first) = &shown.outcome {
         lines.push(String::new());
         lines.push(match first.in_stack.as_slice() {
-            [] => "  it changes no file that a frame of the stack lies in".to_owned(),
-            _ => "  frames of the stack in files that it changes".to_owned(),
+            [] => "  the commit changes no file with a frame of the stack".to_owned(),
+            _ => "  frames of the stack, in files that the commit changes".to_owned(),
         });
         for (name, place) in first.in_stack.iter().take(MOST) {
             lines.push(format!("    {}  {}", safe_line(name), safe_line(place)));
         }
-        lines.push("  files that it changes".to_owned());
+        lines.push("  files that the commit changes".to_owned());
         for file in first.about.files.iter().take(MOST) {
             lines.push(format!("    {}", safe_line(file)));
         }
@@ -372,7 +371,7 @@ pub(crate) fn text(shown: &Shown) -> String {
     }
     if !shown.others.is_empty() {
         lines.push(String::new());
-        lines.push("  grows at the bad end as well, and was not asked about (--stack)".to_owned());
+        lines.push("  also grows at the bad end (--stack searches for one of these)".to_owned());
         for (stack, value) in shown.others.iter().take(MOST) {
             lines.push(format!("    {}  {}", rate(*value), leaf(stack)));
         }

@@ -350,9 +350,9 @@ fn as_text(sides: &[Side; 2], verified: &Verified, out: &Out) -> String {
         Outcome::NotFallen => (Paint::Red, "not fixed: it grows as before"),
         Outcome::Unclear => (
             Paint::Yellow,
-            "it cannot be told whether it grows as before",
+            "inconclusive: the two rates cannot be told apart",
         ),
-        Outcome::NothingGrew => (Paint::Yellow, "nothing that was asked about grew before"),
+        Outcome::NothingGrew => (Paint::Yellow, "nothing grew before that a change could fix"),
     };
     let mut text = format!("{name}: {}\n", out.paint(paint, what));
     if let Some(stack) = &verified.stack {
@@ -372,11 +372,11 @@ fn as_text(sides: &[Side; 2], verified: &Verified, out: &Out) -> String {
         text += &format!("\n  {}\n", how_surely(verified));
     }
     if verified.outcome == Outcome::Unclear {
-        text += "  hint: a longer climb says more: --budget 60s, or a smaller sample interval\n";
+        text += "  hint: measure for longer with --budget 60s, or with a smaller sample interval\n";
     }
     if let Some(new) = &verified.new {
         let what = match new.kind {
-            Kind::New => "grows that did not",
+            Kind::New => "grows, and did not before",
             _ => "grows faster than it did",
         };
         text += &format!(

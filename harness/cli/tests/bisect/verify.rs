@@ -39,7 +39,7 @@ fn two_revisions() {
         (
             ["bad", "other"],
             0,
-            &["churn: fixed", "but this grows that did not: "],
+            &["churn: fixed", "but this grows, and did not before: "],
         ),
         (
             ["both", "other"],
@@ -52,7 +52,7 @@ fn two_revisions() {
         (
             ["good", "bad"],
             3,
-            &["nothing that was asked about grew before"],
+            &["nothing grew before that a change could fix"],
         ),
         (
             ["bad", "unbuildable"],

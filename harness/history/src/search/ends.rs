@@ -55,13 +55,13 @@ impl Search<'_> {
         };
         if why.kind.is_of_code() {
             bench.progress.note(&format!(
-                "{what} cannot be measured; looking for the nearest that can be built"
+                "{what} cannot be measured; looking for the nearest revision that can be built"
             ));
             let (tried, nearest) = self.nearest(bench, end)?;
             hint += &match nearest {
                 Some(nearest) => {
                     format!(
-                        "\n  the nearest to it that can be built: {}",
+                        "\n  the nearest revision that can be built: {}",
                         nearest.short()
                     )
                 }
