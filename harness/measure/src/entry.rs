@@ -1,10 +1,10 @@
-//! Where `main!` leads, on every platform.
+//! The function that [`main!`](crate::main) calls, on every platform.
 
 use std::process::ExitCode;
 
 use crate::{Scenario, Target};
 
-/// Runs as what the command line says: front, subject or guardian.
+/// Runs this process as the front, a subject or the guardian, as the command line says.
 #[cfg(plimsoll_supported)]
 pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitCode {
     use crate::{front, subject};
@@ -23,7 +23,7 @@ pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitC
     }
 }
 
-/// Reports every scenario ignored, with the reason.
+/// Reports every scenario as ignored, with the reason.
 #[cfg(not(plimsoll_supported))]
 pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitCode {
     use crate::order::{clock_seed, seconds_now, shuffle};

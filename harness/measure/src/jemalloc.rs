@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_uint, c_void};
 
 use tikv_jemalloc_ctl::raw;
 
-/// What `mallctl` answered instead.
+/// Error of `mallctl`.
 pub(crate) type Error = tikv_jemalloc_ctl::Error;
 
 macro_rules! readable {
@@ -20,22 +20,22 @@ macro_rules! readable {
 }
 
 readable! {
-    /// Whether profiling was built in.
+    /// Whether jemalloc was built with profiling.
     config_prof: bool = "config.prof";
-    /// Whether profiling was switched on at start.
+    /// Whether profiling was switched on when the program started.
     opt_prof: bool = "opt.prof";
-    /// Whether allocations are sampled at present.
+    /// Whether allocations are sampled now.
     prof_active: bool = "prof.active";
     /// The logarithm to base 2 of the mean bytes between samples.
     lg_sample: usize = "prof.lg_sample";
-    /// The most frames of a stack that are kept; newer than 5.3.0.
+    /// The maximum number of frames that a stack keeps; newer than 5.3.0.
     prof_bt_max: u32 = "opt.prof_bt_max";
-    /// How often the lists of threads' caches have been locked, when statistics were last
-    /// brought up to date; 4096 is MALLCTL_ARENAS_ALL, all arenas together.
+    /// How often the mutexes of the lists of thread caches had been locked when statistics were
+    /// last refreshed. 4096 is MALLCTL_ARENAS_ALL: the sum over all arenas.
     thread_cache_locks: u64 = "stats.arenas.4096.mutexes.tcache_list.num_ops";
 }
 
-/// The version, such as `5.3.1-0-g81034ce…`.
+/// Returns jemalloc's version, such as `5.3.1-0-g81034ce…`.
 pub(crate) fn version() -> Result<&'static str, Error> {
     // SAFETY: jemalloc(3) lists `version` as a readable C string that lives as
     // long as the program.
@@ -47,22 +47,23 @@ pub(crate) fn version() -> Result<&'static str, Error> {
         .unwrap_or("unknown"))
 }
 
-/// Brings what jemalloc says of `stats` up to date.
+/// Refreshes jemalloc's statistics: values of `stats.*` are those of the last refresh.
 pub(crate) fn refresh_stats() -> Result<(), Error> {
     // SAFETY: jemalloc(3) lists `epoch` as writable, of type `uint64_t`.
     unsafe { raw::write(b"epoch\0", 1_u64) }
 }
 
-/// Bytes that the program has allocated, at present: what jemalloc counts as
-/// allocated without what it has allocated for itself (a profile's stacks, mostly),
-/// which it counts as well.
+/// Refreshes the statistics, and returns the bytes that the program has allocated now.
+///
+/// jemalloc's count includes its own allocations, mostly the stacks of a profile. They are
+/// subtracted here.
 pub(crate) fn stats_allocated() -> Result<usize, Error> {
     refresh_stats()?;
     // SAFETY: jemalloc(3) lists `stats.allocated` as readable, of type `size_t`;
     // `usize` has the size and alignment of `size_t` on every supported target.
     let allocated: usize = unsafe { raw::read(b"stats.allocated\0") }?;
-    // SAFETY: the same of `stats.arenas.<i>.internal`; 4096 is MALLCTL_ARENAS_ALL, all
-    // arenas together.
+    // SAFETY: `stats.arenas.<i>.internal` is listed as readable, of type `size_t`, like the
+    // name above; 4096 is MALLCTL_ARENAS_ALL, all arenas together.
     let internal: usize = unsafe { raw::read(b"stats.arenas.4096.internal\0") }?;
     Ok(allocated.saturating_sub(internal))
 }
@@ -75,12 +76,12 @@ pub(crate) fn set_prof_active(active: bool) -> Result<(), Error> {
 
 /// Writes a heap profile to a file.
 pub(crate) fn dump(path: &CStr) -> Result<(), Error> {
-    // SAFETY: jemalloc(3) lists `prof.dump` as writable, of type `const char *`;
-    // the string outlives the call, and is not kept.
+    // SAFETY: jemalloc(3) lists `prof.dump` as writable, of type `const char *`; the string
+    // outlives the call, and jemalloc does not keep the pointer.
     unsafe { raw::write(b"prof.dump\0", path.as_ptr()) }
 }
 
-/// Switches the profiler on or off for what this thread allocates.
+/// Switches the profiler on or off for allocations of this thread.
 pub(crate) fn set_thread_profiled(profiled: bool) -> Result<(), Error> {
     // SAFETY: jemalloc(3) lists `thread.prof.active` as writable, of type `bool`.
     unsafe { raw::write(b"thread.prof.active\0", profiled) }
@@ -89,16 +90,16 @@ pub(crate) fn set_thread_profiled(profiled: bool) -> Result<(), Error> {
 /// `prof_backtrace_hook_t` of jemalloc's prof_hook.h.
 pub(crate) type BacktraceHook = unsafe extern "C" fn(*mut *mut c_void, *mut c_uint, c_uint);
 
-/// The function that walks stacks for the profiler.
+/// Returns the function that walks stacks for the profiler.
 pub(crate) fn prof_backtrace_hook() -> Result<Option<BacktraceHook>, Error> {
-    // SAFETY: ctl.c gives a function pointer of this type under this name, since 5.3.0;
-    // `Option` has its size, and a null pointer is `None`.
+    // SAFETY: since 5.3.0, ctl.c returns a function pointer of this type under this name.
+    // `Option` has the size of a function pointer, and a null pointer is `None`.
     unsafe { raw::read(b"experimental.hooks.prof_backtrace\0") }
 }
 
-/// Has the profiler walk stacks with a function of ours.
+/// Makes the profiler walk stacks with the given function.
 pub(crate) fn set_prof_backtrace_hook(hook: BacktraceHook) -> Result<(), Error> {
-    // SAFETY: ctl.c takes a function pointer of this type under this name, since
-    // 5.3.0; the function lives as long as the program.
+    // SAFETY: since 5.3.0, ctl.c takes a function pointer of this type under this name; the
+    // function lives as long as the program.
     unsafe { raw::write(b"experimental.hooks.prof_backtrace\0", hook) }
 }

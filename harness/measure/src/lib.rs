@@ -25,14 +25,13 @@
 //! plimsoll::main!(recent_churn());
 //! ```
 //!
-//! `cargo test --test leaks` starts the *front*. For every scenario the front
-//! starts this same program again, as the *subject*, which runs that one
-//! workload and dumps its heap when told to. Parsing, comparing and deciding
-//! happen in the front, so that between two dumps the subject runs the workload
-//! and nothing of ours, and a crash or a hang fails one test.
+//! `cargo test --test leaks` starts the *front*. The front starts this same program again for
+//! every scenario, as the *subject*. A subject runs one workload, and dumps its heap when the
+//! front tells it to. The front parses and compares the dumps and decides. So between two dumps
+//! the subject runs only the workload, and a crash or a hang fails only one test.
 //!
-//! It measures on Linux, on x86_64 and aarch64. Elsewhere it compiles, and every
-//! scenario is reported ignored.
+//! plimsoll measures on Linux, on x86_64 and aarch64. On other platforms it compiles, and
+//! reports every scenario as ignored.
 
 mod entry;
 #[cfg(plimsoll_supported)]
@@ -51,8 +50,7 @@ pub use plimsoll_core::settings::Inconclusive;
 pub use scenario::Scenario;
 pub use workload::Iteration;
 
-/// Which test target of which package this is: what [`main!`] knows and a
-/// library cannot.
+/// Names of the test target and its package. [`main!`] knows them; a library cannot.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Target {
@@ -61,7 +59,7 @@ pub struct Target {
     pub manifest_dir: &'static str,
 }
 
-/// What the macro expands to; not for use by hand.
+/// Items that [`main!`] expands to; not for direct use.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::Target;
@@ -73,12 +71,12 @@ pub mod __private {
     pub use tikv_jemallocator::Jemalloc as Allocator;
 }
 
-/// The `main` of a test target with `harness = false`: takes the scenarios, in
-/// the order of the report.
+/// Defines the `main` of a test target with `harness = false`. It takes the scenarios, and
+/// reports them in this order.
 ///
-/// It declares jemalloc as the program's allocator. A project that declares one
-/// itself says so: `plimsoll::main!(allocator = existing; a(), b());`. A run then
-/// is *broken*, never green, unless that one is jemalloc with profiling.
+/// The macro declares jemalloc as the program's allocator. If a project declares an allocator
+/// itself, it writes `plimsoll::main!(allocator = existing; a(), b());`. A run is then
+/// *broken*, never green, unless that allocator is jemalloc with profiling.
 ///
 /// ```
 /// # use plimsoll::Scenario;

@@ -1,12 +1,12 @@
-//! The order in which scenarios run, and the clock that may decide it.
+//! Shuffles scenarios; reads the clock for the seed and the time of a run.
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970, or 0 if the clock is set before that.
 pub(crate) fn seconds_now() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |since| since.as_secs())
 }
 
-/// A seed that differs from run to run.
+/// Returns a seed that differs from run to run.
 pub(crate) fn clock_seed() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(1, |since| {
@@ -14,7 +14,7 @@ pub(crate) fn clock_seed() -> u64 {
     })
 }
 
-/// Puts things in an order that a seed decides (Fisher and Yates, with the
+/// Shuffles a slice in an order that depends only on the seed (Fisher and Yates, with the
 /// SplitMix64 generator).
 pub(crate) fn shuffle<T>(things: &mut [T], seed: u64) {
     let mut state = seed;

@@ -7,7 +7,7 @@ use plimsoll_core::settings::{Inconclusive, Settings};
 use crate::subject::{workload_iteration, workload_setup};
 use crate::workload::{Iteration, Setup, Workload};
 
-/// A workload that is run again and again, and watched for what it keeps.
+/// A workload that plimsoll repeats, watching which memory it keeps.
 ///
 /// ```
 /// use plimsoll::Scenario;
@@ -28,16 +28,16 @@ use crate::workload::{Iteration, Setup, Workload};
 /// # let _ = lru_churn();
 /// ```
 ///
-/// An async workload owns its runtime in the outer closure and blocks on it in
-/// the inner one. What is not set here comes from the package's `plimsoll.toml`, or
-/// the workspace's; `PLIMSOLL_*` variables override all of them.
+/// An async workload creates its runtime in the outer closure, and calls `block_on` in the
+/// inner one. Settings that are not set here come from the package's `plimsoll.toml`, then from
+/// the workspace's. `PLIMSOLL_*` variables override both, and what is set here.
 pub struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) setup: Setup,
     pub(crate) options: Options,
 }
 
-/// What a scenario set itself.
+/// The settings that a scenario's builder has set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) settings: Settings,
@@ -45,12 +45,12 @@ pub(crate) struct Options {
 }
 
 impl Scenario {
-    /// A scenario of that name, from a closure that sets up and returns the
-    /// closure that is one iteration.
+    /// Creates a scenario from its name and a closure. The closure sets the workload up, and
+    /// returns the closure that is one iteration.
     ///
-    /// The name is that of the test, of its baseline and of its folder: up to
-    /// 100 of `A-Z a-z 0-9 _ . : -`, not beginning with a dot or a dash. Another
-    /// one is refused when the tests start.
+    /// The test, its baseline and its folder have this name. It has up to 100 of the characters
+    /// `A-Z a-z 0-9 _ . : -`, and does not begin with a dot or a dash. Any other name is an
+    /// error when the tests start.
     pub fn new<S, W, R>(name: &'static str, setup: S) -> Scenario
     where
         S: FnOnce() -> W + 'static,
@@ -68,29 +68,30 @@ impl Scenario {
         }
     }
 
-    /// Time for the ladder; setting up is outside it. 10 s unless set.
+    /// Sets the time for the ladder, without setting up. The default is 10 s.
     ///
-    /// A ladder that can tell too little by then goes on, up to three times as long.
+    /// If this time ends before a verdict is possible, measuring continues, up to three times
+    /// as long.
     pub fn budget(mut self, budget: Duration) -> Scenario {
         self.options.settings.budget = Some(budget);
         self
     }
 
-    /// The most iterations that are run. As many as the budget allows unless set.
+    /// Sets the maximum number of iterations. The default is as many as the budget allows.
     pub fn max_iterations(mut self, iterations: u64) -> Scenario {
         self.options.settings.max_iterations = Some(iterations);
         self
     }
 
-    /// The growth to find: one object, or 8 bytes, in so many iterations.
+    /// Sets the growth to find: one object, or 8 bytes, in this many iterations.
     ///
-    /// 1,000 unless set, and then fewer where iterations are so slow that the
-    /// budget is spent before. What is set here is never made coarser: a run
-    /// that cannot find it is inconclusive.
+    /// The default is 1,000. If iterations are so slow that the budget ends first, the default
+    /// becomes smaller, that is coarser. A value that is set here never does: a run that cannot
+    /// find such growth is inconclusive.
     ///
     /// # Panics
     ///
-    /// Where it is zero.
+    /// If `iterations` is zero.
     pub fn threshold(mut self, iterations: u64) -> Scenario {
         assert!(
             iterations > 0,
@@ -100,38 +101,39 @@ impl Scenario {
         self
     }
 
-    /// Mean bytes between samples: 1, which is every allocation, or another power of
-    /// two; any other is refused when the tests start.
+    /// Sets the mean bytes between samples: 1, which samples every allocation, or another power
+    /// of two. Any other value is an error when the tests start.
     ///
-    /// Unless it is set, every allocation is sampled where time and memory allow,
-    /// and else as many as they do. What is set here stays.
+    /// By default every allocation is sampled if time and memory allow it; if not, plimsoll
+    /// chooses an interval. It does not change a value that is set here.
     pub fn sample_interval(mut self, bytes: u64) -> Scenario {
         self.options.settings.sample_interval = Some(bytes);
         self
     }
 
-    /// The longest that background threads get to come to rest before a dump.
-    /// 100 ms unless set; no time is lost where they rest already.
+    /// Sets how long plimsoll waits, at most, for background threads to rest before a dump. The
+    /// default is 100 ms. If they rest already, it hardly waits.
     pub fn settle(mut self, settle: Duration) -> Scenario {
         self.options.settings.settle = Some(settle);
         self
     }
 
-    /// The longest that the whole scenario may take, setting up included, before
-    /// it counts as hung. One minute and three budgets unless set.
+    /// Sets the time after which the whole scenario, with setting up, counts as hung. The
+    /// default is one minute and three budgets.
     pub fn timeout(mut self, timeout: Duration) -> Scenario {
         self.options.settings.timeout = Some(timeout);
         self
     }
 
-    /// What an inconclusive verdict does to the test. It fails unless set.
+    /// Sets whether an inconclusive verdict fails the test, which is the default, or only
+    /// warns.
     pub fn inconclusive(mut self, inconclusive: Inconclusive) -> Scenario {
         self.options.settings.inconclusive = Some(inconclusive);
         self
     }
 
-    /// Leaves the scenario out unless `--ignored` or `--include-ignored` ask for
-    /// it, and says why.
+    /// Ignores the scenario, with this reason, unless `--ignored` or `--include-ignored` is
+    /// given.
     pub fn ignore(mut self, reason: &'static str) -> Scenario {
         self.options.ignored = Some(reason);
         self
@@ -147,7 +149,8 @@ impl std::fmt::Debug for Scenario {
     }
 }
 
-/// Refuses names that cannot be a file's, and two scenarios of one name.
+/// Checks that every name is valid as a file name, and that no two scenarios have the same
+/// name.
 pub(crate) fn check_names(scenarios: &[Scenario]) -> Result<(), String> {
     let mut names = BTreeSet::new();
     for scenario in scenarios {

@@ -1,15 +1,15 @@
-//! What the standard library has no words for: the operating system's side of
-//! a subject's life.
+//! System calls that the standard library does not offer: processes, signals, limits and shared
+//! memory.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{io, ptr};
 
-/// Asks for the subject's death when the thread that started it ends.
+/// Asks the kernel to kill this process when the thread that started it ends.
 pub(crate) fn die_with_parent() -> io::Result<()> {
-    // SAFETY: prctl(2): PR_SET_PDEATHSIG takes a signal number and touches no
-    // memory of ours.
+    // SAFETY: prctl(2): PR_SET_PDEATHSIG takes a signal number and touches no memory of this
+    // process.
     let answer = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     if answer == 0 {
         Ok(())
@@ -18,35 +18,34 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
     }
 }
 
-/// The process that started this one.
+/// Returns the ID of the process that started this one.
 pub(crate) fn parent_id() -> u32 {
     std::os::unix::process::parent_id()
 }
 
 /// Removes a variable from the environment.
 ///
-/// To be called before any code but the harness's has run in `main`.
+/// To be called in `main`, before any code but the harness's has run.
 pub(crate) fn remove_variable_before_threads(name: &str) {
-    // SAFETY: `remove_var` must not race with another thread that reads or
-    // writes the environment; this is called first thing in `main`, when the
-    // process has one thread.
+    // SAFETY: `remove_var` must not race with another thread that reads or writes the
+    // environment. This is called at the start of `main`, when the process has one thread.
     unsafe { std::env::remove_var(name) };
 }
 
-/// Moves a descriptor out of the way of `0`, `1` and `2`, closed on exec, and
-/// puts `/dev/null` in its place.
+/// Moves a descriptor to a number of at least 3, closed on exec, and opens `/dev/null` in its
+/// place.
 pub(crate) fn take_descriptor(descriptor: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: fcntl(2): F_DUPFD_CLOEXEC takes a descriptor and a least number;
-    // a descriptor that is not open is answered with an error.
+    // SAFETY: fcntl(2): F_DUPFD_CLOEXEC takes a descriptor and the smallest number for the
+    // copy. For a descriptor that is not open it returns an error.
     let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
     if copy < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the line above has just made `copy`, and nobody else has it.
+    // SAFETY: `fcntl` has just made `copy`, and nothing else owns it.
     let copy = unsafe { OwnedFd::from_raw_fd(copy) };
     let null = File::open("/dev/null")?;
-    // SAFETY: dup2(2) closes `descriptor` and makes it a copy of `null`; both
-    // are open, and the caller gives `descriptor` up.
+    // SAFETY: dup2(2) closes `descriptor` and makes it a copy of `null`. Both are open, and the
+    // caller gives `descriptor` up.
     let answer = unsafe { libc::dup2(null.as_raw_fd(), descriptor) };
     if answer < 0 {
         Err(io::Error::last_os_error())
@@ -58,80 +57,80 @@ pub(crate) fn take_descriptor(descriptor: RawFd) -> io::Result<OwnedFd> {
 /// Kills a process.
 pub(crate) fn kill(process: u32) {
     if let Ok(process @ 2..) = libc::pid_t::try_from(process) {
-        // SAFETY: kill(2) takes two numbers; a process that is gone is an error
-        // that changes nothing.
+        // SAFETY: kill(2) takes two numbers; if the process is gone, it returns an error and
+        // changes nothing.
         unsafe { libc::kill(process, libc::SIGKILL) };
     }
 }
 
-/// Whether this process was forked from one that called [`notice_forks`].
+/// Returns whether this process was forked from one that had called [`notice_forks`].
 pub(crate) fn was_forked() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// From here on [`was_forked`] is true in what this process forks.
+/// Makes [`was_forked`] return true in processes that this process forks from now on.
 pub(crate) fn notice_forks() {
     extern "C" fn in_the_child() {
         FORKED.store(true, Ordering::Relaxed);
     }
-    // SAFETY: pthread_atfork(3) keeps a function that stays for as long as the process; that
-    // only stores into an atomic, which a forked child may.
+    // SAFETY: pthread_atfork(3) keeps the function pointer; the function lives as long as the
+    // process. It only stores into an atomic, which a forked child may do.
     unsafe { libc::pthread_atfork(None, None, Some(in_the_child)) };
 }
 
-/// Kills every process of a group.
+/// Kills every process of a process group.
 pub(crate) fn kill_group(group: u32) {
     let Ok(group) = libc::pid_t::try_from(group) else {
         return;
     };
     if group > 1 {
-        // SAFETY: kill(2) takes two numbers; a group that is gone is an error
-        // that changes nothing.
+        // SAFETY: kill(2) takes two numbers; if the group is gone, it returns an error and
+        // changes nothing.
         unsafe { libc::kill(-group, libc::SIGKILL) };
     }
 }
 
-/// Raises the number of files that this process may open as far as it may.
+/// Raises the soft limit of open files to the hard limit, but to no more than 65,536.
 pub(crate) fn raise_descriptor_limit() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: getrlimit(2) fills the structure that it is given.
+    // SAFETY: getrlimit(2) writes to the structure, which lives across the call.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
         return;
     }
-    // More would only make `close_range` loops of workloads slow.
+    // A higher limit would slow workloads down that call `close` for every possible descriptor.
     limit.rlim_cur = limit.rlim_max.min(1 << 16);
-    // SAFETY: setrlimit(2) reads the structure that it is given.
+    // SAFETY: setrlimit(2) reads the structure, which lives across the call.
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
 }
 
-/// Bytes in a page of memory.
+/// Returns the bytes of a page of memory.
 pub(crate) fn page_size() -> u64 {
-    // SAFETY: sysconf(3) takes a number and answers one.
+    // SAFETY: sysconf(3) takes a number and returns one.
     let answer = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     u64::try_from(answer).unwrap_or(4_096)
 }
 
-/// Writes out what the program has printed, through Rust and through C.
+/// Flushes the buffered output of the program, that of Rust and that of C.
 pub(crate) fn flush_output() {
     use std::io::Write;
-    // Who does not take it is not told.
+    // If stdout takes no more, there is nobody to report the error to.
     let _ = std::io::stdout().flush();
-    // SAFETY: fflush(3) of a null pointer flushes every stream, and locks each.
+    // SAFETY: fflush(3) with a null pointer flushes every stream, and locks each one meanwhile.
     unsafe { libc::fflush(ptr::null_mut()) };
 }
 
-/// Ends the process at once, with nothing run on the way out.
+/// Ends the process at once, without running exit handlers.
 pub(crate) fn exit_now(status: i32) -> ! {
     // SAFETY: _exit(2) takes a number and does not return.
     unsafe { libc::_exit(status) }
 }
 
-/// The name of a signal.
+/// Returns the name of a signal.
 pub(crate) fn signal_name(signal: i32) -> &'static str {
     match signal {
         libc::SIGABRT => "SIGABRT",
@@ -151,22 +150,23 @@ pub(crate) fn signal_name(signal: i32) -> &'static str {
     }
 }
 
-/// The number of iterations done, in a file that the front reads: what is left
-/// of a subject that was killed. What the subject forks has it in common with it.
+/// Progress of a subject, in a file that the subject maps and the front reads. The file
+/// outlives a subject that is killed. Processes that the subject forks share the mapping.
 pub(crate) struct Progress {
     iterations: &'static AtomicU64,
     strays: &'static AtomicU64,
 }
 
 impl Progress {
-    /// Bytes of the file: the iterations, and processes that returned from a fork.
+    /// Size of the file in bytes: one number for the iterations done, one for the forked
+    /// processes that returned into the harness.
     pub(crate) const BYTES: u64 = 16;
 
-    /// Maps the first bytes of a file of at least that size.
+    /// Maps the start of a file of at least [`Self::BYTES`].
     pub(crate) fn map(file: &File) -> io::Result<Progress> {
         let bytes = usize::try_from(Self::BYTES).unwrap_or(16);
-        // SAFETY: mmap(2) with no address wished for places the mapping where
-        // nothing else is; the descriptor is open for reading and writing.
+        // SAFETY: mmap(2) without a wished address places the mapping where nothing else is;
+        // the descriptor is open for reading and writing.
         let address = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -180,19 +180,19 @@ impl Progress {
         if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the mapping is page-aligned, at least sixteen bytes long, and
-        // never unmapped; any bits are two valid u64. Other processes read, and what
-        // this one forks adds to the second.
+        // SAFETY: the mapping is page-aligned, at least sixteen bytes long, and never unmapped;
+        // any bits are two valid u64. Other processes access it at the same time: the front
+        // reads both numbers, and forked processes add to the second. Both numbers are atomics.
         let [iterations, strays] = unsafe { &*address.cast::<[AtomicU64; 2]>() };
         Ok(Progress { iterations, strays })
     }
 
-    /// Notes that so many iterations are done.
+    /// Stores the number of iterations done.
     pub(crate) fn set(&self, iterations: u64) {
         self.iterations.store(iterations, Ordering::Relaxed);
     }
 
-    /// Notes that a process which the workload forked came back from it.
+    /// Counts a process that the workload forked and that returned into the harness.
     pub(crate) fn add_stray(&self) {
         self.strays.fetch_add(1, Ordering::Relaxed);
     }

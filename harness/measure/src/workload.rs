@@ -1,8 +1,9 @@
-//! What is run: a closure that sets up, and the one that it returns.
+//! The workload of a scenario: the closure that sets it up, and the closure that is one
+//! iteration.
 
 use std::fmt::Debug;
 
-/// One iteration of a workload, given its number; an error fails the test.
+/// One iteration of a workload. It takes the iteration's number; an error fails the test.
 pub(crate) type Workload = Box<dyn FnMut(u64) -> Result<(), String>>;
 
 /// Sets a workload up, in the process that runs it.
@@ -14,8 +15,8 @@ mod sealed {
     impl<E: std::fmt::Debug> Sealed for Result<(), E> {}
 }
 
-/// What one iteration may return: `()`, or a `Result<(), E>` whose error fails
-/// the test with its `Debug` text, as an error returned from `main` does.
+/// Type that one iteration may return: `()`, or a `Result<(), E>`. An error fails the test with
+/// its `Debug` text, as an error that `main` returns does.
 pub trait Iteration: sealed::Sealed {
     #[doc(hidden)]
     fn outcome(self) -> Result<(), String>;

@@ -1,13 +1,12 @@
-//! libtest's command line.
+//! Parses libtest's command line.
 //!
-//! libtest-mimic runs the tests, but takes one filter where libtest takes many,
-//! and knows no `--no-capture`, `--shuffle`, `--fail-fast` or
-//! `RUST_TEST_THREADS`. So the command line is read here, and what libtest-mimic
-//! has no word for is turned into what it has.
+//! libtest-mimic runs the tests. But it takes one filter where libtest takes many, and it does
+//! not know `--no-capture`, `--shuffle`, `--fail-fast` and `RUST_TEST_THREADS`. So this module
+//! parses the command line, and the front translates what libtest-mimic does not know.
 
 use libtest_mimic::{ColorSetting, FormatSetting};
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Arguments {
     pub(crate) filters: Vec<String>,
@@ -21,7 +20,7 @@ pub(crate) struct Arguments {
     pub(crate) show_output: bool,
     pub(crate) quiet: bool,
     pub(crate) fail_fast: bool,
-    /// The seed; chosen by the caller where there is none in it.
+    /// `Some(None)` shuffles with a seed that the caller chooses.
     pub(crate) shuffle: Option<Option<u64>>,
     pub(crate) test_threads: Option<usize>,
     pub(crate) color: Option<ColorSetting>,
@@ -74,13 +73,12 @@ in this process, for a debugger, measuring nothing).
 ";
 
 impl Arguments {
-    /// Reads what follows the program's name, and the variables that libtest
-    /// reads.
+    /// Parses the arguments after the program's name, and the variables that libtest reads.
     ///
     /// # Errors
     ///
-    /// A message in libtest's manner: an option that it does not have, a value
-    /// that is missing or not of its kind.
+    /// A message in libtest's words if an option is unknown, or if a value is missing or
+    /// invalid.
     pub(crate) fn parse(
         words: impl IntoIterator<Item = String>,
         variable: impl Fn(&str) -> Option<String>,
@@ -145,7 +143,7 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// Takes an option that has no value; none where it is not one.
+    /// Sets an option that has no value. Returns `None` if `option` is no such option.
     fn flag(&mut self, option: &str) -> Option<()> {
         match option {
             "--include-ignored" => self.include_ignored = true,
@@ -159,7 +157,7 @@ impl Arguments {
             "--exact" => self.exact = true,
             "--shuffle" => self.shuffle = self.shuffle.or(Some(None)),
             "--fail-fast" => self.fail_fast = true,
-            // True of every run, or without meaning for a scenario.
+            // These apply to every run already, or mean nothing for a scenario.
             "--test"
             | "--exclude-should-panic"
             | "--force-run-in-process"
@@ -206,12 +204,12 @@ impl Arguments {
         Ok(())
     }
 
-    /// Whether every scenario is to be run.
+    /// Returns whether every scenario is selected, to be run and not listed.
     pub(crate) fn selects_all(&self) -> bool {
         self.filters.is_empty() && self.skip.is_empty() && !self.list
     }
 
-    /// Whether a test of that name is to be run or listed.
+    /// Returns whether the test of this name is selected.
     pub(crate) fn selects(&self, name: &str) -> bool {
         let matches = |filter: &String| {
             if self.exact {

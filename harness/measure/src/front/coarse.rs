@@ -1,17 +1,19 @@
-//! What a passing run says last: which scenarios saw less than the default threshold.
+//! The last lines of a passing run: which scenarios would not have detected a leak at the
+//! default threshold.
 
 use plimsoll_core::judge::{DEFAULT_THRESHOLD, Verdict};
 use plimsoll_core::report::{Report, units};
 
-/// Scenarios of one threshold that are named; the others are counted.
+/// How many scenarios of one threshold are named; the others are only counted.
 const NAMED: usize = 4;
 
-/// A scenario that passed, and would not have seen one object in 1,000 iterations.
+/// A scenario that passed, but would not have detected a leak of one object in 1,000
+/// iterations.
 #[derive(Debug)]
 pub(super) struct Coarse {
     scenario: String,
     threshold: u64,
-    /// What to set so that it may see that.
+    /// The setting that may be enough to detect that.
     would_do: Option<String>,
 }
 
@@ -27,8 +29,8 @@ impl Coarse {
     }
 }
 
-/// Counts them by threshold, the finest first, and names what would do for each. Absent where
-/// there is none.
+/// Lists the scenarios by threshold, the finest first, with the setting that may be enough for
+/// each. Returns `None` if there are none.
 pub(super) fn said(coarse: &mut [Coarse]) -> Option<String> {
     coarse.sort_by(|a, b| {
         let order = b.threshold.cmp(&a.threshold);

@@ -1,10 +1,10 @@
-//! A process that outlives a front which is killed, to kill what that had
-//! started.
+//! The guardian: a process that outlives a front that is killed, and then kills what the front
+//! had started.
 //!
-//! A subject dies with the front by itself, but what the *workload* started
-//! would stay. So the front tells the guardian its subjects' process groups
-//! over a pipe; when the pipe ends, the guardian kills those that are left, and
-//! whatever has the run's [`Mark`] in its environment.
+//! A subject dies with the front, but processes that the *workload* started would stay. So the
+//! front sends the process groups of its subjects to the guardian over a pipe. When the pipe
+//! ends, the guardian kills the groups that are left, and every process that has the run's
+//! [`Mark`] in its environment.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
@@ -17,15 +17,15 @@ use std::{fs, io};
 
 use crate::sys;
 
-/// The guardian's first argument; the second is the run's mark.
+/// The first argument of the guardian; the second is the run's mark.
 pub(crate) const FLAG: &str = "--plimsoll-guardian";
 
-/// A variable that what a workload starts inherits: by it is found what has left the
-/// workload's process group, as a daemon does.
+/// The value of a variable that the processes of a workload inherit. It finds processes that
+/// have left the workload's process group, as daemons do.
 ///
 /// ```text
-/// _PLIMSOLL_SUBJECT=RUN.        of every subject of a run
-/// _PLIMSOLL_SUBJECT=RUN.NUMBER. of one
+/// _PLIMSOLL_SUBJECT=RUN.        start of the value in all subjects of a run
+/// _PLIMSOLL_SUBJECT=RUN.NUMBER. start of the value in one subject
 /// ```
 #[derive(Clone, Debug)]
 pub(crate) struct Mark(String);
@@ -33,7 +33,8 @@ pub(crate) struct Mark(String);
 impl Mark {
     pub(crate) const VARIABLE: &'static str = "_PLIMSOLL_SUBJECT";
 
-    /// That no other run has, nor one in another container whose processes are seen here.
+    /// Returns a mark that no other run has. Runs in different containers may have the same
+    /// process ID and see each other's processes, so the mark contains the time as well.
     fn of_this_run() -> Mark {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.unwrap_or_default().as_nanos();
@@ -48,8 +49,9 @@ impl Mark {
         &self.0
     }
 
-    /// Kills every process that was started with it, or from one that was. What such a
-    /// process starts meanwhile is found by looking again.
+    /// Kills every process whose environment has this mark.
+    ///
+    /// The search is repeated, because such a process may start another one meanwhile.
     pub(crate) fn kill(&self) {
         const TIMES: usize = 8;
         let start = format!("{}={}", Self::VARIABLE, self.0);
@@ -63,10 +65,12 @@ impl Mark {
     }
 }
 
-/// The processes, without this one, in whose environment a variable starts so.
+/// Returns the processes that have a variable whose text, name and value, begins with `start`.
+/// This process is left out.
 fn processes_with(start: &[u8]) -> Vec<u32> {
     let has_it = |process: &u32| {
-        // Another user's is none of ours.
+        // The environment of another user's process cannot be read. Such a process is not of
+        // this run.
         let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
         let mut variables = environment.split(|byte| *byte == 0);
         variables.any(|variable| variable.starts_with(start))
@@ -79,11 +83,11 @@ fn processes_with(start: &[u8]) -> Vec<u32> {
         .collect()
 }
 
-/// The front's hold on its guardian.
+/// The front's handle of its guardian.
 #[derive(Debug)]
 pub(crate) struct Guardian {
     mark: Mark,
-    /// Subjects so far.
+    /// Number of subjects so far.
     subjects: AtomicU64,
     pipe: Mutex<Option<ChildStdin>>,
     child: Mutex<Child>,
@@ -97,7 +101,7 @@ impl Guardian {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // What kills the front's group spares the guardian.
+            // A signal to the front's process group must not kill the guardian.
             .process_group(0)
             .spawn()?;
         Ok(Guardian {
@@ -108,18 +112,19 @@ impl Guardian {
         })
     }
 
-    /// For the next subject's environment.
+    /// Returns a mark for the environment of the next subject.
     pub(crate) fn mark(&self) -> Mark {
         let number = self.subjects.fetch_add(1, Ordering::Relaxed);
         self.mark.of_subject(number)
     }
 
-    /// A group that must not outlive the front.
+    /// Makes the guardian kill a process group when the front ends.
     pub(crate) fn watch(&self, group: u32) {
         self.say(format_args!("+{group}\n"));
     }
 
-    /// A group that is gone; its number may be another's soon.
+    /// Tells the guardian that a process group is gone; its number may soon belong to another
+    /// one.
     pub(crate) fn forget(&self, group: u32) {
         self.say(format_args!("-{group}\n"));
     }
@@ -129,7 +134,7 @@ impl Guardian {
             return;
         };
         if let Some(pipe) = pipe.as_mut() {
-            // A guardian that was killed guards nothing; the run goes on.
+            // If the guardian was killed, the run goes on without one.
             let _ = pipe.write_all(line.to_string().as_bytes());
         }
     }
@@ -146,7 +151,7 @@ impl Drop for Guardian {
     }
 }
 
-/// Runs as the guardian.
+/// Runs this process as the guardian.
 pub(crate) fn run() -> ExitCode {
     let mut groups = BTreeSet::new();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {

@@ -1,4 +1,4 @@
-//! One scenario in this very process, for a debugger.
+//! Runs one scenario in this process, for a debugger.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -13,8 +13,7 @@ use crate::jemalloc;
 use crate::scenario::Scenario;
 use crate::subject::unwind;
 
-/// Runs the one scenario that was chosen until its budget or its iterations are
-/// spent, and measures nothing.
+/// Runs the one selected scenario until its budget or its iterations end. Measures nothing.
 pub(crate) fn run(
     arguments: &Arguments,
     scenarios: Vec<Scenario>,
@@ -44,8 +43,7 @@ pub(crate) fn run(
         "{}: in this process, nothing is measured",
         scenario.name
     ));
-    // Somebody who has the profiler on, through `MALLOC_CONF`, wants it as it is in a
-    // measurement.
+    // If `MALLOC_CONF` switches the profiler on, stacks are walked as in a measurement.
     if jemalloc::opt_prof().unwrap_or(false)
         && settings.unwinder == Unwinder::Plimsoll
         && let Err(problem) = unwind::install()

@@ -1,5 +1,5 @@
-//! The process that thinks: it starts a subject for every scenario, and judges
-//! what that dumps.
+//! The front: the process that starts a subject for every scenario, and judges the subject's
+//! dumps.
 
 mod agreed;
 mod arguments;
@@ -46,7 +46,7 @@ use crate::scenario::Scenario;
 use crate::scenario::check_names;
 use crate::{Target, order};
 
-/// libtest's status for a failed run, and for a command line that it refuses.
+/// libtest's exit status, for a failed run and for invalid arguments.
 const FAILED: u8 = 101;
 
 /// Runs the tests as the command line asks.
@@ -64,8 +64,8 @@ pub(crate) fn run(target: &Target, scenarios: Vec<Scenario>) -> ExitCode {
     }
 }
 
-/// On several lines, where it is too long for one: broken between its parts, of which the first
-/// that follows is what it would have seen.
+/// Breaks a line of more than 80 characters at `; `. The part that begins with `would`, the
+/// detection limit, always starts a new line.
 fn within_80_columns(line: &str) -> String {
     if line.chars().count() <= 80 {
         return line.to_owned();
@@ -86,9 +86,9 @@ fn fits(line: &str, part: &str) -> bool {
     line.chars().count() + part.trim_end().chars().count() <= 80
 }
 
-/// The two doors to the terminal that are not libtest-mimic's.
+/// Prints to stdout. Only this function and [`complain`] print beside libtest-mimic.
 fn say(text: &str) {
-    // Who closed our output does not want to know.
+    // An error means that the reader has closed our output: there is nobody to tell.
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
@@ -105,30 +105,30 @@ struct Front {
     arguments: Arguments,
     shared: Arc<Shared>,
     effective: BTreeMap<&'static str, Effective>,
-    /// Of the test as a whole.
+    /// What a stale baseline does, for the test as a whole.
     stale: Stale,
     isolated: bool,
 }
 
-/// What the trials share.
+/// State that all trials share.
 struct Shared {
     place: Place,
     scenarios: Vec<String>,
     normalization: Normalization,
     guardian: OnceLock<Guardian>,
-    /// A part of the names of stacks that are to be explained.
+    /// A part of a name: stacks whose names contain it are explained.
     explain: Option<String>,
     nocapture: bool,
     captures: bool,
     show_output: bool,
     color: bool,
     fail_fast: bool,
-    /// Whether a baseline that cannot be used counts as none.
+    /// Whether a baseline that cannot be used counts as an empty one.
     baselines_optional: bool,
     failed: AtomicBool,
-    /// What passing scenarios have to say, by name.
+    /// Messages of passing scenarios, by scenario.
     said: Mutex<BTreeMap<String, String>>,
-    /// Scenarios that passed at a coarser threshold than the default.
+    /// Scenarios that passed with a coarser threshold than the default.
     coarse: Mutex<Vec<Coarse>>,
 }
 
@@ -189,8 +189,8 @@ impl Front {
             guardian: OnceLock::new(),
             explain: variable("PLIMSOLL_EXPLAIN").filter(|part| !part.is_empty()),
             nocapture: arguments.nocapture,
-            // nextest asks every test for all that it prints; what is captured
-            // is in the report as well, and shown where a test fails.
+            // nextest passes `--nocapture` to every test. Captured output is in the report as
+            // well, and it is shown if a test fails.
             captures: !arguments.nocapture || is_on("NEXTEST"),
             show_output: arguments.show_output || is_on("PLIMSOLL_VERBOSE"),
             color,
@@ -231,8 +231,8 @@ impl Front {
             logfile: self.arguments.logfile.clone(),
             ..libtest_mimic::Arguments::default()
         };
-        // libtest-mimic takes one filter. What many leave out, it can skip by
-        // name; then its count of what was filtered out is right as well.
+        // libtest-mimic takes only one filter. It can skip any number of tests by name; its
+        // count of tests that were filtered out is then right as well.
         let left_out = |trial: &&Trial| !self.arguments.selects(trial.name());
         mimic.skip = trials
             .iter()
@@ -250,7 +250,7 @@ impl Front {
             order::shuffle(&mut trials, seed);
         }
         let mut conclusion = libtest_mimic::run(&mimic, trials);
-        // Not in the middle of libtest-mimic's lines, and in the list's order.
+        // After libtest-mimic has printed its lines, in the order of the list.
         if let Ok(said) = self.shared.said.lock() {
             for line in self
                 .shared
@@ -272,7 +272,8 @@ impl Front {
         conclusion.exit_code()
     }
 
-    /// Names the baselines of scenarios that this test no longer has, if there are any.
+    /// Prints which baselines belong to scenarios that this test no longer has. Returns whether
+    /// there are any.
     fn says_what_is_left(&self) -> bool {
         let place = &self.shared.place;
         let left = agreed::left_behind(place, &place.run("", &self.shared.scenarios));
@@ -294,7 +295,7 @@ impl Front {
         let name = scenario.name;
         let shared = Arc::clone(&self.shared);
         let settings = self.effective[name].clone();
-        // libtest-mimic has no reason for a test that is ignored by its flag.
+        // libtest-mimic shows no reason if its own flag ignores a test.
         let is_asked_for = self.arguments.ignored || self.arguments.include_ignored;
         let ignored = scenario.options.ignored.filter(|_| !is_asked_for);
         let flagged = scenario.options.ignored.is_some() && (is_asked_for || self.arguments.list);
@@ -318,7 +319,7 @@ impl Front {
 }
 
 impl Shared {
-    /// Runs one scenario, writes its report, and says whether the test passed.
+    /// Measures one scenario and writes its report. Returns an error if the test fails.
     fn measure(&self, name: &'static str, settings: &Effective) -> Result<(), Failed> {
         let folder = self.place.scenario(name);
         let problem = |what: String| Failed::from(format!("{name}: plimsoll: {what}"));
@@ -358,7 +359,7 @@ impl Shared {
                     if climb.failure.is_none() && climb.broken.is_none() {
                         climb.failure = failed_at_the_end;
                     }
-                    // What takes the least would do.
+                    // Keep the suggestion that needs less time.
                     if let Some(before) = enough
                         && climb.enough.is_none_or(|now| before.time < now.time)
                     {
@@ -395,7 +396,7 @@ impl Shared {
 
     fn agreed(&self, name: &str, settings: &Effective) -> Result<Agreed, String> {
         match agreed::read(&self.place, name, settings) {
-            // Nothing may grow: that is stricter than any baseline.
+            // An empty baseline allows no growth, which is stricter than any other baseline.
             Err(_) if self.baselines_optional => Ok((Baseline::default(), None)),
             agreed => agreed,
         }
@@ -407,7 +408,8 @@ impl Shared {
         }
         let guardian = Guardian::start()
             .map_err(|error| Failed::from(format!("plimsoll: no guardian: {error}")))?;
-        // Two trials may come here at once: the loser's guardian ends at once.
+        // Two trials may get here at once. The second guardian is then dropped, and ends at
+        // once.
         Ok(self.guardian.get_or_init(|| guardian))
     }
 
@@ -439,7 +441,7 @@ impl Shared {
         let quiet = report.verdict == Verdict::Within && !is_remarkable;
         let mut said = String::new();
         if !quiet {
-            // What passes with a remark says it without being asked.
+            // A remark on a passing scenario is printed even if nobody asks for output.
             said = text::render(report, &style).trim_end().to_owned();
         } else if self.nocapture || self.show_output {
             said = within_80_columns(text::one_line(report).trim_end());

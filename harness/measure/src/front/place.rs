@@ -1,4 +1,4 @@
-//! Where a run's files are: the rule of `plimsoll_core::layout`, applied.
+//! Finds where a run's files are, with the rules of `plimsoll_core::layout`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use plimsoll_core::report::Run;
 
 use crate::Target;
 
-/// The places and names of one run.
+/// The folders and names of one run.
 #[derive(Debug)]
 pub(crate) struct Place {
     package: String,
     target: String,
     reports: PathBuf,
     pub(crate) baselines: PathBuf,
-    /// Those that there are, the one that goes first first.
+    /// The settings files that exist; the first one has precedence.
     pub(crate) settings: Vec<PathBuf>,
     pub(crate) workspace: PathBuf,
     run: String,
@@ -26,8 +26,8 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn find(target: &Target) -> Place {
-        // Cargo and nextest say where the package is now; where it was built
-        // may be another machine.
+        // cargo and nextest set this variable to where the package is now. The program may have
+        // been built on another machine.
         let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(target.manifest_dir), PathBuf::from);
         let baselines = layout::baselines_dir(&manifest, Path::exists);
@@ -51,12 +51,13 @@ impl Place {
         }
     }
 
-    /// The folder of a scenario's files.
+    /// Returns the folder of a scenario's files.
     pub(crate) fn scenario(&self, name: &str) -> PathBuf {
         layout::scenario_dir(&self.reports, &self.package, &self.target, name)
     }
 
-    /// A path as people see it: from the workspace root, where it is below it.
+    /// Returns a path as it is shown to people: relative to the workspace root, if it is below
+    /// it.
     pub(crate) fn relative(&self, path: &Path) -> String {
         path.strip_prefix(&self.workspace)
             .unwrap_or(path)
@@ -64,10 +65,10 @@ impl Place {
             .to_string()
     }
 
-    /// The command that runs one scenario where a debugger can be.
+    /// Returns the command that runs one scenario in the front's own process, for a debugger.
     pub(crate) fn command(&self, scenario: &str) -> String {
-        // The compiler has `_` where the target's name may have `-`, and cargo
-        // takes a pattern.
+        // The compiler replaces `-` in a target's name by `_`, so an `_` may be either. cargo
+        // accepts a pattern, in which `?` matches both.
         let target = match self.target.contains('_') {
             true => format!("'{}'", self.target.replace('_', "?")),
             false => self.target.clone(),
@@ -98,9 +99,13 @@ impl Place {
     }
 }
 
-/// A file that people write, also behind a link.
+/// Reads a file that people write, following links.
+///
+/// # Errors
+///
+/// Also if the path is not a regular file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    // Opening a pipe would wait for whoever writes to it.
+    // Opening a pipe would block until somebody writes to it.
     let kind = std::fs::metadata(path)?.file_type();
     if !kind.is_file() {
         let found = match kind.is_dir() {
@@ -112,14 +117,18 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     std::fs::read(path)
 }
 
-/// The target directory that this program was built into.
+/// Returns the target directory that this program was built into.
 fn target_dir() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     target_dir_of(&program, env!("PLIMSOLL_TARGET"), Path::exists)
 }
 
-/// Where cargo builds it is in `PROFILE/deps`, with `--target` in a folder of that name. It marks
-/// the target directory only where it makes it, so a mark counts for what stands elsewhere alone.
+/// Returns the target directory of a program.
+///
+/// cargo builds test programs into `PROFILE/deps` in the target directory, with `--target` into
+/// `TRIPLE/PROFILE/deps`. A program elsewhere is in the nearest folder that has cargo's
+/// `CACHEDIR.TAG`. cargo writes this file only if it creates the target directory itself, so it
+/// does not count for programs in `deps`.
 fn target_dir_of(program: &Path, triple: &str, exists: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     let folder = program.parent()?;
     if folder.ends_with("deps") {
@@ -134,29 +143,30 @@ fn target_dir_of(program: &Path, triple: &str, exists: impl Fn(&Path) -> bool) -
     folder.ancestors().find(marked).map(Path::to_owned)
 }
 
-/// Of the cargo that started this: all test targets that one `cargo test` runs are one
-/// run. None where nobody did, or the system does not say.
+/// Returns an ID of the cargo process that started this one, so all test targets of one `cargo
+/// test` belong to one run. Returns `None` if no cargo started this process, or the system does
+/// not say.
 fn cargo_run_id() -> Option<String> {
     let cargo = std::os::unix::process::parent_id();
     let told = |file: &str| std::fs::read_to_string(format!("/proc/{file}")).ok();
     let since = started_as(&told(&format!("{cargo}/stat"))?, "cargo")?;
-    // The time is since the machine was started.
+    // The start time counts from boot, so the ID needs the boot's ID as well.
     let boot = told("sys/kernel/random/boot_id")?;
     let boot = boot.split('-').next()?;
     Some(format!("{since:x}-{cargo:x}-{boot}"))
 }
 
-/// When a process of that name was started, of its line in `/proc/PID/stat` (proc(5)): in
-/// clock ticks since the machine was.
+/// Parses a line of `/proc/PID/stat` (proc(5)). Returns when the process started, in clock
+/// ticks since boot, if it has this name.
 fn started_as(stat: &str, name: &str) -> Option<u64> {
     let (start, rest) = stat.rsplit_once(')')?;
     let (_, found) = start.split_once('(')?;
-    // The second of the fields is the name, the twenty-second the time.
+    // The name is the second field, the start time the twenty-second.
     let started = rest.split_whitespace().nth(19)?;
     (found == name).then(|| started.parse().ok())?
 }
 
-/// Of the time and the process: two runs that differ in neither are one.
+/// Returns an ID made of the time in milliseconds and the process ID.
 fn own_run_id() -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -164,7 +174,7 @@ fn own_run_id() -> String {
     format!("{now:x}-{:x}", std::process::id())
 }
 
-/// The commit that is checked out, where there is a repository and a git.
+/// Returns the commit that is checked out, if there is a repository and git can be run.
 fn commit(workspace: &Path) -> Option<String> {
     let output = Command::new("git")
         .args(["rev-parse", "--verify", "HEAD"])
@@ -186,7 +196,8 @@ mod tests {
         const TRIPLE: &str = "x86_64-unknown-linux-gnu";
         for (program, marked, expected) in [
             ("/w/target/debug/deps/leaks-1", "/w/target", "/w/target"),
-            // A volume that was there before, in a cache that somebody else marked.
+            // A target directory that existed before cargo used it, in a cache that another
+            // tool tagged.
             (
                 "/cache/volume/release/deps/leaks-1",
                 "/cache",

@@ -1,4 +1,4 @@
-//! Starts a subject, speaks with it, and sees to it that nothing of it is left.
+//! Starts a subject, talks to it, and kills everything that is left of it.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -22,20 +22,20 @@ use crate::subject::channel::{Command, MAX_LINE};
 use crate::subject::{Arguments, CONFIGURATION};
 use crate::sys::{self, Progress};
 
-/// How often a subject is looked at while it works.
+/// Interval between looks at a working subject.
 const TICK: Duration = Duration::from_millis(10);
 
-/// The most that a subject's output may take on disk, in bytes.
+/// The size in bytes at which a subject's output file is cut.
 const OUTPUT_LIMIT: u64 = 4 << 20;
 
-/// How much of it is kept when it is cut, and shown when a test fails.
+/// Bytes of output that are kept when it is cut, and shown when a test fails.
 const OUTPUT_TAIL: u64 = 8 << 10;
 
-/// How long a workload may take to be dropped.
+/// How long dropping a workload may take.
 const DROP_LIMIT: Duration = Duration::from_secs(2);
 
-/// How jemalloc is set up in a subject, beside the [`Plan`]. `prof_unbias` would
-/// print estimates, which need what they were made from.
+/// jemalloc's options in every subject; [`Plan`] adds more. `prof_unbias` is off: with it
+/// jemalloc prints estimates, but the front needs the counts.
 const PROFILING: &str = "prof:true,prof_active:true,prof_thread_active_init:true,\
 prof_unbias:false,prof_gdump:false,prof_final:false,prof_leak:false,lg_prof_interval:-1";
 
@@ -53,25 +53,25 @@ pub(crate) struct Subject<'a> {
     reaped: bool,
 }
 
-/// What became of a command.
+/// The outcome of a command.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// The subject's line.
+    /// The line that the subject answered.
     Line(String),
-    /// It is gone.
+    /// The subject has ended.
     Exited(ExitStatus),
     /// It did not answer in time.
     TimedOut,
-    /// It closed the channel, and is still there.
+    /// The subject closed the channel, and still runs.
     Closed,
-    /// It has more memory than it may have.
+    /// The subject has more memory resident than its limit.
     OutOfMemory,
-    /// A process that its workload forked took itself for the workload.
+    /// A process that the workload forked returned into the harness.
     Forked,
 }
 
 impl<'a> Subject<'a> {
-    /// Starts a subject for a scenario, with its files in a folder.
+    /// Starts a subject for a scenario; its files are in `folder`.
     pub(crate) fn start(
         scenario: &str,
         folder: &Path,
@@ -90,7 +90,8 @@ impl<'a> Subject<'a> {
             .open(&progress_path)?;
         progress.set_len(Progress::BYTES)?;
         let output = folder.join(layout::OUTPUT);
-        // Appending, so that it can be cut while it is written to.
+        // The output is opened for appending, so that it can be cut while the subject writes to
+        // it.
         fs::write(&output, "")?;
         let appended = || OpenOptions::new().append(true).open(&output);
         let mut configuration = format!("{PROFILING},{}", plan.options());
@@ -134,17 +135,18 @@ impl<'a> Subject<'a> {
         self.child.id()
     }
 
-    /// Since it was started.
+    /// Time since the subject was started.
     pub(crate) fn age(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Iterations that it has done.
+    /// Iterations that the subject has done.
     pub(crate) fn iterations(&self) -> u64 {
         self.progress().0
     }
 
-    /// Its iterations, and how many forked processes came back from one.
+    /// Reads the iterations done, and the number of forked processes that returned into the
+    /// harness.
     fn progress(&self) -> (u64, u64) {
         let number = |at| {
             let mut bytes = [0; 8];
@@ -154,8 +156,10 @@ impl<'a> Subject<'a> {
         (number(0), number(8))
     }
 
-    /// Has it do something, and waits for the answer, until it is so old or has
-    /// so many bytes resident.
+    /// Sends a command, and waits for the answer.
+    ///
+    /// Kills the subject if it is older than `timeout`, or has more than `memory` bytes
+    /// resident.
     pub(crate) fn ask(&mut self, command: &Command, timeout: Duration, memory: u64) -> Answer {
         let line = format!("{command}\n");
         if self.stream.write_all(line.as_bytes()).is_err() {
@@ -166,12 +170,13 @@ impl<'a> Subject<'a> {
             self.reap();
             answer = Answer::Forked;
         }
-        // Many short rungs print as much as a long one.
+        // Many short rungs print as much as a long one, and `wait` may not look during a short
+        // one.
         self.cut_output();
         answer
     }
 
-    /// Waits for a line.
+    /// Waits for a line, with the limits of [`Self::ask`].
     pub(crate) fn wait(&mut self, timeout: Duration, memory: u64) -> Answer {
         self.answer.clear();
         let mut buffer = [0; MAX_LINE];
@@ -197,8 +202,8 @@ impl<'a> Subject<'a> {
                             | io::ErrorKind::Interrupted
                     ) =>
                 {
-                    // A process that the workload forked may hold the channel
-                    // open when the subject is gone.
+                    // The end of the channel cannot show that the subject has ended: a process
+                    // that the workload forked may hold the channel open.
                     if let Ok(Some(status)) = self.child.try_wait() {
                         self.reap();
                         return Answer::Exited(status);
@@ -209,8 +214,8 @@ impl<'a> Subject<'a> {
             if looked.elapsed() >= TICK {
                 looked = Instant::now();
                 self.cut_output();
-                // Whoever takes no commands now will take none; every moment
-                // that it goes on may be another gigabyte.
+                // A subject that is busy reads no commands, so it cannot be stopped in a
+                // gentler way. Another moment may take another gigabyte.
                 if observe::resident(self.process()) > memory {
                     self.reap();
                     return Answer::OutOfMemory;
@@ -223,7 +228,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The channel is closed: the process has ended, or soon has.
+    /// Waits for the end of a process that closed the channel, and kills it if it does not end.
     fn gone(&mut self) -> Answer {
         let end = Instant::now() + DROP_LIMIT;
         loop {
@@ -233,7 +238,7 @@ impl<'a> Subject<'a> {
                     return Answer::Exited(status);
                 }
                 Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(1)),
-                // It closed the channel and lives on.
+                // The process closed the channel, and still runs.
                 _ => {
                     self.reap();
                     return Answer::Closed;
@@ -242,7 +247,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Lets it drop its workload, and ends it; says how that failed, if it did.
+    /// Lets the subject drop its workload and exit. Returns how that failed, if it did.
     pub(crate) fn end(&mut self) -> Option<Failure> {
         if self.reaped
             || self
@@ -257,7 +262,7 @@ impl<'a> Subject<'a> {
             match self.child.try_wait() {
                 Ok(Some(status)) => break status,
                 Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(1)),
-                // To take long over it is no failure: there may be much to free.
+                // A slow drop is no failure: there may be much to free.
                 _ => {
                     self.reap();
                     return None;
@@ -279,10 +284,11 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// The answer of a process that has ended and was asked for none.
+    /// Reads the answer that an ended process wrote without being asked, if there is one.
     fn said_last(&mut self) -> Option<String> {
         let mut said = Vec::new();
-        // What it started may hold the channel open.
+        // Processes that the workload started may hold the channel open, so the end may never
+        // come.
         let _ = self.stream.set_nonblocking(true);
         let _ = (&mut self.stream)
             .take(MAX_LINE as u64)
@@ -291,7 +297,7 @@ impl<'a> Subject<'a> {
         said.lines().next().map(str::to_owned)
     }
 
-    /// Kills what is left of it and of what its workload started.
+    /// Kills what is left of the subject, and all processes that its workload started.
     fn reap(&mut self) {
         if self.reaped {
             return;
@@ -307,7 +313,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The last that it printed; empty where it was not captured.
+    /// Returns the end of the subject's output; empty if it was not captured.
     pub(crate) fn output_tail(&self) -> String {
         if !self.captured {
             return String::new();
@@ -348,7 +354,7 @@ fn read_tail(mut file: File, bytes: u64) -> io::Result<Vec<u8>> {
     Ok(tail)
 }
 
-/// How a process ended, for people.
+/// Describes for people how a process ended.
 pub(crate) fn ending(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(libc::SIGKILL), _) => {
@@ -360,11 +366,15 @@ pub(crate) fn ending(status: ExitStatus) -> String {
     }
 }
 
-/// A path as a command's argument.
+/// Returns the command that dumps to a path.
+///
+/// # Errors
+///
+/// If the path cannot be sent in a line of text.
 pub(crate) fn dump_command(path: &Path) -> io::Result<Command> {
     use std::os::unix::ffi::OsStrExt;
     let bytes = path.as_os_str().as_bytes();
-    // Lines end at newlines, and the channel is text.
+    // A newline ends a command, and the channel carries UTF-8.
     if bytes.len() > MAX_LINE / 2 || bytes.contains(&b'\n') || std::str::from_utf8(bytes).is_err() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidFilename,

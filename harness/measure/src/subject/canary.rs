@@ -1,30 +1,30 @@
-//! A leak of a known size on a known stack, at every rung.
+//! The canary: a leak of a known size on a known stack, at every rung (a dump of the ladder).
 //!
-//! A run that does not find it in its dumps, in the right amount, has measured
-//! nothing, whatever else the dumps say. Three functions call each other, so
-//! that an unwinder which stops after one frame is found out as well. The
-//! front knows them by their addresses: a stripped program has no names.
+//! If a run does not find the canary in its dumps, in the right amount, it has measured
+//! nothing, whatever else the dumps say. Three functions call each other, which also detects an
+//! unwinder that stops after one frame. The front recognises them by their addresses, because a
+//! stripped program has no names.
 
 use std::hint::black_box;
 
-/// Bytes of the object that `calibrate` and an exact canary are made of: a size class
-/// of its own, so none is rounded.
+/// Bytes of the objects of `calibrate` and of an exact canary. This is a size class of
+/// jemalloc, so the size is not rounded up.
 pub(crate) const BYTES: usize = 48;
 
-/// How far behind its start a return address into one of the functions may lie.
+/// The most bytes between the start of one of the functions and a return address into it.
 pub(crate) const EXTENT: u64 = 256;
 
-/// What is leaked at one rung.
+/// The objects that are leaked at one rung.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Canary {
     pub(crate) objects: u64,
-    /// Of each; a size class of its own.
+    /// Bytes of each object: one of jemalloc's size classes.
     pub(crate) bytes: usize,
 }
 
 impl Canary {
-    /// At a sample interval of 2^`lg_interval` bytes: one object where all are
-    /// sampled; else several so large that most of them are.
+    /// Returns the canary for a sample interval of 2^`lg_interval` bytes: one object if every
+    /// allocation is sampled; if not, eight objects so large that most of them are sampled.
     pub(crate) fn at(lg_interval: usize) -> Canary {
         match lg_interval {
             0 => Canary {
@@ -39,7 +39,7 @@ impl Canary {
     }
 }
 
-/// Where the functions begin, leaf first.
+/// Returns the addresses of the functions, leaf first.
 pub(crate) fn addresses() -> [usize; 3] {
     [
         leaf as fn(usize) as usize,
@@ -65,7 +65,7 @@ fn middle(bytes: usize) {
 
 #[inline(never)]
 fn leaf(bytes: usize) {
-    // Never touched: a large one takes no memory but addresses.
+    // The memory is never touched, so a large object takes only address space.
     black_box(Vec::<u8>::with_capacity(black_box(bytes)).leak());
     black_box(());
 }

@@ -1,19 +1,20 @@
-//! The words between front and subject: a line each way, over a socket pair.
+//! The protocol between front and subject: one line for a command, one for its answer, over a
+//! socket pair.
 
 use std::ffi::CString;
 use std::fmt::{self, Write as _};
 use std::io::{self, Read, Write as _};
 use std::os::unix::net::UnixStream;
 
-/// The longest line, in bytes: a path, and a word before it.
+/// The longest line, in bytes: a word and a path.
 pub(crate) const MAX_LINE: usize = 8 << 10;
 
-/// What the front wants.
+/// A command from the front.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Set the workload up.
     SetUp,
-    /// Run it up to that many iterations in all.
+    /// Run the workload until it has done this many iterations in total.
     Run(u64),
     /// Switch the profiler on or off.
     Profile(bool),
@@ -37,7 +38,7 @@ impl Command {
     }
 }
 
-/// As the front sends it.
+/// The line that the front sends, without the newline.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -50,7 +51,8 @@ impl fmt::Display for Command {
     }
 }
 
-/// The subject's end: neither reads nor writes allocate.
+/// The subject's end of the channel. Reading and writing do not allocate, except for the path
+/// of [`Command::Dump`].
 pub(crate) struct Channel {
     stream: UnixStream,
     line: [u8; MAX_LINE],
@@ -64,7 +66,8 @@ impl Channel {
         }
     }
 
-    /// The next command; none where the front is gone or speaks otherwise.
+    /// Reads the next command. Returns `None` if the front is gone or the line is not a
+    /// command.
     pub(crate) fn command(&mut self) -> Option<Command> {
         let mut length = 0;
         loop {
@@ -80,14 +83,14 @@ impl Channel {
         Command::parse(std::str::from_utf8(&self.line[..length]).ok()?)
     }
 
-    /// Answers with one line; control characters become spaces, and what is too
+    /// Writes an answer, as one line. Control characters become spaces, and a line that is too
     /// long is cut.
     pub(crate) fn answer(&mut self, answer: fmt::Arguments<'_>) -> io::Result<()> {
         let mut line = Line {
             bytes: [0; MAX_LINE],
             length: 0,
         };
-        // A line that is full is cut, which is no failure.
+        // The only error is a full line; the line is cut then.
         let _ = line.write_fmt(answer);
         line.bytes[line.length] = b'\n';
         self.stream.write_all(&line.bytes[..=line.length])

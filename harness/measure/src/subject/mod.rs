@@ -1,7 +1,8 @@
-//! The process that is measured: it runs one workload, and dumps when told to.
+//! The subject: the process that is measured. It runs one workload, and dumps its heap when the
+//! front tells it to.
 //!
-//! Between two dumps it runs the workload and nothing of ours but a counter:
-//! commands are read into a buffer on the stack, and answers written from one.
+//! Between two dumps the subject runs only the workload and a counter. It reads commands into a
+//! buffer on the stack, and writes answers from one.
 
 #[cfg(plimsoll_supported)]
 pub(crate) mod canary;
@@ -21,15 +22,17 @@ use crate::workload::Iteration;
 #[cfg(plimsoll_supported)]
 pub(crate) use run::{Arguments, CONFIGURATION, run};
 
-/// Sets a workload up. Its name marks where the harness ends on a stack, which
-/// `plimsoll_core::fold` cuts there; so it is never inlined, and never the
-/// caller in a tail call.
+/// Sets a workload up.
+///
+/// Folding (`plimsoll_core::fold`) finds this function's name on a stack and removes the
+/// harness's frames there. So it is never inlined, and `black_box` keeps its call of `setup`
+/// from becoming a tail call.
 #[inline(never)]
 pub(crate) fn workload_setup<W>(setup: impl FnOnce() -> W) -> W {
     black_box(setup())
 }
 
-/// Runs one iteration. As with [`workload_setup`], the name is a marker.
+/// Runs one iteration. Like [`workload_setup`], this function is a marker on the stack.
 #[inline(never)]
 pub(crate) fn workload_iteration<R: Iteration>(
     workload: &mut impl FnMut(u64) -> R,

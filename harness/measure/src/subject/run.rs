@@ -18,25 +18,26 @@ use crate::workload::{Setup, Workload};
 /// The variables that configure jemalloc, with and without its prefix.
 pub(crate) const CONFIGURATION: [&str; 2] = ["MALLOC_CONF", "_RJEM_MALLOC_CONF"];
 
-/// What the front tells a subject on its command line.
+/// Arguments that the front passes to a subject.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     /// The scenario to run.
     pub(crate) scenario: String,
-    /// The front's process.
+    /// The process ID of the front.
     pub(crate) front: u32,
-    /// The file that holds the iterations done.
+    /// The path of the file for the number of iterations done.
     pub(crate) progress: String,
-    /// What is to walk the stacks.
+    /// The unwinder that walks the stacks.
     pub(crate) unwinder: Unwinder,
 }
 
 impl Arguments {
-    /// The first argument of a subject. Not a variable: a workload may start
-    /// processes, which would inherit it.
+    /// The first argument of a subject. It is not a variable, because processes that a workload
+    /// starts would inherit that.
     pub(crate) const FLAG: &'static str = "--plimsoll-subject";
 
-    /// Those of a subject; none where the program was started as the front.
+    /// Parses the arguments of a subject. Returns `None` if the program was started as the
+    /// front.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
         (arguments.next()? == Self::FLAG).then_some(())?;
         Some(Arguments {
@@ -48,15 +49,15 @@ impl Arguments {
     }
 }
 
-/// Where the workload's panic was; the message comes with the panic itself.
+/// Where the workload panicked; the message comes with the panic itself.
 static PANIC_LOCATION: Mutex<Option<String>> = Mutex::new(None);
 
-/// Runs as the subject until the front has no more commands.
+/// Runs this process as the subject, until the front has no more commands.
 pub(crate) fn run(arguments: &Arguments, setup: impl FnOnce(&str) -> Option<Setup>) -> ExitCode {
     for variable in CONFIGURATION {
         sys::remove_variable_before_threads(variable);
     }
-    // The front may have died before the kernel was asked to tell.
+    // The front may have died before the kernel was asked to kill this process with it.
     if sys::die_with_parent().is_err() || sys::parent_id() != arguments.front {
         return ExitCode::FAILURE;
     }
@@ -65,8 +66,9 @@ pub(crate) fn run(arguments: &Arguments, setup: impl FnOnce(&str) -> Option<Setu
         return ExitCode::FAILURE;
     };
     let mut channel = Channel::new(UnixStream::from(socket));
-    // The first code that is not ours: before it, there is one thread, and none of
-    // what is the harness's can be inherited.
+    // This is the first call of the project's code. Until here there is one thread, and from
+    // here on the process has nothing of the harness that processes of the workload must not
+    // inherit.
     let setup = setup(&arguments.scenario);
     let (Some(setup), Some(progress)) = (setup, map_progress(&arguments.progress)) else {
         return ExitCode::FAILURE;
@@ -85,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, setup: impl FnOnce(&str) -> Option<Setu
         Unwinder::Compare => unprofiled(unwind::install_comparison),
     };
     if unwinder.is_err() {
-        // A jemalloc that does not take this tells no births, and all else.
+        // If jemalloc refuses this hook, stacks have no births; everything else works.
         let _ = unprofiled(unwind::birth::wrap);
     }
     unwind::birth::begin();
@@ -97,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments, setup: impl FnOnce(&str) -> Option<Setu
     }
 }
 
-/// Does something without what it allocates in the profile.
+/// Calls a function; its allocations on this thread are not profiled.
 fn unprofiled<T>(something: impl FnOnce() -> T) -> T {
     let was_profiled = jemalloc::set_thread_profiled(false);
     let answer = something();
@@ -123,7 +125,7 @@ fn serve(
     (asked_for, unwinder): (Unwinder, Result<(), String>),
 ) -> std::io::Result<()> {
     let [leaf, middle, root] = canary::addresses();
-    // The reason comes last: it has spaces.
+    // The reason contains spaces, so it comes last.
     let (unwinder, reason) = match &unwinder {
         Ok(()) => (asked_for, ""),
         Err(reason) => (Unwinder::Libgcc, reason.as_str()),
@@ -144,7 +146,8 @@ fn serve(
     let mut workload: Option<Workload> = None;
     let mut done = 0;
     let mut threads = Threads::default();
-    // A path that is sampled now and then would look like something of the workload's.
+    // Reading a command allocates a dump's path. If that were sampled now and then, it would
+    // look like an allocation of the workload.
     while let Some(command) = unprofiled(|| channel.command()) {
         match (command, &mut workload) {
             (Command::SetUp, _) => {
@@ -199,7 +202,7 @@ fn serve(
             (Command::Run(_) | Command::End, _) => break,
         }
     }
-    // What a workload holds may have files to remove.
+    // The workload's destructors may have files to remove.
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(workload)));
     sys::flush_output();
     if let Err(panic) = dropped {
@@ -209,8 +212,8 @@ fn serve(
     sys::exit_now(0)
 }
 
-/// Ends a process that the workload forked and that came back from it: it would answer the
-/// front beside the subject.
+/// Exits if this process was forked by the workload and returned from it. It would otherwise
+/// answer the front in addition to the subject.
 fn leave_if_forked(progress: &Progress) {
     if sys::was_forked() {
         progress.add_stray();
@@ -218,7 +221,7 @@ fn leave_if_forked(progress: &Progress) {
     }
 }
 
-/// Runs the workload up to that many iterations.
+/// Runs the workload until `until` iterations are done.
 fn iterate(
     workload: &mut Workload,
     done: &mut u64,
@@ -262,7 +265,7 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     }
 }
 
-/// What one sampled small object adds to `stats.allocated`, in bytes: nothing in
+/// Measures what one sampled small object adds to `stats.allocated`, in bytes: nothing in
 /// jemalloc 5.3.1, a page-aligned 16 KiB in 5.3.0.
 fn calibrate() -> Option<i64> {
     const OBJECTS: usize = 64;

@@ -1,25 +1,26 @@
-//! How many threads the workload has started and ended, as jemalloc sees them.
+//! Counts the threads that the workload has started and ended, with jemalloc's help.
 //!
-//! The kernel does not count the threads that a process has ever had, and those that end
-//! between two rungs are in no list. jemalloc keeps a list of its threads' caches by
-//! arena, with a mutex of which it counts how often it is locked: once for a thread's
-//! first allocation, once for its end, and once each time that statistics are brought up
-//! to date. A thread that does not allocate is not counted, and need not be.
+//! The kernel does not count the threads that a process has ever had, and a thread that ends
+//! between two rungs is in no list. jemalloc has a list of thread caches for each arena, and
+//! counts how often the list's mutex is locked: once for a thread's first allocation, once for
+//! the thread's end, and once each time statistics are refreshed. A thread that does not
+//! allocate is not counted. It cannot grow the heap either.
 
 use crate::jemalloc;
 
 /// Counts from one dump to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
-    /// Locks that came of threads' starts and ends.
+    /// Locks for the starts and ends of threads.
     locks: u64,
-    /// All locks, when they were last looked at.
+    /// All locks at the last call.
     seen: Option<u64>,
 }
 
 impl Threads {
-    /// The threads that have started and ended so far. For when statistics have been
-    /// brought up to date once since the last call, for other reasons.
+    /// Returns how many threads have started and ended so far.
+    ///
+    /// Statistics must have been refreshed exactly once since the last call, by other code.
     pub(crate) fn count(&mut self) -> Option<u64> {
         let before = jemalloc::thread_cache_locks().ok()?;
         jemalloc::refresh_stats().ok()?;
@@ -27,8 +28,7 @@ impl Threads {
         Some(self.note(before, after))
     }
 
-    /// Takes in how often the mutex had been locked before and after statistics were
-    /// brought up to date once more.
+    /// Takes the lock counts before and after one more refresh of the statistics.
     fn note(&mut self, before: u64, after: u64) -> u64 {
         let by_statistics = after.saturating_sub(before);
         if let Some(seen) = self.seen.replace(after) {
@@ -50,7 +50,7 @@ mod tests {
         // Sixteen threads, of which one has not ended.
         assert_eq!(threads.note(109 + 3 + 31, 146), 15);
         assert_eq!(threads.note(146 + 3 + 1, 153), 16);
-        // An arena more, of a thread that lives on.
+        // One more arena, for a thread that does not end.
         assert_eq!(threads.note(153 + 4 + 1, 162), 16);
     }
 }
