@@ -1,4 +1,4 @@
-//! What a scenario may grow, or why that cannot be known.
+//! Reads the baseline of a scenario: what the scenario may grow.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,15 +11,15 @@ use plimsoll_core::report::Run;
 use super::place::{self, Place};
 use super::settings::Effective;
 
-/// A scenario's baseline, with the file's text, if there is one.
+/// A scenario's baseline and the text of its file; without a file, an empty baseline and
+/// `None`.
 pub(crate) type Agreed = (Baseline, Option<String>);
 
 /// Reads a scenario's baseline.
 ///
 /// # Errors
 ///
-/// What is wrong with it, over a few lines: where, what was expected and what was
-/// found, what to do.
+/// A message of a few lines: where the problem is, what was expected and found, and what to do.
 pub(crate) fn read(place: &Place, name: &str, settings: &Effective) -> Result<Agreed, String> {
     let file = layout::baseline_file(&place.baselines, name);
     let shown = place.relative(&file);
@@ -42,14 +42,14 @@ pub(crate) fn read(place: &Place, name: &str, settings: &Effective) -> Result<Ag
              hint: write `reason = \"…\"` below it"
         ));
     }
-    // It would have been refused, were it anything but text.
+    // A file that is not UTF-8 was refused above.
     Ok((baseline, String::from_utf8(bytes).ok()))
 }
 
-/// The baselines that say to be of this test, and of a scenario that it does not have: renamed,
-/// or taken out. As people see their paths, in order.
+/// Returns the baselines of this test whose scenario no longer exists, because it was renamed
+/// or removed. The paths are sorted, and relative to the workspace.
 ///
-/// Of a file that does not name its test nothing is known: another test may have the scenario.
+/// A baseline that does not name its test is left out: the scenario may belong to another test.
 pub(crate) fn left_behind(place: &Place, run: &Run) -> Vec<String> {
     let files = fs::read_dir(&place.baselines).into_iter().flatten();
     let files = files.filter_map(|entry| Some(entry.ok()?.path()));

@@ -1,4 +1,7 @@
-//! Drives one subject up the ladder, and stops where it should.
+//! Takes one subject up the ladder, and stops when the policy says so.
+//!
+//! The ladder is the series of iteration counts at which the heap is dumped; each of them is a
+//! rung. Four rungs are an octave, a doubling of the iterations.
 
 use std::convert::Infallible;
 use std::fs;
@@ -25,7 +28,7 @@ use super::settings::Effective;
 use crate::subject::channel::Command;
 use crate::subject::unwind::Walks;
 
-/// How far a ladder came, and why no further.
+/// How far a ladder came, and why it went no further.
 #[derive(Debug)]
 pub(crate) struct Climb {
     pub(crate) greeting: Greeting,
@@ -34,27 +37,27 @@ pub(crate) struct Climb {
     pub(crate) failure: Option<Failure>,
     /// The check that failed, if one did.
     pub(crate) broken: Option<Check>,
-    /// What would have been enough for a verdict, by the pace that it had.
+    /// The ladder that would be enough for a verdict, predicted from the pace.
     pub(crate) enough: Option<Enough>,
-    /// How long it has taken, and how fast it was.
+    /// How fast iterations and dumps were.
     pub(crate) pace: Pace,
-    /// How long the ladder took, where that is more than its budget.
+    /// How long the ladder took, if that is more than its budget.
     pub(crate) overtime: Option<Duration>,
-    /// After how many rungs something was *regressed* for the first time, with the budget spent.
+    /// As in [`Before`].
     pub(crate) accused_at: Option<usize>,
-    /// When each rung was reached.
+    /// The time at which each rung was reached.
     reached: Vec<Instant>,
     pub(crate) plan: Plan,
 }
 
-/// What came of trying to climb.
+/// The outcome of one attempt at a ladder.
 pub(crate) enum Attempt {
     Climbed(Box<Climb>),
-    /// Profiled so it will not do.
+    /// The ladder must start again with another plan for the profile.
     Again(Again),
 }
 
-/// What a climb needs beside its subject.
+/// The inputs of a climb, besides its subject.
 pub(crate) struct Route<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) settings: &'a Effective,
@@ -72,8 +75,8 @@ impl Route<'_> {
         }
     }
 
-    /// What a ladder is judged by that ended so, where something was *regressed* after so many
-    /// rungs.
+    /// Returns the policy by which a ladder that ended like this is judged. `accused_at` is as
+    /// in [`Before`].
     pub(crate) fn policy(&self, end: LadderEnd, accused_at: Option<usize>) -> Policy {
         Policy {
             threshold: self.settings.threshold,
@@ -135,7 +138,7 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
     Attempt::Climbed(Box::new(climb))
 }
 
-/// Does what the policy says, until it says to stop.
+/// Does what the policy says, until the policy says to stop.
 fn ascend(
     subject: &mut Subject<'_>,
     route: &Route<'_>,
@@ -212,7 +215,7 @@ fn ascend(
     }
 }
 
-/// Has the subject do something, within the scenario's time and memory.
+/// Sends a command to the subject, within the scenario's limits of time and memory.
 fn ask(subject: &mut Subject<'_>, route: &Route<'_>, command: &Command) -> Result<(), Answer> {
     let settings = route.settings;
     match subject.ask(command, settings.timeout, settings.memory_limit) {
@@ -221,7 +224,7 @@ fn ask(subject: &mut Subject<'_>, route: &Route<'_>, command: &Command) -> Resul
     }
 }
 
-/// Runs the workload up to an iteration, and says how long that took.
+/// Runs the workload up to an iteration, and returns how long that took.
 fn run(
     subject: &mut Subject<'_>,
     route: &Route<'_>,
@@ -241,13 +244,13 @@ fn run(
     })
 }
 
-/// Runs the few iterations before the first rung, to see how long they take.
+/// Runs the few iterations before the first rung, to measure how long they take.
 fn pilot(subject: &mut Subject<'_>, route: &Route<'_>) -> Result<Pace, Stop> {
     let mut pace = Pace::default();
     let mut done = 0;
     let short = |until: &u64| *until <= route.settings.max_iterations;
     for until in [1, 4].into_iter().take_while(short) {
-        // The first is like no other.
+        // The first iteration is unlike all others, so a later measurement replaces it.
         pace = Pace::default();
         pace.note(until - done, run(subject, route, None, until)?);
         done = until;
@@ -255,8 +258,8 @@ fn pilot(subject: &mut Subject<'_>, route: &Route<'_>) -> Result<Pace, Stop> {
     Ok(pace)
 }
 
-/// Times an iteration with the profile and one without; absent where the subject fails. It is
-/// not used again.
+/// Times one iteration with the profile and one without it. Returns `None` if the subject
+/// fails. The subject cannot be used afterwards.
 fn timed(
     subject: &mut Subject<'_>,
     route: &Route<'_>,
@@ -270,7 +273,7 @@ fn timed(
     };
     let from = done.max(4);
     let exact = timed(&Command::Run(from + 1))?;
-    // What is allocated from here on is in no profile.
+    // No profile contains what is allocated from here on.
     timed(&Command::Profile(false))?;
     Some(Pilot {
         exact,
@@ -279,12 +282,14 @@ fn timed(
     })
 }
 
-/// Waits for a while at the top, where something is taken for a leak; absent where that would
-/// tell nothing, or the subject fails. It is not used again.
+/// Waits at the top of the ladder if something looks like a leak, and dumps the heap again.
+///
+/// Returns `None` if a pause would show nothing, or if the subject fails. The subject cannot be
+/// used afterwards.
 fn pause(subject: &mut Subject<'_>, route: &Route<'_>, climb: &mut Climb) -> Option<Paused> {
     let settings = route.settings;
     let may_tell = pause::may_follow(climb.end) && !settings.spend_budget;
-    // What is sampled comes in jumps.
+    // Sampled levels move in jumps, so a pause would show nothing.
     (may_tell && route.plan.is_exact()).then_some(())?;
     let (observed, _) = climb.profile.observe(route.normalization);
     let policy = route.policy(climb.end, climb.accused_at);
@@ -322,7 +327,7 @@ fn pause(subject: &mut Subject<'_>, route: &Route<'_>, climb: &mut Climb) -> Opt
     })
 }
 
-/// Dumps, observes, and takes in what the dump says.
+/// Takes a dump, and adds it to the profile with what the kernel says about the subject.
 fn take_dump(
     subject: &mut Subject<'_>,
     route: &Route<'_>,
@@ -338,7 +343,7 @@ fn take_dump(
         descriptors: observe::descriptors(process),
         resident: observe::resident(process),
     };
-    // Always the same path: the subject holds it, and must not grow by it.
+    // The path is the same for all dumps: the subject allocates it, and must not grow with it.
     let path = route.folder.join(".dump");
     let kept = layout::rung_file(route.folder, iterations);
     let unwritable = |error: std::io::Error| {
@@ -355,7 +360,7 @@ fn take_dump(
                 profile.threads_ended = number().unwrap_or(0);
                 profile.walks = Walks::parse(numbers);
             }
-            // Then nothing can be written.
+            // Without a free descriptor, jemalloc cannot open the file.
             None if observe::has_no_descriptor_left(process) => {
                 let files = units::count(rung.descriptors);
                 return Err(Stop::Failed(Failure {
@@ -385,7 +390,7 @@ fn take_dump(
     Ok(())
 }
 
-/// Removes the dump that can no longer become *before*.
+/// Removes the dump that can no longer become the *before* dump of the verdict.
 fn forget_rung(folder: &Path, profile: &Profile) {
     let old = profile.before().and_then(|before| before.checked_sub(1));
     if let Some(rung) = old.and_then(|old| profile.rungs.get(old)) {
@@ -393,14 +398,16 @@ fn forget_rung(folder: &Path, profile: &Profile) {
     }
 }
 
-/// Whether nothing grows, so that there is no need to go on.
+/// Returns whether nothing grows, so that the ladder can end early.
 fn settled(profile: &mut Profile, route: &Route<'_>) -> bool {
-    // What rises outside the profile may only be filling, as a stack may.
+    // Growth outside the profile may be a cache that is filling, so the ladder goes on to find
+    // out.
     verdict(profile, route, false) <= Verdict::Improved
         && profile.coverage().outcome != CheckOutcome::Failed
 }
 
-/// What the stacks say so far, of a ladder that ends here or goes on, however short it is.
+/// Returns the verdict on the stacks so far, however short the ladder is. `at_top` says whether
+/// the ladder ends here.
 fn verdict(profile: &mut Profile, route: &Route<'_>, at_top: bool) -> Verdict {
     let (observed, _) = profile.observe(route.normalization);
     let policy = Policy {
@@ -452,7 +459,7 @@ fn failure(subject: &Subject<'_>, route: &Route<'_>, answer: Answer, phase: Phas
     }
 }
 
-/// The dumps of the first and the last rung that the verdict uses.
+/// Returns the dumps of the first and the last rung that the verdict uses.
 pub(crate) fn before_and_after(folder: &Path, profile: &Profile) -> Option<(PathBuf, PathBuf)> {
     let file = |rung: &Rung| layout::rung_file(folder, rung.iterations);
     Some((

@@ -1,4 +1,5 @@
-//! What the kernel says of a subject, read from `/proc/PID` (proc(5)).
+//! What the kernel says about a subject, read from `/proc/PID` (proc(5)), and the machine's
+//! limits.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::sys;
 
-/// Descriptors of a subject that are the harness's: its end of the channel.
+/// Descriptors of a subject that belong to the harness: its end of the channel.
 const OWN_DESCRIPTORS: u64 = 1;
 
-/// The resident set in bytes; zero where the process is gone.
+/// Returns the resident set in bytes, or zero if the process is gone.
 pub(crate) fn resident(process: u32) -> u64 {
     fs::read_to_string(format!("/proc/{process}/statm"))
         .ok()
@@ -17,17 +18,17 @@ pub(crate) fn resident(process: u32) -> u64 {
         .map_or(0, |pages| pages.saturating_mul(sys::page_size()))
 }
 
-/// How many threads the process has.
+/// Returns how many threads the process has.
 pub(crate) fn threads(process: u32) -> u64 {
     entries(&format!("/proc/{process}/task"))
 }
 
-/// How many descriptors the workload has open.
+/// Returns how many descriptors the workload has open.
 pub(crate) fn descriptors(process: u32) -> u64 {
     entries(&format!("/proc/{process}/fd")).saturating_sub(OWN_DESCRIPTORS)
 }
 
-/// Whether the process can open nothing more.
+/// Returns whether the process can open no more files.
 pub(crate) fn has_no_descriptor_left(process: u32) -> bool {
     entries(&format!("/proc/{process}/fd")) >= descriptor_limit(process)
 }
@@ -36,8 +37,10 @@ fn entries(folder: &str) -> u64 {
     fs::read_dir(folder).map_or(0, |entries| entries.count() as u64)
 }
 
-/// Waits until no thread but the first one, which waits for us, runs, wants to
-/// run or has run for two milliseconds, or until time is up.
+/// Waits until all threads but the first rest for two milliseconds, or until `limit` has
+/// passed. The first thread waits for a command.
+///
+/// A thread rests if it does not run, is not ready to run, and has used no processor time.
 pub(crate) fn settle(process: u32, limit: Duration) {
     let started = Instant::now();
     let mut before = run_times(process);
@@ -54,8 +57,8 @@ pub(crate) fn settle(process: u32, limit: Duration) {
     }
 }
 
-/// Whether a thread but the first runs, or waits for a core or for a disk. Its
-/// run time alone does not tell: that is brought up to date only now and then.
+/// Returns whether a thread other than the first runs, or waits for a core or a disk. A
+/// thread's run time alone is not enough, because the kernel updates it only now and then.
 fn is_busy(process: u32) -> bool {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
         return false;
@@ -65,7 +68,7 @@ fn is_busy(process: u32) -> bool {
         .flatten()
         .filter(|task| task.file_name() != *first)
         .filter_map(|task| fs::read_to_string(task.path().join("stat")).ok())
-        // "tid (name) state …": a name may hold brackets.
+        // The line is "tid (name) state …", and a name may contain brackets.
         .filter_map(|stat| {
             stat.rsplit_once(") ")
                 .map(|(_, rest)| rest.starts_with(['R', 'D']))
@@ -73,7 +76,7 @@ fn is_busy(process: u32) -> bool {
         .any(|busy| busy)
 }
 
-/// By thread, the nanoseconds it has run.
+/// Returns the nanoseconds that each thread has run, as text.
 fn run_times(process: u32) -> BTreeMap<String, String> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
         return BTreeMap::new();
@@ -81,8 +84,8 @@ fn run_times(process: u32) -> BTreeMap<String, String> {
     tasks
         .flatten()
         .map(|task| {
-            // "run time, waiting time, times run"; without scheduler statistics
-            // the thread's state does.
+            // The file has "run time, waiting time, times run". If the kernel has no scheduler
+            // statistics, the `stat` file shows changes too.
             let times = fs::read_to_string(task.path().join("schedstat"))
                 .or_else(|_| fs::read_to_string(task.path().join("stat")))
                 .unwrap_or_default();
@@ -91,8 +94,8 @@ fn run_times(process: u32) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// How long the process's first thread, which iterates, has waited for a processor so far;
-/// nothing where the kernel keeps no scheduler statistics.
+/// Returns how long the process's first thread, which runs the iterations, has waited for a
+/// processor so far; zero if the kernel has no scheduler statistics.
 pub(crate) fn waited(process: u32) -> Duration {
     // "run time, waiting time, times run", in nanoseconds.
     let times = fs::read_to_string(format!("/proc/{process}/schedstat")).unwrap_or_default();
@@ -100,9 +103,10 @@ pub(crate) fn waited(process: u32) -> Duration {
     Duration::from_nanos(waiting.and_then(|time| time.parse().ok()).unwrap_or(0))
 }
 
-/// The memory that a subject may have unless a setting says otherwise: 2 GiB, or
-/// a core's share of half of what the machine has where that is less. The same
-/// whatever else runs, so that a ladder ends where it ended before.
+/// Returns a subject's default memory limit in bytes: half of the machine's or container's
+/// memory, divided by the number of cores, but at most 2 GiB.
+///
+/// The limit does not depend on what else runs, so that a ladder ends where it ended before.
 pub(crate) fn memory_limit() -> u64 {
     const MOST: u64 = 2 << 30;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -127,7 +131,7 @@ fn machine_memory() -> Option<u64> {
         .checked_mul(1_024)
 }
 
-/// Of a container (cgroup v2, as the process itself sees it).
+/// Returns the memory limit of a container (cgroup v2, as seen inside the container).
 fn cgroup_limit() -> Option<u64> {
     fs::read_to_string("/sys/fs/cgroup/memory.max")
         .ok()?
@@ -136,8 +140,8 @@ fn cgroup_limit() -> Option<u64> {
         .ok()
 }
 
-/// The most threads that the machine lets one user or process have, as far as
-/// it says so.
+/// Returns the most threads that a subject may have: half of the container's limit, but at most
+/// 4,096.
 pub(crate) fn thread_limit() -> u64 {
     const MOST: u64 = 4_096;
     let cgroup = fs::read_to_string("/sys/fs/cgroup/pids.max").ok();
@@ -145,7 +149,7 @@ pub(crate) fn thread_limit() -> u64 {
     limit.map_or(MOST, |limit| MOST.min(limit / 2))
 }
 
-/// The most files that the process may have open.
+/// Returns the most files that the process may have open: its soft limit, or 1,024 if unknown.
 pub(crate) fn descriptor_limit(process: u32) -> u64 {
     fs::read_to_string(format!("/proc/{process}/limits"))
         .ok()

@@ -1,4 +1,4 @@
-//! From a climb to its report, and to the files beside it.
+//! Makes the report of a climb, and writes the files of a scenario.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -23,18 +23,19 @@ use super::profile::{Greeting, Sources};
 use super::settings::Effective;
 use crate::subject::unwind::Walks;
 
-/// What became of a climb.
+/// A climb's report, with texts that are not part of it.
 pub(crate) struct Judged {
     pub(crate) report: Report,
-    /// Why stacks have their verdict, as far as that was asked for.
+    /// Why stacks have their verdict; empty if nobody asked.
     pub(crate) explained: String,
-    /// What may be enough for the default threshold, where the run passed and saw less.
+    /// The setting that may be enough for the default threshold, if the run passed at a coarser
+    /// one.
     pub(crate) would_do: Option<String>,
 }
 
 /// Judges a climb, and explains every stack, site and resource whose name contains `part`.
 ///
-/// `why` says why it was profiled in another way than usual.
+/// `why` says why the climb was not profiled in the usual way.
 pub(crate) fn report(
     mut climb: Climb,
     route: &Route<'_>,
@@ -137,7 +138,7 @@ pub(crate) fn report(
     }
 }
 
-/// Whether enough was measured to accept what was found.
+/// Returns whether the run measured enough to accept its findings.
 fn is_trusted(verdict: Verdict) -> bool {
     match verdict {
         Verdict::Within | Verdict::Improved | Verdict::Regressed => true,
@@ -145,8 +146,7 @@ fn is_trusted(verdict: Verdict) -> bool {
     }
 }
 
-/// The report of a scenario that was not run, because nobody can say what it
-/// may grow.
+/// Makes the report of a scenario that was not run, because its baseline cannot be used.
 pub(crate) fn without_baseline(
     run: Run,
     scenario: &str,
@@ -181,8 +181,8 @@ pub(crate) fn without_baseline(
     }
 }
 
-/// How names were found is worth a word where a frame that is shown has no
-/// source line, and not for the C library below every thread.
+/// Returns the remarks on how names were found, if a frame of a finding has no source line.
+/// Without this condition the C library, which is below every thread, would always cause them.
 fn notes(findings: &[Finding], how_names_were_found: &[String]) -> Vec<String> {
     let lacks_source = |finding: &Finding| finding.frames.iter().any(|frame| frame.file.is_none());
     if findings.iter().any(lacks_source) {
@@ -192,7 +192,8 @@ fn notes(findings: &[Finding], how_names_were_found: &[String]) -> Vec<String> {
     }
 }
 
-/// Rates may depend on timing: that an allowance is too large is no verdict.
+/// Returns notes on allowances that are more than twice what is needed. They do not change the
+/// verdict, because rates may depend on timing.
 fn more_than_needed(verdict: Verdict, findings: &[Finding], baseline: &str) -> Vec<String> {
     let findings = findings
         .iter()
@@ -222,7 +223,7 @@ fn more_than_needed(verdict: Verdict, findings: &[Finding], baseline: &str) -> V
     said.collect()
 }
 
-/// Which budget would do for a verdict, where there is none.
+/// Returns which budget would be enough for a verdict, if there is none.
 fn budget_that_would_do(verdict: Verdict, climb: &Climb, settings: &Effective) -> Option<String> {
     let reached = climb.profile.rungs.last().map_or(0, |rung| rung.iterations);
     let (iterations, profiled, time, what) = match verdict {
@@ -267,10 +268,12 @@ fn budget_that_would_do(verdict: Verdict, climb: &Climb, settings: &Effective) -
     })
 }
 
-/// What may be enough for the default threshold, where a passing run saw less: a budget, or more
-/// iterations where those were at an end. Absent where nobody can say.
+/// Returns which setting may be enough for the default threshold, if a passing run has a
+/// coarser one: a budget, or more iterations if these were limited. Returns `None` if that
+/// cannot be predicted.
 ///
-/// What is left open becomes less with the iterations, in proportion at best.
+/// `short_by` says how many times the error must shrink. It shrinks at best in proportion to
+/// the iterations.
 fn would_do_for_default(climb: &Climb, short_by: f64, settings: &Effective) -> Option<String> {
     const MOST: f64 = 1e12;
     let reached = climb.profile.rungs.last().map_or(0, |rung| rung.iterations);
@@ -290,7 +293,8 @@ fn would_do_for_default(climb: &Climb, short_by: f64, settings: &Effective) -> O
     Some(format!("a budget of about {}", budget(time)))
 }
 
-/// As it is set: a fifth more than was seen, in full seconds, because machines differ.
+/// Formats a budget as it is set: a fifth more than the time that was predicted, because
+/// machines differ, and rounded up.
 fn budget(time: Duration) -> String {
     let seconds = (1.2 * time.as_secs_f64()).ceil();
     match seconds {
@@ -300,7 +304,7 @@ fn budget(time: Duration) -> String {
     }
 }
 
-/// That it is the timeout that has to be raised, where the ladder ended before it.
+/// Returns a note to raise the timeout, if the timeout left less time than the budget.
 fn timeout_within_budget(verdict: Verdict, end: LadderEnd, settings: &Effective) -> Option<String> {
     let ended_early = verdict == Verdict::Inconclusive
         && end == LadderEnd::Budget
@@ -313,7 +317,7 @@ fn timeout_within_budget(verdict: Verdict, end: LadderEnd, settings: &Effective)
     })
 }
 
-/// That the ladder went on past its budget, and why.
+/// Returns a note that the ladder went on past its budget, and why.
 fn overtime(verdict: Verdict, climb: &Climb, settings: &Effective) -> Option<String> {
     let took = climb.overtime?.as_secs_f64();
     let budget = settings.budget;
@@ -335,7 +339,7 @@ fn overtime(verdict: Verdict, climb: &Climb, settings: &Effective) -> Option<Str
     ))
 }
 
-/// What is to be said of how stacks were walked.
+/// Returns notes on how stacks were walked.
 fn unwinding(greeting: &Greeting, ended: Walks) -> Vec<String> {
     let mut notes = Vec::new();
     if !greeting.get("reason").is_empty() {
@@ -358,7 +362,7 @@ fn unwinding(greeting: &Greeting, ended: Walks) -> Vec<String> {
     notes
 }
 
-/// Cargo's profile, as far as a program can know it.
+/// Returns cargo's profile, as far as a program can know it.
 pub(crate) fn profile() -> &'static str {
     match cfg!(debug_assertions) {
         true => "debug",
@@ -372,7 +376,7 @@ fn measured(greeting: &Greeting, plan: Plan) -> Option<Measured> {
         target: env!("PLIMSOLL_TARGET").to_owned(),
         profile: profile().to_owned(),
         toolchain: env!("PLIMSOLL_TOOLCHAIN").to_owned(),
-        // Behind it stands a commit that is of no interest.
+        // The rest of the version is a commit, which interests nobody.
         jemalloc: jemalloc.split('-').next().unwrap_or(jemalloc).to_owned(),
         sample_interval: plan.interval().bytes(),
         unwinder: greeting.get("unwinder").to_owned(),
@@ -398,7 +402,7 @@ fn checks(climb: &Climb) -> Vec<Check> {
     checks
 }
 
-/// Where both unwinders were asked, whether they agreed.
+/// Returns whether both unwinders found the same stacks, if both were asked.
 fn same_stacks(walks: Walks) -> Option<Check> {
     let Walks {
         compared,
@@ -416,8 +420,8 @@ fn same_stacks(walks: Walks) -> Option<Check> {
     })
 }
 
-/// The source lines of a finding: its stack's, or for a site those of its
-/// leaf-most frames.
+/// Returns the frames of a finding, with their source lines. The frames of a site are the first
+/// ones of its stacks, counted from the leaf.
 fn frames(finding: &Finding, sources: &Sources) -> Vec<Frame> {
     match &finding.subject {
         Subject::Stack(stack) => sources.frames.get(stack).cloned().unwrap_or_default(),
@@ -453,10 +457,11 @@ fn growth(
     stacks.iter().filter_map(change).collect()
 }
 
-/// Removes what an earlier run left, so that it is never taken for this one's.
+/// Creates the folder of a scenario, and removes the files of earlier runs, so that they are
+/// never mistaken for those of this run.
 ///
-/// The folder is this run's until the answer is dropped: another one, of a
-/// second terminal or of another profile, waits.
+/// The folder is locked until the returned file is dropped. Another run of the same scenario,
+/// from another terminal or with another cargo profile, waits.
 pub(crate) fn clear(folder: &Path) -> io::Result<File> {
     fs::create_dir_all(folder)?;
     let lock = File::create(folder.join(".lock"))?;
@@ -479,14 +484,14 @@ pub(crate) fn clear(folder: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
-/// Removes the dumps of an attempt that is begun again.
+/// Removes the dumps of an attempt, before the next attempt.
 pub(crate) fn forget_rungs(folder: &Path) -> io::Result<()> {
     let rungs = folder.join(layout::RUNGS);
     absent_is_fine(fs::remove_dir_all(&rungs))?;
     fs::create_dir_all(rungs)
 }
 
-/// A report that is being written.
+/// The name of a report that is being written.
 const PENDING_REPORT: &str = "report.json.part";
 
 fn absent_is_fine(outcome: io::Result<()>) -> io::Result<()> {
@@ -496,7 +501,7 @@ fn absent_is_fine(outcome: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Keeps the dumps of the verdict's first and last rung, as other tools read them.
+/// Keeps the dumps of the verdict's first and last rung, in the form that other tools read.
 pub(crate) fn keep_dumps(climb: &Climb, route: &Route<'_>) -> io::Result<()> {
     if let Some((before, after)) = before_and_after(route.folder, &climb.profile) {
         keep_dump(&before, &route.folder.join(layout::BEFORE))?;
@@ -512,8 +517,7 @@ pub(crate) fn keep_dumps(climb: &Climb, route: &Route<'_>) -> io::Result<()> {
     absent_is_fine(fs::remove_dir_all(route.folder.join(layout::RUNGS)))
 }
 
-/// Writes a dump of the subject's without births, which other tools take for the
-/// addresses of code.
+/// Copies a dump without its births, which other tools would take for addresses of code.
 fn keep_dump(from: &Path, to: &Path) -> io::Result<()> {
     let dump = HeapDump::parse(&fs::read(from)?).map_err(io::Error::other)?;
     let mut file = BufWriter::new(File::create(to)?);
@@ -521,8 +525,10 @@ fn keep_dump(from: &Path, to: &Path) -> io::Result<()> {
     file.flush()
 }
 
-/// Writes a report and what is made from it; `report.json` last and at once, so
-/// that who finds it finds the rest.
+/// Writes a report, and the files that are made from it.
+///
+/// `report.json` is written last and then renamed into place. So if it exists, all other files
+/// exist too.
 pub(crate) fn write(report: &Report, folder: &Path, baseline: Option<&str>) -> Result<(), String> {
     let write = |name: &str, text: &str| {
         fs::write(folder.join(name), text)
@@ -531,11 +537,12 @@ pub(crate) fn write(report: &Report, folder: &Path, baseline: Option<&str>) -> R
     write(layout::GROWTH_FOLDED, &folded::render(report))?;
     let picture = flamegraph::render(report).map_err(|error| error.to_string())?;
     write(layout::GROWTH_SVG, &picture)?;
-    // The run would have been broken, were it none.
+    // If the baseline could not be parsed, the run would be *broken* already.
     let agreed = baseline.and_then(|text| Baseline::parse(text.as_bytes()).ok());
     let acceptance = Acceptance::of(report, &agreed.unwrap_or_default());
     if is_trusted(report.verdict) && !acceptance.is_empty() {
-        // What a file cannot have is `accept`'s to refuse; no report is lost by it.
+        // If the file cannot be updated, `accept` will say so. The report is written
+        // nevertheless.
         let text = baseline::update(baseline, &acceptance).ok();
         if let Some(text) = text.filter(|text| baseline != Some(text.as_str())) {
             write(layout::NEW_BASELINE, &text)?;

@@ -1,14 +1,15 @@
-//! How fast a ladder is climbed, and how long one would take.
+//! Measures how fast a ladder is climbed, and predicts how long one would take.
 
 use std::time::Duration;
 
 use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
 
-/// How long some iterations took.
+/// How long a number of iterations took.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Took {
     pub(crate) all: Duration,
-    /// How long of that the workload waited for a processor that others had.
+    /// The part of this time for which the workload waited for a processor that other processes
+    /// used.
     pub(crate) waited: Duration,
 }
 
@@ -18,14 +19,15 @@ impl Took {
     }
 }
 
-/// How long iterations and what is between them take.
+/// How long iterations take, and the dumps between them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pace {
-    /// Seconds an iteration, of the last rungs: all, and those that the workload ran.
+    /// Seconds per iteration at the rungs of the last octave: in total, and without waiting for
+    /// a processor.
     recent: Vec<(f64, f64)>,
     between: Duration,
-    /// Iterations so far, and the time that they took with all their dumps, but for the time
-    /// that they waited.
+    /// Iterations so far, and the time that they and all their dumps took, without waiting for
+    /// a processor.
     done: u64,
     elapsed: Duration,
 }
@@ -49,8 +51,8 @@ impl Pace {
         self.between = between;
     }
 
-    /// How long a ladder of so many iterations takes where nobody else wants the processor, if
-    /// they go on as fast as the fastest of the last octave.
+    /// Predicts how long a ladder of this many iterations takes if no other process needs the
+    /// processor, and if the rest is as fast as the fastest rung of the last octave.
     pub(crate) fn until(&self, iterations: u64) -> Option<Duration> {
         let paces = self.recent.iter().map(|(_, ran)| *ran);
         let fastest = paces.reduce(f64::min)?;
@@ -60,7 +62,7 @@ impl Pace {
         Some(self.elapsed.saturating_add(ahead))
     }
 
-    /// How long the next rung will take: the slowest pace of the last octave.
+    /// Predicts how long the next rung will take, at the slowest pace of the last octave.
     pub(crate) fn predict(&self, iterations: u64) -> Duration {
         let paces = self.recent.iter().map(|(all, _)| *all);
         let slowest = paces.fold(0.0, f64::max);
@@ -89,7 +91,7 @@ mod tests {
         pace.reached(10, seconds(12));
         pace.rested(seconds(2));
         assert_eq!(pace.until(20), Some(seconds(22)));
-        // The next rung takes as long as the last one did.
+        // The prediction for the next rung includes waiting.
         assert_eq!(pace.predict(10), seconds(102));
     }
 }

@@ -1,7 +1,8 @@
-//! A pause at the top of a ladder, which tells a clock from a leak.
+//! A pause at the top of a ladder, which tells growth with time from a leak.
 //!
-//! On a ladder what comes once a second looks like what comes once in so many iterations. In a
-//! pause with hardly an iteration the one goes on, and the other does not.
+//! On a ladder, growth once a second looks like growth once in a number of iterations. In a
+//! pause with very few iterations, growth with time goes on, and growth with iterations does
+//! not.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,22 +14,22 @@ use plimsoll_core::{Avma, Tally};
 
 use super::profile::Sources;
 
-/// How long a pause is at most.
+/// The longest pause.
 const LONGEST: Duration = Duration::from_millis(3_500);
 
-/// How often a clock should bring something in it.
+/// How many times growth with time should happen during a pause.
 const TIMES: f64 = 3.2;
 
-/// How often is enough to say so.
+/// How many times are enough to call it growth with time.
 const FEW: f64 = 2.5;
 
-/// How many iterations are run in it: what looks at the clock needs one to do so.
+/// Iterations during a pause. Code that looks at the clock can only do so in an iteration.
 pub(crate) const ITERATIONS: u64 = 3;
 
-/// How much more a clock should bring in it than a leak would in those.
+/// How many times as much a clock should add during a pause as a leak would in its iterations.
 const CLEARLY: f64 = 4.0;
 
-/// The last octave of a ladder that something grew in.
+/// The last octave of a ladder in which something grew.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Octave {
     iterations: u64,
@@ -41,14 +42,15 @@ pub(crate) struct Paused {
     pub(crate) octave: Octave,
     pub(crate) iterations: u64,
     pub(crate) time: Duration,
-    /// By stack.
+    /// Live objects of each stack.
     pub(crate) live: HashMap<Vec<Avma>, u64>,
     pub(crate) threads: u64,
     pub(crate) descriptors: u64,
 }
 
 impl Octave {
-    /// The last one of a ladder, of which each rung was reached then.
+    /// Returns the last octave of a ladder, from its rungs and the times at which they were
+    /// reached.
     pub(crate) fn last(rungs: &[Rung], reached: &[Instant]) -> Option<Octave> {
         let last = rungs.len().min(reached.len()).checked_sub(1)?;
         let first = last.checked_sub(RUNGS_PER_OCTAVE)?;
@@ -58,8 +60,8 @@ impl Octave {
         })
     }
 
-    /// How long a pause has to be for what was found; nothing where there is no need of one, or
-    /// where it would be too long.
+    /// Returns how long a pause must be for these findings. Returns `None` if no finding needs
+    /// a pause, or if the pause would be too long.
     pub(crate) fn pause(&self, findings: &[Finding]) -> Option<Duration> {
         let times = findings.iter().filter_map(times);
         let fewest = times.reduce(f64::min)?;
@@ -71,7 +73,7 @@ impl Octave {
 }
 
 impl Paused {
-    /// What to say of what was found.
+    /// Returns a note for each finding that grows with time.
     pub(crate) fn notes(&self, findings: &[Finding], sources: &Sources) -> Vec<String> {
         let notes = findings.iter().filter_map(|finding| {
             let before = finding.levels.last()?.objects;
@@ -109,7 +111,7 @@ impl Paused {
         let came = to_f64(after.saturating_sub(before)) / to_f64(at_once(finding));
         let by_time = times * self.time.as_secs_f64() / self.octave.time.as_secs_f64();
         let by_iterations = times * to_f64(self.iterations) / to_f64(self.octave.iterations.max(1));
-        // What comes and goes is there or not, whatever the clock says.
+        // The number of objects that come and go varies by chance, whatever the clock does.
         let by_chance = match finding.stayed() {
             Some(_) => 3.0 * to_f64(before).sqrt(),
             None => 0.0,
@@ -121,7 +123,8 @@ impl Paused {
     }
 }
 
-/// How often something came in the last octave, where it is taken for a leak of objects.
+/// Returns how many times something grew in the last octave, if it looks like a leak of
+/// objects.
 fn times(finding: &Finding) -> Option<f64> {
     let [first, .., last] = last_octave(finding) else {
         return None;
@@ -131,7 +134,7 @@ fn times(finding: &Finding) -> Option<f64> {
     is_leak.then_some(gained / to_f64(at_once(finding)))
 }
 
-/// How many objects come at once: what divides every step.
+/// Returns how many objects come at once: the greatest common divisor of all steps.
 fn at_once(finding: &Finding) -> u64 {
     let steps = finding.levels.windows(2);
     let steps = steps.map(|pair| pair[0].objects.abs_diff(pair[1].objects));
@@ -151,7 +154,7 @@ fn last_octave(finding: &Finding) -> &[Tally] {
     &levels[levels.len().saturating_sub(RUNGS_PER_OCTAVE + 1)..]
 }
 
-/// Whether a ladder that ended so may be followed by a pause.
+/// Returns whether a pause may follow a ladder that ended like this.
 pub(crate) fn may_follow(end: LadderEnd) -> bool {
     match end {
         LadderEnd::Budget | LadderEnd::Iterations => true,
@@ -164,7 +167,7 @@ pub(crate) fn may_follow(end: LadderEnd) -> bool {
     }
 }
 
-/// When so much of a pause is over.
+/// Returns the times at which equal parts of a pause end, one for each iteration.
 pub(crate) fn slices(pause: Duration) -> impl Iterator<Item = Instant> {
     let started = Instant::now();
     (1..=ITERATIONS).map(move |part| started + pause.mul_f64(to_f64(part) / to_f64(ITERATIONS)))

@@ -6,52 +6,52 @@ use plimsoll_core::settings::{MAX_SAMPLE_INTERVAL, nearest_sample_interval};
 
 use crate::subject::canary::Canary;
 
-/// What a subject's profiler is told before there is a thread: a thread draws its
-/// first sample at the interval that is in force when it starts.
+/// The profiler's options in a subject. They must be set before the first thread starts,
+/// because a thread draws its first sample with the interval at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// The logarithm to base 2 of the mean bytes between samples.
     pub(crate) lg_interval: u32,
-    /// Whether jemalloc keeps what it knows of a stack when nothing of it is live.
+    /// Whether jemalloc keeps the record of a stack when no object of it is live.
     ///
-    /// Else it forgets the stack with its last object, and learns it again with the
-    /// next, which is a third of what exact profiling costs. But it then keeps
-    /// threads that have ended as well.
+    /// If not, jemalloc forgets the stack with its last object, and learns it again with the
+    /// next one. This is a third of the cost of exact profiling. But a profile that keeps
+    /// stacks also keeps threads that have ended.
     pub(crate) keeps_stacks: bool,
-    /// What earlier attempts have shown of other plans.
+    /// What earlier attempts showed about other plans.
     pub(crate) known: Known,
 }
 
-/// What attempts with other plans have shown, so that none is tried twice.
+/// Results of attempts with other plans, so that no plan is tried twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     Nothing,
-    /// An exact profile takes more memory than there is.
+    /// An exact profile needs more memory than there is.
     ExactIsTooLarge,
-    /// A sampled profile misses the workload's threads: [`Plan::may_miss`].
+    /// A sampled profile misses threads of the workload; see [`Plan::may_miss`].
     SampledMissesThreads,
 }
 
-/// How many mean intervals may be ahead of a thread's first sample: more are for one seed
-/// in 3,000.
+/// How many mean sample intervals a thread may allocate before its first sample. One seed in
+/// 3,000 draws more.
 const FIRST_INTERVALS: u64 = 8;
 
-/// The intervals that the front chooses from: 512 B, 4, 32 and 256 KiB.
+/// The intervals that the front chooses from, as logarithms: 512 B, 4, 32 and 256 KiB.
 const INTERVALS: [u32; 4] = [9, 12, 15, 18];
 
 impl Plan {
-    /// Every allocation.
+    /// The plan that samples every allocation.
     pub(crate) const EXACT: Plan = Plan {
         lg_interval: 0,
         keeps_stacks: true,
         known: Known::Nothing,
     };
 
-    /// At an interval that was asked for.
+    /// Returns the plan for an interval that a setting asks for.
     ///
     /// # Errors
     ///
-    /// A message, where it is no power of two.
+    /// A message, if the interval is not a power of two.
     pub(crate) fn fixed(interval: u64) -> Result<Plan, String> {
         if interval == 1 {
             return Ok(Self::EXACT);
@@ -66,8 +66,10 @@ impl Plan {
         Ok(Self::sampled(interval.ilog2()))
     }
 
-    /// At an interval of 2^`lg_interval` bytes. Few stacks are sampled often enough
-    /// for it to matter that they are forgotten.
+    /// Returns the plan with an interval of 2^`lg_interval` bytes.
+    ///
+    /// Stacks are not kept: few of them are sampled so often that learning them again costs
+    /// much.
     pub(crate) fn sampled(lg_interval: u32) -> Plan {
         Plan {
             lg_interval,
@@ -76,7 +78,7 @@ impl Plan {
         }
     }
 
-    /// The next that takes less memory, where this one takes too much.
+    /// Returns the next plan that needs less memory, if this one needs too much.
     pub(crate) fn coarser(self) -> Option<Plan> {
         let lg_interval = INTERVALS.into_iter().find(|lg| *lg > self.lg_interval)?;
         Some(Plan {
@@ -85,48 +87,48 @@ impl Plan {
         })
     }
 
-    /// An exact one, where a sampled one missed threads; none where that was tried before.
+    /// Returns an exact plan, if a sampled one missed threads. Returns `None` if exact
+    /// profiling was tried before.
     pub(crate) fn with_every_thread(self) -> Option<Plan> {
         (!self.is_exact() && self.known == Known::Nothing).then_some(Plan {
             known: Known::SampledMissesThreads,
-            // There are threads that end.
+            // There are threads that end, and a profile that keeps stacks would keep them.
             keeps_stacks: false,
             ..Self::EXACT
         })
     }
 
-    /// Whether a front that may choose the plan may still choose a sampled one.
+    /// Returns whether a sampled profile may still be chosen, if the plan is not set.
     pub(crate) fn may_be_sampled(self) -> bool {
         self.known != Known::SampledMissesThreads
     }
 
-    /// Whether a profile may lack so many bytes because so many threads ended before they
-    /// were sampled.
+    /// Returns whether a profile may lack this many bytes because this many threads ended
+    /// before their first sample.
     ///
-    /// jemalloc draws a thread's first interval when the thread first allocates, with the
-    /// address of the thread's data as the seed (`tsd_prng_state_init` and `tsd_te_init` in
-    /// tsd.c). Threads that follow each other are at one address: all of them draw the same
-    /// interval, and where they end before it, none of them is sampled, however many there
-    /// are.
+    /// jemalloc draws a thread's first interval when the thread first allocates. The seed is
+    /// the address of the thread's data (`tsd_prng_state_init` and `tsd_te_init` in tsd.c).
+    /// Threads that follow each other have the same address, so all of them draw the same
+    /// interval. If they end before it, none of them is sampled, however many there are.
     ///
     /// In 5.3.1 nothing gives a thread another seed:
     ///
-    /// - `thread.prof.active` and `thread.prof.name` leave the countdown as it is, and
-    ///   `prof.reset` does so for threads that are there, and throws the profile away;
-    /// - `thread.allocatedp` points to the count that the countdown is compared with, which
-    ///   jemalloc(3) forbids to change;
-    /// - `experimental.hooks.thread_event` is called every so many bytes of a thread, the
-    ///   same number for the first call and for the others: so after each allocation, or
-    ///   too late. Even then the first allocation is behind the thread. What the hook could
-    ///   allocate draws again, but from the same few numbers: the sequence is the seed's;
-    /// - `experimental.hooks.install` is called after each allocation as well, takes twice
-    ///   the time, and can do no more.
+    /// - `thread.prof.active` and `thread.prof.name` do not change the countdown. `prof.reset`
+    ///   changes it for the threads that exist, and discards the profile.
+    /// - `thread.allocatedp` points to the count that the countdown is compared with, and
+    ///   jemalloc(3) forbids changing it.
+    /// - `experimental.hooks.thread_event` is called after every so many bytes of a thread, the
+    ///   same number for the first call as for the others: after each allocation, or too late.
+    ///   Even then the thread's first allocation is over. An allocation of the hook would draw
+    ///   again, but from the same few numbers, because the seed decides the whole sequence.
+    /// - `experimental.hooks.install` is also called after each allocation. It takes twice the
+    ///   time, and can do no more.
     pub(crate) fn may_miss(self, threads: u64, bytes: u64) -> bool {
         let most = FIRST_INTERVALS.saturating_mul(self.interval().bytes());
         !self.is_exact() && bytes <= threads.saturating_mul(most)
     }
 
-    /// Why [`may_miss`](Self::may_miss) is so, and what to do, for people.
+    /// Returns, for people, why [`may_miss`](Self::may_miss) is so, and what to do.
     pub(crate) fn why_threads_are_missed(self) -> String {
         let advice = match self.known {
             Known::ExactIsTooLarge => {
@@ -140,16 +142,18 @@ impl Plan {
         )
     }
 
-    /// What the subject leaks at each rung.
+    /// Returns the canary that the subject leaks at each rung.
     pub(crate) fn canary(self) -> Canary {
         Canary::at(self.lg_interval as usize)
     }
 
-    /// Why what was found of the canaries of so many rungs is not what was leaked.
+    /// Returns why the objects found on the canary's stack are not those that `rungs` rungs
+    /// have leaked, or `None` if they are.
     ///
-    /// Each object was sampled or not, independently: as many as were found is no
-    /// chance where it is six deviations of the binomial distribution off, and three
-    /// objects, with which the few of the first rungs are no cause for alarm.
+    /// Each object was sampled or not, independently. The number found is wrong if it differs
+    /// from the expected one by more than chance: six standard deviations of the binomial
+    /// distribution and three objects. The three objects prevent false alarms at the first
+    /// rungs, where there are few.
     pub(crate) fn canary_problem(self, found: Tally, rungs: u64) -> Option<String> {
         let Canary { objects, bytes } = self.canary();
         let objects = rungs * objects;
@@ -186,7 +190,7 @@ impl Plan {
         SampleInterval::new(1 << self.lg_interval).unwrap_or_default()
     }
 
-    /// As jemalloc's options.
+    /// Returns the plan as jemalloc's options.
     pub(crate) fn options(self) -> String {
         let Plan {
             lg_interval,
@@ -197,20 +201,21 @@ impl Plan {
     }
 }
 
-/// Threads that a profile may list and the process no longer have: one ends now and
-/// then, a workload that starts them has sixteen by the first rung.
+/// How many more threads a profile may list than the process has. A workload may end a thread
+/// now and then; one that starts threads in its iterations has sixteen of them by the first
+/// rung.
 const ENDED_THREADS: u64 = 8;
 
-/// Until which rung a plan may turn out to be a bad one; later it costs more to begin
-/// again than to go on.
+/// The last rung, in iterations, at which a plan may be given up. Later, starting again costs
+/// more than going on.
 const LAST_CHANCE: u64 = 64;
 
-/// Whether a profile that keeps stacks fills with threads that have ended.
+/// Returns whether a profile that keeps stacks fills with threads that have ended.
 pub(crate) fn fills_with_threads(plan: Plan, iterations: u64, listed: u64, live: u64) -> bool {
     plan.keeps_stacks && iterations <= LAST_CHANCE && listed > live.saturating_add(ENDED_THREADS)
 }
 
-/// Threads that a dump's head lists.
+/// Counts the threads that the head of a dump lists.
 pub(crate) fn threads_listed(dump: &[u8]) -> u64 {
     let head = dump
         .split(|byte| *byte == b'\n')
@@ -223,20 +228,22 @@ pub(crate) fn threads_listed(dump: &[u8]) -> u64 {
     head.filter(is_thread).count() as u64
 }
 
-/// What a pilot has found out about a workload that is too slow for an exact profile.
+/// Timings of a workload that is too slow for an exact profile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pilot {
-    /// Seconds an iteration, profiled exactly and not at all.
+    /// Seconds per iteration, with an exact profile and without a profile.
     pub(crate) exact: f64,
     pub(crate) inactive: f64,
-    /// Mean bytes of what it allocates.
+    /// Mean bytes of its allocations.
     pub(crate) object: f64,
 }
 
 impl Pilot {
-    /// The smallest interval at which an iteration takes no more than so long.
+    /// Returns the plan with the smallest interval at which an iteration takes at most
+    /// `seconds`.
     pub(crate) fn plan_for(self, seconds: f64) -> Option<Plan> {
-        // What is sampled is as slow as before, the rest as fast as without a profile.
+        // A sampled allocation is as slow as in an exact profile, all others are as fast as
+        // without one.
         let share = (seconds - self.inactive) / (self.exact - self.inactive).max(1e-12);
         let sampled = |lg: &u32| Plan::sampled(*lg).interval().probability(self.object);
         let lg_interval = INTERVALS.into_iter().find(|lg| sampled(lg) <= share)?;
@@ -284,7 +291,7 @@ mod tests {
         let exact = Plan::sampled(12).with_every_thread().unwrap();
         assert!(exact.is_exact() && !exact.keeps_stacks && !exact.may_be_sampled());
         assert_eq!(exact.with_every_thread(), None);
-        // It took too much memory before.
+        // Exact profiling took too much memory before.
         let sampled = Plan::EXACT.coarser().unwrap();
         assert!(sampled.may_be_sampled());
         assert_eq!(sampled.with_every_thread(), None);

@@ -1,5 +1,8 @@
-//! What a ladder does next: it climbs on, begins again with another plan, or ends, and why.
-//! Pure, so that a slow machine is tried in no time.
+//! Decides what a ladder does next, and why: climb on, start again with another plan, or end.
+//!
+//! The functions here are pure, so tests can simulate a slow machine in no time. A ladder is
+//! the series of iteration counts at which the heap is dumped; each of them is a rung, and four
+//! of them are an octave, a doubling of the iterations.
 
 use std::time::Duration;
 
@@ -11,7 +14,7 @@ use super::pace::Pace;
 use super::plan::{self, Pilot, Plan};
 use super::settings::{Effective, PATIENCE};
 
-/// What a ladder goes by.
+/// The settings and the plan of a ladder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms<'a> {
     pub(crate) settings: &'a Effective,
@@ -22,32 +25,32 @@ pub(crate) struct Terms<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before<'a> {
     pub(crate) last: Option<&'a Rung>,
-    /// How many rungs there are.
+    /// The number of rungs so far.
     pub(crate) rungs: usize,
-    /// After how many rungs something was *regressed*, with the budget spent; absent where nothing
-    /// was, or was no longer an octave later.
+    /// The number of rungs when the verdict was *regressed* after the budget was spent. Absent
+    /// if it was not, or if it became *inconclusive* an octave later.
     pub(crate) accused_at: Option<usize>,
-    /// Iterations at the next.
+    /// Iterations at the next rung.
     pub(crate) next: u64,
-    /// Since the subject was started, and since the ladder began.
+    /// Time since the subject was started, and since the ladder began.
     pub(crate) age: Duration,
     pub(crate) elapsed: Duration,
-    /// How long the workload ran of that: without dumps, and without the time that it
-    /// waited for a processor.
+    /// How long the workload ran in this time: without dumps, and without waiting for a
+    /// processor.
     pub(crate) ran: Duration,
-    /// What the next rung is going to take.
+    /// The predicted time of the next rung.
     pub(crate) ahead: Duration,
-    /// What would be enough for a verdict, by the pace so far.
+    /// The ladder that would be enough for a verdict, at the pace so far.
     pub(crate) enough: Option<Enough>,
-    /// As many as the subject may have.
+    /// The most threads and descriptors that the subject may have.
     pub(crate) threads: u64,
     pub(crate) descriptors: u64,
 }
 
-/// A ladder that would do.
+/// A ladder that is long enough for a verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Enough {
-    /// How it would be profiled.
+    /// How its subject is profiled.
     pub(crate) plan: Plan,
     pub(crate) iterations: u64,
     pub(crate) time: Duration,
@@ -57,17 +60,18 @@ pub(crate) struct Enough {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
     Climb {
-        /// Whether this rung ends after the budget.
+        /// Whether this rung will end after the budget.
         is_late: bool,
         /// As in [`Before`].
         accused_at: Option<usize>,
     },
-    /// Iterations are timed, with the profile and without: another may be fast enough.
+    /// Time an iteration with the profile and one without it: another profile may be fast
+    /// enough.
     Pilot(Enough),
     Stop(Stop),
 }
 
-/// Ends a climb.
+/// Why a climb stops.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Stop {
     End(LadderEnd),
@@ -76,24 +80,24 @@ pub(crate) enum Stop {
     Again(Again),
 }
 
-/// A better way to profile a scenario.
+/// Starts again with another plan for the profile.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Again {
     pub(crate) plan: Plan,
-    /// Why, where somebody needs to know.
+    /// Why, if people should know.
     pub(crate) why: Option<String>,
-    /// What would have been enough as it was.
+    /// The ladder that would have been enough with the old plan.
     pub(crate) enough: Option<Enough>,
 }
 
-/// Descriptors that are left to whoever needs one.
+/// Descriptors below the limit that are kept free, for example for the dump.
 const DESCRIPTORS_LEFT: u64 = 16;
 
-/// By how much a sampled ladder should be faster than it must be: paces differ.
+/// How many times faster than necessary a sampled ladder should be, because paces vary.
 const MARGIN: f64 = 1.5;
 
 impl Stop {
-    /// A check that failed.
+    /// Makes the stop for a failed check.
     pub(crate) fn broken(name: &str, detail: String) -> Stop {
         Stop::Broken(Check {
             name: name.to_owned(),
@@ -112,16 +116,16 @@ impl Stop {
 }
 
 impl Terms<'_> {
-    /// What to do before a rung. `verdict` says what the ladder shows if it ends here, however
-    /// short it is.
+    /// Decides what to do before a rung. `verdict` returns the verdict if the ladder ends here,
+    /// however short it is.
     pub(crate) fn next(&self, at: &Before, verdict: impl FnOnce() -> Verdict) -> Next {
         let settings = self.settings;
         let end = |end| Next::Stop(Stop::End(end));
         if let Some(enough) = at.enough
             && self.is_out_of_reach(&enough, at.next)
         {
-            // A threshold that was set would need every rung of a sampled ladder, which is
-            // longer.
+            // A sampled ladder needs even more iterations for the same threshold. So if the
+            // threshold is set, sampling does not help.
             return match (settings.plan, settings.threshold) {
                 (None, None) => Next::Pilot(enough),
                 _ => end(LadderEnd::OutOfReach),
@@ -140,7 +144,7 @@ impl Terms<'_> {
             }
         }
         let is_late = at.elapsed.saturating_add(at.ahead) > settings.budget;
-        // The timeout is for what hangs: a ladder that climbs ends before it.
+        // The timeout is for subjects that hang. A ladder that climbs ends before it.
         let hangs = at.age.saturating_add(at.ahead.saturating_mul(2)) > settings.timeout;
         if !is_late && !hangs {
             return Next::Climb {
@@ -148,12 +152,13 @@ impl Terms<'_> {
                 accused_at: at.accused_at,
             };
         }
-        // Not the budget multiplied: one without end would overflow.
+        // The time is divided, because a very large budget would overflow if it were
+        // multiplied.
         let is_patient = at.ran.saturating_add(at.ahead) / PATIENCE <= settings.budget;
         let is_short = at
             .last
             .is_none_or(|last| last.iterations < self.iterations_to_accuse());
-        // A verdict takes names and all levels, so it is asked only where it counts.
+        // A verdict needs names and all levels, so it is computed only if it matters.
         let goes_on = || match at.accused_at {
             None if at.last.is_none() => is_patient.then_some(None),
             Some(since) if is_on_trial(since, at.rungs) => Some(Some(since)),
@@ -174,8 +179,10 @@ impl Terms<'_> {
         }
     }
 
-    /// What stops the ladder after a rung, if anything does. `number` counts rungs from 1,
-    /// `listed` the threads in the dump; `settled` says whether nothing grows.
+    /// Decides whether the ladder stops after a rung.
+    ///
+    /// `number` counts rungs from 1, `listed` the threads in the dump. `settled` returns
+    /// whether nothing grows.
     pub(crate) fn after(
         &self,
         last: &Rung,
@@ -199,7 +206,8 @@ impl Terms<'_> {
         (is_long && settled()).then_some(Stop::End(LadderEnd::Settled))
     }
 
-    /// The ladder that would be enough for a verdict.
+    /// Returns the ladder that would be enough for a verdict, or `None` if there is no pace
+    /// yet.
     pub(crate) fn enough(&self, pace: &Pace) -> Option<Enough> {
         let iterations = self.iterations_to_conclude();
         Some(Enough {
@@ -213,9 +221,11 @@ impl Terms<'_> {
         judge::iterations_to_accuse(self.settings.threshold)
     }
 
-    /// Iterations from which a ladder that ended so may be *regressed*: those of a ladder that
-    /// ended for want of time are fewer on a slow machine, where a buffer is still filling, and
-    /// what grows has to have gone on.
+    /// Returns from how many iterations a ladder that ended like this may be *regressed*.
+    ///
+    /// A ladder that ended for lack of time is shorter on a slow machine, where a buffer may
+    /// still be filling. So it needs a minimum of iterations, and growth must have continued
+    /// for an octave after it was first seen.
     pub(crate) fn accuse_from(&self, end: LadderEnd, accused_at: Option<usize>) -> u64 {
         let on_trial = accused_at.map_or(0, |since| rung(since + RUNGS_PER_OCTAVE - 1));
         match end {
@@ -229,10 +239,10 @@ impl Terms<'_> {
         judge::iterations_to_conclude(self.settings.threshold, self.plan.interval())
     }
 
-    /// Whether what has to be found cannot be within the budget.
+    /// Returns whether the ladder cannot reach the threshold even in [`PATIENCE`] budgets.
     ///
-    /// Where a profile is sampled and no threshold was set, a leak that is much larger
-    /// than the coarsest one would still be found, so the budget is spent.
+    /// A sampled ladder without a set threshold goes on anyway: it still finds a leak that is
+    /// much larger than the coarsest threshold.
     fn is_out_of_reach(&self, enough: &Enough, next: u64) -> bool {
         let settings = self.settings;
         let is_asked_for = settings.threshold.is_some() || self.plan.is_exact();
@@ -244,11 +254,11 @@ impl Terms<'_> {
             && enough.time / PATIENCE > settings.budget
     }
 
-    /// After a pilot, if it could be made: begins again with a profile that is fast enough
-    /// for the ladder, if there is one.
+    /// Decides what to do after the timing of a pilot: starts again with a profile that is fast
+    /// enough for the ladder, if there is one.
     ///
-    /// This is for iterations that allocate so much that an exact ladder has too few rungs
-    /// for any verdict.
+    /// This is for iterations that allocate so much that an exact ladder has too few rungs for
+    /// any verdict.
     pub(crate) fn faster(&self, pilot: Option<Pilot>, enough: Enough) -> Stop {
         #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
         let seconds = self.settings.budget.as_secs_f64() / MARGIN / enough.iterations as f64;
@@ -266,21 +276,21 @@ impl Terms<'_> {
         })
     }
 
-    /// Where memory ran out: begins again with a profile that takes less, unless this one
-    /// has come far enough for a verdict.
+    /// Decides what to do if memory ran out: starts again with a profile that needs less,
+    /// unless the ladder is long enough for a verdict.
     pub(crate) fn out_of_memory(&self, last: Option<&Rung>) -> Stop {
         let done = last.map_or(0, |rung| rung.iterations);
         let less = || self.with_less_memory(last);
-        // No coarser threshold is taken for want of memory.
+        // The threshold does not become coarser for lack of memory.
         let enough = judge::iterations_to_settle(self.settings.threshold, self.plan.interval());
         let less = (done < enough).then(less).flatten();
         less.unwrap_or(Stop::End(LadderEnd::Memory))
     }
 
-    /// Begins again with a profile that takes less memory, if there is one and it may be
-    /// chosen.
+    /// Starts again with a profile that needs less memory, if there is one and no setting
+    /// forbids it.
     ///
-    /// Where what the workload itself keeps comes near the limit, none would do.
+    /// If the workload itself keeps half of the limit or more, no profile would help.
     pub(crate) fn with_less_memory(&self, last: Option<&Rung>) -> Option<Stop> {
         let limit = self.settings.memory_limit;
         let kept = last.map_or(0, |rung| rung.live.bytes);
@@ -303,8 +313,8 @@ impl Terms<'_> {
         Some(Stop::again(plan, Some(why)))
     }
 
-    /// Where a ladder ended: begins again exactly, if that may be chosen, where so many
-    /// threads ended before a sampled profile could have them.
+    /// Decides what to do at the end of a ladder: starts again with an exact profile, unless a
+    /// setting forbids it, if this many threads ended before a sampled profile could see them.
     pub(crate) fn ended(&self, end: LadderEnd, short_threads: Option<u64>) -> Stop {
         let plan = self.plan.with_every_thread();
         match (self.settings.plan, short_threads, plan) {
@@ -322,9 +332,9 @@ impl Terms<'_> {
     }
 }
 
-/// Whether a ladder on which something was *regressed* after so many rungs has yet to go on: for
-/// an octave, and what it shows then counts. A leak is twice as large by then. What only happened
-/// to grow hardly ever goes on.
+/// Returns whether a ladder that was *regressed* after `accused_at` rungs must go on. It goes
+/// on for an octave, and the verdict after that counts: a leak is twice as large by then, but
+/// chance growth hardly ever continues.
 fn is_on_trial(accused_at: usize, rungs: usize) -> bool {
     rungs < accused_at + RUNGS_PER_OCTAVE
 }
@@ -368,7 +378,7 @@ mod tests {
         accused_at: None,
     };
 
-    /// A budget of 10 seconds, a timeout of 90, a memory limit of 1 GiB.
+    /// The defaults: a budget of 10 seconds, a timeout of 90; with a memory limit of 1 GiB.
     fn defaults() -> Effective {
         Effective::of(&Settings::default(), 1 << 30).unwrap()
     }
@@ -378,15 +388,15 @@ mod tests {
         value
     }
 
-    /// Where a ladder may be.
+    /// A point at which the policy decides.
     #[derive(Clone, Debug)]
     enum Now<'a> {
         Before(Before<'a>, Verdict),
-        /// With the rung's number, the threads that are listed, and whether nothing grows.
+        /// With the rung's number, the number of listed threads, and whether nothing grows.
         After(Rung, usize, u64, bool),
         OutOfMemory(Rung),
         Piloted(Option<Pilot>, Enough),
-        /// So many threads were too short to be sampled.
+        /// This many threads ended before they were sampled.
         Ended(Option<u64>),
     }
 
@@ -467,7 +477,7 @@ mod tests {
             (free, exact, Now::Before(AT, leaks), "climb"),
             (free, exact, before(late), "climb late"),
             (free, exact, Now::Before(late, Verdict::Within), "Budget"),
-            // What grows has to go on for an octave.
+            // Growth must continue for an octave.
             (free, exact, Now::Before(late, leaks), "climb since 9"),
             (free, exact, Now::Before(since(6), leaks), "climb since 6"),
             (
@@ -482,7 +492,7 @@ mod tests {
             (exactly, exact, Now::Before(late, leaks), "Budget"),
             (free, exact, Now::Before(ran_out, leaks), "climb since 9"),
             (free, exact, Now::Before(hung, leaks), "Budget"),
-            // Others took the time.
+            // Other processes used the time.
             (free, exact, before(starved), "climb late"),
             (free, exact, before(ran_out), "Budget"),
             (free, exact, before(hung), "Budget"),
@@ -490,7 +500,7 @@ mod tests {
             (short, exact, before(AT), "Iterations"),
             (free, exact, before(threads), "Threads"),
             (free, exact, before(files), "Descriptors"),
-            // Three budgets, and more.
+            // Three budgets, and just more than three.
             (free, exact, slow(30), "climb"),
             (free, exact, slow(31), "pilot"),
             (fixed, exact, slow(31), "OutOfReach"),
@@ -536,8 +546,8 @@ mod tests {
         assert_eq!(terms.next(&AT, unasked), CLIMB);
     }
 
-    /// Climbs with so many seconds an iteration and so many between two rungs, in
-    /// simulated time, and judges at the end.
+    /// Climbs in simulated time, with `each` seconds per iteration and `between` seconds
+    /// between two rungs. Returns the verdict at the end and the iterations.
     fn climbed(each: f64, between: f64, level: impl Fn(u64) -> u64) -> (Verdict, u64) {
         let observed = |rungs: usize| {
             let iterations: Vec<u64> = (0..rungs).map(rung).collect();
@@ -617,7 +627,7 @@ mod tests {
     fn a_slow_machine_changes_no_verdict_into_another() {
         let bounded = |n: u64| n.min(1_000);
         let leak = |n: u64| n;
-        // An iteration of half a millisecond, and a dump of ten.
+        // An iteration takes half a millisecond, a dump ten milliseconds.
         for slower in [1.0, 3.0, 10.0, 30.0, 100.0, 300.0] {
             let of = |level: &dyn Fn(u64) -> u64| climbed(0.0005 * slower, 0.01 * slower, level);
             let (verdict, iterations) = of(&bounded);

@@ -1,4 +1,4 @@
-//! The dumps of one ladder, as levels by stack.
+//! Collects the dumps of one ladder, as a series of levels for each stack.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -17,39 +17,40 @@ use super::plan::{self, Plan};
 use crate::subject::canary;
 use crate::subject::unwind::Walks;
 
-/// Rungs that a verdict looks at: three octaves in four phases.
+/// The number of rungs that a verdict looks at: three octaves in four phases. A rung is a dump
+/// of the ladder, an octave a doubling of its iterations.
 const RECENT_RUNGS: usize = 4 * RUNGS_PER_OCTAVE;
 
-/// Memory that may grow outside the profile, in bytes, before the profile counts
-/// as incomplete: what the caches of a process and of each of its threads hold.
+/// Bytes for each thread that may grow outside the profile before the profile counts as
+/// incomplete. The caches of the process and its threads hold about this much.
 const CACHES: u64 = 1 << 20;
 
-/// Everything that the dumps of a ladder say.
+/// The contents of all dumps of a ladder.
 #[derive(Debug)]
 pub(crate) struct Profile {
     canary: Canary,
-    /// What a sampled small object adds to `stats.allocated`; absent, coverage
-    /// cannot be checked.
+    /// Bytes that a sampled small object adds to `stats.allocated`. Without this number,
+    /// coverage cannot be checked.
     sampled_object: Option<u64>,
     bt_max: usize,
     plan: Plan,
-    /// What sampling adds to the error of each rung's live bytes, squared.
+    /// For each rung, the variance of its live bytes that comes from sampling.
     noise: Vec<f64>,
-    /// Threads that the last dump lists.
+    /// The number of threads that the last dump lists.
     pub(crate) threads_listed: u64,
-    /// Mean bytes of all that was allocated, as far as the profile keeps that.
+    /// Mean bytes of an allocation, over all allocations that the profile keeps.
     pub(crate) mean_object: Option<f64>,
     pub(crate) rungs: Vec<Rung>,
     stacks: HashMap<Vec<Avma>, Series>,
     maps: Maps,
     pub(crate) completeness: Completeness,
-    /// What became of walks of the stack, so far.
+    /// How walks of the stack have ended so far.
     pub(crate) walks: Walks,
-    /// Threads that had started and ended when the next dump was taken.
+    /// The number of threads that had started and ended when the last dump was taken.
     pub(crate) threads_ended: u64,
-    /// The same by rung.
+    /// The same number for each rung.
     ended_by_rung: Vec<u64>,
-    /// A pause after the last rung.
+    /// The pause after the last rung, if there was one.
     pub(crate) paused: Option<Paused>,
     symbols: SymbolTable,
     looked_up: BTreeSet<Avma>,
@@ -57,32 +58,33 @@ pub(crate) struct Profile {
 
 #[derive(Debug)]
 struct Canary {
-    /// Of its functions, leaf first.
+    /// The addresses of its functions, leaf first.
     functions: [u64; 3],
 }
 
 /// Growth that no stack accounts for.
 #[derive(Clone, Copy, Debug)]
 struct Outside {
-    /// Bytes, in the verdict's octaves.
+    /// Bytes gained in the octaves that the verdict looks at.
     gained: u64,
-    /// Bytes an iteration.
+    /// Bytes gained in an iteration.
     rate: f64,
-    /// Whether that is more than caches and chance explain.
+    /// Whether this is more than caches and chance explain.
     is_too_much: bool,
 }
 
-/// What a subject says of itself before it starts.
+/// A subject's first message, which describes the subject.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Greeting {
     fields: BTreeMap<String, String>,
 }
 
 impl Greeting {
-    /// From `ready`, tabs, and `key=value`, of which the last may have spaces.
+    /// Parses `ready` and fields `key=value`, separated by tabs. The last field may contain
+    /// spaces.
     pub(crate) fn parse(line: &str) -> Option<Greeting> {
         let (line, reason) = line.split_once(" reason=").unwrap_or((line, ""));
-        // The channel turns tabs into spaces, as every control character.
+        // The channel turns tabs into spaces, like every control character.
         let mut words = line.split(['\t', ' ']);
         (words.next()? == "ready").then_some(())?;
         let fields = words.filter_map(|word| word.split_once('='));
@@ -98,7 +100,8 @@ impl Greeting {
         self.fields.get(key).map_or("", String::as_str)
     }
 
-    /// Why no stack of it could be walked, and what to do.
+    /// Returns why no stack of the subject can be walked, and what to do, or `None` if stacks
+    /// can be walked.
     pub(crate) fn stack_problem(&self) -> Option<&'static str> {
         (self.get("tables") == "false").then_some(
             "the program is built without unwind tables: expected `panic = \"unwind\"`, or \
@@ -106,7 +109,8 @@ impl Greeting {
         )
     }
 
-    /// Why its profile would not be what was planned, and what to do.
+    /// Returns why the profile would differ from the plan, and what to do, or `None` if it
+    /// would not.
     pub(crate) fn profiling_problem(&self, plan: Plan) -> Option<String> {
         if self.get("prof") != "true" {
             return Some(
@@ -156,11 +160,11 @@ impl Profile {
         }
     }
 
-    /// Takes the dump of the next rung.
+    /// Adds the dump of the next rung.
     ///
     /// # Errors
     ///
-    /// The check that failed: the dump cannot be read, or lacks the canary.
+    /// The check that failed, if the dump cannot be read or lacks the canary.
     pub(crate) fn add(&mut self, dump: &[u8], mut rung: Rung) -> Result<(), Check> {
         let failed = |name: &str, detail: String| Check {
             name: name.to_owned(),
@@ -200,13 +204,13 @@ impl Profile {
             let level = interval.level(live);
             rung.live += level.tally;
             noise += level.noise.bytes;
-            // Of most stacks a profile that keeps them has nothing live.
+            // A profile that keeps stacks has no live objects on most of them.
             if live != Tally::default() && !self.stacks.contains_key(record.stack) {
                 self.stacks.insert(record.stack.to_vec(), Series::default());
             }
         }
         let has_births = parsed.has_births();
-        // Of what is sampled they would be counts of samples.
+        // In a sampled profile these would be counts of samples.
         let keeps_allocated = self.plan.keeps_stacks && self.plan.is_exact();
         for series in self.stacks.values_mut() {
             series.forget_allocated();
@@ -217,7 +221,7 @@ impl Profile {
                 continue;
             }
             let (stack, generation) = birth::split(record.stack);
-            // What was allocated before the hook was installed has no birth.
+            // Objects that were allocated before the hook was installed have no birth.
             let generation = generation.or(has_births.then_some(0));
             let mut series = self.stacks.get_mut(stack);
             if let (Some(series), Some(born)) = (series.as_deref_mut(), generation)
@@ -231,7 +235,7 @@ impl Profile {
             match (series, generation) {
                 (Some(series), Some(born)) => series.add_born(index, born, interval, live),
                 (Some(series), None) => series.add_sampled(index, interval, live),
-                // The canary's.
+                // The canary's stack has no series.
                 (None, _) => {}
             }
         }
@@ -239,13 +243,13 @@ impl Profile {
         self.threads_listed = plan::threads_listed(dump);
         self.mean_object =
             (allocated.objects > 0).then(|| to_f64(allocated.bytes) / to_f64(allocated.objects));
-        // A stack that is gone from the dump is at zero.
+        // A stack that is absent from the dump has level zero.
         for series in self.stacks.values_mut() {
             series.extend_to(index + 1);
         }
         self.completeness.stacks = stacks.records().len();
         self.completeness.zero_object_stacks = stacks.zero_object_stacks();
-        // A birth takes the room of a frame.
+        // A stack's birth takes the place of one frame.
         let births = usize::from(has_births);
         let most_frames = self.bt_max.saturating_sub(births);
         self.completeness.truncated_stacks = stacks.stacks_cut_at(most_frames);
@@ -260,19 +264,19 @@ impl Profile {
         Ok(())
     }
 
-    /// Iterations at each rung.
+    /// Returns the iterations at each rung.
     pub(crate) fn iterations(&self) -> Vec<u64> {
         self.rungs.iter().map(|rung| rung.iterations).collect()
     }
 
-    /// The rung from which growth is told, the first of the verdict's octaves.
+    /// Returns the index of the first rung of the octaves that the verdict looks at.
     pub(crate) fn before(&self) -> Option<usize> {
         let last = self.rungs.len().checked_sub(1)?;
         Some(last.saturating_sub(3 * RUNGS_PER_OCTAVE))
     }
 
-    /// Folds every stack that moved in the last rungs, and finds the names that
-    /// it needs for that.
+    /// Folds every stack that moved in the last rungs, and looks up the names that folding
+    /// needs.
     pub(crate) fn observe(&mut self, normalization: &Normalization) -> (Observed, Sources) {
         let from = self.rungs.len().saturating_sub(RECENT_RUNGS);
         let moved: Vec<(&Vec<Avma>, &Series)> = self
@@ -318,8 +322,8 @@ impl Profile {
             {
                 *after_pause.entry(folded.stack.clone()).or_default() += live;
             }
-            // Of several places with one name, the least: any would do, but the
-            // same one every time.
+            // If several places have the same name, the smallest is kept: any of them would do,
+            // but it must be the same in every run.
             sources
                 .entry(folded.stack.clone())
                 .and_modify(|frames| {
@@ -355,7 +359,7 @@ impl Profile {
         )
     }
 
-    /// Holds jemalloc's own count against the profile.
+    /// Checks that jemalloc's own count does not grow faster than the profile.
     pub(crate) fn coverage(&self) -> Check {
         let check = |outcome, detail: String| Check {
             name: "coverage".to_owned(),
@@ -390,7 +394,7 @@ impl Profile {
         check(CheckOutcome::Failed, detail)
     }
 
-    /// How many threads have started and ended in the verdict's octaves, where the profile
+    /// Returns how many threads have started and ended in the verdict's octaves, if the profile
     /// is incomplete because they ended before their first sample.
     pub(crate) fn short_threads(&self) -> Option<u64> {
         let outside = self.outside().filter(|outside| outside.is_too_much)?;
@@ -401,12 +405,13 @@ impl Profile {
             .then_some(threads)
     }
 
-    /// Growth that no stack accounts for; absent where jemalloc's own count is unknown.
+    /// Returns the growth that no stack accounts for. Returns `None` if jemalloc's own count is
+    /// unknown.
     fn outside(&self) -> Option<Outside> {
         let sampled_object = self.sampled_object?;
-        // What the profile explains, at most: every byte of it, as if it were
-        // large, and what jemalloc adds for a small object that is sampled. And the
-        // canaries so far.
+        // The most that the profile explains. In an exact profile: all live bytes, and for
+        // every live object what jemalloc adds to a small one. In a sampled profile: the
+        // estimate of the live bytes, and the canaries so far.
         let canary = self.plan.canary();
         let outside: Vec<i128> = self
             .rungs
@@ -423,7 +428,7 @@ impl Profile {
             })
             .collect();
         let least = outside.iter().copied().min().unwrap_or(0);
-        // Each byte by itself, as objects are: of larger objects bytes rise with their number,
+        // Each byte counts as an object. Growth in bytes would need the number of objects,
         // which is not known here.
         let levels = outside.iter().map(|level| Tally {
             objects: u64::try_from(level - least).unwrap_or(u64::MAX),
@@ -440,7 +445,8 @@ impl Profile {
             .map_or(0, |(last, first)| {
                 last.objects.saturating_sub(first.objects)
             });
-        // Estimates are off by chance: six deviations of the two levels are not that.
+        // Estimates have a random error. A difference of more than six standard deviations is
+        // not chance.
         let by_chance = 6.0
             * (self.noise.last().copied().unwrap_or(0.0)
                 + self.noise.get(before).copied().unwrap_or(0.0))
@@ -458,8 +464,10 @@ fn to_f64(value: u64) -> f64 {
     value as f64
 }
 
-/// The subject's mappings. Its program is read through the front, which is the
-/// same one, so that a build in the meantime changes nothing.
+/// Returns the files that the subject has mapped.
+///
+/// The front runs the same program, so the program is read as `/proc/self/exe`. A build in the
+/// meantime then changes nothing.
 fn mapped_files(maps: &Maps) -> Vec<MappedFile> {
     let program = std::env::current_exe().ok();
     let file = |mapping| {
@@ -484,18 +492,18 @@ fn is_same(program: &Path, file: &MappedFile) -> bool {
                 .is_some_and(|program| Path::new(program) == file.path)
 }
 
-/// Where the frames of folded stacks stand in this build.
+/// Where the frames of folded stacks are in the source of this build.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     pub(crate) frames: BTreeMap<FoldedStack, Vec<Frame>>,
-    /// Objects that were alive after a pause.
+    /// Objects of each stack that were alive after the pause.
     after_pause: BTreeMap<FoldedStack, u64>,
-    /// How names were found, where that is worth a word.
+    /// Remarks on how names were found.
     pub(crate) notes: Vec<String>,
 }
 
 impl Sources {
-    /// Objects of a stack or a site that were alive after a pause.
+    /// Returns how many objects of a stack or site were alive after the pause.
     pub(crate) fn after_pause(&self, subject: &Subject) -> u64 {
         let is_of = |stack: &FoldedStack| match subject {
             Subject::Stack(own) => own == stack,
@@ -508,7 +516,7 @@ impl Sources {
 }
 
 impl Canary {
-    /// Whether a stack goes through the three functions, one calling the other.
+    /// Returns whether a stack contains the three functions, in the order of their calls.
     fn is_on(&self, stack: &[Avma]) -> bool {
         let mut wanted = self.functions.iter().peekable();
         for address in stack {
@@ -533,7 +541,7 @@ mod tests {
     const FUNCTIONS: &str = "1048576,2097152,3145728";
     const CANARY: &str = "0x100010 0x200010 0x300010";
 
-    /// A dump of these stacks with their live objects, of 64 bytes each, and of canaries.
+    /// A dump of the given canaries, and of stacks with their live objects of 64 bytes each.
     fn dump(plan: Plan, canaries: &[(&str, u64)], stacks: &[(&str, u64)]) -> String {
         use std::fmt::Write as _;
 
@@ -571,7 +579,7 @@ mod tests {
         counts.iter().map(|tally| tally.objects).collect()
     }
 
-    /// Of a stack: its leaf, what lived at each rung, and that by births.
+    /// A stack's leaf, its live objects at each rung, and these by birth.
     type Expected<'a> = (u64, &'a [u64], &'a [&'a [(usize, u64)]]);
 
     #[test]
@@ -588,7 +596,7 @@ mod tests {
         let greeting = Greeting::parse(&greeting).unwrap();
         for plan in [Plan::EXACT, Plan::sampled(9)] {
             let mut profile = Profile::new(&greeting, plan);
-            // About as many as are sampled of eight of 512 bytes.
+            // About the number that is sampled of eight objects of 512 bytes.
             let canary = if plan.is_exact() { 1 } else { 5 };
             let first = dump(
                 plan,
@@ -615,7 +623,7 @@ mod tests {
             profile.add(second.as_bytes(), rung(19)).unwrap();
             let found = profile.completeness;
             assert_eq!(
-                // The canary has a frame too many as well.
+                // The canary's stack has one frame too many as well.
                 (
                     found.stacks,
                     found.zero_object_stacks,
@@ -647,7 +655,7 @@ mod tests {
             let expected: [Expected<'_>; 4] = [
                 (0x10, &[5, 6, 1], &[&[(0, 5)], &[(0, 2), (1, 4)], &[]]),
                 (0x40, &[0, 1, 0], &[&[], &[(1, 1)], &[]]),
-                // Before the hook was there.
+                // Allocated before the hook was installed.
                 (0x50, &[7, 6, 0], &[&[(0, 7)], &[(0, 6)], &[]]),
                 (0x60, &[0, 5, 0], &[&[], &[(0, 2), (1, 3)], &[]]),
             ];
@@ -692,7 +700,7 @@ mod tests {
             assert_eq!(profile.short_threads().is_some(), is_told);
             is_told
         };
-        // Up to 4 KiB of a thread may be ahead of its first sample.
+        // A thread may allocate up to 4 KiB before its first sample.
         assert!(coverage(Plan::sampled(9), 3));
         assert!(!coverage(Plan::sampled(9), 2));
         assert!(!coverage(Plan::sampled(9), 0));
@@ -700,7 +708,7 @@ mod tests {
         assert!(!coverage(Plan::EXACT, 3));
     }
 
-    /// What is known of a rung as a whole does not depend on how many records a stack is.
+    /// The number of records that a stack has must not change the level of a rung.
     #[test]
     fn levels_are_estimated_by_stack() {
         let plan = Plan::sampled(9);

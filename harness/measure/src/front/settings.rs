@@ -1,5 +1,6 @@
-//! What a run goes by: `PLIMSOLL_*` variables before the scenario's own builder
-//! before the package's `plimsoll.toml` before the workspace's before the defaults.
+//! The settings of a run. In order of precedence they come from `PLIMSOLL_*` variables, the
+//! scenario's builder, the package's `plimsoll.toml`, the workspace's `plimsoll.toml`, and the
+//! defaults.
 
 use std::time::Duration;
 
@@ -9,17 +10,17 @@ use plimsoll_core::settings::{Inconclusive, Layer, Settings, Stale, Unwinder};
 use super::place::{self, Place};
 use super::plan::Plan;
 
-/// How many budgets the workload may run before its ladder ends for want of time and is
-/// inconclusive, or is taken for a leak after fewer iterations than its threshold needs.
+/// How many budgets the workload may run while no verdict is possible. After that the ladder
+/// ends, and the scenario is inconclusive.
 pub(crate) const PATIENCE: u32 = 3;
 
-/// What one scenario is run with.
+/// The settings that one scenario runs with.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Effective {
     pub(crate) budget: Duration,
     pub(crate) max_iterations: u64,
     pub(crate) threshold: Option<u64>,
-    /// How to profile, where that was not left to the front.
+    /// How to profile; absent if the front chooses.
     pub(crate) plan: Option<Plan>,
     pub(crate) settle: Duration,
     pub(crate) timeout: Duration,
@@ -29,19 +30,20 @@ pub(crate) struct Effective {
     /// Whether an allowance without a reason fails the test.
     pub(crate) require_reason: bool,
     pub(crate) keep_rungs: bool,
-    /// Whether a ladder is climbed that is too short for what has to be found.
+    /// Whether to use exactly the budget, even if the ladder will be too short for the
+    /// threshold.
     pub(crate) spend_budget: bool,
     pub(crate) unwinder: Unwinder,
-    /// What the scenario's builder has set of all this, for the report.
+    /// The settings that the scenario's builder has made, for the report.
     pub(crate) builder: Vec<BuilderSetting>,
 }
 
 impl Effective {
-    /// The defaults, but for what is set.
+    /// Returns the settings, with defaults for those that are not set.
     ///
     /// # Errors
     ///
-    /// A message, where a sample interval is asked for that jemalloc does not have.
+    /// A message, if the sample interval is not one that jemalloc supports.
     pub(crate) fn of(set: &Settings, machine_memory: u64) -> Result<Effective, String> {
         let budget = set.budget.unwrap_or(Duration::from_secs(10));
         let timeout = budget
@@ -65,7 +67,7 @@ impl Effective {
         })
     }
 
-    /// With what is to be said of the builder.
+    /// Adds the settings of the scenario's builder, for the report.
     pub(crate) fn saying(self, builder: &Settings) -> Effective {
         let said = builder.of_builder().into_iter();
         let said = said.map(|(key, value)| BuilderSetting {
@@ -79,11 +81,11 @@ impl Effective {
     }
 }
 
-/// What the settings files set, the package's before the workspace's.
+/// Reads the settings files. The package's file has precedence over the workspace's.
 ///
 /// # Errors
 ///
-/// A message, where one of them cannot be read.
+/// A message, if a file cannot be read or is invalid.
 pub(crate) fn read_files(place: &Place) -> Result<Settings, String> {
     let mut all = Settings::default();
     for path in &place.settings {
