@@ -1,4 +1,4 @@
-//! The function that [`main!`](crate::main) calls, on every platform.
+//! The function that `plimsoll::main!` calls, on every platform.
 
 use std::process::ExitCode;
 

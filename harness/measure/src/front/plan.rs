@@ -113,8 +113,8 @@ impl Plan {
     ///
     /// In 5.3.1 nothing gives a thread another seed:
     ///
-    /// - `thread.prof.active` and `thread.prof.name` do not change the countdown. `prof.reset`
-    ///   changes it for the threads that exist, and discards the profile.
+    /// - `thread.prof.active` and `thread.prof.name` do not change the countdown. For threads
+    ///   that exist, `prof.reset` does not change it either, and it discards the profile.
     /// - `thread.allocatedp` points to the count that the countdown is compared with, and
     ///   jemalloc(3) forbids changing it.
     /// - `experimental.hooks.thread_event` is called after every so many bytes of a thread, the

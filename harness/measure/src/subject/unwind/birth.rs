@@ -1,5 +1,7 @@
-//! Says of every stack when it was walked, in the word that [`plimsoll_core::birth`]
-//! reads.
+//! Adds to every stack when it was walked, in the word that [`plimsoll_core::birth`] reads.
+//!
+//! The word is the stack's birth. It names a generation: the objects that are allocated between
+//! two rungs (dumps).
 
 use std::ffi::{c_uint, c_void};
 use std::sync::OnceLock;
@@ -9,30 +11,32 @@ use plimsoll_core::birth::{GENERATIONS, WORD};
 
 use crate::jemalloc::{self, BacktraceHook};
 
-/// The word of the present generation; 0 outside a measurement, where stacks get none.
+/// The word of the current generation; 0 outside a measurement, where stacks get no word.
 ///
-/// The hook reads it without an order, on any thread: an object that is allocated at a
-/// rung's edge may count on either side.
+/// The hook reads it on any thread, without ordering. So an object that is allocated at the
+/// time of a dump may count on either side.
 static BORN: AtomicU64 = AtomicU64::new(0);
 
-/// From here on stacks say when they were walked, which is in the first generation.
+/// Starts the first generation: from here on stacks get a word.
 pub(crate) fn begin() {
     BORN.store(WORD, Ordering::Relaxed);
 }
 
-/// Begins the next generation; the last one does not end. For one thread to call.
+/// Starts the next generation. The last one that fits into a word never ends. To be called by
+/// one thread only.
 pub(crate) fn next_generation() {
     let next = BORN.load(Ordering::Relaxed) + 1;
     BORN.store(next.min(WORD + GENERATIONS - 1), Ordering::Relaxed);
 }
 
-/// The part of jemalloc's room that frames may take: a stack that is cut keeps its word.
+/// Returns the part of jemalloc's array that frames may use. So a stack that is cut keeps its
+/// word.
 pub(super) fn without_word(frames: &mut [*mut c_void]) -> &mut [*mut c_void] {
     let most = frames.len().saturating_sub(1);
     &mut frames[..most]
 }
 
-/// Writes the word behind the frames that were walked; the answer is the new length.
+/// Writes the word behind the frames that were walked. Returns the new length.
 pub(super) fn note(frames: &mut [*mut c_void], walked: usize) -> usize {
     match (BORN.load(Ordering::Relaxed), frames.get_mut(walked)) {
         (0, _) | (_, None) => walked,
@@ -43,14 +47,14 @@ pub(super) fn note(frames: &mut [*mut c_void], walked: usize) -> usize {
     }
 }
 
-/// The hook that walks the stacks for [`hook`].
+/// The unwinder that [`hook`] calls.
 static WALKER: OnceLock<BacktraceHook> = OnceLock::new();
 
-/// Lets the unwinder that jemalloc has say when as well.
+/// Wraps jemalloc's own unwinder, so that its stacks get the word too.
 ///
 /// # Errors
 ///
-/// Why it cannot: before 5.3.0 no unwinder can be asked for, and none can be replaced.
+/// If jemalloc is older than 5.3.0: its unwinder can be neither read nor replaced.
 pub(crate) fn wrap() -> Result<(), jemalloc::Error> {
     if let Some(walker) = jemalloc::prof_backtrace_hook()?
         && WALKER.set(walker).is_ok()
@@ -60,24 +64,25 @@ pub(crate) fn wrap() -> Result<(), jemalloc::Error> {
     Ok(())
 }
 
-/// How far behind the start of [`hook`] its call may return to: in a debug build that is
-/// some 130 bytes.
+/// The most bytes from the start of [`hook`] to the return address of its call; a debug build
+/// has about 130.
 const EXTENT: usize = 1_024;
 
-/// Frames of an unwinder of jemalloc's own, at most: libgcc's has one.
+/// The most frames of jemalloc's unwinder itself; libgcc's has one.
 const OF_WALKER: usize = 8;
 
-/// As `super::hook`, with frames that another hook finds.
+/// Does the same as `super::hook`, with the frames that another hook finds.
 #[inline(never)]
 unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, capacity: c_uint) {
     if let Some(walker) = WALKER.get() {
-        // SAFETY: prof_hook.h: what jemalloc would call it with.
+        // SAFETY: prof_hook.h: these are the arguments with which jemalloc would call it.
         unsafe { walker(frames, length, capacity) };
     }
-    // SAFETY: prof_hook.h and its only caller, `prof_backtrace` in prof_sys.c: the number
-    // of frames, which `bt_init` has set to 0; nobody else knows of it yet.
+    // SAFETY: prof_hook.h and the hook's only caller, `prof_backtrace` in prof_sys.c: `length`
+    // is the number of frames, which `bt_init` has set to 0, and nobody else has a reference to
+    // it yet.
     let length = unsafe { &mut *length };
-    // SAFETY: likewise: an array of `capacity` pointers.
+    // SAFETY: likewise, `frames` is an array of `capacity` pointers.
     let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
     let walked = without_frame_of(hook as BacktraceHook as usize, frames, *length as usize);
     let most = without_word(frames).len();
@@ -88,8 +93,8 @@ unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, capacit
     }
 }
 
-/// Takes the frame of a function that stands between jemalloc and its unwinder off a
-/// stack, which would look as if it allocated; the answer is the new length.
+/// Removes the frame of a function between jemalloc and its unwinder, which would look as if it
+/// allocated. Returns the new length.
 fn without_frame_of(function: usize, frames: &mut [*mut c_void], walked: usize) -> usize {
     let is_of = |frame: &*mut c_void| (*frame as usize).wrapping_sub(function) < EXTENT;
     match frames[..walked.min(OF_WALKER)].iter().position(is_of) {
@@ -122,7 +127,7 @@ mod tests {
         assert_eq!(without(frames, 0), [0; 0]);
     }
 
-    /// One test: there is one generation for all.
+    /// This is one test because all tests share one generation.
     #[test]
     fn a_stack_keeps_its_word_at_the_limit() {
         let nothing = std::ptr::null_mut();

@@ -1,4 +1,4 @@
-//! Rows and expressions as gimli reads them, for tests to hold ours against.
+//! Rows and expressions as gimli reads them. Tests compare this unwinder's results with them.
 
 use gimli::{
     BaseAddresses, EhFrame, EndianSlice, Evaluation, EvaluationResult, EvaluationStorage,
@@ -13,7 +13,7 @@ pub(super) type Entry<'a> = FrameDescriptionEntry<Bytes<'a>>;
 pub(super) type Row = UnwindTableRow<usize, Storage>;
 pub(super) type Context = UnwindContext<usize, Storage>;
 
-/// More than anybody needs.
+/// Room for more rules and states than any function needs.
 #[derive(Debug)]
 pub(super) struct Storage;
 
@@ -28,7 +28,7 @@ impl<'a> EvaluationStorage<Bytes<'a>> for Storage {
     type Result = [gimli::Piece<Bytes<'a>>; 1];
 }
 
-/// `.eh_frame`, of which the first byte is at an address.
+/// Returns an `.eh_frame` whose first byte is at an address.
 pub(super) fn section(bytes: &[u8], address: u64) -> (EhFrame<Bytes<'_>>, BaseAddresses) {
     let mut section = EhFrame::new(bytes, LittleEndian);
     if cfg!(target_arch = "aarch64") {
@@ -37,7 +37,7 @@ pub(super) fn section(bytes: &[u8], address: u64) -> (EhFrame<Bytes<'_>>, BaseAd
     (section, BaseAddresses::default().set_eh_frame(address))
 }
 
-/// What an expression comes to, with what is known of registers and memory.
+/// Evaluates an expression with gimli, with known registers and memory.
 fn value(
     operations: &[u8],
     cfa: Option<u64>,
@@ -83,7 +83,7 @@ fn value(
     }
 }
 
-/// The row of an address in the function whose entry is there.
+/// Returns the row for an address, from the function's entry at an offset.
 pub(super) fn row(
     frames: &[u8],
     start: u64,
@@ -98,8 +98,7 @@ pub(super) fn row(
     row.ok().cloned()
 }
 
-/// Words in memory that are addresses of each other, and registers that are addresses
-/// of them, and some that are neither.
+/// Words in memory and registers. Some are addresses of the words, the others are not.
 pub(super) struct State {
     words: Box<[u64; 32]>,
     registers: [Option<u64>; 17],
@@ -122,11 +121,12 @@ impl State {
         State { words, registers }
     }
 
-    /// What both say.
+    /// Evaluates an expression with both, checks that the results are equal, and returns the
+    /// result.
     #[track_caller]
     pub(super) fn check(&self, operations: &[u8], cfa: Option<u64>) -> Option<u64> {
         let register = |number: u16| *self.registers.get(usize::from(number))?;
-        // As much as is in one word.
+        // Only bytes that are in one aligned word.
         let memory = |address: u64, size: u8| {
             let word = memory::read(address & !7)?.to_le_bytes();
             let (start, size) = ((address & 7) as usize, usize::from(size));
@@ -148,7 +148,7 @@ impl State {
     }
 }
 
-/// One number after the other, the same in every run (Marsaglia's xorshift).
+/// Random numbers, the same in every run (Marsaglia's xorshift).
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -163,7 +163,7 @@ impl Random {
         usize::try_from(self.next() >> 11).unwrap() % end
     }
 
-    /// A byte; more often than not one that is small.
+    /// Returns a byte; small ones are more frequent.
     pub(super) fn byte(&mut self) -> u8 {
         let [byte, choice, ..] = self.next().to_le_bytes();
         byte >> (choice % 6)

@@ -1,20 +1,20 @@
-//! What was found out about code addresses, for every thread at once.
+//! Caches the rules of code addresses, for all threads.
 //!
-//! A table that any number of threads read and write without waiting for each
-//! other. An entry is two words that are not written together, so a reader may
-//! see one of each of two rules. It is found out by what the first word holds: the
-//! address, scrambled, and crossed with the rule (as Hyatt and Mann do for the
-//! tables of chess programs, ICGA Journal 25(1), 2002). A mixed pair gives the
-//! wanted address by chance alone, once in 2^64.
+//! Any number of threads read and write this table without waiting for each other. An entry is
+//! two words that are not written together, so a reader may see one word of each of two rules.
+//! The first word reveals that: it is the scrambled address, XORed with the rule (as Hyatt and
+//! Mann do for the tables of chess programs, ICGA Journal 25(1), 2002). A mixed pair matches
+//! the wanted address only by chance, once in 2^64.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::memory;
 use super::rule::Rule;
 
-/// Sets of four entries, a cache line each. A service has some hundred to a few
-/// thousand call sites on the stacks of its allocations; two of them that put each
-/// other out again and again would cost more than all the others.
+/// The number of sets. A set has four entries, in one cache line.
+///
+/// A service has some hundred to a few thousand call sites on the stacks of its allocations. If
+/// two of them evicted each other again and again, they would cost more than all the others.
 const SETS: usize = 1 << LG_SETS;
 const LG_SETS: u32 = 13;
 const WAYS: usize = 4;
@@ -37,8 +37,8 @@ static TABLE: [Set; SETS] = [const {
     }; WAYS])
 }; SETS];
 
-/// One address to one number, and back (Fibonacci hashing: 2^64 by the golden
-/// ratio, which is odd).
+/// Maps an address to a number; no two addresses have the same one (Fibonacci hashing: 2^64
+/// divided by the golden ratio, which is odd).
 #[inline(always)]
 pub(super) fn scramble(address: u64) -> u64 {
     address.wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -54,8 +54,7 @@ impl Entry {
     fn rule_of(&self, scrambled: u64) -> Option<Rule> {
         let rule = self.rule.load(Ordering::Relaxed);
         let check = self.check.load(Ordering::Relaxed);
-        // No rule is zero, so an empty entry is none of the address that scrambles
-        // to zero either.
+        // No rule is zero. So an empty entry does not match the address that scrambles to zero.
         (check ^ rule == scrambled && rule != 0).then_some(Rule(rule))
     }
 
@@ -64,22 +63,24 @@ impl Entry {
     }
 }
 
-/// The rule of an address, if it is there.
+/// Returns the rule of an address, if it is cached.
 pub(super) fn get(address: u64) -> Option<Rule> {
     let scrambled = scramble(address);
     let entries = &set(scrambled).0;
     entries.iter().find_map(|entry| entry.rule_of(scrambled))
 }
 
-/// The word of the rule of a scrambled address; zero, which is none, where it is not
-/// there. As [`get`], in [plain](super::quick) words.
+/// Returns the rule of a scrambled address as a word; zero, which is no rule, if it is not
+/// cached.
+///
+/// Does the same as [`get`], in the [plain](super::quick) style.
 #[inline(always)]
 pub(super) fn word(scrambled: u64) -> u64 {
     let set = &raw const TABLE as u64 + (scrambled >> (64 - LG_SETS)) * 64;
     let mut entry = set;
     while entry != set + 64 {
-        // SAFETY: one of the entries: the index has as many bits as there are sets. Each
-        // word is read at once, as a relaxed load of its atomic is.
+        // SAFETY: this is one of the entries, because the index has as many bits as there are
+        // sets. Each word is read by one instruction, like a relaxed load of its atomic.
         let (check, rule) = unsafe { (memory::read_again(entry), memory::read_again(entry + 8)) };
         if check ^ rule == scrambled {
             return rule;
@@ -89,20 +90,20 @@ pub(super) fn word(scrambled: u64) -> u64 {
     0
 }
 
-/// Keeps the rule of an address, in the place of another one's if there is no other.
+/// Caches the rule of an address. If the set is full, another address's rule is replaced.
 pub(super) fn put(address: u64, rule: Rule) {
     let scrambled = scramble(address);
     let entries = &set(scrambled).0;
     let entry = entries
         .iter()
         .find(|entry| entry.is_empty() || entry.rule_of(scrambled).is_some())
-        // Whichever: bits that have not chosen the set.
+        // Any entry will do; these bits have not chosen the set.
         .unwrap_or(&entries[(scrambled >> 32) as usize % WAYS]);
     entry.rule.store(rule.0, Ordering::Relaxed);
     entry.check.store(scrambled ^ rule.0, Ordering::Relaxed);
 }
 
-/// Forgets everything: code may have gone, and other code have come.
+/// Forgets all rules: other code may be at these addresses now.
 pub(super) fn clear() {
     for entry in TABLE.iter().flat_map(|set| &set.0) {
         entry.check.store(0, Ordering::Relaxed);
@@ -139,7 +140,7 @@ mod tests {
         assert_eq!(stay.count(), 4);
     }
 
-    /// So many addresses that fight for one set, and a rule that says of each which it is.
+    /// Returns addresses that share one set, and for each of them a different rule.
     fn of_one_set(from: u64, count: usize) -> (Vec<u64>, Vec<Rule>) {
         let place = |address: u64| std::ptr::from_ref(set(scramble(address)));
         let addresses: Vec<u64> = (from..)

@@ -1,4 +1,4 @@
-//! Call frame information: what `.eh_frame` says of a code address.
+//! Reads call frame information: what `.eh_frame` says about a code address.
 //!
 //! ```text
 //! .eh_frame_hdr   where .eh_frame is; a sorted table of functions into it
@@ -6,17 +6,17 @@
 //!                   augmentation, factors, instructions   its CIE, its extent, instructions
 //! ```
 //!
-//! Instructions make a table, a row for some addresses of the function: how the CFA
-//! (canonical frame address) is found there, and each register that its caller had.
+//! The instructions make a table with rows for the addresses of a function. A row says how to
+//! find the CFA (canonical frame address) there, and each register that the caller had.
 //!
-//! DWARF 5, section 6.4, describes rows and instructions; the "Linux Standard Base Core
-//! Specification", 10.5 and 10.6, the two sections and how they write addresses; "DWARF
-//! for the Arm 64-bit Architecture", 4.3 and 4.4, what AArch64 adds.
+//! DWARF 5, section 6.4, describes rows and instructions. The "Linux Standard Base Core
+//! Specification", 10.5 and 10.6, describes the two sections and their encodings of addresses.
+//! "DWARF for the Arm 64-bit Architecture", 4.3 and 4.4, describes what AArch64 adds.
 //!
-//! It is read where the program was when it allocated, maybe on the small stack of a
-//! coroutine: so everything is written to one place, and little is handed on by value.
-//! Two encodings are refused, and a walk ends at code that uses them: old
-//! gcc's `eh` augmentation, addresses that are kept elsewhere (`DW_EH_PE_indirect`).
+//! This code runs on the stack of the program when it allocates, maybe on the small stack of a
+//! coroutine. So results are written in place, and few are passed by value. Two encodings are
+//! refused, and a walk ends at code that uses them: the `eh` augmentation of old versions of
+//! gcc, and indirect addresses (`DW_EH_PE_indirect`).
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ pub(super) struct Section<'a> {
 }
 
 impl Section<'static> {
-    /// One that is where it belongs.
+    /// Makes a section from bytes that are loaded at their own address.
     pub(super) fn loaded(bytes: &'static [u8]) -> Section<'static> {
         Section {
             bytes,
@@ -47,7 +47,7 @@ impl Section<'_> {
     }
 }
 
-// How an address is written (`DW_EH_PE_*`): a format, and what it is relative to.
+// Encodings of an address (`DW_EH_PE_*`): a format, and what the address is relative to.
 const FORMAT: u8 = 0x0f;
 const SIGNED_FOUR_BYTES: u8 = 0x0b;
 const ABSOLUTE: u8 = 0x00;
@@ -55,7 +55,7 @@ const RELATIVE_TO_ITSELF: u8 = 0x10;
 const RELATIVE_TO_DATA: u8 = 0x30;
 const OMITTED: u8 = 0xff;
 
-/// A number as a place in a section.
+/// Converts a number to an offset in a section.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "of 64 bits on both machines"
@@ -64,7 +64,7 @@ fn place(number: u64) -> usize {
     number as usize
 }
 
-/// A number in one of the formats.
+/// Reads a number in the format of an encoding.
 fn number(from: &mut Cursor<'_>, encoding: u8) -> u64 {
     match encoding & FORMAT {
         0x00 | 0x04 | 0x0c => from.fixed(8),
@@ -81,8 +81,10 @@ fn number(from: &mut Cursor<'_>, encoding: u8) -> u64 {
     }
 }
 
-/// An address in a section whose first byte is at `start`. "Data" is that section, in
-/// the one that has such addresses, and in the other refused.
+/// Reads an address in a section whose first byte is at `start`.
+///
+/// `DW_EH_PE_datarel` is relative to `start` if `has_data`, which only `.eh_frame_hdr` sets;
+/// otherwise it is refused.
 fn address(from: &mut Cursor<'_>, encoding: u8, start: u64, has_data: bool) -> u64 {
     let base = match encoding & !FORMAT {
         ABSOLUTE => 0,
@@ -96,12 +98,12 @@ fn address(from: &mut Cursor<'_>, encoding: u8, start: u64, has_data: bool) -> u
     base.wrapping_add(number(from, encoding))
 }
 
-/// What stands before the table in `.eh_frame_hdr`.
+/// The start of `.eh_frame_hdr`, before its table.
 struct Header {
     frames: u64,
-    /// How many functions are in the table; zero without one.
+    /// The number of functions in the table; zero if there is no table.
     functions: u64,
-    /// Where it begins, and how it is written.
+    /// The offset of the table, and the encoding of its addresses.
     table: usize,
     encoding: u8,
 }
@@ -135,13 +137,13 @@ impl Header {
     }
 }
 
-/// The address of `.eh_frame`, as `.eh_frame_hdr` gives it.
+/// Returns the address of `.eh_frame`, which `.eh_frame_hdr` contains.
 pub(super) fn frames_address(index: &Section<'_>) -> Option<u64> {
     Header::read(index).map(|header| header.frames)
 }
 
-/// Where in `.eh_frame` the last function is that begins at an address or before, as
-/// the table says.
+/// Looks in the table for the last function that begins at an address or before it. Returns the
+/// function's offset in `.eh_frame`.
 fn in_table(
     header: &Header,
     index: &Section<'_>,
@@ -167,24 +169,25 @@ fn in_table(
     Some(place(entry.wrapping_sub(frames.address)))
 }
 
-/// An address in the table.
+/// Reads an address in the table.
 fn relative(index: &Section<'_>, at: usize) -> u64 {
     let distance = Cursor::new(index.bytes, at).signed(4);
     index.address.wrapping_add_signed(distance)
 }
 
-/// An entry of `.eh_frame`, of either kind.
+/// An entry of `.eh_frame`: a CIE or an FDE.
 struct Entry {
-    /// Where its length ends, and it does.
+    /// The offsets of the first byte behind the entry's length, and of the entry's end.
     start: usize,
     end: usize,
     is_common: bool,
-    /// Where the CIE of a function is; beyond the end where it is nowhere.
+    /// The offset of the function's CIE; an invalid one is beyond the end of the section.
     common: usize,
 }
 
 impl Entry {
-    /// None behind the last one, which a length of zero ends.
+    /// Reads the entry at an offset. Returns `None` behind the last entry, which a length of
+    /// zero marks, and for an invalid entry.
     fn read(frames: &Section<'_>, at: usize) -> Option<Entry> {
         let mut from = Cursor::new(frames.bytes, at);
         let mut length = from.fixed(4);
@@ -195,7 +198,7 @@ impl Entry {
             _ => {}
         }
         let start = from.at();
-        // Of four bytes, whatever the length is of.
+        // This field has four bytes, even if the length has eight.
         let back = from.fixed(4);
         if from.is_broken() || length < 4 || length > (frames.bytes.len() - start) as u64 {
             return None;
@@ -209,26 +212,26 @@ impl Entry {
         })
     }
 
-    /// What stands behind the first four bytes.
+    /// Returns the entry's bytes behind the first four.
     fn contents<'a>(&self, frames: &Section<'a>) -> Cursor<'a> {
         Cursor::new(&frames.bytes[..self.end], self.start + 4)
     }
 }
 
-/// What functions have in common (a common information entry, CIE).
+/// What several functions have in common (a common information entry, CIE).
 #[derive(Debug)]
 struct Common<'a> {
     instructions: Cursor<'a>,
-    /// Factors of distances in code and on the stack.
+    /// Factors for distances in code and on the stack.
     code_factor: u64,
     data_factor: i64,
     return_address: u16,
-    /// How the addresses of functions are written.
+    /// The encoding of the functions' addresses.
     encoding: u8,
     is_signal_frame: bool,
-    /// Whether its functions have data of the augmentation before their instructions.
+    /// Whether its functions have augmentation data before their instructions.
     has_data: bool,
-    /// The address of the section that it is in.
+    /// The address of the section that contains the entry.
     frames: u64,
 }
 
@@ -244,7 +247,7 @@ impl<'a> Common<'a> {
         frames: 0,
     };
 
-    /// Makes it the entry that is there; answers whether one is.
+    /// Reads the CIE at an offset into `self`. Returns whether there is a valid one.
     fn read(&mut self, frames: &Section<'a>, at: usize) -> bool {
         let Some(entry) = Entry::read(frames, at) else {
             return false;
@@ -270,7 +273,7 @@ impl<'a> Common<'a> {
             && usize::from(self.return_address) < machine::REGISTERS
     }
 
-    /// Reads what the letters of the augmentation say is there.
+    /// Reads the fields that the letters of the augmentation announce.
     fn augment(&mut self, letters: &mut Cursor<'_>) -> bool {
         let mut data = self.instructions;
         let mut is_first = true;
@@ -284,13 +287,12 @@ impl<'a> Common<'a> {
                     self.instructions.skip(length);
                 }
                 b'S' => self.is_signal_frame = true,
-                // AArch64: return addresses are signed with the other key, memory is
-                // tagged.
+                // AArch64: return addresses are signed with the B key; memory is tagged.
                 b'B' | b'G' => {}
                 b'R' if self.has_data => self.encoding = data.byte(),
-                // Where a function's catch blocks are, of interest to nobody here.
+                // Where a function's catch blocks are, which this unwinder does not need.
                 b'L' if self.has_data => _ = data.byte(),
-                // The function that looks for them.
+                // The function that looks for catch blocks.
                 b'P' if self.has_data => {
                     let encoding = data.byte();
                     number(&mut data, encoding);
@@ -303,7 +305,7 @@ impl<'a> Common<'a> {
     }
 }
 
-/// What `.eh_frame` says of one function (a frame description entry, FDE).
+/// What `.eh_frame` says about one function (a frame description entry, FDE).
 #[derive(Debug)]
 pub(super) struct Function<'a> {
     start: u64,
@@ -320,13 +322,13 @@ impl<'a> Function<'a> {
         common: Common::NONE,
     };
 
-    /// Makes it the function that an address is in; answers whether one is known.
+    /// Reads the function that contains an address into `self`. Returns whether there is one.
     pub(super) fn find(&mut self, index: &Section<'_>, frames: &Section<'a>, address: u64) -> bool {
         let Some(header) = Header::read(index) else {
             return false;
         };
-        // Every linker writes this one. One that could not read all of `.eh_frame`
-        // writes none.
+        // Every linker writes the table with this encoding. A linker that could not read all of
+        // `.eh_frame` writes no table.
         if header.functions == 0 || header.encoding != RELATIVE_TO_DATA | SIGNED_FOUR_BYTES {
             return self.walk(frames, address);
         }
@@ -334,7 +336,7 @@ impl<'a> Function<'a> {
         at.is_some_and(|at| self.read(frames, at)) && self.contains(address)
     }
 
-    /// The same by looking at one after the other.
+    /// Does the same without the table, by looking at one entry after the other.
     fn walk(&mut self, frames: &Section<'a>, address: u64) -> bool {
         let mut at = 0;
         while let Some(entry) = Entry::read(frames, at) {
@@ -346,13 +348,13 @@ impl<'a> Function<'a> {
                     return true;
                 }
             }
-            // Behind its length at least, and so behind `at`.
+            // The end is behind the entry's length, so behind `at`, and the loop ends.
             at = entry.end;
         }
         false
     }
 
-    /// Makes it the entry that is there; answers whether one is.
+    /// Reads the FDE at an offset into `self`. Returns whether there is a valid one.
     fn read(&mut self, frames: &Section<'a>, at: usize) -> bool {
         let Some(entry) = Entry::read(frames, at) else {
             return false;
@@ -361,7 +363,7 @@ impl<'a> Function<'a> {
         !entry.is_common && self.common.read(frames, entry.common) && self.read_head()
     }
 
-    /// Reads what stands before the instructions.
+    /// Reads the fields before the instructions.
     fn read_head(&mut self) -> bool {
         let from = &mut self.instructions;
         let common = &self.common;
@@ -378,12 +380,15 @@ impl<'a> Function<'a> {
         self.start <= address && address < self.end
     }
 
-    /// Writes the row of an address in the function; answers whether its instructions
-    /// were understood. In place: by value it would be three rows on the stack.
+    /// Writes the row for an address in the function to `row`. Returns whether all instructions
+    /// were understood.
+    ///
+    /// The row is not returned by value, because that would take the space of three rows on the
+    /// stack.
     pub(super) fn row(&self, address: u64, row: &mut Row) -> bool {
         let mut rows = Rows::NEW;
         let common = &self.common;
-        // All of them, whatever addresses they speak of.
+        // All instructions of the CIE are executed, whatever address the row is for.
         if !rows.execute(&common.instructions, common, 0, u64::MAX) {
             return false;
         }
@@ -394,17 +399,17 @@ impl<'a> Function<'a> {
         is_understood
     }
 
-    /// Whether a signal's handler returns to it.
+    /// Returns whether a signal handler returns to this function.
     pub(super) fn is_signal_frame(&self) -> bool {
         self.common.is_signal_frame
     }
 
-    /// The number that the return address has among the registers.
+    /// Returns the register number of the return address.
     pub(super) fn return_address(&self) -> u16 {
         self.common.return_address
     }
 
-    /// The operations of an expression.
+    /// Returns the operations of an expression.
     pub(super) fn operations(&self, expression: Expression) -> Option<&'a [u8]> {
         let mut from = Cursor::new(self.instructions.bytes(), expression.0 as usize);
         let length = from.uleb();
@@ -417,32 +422,33 @@ impl<'a> Function<'a> {
     }
 }
 
-/// Where an expression is, from the first byte of `.eh_frame`: its length, and then it.
+/// The place of an expression, as an offset in `.eh_frame`. The expression's length comes
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Expression(u32);
 
-/// How the CFA is found.
+/// How to find the CFA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CfaRule {
     Register { register: u16, offset: i64 },
     Expression(Expression),
 }
 
-/// How a register is found that the caller had. Offsets are from the CFA.
+/// How to find a register of the caller. Offsets are from the CFA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RegisterRule {
-    /// Nothing is said of it.
+    /// The unwind information does not mention it.
     Unspecified,
     Undefined,
     SameValue,
-    /// It was saved there.
+    /// It was saved at this offset.
     Offset(i32),
-    /// It is that address.
+    /// It is the address at this offset.
     ValueOffset(i32),
     Register(u16),
-    /// It was saved at the address that comes out.
+    /// It was saved at the address that the expression yields.
     Expression(Expression),
-    /// It is what comes out.
+    /// It is the value that the expression yields.
     ValueExpression(Expression),
 }
 
@@ -451,10 +457,11 @@ pub(super) enum RegisterRule {
 pub(super) struct Row {
     cfa_register: u16,
     cfa_offset: i64,
-    /// In the place of both, which are kept: libgcc goes back to them when it is told
-    /// but one of them, and assembly by hand (libgcrypt's) counts on it.
+    /// Replaces register and offset. Both are kept, because libgcc uses the old value if a
+    /// later instruction sets only one of them. Hand-written assembly (libgcrypt's) relies on
+    /// that.
     cfa_expression: Option<Expression>,
-    /// Not of registers that nobody here goes by, such as those of vectors.
+    /// Without registers that this unwinder does not use, such as vector registers.
     registers: [RegisterRule; machine::REGISTERS],
 }
 
@@ -481,13 +488,13 @@ impl Row {
     }
 }
 
-/// How deep states are remembered in each other. Compilers do not nest them.
+/// How many states can be remembered at the same time. Compilers do not nest them.
 const REMEMBERED: usize = 2;
 
-/// A row, and those that it may come back to.
+/// The current row, and the rows that instructions may return to.
 struct Rows {
     row: Row,
-    /// What the CIE's instructions made, once they are executed.
+    /// The row after the CIE's instructions.
     initial: Row,
     has_initial: bool,
     remembered: [Row; REMEMBERED],
@@ -503,8 +510,8 @@ impl Rows {
         depth: 0,
     };
 
-    /// Executes instructions up to the first that is for addresses behind this one.
-    /// Answers whether it could.
+    /// Executes instructions, up to the first one for addresses behind `address`. Returns
+    /// whether all of them were understood.
     fn execute(
         &mut self,
         instructions: &Cursor<'_>,
@@ -516,7 +523,7 @@ impl Rows {
         let mut location = start;
         while !from.is_at_end() {
             let next = self.instruction(&mut from, common, location);
-            // Rows are in the order of their addresses.
+            // Rows are in ascending order of their addresses.
             if from.is_broken() || next < location {
                 return false;
             }
@@ -528,10 +535,10 @@ impl Rows {
         true
     }
 
-    /// Executes one, and answers for which location those behind it are.
+    /// Executes one instruction. Returns the location to which the next instructions apply.
     fn instruction(&mut self, from: &mut Cursor<'_>, common: &Common<'_>, location: u64) -> u64 {
         let byte = from.byte();
-        // Those that are most frequent have their first operand in the same byte.
+        // The most frequent instructions have their first operand in the same byte.
         let (most, operand) = (byte & 0xc0, byte & 0x3f);
         match most {
             ADVANCE_LOC => advanced(location, u64::from(operand), common),
@@ -557,12 +564,12 @@ impl Rows {
                     self.define_cfa(operand, from, common);
                     location
                 }
-                // The size of a call's arguments, for who goes on after a panic.
+                // The size of a call's arguments, which matters only where a panic is caught.
                 GNU_ARGS_SIZE => {
                     from.uleb();
                     location
                 }
-                // Whether a return address is signed is seen from its bits.
+                // A signed return address is recognised by its bits.
                 _ if machine::SIGNS_RETURN_ADDRESS.contains(&operand) => location,
                 _ => {
                     self.define(operand, from, common);
@@ -572,7 +579,7 @@ impl Rows {
         }
     }
 
-    /// Executes one that says of a register how it is found.
+    /// Executes an instruction that says how to find a register.
     fn define(&mut self, instruction: u8, from: &mut Cursor<'_>, common: &Common<'_>) {
         let register = self::register(from);
         let rule = match instruction {
@@ -594,7 +601,7 @@ impl Rows {
         self.set(register, rule);
     }
 
-    /// Executes one that says how the CFA is found.
+    /// Executes an instruction that says how to find the CFA.
     fn define_cfa(&mut self, instruction: u8, from: &mut Cursor<'_>, common: &Common<'_>) {
         let row = &mut self.row;
         match instruction {
@@ -620,8 +627,8 @@ impl Rows {
         }
     }
 
-    /// Goes back to what the CIE says of a register; while that is executed, it has said
-    /// nothing.
+    /// Restores the rule that the CIE gave for a register. While the CIE itself is executed
+    /// there is none, so the instruction is refused.
     fn restore(&mut self, register: u16, from: &mut Cursor<'_>) {
         if !self.has_initial {
             from.refuse();
@@ -630,7 +637,8 @@ impl Rows {
         }
     }
 
-    /// Remembers the row, goes back to the last one that was remembered, or neither.
+    /// Remembers the row, restores the row that was remembered last, or does nothing, as the
+    /// instruction says.
     fn remember(&mut self, instruction: u8, from: &mut Cursor<'_>) {
         match instruction {
             REMEMBER_STATE if self.depth < REMEMBERED => {
@@ -647,12 +655,12 @@ impl Rows {
     }
 }
 
-/// A location so many units of code further on.
+/// Returns the location that is this many units of code further.
 fn advanced(location: u64, units: u64, common: &Common<'_>) -> u64 {
     location.wrapping_add(units.wrapping_mul(common.code_factor))
 }
 
-/// The number of a register.
+/// Reads the number of a register.
 fn register(from: &mut Cursor<'_>) -> u16 {
     u16::try_from(from.uleb()).unwrap_or_else(|_| {
         from.refuse();
@@ -660,7 +668,7 @@ fn register(from: &mut Cursor<'_>) -> u16 {
     })
 }
 
-/// An offset from the CFA, counted in words of the stack.
+/// Reads an offset from the CFA, counted in words of the stack.
 fn factored(from: &mut Cursor<'_>, common: &Common<'_>) -> i32 {
     let words = from.uleb().cast_signed();
     narrow(words.wrapping_mul(common.data_factor), from)
@@ -671,7 +679,7 @@ fn factored_signed(from: &mut Cursor<'_>, common: &Common<'_>) -> i32 {
     narrow(words.wrapping_mul(common.data_factor), from)
 }
 
-/// No frame is of two gigabytes.
+/// Converts an offset to 32 bits; no frame has two gigabytes.
 fn narrow(offset: i64, from: &mut Cursor<'_>) -> i32 {
     i32::try_from(offset).unwrap_or_else(|_| {
         from.refuse();
@@ -679,7 +687,7 @@ fn narrow(offset: i64, from: &mut Cursor<'_>) -> i32 {
     })
 }
 
-/// Goes past an expression.
+/// Skips an expression, and returns its place.
 fn expression(from: &mut Cursor<'_>) -> Expression {
     let at = u32::try_from(from.at()).unwrap_or_else(|_| {
         from.refuse();
@@ -690,7 +698,7 @@ fn expression(from: &mut Cursor<'_>) -> Expression {
     Expression(at)
 }
 
-// Instructions (`DW_CFA_*`). Three have an operand in their low six bits.
+// Instructions (`DW_CFA_*`). The first three have an operand in their low six bits.
 const ADVANCE_LOC: u8 = 0x40;
 const OFFSET: u8 = 0x80;
 const RESTORE: u8 = 0xc0;

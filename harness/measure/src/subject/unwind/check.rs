@@ -1,4 +1,5 @@
-//! Holds what this unwinder finds against what libgcc's finds, before it is used.
+//! Compares the stacks that this unwinder finds with those that libgcc finds, before the
+//! unwinder is used.
 
 #[cfg(test)]
 mod hostile;
@@ -10,14 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{End, birth, machine, walk};
 
-/// Frames that are compared: more than the deepest stack here has.
+/// The most frames that are compared; no stack here is deeper.
 const MOST_FRAMES: usize = 128;
 
-/// Calls between the comparison and the code that asks for it.
+/// Numbers of calls between the comparison and its caller.
 const DEPTHS: [usize; 3] = [1, 8, 40];
 
-/// Compares the two on stacks of several depths, through C, through a library that
-/// is loaded for it, and on a second thread.
+/// Compares both unwinders on stacks of several depths: through Rust, through C, on a second
+/// thread, and through a library that is loaded for the comparison.
 ///
 /// # Errors
 ///
@@ -35,10 +36,10 @@ pub(super) fn agrees_with_libgcc() -> Result<(), String> {
     match on_thread.map(std::thread::JoinHandle::join) {
         Ok(Ok(outcome)) => outcome?,
         Ok(Err(_)) => return Err("the comparison with libgcc's panicked".to_owned()),
-        // The workload will say so.
+        // If no thread can be started, the workload will notice.
         Err(_) => {}
     }
-    // Where none can be loaded (a static program) there is nothing to compare.
+    // If no library can be loaded, as in a static program, there is nothing to compare.
     match library::load() {
         Some(library) => {
             super::refresh();
@@ -50,11 +51,11 @@ pub(super) fn agrees_with_libgcc() -> Result<(), String> {
     }
 }
 
-/// What both found, leaf first.
+/// The stacks that both unwinders found, leaf first.
 struct Both {
     ours: Found,
     libgcc: Found,
-    /// How the walk of this one ended.
+    /// Why the walk of this unwinder ended.
     end: End,
 }
 
@@ -83,7 +84,7 @@ fn compare(stack: &str, records: impl FnOnce(&mut Both)) -> Result<(), String> {
         end: End::Root,
     };
     records(&mut both);
-    // libgcc begins in the function that asks, and ours with its caller.
+    // libgcc begins with the function that asks, this unwinder with that function's caller.
     let libgcc = both.libgcc.frames().get(1..).unwrap_or_default();
     let ours = both.ours.frames();
     if libgcc.is_empty() {
@@ -102,21 +103,22 @@ fn compare(stack: &str, records: impl FnOnce(&mut Both)) -> Result<(), String> {
     ))
 }
 
-/// Walks the stack in both ways, from one place.
+/// Walks the stack with both unwinders, from one place.
 #[inline(never)]
 fn record(both: &mut Both) {
     let captured = machine::capture!();
     (both.ours.length, both.end) = walk(&captured, &mut both.ours.frames);
-    // SAFETY: the Itanium C++ ABI, "Base ABI", 1.6: calls the function for every
-    // frame with what it was given, which is `both.libgcc`, alone in use here.
+    // SAFETY: the Itanium C++ ABI, "Base ABI", 1.6: the function calls `note` for every frame
+    // with the pointer that it was given. The pointer is to `both.libgcc`, which nothing else
+    // uses here.
     unsafe { _Unwind_Backtrace(note, (&raw mut both.libgcc).cast()) };
 }
 
 extern "C" fn note(context: *mut UnwindContext, found: *mut c_void) -> c_int {
     const GO_ON: c_int = 0;
     const STOP: c_int = 5;
-    // SAFETY: called by `_Unwind_Backtrace` alone, with a context that lives during
-    // the call and with what `record` gave it.
+    // SAFETY: only `_Unwind_Backtrace` calls this function, with a context that lives during
+    // the call, and with the pointer that `record` or `hook` gave it.
     let (address, found) = unsafe {
         (
             _Unwind_GetIP(context) as *mut c_void,
@@ -131,21 +133,21 @@ extern "C" fn note(context: *mut UnwindContext, found: *mut c_void) -> c_int {
     GO_ON
 }
 
-/// Whether there is unwind information of the function at an address, as libgcc finds it.
+/// Returns whether libgcc finds unwind information for the function at an address.
 pub(super) fn has_tables(function: usize) -> bool {
-    // It takes a return address, and looks up what is before it.
+    // The function takes a return address, and looks up the byte before it.
     let address = std::ptr::without_provenance::<c_void>(function + 1);
-    // SAFETY: the address is looked up, and what is there is not read.
+    // SAFETY: the address is only looked up; the memory there is not read.
     !unsafe { _Unwind_FindEnclosingFunction(address) }.is_null()
 }
 
-/// `struct _Unwind_Context`, of which only pointers are known.
+/// `struct _Unwind_Context`, which is used only through pointers.
 #[repr(C)]
 struct UnwindContext {
     _nothing: [u8; 0],
 }
 
-// Of the library that Rust unwinds panics with; the standard library links it.
+// Functions of the library that unwinds Rust's panics; the standard library links it.
 unsafe extern "C" {
     fn _Unwind_Backtrace(
         note: extern "C" fn(*mut UnwindContext, *mut c_void) -> c_int,
@@ -155,7 +157,7 @@ unsafe extern "C" {
     fn _Unwind_FindEnclosingFunction(address: *const c_void) -> *const c_void;
 }
 
-/// So many calls more.
+/// Makes `calls` more calls before it calls `then`.
 #[inline(never)]
 fn deeper(calls: usize, then: &mut dyn FnMut()) {
     if calls == 0 {
@@ -163,21 +165,22 @@ fn deeper(calls: usize, then: &mut dyn FnMut()) {
     } else {
         deeper(calls - 1, then);
     }
-    // Not the last thing that it does: it would be a jump.
+    // If the call above were the last thing here, the compiler could make it a jump.
     black_box(());
 }
 
-/// Stacks that were walked in both ways, and those of them that differed.
+/// The number of stacks that were walked with both unwinders, and how many of them differed.
 static COMPARED: AtomicU64 = AtomicU64::new(0);
 static DIFFERENT: AtomicU64 = AtomicU64::new(0);
 
-/// How many stacks were compared by [`hook`], and how many of them differed.
+/// Returns how many stacks [`hook`] compared, and how many of them differed.
 pub(super) fn compared() -> (u64, u64) {
     let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     (load(&COMPARED), load(&DIFFERENT))
 }
 
-/// The hook that walks every stack in both ways, and answers what this one found.
+/// A hook that walks every stack with both unwinders, and returns the stack that this one
+/// found.
 #[inline(never)]
 pub(super) unsafe extern "C" fn hook(
     frames: *mut *mut c_void,
@@ -188,13 +191,13 @@ pub(super) unsafe extern "C" fn hook(
     let mut libgcc = Found::nothing();
     // SAFETY: as in `record`.
     unsafe { _Unwind_Backtrace(note, (&raw mut libgcc).cast()) };
-    // SAFETY: see the hook that compares nothing.
+    // SAFETY: as in `super::hook`.
     let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
     let (walked, end) = walk(&captured, birth::without_word(frames));
     super::count(end);
     let libgcc = libgcc.frames().get(1..).unwrap_or_default();
     let ours = &frames[..walked];
-    // Ours ends at the harness, which has a root.
+    // This unwinder ends at the harness; libgcc goes on to the thread's root.
     let is_same = match end {
         End::Root => walked > 0 && libgcc.starts_with(ours),
         End::Full => ours.iter().zip(libgcc).all(|(ours, libgcc)| ours == libgcc),
@@ -210,12 +213,12 @@ pub(super) unsafe extern "C" fn hook(
     }
 }
 
-/// Through the C library, which calls back from a search.
+/// Calls `then` through C: bsearch(3) of the C library calls it back.
 #[inline(never)]
 fn through_c(mut then: &mut dyn FnMut()) {
     let element = 0_u8;
-    // SAFETY: bsearch(3): one element of one byte; the key is only handed to the
-    // function, which knows what it is.
+    // SAFETY: bsearch(3): there is one element of one byte. The key is only passed to the
+    // function, which knows its type.
     unsafe {
         libc::bsearch(
             (&raw mut then).cast(),
@@ -228,8 +231,8 @@ fn through_c(mut then: &mut dyn FnMut()) {
 }
 
 unsafe extern "C" fn call_back(key: *const c_void, _: *const c_void) -> c_int {
-    // SAFETY: `through_c` and `Library::call` give a pointer to such a reference,
-    // which nobody else uses meanwhile.
+    // SAFETY: `through_c` and `Library::call` give a pointer to such a reference, which nobody
+    // else uses meanwhile.
     let then = unsafe { &mut *key.cast::<&mut dyn FnMut()>().cast_mut() };
     then();
     0
@@ -239,7 +242,7 @@ unsafe extern "C" fn call_back(key: *const c_void, _: *const c_void) -> c_int {
 mod tests {
     use super::*;
 
-    /// There is one table of modules.
+    /// Held by tests that change the table of modules, because there is only one.
     pub(super) static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     #[test]
@@ -261,8 +264,8 @@ mod tests {
         assert_eq!(called, 1);
     }
 
-    /// Through functions with and without much on their stacks, in an order that
-    /// leaves now little and now much of a stack as it was in the walk before.
+    /// Walks through functions with large and small frames. The order of the calls leaves
+    /// sometimes little and sometimes much of the stack unchanged since the last walk.
     #[test]
     fn both_find_the_same_from_walk_to_walk() {
         fn wander(random: &mut u64, depth: usize, walks: &mut usize) {

@@ -1,10 +1,10 @@
-//! Reads numbers from bytes that may say anything.
+//! Reads numbers from bytes that may hold anything.
 
-/// A place in bytes, which are read forwards.
+/// A position in bytes that are read forwards.
 ///
-/// A number that is not there is zero, and leaves a mark. Whoever reads looks for the
-/// mark once an instruction: in a test build an `Option` for every number takes more of
-/// a stack than all the rest.
+/// A number that is not there reads as zero, and leaves a mark. The reader checks the mark once
+/// for each instruction. In a test build, an `Option` for every number would take more of the
+/// stack than everything else.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -13,7 +13,7 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// From somewhere in the bytes to their end.
+    /// Starts at an offset of the bytes.
     pub(super) const fn new(bytes: &'a [u8], at: usize) -> Cursor<'a> {
         Cursor {
             bytes,
@@ -22,7 +22,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// All that can be read, from its start and not from here.
+    /// Returns all bytes, from the first one and not from the current position.
     pub(super) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -35,7 +35,7 @@ impl<'a> Cursor<'a> {
         self.at >= self.bytes.len()
     }
 
-    /// Whether something was read that is not there, or is no such number.
+    /// Returns whether a number was read that is not there or is invalid.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken
     }
@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
         self.go_to((self.at as u64).saturating_add(length));
     }
 
-    /// Goes so far on, or back.
+    /// Moves by a number of bytes, forwards or backwards.
     pub(super) fn jump(&mut self, distance: i64) {
         self.go_to((self.at as u64).wrapping_add_signed(distance));
     }
@@ -74,7 +74,7 @@ impl<'a> Cursor<'a> {
         self.at = place;
     }
 
-    /// A number of so many bytes, eight at most; the lowest comes first.
+    /// Reads a little-endian number of `size` bytes, at most eight.
     pub(super) fn fixed(&mut self, size: u32) -> u64 {
         let mut value = 0;
         let mut read = 0;
@@ -85,19 +85,19 @@ impl<'a> Cursor<'a> {
         value
     }
 
-    /// The same, in two's complement.
+    /// Reads like [`Self::fixed`], in two's complement.
     pub(super) fn signed(&mut self, size: u32) -> i64 {
         let unused = 64 - 8 * size;
         (self.fixed(size) << unused).cast_signed() >> unused
     }
 
-    /// Seven bits in each byte, the lowest first (LEB128; DWARF 5, 7.6).
+    /// Reads a LEB128 number: seven bits in each byte, the lowest first (DWARF 5, 7.6).
     pub(super) fn uleb(&mut self) -> u64 {
         let mut value = 0;
         let mut shift = 0;
         loop {
             let byte = self.byte();
-            // The tenth byte has the last bit, and there is no eleventh.
+            // The tenth byte has the last bit, and there is no eleventh byte.
             if shift == 63 && byte > 1 {
                 self.is_broken = true;
                 return 0;
@@ -110,7 +110,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The same, in two's complement.
+    /// Reads like [`Self::uleb`], in two's complement.
     pub(super) fn sleb(&mut self) -> i64 {
         let mut value = 0;
         let mut shift = 0;

@@ -1,18 +1,18 @@
-//! DWARF expressions, as far as unwind information has them (DWARF 5, sections 2.5 and
-//! 7.7.1).
+//! Evaluates DWARF expressions, as far as unwind information uses them (DWARF 5, sections 2.5
+//! and 7.7.1).
 //!
-//! They are programs for a machine with a stack; the value that is on top at the end is
-//! what comes out. Operations that ask for what a frame does not have, or that say where
-//! a variable is, are refused, and so is a program that does not end soon.
+//! An expression is a program for a stack machine. The result is the value on top of the stack
+//! at the end. Refused are operations that need what a frame does not have or that say where a
+//! variable is, and programs that do not end soon.
 
 use super::cursor::Cursor;
 use super::memory;
 
-/// Operations that are executed at most. Those of linkers and compilers have eight.
+/// The most operations that are executed. Expressions of linkers and compilers have about
+/// eight.
 const MOST_STEPS: u32 = 64;
 
-/// Values of the machine. What does not fit, or is not there, leaves a mark, as in a
-/// [`Cursor`].
+/// The values of the stack machine. An overflow or underflow leaves a mark, as in a [`Cursor`].
 struct Stack {
     values: [u64; 16],
     depth: usize,
@@ -35,7 +35,7 @@ impl Stack {
         value
     }
 
-    /// The value that is so deep, from the top.
+    /// Returns the value at a depth, from the top.
     fn peek(&mut self, depth: usize) -> u64 {
         if depth < self.depth {
             self.values[self.depth - 1 - depth]
@@ -46,8 +46,8 @@ impl Stack {
     }
 }
 
-/// Evaluates one, from nothing or from a CFA. `register` answers what is known of the
-/// frame's registers.
+/// Evaluates an expression; `cfa` is pushed first if there is one. `register` returns the
+/// frame's registers that are known.
 pub(super) fn evaluate(
     operations: &[u8],
     cfa: Option<u64>,
@@ -149,7 +149,7 @@ fn constant(operation: u8, from: &mut Cursor<'_>) -> u64 {
     }
 }
 
-/// So many bytes of memory, as far as they are in one word.
+/// Reads `size` bytes of memory, if they are in one aligned word.
 fn load(address: u64, size: u8) -> Option<u64> {
     let before = address % 8;
     if !matches!(size, 1 | 2 | 4 | 8) || before + u64::from(size) > 8 {
@@ -186,8 +186,10 @@ fn rearrange(operation: u8, from: &mut Cursor<'_>, stack: &mut Stack) {
     }
 }
 
-/// Of two numbers one. They are signed where that makes a difference, but not in a
-/// modulus; a shift by as many bits as there are, or more, leaves none.
+/// Computes a binary operation.
+///
+/// Division, comparisons and `SHRA` are signed; the modulus is not. A shift by 64 bits or more
+/// leaves only copies of the sign (`SHRA`) or zero.
 fn combine(operation: u8, left: u64, right: u64) -> Option<u64> {
     let (left_signed, right_signed) = (left.cast_signed(), right.cast_signed());
     let bits = u32::try_from(right).unwrap_or(u32::MAX);
@@ -268,7 +270,7 @@ mod tests {
     use super::super::by_gimli::{Random, State};
     use super::*;
 
-    /// Operations in any order, and what is none.
+    /// Valid operations in any order, and bytes that are no operation.
     #[test]
     fn any_operations_come_to_what_they_do_in_gimli() {
         let mut random = Random(0x9E37_79B9_7F4A_7C15);
@@ -294,7 +296,7 @@ mod tests {
                     _ => {}
                 }
             }
-            // Where parts of a variable are, which no frame has, gimli takes the part.
+            // gimli accepts operations for parts of a variable, which no frame has.
             let is_of_parts = |byte: &u8| matches!(byte, 0x93 | 0x9d);
             if !operations.iter().any(is_of_parts) {
                 let cfa = Some(state.cfa()).filter(|_| random.below(3) > 0);

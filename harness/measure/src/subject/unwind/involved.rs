@@ -1,5 +1,5 @@
-//! What a rule is made from, and the few frames that no rule can say: through
-//! [call frame information](super::cfi) itself. Nothing here allocates.
+//! Makes rules from [call frame information](super::cfi), and walks the few frames that do not
+//! fit into a rule. Nothing here allocates.
 
 use super::cfi::{CfaRule, Expression, Function, RegisterRule, Row};
 use super::expression;
@@ -8,8 +8,8 @@ use super::memory;
 use super::modules;
 use super::rule::{Rule, Step};
 
-/// Finds what is known of an address: its function, and the row there. Answers whether
-/// anything is.
+/// Finds the function that contains an address, and the row there. Returns whether both are
+/// known.
 fn look_up(address: u64, function: &mut Function<'static>, row: &mut Row) -> bool {
     match modules::find(address) {
         Some(module) => {
@@ -19,14 +19,15 @@ fn look_up(address: u64, function: &mut Function<'static>, row: &mut Row) -> boo
     }
 }
 
-/// The rule of the code that a frame is in.
+/// Makes the rule for the code of a frame.
 #[cold]
 #[inline(never)]
 pub(super) fn rule(frame: &Frame) -> Rule {
     let mut function = Function::NONE;
     let mut row = Row::UNSPECIFIED;
     if look_up(frame.lookup(), &mut function, &mut row) {
-        // A signal's frame is not left by a call, so the next address is exact.
+        // A signal's frame was not left by a call, so the next address is exact. A rule cannot
+        // say that.
         if function.is_signal_frame() {
             return Rule::INVOLVED;
         }
@@ -39,23 +40,24 @@ pub(super) fn rule(frame: &Frame) -> Rule {
     }
 }
 
-/// Whether the instructions at an address are those by which a signal's handler
-/// returns. They are the same everywhere, and libgcc goes by them as well where they
-/// have no unwind information (linux-unwind.h): in the kernel on aarch64, in musl,
-/// and in a runtime of its own.
+/// Returns whether the code at an address is the one by which a signal handler returns.
+///
+/// These instructions are the same everywhere. libgcc recognises them too if they have no
+/// unwind information (linux-unwind.h): in the kernel on aarch64, in musl, and in a runtime of
+/// its own.
 fn is_signal_return(pc: u64) -> bool {
     let length = machine::SIGNAL_RETURN.len() as u64;
     let words = [pc & !7, pc.wrapping_add(length - 1) & !7];
     words.into_iter().all(memory::is_readable)
-        // SAFETY: the kernel has just said that the word can be read that they are in, or
-        // the two. Any bits are bytes.
+        // SAFETY: the kernel has just said that the one or two words that contain these bytes
+        // can be read. Any bits are valid bytes.
         && unsafe { std::slice::from_raw_parts(pc as *const u8, machine::SIGNAL_RETURN.len()) }
             == machine::SIGNAL_RETURN
 }
 
-/// None where it takes more than a word to say.
+/// Makes a rule. Returns `None` if it does not fit into a word.
 fn simple(function: &Function<'_>, row: &Row) -> Option<Rule> {
-    // How libgcc says that as well: there is nobody to return to.
+    // An undefined return address means that there is no caller; libgcc reads it so too.
     let saved_return_address = match row.register(function.return_address()) {
         RegisterRule::Undefined => return Some(Rule::OUTERMOST),
         RegisterRule::Offset(offset) => Some(i64::from(offset)),
@@ -70,7 +72,7 @@ fn simple(function: &Function<'_>, row: &Row) -> Option<Rule> {
         RegisterRule::Offset(offset) => Some(i64::from(offset)),
         _ => return None,
     };
-    // The caller's stack pointer is the CFA, unless something else is said.
+    // The caller's stack pointer is the CFA, unless the row says something else.
     if row.register(machine::STACK_POINTER) != RegisterRule::Unspecified {
         return None;
     }
@@ -93,7 +95,7 @@ fn simple(function: &Function<'_>, row: &Row) -> Option<Rule> {
 #[expect(clippy::cast_possible_truncation, reason = "there are few")]
 const REGISTERS: u16 = machine::REGISTERS as u16;
 
-/// All registers of a frame that are known.
+/// The known registers of a frame.
 pub(super) struct Registers {
     values: Values,
     frame: Frame,
@@ -101,7 +103,7 @@ pub(super) struct Registers {
 
 struct Values {
     values: [u64; machine::REGISTERS],
-    /// A bit for each of them that is known.
+    /// One bit for each register that is known.
     known: u32,
 }
 
@@ -127,8 +129,8 @@ impl Values {
     }
 }
 
-/// Goes from a frame to its caller, whatever that takes. Answers `Involved` where it
-/// takes registers that not every frame has.
+/// Goes from a frame to its caller, by the unwind information itself. Returns `Involved` if
+/// that needs a register that a [`Frame`] does not have.
 #[cold]
 #[inline(never)]
 pub(super) fn step(frame: &Frame) -> Step {
@@ -136,7 +138,7 @@ pub(super) fn step(frame: &Frame) -> Step {
 }
 
 impl Registers {
-    /// Those that every frame has.
+    /// Starts with the registers that every frame has.
     fn of(frame: &Frame) -> Registers {
         let mut values = Values::NONE;
         values.set(machine::STACK_POINTER, Some(frame.stack_pointer));
@@ -150,7 +152,7 @@ impl Registers {
         }
     }
 
-    /// Those that were captured.
+    /// Starts with the registers that were captured.
     pub(super) fn captured(captured: &Captured) -> Registers {
         let mut registers = Self::of(&captured.frame());
         for (register, value) in machine::PRESERVED.into_iter().zip(captured.preserved) {
@@ -163,7 +165,7 @@ impl Registers {
         &self.frame
     }
 
-    /// Goes to the caller, whatever that takes. Answers `Involved` where it takes a
+    /// Goes to the caller, by the unwind information itself. Returns `Involved` if that needs a
     /// register that is not known.
     #[cold]
     #[inline(never)]
@@ -176,7 +178,8 @@ impl Registers {
         self.leave_handler()
     }
 
-    /// Goes from where a signal's handler returns to what the signal interrupted.
+    /// Goes from the code by which a signal handler returns to the function that the signal
+    /// interrupted.
     fn leave_handler(&mut self) -> Step {
         if !is_signal_return(self.frame.pc) {
             return Step::NoInformation;
@@ -198,8 +201,8 @@ impl Registers {
         Step::Caller(self.frame)
     }
 
-    /// Makes this the frame of what a signal interrupted: maybe a leaf, that has not
-    /// saved its return address.
+    /// Makes this the frame of a function that a signal interrupted. It may be a leaf that has
+    /// not saved its return address.
     fn interrupted(&mut self) {
         self.frame.is_exact = true;
         self.frame.link = machine::LINK_REGISTER
@@ -230,7 +233,8 @@ impl Registers {
             return Step::Root;
         }
         let stack_pointer = callers.get(machine::STACK_POINTER).unwrap_or(cfa);
-        // Another stack may be anywhere; the same place again would be for ever.
+        // The caller may be on another stack, at any address. But the same place again would be
+        // an endless loop.
         if stack_pointer == self.frame.stack_pointer && return_address == self.frame.pc {
             return Step::Astray;
         }
@@ -253,11 +257,11 @@ impl Registers {
         }
     }
 
-    /// What a register was in the caller.
+    /// Returns the value that a register had in the caller.
     fn recover(&self, function: &Function<'_>, row: &Row, register: u16, cfa: u64) -> Option<u64> {
         match row.register(register) {
             RegisterRule::Unspecified if register == machine::STACK_POINTER => Some(cfa),
-            // What a call may change is not known.
+            // A call may change this register, so its value is not known.
             RegisterRule::Unspecified if !is_preserved(register) => None,
             RegisterRule::Unspecified | RegisterRule::SameValue => self.values.get(register),
             RegisterRule::Undefined => None,
@@ -273,8 +277,7 @@ impl Registers {
         }
     }
 
-    /// The value of an expression; none where it needs what is not known, or does
-    /// not end.
+    /// Evaluates an expression. Returns `None` if it needs an unknown value, or does not end.
     fn evaluate(
         &self,
         function: &Function<'_>,
@@ -282,7 +285,8 @@ impl Registers {
         cfa: Option<u64>,
     ) -> Option<u64> {
         let register = |register: u16| {
-            // In a procedure linkage table the expression asks where we are.
+            // In a procedure linkage table, the expression reads the current address from this
+            // register.
             if register == function.return_address() {
                 Some(self.frame.pc)
             } else {
@@ -293,7 +297,7 @@ impl Registers {
     }
 }
 
-/// Whether a call leaves a register as it was.
+/// Returns whether a call leaves a register unchanged.
 fn is_preserved(register: u16) -> bool {
     register == machine::FRAME_POINTER || machine::PRESERVED.contains(&register)
 }

@@ -1,29 +1,30 @@
-//! What differs between x86-64 and AArch64: registers, and their DWARF numbers.
+//! The differences between x86-64 and AArch64: registers, and their DWARF numbers.
 //!
-//! Numbers are those of the System V ABI supplements: x86-64 figure 3.36, and
-//! "DWARF for the Arm 64-bit Architecture" section 4.1.
+//! The numbers are from the System V ABI supplements: x86-64 figure 3.36, and "DWARF for the
+//! Arm 64-bit Architecture" section 4.1.
 
-/// Where a function is, as far as its caller can mostly be found from it.
+/// A frame: the registers of a function that are mostly enough to find its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// The return address into it; of the first frame, the instruction itself.
+    /// The return address into the function; for the first frame, the instruction itself.
     pub(super) pc: u64,
     pub(super) stack_pointer: u64,
     pub(super) frame_pointer: u64,
-    /// Whether `pc` is the instruction to be executed next and not one behind a
-    /// call: in the first frame, and in what a signal interrupted.
+    /// Whether `pc` is the next instruction to execute, and not one behind a call. This is so
+    /// in the first frame, and in a function that a signal interrupted.
     pub(super) is_exact: bool,
-    /// Where `pc` was read, if it may be read there again; else zero.
+    /// The address from which `pc` was read, if it may be read again; otherwise zero.
     pub(super) pc_at: u64,
-    /// Where the frame pointer was read; zero where its callee had left it alone.
+    /// The address from which the frame pointer was read; zero if the callee has not changed
+    /// it.
     pub(super) frame_pointer_at: u64,
-    /// The link register, where it is known: in the first frame, and in what a signal
+    /// The link register, if it is known: in the first frame, and in a function that a signal
     /// interrupted.
     pub(super) link: u64,
 }
 
 impl Frame {
-    /// A frame that was left by a call.
+    /// Makes a frame that was left by a call.
     #[inline]
     pub(super) fn caller(pc: u64, stack_pointer: u64, frame_pointer: u64) -> Frame {
         Frame {
@@ -37,15 +38,15 @@ impl Frame {
         }
     }
 
-    /// The address to look the code up by: behind a call there may be another
-    /// function already.
+    /// Returns the address by which the code is looked up. Behind a call another function may
+    /// already begin, so there it is one byte less.
     #[inline]
     pub(super) fn lookup(&self) -> u64 {
         self.pc.wrapping_sub(u64::from(!self.is_exact))
     }
 }
 
-/// The link register of a frame that has not saved it.
+/// Returns the link register, if the frame has it and has not saved it.
 pub(super) fn link_register(frame: &Frame) -> Option<u64> {
     (frame.link != 0).then_some(frame.link)
 }
@@ -56,21 +57,21 @@ mod this {
 
     pub(crate) const STACK_POINTER: u16 = 7;
     pub(crate) const FRAME_POINTER: u16 = 6;
-    /// Where a return address is that nothing is said of.
+    /// The register that holds the return address if the unwind information does not say so.
     pub(crate) const LINK_REGISTER: Option<u16> = None;
-    /// Instructions of call frame information that say a return address is signed.
+    /// Instructions of call frame information that say that a return address is signed.
     pub(crate) const SIGNS_RETURN_ADDRESS: &[u8] = &[];
-    /// DWARF numbers in use, the return address among them.
+    /// The number of DWARF registers in use, with the return address.
     pub(crate) const REGISTERS: usize = 17;
-    /// What a call preserves beside the two pointers: rbx, r12 to r15.
+    /// Registers that a call preserves, besides the two pointers: rbx, r12 to r15.
     pub(crate) const PRESERVED: [u16; 5] = [3, 12, 13, 14, 15];
 
-    /// What a signal's handler returns to: `mov rax, SYS_rt_sigreturn; syscall`.
+    /// The code that a signal handler returns to: `mov rax, SYS_rt_sigreturn; syscall`.
     pub(crate) const SIGNAL_RETURN: &[u8] = &[0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05];
-    /// Where the kernel keeps the interrupted registers, from the stack pointer there:
-    /// `uc_mcontext` of a `struct ucontext` (asm/ucontext.h, asm/sigcontext.h).
+    /// Where the kernel saves the interrupted registers, as an offset from the stack pointer in
+    /// that code: `uc_mcontext` of a `struct ucontext` (asm/ucontext.h, asm/sigcontext.h).
     pub(crate) const INTERRUPTED: u64 = 40;
-    /// Which those are, in the kernel's order; behind them is the instruction's address.
+    /// The saved registers in the kernel's order; the instruction's address follows them.
     pub(crate) const INTERRUPTED_REGISTERS: [u16; 16] =
         [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7];
 
@@ -93,12 +94,12 @@ mod this {
         }
     }
 
-    /// Captures the registers of the function that it stands in.
+    /// Captures the registers of the function that contains this macro.
     macro_rules! capture {
         () => {{
             let mut captured = $crate::subject::unwind::machine::Captured::default();
-            // SAFETY: seven stores into a structure of eight words that lives
-            // across the block; one register is an output, nothing else changes.
+            // SAFETY: eight stores into a structure of eight words that lives across the block.
+            // One register is an output; nothing else changes.
             unsafe {
                 std::arch::asm!(
                     "lea {scratch}, [rip]",
@@ -125,18 +126,19 @@ mod this {
         address
     }
 
-    /// The word at an address. By an instruction: other functions' frames are no
-    /// objects that the compiler may reason about, and in a test build a volatile read
-    /// is three calls.
+    /// Reads the word at an address.
+    ///
+    /// It uses an instruction, because the frames of other functions are no objects that the
+    /// compiler may reason about. In a test build, a volatile read would be three calls.
     ///
     /// # Safety
     ///
-    /// The address must be aligned, and of memory that can be read. Any bits are a
+    /// The address must be aligned, and in memory that can be read. Any bits are a valid
     /// number.
     #[inline(always)]
     pub(crate) unsafe fn load(address: u64) -> u64 {
         let word: u64;
-        // SAFETY: reads eight bytes, which the caller says can be read.
+        // SAFETY: reads eight bytes, which the caller promises can be read.
         unsafe {
             std::arch::asm!(
                 "mov {word}, [{address}]",
@@ -156,18 +158,18 @@ mod this {
     pub(crate) const STACK_POINTER: u16 = 31;
     pub(crate) const FRAME_POINTER: u16 = 29;
     pub(crate) const LINK_REGISTER: Option<u16> = Some(30);
-    /// `DW_CFA_AARCH64_negate_ra_state_with_pc` and `DW_CFA_AARCH64_negate_ra_state`, in
-    /// every function that signs its return address. Neither has an operand.
+    /// `DW_CFA_AARCH64_negate_ra_state_with_pc` and `DW_CFA_AARCH64_negate_ra_state`. Every
+    /// function that signs its return address has one of them. Neither has an operand.
     pub(crate) const SIGNS_RETURN_ADDRESS: &[u8] = &[0x2c, 0x2d];
     pub(crate) const REGISTERS: usize = 32;
     /// x19 to x28.
     pub(crate) const PRESERVED: [u16; 10] = [19, 20, 21, 22, 23, 24, 25, 26, 27, 28];
 
-    /// `mov x8, SYS_rt_sigreturn; svc 0`. Since Linux 5.8 the kernel's own has no unwind
-    /// information (arch/arm64/kernel/vdso/sigreturn.S).
+    /// `mov x8, SYS_rt_sigreturn; svc 0`. Since Linux 5.8, the kernel's own copy of it has no
+    /// unwind information (arch/arm64/kernel/vdso/sigreturn.S).
     pub(crate) const SIGNAL_RETURN: &[u8] = &[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
-    /// Behind `siginfo_t`, 128 bytes, and 176 of `struct ucontext` up to its aligned
-    /// `uc_mcontext`, where `fault_address` comes first.
+    /// Behind `siginfo_t` of 128 bytes, and 176 bytes of `struct ucontext` up to its aligned
+    /// `uc_mcontext`, whose first field is `fault_address`.
     pub(crate) const INTERRUPTED: u64 = 128 + 176 + 8;
     /// x0 to x30, and the stack pointer.
     pub(crate) const INTERRUPTED_REGISTERS: [u16; 32] = {
@@ -203,8 +205,8 @@ mod this {
     macro_rules! capture {
         () => {{
             let mut captured = $crate::subject::unwind::machine::Captured::default();
-            // SAFETY: stores into a structure of fourteen words that lives across
-            // the block; one register is an output, nothing else changes.
+            // SAFETY: stores into a structure of fourteen words that lives across the block.
+            // One register is an output; nothing else changes.
             unsafe {
                 std::arch::asm!(
                     "adr {scratch}, .",
@@ -227,15 +229,15 @@ mod this {
     }
     pub(crate) use capture;
 
-    /// The word at an address; see the other machine's.
+    /// Reads the word at an address, like the function for x86-64.
     ///
     /// # Safety
     ///
-    /// The address must be aligned, and of memory that can be read.
+    /// The address must be aligned, and in memory that can be read.
     #[inline(always)]
     pub(crate) unsafe fn load(address: u64) -> u64 {
         let word: u64;
-        // SAFETY: reads eight bytes, which the caller says can be read.
+        // SAFETY: reads eight bytes, which the caller promises can be read.
         unsafe {
             std::arch::asm!(
                 "ldr {word}, [{address}]",
@@ -247,12 +249,12 @@ mod this {
         word
     }
 
-    /// A return address without its pointer authentication code, which signs it
-    /// in the bits that addresses do not use.
+    /// Removes the pointer authentication code from a return address: a signature in the bits
+    /// that addresses do not use.
     pub(crate) fn without_signature(address: u64) -> u64 {
         let stripped: u64;
-        // SAFETY: XPACLRI changes x30 alone, which is its input and its output; where
-        // there is no such thing it is a hint that does nothing.
+        // SAFETY: XPACLRI changes only x30, which is its input and its output. On a processor
+        // without pointer authentication it is a hint that does nothing.
         unsafe {
             std::arch::asm!(
                 "hint #7",

@@ -1,51 +1,50 @@
-//! Reads words of a stack that may not be one.
+//! Reads words of memory that may not be a stack.
 
 use std::cell::Cell;
 
 use super::machine::{self, Frame};
 
-/// How far above the stack pointer a frame's words are taken to be its own.
+/// How many bytes above the stack pointer words count as the frame's own.
 pub(super) const NEAR: u64 = 64 << 10;
 
-/// Whether an address is in the frame, or not far above it. What is further away, or
-/// below, is on another stack, or behind a large array.
+/// Returns whether an address is in the frame, or not far above it. An address below it or
+/// further away is on another stack, or behind a large array.
 #[inline]
 pub(super) fn is_near(address: u64, frame: &Frame) -> bool {
     address.wrapping_sub(frame.stack_pointer) < NEAR
 }
 
-/// A word of memory; none where it cannot be read.
+/// Reads a word of memory. Returns `None` if it cannot be read.
 #[inline]
 pub(super) fn read(address: u64) -> Option<u64> {
     if !address.is_multiple_of(8) || !is_in_known_page(address) {
         return None;
     }
-    // SAFETY: the address is aligned, and is in memory that can be read: the kernel has
-    // said so of its page.
+    // SAFETY: the address is aligned, and the kernel has said that its page can be read.
     Some(unsafe { machine::load(address) })
 }
 
 /// Bytes of the smallest page.
 pub(super) const PAGE: u64 = 4_096;
-/// Pages that a thread remembers: of a usual stack all.
+/// The number of pages that a thread remembers: all pages of a usual stack.
 pub(super) const PAGES: usize = 32;
 
 thread_local! {
-    // Neither made when it is first used nor dropped: a plain address. No page is the
-    // first, which never can be read.
+    // Has neither a constructor nor a destructor, so access is a plain address. Page 0 stands
+    // for an empty place, since it can never be read.
     pub(super) static KNOWN: [Cell<u64>; PAGES] = const { [const { Cell::new(0) }; PAGES] };
 }
 
-/// Whether the page of an address can be read, as the kernel says or has said.
+/// Returns whether the page of an address can be read, as the kernel says or has said before.
 ///
-/// Where the information is wrong, the way leads beyond the end of a stack, and not
-/// far above it may be nothing. What a thread has once read of a stack stays there
-/// for as long as it returns to it; a stack that is gone is not walked.
+/// Wrong unwind information leads beyond the end of a stack, and not far above that there may
+/// be no memory. A page of a stack that a thread has read once stays readable as long as the
+/// thread returns to that stack. A stack that is gone is not walked.
 #[inline]
 fn is_in_known_page(address: u64) -> bool {
     let page = address / PAGE;
     KNOWN.with(|known| {
-        // One word, so a signal's handler that walks in between does no harm.
+        // This is one word, so a signal handler that walks in between does no harm.
         let known = &known[(page % PAGES as u64) as usize];
         if known.get() == page && page != 0 {
             return true;
@@ -58,30 +57,31 @@ fn is_in_known_page(address: u64) -> bool {
     })
 }
 
-/// The word at an address that [`read`] has just read, or would.
+/// Reads a word at an address that [`read`] has read or would read.
 ///
 /// # Safety
 ///
-/// For one that it would not there may be no memory.
+/// The address must be a multiple of 8, in memory that can be read.
 #[inline(always)]
 pub(super) unsafe fn read_again(address: u64) -> u64 {
     // SAFETY: the caller's promise.
     unsafe { machine::load(address) }
 }
 
-/// Asks the kernel. It copies the set of signals before it finds that there is
-/// nothing that could be done with it (sigprocmask(2): EFAULT before EINVAL), so
-/// nothing changes but `errno`, which is put back.
+/// Asks the kernel whether a word can be read.
+///
+/// The kernel copies the set of signals before it finds that the request is invalid
+/// (sigprocmask(2): EFAULT before EINVAL). So nothing changes but `errno`, which is restored.
 #[cold]
 pub(super) fn is_readable(address: u64) -> bool {
-    // The first page never is; and "no set" is no error.
+    // The first page can never be read, and a null set would be no error.
     if address < 4_096 {
         return false;
     }
     const NOTHING: libc::c_int = !0;
-    // SAFETY: `__errno_location` answers the calling thread's `errno`, which lives
-    // as long as the thread. The system call reads eight bytes through the kernel,
-    // which answers EFAULT where there are none.
+    // SAFETY: `__errno_location` returns the address of the calling thread's `errno`, which
+    // lives as long as the thread. The system call makes the kernel read eight bytes; if there
+    // are none, the kernel returns EFAULT.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;

@@ -1,8 +1,9 @@
 //! Walks the stack for the profiler, in place of libgcc.
 //!
-//! Where every allocation is sampled, the walk is most of what profiling costs.
-//! jemalloc lets a program bring its own (`experimental.hooks.prof_backtrace`).
-//! This one goes by the same unwind information as libgcc, and remembers what that
+//! If every allocation is sampled, walking takes most of the time of profiling. jemalloc lets a
+//! program replace its unwinder (`experimental.hooks.prof_backtrace`). This unwinder uses the
+//! same unwind information as libgcc, and caches what that says about each address. With a warm
+//! cache a frame costs two loads and a comparison.
 //! says of an address: after a while a frame costs two loads and a comparison.
 //!
 //! ```text
@@ -13,16 +14,16 @@
 //!                                                        (all registers, cfi, expression)
 //! ```
 //!
-//! In the hook nothing allocates, nothing locks, and no thread-local is touched that
-//! would be made when it is first used.
-//! Code without unwind information ends the walk, as it ends libgcc's: a frame
-//! pointer is not trusted to be one.
-//! Wrong unwind information ends it too: no word of a stack is read before the kernel
-//! has said of its page that it can be.
+//! The hook does not allocate and does not lock. It uses no thread-local that would be created
+//! at its first use.
 //!
-//! What libgcc knows and this does not: code that registers its unwind information
-//! while the program runs (`__register_frame`, as some just-in-time compilers do), which
-//! takes a lock to find. It ends a walk as if nothing were known of it.
+//! Code without unwind information ends the walk, as it ends libgcc's: the frame pointer
+//! register may hold something else there. Wrong unwind information ends the walk too: no word
+//! of a stack is read before the kernel has confirmed that its page is readable.
+//!
+//! Unlike libgcc, this unwinder does not know code that registers its unwind information while
+//! the program runs (`__register_frame`, as some just-in-time compilers do), because a lookup
+//! would need a lock. Such code ends a walk like code without unwind information.
 
 pub(crate) mod birth;
 #[cfg(test)]
@@ -56,31 +57,31 @@ use crate::jemalloc;
 enum End {
     /// At a thread's first function.
     Root,
-    /// There was no room for more.
+    /// The array for the frames was full.
     Full,
-    /// At code of which nothing is known.
+    /// At code without unwind information.
     NoInformation,
-    /// Where its unwind information led nowhere.
+    /// At unwind information that led nowhere.
     Astray,
 }
 
 static WITHOUT_INFORMATION: AtomicU64 = AtomicU64::new(0);
 static ASTRAY: AtomicU64 = AtomicU64::new(0);
 
-/// What became of walks since the start, where it is worth a word.
+/// Counts of walks since the start: those that ended early, and those that were compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Walks {
-    /// Ended at code of which nothing is known.
+    /// Walks that ended at code without unwind information.
     pub(crate) without_information: u64,
-    /// Ended where unwind information led nowhere.
+    /// Walks that ended at unwind information that led nowhere.
     pub(crate) astray: u64,
-    /// Compared with libgcc's.
+    /// Walks that were compared with libgcc's.
     pub(crate) compared: u64,
-    /// Of them, those that found something else.
+    /// Compared walks with a different result.
     pub(crate) different: u64,
 }
 
-/// As front and subject exchange it.
+/// The form in which the subject sends it to the front.
 impl fmt::Display for Walks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Walks {
@@ -94,7 +95,7 @@ impl fmt::Display for Walks {
 }
 
 impl Walks {
-    /// From four numbers; those that are missing are zero.
+    /// Parses four numbers; missing ones are zero.
     pub(crate) fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Walks {
         let mut numbers = words.into_iter().map(|word| word.parse().unwrap_or(0));
         let mut next = || numbers.next().unwrap_or(0);
@@ -107,13 +108,13 @@ impl Walks {
     }
 }
 
-/// Whether a function of this program has unwind information; with `panic=abort` and
-/// `-C force-unwind-tables=no` none has.
+/// Returns whether a function of this program has unwind information. With `panic=abort` and
+/// `-C force-unwind-tables=no` no function has it.
 pub(crate) fn has_tables(function: usize) -> bool {
     check::has_tables(function)
 }
 
-/// What became of walks so far.
+/// Returns the counts so far.
 pub(super) fn walks() -> Walks {
     let (compared, different) = check::compared();
     Walks {
@@ -124,22 +125,22 @@ pub(super) fn walks() -> Walks {
     }
 }
 
-/// Puts this unwinder in the place of libgcc's, if it finds what that finds.
+/// Replaces libgcc's unwinder with this one, if both find the same stacks.
 ///
 /// # Errors
 ///
-/// Why jemalloc keeps its own.
+/// Why jemalloc keeps its own unwinder.
 pub(crate) fn install() -> Result<(), String> {
     modules::prepare();
     check::agrees_with_libgcc()?;
     use_hook(hook)
 }
 
-/// Walks every stack in both ways, and counts where they differ: for tests.
+/// Makes the profiler walk every stack with both unwinders, and count differences; for tests.
 ///
 /// # Errors
 ///
-/// As for [`install`].
+/// If jemalloc does not take the hook.
 pub(super) fn install_comparison() -> Result<(), String> {
     modules::prepare();
     use_hook(check::hook)
@@ -150,8 +151,8 @@ fn use_hook(hook: jemalloc::BacktraceHook) -> Result<(), String> {
         .map_err(|error| format!("this jemalloc takes no other: {error}"))
 }
 
-/// Takes notice of libraries that were loaded or unloaded. To be called between
-/// iterations, and never from the hook.
+/// Updates the tables if libraries were loaded or unloaded. To be called between iterations,
+/// never from the hook.
 pub(super) fn refresh() {
     if modules::refresh(false) {
         cache::clear();
@@ -159,20 +160,21 @@ pub(super) fn refresh() {
     }
 }
 
-/// Whether it is worth while to [`refresh`] before the next rung.
+/// Returns whether a [`refresh`] is useful before the next rung, that is before the next dump.
 #[inline]
 pub(super) fn wants_refresh() -> bool {
     modules::has_missed()
 }
 
-/// Where the harness's frames begin on the stack of the thread that iterates.
+/// A lower bound for the stack pointers of the harness's frames, on the thread that runs the
+/// iterations.
 static HARNESS: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// More than the frames of `main` and of what it calls take, up to the workload.
+/// More bytes than the frames of `main` and the harness take, up to the workload.
 const HARNESS_EXTENT: u64 = 1 << 20;
 
-/// Lets stacks end at the function that this stands in: what called it is the
-/// harness, the same for every allocation, and dear to compare.
+/// Makes walks end at the function that contains this macro. Its callers are the harness: they
+/// are the same for every allocation, and comparing them takes time.
 macro_rules! end_stacks_here {
     () => {
         $crate::subject::unwind::end_stacks_at(
@@ -182,24 +184,25 @@ macro_rules! end_stacks_here {
 }
 pub(crate) use end_stacks_here;
 
-/// See [`end_stacks_here`].
+/// Makes walks end at the frame with this stack pointer; see [`end_stacks_here`].
 pub(crate) fn end_stacks_at(stack_pointer: u64) {
     HARNESS.store(stack_pointer.saturating_add(1), Ordering::Relaxed);
 }
 
-/// What jemalloc calls for every sampled allocation (`prof_backtrace_hook_t`):
-/// fills `frames` with at most `capacity` words: return addresses, leaf first, and behind
-/// them when that was.
+/// The hook that jemalloc calls for every sampled allocation (`prof_backtrace_hook_t`).
+///
+/// Fills `frames` with at most `capacity` words: the return addresses, leaf first, and behind
+/// them the birth of the stack.
 #[inline(never)]
 unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, capacity: c_uint) {
     let captured = machine::capture!();
-    // SAFETY: prof_hook.h and its only caller, `prof_backtrace` in prof_sys.c: an
-    // array of `capacity` pointers of which nobody else knows yet.
+    // SAFETY: prof_hook.h and the hook's only caller, `prof_backtrace` in prof_sys.c: `frames`
+    // is an array of `capacity` pointers, and nobody else has a reference to it yet.
     let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
     let (walked, end) = walk(&captured, birth::without_word(frames));
     count(end);
     let noted = birth::note(frames, walked);
-    // SAFETY: as above; the length is an output.
+    // SAFETY: as above; `length` is an output.
     #[expect(clippy::cast_possible_truncation, reason = "at most `capacity`")]
     unsafe {
         *length = noted as c_uint;
@@ -214,8 +217,8 @@ fn count(end: End) {
     }
 }
 
-/// Writes the return addresses of the callers of the function where the registers
-/// were captured, leaf first.
+/// Writes the return addresses of the callers of the function in which the registers were
+/// captured, leaf first. Returns their number, and why the walk ended.
 fn walk(captured: &Captured, frames: &mut [*mut c_void]) -> (usize, End) {
     match Walk::with(|recent| walk_beside(Some(recent), captured, frames)) {
         Some(walked) => walked,
@@ -277,8 +280,8 @@ fn walk_beside(
     }
 }
 
-/// The rule of the code that a frame is in, found out where it is not known. Apart, so
-/// that finding it out has less below it on the stack.
+/// Returns the rule for the code of a frame, and caches it if it is new. This is a function of
+/// its own, so that less of the stack is in use while a new rule is made.
 fn rule_of(frame: &Frame) -> Rule {
     let address = frame.lookup();
     match cache::get(address) {
@@ -291,8 +294,9 @@ fn rule_of(frame: &Frame) -> Rule {
     }
 }
 
-/// The same with every register that a call preserves, for frames that are found
-/// through one of those: from the start, since nobody kept them on the way.
+/// Walks like [`walk`], with every register that a call preserves, for frames that are found
+/// through one of these registers. It starts again at the leaf, because the other walk does not
+/// keep these registers.
 #[cold]
 #[inline(never)]
 fn walk_with_all_registers(captured: &Captured, frames: &mut [*mut c_void]) -> (usize, End) {

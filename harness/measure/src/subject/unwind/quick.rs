@@ -1,10 +1,10 @@
-//! What most steps of a walk are, in one plain loop.
+//! Takes the common steps of a walk, in one plain loop.
 //!
-//! A test build is not optimised, and there a walk is most of what profiling costs: a
-//! closure, an iterator, an `Option` handed on are calls and copies each. So this does
-//! by hand what `cache::get`, `Rule::apply`, `memory::read` and `Walk::note` say, as far
-//! as that is enough; where it is not (a rule that is not known yet, a page that was not
-//! read before, the root) it stops before the step, which is then taken in their words.
+//! A test build is not optimised, and there walking takes most of the time of profiling: every
+//! closure, iterator and passed `Option` is a call or a copy. So this loop does by hand what
+//! `cache::get`, `Rule::apply`, `memory::read` and `Walk::note` do, as far as that is
+//! sufficient. If it is not (a rule that is not cached, a page that was not read before, the
+//! root), the loop stops before the step. The caller then takes the step with those functions.
 
 use std::ffi::c_void;
 
@@ -18,25 +18,25 @@ use super::{End, HARNESS_EXTENT};
 /// Why the loop stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The next step takes more than this.
+    /// The next step needs more than this loop does.
     Step,
-    /// The frame is one of the last walk's.
+    /// The frame is also one of the last walk.
     Met,
-    /// The walk is at its end.
+    /// The walk has ended.
     End(End),
 }
 
-/// Whether the page of an address is one of those that the thread knows, which are
-/// `PAGES` words from `known` on.
+/// Returns whether the thread knows the page of an address to be readable. The known pages are
+/// the `PAGES` words at `known`.
 #[inline(always)]
 fn is_known(known: u64, address: u64) -> bool {
     let page = address / PAGE;
-    // SAFETY: one of those words, which live as long as the thread.
+    // SAFETY: this is one of the `PAGES` words, which live as long as the thread.
     let known = unsafe { memory::read_again(known + page % PAGES as u64 * 8) };
     known == page && page != 0
 }
 
-/// Goes on from a frame, with what is known of rules and pages. `walked` counts the
+/// Continues a walk from a frame, with cached rules and known pages. `walked` counts the
 /// callers that are in `frames`.
 pub(super) fn advance(
     walk: &mut Walk<'_>,
@@ -78,10 +78,11 @@ pub(super) fn advance(
             {
                 break Stop::Step;
             }
-            // SAFETY: aligned, as the CFA is; its page can be read, as the kernel said.
+            // SAFETY: the address is aligned, as the CFA is; the kernel has said that its page
+            // can be read.
             next_frame_pointer = unsafe { memory::read_again(next_frame_pointer_at) };
         }
-        // SAFETY: the same.
+        // SAFETY: as above.
         let next_pc = machine::without_signature(unsafe { memory::read_again(next_pc_at) });
         if next_pc == 0 {
             break Stop::Step;

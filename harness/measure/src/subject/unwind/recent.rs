@@ -1,10 +1,10 @@
-//! The last walk of each thread.
+//! Keeps the last walk of each thread.
 //!
-//! Two allocations in a row mostly come from stacks that differ near their leaves
-//! alone. Where a walk comes to a frame that the last one came to, with the same
-//! registers, the rest is the same if the same words of memory still hold the same
-//! return addresses and frame pointers: reading them again takes an eighth of the
-//! time, since nobody waits for one address to find the next.
+//! Two allocations in a row mostly come from stacks that differ only near their leaves. So a
+//! walk often reaches a frame of the last walk, with the same registers. The rest of the stack
+//! is the same if the same words of memory still hold the same return addresses and frame
+//! pointers. Reading these words again takes an eighth of the time, because no read depends on
+//! the result of another one.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
@@ -13,17 +13,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::machine::{self, Frame};
 use super::memory;
 
-/// Frames of a walk: jemalloc's greatest `prof_bt_max`.
+/// The most frames of a walk: jemalloc's largest `prof_bt_max`.
 const MOST: usize = 128;
 
-/// A frame, and where its registers were saved by the frame that it called.
+/// A frame, and where its callee has saved its registers.
 #[derive(Clone, Copy)]
 pub(super) struct Saved {
     pub(super) pc: u64,
     pub(super) stack_pointer: u64,
     pub(super) frame_pointer: u64,
     pub(super) pc_at: u64,
-    /// Zero where the frame pointer was not saved.
+    /// Zero if the callee has not saved the frame pointer.
     pub(super) frame_pointer_at: u64,
 }
 
@@ -54,35 +54,35 @@ impl Saved {
         }
     }
 
-    /// Whether the frame that it called, of which that is known to be as it was,
-    /// still has it as its caller.
+    /// Returns whether this frame is still the caller of its callee, which must be known to be
+    /// unchanged.
     #[inline(always)]
     fn still_holds(&self) -> bool {
-        // SAFETY: a frame is noted only with addresses that were read, near its
-        // callee's stack pointer; and the callee, which is as it was, would have
-        // them read anew.
+        // SAFETY: a frame is noted only if these addresses were read, and are near the stack
+        // pointer of its callee. The callee is unchanged, so a new walk would read the same
+        // addresses.
         let pc = machine::without_signature(unsafe { memory::read_again(self.pc_at) });
         if pc != self.pc {
             return false;
         }
         self.frame_pointer_at == 0
-            // SAFETY: the same.
+            // SAFETY: as above.
             || unsafe { memory::read_again(self.frame_pointer_at) } == self.frame_pointer
     }
 }
 
-/// What a thread keeps of its last walk, and works on during the next.
+/// The last walk of a thread, and room for the next one.
 struct Recent {
-    /// Whoever sets this has the rest: a thread, or a signal's handler that comes in
-    /// the middle of a walk and does not.
+    /// Whoever sets this owns the contents. That is a thread. A signal handler that interrupts
+    /// a walk finds it set, and does not use the contents.
     is_in_use: AtomicBool,
     contents: UnsafeCell<Contents>,
 }
 
 struct Contents {
-    /// The number of the thread whose walk it is.
+    /// The number of the thread that made the walk.
     thread: usize,
-    /// The [`GENERATION`] that it is of.
+    /// The value of [`GENERATION`] at the walk.
     generation: usize,
     /// The last walk is `last[start..]`, leaf first.
     start: usize,
@@ -90,15 +90,15 @@ struct Contents {
     fresh: [Saved; MOST],
 }
 
-// SAFETY: the contents are those of whoever has set `is_in_use`.
+// SAFETY: the contents are used only by whoever has set `is_in_use`.
 unsafe impl Sync for Recent {}
 
-/// Threads that walk at once and have their last walk each. Where there are more,
-/// some of them share, and begin anew each time.
+/// How many threads can keep their last walks at the same time. If there are more threads, some
+/// share an entry, and begin anew each time.
 ///
-/// Not a thread's own: that is part of its stack (pthread_create(3) refuses a small
-/// one with EINVAL), and these are ten kilobytes. A page is memory once it is written
-/// to.
+/// The entries are not thread-locals: those are part of each thread's stack (pthread_create(3)
+/// fails with EINVAL if the stack is too small for them), and an entry has ten kilobytes. The
+/// pages of this table use memory only once they are written to.
 const THREADS: usize = 64;
 
 static RECENT: [Recent; THREADS] = [const {
@@ -114,11 +114,11 @@ static RECENT: [Recent; THREADS] = [const {
     }
 }; THREADS];
 
-/// Threads that have walked.
+/// The number of threads that have walked so far.
 static LAST_THREAD: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    // Neither made when it is first used nor dropped: a plain address.
+    // Has neither a constructor nor a destructor, so access is a plain address.
     /// This thread's number; zero before its first walk.
     static THREAD: Cell<usize> = const { Cell::new(0) };
 }
@@ -126,7 +126,7 @@ thread_local! {
 fn this_thread() -> usize {
     THREAD.with(|thread| {
         if thread.get() == 0 {
-            // A handler that comes in between takes a number that is then lost.
+            // If a signal handler comes in between, it takes a number that is then lost.
             thread.set(LAST_THREAD.fetch_add(1, Ordering::Relaxed) + 1);
         }
         thread.get()
@@ -135,26 +135,27 @@ fn this_thread() -> usize {
 
 static GENERATION: AtomicUsize = AtomicUsize::new(0);
 
-/// Has every thread forget its last walk.
+/// Makes every thread forget its last walk.
 pub(super) fn forget() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// One walk, with the last one of the thread at hand.
+/// A walk in progress, and the thread's last walk.
 pub(super) struct Walk<'a> {
     contents: &'a mut Contents,
-    /// Where in `last` the frame that comes next may be.
+    /// The first place in `last` where the next frame may be.
     next: usize,
     walked: usize,
-    /// Whether the last walk was met: then frames from `next` on are of this one too.
+    /// Whether this walk has met the last one. Then the frames from `next` on belong to this
+    /// one too.
     is_joined: bool,
-    /// Whether frames are still noted: not behind one that cannot be read again, nor
-    /// behind the root of the last walk.
+    /// Whether frames are still noted. No frame is noted behind one that cannot be read again,
+    /// or behind the root of the last walk.
     is_open: bool,
 }
 
 impl Walk<'_> {
-    /// Does something with this thread's walk; none where there is one already.
+    /// Calls `then` with this thread's walk. Returns `None` if the entry is already in use.
     #[inline]
     pub(super) fn with<T>(then: impl FnOnce(&mut Walk<'_>) -> T) -> Option<T> {
         let thread = this_thread();
@@ -162,8 +163,8 @@ impl Walk<'_> {
         if recent.is_in_use.swap(true, Ordering::Acquire) {
             return None;
         }
-        // SAFETY: `is_in_use` was not set, and is now: until it is unset below, nobody
-        // else gets here, and nothing here unwinds a panic.
+        // SAFETY: `is_in_use` was false and is now true. Until it is set to false below, nobody
+        // else gets here, and nothing in between unwinds a panic.
         let contents = unsafe { &mut *recent.contents.get() };
         let generation = GENERATION.load(Ordering::Relaxed);
         if (contents.thread, contents.generation) != (thread, generation) {
@@ -183,21 +184,21 @@ impl Walk<'_> {
         Some(answer)
     }
 
-    /// Notes a frame, and says whether the last walk came to it as well.
+    /// Notes a frame. Returns whether the last walk has the same frame.
     pub(super) fn note(&mut self, frame: &Frame) -> bool {
-        // Without an address to look at, nothing can be held against it later.
+        // Without an address to read again, this frame cannot be checked later.
         self.is_open &= frame.pc_at != 0;
         self.note_plain(&Saved::of(frame))
     }
 
-    /// The same of a frame whose registers can be read again. As plain as
+    /// Does the same for a frame whose registers can be read again. The code is as plain as
     /// [`advance`](super::quick::advance), for the same reason.
     #[inline(always)]
     pub(super) fn note_plain(&mut self, saved: &Saved) -> bool {
         if !self.is_open || self.walked >= MOST {
             return false;
         }
-        // Word by word: in a test build the whole is a call.
+        // Word by word, because in a test build a copy of the whole is a call.
         let fresh = &mut self.contents.fresh[self.walked];
         fresh.pc = saved.pc;
         fresh.stack_pointer = saved.stack_pointer;
@@ -208,7 +209,8 @@ impl Walk<'_> {
         if self.is_joined {
             return false;
         }
-        // Towards the root stack pointers grow; on another stack nothing is found.
+        // Stack pointers grow towards the root. On another stack, no frame of the last walk
+        // matches.
         let mut next = self.next;
         while next < MOST && self.contents.last[next].stack_pointer < saved.stack_pointer {
             next += 1;
@@ -223,8 +225,8 @@ impl Walk<'_> {
             && last.frame_pointer == saved.frame_pointer
     }
 
-    /// Writes those frames behind the one that was met which still hold; answers the
-    /// outermost of them, with their number, if there is one.
+    /// Writes the frames of the last walk that are behind the met frame and still hold. Returns
+    /// their number and the outermost of them, if there is one.
     pub(super) fn join(&mut self, frames: &mut [*mut c_void]) -> Option<(usize, Frame)> {
         self.is_joined = true;
         let same = self.next + 1;
@@ -239,7 +241,8 @@ impl Walk<'_> {
         }
         let outermost = self.contents.last[end - 1].frame();
         if end < MOST {
-            // Not all of it: what does hold is as if it had been walked anew.
+            // Only a part of the last walk holds. That part is noted as if it had been walked
+            // anew.
             for saved in &self.contents.last[same..end] {
                 let Some(fresh) = self.contents.fresh.get_mut(self.walked) else {
                     self.is_open = false;
@@ -256,14 +259,14 @@ impl Walk<'_> {
         (end > same).then_some((end - same, outermost))
     }
 
-    /// Keeps nothing of this walk, which is begun anew in another way.
+    /// Keeps nothing of this walk, because it is repeated in another way.
     pub(super) fn discard(&mut self) {
         self.walked = 0;
         self.is_joined = false;
         self.is_open = false;
     }
 
-    /// Puts the frames that were walked before those that were joined.
+    /// Stores the frames that were walked in front of those that were taken over.
     fn keep(&mut self) {
         let end = if self.is_joined { self.next } else { MOST };
         match end.checked_sub(self.walked) {

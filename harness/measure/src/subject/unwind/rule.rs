@@ -1,10 +1,10 @@
-//! How to get from one frame to its caller, in one word.
+//! The step from one frame to its caller, in one word.
 
 use super::machine::{self, Frame};
 use super::memory;
 
-/// What the unwind information says of one code address, packed so that two words
-/// of a table hold it and its address.
+/// What the unwind information says about one code address. It is packed, so that a table entry
+/// of two words holds both it and its address.
 ///
 /// ```text
 /// bits 0–3    kind
@@ -25,30 +25,31 @@ const OUTERMOST: u64 = 3;
 const UNKNOWN: u64 = 4;
 const INVOLVED: u64 = 5;
 
-/// What comes of a rule.
+/// The result of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The caller.
     Caller(Frame),
-    /// There is no caller: a thread's first function.
+    /// There is no caller: this is a thread's first function.
     Root,
-    /// Nothing is known of this code.
+    /// There is no unwind information for this code.
     NoInformation,
-    /// What is known leads nowhere: memory that cannot be read, or no progress.
+    /// The unwind information leads nowhere: to memory that cannot be read, or to no progress.
     Astray,
-    /// The rule takes more than a word; see [`super::involved`].
+    /// The rule does not fit into a word; see [`super::involved`].
     Involved,
 }
 
 impl Rule {
-    /// The thread's first function: it has no caller.
+    /// The rule of a thread's first function, which has no caller.
     pub(super) const OUTERMOST: Rule = Rule(OUTERMOST);
-    /// Code without unwind information.
+    /// The rule of code without unwind information.
     pub(super) const UNKNOWN: Rule = Rule(UNKNOWN);
-    /// One that takes more than a word.
+    /// A rule that does not fit into a word.
     pub(super) const INVOLVED: Rule = Rule(INVOLVED);
 
-    /// From offsets in bytes; none where they do not fit, or are no multiples of 8.
+    /// Makes a rule from offsets in bytes. Returns `None` if they do not fit, or are not
+    /// multiples of 8.
     pub(super) fn simple(
         from_frame_pointer: bool,
         cfa: i64,
@@ -79,7 +80,7 @@ impl Rule {
         ((self.0 >> (4 + index * FIELD)) & FIELD_MASK) * 8
     }
 
-    /// Takes the step.
+    /// Goes from a frame to its caller.
     #[inline]
     pub(super) fn apply(self, frame: &Frame) -> Step {
         let base = match self.0 & 0xF {
@@ -90,9 +91,10 @@ impl Rule {
             _ => return Step::NoInformation,
         };
         let cfa = base.wrapping_add(self.field(0));
-        // Only a leaf that keeps its return address in a register may have a frame of
-        // no bytes. A caller further down has another stack: of a coroutine, say, that
-        // keeps where it came from in the frame pointer.
+        // Only a leaf that keeps its return address in a register may have a frame of no bytes.
+        // If the CFA comes from the frame pointer, it may be lower: the caller then has another
+        // stack. An example is a coroutine that keeps the place that it came from in the frame
+        // pointer.
         let in_register = self.field(2) == 0;
         let is_below = cfa < frame.stack_pointer && self.0 & 0xF == FROM_STACK_POINTER;
         if is_below || cfa == frame.stack_pointer && !in_register {

@@ -1,9 +1,9 @@
-//! A shared library that calls back, made in memory: what a plugin is to the
-//! unwinder, wherever the tests run.
+//! A shared library that calls back, made in memory. It lets the check walk through a library,
+//! like a plugin, wherever the tests run.
 //!
-//! The smallest ELF file that dlopen(3) takes ("System V Application Binary
-//! Interface", chapters 4 and 5): one function, its symbol, and its unwind
-//! information, as an assembler would write it.
+//! This is the smallest ELF file that dlopen(3) accepts ("System V Application Binary
+//! Interface", chapters 4 and 5): one function, its symbol, and its unwind information, as an
+//! assembler would write them.
 
 use std::ffi::{c_int, c_void};
 use std::fs::File;
@@ -11,59 +11,60 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
-/// A library that is loaded.
+/// A loaded library.
 pub(super) struct Library {
     handle: NonNull<c_void>,
     function: Function,
 }
 
-/// Calls its first argument with its second, twice the same.
+/// The type of the library's function, which calls its first argument with its second one
+/// twice.
 type Function = unsafe extern "C" fn(CallBack, *const c_void);
 type CallBack = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
 
 impl Library {
-    /// Has the library call.
+    /// Calls `then` through the library.
     pub(super) fn call(&self, mut then: &mut dyn FnMut()) {
-        // SAFETY: the function that `file` has written, see there: it calls
-        // `call_back` with that pointer, which is what that wants.
+        // SAFETY: this is the function that `file` writes; see there. It calls `call_back` with
+        // that pointer, which is what `call_back` expects.
         unsafe { (self.function)(super::call_back, (&raw mut then).cast()) };
     }
 }
 
 impl Drop for Library {
     fn drop(&mut self) {
-        // SAFETY: what dlopen(3) answered, and closed once.
+        // SAFETY: the handle comes from dlopen(3), and is closed once.
         unsafe { libc::dlclose(self.handle.as_ptr()) };
     }
 }
 
-/// Loads it; none where that cannot be done here.
+/// Loads the library. Returns `None` if that is not possible here.
 pub(super) fn load() -> Option<Library> {
-    // SAFETY: memfd_create(2): a name, and a flag.
+    // SAFETY: memfd_create(2) takes a name and a flag.
     let descriptor =
         unsafe { libc::memfd_create(c"plimsoll-unwinder-check".as_ptr(), libc::MFD_CLOEXEC) };
     if descriptor < 0 {
         return None;
     }
-    // SAFETY: it was just made, and nobody else has it.
+    // SAFETY: the descriptor was just made, and nothing else owns it.
     let mut memory = File::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
     memory.write_all(&file()).ok()?;
     let path = format!("/proc/self/fd/{}\0", memory.as_raw_fd());
-    // SAFETY: a name that ends in a zero. The library has nothing that would run
-    // when it is loaded.
+    // SAFETY: the name ends in a zero byte. The library has no code that runs when it is
+    // loaded.
     let handle = unsafe { libc::dlopen(path.as_ptr().cast(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     let handle = NonNull::new(handle)?;
-    // SAFETY: a handle that is open, and a name that ends in a zero.
+    // SAFETY: the handle is open, and the name ends in a zero byte.
     let function = unsafe { libc::dlsym(handle.as_ptr(), c"call".as_ptr()) };
     if function.is_null() {
         return None;
     }
-    // SAFETY: the function that `file` has written, of this type.
+    // SAFETY: this is the function that `file` writes, of this type.
     let function: Function = unsafe { std::mem::transmute(function) };
     Some(Library { handle, function })
 }
 
-/// `call(f, x)`: keeps room on the stack, calls `f(x, x)`, returns.
+/// `call(f, x)`: reserves space on the stack, calls `f(x, x)`, returns.
 #[cfg(target_arch = "x86_64")]
 const CODE: [u8; 20] = [
     0x48, 0x83, 0xec, 0x18, // sub rsp, 24
@@ -84,14 +85,15 @@ const CODE: [u8; 24] = [
     0xc0, 0x03, 0x5f, 0xd6, // ret
 ];
 
-/// The return address's number, and the CFA at the start: a register, an offset,
-/// and that the return address is in the word below it.
+/// The number of the return address, and the instructions for the function's start: the CFA's
+/// register and offset and, on x86-64, that the return address is in the word below the CFA.
 #[cfg(target_arch = "x86_64")]
 const AT_START: (u8, &[u8]) = (16, &[0x0c, 7, 8, 0x80 | 16, 1]);
 #[cfg(target_arch = "aarch64")]
 const AT_START: (u8, &[u8]) = (30, &[0x0c, 31, 0]);
 
-/// What changes after the first instruction, of four bytes in both.
+/// The instructions for what changes after the first machine instruction, which has four bytes
+/// on both.
 #[cfg(target_arch = "x86_64")]
 const AFTER_FIRST: &[u8] = &[0x44, 0x0e, 32];
 #[cfg(target_arch = "aarch64")]
@@ -102,11 +104,11 @@ const MACHINE: u16 = 62;
 #[cfg(target_arch = "aarch64")]
 const MACHINE: u16 = 183;
 
-/// Where the dynamic section begins: on a page of its own, for it is written to,
+/// The address of the dynamic section. The section is written to, so it has a page of its own,
 /// whatever the size of a page is.
 const DYNAMIC: u64 = 1 << 16;
 
-/// The bytes of a file, which are also its addresses.
+/// The bytes of a file; their offsets are also their addresses.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 
@@ -142,7 +144,7 @@ impl Bytes {
             .for_each(|value| self.put(&value.to_le_bytes()));
     }
 
-    /// How far it is from here (or from there) to an address, in four bytes.
+    /// Appends the distance between two addresses, in four bytes.
     fn distance(&mut self, from: u64, to: u64) {
         #[expect(clippy::cast_possible_truncation, reason = "a file of two pages")]
         let distance = to.wrapping_sub(from) as u32;
@@ -154,7 +156,7 @@ impl Bytes {
         self.longs(&[start, start, start, length, length, align]);
     }
 
-    /// An entry of `.eh_frame`, with its length before it.
+    /// Appends an entry of `.eh_frame`, with its length before it.
     fn frame_entry(&mut self, body: impl FnOnce(&mut Bytes)) -> u64 {
         let start = self.align(8);
         self.words(&[0]);
@@ -167,7 +169,7 @@ impl Bytes {
     }
 }
 
-/// The library.
+/// Returns the bytes of the library.
 fn file() -> Vec<u8> {
     const SEGMENTS: u16 = 5;
     const HEADERS: usize = 64 + 56 * SEGMENTS as usize;
@@ -176,21 +178,21 @@ fn file() -> Vec<u8> {
     let mut body = Bytes(vec![0; HEADERS]);
     let code = body.align(16);
     body.put(&CODE);
-    // One bucket; symbol 1 in it, and behind that none.
+    // One bucket, with symbol 1 in it; no symbol follows in the chain.
     let hash = body.align(8);
     body.words(&[1, 2, 1, 0, 0]);
     let symbols = body.align(8);
     body.put(&[0; 24]);
     body.words(&[1]);
-    // Global, a function; in whichever section but "undefined".
+    // A global function, in a section that is not "undefined".
     body.put(&[0x12, 0]);
     body.halves(&[1]);
     body.longs(&[code, CODE.len() as u64]);
     let names = body.here();
     body.put(NAMES);
 
-    // Addresses as distances (0x1b: relative to where they stand, 4 bytes, signed);
-    // code in bytes, data in words downwards (0x78: −8).
+    // Addresses are distances (0x1b: relative to their own place, 4 bytes, signed). The factors
+    // are 1 byte for code and −8 bytes for data (0x78).
     let (return_address, at_start) = AT_START;
     let common = body.frame_entry(|body| {
         body.words(&[0]);
@@ -207,7 +209,7 @@ fn file() -> Vec<u8> {
         body.put(AFTER_FIRST);
     });
     body.words(&[0]);
-    // Version 1; a distance, a count, and a table of distances from its own start.
+    // Version 1; encodings of an address, a count, and a table of distances from its own start.
     let index = body.align(8);
     body.put(&[1, 0x1b, 0x03, 0x3b]);
     let here = body.here();
@@ -241,7 +243,7 @@ fn file() -> Vec<u8> {
     headers.longs(&[0, 64, 0]);
     headers.words(&[0]);
     headers.halves(&[64, 56, SEGMENTS, 64, 0, 0]);
-    // Read and execute, read and write; a stack that is not executed.
+    // One segment to read and execute, one to read and write; a stack that is not executed.
     headers.segment(1, 5, 0, end, DYNAMIC);
     headers.segment(1, 6, DYNAMIC, dynamic_length, DYNAMIC);
     headers.segment(2, 6, DYNAMIC, dynamic_length, 8);
