@@ -1,24 +1,24 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What a linker writes into `.note.gnu.build-id`, so that a mapped file and a
-/// file on disk can be told to be the same.
+/// The build ID of a file, which a linker writes into `.note.gnu.build-id`. It shows whether a
+/// mapped file and a file on disk are the same.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BuildId(Vec<u8>);
 
 impl BuildId {
-    /// From the bytes of the note; `None` where there are none.
+    /// Makes a build ID from the bytes of the note, or `None` if there are no bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         (!bytes.is_empty()).then(|| Self(bytes.to_vec()))
     }
 
-    /// The bytes of the note.
+    /// Returns the bytes of the note.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// In lower-case hexadecimal, as `readelf -n` and `file` print it.
+/// Prints lower-case hexadecimal digits, like `readelf -n` and `file`.
 impl fmt::Display for BuildId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -31,7 +31,7 @@ impl fmt::Debug for BuildId {
     }
 }
 
-/// A text that is no build ID.
+/// The error of a text that is not a build ID.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseBuildIdError;
 

@@ -1,8 +1,8 @@
-//! Files as bytes.
+//! Reads files as bytes.
 //!
-//! Mapped, not read: of a 112 MB executable with full debug information, a few
-//! addresses touch a fraction. Reading it whole took 55 ms and 112 MB of
-//! memory for every scenario that is symbolised; mapping it takes nothing.
+//! Files are mapped, not read, because a few addresses touch only a fraction of them. An
+//! executable with full debug information had 112 MB. Reading it took 55 ms and 112 MB of
+//! memory for every scenario that was symbolised; mapping it costs nothing.
 
 use std::fmt;
 use std::fs::File;
@@ -14,18 +14,18 @@ use std::path::Path;
 /// Why a file cannot be used for names.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It cannot be opened or mapped.
+    /// The file cannot be opened or mapped.
     Io(io::Error),
-    /// It is a directory, a device, a pipe, or empty.
+    /// The path is a directory, a device or a pipe, or the file is empty.
     NotAFile,
-    /// It is not an ELF file that can be understood; the text says why.
+    /// The file is not a valid ELF file; the text says why.
     Elf(String),
 }
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // The cause is in the text, so it is not `source()` as well.
+            // The text contains the cause, so `source()` does not.
             ReadError::Io(err) => write!(f, "cannot be read: {err}"),
             ReadError::NotAFile => f.write_str("is not a regular file with contents"),
             ReadError::Elf(reason) => write!(f, "is not a readable ELF file: {reason}"),
@@ -39,15 +39,15 @@ impl std::error::Error for ReadError {}
 #[derive(Debug)]
 pub(crate) struct Bytes {
     map: memmap2::Mmap,
-    /// Of the file that was opened, whatever its path is by now.
+    /// The inode of the file that was opened. The path may lead to another file by now.
     pub(crate) inode: u64,
 }
 
 impl Bytes {
     /// Maps a regular file.
     pub(crate) fn open(path: &Path) -> Result<Self, ReadError> {
-        // Before opening: to open a pipe would wait for its writer, and to open
-        // a device may do anything.
+        // This check comes before opening, because opening a pipe would wait for its writer,
+        // and opening a device may do anything.
         if !path.metadata().map_err(ReadError::Io)?.is_file() {
             return Err(ReadError::NotAFile);
         }
@@ -66,15 +66,13 @@ impl Bytes {
         reason = "a file can only be mapped by promising that it stays"
     )]
     fn map(file: &File) -> io::Result<memmap2::Mmap> {
-        // SAFETY: `memmap2::Mmap::map` asks that the file is not changed while
-        // it is mapped. The mapping is private and read-only, so nothing here
-        // changes it. Programs and libraries that ran a moment ago are replaced
-        // by renaming, by linkers (which unlink first) and by package managers
-        // alike, which leaves the mapped file as it is; the kernel itself
-        // refuses to write to an executable that runs (ETXTBSY). Someone who
-        // truncates a library in place kills every process that uses it, this
-        // one included, with SIGBUS. The bytes are only ever read as `u8`
-        // through parsers that treat them as hostile.
+        // SAFETY: `memmap2::Mmap::map` requires that the file does not change while it is
+        // mapped. The mapping is private and read-only, so nothing here changes it. Linkers
+        // (which unlink first) and package managers replace programs and libraries by renaming,
+        // which does not change the mapped file. The kernel refuses to write to an executable
+        // that runs (ETXTBSY). If somebody truncates a library in place, every process that
+        // uses it is killed with SIGBUS, this one too. The bytes are only read as `u8`, by
+        // parsers that treat them as hostile.
         unsafe { memmap2::Mmap::map(file) }
     }
 }

@@ -1,4 +1,4 @@
-//! Debug information in files of its own, as distributions and builds leave it.
+//! Finds debug information in separate files, where distributions and builds put it.
 //!
 //! ```text
 //! DIR/.build-id/xx/yyyy.debug       by the build ID xxyyyy
@@ -8,9 +8,9 @@
 //! name beside the file, in .debug/, in DIR, in DIR/<the file's directory>/   by .gnu_debuglink
 //! ```
 //!
-//! What two debug files have in common may be in a third, which `dwz` made and
-//! `.gnu_debugaltlink` names. What a compiler split off is in a `.dwo` file for
-//! each unit, or in a `.dwp` package of them.
+//! `dwz` moves what several debug files have in common into another file, which
+//! `.gnu_debugaltlink` names. A compiler may split debug information off: into a `.dwo` file
+//! for each unit, which may be joined into a `.dwp` package.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -24,18 +24,18 @@ use crate::dwarf::{Finder, Kind, Package, Sections, SplitOff};
 use crate::image::Image;
 use crate::sysroot;
 
-/// Where to look for what belongs to one file.
+/// Where to look for the files that belong to one file.
 #[derive(Debug)]
 pub(crate) struct Places<'a> {
-    /// The file that was opened.
+    /// The path of the file that was opened.
     pub(crate) opened: &'a Path,
-    /// Where the process saw it.
+    /// The path at which the process saw it.
     pub(crate) mapped: &'a Path,
     pub(crate) directories: &'a [PathBuf],
     pub(crate) sysroot: Option<&'a Path>,
 }
 
-/// A file that was found, and where.
+/// A file that was found, and its path.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
@@ -43,8 +43,8 @@ pub(crate) struct Found {
 }
 
 impl Places<'_> {
-    /// The debug file of an image. A file that is not the image's own is passed
-    /// over: by build ID, or by the link's checksum where there is no ID.
+    /// Finds the debug file of an image. Skips files that belong to another image, as their
+    /// build ID shows or, if one of the two has none, the checksum in the debug link.
     pub(crate) fn debug_file(&self, image: &Image<'_>) -> Option<Found> {
         let by_id = image.build_id().and_then(|id| {
             let flat = self.directories.iter().flat_map(|directory| {
@@ -56,7 +56,8 @@ impl Places<'_> {
                 })
             });
             self.by_build_id(&id).or_else(|| {
-                // A stripped copy has the ID as well.
+                // A stripped copy has the same build ID, so the file must have debug
+                // information too.
                 flat.into_iter()
                     .find_map(|path| with_id(path, &id, has_debug_info))
             })
@@ -82,7 +83,7 @@ impl Places<'_> {
     fn by_link(&self, image: &Image<'_>) -> Option<Found> {
         let (name, checksum) = image.object.gnu_debuglink().ok()??;
         let name = std::str::from_utf8(name).ok()?;
-        // A name, not a way out of the directory.
+        // The link must be a plain name, which does not lead out of the directory.
         if name.is_empty() || name.contains('/') || name == ".." {
             return None;
         }
@@ -97,7 +98,7 @@ impl Places<'_> {
             candidates.push(directory.join(name));
         }
         candidates.into_iter().find_map(|candidate| {
-            // A link may name the file that holds it.
+            // A debug link may name the file that contains it.
             if candidate == path {
                 return None;
             }
@@ -114,8 +115,8 @@ impl Places<'_> {
         })
     }
 
-    /// What `dwz` moved out of a file: the name of the file it is in, and that
-    /// file if it is found.
+    /// Finds the file to which `dwz` moved debug information of `image`. Returns its name, and
+    /// the file if it is found.
     pub(crate) fn supplementary(
         &self,
         image: &Image<'_>,
@@ -129,7 +130,7 @@ impl Places<'_> {
             if let Some(root) = self.sysroot {
                 candidates.push(sysroot::resolve(root, link));
             }
-            // The link may be relative to what it is in.
+            // The link may be relative to the file that contains it.
             let at = at.canonicalize().unwrap_or_else(|_| at.to_owned());
             candidates.push(at.parent().unwrap_or(Path::new("/")).join(link));
             candidates
@@ -140,7 +141,7 @@ impl Places<'_> {
         Some((name.into_owned(), found))
     }
 
-    /// The package of what was split off a file, or of its debug file.
+    /// Finds the `.dwp` package of the file, or of its debug file.
     pub(crate) fn package(&self, debug_file: Option<&Path>) -> Option<Bytes> {
         let package = |path: &Path| {
             let mut name = path.as_os_str().to_owned();
@@ -153,7 +154,7 @@ impl Places<'_> {
             .flatten()
             .map(package)
             .collect();
-        // `program.debug` and `program.dwp`
+        // `program.debug` has the package `program.dwp`.
         candidates.extend(debug_file.map(|path| path.with_extension("dwp")));
         for directory in self.directories {
             let names = [self.mapped, self.opened].map(Path::file_name);
@@ -183,7 +184,7 @@ fn has_debug_info(image: &Image<'_>) -> bool {
     section.is_some_and(|section| section.size() > 0)
 }
 
-/// Finds what was split off one file.
+/// Finds the debug information that was split off one file.
 pub(crate) struct SplitOffFiles<'a> {
     pub(crate) places: &'a Places<'a>,
     pub(crate) package: Option<Package<'a>>,
@@ -205,7 +206,7 @@ impl Finder for SplitOffFiles<'_> {
         if let Some(root) = self.places.sysroot {
             candidates.push(sysroot::resolve(root, &built));
         }
-        // A relative path would be one from where this happens to run.
+        // A relative path would depend on the current directory.
         if built.is_absolute() {
             candidates.push(built);
         }
@@ -237,7 +238,7 @@ impl Finder for SplitOffFiles<'_> {
     }
 }
 
-/// The checksum of `.gnu_debuglink`: CRC-32 as zlib and Ethernet have it.
+/// Computes the checksum of `.gnu_debuglink`: CRC-32 as in zlib and Ethernet.
 fn crc32(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 256] = {
         let mut table = [0_u32; 256];

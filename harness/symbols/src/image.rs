@@ -7,11 +7,10 @@ use crate::BuildId;
 use crate::bytes::{Bytes, ReadError};
 use crate::symbol_index::SymbolIndex;
 
-/// Pages are at least this large, and the first segment's address is rounded
-/// down to one.
+/// The smallest size of a page. The first segment's address is rounded down to it.
 const PAGE: u64 = 4096;
 
-/// An ELF file, parsed as far as its headers.
+/// An ELF file, with its headers parsed.
 pub(crate) struct Image<'data> {
     pub(crate) object: object::File<'data>,
     segments: Vec<Segment>,
@@ -42,13 +41,13 @@ impl<'data> Image<'data> {
                 }
             })
             .collect();
-        // The last page of one segment and the first of the next may be one
-        // page of the file; where both claim a byte, code is meant.
+        // The last page of one segment and the first page of the next may be one page of the
+        // file. If both contain a byte, the executable segment counts.
         segments.sort_by_key(|segment| !segment.executable);
         Ok(Self { object, segments })
     }
 
-    /// What the file itself would call the byte at this place in it.
+    /// Returns the SVMA of the byte at an offset in the file.
     pub(crate) fn svma(&self, file_offset: u64) -> Option<u64> {
         let segment = self.segments.iter().find(|segment| {
             file_offset
@@ -58,7 +57,7 @@ impl<'data> Image<'data> {
         segment.svma.checked_add(file_offset - segment.offset)
     }
 
-    /// How far an SVMA is from where the image starts.
+    /// Returns the distance of an SVMA from the start of the image.
     pub(crate) fn relative(&self, svma: u64) -> u64 {
         let first = self
             .segments
@@ -70,11 +69,11 @@ impl<'data> Image<'data> {
     }
 
     pub(crate) fn build_id(&self) -> Option<BuildId> {
-        // A note that cannot be read is as good as none.
+        // An unreadable note counts as none.
         BuildId::from_bytes(self.object.build_id().ok()??)
     }
 
-    /// The functions by its symbol tables, and by that of `more`.
+    /// Returns the functions from the symbol tables of the file and from that of `more`.
     pub(crate) fn symbols(&self, more: Option<&object::File<'data>>) -> SymbolIndex<'data> {
         let code = self.segments.iter().filter(|segment| segment.executable);
         let code = code.map(|segment| segment.svma..segment.svma.saturating_add(segment.size));
@@ -90,11 +89,11 @@ impl fmt::Debug for Image<'_> {
     }
 }
 
-/// The build ID of an ELF file; `Ok(None)` where it was linked without one.
+/// Returns the build ID of an ELF file, or `Ok(None)` if the file has none.
 ///
 /// # Errors
 ///
-/// Where the file cannot be read, or is no ELF file.
+/// If the file cannot be read, or is not an ELF file.
 pub fn build_id(path: &Path) -> Result<Option<BuildId>, ReadError> {
     let bytes = Bytes::open(path)?;
     Ok(Image::parse(&bytes)?.build_id())

@@ -1,4 +1,4 @@
-//! Addresses of mapped ELF files to function, file, line and inlined frames.
+//! Turns addresses in mapped ELF files into functions, files, lines and inlined frames.
 //!
 //! ```text
 //! mappings  ── MappedFile ────┐   where each file lay in the measured process
@@ -6,8 +6,8 @@
 //! files     ── read here ─────┘   DWARF, else a symbol table, else module+0x1234
 //! ```
 //!
-//! An address goes through three spaces, which are equal often enough to hide
-//! a mistake:
+//! An address has a value in each of four spaces. The values are often equal, which hides
+//! mistakes:
 //!
 //! ```text
 //! AVMA              in the process, as the dump prints it
@@ -19,14 +19,13 @@
 //! relative address  from where the image starts; what `module+0x1234` shows
 //! ```
 //!
-//! Every address is taken for a return address and looked up one byte before,
-//! where the call is.
+//! Every address is taken for a return address, so the byte before it is looked up. The call is
+//! there.
 //!
-//! This is the one crate below the front that reads files: those that the
-//! mappings name, and, where the caller asks for it ([`Options`]), their debug
-//! files, or the same files elsewhere. A file that cannot be used costs names,
-//! never the run: it becomes a note in the
-//! [`SymbolTable`](plimsoll_core::SymbolTable) and its addresses are counted as
+//! Below the front, this is the only crate that reads files. It reads the files that the
+//! mappings name and, if the caller asks for it ([`Options`]), their debug files or the same
+//! files elsewhere. If a file cannot be used, the run goes on without its names: the
+//! [`SymbolTable`](plimsoll_core::SymbolTable) gets a note, and the file's addresses count as
 //! unresolved.
 //!
 //! ```
@@ -43,29 +42,28 @@
 //!
 //! # Another build
 //!
-//! Names from another build are wrong and look right. Where a mapping has a build
-//! ID, a file with another one is refused. jemalloc's own format has none in its
-//! mappings; then a file that was deleted or replaced while the process ran is
-//! refused, one with another inode is read and noted
-//! ([`MappedFile::inode`]), and anything else is believed. [`Options::force`]
-//! turns a refusal into a note.
+//! Names from another build are wrong but look right. If a mapping has a build ID, a file with
+//! another build ID is refused. jemalloc's own format has no build IDs in its mappings. Then a
+//! file that was deleted or replaced while the process ran is refused, and a file with another
+//! inode is read with a note ([`MappedFile::inode`]). Any other file is trusted. With
+//! [`Options::force`], a file is read with a note instead of being refused.
 //!
 //! # Hostile files
 //!
-//! A file may come with a dump from anywhere, so it is expected to lie. Nothing
-//! recurses by what it says, and it pays for what is read: work and memory are in
-//! proportion to its size, whatever refers to what. `addr2line`, which this was
-//! built on, recurses once for each level of inlining, and 20 kB of those are more
-//! than a stack takes.
+//! A file may come with a dump from anywhere, so its contents are not trusted. No recursion
+//! depends on them. Work and memory are in proportion to the file's size, whatever refers to
+//! what: whatever is read is paid for from a budget. This crate was once built on `addr2line`,
+//! which recurses for each level of inlining; 20 kB of such levels overflow a stack.
 //!
 //! # Incomplete support
 //!
-//! Without the feature `compressed`, compressed sections are not read, without
-//! `minidebuginfo` Fedora's `.gnu_debugdata`, and without `cpp` C++ names stay
-//! mangled; the first two are noted where they are met. A `.dwo` file's references
-//! to others of its kind, DWARF 5's own `.debug_sup` and names of functions in type
-//! units are not followed: such names come from the symbol table. A debug file
-//! without its program has no addresses to be found by.
+//! Compressed sections need the feature `compressed`, Fedora's `.gnu_debugdata` needs
+//! `minidebuginfo`. Without these features, a note says that such a section was found. Without
+//! `cpp`, C++ names stay mangled.
+//!
+//! Not followed are references from one `.dwo` file to another, DWARF 5's `.debug_sup`, and
+//! names of functions in type units. These names come from the symbol table. A debug file
+//! without its program cannot be used, because it has no addresses to look up.
 #![deny(unsafe_code)]
 
 mod build_id;

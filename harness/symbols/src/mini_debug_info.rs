@@ -1,5 +1,5 @@
-//! The symbol table that Fedora leaves in files it strips: an ELF file of its
-//! own, as xz, in the section `.gnu_debugdata`.
+//! Reads the symbol table that Fedora leaves in stripped files: an ELF file, compressed with
+//! xz, in the section `.gnu_debugdata`.
 //!
 //! ```text
 //! stream header   12 bytes, of which the 8th says how long checksums are
@@ -8,8 +8,7 @@
 //! index           a zero in the place of a block header
 //! ```
 //!
-//! Checksums are passed over. A damaged symbol table costs names, and so would
-//! its checksum.
+//! Checksums are not checked. A damaged symbol table costs names, with or without that check.
 
 use object::{Object, ObjectSymbolTable};
 
@@ -17,14 +16,14 @@ use crate::image::Image;
 
 pub(crate) const SECTION: &str = ".gnu_debugdata";
 
-/// Whether a file has this instead of a symbol table.
+/// Returns whether a file has this section instead of a symbol table.
 pub(crate) fn is_in(image: &Image<'_>) -> bool {
     let symbols = image.object.symbol_table();
     symbols.is_none_or(|symbols| symbols.symbols().next().is_none())
         && image.object.section_by_name(SECTION).is_some()
 }
 
-/// The ELF file in the section; `None` where it cannot be read.
+/// Unpacks the ELF file in the section. Returns `None` if it cannot be read.
 #[cfg(feature = "minidebuginfo")]
 pub(crate) fn unpack(image: &Image<'_>) -> Option<Vec<u8>> {
     use object::ObjectSection;
@@ -37,11 +36,11 @@ pub(crate) fn unpack(_: &Image<'_>) -> Option<Vec<u8>> {
     None
 }
 
-/// More than the symbols of any program take.
+/// More bytes than the symbols of any program take.
 #[cfg(feature = "minidebuginfo")]
 const MAX_BYTES: u64 = 256 << 20;
 
-/// `xz -9` asks for 64 MiB to unpack.
+/// `xz -9` needs 64 MiB to unpack.
 #[cfg(feature = "minidebuginfo")]
 const MAX_MEMORY_KIB: u32 = 65 << 10;
 
@@ -74,8 +73,8 @@ fn xz(stream: &[u8]) -> Option<Vec<u8>> {
     Some(unpacked)
 }
 
-/// The size of the dictionary, from the header of a block that has LZMA2 and no
-/// other filter.
+/// Returns the size of the dictionary, from the header of a block. LZMA2 must be its only
+/// filter.
 #[cfg(feature = "minidebuginfo")]
 fn dictionary(header: &[u8]) -> Option<u32> {
     const SIZES: u8 = 0xc0;
@@ -84,7 +83,7 @@ fn dictionary(header: &[u8]) -> Option<u32> {
         return None;
     }
     let mut at = 2;
-    // The sizes of the block, packed and unpacked, where they are known.
+    // Skips the block's packed and unpacked sizes, if they are there.
     for _ in 0..(flags & SIZES).count_ones() {
         at += header.get(at..)?.iter().position(|byte| byte & 0x80 == 0)? + 1;
     }

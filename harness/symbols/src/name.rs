@@ -1,12 +1,11 @@
-//! Symbols to names.
+//! Turns symbols into readable names.
 
-/// Longer names are cut. The longest that generic, asynchronous Rust produces
-/// are some tens of thousands of bytes; a hostile file can have one symbol as
-/// long as itself.
+/// Longer names are cut. The longest names of generic, asynchronous Rust have some tens of
+/// thousands of bytes. A hostile file can have one symbol as long as itself.
 const MAX_BYTES: usize = 1 << 16;
 
-/// A demangled name, without its hash; `None` where the symbol is not mangled,
-/// or in a way that this build does not know.
+/// Demangles a symbol, without its hash. Returns `None` if the symbol is not mangled, or if
+/// this build does not know the kind of mangling.
 pub(crate) fn demangle(symbol: &str) -> Option<String> {
     if symbol.len() > MAX_BYTES {
         return None;
@@ -25,11 +24,11 @@ fn demangle_cpp(symbol: &str) -> Option<String> {
     let name = cpp_demangle::Symbol::new(symbol).ok()?;
     let mut shown = Bounded(String::new());
     let whole = name.structured_demangle(&mut shown, &Default::default());
-    // What was too long is not what was wrong.
+    // A name that is only too long is cut. Any other error means that it cannot be demangled.
     (whole.is_ok() || shown.0.len() > MAX_BYTES).then(|| cut(shown.0))
 }
 
-/// A few bytes that refer to each other can stand for a name of gigabytes.
+/// Limits the output: a few bytes that refer to each other can expand to a name of gigabytes.
 #[cfg(feature = "cpp")]
 struct Bounded(String);
 
@@ -49,13 +48,13 @@ fn demangle_cpp(_: &str) -> Option<String> {
     None
 }
 
-/// The name as it is shown.
+/// Returns the name as it is shown.
 pub(crate) fn shown(symbol: &str) -> String {
     demangle(symbol).unwrap_or_else(|| cut(symbol.to_owned()))
 }
 
-/// Whether this is a linkage name and says which function it is, as against a
-/// bare name like `push`. A C++ name counts even where it stays mangled.
+/// Returns whether this is a linkage name, which says which function it is, and not a bare name
+/// like `push`. A C++ name counts even if it stays mangled.
 pub(crate) fn is_mangled(symbol: &str) -> bool {
     symbol.starts_with("_Z") || rustc_demangle::try_demangle(symbol).is_ok()
 }
@@ -71,9 +70,9 @@ fn cut(mut name: String) -> String {
     name
 }
 
-/// Whether a demangled name is one of the function that DWARF calls `bare`:
-/// `lru::LruCache<K,V>::put` and `<lru::LruCache<u8>>::put::<u8>` both are of
-/// `put` and of `put<u8>`.
+/// Returns whether a demangled name can belong to the function that DWARF calls `bare`.
+/// `lru::LruCache<K,V>::put` and `<lru::LruCache<u8>>::put::<u8>` both match `put` and
+/// `put<u8>`.
 pub(crate) fn is_of(name: &str, bare: &str) -> bool {
     let bare = bare.split('<').next().unwrap_or(bare);
     !bare.is_empty() && last_segment(name) == bare
@@ -82,11 +81,11 @@ pub(crate) fn is_of(name: &str, bare: &str) -> bool {
 fn last_segment(name: &str) -> &str {
     let mut end = name.len();
     if name.ends_with('>') {
-        // Cut `::<u8>` or `<u8>`: back to the bracket that opens it.
+        // Cut `::<u8>` or `<u8>`, back to the bracket that opens it.
         let mut depth = 0_usize;
         for (index, byte) in name.bytes().enumerate().rev() {
             match byte {
-                // The arrow of `fn() -> T` closes nothing.
+                // The arrow of `fn() -> T` is not a closing bracket.
                 b'>' if index == 0 || name.as_bytes()[index - 1] != b'-' => depth += 1,
                 b'<' => depth = depth.saturating_sub(1),
                 _ => {}
@@ -134,7 +133,7 @@ mod tests {
         assert_eq!(shown(symbol), expected);
     }
 
-    /// `f(T0, T1, ...)`, where each is a pair of the one before.
+    /// The name `f(T0, T1, ...)`, in which each type is a pair of the one before.
     #[cfg(feature = "cpp")]
     #[test]
     fn names_that_double() {

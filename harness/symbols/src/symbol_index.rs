@@ -1,4 +1,4 @@
-//! Names from `.symtab` and `.dynsym`.
+//! Finds function names in `.symtab` and `.dynsym`.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -7,34 +7,34 @@ use object::{Object, ObjectSymbol, SymbolKind};
 
 use crate::name;
 
-/// How many symbols are looked at, from the nearest one down, for one that
-/// holds an address: labels inside a function hide it from a search by start.
+/// How many symbols are tried for an address, from the nearest one down, because labels inside
+/// a function come between its start and the address. Also how many aliases are tried.
 const MAX_STEPS: usize = 64;
 
-/// Bytes of all names as they stand in the file. Chromium has 200 MB; a file can
-/// say one long name for every symbol.
+/// The most bytes of all names, as the file contains them. Chromium has 200 MB. A hostile file
+/// can give one long name to every symbol.
 const MAX_NAMES: usize = 1 << 30;
 
-/// Bytes of names that are made readable.
+/// The most bytes of names that are demangled.
 const MAX_SHOWN: usize = 1 << 28;
 
-/// The functions of a file, by address.
+/// The functions of a file, sorted by address.
 #[derive(Debug)]
 pub(crate) struct SymbolIndex<'data> {
     symbols: Vec<Symbol<'data>>,
-    /// What is left of [`MAX_SHOWN`].
+    /// The rest of [`MAX_SHOWN`].
     left: Cell<usize>,
 }
 
-/// In the order in which one is preferred where several start together.
+/// The order of the fields decides which of several symbols at one address is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Symbol<'data> {
     svma: u64,
-    /// Only in `.dynsym`: a subset, and with the exported alias only.
+    /// Whether it comes from `.dynsym`, which has only exported names.
     dynamic: bool,
-    /// `malloc` before `__libc_malloc`. Only said of aliases.
+    /// Prefers `malloc` to `__libc_malloc`. Only set if there are aliases.
     internal: bool,
-    /// Global before weak before local.
+    /// Prefers global to weak to local symbols.
     binding: Binding,
     name: &'data str,
     end: u64,
@@ -69,7 +69,7 @@ impl<'data> SymbolIndex<'data> {
             })
             .collect();
         symbols.sort_unstable_by_key(|symbol| (symbol.svma, symbol.dynamic));
-        // To tell whether a name is mangled takes long, and matters to aliases.
+        // Checking whether a name is mangled is slow, and only matters for aliases.
         for aliases in symbols.chunk_by_mut(|a, b| (a.svma, a.dynamic) == (b.svma, b.dynamic)) {
             if aliases.len() > 1 {
                 for alias in &mut *aliases {
@@ -79,8 +79,8 @@ impl<'data> SymbolIndex<'data> {
             }
         }
 
-        // Without a size, as in hand-written assembly, a function lasts until
-        // the next symbol or the end of the code.
+        // A symbol without a size, as in hand-written assembly, ends at the next symbol or at
+        // the end of the code.
         let mut next = u64::MAX;
         let mut same = u64::MAX;
         for symbol in symbols.iter_mut().rev() {
@@ -99,8 +99,8 @@ impl<'data> SymbolIndex<'data> {
         }
     }
 
-    /// The name of the function that holds an address. Where several functions
-    /// are one, the one that DWARF calls `bare` if that can be told.
+    /// Returns the name of the function that contains an address. If several symbols are there,
+    /// returns the one that matches `bare`, DWARF's name for the function, if there is one.
     pub(crate) fn find(&self, svma: u64, bare: Option<&str>) -> Option<String> {
         let after = self.symbols.partition_point(|symbol| symbol.svma <= svma);
         let holds = |symbol: &&Symbol| svma < symbol.end;
@@ -140,13 +140,13 @@ impl<'data> SymbolIndex<'data> {
 }
 
 fn function<'data>(symbol: &impl ObjectSymbol<'data>, dynamic: bool) -> Option<Symbol<'data>> {
-    // Without a type, it is a label: of a function in assembly, or one that
-    // only tools read (`$x` on Arm, `.L…`).
+    // A symbol without a type is a label: of a function in assembly, or one for tools only
+    // (`$x` on Arm, `.L…`).
     if !symbol.is_definition() || !matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Unknown) {
         return None;
     }
     let name = symbol.name().ok()?;
-    // `memcpy@@GLIBC_2.14`: the version is not part of the name.
+    // In `memcpy@@GLIBC_2.14` the version is not part of the name.
     let name = name.split('@').next().unwrap_or(name);
     if name.is_empty() || name.starts_with(['$', '.']) {
         return None;

@@ -14,34 +14,36 @@ use crate::symbol_index::SymbolIndex;
 use crate::sysroot;
 use crate::{mini_debug_info, name};
 
-/// Where files are looked for. By default, where the process saw them and
-/// nowhere else.
+/// Where to look for files. By default, only where the process saw them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The program, wherever it lies now: read in place of the first executable
-    /// file among the mappings.
+    /// The path at which the program is now. It is read in place of the first executable file
+    /// among the mappings.
     pub exe: Option<PathBuf>,
-    /// What `/` was for the process: put before every mapped path, and symbolic
-    /// links stay inside it. What is not in there is not taken from this
+    /// The directory that was `/` for the process. It is put before every mapped path, and
+    /// symbolic links stay inside it. A file that is missing in it is not read from this
     /// machine instead.
     pub sysroot: Option<PathBuf>,
-    /// Where debug information lies in files of its own, as in
-    /// `/usr/lib/debug`. Empty: none is looked for, not even beside a file,
-    /// since inlined frames are part of a stack's identity and would come and
-    /// go with what a machine has installed. Otherwise, for each file: by build
-    /// ID and by debug link, and then what `dwz` moved out of it and what split
-    /// DWARF left in `.dwo` files and `.dwp` packages.
+    /// Directories with separate debug files, such as `/usr/lib/debug`.
+    ///
+    /// If this is empty, no debug file is looked for, not even beside a file. Inlined frames
+    /// are part of a stack's identity, and would otherwise depend on what a machine has
+    /// installed.
+    ///
+    /// If not, each file's debug information is looked for by build ID and by debug link. Also
+    /// looked for is what `dwz` moved out of the file, and what split DWARF left in `.dwo`
+    /// files and `.dwp` packages.
     pub debug_directories: Vec<PathBuf>,
-    /// Whether a file that is known to be another one than was mapped is read
-    /// all the same, with a note.
+    /// Whether to read a file that is known to differ from the one that was mapped, with a
+    /// note.
     pub force: bool,
 }
 
-/// Finds what stands at each address, a return address, of a process with
-/// these mappings.
+/// Finds the functions and source lines at addresses of a process with these mappings. Every
+/// address is a return address.
 ///
-/// Each file is opened once and closed before the next; the result depends on
-/// nothing but the arguments and the files' contents.
+/// Each file is opened once, and closed before the next one. The result depends only on the
+/// arguments and the contents of the files.
 pub fn symbolize(
     mappings: &[MappedFile],
     addresses: &BTreeSet<Avma>,
@@ -83,9 +85,11 @@ pub fn symbolize(
     table.build()
 }
 
-/// The build ID of every mapping's file: the one that is known, else that of the file
-/// which [`symbolize`] would read, where nothing says that this is another one. None of
-/// what is not executable: whole heaps may be mapped from files.
+/// Returns the build ID of each mapping's file.
+///
+/// A build ID that the mapping has is returned as it is. Otherwise it is read from the file
+/// that [`symbolize`] would read, unless that is known to be another file. Mappings that are
+/// not executable are not read, because whole heaps may be mapped from files.
 pub fn build_ids(mappings: &[MappedFile], options: &Options) -> Vec<Option<BuildId>> {
     let program = program(mappings);
     let first_pages = first_pages(mappings);
@@ -110,7 +114,8 @@ pub fn build_ids(mappings: &[MappedFile], options: &Options) -> Vec<Option<Build
     ids.collect()
 }
 
-/// The first executable file, or the first file where none is known to be one.
+/// Returns the path of the first executable file, or of the first file if none is known to be
+/// executable.
 fn program(mappings: &[MappedFile]) -> Option<&Path> {
     let files = || mappings.iter().filter(|file| file.special().is_none());
     let program = files().find(|file| file.executable);
@@ -131,7 +136,7 @@ fn unresolved(table: &mut SymbolTableBuilder, address: Avma, function: String) {
     );
 }
 
-/// What makes two mappings mappings of one file.
+/// The properties that are equal for all mappings of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Source<'a> {
     path: &'a Path,
@@ -153,7 +158,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// By a file's path, of as many as it is mapped.
+/// The addresses at which the first page of each file is mapped, by the file's path.
 type FirstPages<'a> = HashMap<&'a Path, Vec<u64>>;
 
 fn first_pages(mappings: &[MappedFile]) -> FirstPages<'_> {
@@ -168,14 +173,14 @@ fn first_pages(mappings: &[MappedFile]) -> FirstPages<'_> {
 struct File<'a> {
     source: Source<'a>,
     name: String,
-    /// Where the first page of every file is.
+    /// The addresses of the first page of every file.
     first_pages: &'a FirstPages<'a>,
     options: &'a Options,
     is_program: bool,
 }
 
 impl File<'_> {
-    /// Names every address, or says why it named none.
+    /// Names every address, or returns why it named none.
     fn resolve(
         &self,
         addresses: &[(Avma, &MappedFile)],
@@ -187,8 +192,7 @@ impl File<'_> {
             format!("{name} was deleted or replaced: its addresses have no names")
         };
         let (path, given) = self.path();
-        // What is there now is another file, unless its build ID says that it
-        // is a copy.
+        // There is another file at this path now, unless its build ID shows that it is a copy.
         let replaced = self.source.deleted && !given;
         if replaced && self.source.build_id.is_none() && !self.options.force {
             return Err(deleted());
@@ -211,8 +215,7 @@ impl File<'_> {
                     "{name} was deleted or replaced: its names may be wrong"
                 ));
             }
-            // A file that was given, or is under another root, is another file
-            // by intent.
+            // The caller chose this file, or another root, so another inode is expected.
             None if given || self.options.sysroot.is_some() => {}
             None => {
                 if let Some(inode) = self.source.inode
@@ -241,7 +244,7 @@ impl File<'_> {
         let debug_image = debug_file
             .as_ref()
             .and_then(|file| Image::parse(&file.bytes).ok());
-        // A debug file has the symbol table as well.
+        // A debug file also has the symbol table.
         let (names_image, sections) = match &debug_image {
             Some(debug) => (debug, Sections::load(&debug.object, Kind::Whole)),
             None => (&image, own_sections),
@@ -383,7 +386,7 @@ impl File<'_> {
         Image::parse(&bytes).ok().filter(|_| is_it)?.build_id()
     }
 
-    /// Where to read the file, and whether the caller said so of this very one.
+    /// Returns where to read the file, and whether the caller has chosen this path for it.
     fn path(&self) -> (PathBuf, bool) {
         let Source { path, open, .. } = self.source;
         match (open, &self.options.exe, &self.options.sysroot) {
@@ -394,7 +397,7 @@ impl File<'_> {
         }
     }
 
-    /// That the file is not the one that was mapped, where its build ID says so.
+    /// Returns a message if the build ID shows that this is not the file that was mapped.
     fn other_build(&self, image: &Image<'_>) -> Option<String> {
         let expected = self.source.build_id?;
         let found = image.build_id();
@@ -435,10 +438,10 @@ impl File<'_> {
         }
     }
 
-    /// `module+0x1234`, from the mappings alone.
+    /// Returns `module+0x1234`, computed from the mappings alone.
     fn offset_name(&self, address: Avma, mapping: &MappedFile) -> String {
-        // The first page of the file; of a library that is loaded twice, the
-        // nearer one.
+        // The distance is from the file's first page. A library that is loaded twice has two of
+        // them; then the nearer one counts.
         let starts = self.first_pages.get(self.source.path);
         let starts = starts.into_iter().flatten().copied();
         let start = starts.filter(|start| *start <= address.0).max();
@@ -447,7 +450,7 @@ impl File<'_> {
     }
 }
 
-/// Why the debug information had no answer, where it should have had one.
+/// Why the debug information has no answer for an address although it should.
 #[derive(Debug)]
 enum Trouble {
     Damaged(DwarfError),
@@ -465,7 +468,7 @@ enum Lookup {
 struct Names<'a, 'data> {
     image: &'a Image<'data>,
     mini: Option<Image<'data>>,
-    /// Rarely asked where there is DWARF with linkage names.
+    /// Made on demand, because DWARF with linkage names rarely needs it.
     symbols: OnceCell<SymbolIndex<'data>>,
 }
 
@@ -480,8 +483,8 @@ impl Names<'_, '_> {
         if let Some((physical, inlined)) = physical
             && let Some(function) = &physical.function
         {
-            // With `debug = "line-tables-only"` DWARF has `push` where the
-            // symbol table has `alloc::vec::Vec<T>::push`.
+            // With `debug = "line-tables-only"`, DWARF says `push` where the symbol table says
+            // `alloc::vec::Vec<T>::push`.
             let is_linkage_name = function.is_c || name::is_mangled(&function.symbol.name);
             let full = if is_linkage_name {
                 None
@@ -501,7 +504,7 @@ impl Names<'_, '_> {
             frames.push(at_source(full, physical));
             return Lookup::Full(frames);
         }
-        // Code of a unit whose functions are elsewhere: at least a line.
+        // The unit may have lines but no functions, so the frame has at least a line.
         match self.symbol(svma, None) {
             Some(function) => {
                 let frame = match physical {

@@ -1,15 +1,15 @@
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// As many links as the kernel follows.
+/// The number of links that the kernel follows.
 const MAX_LINKS: usize = 40;
 
-/// Where a path leads to inside a directory that stands for `/`, with links that
-/// stay inside it: `/lib` of a container may be a link to `/usr/lib`, which is
-/// the container's, not this machine's.
+/// Resolves a path inside a directory that stands for `/`. Symbolic links stay inside it: if
+/// `/lib` of a container is a link to `/usr/lib`, that is the container's folder, not this
+/// machine's.
 pub(crate) fn resolve(root: &Path, path: &Path) -> PathBuf {
     let mut inside: Vec<OsString> = Vec::new();
-    // What is still to be walked, the next one last.
+    // The names that are still to be walked; the next one is last.
     let mut ahead: Vec<OsString> = backwards(path);
     let mut links = 0;
     while let Some(name) = ahead.pop() {

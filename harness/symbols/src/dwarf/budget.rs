@@ -3,28 +3,28 @@ use std::collections::BTreeSet;
 
 use super::DwarfError;
 
-/// How much work a file may cause.
+/// A limit for the work that a file may cause.
 ///
-/// Debug information that means well is read about once, so the work is in
-/// proportion to its size. A file can also claim the same bytes over and over:
-/// every function the same long list of ranges, every unit the same line
-/// program. Each step is paid for, and such a file runs out.
+/// Valid debug information is read about once, so the work is in proportion to its size. A
+/// hostile file can refer to the same bytes again and again: every function to the same long
+/// list of ranges, every unit to the same line program. Every step is paid for, so the budget
+/// of such a file runs out.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: Cell<u64>,
-    /// The IDs of units in other files that brought their own.
+    /// The IDs of the units in other files that have extended the budget.
     others: RefCell<BTreeSet<u64>>,
 }
 
-/// Each byte is read for its structure, its function and its inlined calls, and
-/// again by those who refer to it.
+/// How often each byte may be read: for its structure, its function and its inlined calls, and
+/// again for each reference to it.
 const READS: u64 = 16;
 
-/// What a file may cost however small it is: one function's name is shown at
-/// each of its addresses.
+/// The least budget, however small the file is. It is needed because a function's name is kept
+/// for each of its addresses.
 const LEAST: u64 = 64 << 20;
 
-/// What one range, row or address costs, as against one byte.
+/// The cost of a range, a row or an address; a byte costs 1.
 pub(super) const STEP: usize = 8;
 
 impl Budget {
@@ -35,8 +35,8 @@ impl Budget {
         }
     }
 
-    /// A unit of so many bytes in another file, which may cause as much work for
-    /// each of them; once, however often it is referred to.
+    /// Extends the budget for a unit of this many bytes in another file. A unit extends it only
+    /// once, however often it is referred to.
     pub(super) fn extend(&self, id: u64, bytes: usize) {
         if self.others.borrow_mut().insert(id) {
             let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
@@ -45,11 +45,11 @@ impl Budget {
         }
     }
 
-    /// Pays for reading or keeping so many bytes.
+    /// Pays for reading or keeping this many bytes.
     pub(super) fn spend(&self, amount: usize) -> Result<(), DwarfError> {
         let amount = u64::try_from(amount).unwrap_or(u64::MAX);
         let left = self.left.get().checked_sub(amount);
-        // What is too much once is too much from then on.
+        // Once the budget has run out, it stays empty.
         self.left.set(left.unwrap_or(0));
         left.map(|_| ()).ok_or(DwarfError::TooMuch)
     }

@@ -1,8 +1,8 @@
-//! Walks a unit's entries, fast where nothing is asked of them.
+//! Walks the entries of a unit, and skips those that are not needed as fast as possible.
 //!
-//! Of a unit's millions of entries a few are functions, and nothing but reading
-//! all of them finds those. Most have attributes of a fixed size, so the sizes
-//! are added up once for each abbreviation.
+//! Only a few of a unit's millions of entries are functions, but all entries must be read to
+//! find them. Most attributes have a fixed size, so their sizes are added up once for each
+//! abbreviation.
 
 use gimli::UnitOffset;
 
@@ -10,10 +10,10 @@ use super::budget::Budget;
 use super::unit::uleb;
 use super::{DwarfError, Reader};
 
-/// Codes beyond are not kept. Compilers count from 1.
+/// Plans for codes from here on are not kept. Compilers count from 1.
 const MAX_PLANS: u64 = 1 << 16;
 
-/// What an entry is to us.
+/// The kinds of entries that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Subprogram,
@@ -26,27 +26,27 @@ pub(super) enum Kind {
 struct Plan {
     kind: Kind,
     has_children: bool,
-    /// It says where its code is.
+    /// Whether the entries say where their code is.
     has_code: bool,
     steps: Vec<Step>,
 }
 
-/// How to get over some attributes.
+/// How to skip attributes.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Bytes(usize),
-    /// A number of variable length.
+    /// A number of variable length (LEB128).
     Leb,
-    /// A length and so many bytes.
+    /// A length, and as many bytes.
     Block,
-    /// Up to and with a zero.
+    /// Bytes up to a zero.
     String,
-    /// A form of which only the parser knows how long it is, and all that
+    /// An attribute whose length only the parser knows; the parser skips it and all that
     /// follow.
     Parse,
 }
 
-/// An entry that was walked over.
+/// An entry whose attributes were skipped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) offset: UnitOffset,
@@ -59,7 +59,7 @@ pub(super) struct Entries<'u, 'a> {
     unit: &'u gimli::Unit<Reader<'a>>,
     plans: Vec<Option<Plan>>,
     bytes: &'a [u8],
-    /// Where `bytes` starts in the unit.
+    /// The offset of `bytes` in the unit.
     start: usize,
     at: usize,
 }
@@ -85,7 +85,7 @@ impl<'u, 'a> Entries<'u, 'a> {
         self.at = offset.0.saturating_sub(self.start);
     }
 
-    /// Where the next entry is.
+    /// Returns the offset of the next entry.
     pub(super) fn offset(&self) -> UnitOffset {
         UnitOffset(self.start + self.at)
     }
@@ -94,7 +94,7 @@ impl<'u, 'a> Entries<'u, 'a> {
         self.at >= self.bytes.len()
     }
 
-    /// The next function that has code, at whatever depth.
+    /// Returns the next function that has code, at any depth.
     pub(super) fn next_function(&mut self) -> Result<Option<Entry>, gimli::Error> {
         while !self.is_empty() {
             if let Some(entry) = self.next()?
@@ -107,7 +107,7 @@ impl<'u, 'a> Entries<'u, 'a> {
         Ok(None)
     }
 
-    /// The next entry, walked over; `None` for the end of a list of children.
+    /// Skips the next entry and returns it; `None` at the end of a list of children.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<Entry>, gimli::Error> {
         let offset = self.offset();
@@ -129,7 +129,7 @@ impl<'u, 'a> Entries<'u, 'a> {
         Ok(Some(entry))
     }
 
-    /// As `next`, for an abbreviation that was not met before.
+    /// Does what `next` does, for an abbreviation that was not met before.
     #[cold]
     fn first_of(&mut self, code: u64, offset: UnitOffset) -> Result<Entry, gimli::Error> {
         let abbreviation = self.unit.abbreviations.get(code);
@@ -148,7 +148,7 @@ impl<'u, 'a> Entries<'u, 'a> {
         Ok(entry)
     }
 
-    /// Where the attributes of an entry end.
+    /// Returns where the attributes of an entry end.
     #[inline]
     fn over(&self, steps: &[Step], entry: UnitOffset) -> Result<usize, gimli::Error> {
         let mut at = self.at;
@@ -233,7 +233,7 @@ impl Plan {
     }
 }
 
-/// How many bytes up to and with the first such.
+/// Returns the number of bytes up to the first one that matches, this one included.
 fn until(bytes: &[u8], last: impl Fn(u8) -> bool) -> Result<usize, gimli::Error> {
     let last = bytes.iter().position(|byte| last(*byte));
     last.map(|last| last + 1).ok_or_else(end)

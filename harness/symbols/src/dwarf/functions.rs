@@ -1,4 +1,4 @@
-//! The functions of a unit, and what was inlined into them.
+//! Finds the functions of a unit, and the calls that were inlined into them.
 
 use super::budget::{Budget, STEP};
 use super::entries::{Entries, Kind};
@@ -6,11 +6,11 @@ use super::unit::RangeAttributes;
 use super::{DwarfError, MAX_INLINED, Reader};
 use gimli::{AttributeValue, UnitOffset};
 
-/// What stands at an address.
+/// The function at an address, and the inlined calls there.
 #[derive(Clone, Debug)]
 pub(super) struct Function {
     pub(super) entry: UnitOffset,
-    /// From the outermost call to the innermost: indices of [`Functions::calls`].
+    /// Indices of [`Functions::calls`], from the outermost call to the innermost.
     pub(super) inlined: Vec<usize>,
 }
 
@@ -23,16 +23,17 @@ pub(super) struct InlinedCall {
 }
 
 pub(super) struct Functions {
-    /// For each address that was asked for.
+    /// The function at each address that was asked for.
     pub(super) at: Vec<Option<Function>>,
     pub(super) calls: Vec<InlinedCall>,
 }
 
 impl Functions {
-    /// Finds the functions at these addresses, which are in order.
+    /// Finds the functions at these addresses, which must be sorted.
     ///
-    /// One pass for the functions, one over those that were met for what is
-    /// inlined in them. Neither recurses: a file may nest as deep as it is long.
+    /// One pass finds the functions. Another one, over the functions that were found, finds the
+    /// calls inlined in them. Neither recurses, because a file may be nested as deep as it is
+    /// long.
     pub(super) fn find<'a>(
         dwarf: &gimli::Dwarf<Reader<'a>>,
         unit: &gimli::Unit<Reader<'a>>,
@@ -76,14 +77,15 @@ struct Finder<'f, 'a> {
     unit: &'f gimli::Unit<Reader<'a>>,
     svmas: &'f [u64],
     budget: &'f Budget,
-    /// Used again for each entry that is read.
+    /// Reused for each entry that is read.
     entry: gimli::DebuggingInformationEntry<Reader<'a>>,
 }
 
 impl<'a> Finder<'_, 'a> {
-    /// For each address its function and where that begins. Functions that a
-    /// linker discarded seem to lie at 0 and may reach over others: the one that
-    /// begins nearest is meant.
+    /// Returns the function at each address, and where the function begins.
+    ///
+    /// Functions that a linker discarded seem to lie at 0, and may reach over others. So the
+    /// function that begins nearest to an address counts.
     fn functions(
         &mut self,
         entries: &mut Entries<'_, 'a>,
@@ -121,12 +123,12 @@ impl<'a> Finder<'_, 'a> {
             return Ok(());
         }
         let (first, last) = (function[0].1, function[function.len() - 1].1);
-        // How deep the next entry is in the function.
+        // The depth of the next entry in the function.
         let mut depth = 1_usize;
-        // The depths of the inlined calls around it, all of which hold one of
-        // the addresses.
+        // The depths of the inlined calls around the next entry. Each of these calls contains
+        // at least one of the addresses.
         let mut around: Vec<usize> = Vec::new();
-        // Entries deeper than this are of no interest.
+        // Entries deeper than this are skipped.
         let mut boring = usize::MAX;
         while depth > 0 && !entries.is_empty() {
             let Some(entry) = entries.next()? else {
@@ -187,7 +189,7 @@ impl<'a> Finder<'_, 'a> {
         Ok(())
     }
 
-    /// Calls back with the ranges of the entry that was read.
+    /// Calls `found` with each range of the entry that was read last.
     fn ranges(
         &self,
         mut found: impl FnMut(&Budget, &[u64], u64, u64) -> Result<(), DwarfError>,
@@ -203,7 +205,7 @@ impl<'a> Finder<'_, 'a> {
         Ok(())
     }
 
-    /// The call that was read.
+    /// Returns the call from the entry that was read last.
     fn call(&self, entry: UnitOffset) -> InlinedCall {
         let mut call = InlinedCall {
             entry,
@@ -212,7 +214,7 @@ impl<'a> Finder<'_, 'a> {
         };
         for attribute in self.entry.attrs() {
             match (attribute.name(), attribute.value()) {
-                // Before DWARF 5, 0 is no file.
+                // Before DWARF 5, 0 means that there is no file.
                 (gimli::DW_AT_call_file, AttributeValue::FileIndex(file))
                     if file > 0 || self.unit.header.version() >= 5 =>
                 {

@@ -1,4 +1,4 @@
-//! The line of each address.
+//! Finds the source line of each address.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,21 +8,21 @@ use gimli::DebugLineOffset;
 use super::budget::{Budget, STEP};
 use super::{DwarfError, Reader};
 
-/// Bytes of the header, which lists directories and files. A unit of a hundred
-/// thousand files has less.
+/// The most bytes of a line program's header, which lists directories and files. A unit with a
+/// hundred thousand files has less.
 const MAX_HEADER: usize = 8 << 20;
 
-/// Longer paths are none: the kernel takes 4096 bytes.
+/// The most bytes of a path. The kernel takes 4096.
 const MAX_PATH: usize = 1 << 14;
 
-/// Where an instruction comes from: the file by its number in the program.
+/// The source of an instruction. The file is a number in the line program.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     file: u64,
     line: u32,
 }
 
-/// What a line program says of some addresses. Its rows go by and are not kept.
+/// The lines of some addresses. The rows of the line program are read one by one, and not kept.
 pub(super) struct Lines<'u, 'a> {
     dwarf: &'u gimli::Dwarf<Reader<'a>>,
     unit: &'u gimli::Unit<Reader<'a>>,
@@ -33,7 +33,7 @@ pub(super) struct Lines<'u, 'a> {
 }
 
 impl<'u, 'a> Lines<'u, 'a> {
-    /// Finds the lines of these addresses, which are in order.
+    /// Finds the lines of these addresses, which must be sorted.
     pub(super) fn find(
         dwarf: &'u gimli::Dwarf<Reader<'a>>,
         unit: &'u gimli::Unit<Reader<'a>>,
@@ -53,15 +53,15 @@ impl<'u, 'a> Lines<'u, 'a> {
             return Ok(lines);
         };
         let program = open(dwarf, unit, offset, budget)?;
-        // Of sequences that both reach over an address, the one that begins
-        // nearest is meant: discarded ones seem to lie at 0.
+        // If several sequences contain an address, the one that begins nearest counts:
+        // discarded ones seem to lie at 0.
         let mut starts: Vec<u64> = vec![0; svmas.len()];
         let mut sequence = Sequence::default();
         let mut rows = program.rows();
         while let Some((_, row)) = rows.next_row()? {
             let address = row.address();
             if let Some((from, found)) = sequence.last {
-                // The first address that the last row may be about.
+                // Skip addresses before the last row.
                 while let Some(svma) = svmas.get(sequence.next)
                     && *svma < from
                 {
@@ -76,7 +76,7 @@ impl<'u, 'a> Lines<'u, 'a> {
                 }
             }
             if row.end_sequence() {
-                // Only an end says that it was one.
+                // Only the end shows that the rows were a sequence.
                 for (index, found) in sequence.found.drain(..) {
                     if lines.at[index].is_none() || starts[index] < sequence.start {
                         lines.at[index] = Some(found);
@@ -101,7 +101,7 @@ impl<'u, 'a> Lines<'u, 'a> {
         Ok(lines)
     }
 
-    /// Whether there is a line, and what file and line it is.
+    /// Returns the file and line of an address, if there is a row for it.
     pub(super) fn location(&mut self, index: usize) -> Option<(Option<Rc<str>>, Option<u32>)> {
         let row = self.at[index]?;
         Some((self.file(row.file), (row.line != 0).then_some(row.line)))
@@ -116,11 +116,11 @@ impl<'u, 'a> Lines<'u, 'a> {
         file
     }
 
-    /// The path as it was at compile time.
+    /// Returns the path of a file as it was at compile time.
     fn render(&self, index: u64) -> Option<String> {
         let header = self.header.as_ref()?;
         let Some(file) = header.file(index) else {
-            // Before DWARF 5 there may be no file 0, which then is unknown.
+            // Before DWARF 5 there may be no file 0, so the file is unknown.
             return (index == 0).then(String::new);
         };
         let owned = |text: Reader<'a>| {
@@ -133,7 +133,7 @@ impl<'u, 'a> Lines<'u, 'a> {
             Some(directory) => owned(directory)?,
             None => String::new(),
         };
-        // Directory 0 is where the unit was compiled.
+        // Directory 0 is the one in which the unit was compiled.
         if file.directory_index() != 0
             && let Some(directory) = file.directory(header)
         {
@@ -144,13 +144,13 @@ impl<'u, 'a> Lines<'u, 'a> {
     }
 }
 
-/// The rows of one piece of code.
+/// The rows of one continuous piece of code.
 #[derive(Debug, Default)]
 struct Sequence {
     start: u64,
     /// The last row and its address.
     last: Option<(u64, Row)>,
-    /// The first address, by index, that no row was about.
+    /// The index of the first address without a row.
     next: usize,
     found: Vec<(usize, Row)>,
 }
@@ -165,7 +165,7 @@ fn open<'a>(
     let mut reader = *gimli::Section::reader(&dwarf.debug_line);
     reader.skip(offset.0)?;
     let (length, format) = reader.read_initial_length()?;
-    // A byte of it may be a row.
+    // Every byte of the program may be a row.
     budget.spend(length.saturating_mul(STEP))?;
     let version = reader.read_u16()?;
     if version >= 5 {
@@ -175,7 +175,7 @@ fn open<'a>(
     if header > MAX_HEADER {
         return Err(DwarfError::TooMuch);
     }
-    // A file in the list takes a few bytes here and a hundred in memory.
+    // A file in the list takes a few bytes here, and about a hundred in memory.
     budget.spend(header.saturating_mul(16))?;
     let address_size = unit.header.address_size();
     let program = dwarf
@@ -184,7 +184,7 @@ fn open<'a>(
     Ok(program)
 }
 
-/// The code that a line program is about.
+/// Returns the ranges of code that a line program describes.
 pub(super) fn sequences<'a>(
     dwarf: &gimli::Dwarf<Reader<'a>>,
     unit: &gimli::Unit<Reader<'a>>,

@@ -1,4 +1,4 @@
-//! What DWARF says of addresses.
+//! Reads what DWARF says about addresses.
 //!
 //! ```text
 //! Units       which unit's code an address is in    every unit's root, once
@@ -7,9 +7,9 @@
 //! Lines       where they are written                that unit's line program, once
 //! ```
 //!
-//! Addresses come in bulk, so that each unit is read once for all of its own and
-//! let go again. Nothing recurses, and all that is read is paid for from a
-//! [`Budget`]: a file may claim anything and costs a multiple of its size.
+//! All addresses are looked up together, so each unit is read once for all of its addresses and
+//! then released. Nothing recurses. All that is read is paid for from a [`Budget`], so whatever
+//! a file claims, it costs at most a multiple of its size.
 
 mod budget;
 mod entries;
@@ -32,37 +32,37 @@ use lines::Lines;
 use names::{Names, Origin};
 use unit::{Skeleton, Unit, Units};
 
-/// Inlined frames at one address. Real ones reach some tens; a file that
-/// claims more than this is lying.
+/// The most inlined frames at one address. Real programs have some tens; a file that claims
+/// more than this is hostile.
 const MAX_INLINED: usize = 1000;
 
-/// What a file's compressed sections may claim to hold: more than the largest programs
-/// have, less than what takes a machine down.
+/// The most bytes that a file's compressed sections may claim to contain. The largest programs
+/// have less, and a machine has enough memory for it.
 const MAX_UNCOMPRESSED: u64 = 4 << 30;
 
-/// How many bytes one compressed byte may stand for. Debug information shrinks to a third as a
-/// rule, and its tables of zeros to a tenth; deflate could say a thousand.
+/// The most bytes that one compressed byte may stand for. Debug information usually shrinks to
+/// a third, and its tables of zeros to a tenth. Deflate allows a thousand.
 const MAX_RATIO: u64 = 50;
 
-/// Up to where that is not asked of a section.
+/// A section of at most this many bytes is not checked against [`MAX_RATIO`].
 const ANY_UNCOMPRESSED: u64 = 16 << 20;
 
 /// Why a file's DWARF cannot be used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum DwarfError {
-    /// It is compressed, and this build does not decompress.
+    /// The DWARF is compressed, and this build cannot decompress it.
     Compressed,
-    /// Its container is damaged.
+    /// The ELF file is damaged.
     Elf(object::Error),
-    /// A compressed section claims to hold more than that.
+    /// A compressed section claims to contain more than is allowed.
     TooLarge {
         /// In bytes.
         most: u64,
         found: u64,
     },
-    /// It takes more time or memory than debug information of its size can.
+    /// Reading takes more time or memory than valid debug information of its size can need.
     TooMuch,
-    /// It is damaged.
+    /// The DWARF is damaged.
     Dwarf(gimli::Error),
 }
 
@@ -94,17 +94,17 @@ pub(crate) struct Sections<'data> {
     bytes: u64,
 }
 
-/// Which sections of a file are meant.
+/// Which sections of a file are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `.debug_info` and so on.
     Whole,
-    /// `.debug_info.dwo` and so on: what was split off.
+    /// The sections that were split off: `.debug_info.dwo` and so on.
     SplitOff,
 }
 
 impl<'data> Sections<'data> {
-    /// `None` for a file without debug information.
+    /// Loads the sections. Returns `None` for a file without debug information.
     pub(crate) fn load(
         object: &object::File<'data>,
         kind: Kind,
@@ -119,7 +119,7 @@ impl<'data> Sections<'data> {
         }
         let mut loader = Loader::default();
         let sections = DwarfSections::load(|id| match id {
-            // Variables and types, which nobody asks about here.
+            // Variables and types, which are not needed here.
             SectionId::DebugLoc
             | SectionId::DebugLocLists
             | SectionId::DebugMacinfo
@@ -142,7 +142,7 @@ impl<'data> Sections<'data> {
     }
 }
 
-/// The bytes of a `.dwp` package, many `.dwo` files in one.
+/// The bytes of a `.dwp` package, which joins many `.dwo` files.
 pub(crate) struct PackageSections<'data> {
     sections: gimli::DwarfPackageSections<Cow<'data, [u8]>>,
     endian: RunTimeEndian,
@@ -193,7 +193,7 @@ impl Loader {
         object: &object::File<'data>,
         name: Option<&str>,
     ) -> Result<Cow<'data, [u8]>, DwarfError> {
-        // object finds the older `.zdebug_info` under this name as well.
+        // For this name, object also finds the older `.zdebug_info`.
         let Some(section) = name.and_then(|name| object.section_by_name(name)) else {
             return Ok(Cow::Borrowed(&[]));
         };
@@ -224,7 +224,7 @@ impl Loader {
 type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
 type Attribute<'a> = gimli::Attribute<Reader<'a>>;
 
-/// A file's debug information, read as far as it is asked about.
+/// The debug information of a file; only the parts that are needed are read.
 pub(crate) struct Dwarf<'a> {
     dwarf: gimli::Dwarf<Reader<'a>>,
     units: Units<'a>,
@@ -232,7 +232,7 @@ pub(crate) struct Dwarf<'a> {
     budget: Budget,
 }
 
-/// One function at an address, before its name is made readable.
+/// One function at an address, before its name is demangled.
 #[derive(Clone, Debug)]
 pub(crate) struct RawFrame {
     pub(crate) function: Option<RawFunction>,
@@ -243,14 +243,14 @@ pub(crate) struct RawFrame {
 #[derive(Clone, Debug)]
 pub(crate) struct RawFunction {
     pub(crate) symbol: Rc<Symbol>,
-    /// In C, the bare name is the linkage name.
+    /// Whether the unit is written in C, where the bare name is the linkage name.
     pub(crate) is_c: bool,
 }
 
-/// The name of a function, shared by its addresses.
+/// The name of a function, shared by all its addresses.
 #[derive(Debug)]
 pub(crate) struct Symbol {
-    /// The linkage name, else the bare one.
+    /// The linkage name, or the bare name if there is none.
     pub(crate) name: Box<str>,
     shown: OnceCell<Box<str>>,
 }
@@ -263,23 +263,23 @@ impl Symbol {
         })
     }
 
-    /// As it is shown: demangled, once.
+    /// Returns the name as it is shown; it is demangled only once.
     pub(crate) fn shown(&self) -> &str {
         self.shown
             .get_or_init(|| crate::name::shown(&self.name).into())
     }
 }
 
-/// What DWARF says of one address.
+/// The frames that DWARF has for one address.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frames {
     /// Leaf first; the physical function last.
     pub(crate) frames: Vec<RawFrame>,
-    /// Whether more is said in another file, which was not found.
+    /// Whether another file has more frames, and was not found.
     pub(crate) split: bool,
 }
 
-/// A `.dwo` file that a unit names.
+/// A reference to a `.dwo` file.
 #[derive(Debug)]
 pub(crate) struct SplitOff<'a> {
     pub(crate) id: u64,
@@ -287,11 +287,11 @@ pub(crate) struct SplitOff<'a> {
     pub(crate) name: Option<&'a [u8]>,
 }
 
-/// Finds what was split off a program.
+/// Finds the debug information that was split off a program.
 pub(crate) trait Finder {
     fn package(&self) -> Option<&Package<'_>>;
 
-    /// Calls back with each file that may be meant, until one was.
+    /// Calls `is_it` with each file that may be the right one, until it returns true.
     fn files(&self, split_off: &SplitOff<'_>, is_it: &mut dyn FnMut(&Sections<'_>) -> bool);
 }
 
@@ -315,14 +315,14 @@ impl<'a> Dwarf<'a> {
         })
     }
 
-    /// Whether all there is came with Rust's standard library: so it is in
-    /// every Rust program that was built without debug information.
+    /// Returns whether all debug information is that of Rust's standard library, which every
+    /// Rust program has even if it was built without debug information.
     pub(crate) fn is_only_of_std(&self) -> bool {
         unit::are_of_std(&self.dwarf, &self.units, &self.budget)
     }
 
-    /// The frames of the instructions at these addresses, which are in order
-    /// and distinct.
+    /// Returns the frames of the instructions at these addresses, which must be sorted and
+    /// distinct.
     pub(crate) fn frames(
         &self,
         svmas: &[u64],
@@ -342,8 +342,8 @@ impl<'a> Dwarf<'a> {
                 })
             }),
         );
-        // Most addresses are in the first unit that claims them, and the rest
-        // asks the next one.
+        // Most addresses belong to the first unit that claims them. The others are tried with
+        // the next unit.
         let mut asking: Vec<usize> = (0..svmas.len()).collect();
         let mut nth = 0;
         while !asking.is_empty() {
@@ -416,8 +416,7 @@ impl<'a> Dwarf<'a> {
         Ok(())
     }
 
-    /// What is said of the addresses where the rest of the unit is, if that is
-    /// found.
+    /// Finds frames in the split-off part of a unit. Returns `None` if that part is not found.
     fn split_off(
         &self,
         skeleton: Skeleton,
@@ -456,7 +455,7 @@ fn in_split_off<'x>(
     said: &mut Said,
     budget: &Budget,
 ) -> Option<Result<(), DwarfError>> {
-    // Units of types may come first.
+    // Type units may come first.
     let mut headers = dwarf.units();
     while let Ok(Some(header)) = headers.next() {
         let Ok(mut unit) = Unit::read(dwarf, header, budget) else {
@@ -484,7 +483,7 @@ fn in_split_off<'x>(
     None
 }
 
-/// What one unit says of some addresses.
+/// The frames that one unit has for some addresses.
 struct Said {
     frames: Vec<Result<Vec<RawFrame>, DwarfError>>,
     split: bool,
@@ -523,7 +522,7 @@ impl Said {
         for (index, (at, said)) in functions.at.iter().zip(&mut self.frames).enumerate() {
             let location = lines.location(index);
             let Some(at) = at else {
-                // Code whose functions are elsewhere: at least a line.
+                // The unit may have lines but no functions, so the frame has at least a line.
                 *said = Ok(Vec::from_iter(location.map(|(file, line)| RawFrame {
                     function: None,
                     file,
@@ -536,7 +535,7 @@ impl Said {
     }
 }
 
-/// The frames at one address, leaf first.
+/// Returns the frames at one address, leaf first.
 fn frames(
     at: &Function,
     functions: &Functions,
@@ -564,7 +563,7 @@ fn frames(
         file,
         line,
     });
-    // What is kept for each address, though it was read once.
+    // The strings are kept for each address, although they were read only once.
     for frame in &frames {
         let name = frame.function.as_ref().map_or(0, |f| f.symbol.name.len());
         let file = frame.file.as_ref().map_or(0, |file| file.len());

@@ -1,4 +1,4 @@
-//! The names of functions, which are often said elsewhere.
+//! Finds the names of functions, which are often in another entry, unit or file.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -9,17 +9,17 @@ use super::budget::Budget;
 use super::unit::{Unit, Units};
 use super::{DwarfError, Reader, Symbol};
 
-/// From an inlined call to its function, to the declaration in a class, and so
-/// on: real ones take three steps, a cycle never ends.
+/// The most references that are followed: from an inlined call to its function, to the
+/// declaration in a class, and so on. Real programs need three steps; a cycle would never end.
 const MAX_STEPS: usize = 16;
 
 /// How many units that others refer to are kept open.
 const MAX_OPEN: usize = 256;
 
-/// A file of debug information, to look up what others refer to.
+/// A file of debug information in which references are followed.
 pub(super) struct Origin<'f, 'a> {
     pub(super) dwarf: &'f gimli::Dwarf<Reader<'a>>,
-    /// Empty for a `.dwo` file, whose one unit refers to itself alone.
+    /// Absent for a `.dwo` file, whose only unit refers only to itself.
     pub(super) units: Option<&'f Units<'a>>,
     pub(super) budget: &'f Budget,
 }
@@ -29,7 +29,8 @@ pub(super) struct Names<'f, 'a> {
     own: Origin<'f, 'a>,
     supplementary: Option<Origin<'f, 'a>>,
     open: HashMap<(bool, usize), Rc<Unit<'a>>>,
-    /// By whether the entry is in the supplementary file, and where.
+    /// The names found so far. The key says whether the entry is in the supplementary file, and
+    /// its offset.
     known: HashMap<(bool, usize), Option<Rc<Symbol>>>,
 }
 
@@ -43,8 +44,7 @@ impl<'f, 'a> Names<'f, 'a> {
         }
     }
 
-    /// The linkage name of the function that an entry is about, else its bare
-    /// name.
+    /// Returns the linkage name of an entry's function, or its bare name if there is none.
     pub(super) fn of(
         &mut self,
         unit: &gimli::Unit<Reader<'a>>,
@@ -118,7 +118,7 @@ impl<'f, 'a> Names<'f, 'a> {
         }
     }
 
-    /// In another unit, perhaps of the supplementary file.
+    /// Follows a reference to another unit, which may be in the supplementary file.
     fn far(
         &mut self,
         supplementary: bool,

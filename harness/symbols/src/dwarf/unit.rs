@@ -1,4 +1,4 @@
-//! Units: where each begins, what its root says, which code is its own.
+//! Finds units: where each begins, what its root entry says, and which code belongs to it.
 
 use std::sync::Arc;
 
@@ -11,21 +11,22 @@ type Dwarf<'a> = gimli::Dwarf<Reader<'a>>;
 type Header<'a> = gimli::UnitHeader<Reader<'a>>;
 type Value<'a> = AttributeValue<Reader<'a>>;
 
-/// Chromium has some 30,000 units.
+/// The most units of a file. Chromium has some 30,000.
 const MAX_UNITS: usize = 1 << 22;
 
-/// Chromium has a million functions, most of them in a range of their own.
+/// The most ranges of a file. Chromium has a million functions, most of them in a range of
+/// their own.
 const MAX_RANGES: usize = 1 << 24;
 
-/// Bytes of one table of abbreviations. All of a program that is linked with
-/// optimisation shares one, of some hundred kilobytes.
+/// The most bytes of one table of abbreviations. A program that is linked with optimisation has
+/// one table for all units, of some hundred kilobytes.
 const MAX_ABBREVIATIONS: usize = 4 << 20;
 
-/// How many units are asked about one address. Several may claim it where a
-/// linker discarded functions, which then seem to lie at 0.
+/// How many units are tried for one address. Several may claim it if a linker discarded
+/// functions, which then seem to lie at 0.
 const MAX_CLAIMS: usize = 64;
 
-/// A unit, but for its line program, which is large and often not needed.
+/// A unit without its line program, which is large and often not needed.
 pub(super) struct Unit<'a> {
     pub(super) unit: gimli::Unit<Reader<'a>>,
     pub(super) language: Option<DwLang>,
@@ -37,7 +38,7 @@ pub(super) struct Unit<'a> {
 }
 
 impl<'a> Unit<'a> {
-    /// With all abbreviations, to read every entry.
+    /// Reads a unit with all abbreviations, which are needed to read every entry.
     pub(super) fn read(
         dwarf: &Dwarf<'a>,
         header: Header<'a>,
@@ -51,8 +52,8 @@ impl<'a> Unit<'a> {
         Ok(unit)
     }
 
-    /// With the abbreviation of the root alone: a table of them takes longer to
-    /// read than anything else here, and most units are never asked for more.
+    /// Reads a unit with only the abbreviation of its root entry. Reading a whole table of
+    /// abbreviations takes longer than anything else here, and most units do not need it.
     fn read_root(
         dwarf: &Dwarf<'a>,
         header: Header<'a>,
@@ -141,14 +142,15 @@ impl<'a> Unit<'a> {
         })
     }
 
-    /// The strings of the root lie elsewhere: for most units nobody asks.
+    /// Reads the strings of the root entry. They are elsewhere in the file, and most units do
+    /// not need them.
     fn read_strings(&mut self, dwarf: &Dwarf<'a>, budget: &Budget) -> Result<(), DwarfError> {
         self.unit.name = self.text(dwarf, self.name.as_ref(), budget)?;
         self.unit.comp_dir = self.text(dwarf, self.directory.as_ref(), budget)?;
         Ok(())
     }
 
-    /// The file that has the rest of the unit, relative to the unit's directory.
+    /// Returns the file with the rest of the unit, relative to the unit's directory.
     pub(super) fn dwo_name(
         &self,
         dwarf: &Dwarf<'a>,
@@ -187,7 +189,8 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// What a unit that was split off takes from the one that was left.
+/// The values that a split-off unit takes from its skeleton, the part that stayed in the
+/// program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Skeleton {
     pub(super) id: Option<gimli::DwoId>,
@@ -203,10 +206,10 @@ fn abbreviations<'a>(dwarf: &Dwarf<'a>, header: &Header<'a>) -> Result<&'a [u8],
     Ok(&table[..table.len().min(MAX_ABBREVIATIONS)])
 }
 
-/// A number of variable length, and how many bytes it takes.
+/// Reads a number of variable length (LEB128). Returns the number and its length in bytes.
 #[inline]
 pub(super) fn uleb(bytes: &[u8]) -> Option<(u64, usize)> {
-    // As nearly all of them are.
+    // Nearly all numbers have one byte.
     if let Some(byte) = bytes.first()
         && *byte < 0x80
     {
@@ -222,8 +225,8 @@ pub(super) fn uleb(bytes: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-/// One declaration of an abbreviation, and how many bytes it has. No code: the
-/// end of the table.
+/// Reads the declaration of an abbreviation. Returns its code and its length in bytes, or
+/// `None` at the end of the table.
 fn next_declaration(table: &[u8]) -> Option<(u64, usize)> {
     let (code, mut at) = uleb(table)?;
     if code == 0 {
@@ -244,7 +247,7 @@ fn next_declaration(table: &[u8]) -> Option<(u64, usize)> {
     }
 }
 
-/// The declaration with this code, and how many bytes were walked for it.
+/// Returns the declaration with this code, and how many bytes were read to find it.
 fn declaration(table: &[u8], wanted: u64) -> (Option<&[u8]>, usize) {
     let mut at = 0;
     while let Some((code, length)) = next_declaration(&table[at..]) {
@@ -256,8 +259,7 @@ fn declaration(table: &[u8], wanted: u64) -> (Option<&[u8]>, usize) {
     (None, at)
 }
 
-/// Up to and with the end of the table. A damaged one is for the parser to
-/// refuse.
+/// Returns the length of a table, with its end mark. The parser will refuse a damaged table.
 fn table_length(table: &[u8]) -> usize {
     let mut at = 0;
     while let Some((_, length)) = next_declaration(&table[at..]) {
@@ -266,7 +268,7 @@ fn table_length(table: &[u8]) -> usize {
     table.len().min(at + 10)
 }
 
-/// The attributes that say which code an entry is about.
+/// The attributes that say where an entry's code is.
 #[derive(Debug, Default)]
 pub(super) struct RangeAttributes<'a> {
     low: Option<Value<'a>>,
@@ -285,8 +287,8 @@ impl<'a> RangeAttributes<'a> {
         *which = Some(attribute.value());
     }
 
-    /// Calls back with each range, `begin` and `end`, that is not empty; whether
-    /// there was one.
+    /// Calls `found` with the `begin` and `end` of each range that is not empty. Returns
+    /// whether there was one.
     pub(super) fn each(
         &self,
         dwarf: &Dwarf<'a>,
@@ -317,8 +319,8 @@ impl<'a> RangeAttributes<'a> {
             return Ok(false);
         };
         let high = match &self.high {
-            // What a linker discarded may be said to lie at the highest
-            // address, from where the end comes around, before the beginning.
+            // Code that a linker discarded may seem to lie at the highest address. Its end then
+            // wraps around, and is before its beginning.
             Some(AttributeValue::Udata(size)) => Some(low.wrapping_add(*size)),
             high => address(high)?,
         };
@@ -332,10 +334,10 @@ impl<'a> RangeAttributes<'a> {
     }
 }
 
-/// All units but those of types, in the order of the file.
+/// All units except type units, in the order of the file.
 pub(super) struct Units<'a> {
     pub(super) headers: Vec<Header<'a>>,
-    /// By `end`.
+    /// Sorted by `end`.
     ranges: Vec<UnitRange>,
 }
 
@@ -345,12 +347,12 @@ struct UnitRange {
     end: u64,
     /// An index of `headers`.
     unit: usize,
-    /// The least `begin` of this range and of those behind it.
+    /// The smallest `begin` of this range and all ranges behind it.
     least: u64,
 }
 
 impl<'a> Units<'a> {
-    /// The headers alone.
+    /// Reads only the headers.
     pub(super) fn without_ranges(dwarf: &Dwarf<'a>) -> Result<Self, DwarfError> {
         let mut headers = Vec::new();
         let mut units = dwarf.units();
@@ -388,11 +390,11 @@ impl<'a> Units<'a> {
 
         let mut ranges: Vec<UnitRange> = Vec::new();
         for (index, header) in units.headers.iter().enumerate() {
-            // Only there to be referred to.
+            // Partial units exist only to be referred to.
             if header.type_() == UnitType::Partial {
                 continue;
             }
-            // One damaged unit costs its own names.
+            // A damaged unit costs only its own names.
             let Ok(unit) = Unit::read_root(dwarf, *header, budget) else {
                 budget.spend(STEP)?;
                 continue;
@@ -409,8 +411,9 @@ impl<'a> Units<'a> {
                 });
                 Ok(())
             };
-            // A list of its own is complete more often than the table of all;
-            // that table knows of holes that the attributes do not.
+            // A unit's own list is complete more often than the table of all units. Other
+            // attributes are not used first, because the table knows holes that they do not
+            // show.
             let mut found = false;
             if unit.ranges.list.is_none()
                 && let Some(offset) = header.debug_info_offset()
@@ -423,8 +426,8 @@ impl<'a> Units<'a> {
                     let mut entries = dwarf.debug_aranges.header(*set)?.entries();
                     while let Some(entry) = entries.next().transpose() {
                         budget.spend(STEP)?;
-                        // An entry for a variable at the end of the addresses
-                        // is an error, and no reason to stop.
+                        // An entry for a variable at the end of the addresses is an error, but
+                        // no reason to stop.
                         let Ok(entry) = entry else { continue };
                         if entry.length() != 0 {
                             found = true;
@@ -437,7 +440,7 @@ impl<'a> Units<'a> {
                 found = unit.ranges.each(dwarf, &unit.unit, budget, &mut push)?;
             }
             if !found {
-                // A unit that cannot be read has no ranges.
+                // A line program that cannot be read has no ranges.
                 for (begin, end) in line_ranges(&unit).unwrap_or_default() {
                     push(begin, end)?;
                 }
@@ -453,7 +456,7 @@ impl<'a> Units<'a> {
         Ok(units)
     }
 
-    /// Of the units that claim an address, the `nth`.
+    /// Returns the `nth` of the units that claim an address.
     pub(super) fn claiming(
         &self,
         svma: u64,
@@ -480,7 +483,7 @@ impl<'a> Units<'a> {
         Ok(None)
     }
 
-    /// The unit that holds an entry.
+    /// Returns the unit that contains an entry.
     pub(super) fn holding(&self, offset: DebugInfoOffset) -> Option<usize> {
         let start = |header: &Header<'a>| header.debug_info_offset().map(|offset| offset.0);
         let after = self
@@ -490,10 +493,10 @@ impl<'a> Units<'a> {
     }
 }
 
-/// Whether all units came with Rust's standard library.
+/// Returns whether all units are those of Rust's standard library.
 pub(super) fn are_of_std<'a>(dwarf: &Dwarf<'a>, units: &Units<'a>, budget: &Budget) -> bool {
-    // Where the distributed library and the crates in it were built, by the
-    // remapping that rustc's own build does.
+    // rustc's own build remaps the folders of the distributed library and of the crates in it
+    // to these.
     let of_std = |directory: &[u8]| {
         directory.starts_with(b"/rustc/") || directory.starts_with(b"/rust/deps/")
     };
