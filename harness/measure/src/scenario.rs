@@ -70,8 +70,8 @@ impl Scenario {
 
     /// Sets the time for the ladder, without setting up. The default is 10 s.
     ///
-    /// If this time ends before a verdict is possible, measuring continues, up to three times
-    /// as long.
+    /// Measuring continues up to twice as long if something grows, and up to three times as
+    /// long if the verdict would be inconclusive.
     pub fn budget(mut self, budget: Duration) -> Scenario {
         self.options.settings.budget = Some(budget);
         self

@@ -103,7 +103,7 @@ impl Place {
 ///
 /// # Errors
 ///
-/// Also if the path is not a regular file.
+/// If the path is not a regular file, or cannot be read.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     // Opening a pipe would block until somebody writes to it.
     let kind = std::fs::metadata(path)?.file_type();

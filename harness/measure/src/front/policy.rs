@@ -80,7 +80,7 @@ pub(crate) enum Stop {
     Again(Again),
 }
 
-/// Starts again with another plan for the profile.
+/// A new attempt with another plan for the profile.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Again {
     pub(crate) plan: Plan,
@@ -125,7 +125,7 @@ impl Terms<'_> {
             && self.is_out_of_reach(&enough, at.next)
         {
             // A sampled ladder needs even more iterations for the same threshold. So if the
-            // threshold is set, sampling does not help.
+            // threshold is set, sampling does not help. A plan that is set is never changed.
             return match (settings.plan, settings.threshold) {
                 (None, None) => Next::Pilot(enough),
                 _ => end(LadderEnd::OutOfReach),

@@ -66,9 +66,9 @@ pub(crate) fn run(arguments: &Arguments, setup: impl FnOnce(&str) -> Option<Setu
         return ExitCode::FAILURE;
     };
     let mut channel = Channel::new(UnixStream::from(socket));
-    // This is the first call of the project's code. Until here there is one thread, and from
-    // here on the process has nothing of the harness that processes of the workload must not
-    // inherit.
+    // This is the first call of the project's code. Until here the process has one thread.
+    // jemalloc's variables and the socket are out of the way now, so processes that this code
+    // starts do not inherit them.
     let setup = setup(&arguments.scenario);
     let (Some(setup), Some(progress)) = (setup, map_progress(&arguments.progress)) else {
         return ExitCode::FAILURE;
