@@ -23,6 +23,7 @@ use self::curve::Curve;
 use self::kept::Kept;
 use self::levels::Noise;
 use crate::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
+use crate::rate::to_f64;
 use crate::series::Alive;
 use crate::{Law, Rate, Series, Tally};
 
@@ -414,14 +415,6 @@ fn falls(levels: &[Alive]) -> bool {
         let (before, after) = (pair[0].counted, pair[1].counted);
         before.objects > after.objects || before.bytes > after.bytes
     })
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts beyond 2^53 are no heap's"
-)]
-fn to_f64(value: u64) -> f64 {
-    value as f64
 }
 
 /// Returns by how much the mean level of an octave exceeds that of the octave before. Octave 0

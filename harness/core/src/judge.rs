@@ -9,6 +9,7 @@ use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
 use crate::finding::{Finding, Standing, Subject};
 use crate::growth::{Growth, Quantity, View};
+use crate::rate::to_f64;
 use crate::series::LEAST_SIZE;
 pub use crate::verdict::Verdict;
 use crate::verdict::{Rarest, Threshold};
@@ -540,14 +541,6 @@ fn unused(allowance: &Allowance, expired: bool) -> Finding {
         levels: Vec::new(),
         survivors: Vec::new(),
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "iteration counts stay far below 2^53"
-)]
-fn to_f64(value: u64) -> f64 {
-    value as f64
 }
 
 #[cfg(test)]

@@ -61,3 +61,12 @@ impl fmt::Display for Law {
         f.write_str(self.as_str())
     }
 }
+
+/// Converts a count. Counts of a heap are far below 2^53, where a conversion becomes inexact.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of a heap are below 2^53"
+)]
+pub(crate) fn to_f64(count: u64) -> f64 {
+    count as f64
+}

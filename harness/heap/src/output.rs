@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use plimsoll_core::report::units::{bytes, count, plural};
+use plimsoll_core::report::units::{bytes, count, plural, size};
 use plimsoll_profile::write::{self, About, Dot, Side};
 use plimsoll_profile::{Calls, Least, Measure, Names, Table, View};
 
@@ -305,8 +305,7 @@ impl Heap<'_> {
             (!interval.is_exact()).then(|| interval.bytes())
         });
         if let Some(interval) = sampled.max() {
-            #[expect(clippy::cast_precision_loss, reason = "for people")]
-            let interval = bytes(interval as f64);
+            let interval = size(interval);
             sum.push_str(&format!("; estimated, of one sample every {interval}"));
         }
         sum

@@ -18,11 +18,6 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
     }
 }
 
-/// Returns the ID of the process that started this one.
-pub(crate) fn parent_id() -> u32 {
-    std::os::unix::process::parent_id()
-}
-
 /// Removes a variable from the environment.
 ///
 /// To be called in `main`, before any code but the harness's has run.

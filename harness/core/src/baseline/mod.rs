@@ -213,16 +213,6 @@ impl Baseline {
         ))
     }
 
-    /// Returns the allowances for stacks that match `stack`, in the file's order.
-    pub fn matching<'a>(&'a self, stack: &'a FoldedStack) -> impl Iterator<Item = &'a Allowance> {
-        self.allowances
-            .iter()
-            .filter(move |allowance| match &allowance.subject {
-                AllowanceSubject::Stack(pattern) => pattern.matches(stack),
-                AllowanceSubject::Threads | AllowanceSubject::Descriptors => false,
-            })
-    }
-
     /// Returns the place of the allowance that a stack falls under. An exact stack goes before
     /// a pattern.
     pub fn allowance_of(&self, stack: &FoldedStack) -> Option<usize> {

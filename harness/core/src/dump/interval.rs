@@ -133,13 +133,6 @@ impl Default for SampleInterval {
     }
 }
 
-impl AddAssign for Noise {
-    fn add_assign(&mut self, other: Noise) {
-        self.objects += other.objects;
-        self.bytes += other.bytes;
-    }
-}
-
 impl fmt::Display for SampleInterval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

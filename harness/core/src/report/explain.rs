@@ -3,7 +3,7 @@
 
 use super::text;
 use super::units::{
-    bytes, count, give_or_take, objects, plural, signed_bytes, signed_objects, span,
+    bytes, count, give_or_take, objects, plural, signed_bytes, signed_objects, size, span,
 };
 use super::{Finding, Report, Rung, Standing, Subject};
 use crate::Tally;
@@ -210,11 +210,6 @@ fn said(answer: &Answer, number: impl Fn(f64) -> String) -> String {
     };
     let mark = if answer.holds() { "yes" } else { "no" };
     format!("{mark:<3}  {question}{limit}")
-}
-
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-fn size(of_bytes: u64) -> String {
-    bytes(of_bytes as f64)
 }
 
 /// Aligns columns to the right, as usual for numbers. Empty if there are no rows.

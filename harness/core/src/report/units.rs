@@ -4,6 +4,7 @@
 
 use super::Rarest;
 use crate::Rate;
+use crate::rate::to_f64;
 
 const BYTE_UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -20,6 +21,11 @@ pub fn bytes(bytes: f64) -> String {
         unit += 1;
     }
     format!("{} {}", short(value), BYTE_UNITS[unit])
+}
+
+/// Formats a whole number of bytes, as [`bytes`] does.
+pub fn size(of_bytes: u64) -> String {
+    bytes(to_f64(of_bytes))
 }
 
 /// The same as [`bytes`], with a sign: `+96 B`, `-12 B`, `0 B`.
@@ -141,16 +147,12 @@ pub fn visible_with_rarest(rate: Rate, rarest: Option<Rarest>) -> Option<String>
     Some(match rarest {
         // Large objects that may not be rarer need no addition.
         Some(rarest) if to_f64(rarest.iterations) * rate.objects > 1.0 => {
-            let size = bytes(to_f64(rarest.bytes));
+            let size = size(rarest.bytes);
             let iterations = count(rarest.iterations);
             format!("{seen}; of {size} or more, 1 per {iterations}")
         }
         _ => seen,
     })
-}
-
-fn to_f64(value: u64) -> f64 {
-    value as f64
 }
 
 /// Formats iterations, rounded down: a run may have seen more than it says, never less.

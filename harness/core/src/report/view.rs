@@ -20,7 +20,7 @@ use plimsoll_text::escape::command_word;
 use plimsoll_text::words::Words;
 
 pub use self::sum::{Amount, Sum, counted, is_one, total};
-use super::units::{bytes, count, objects, plural, visible_with_rarest};
+use super::units::{bytes, count, objects, plural, size, visible_with_rarest};
 use super::{
     BASELINE, Check, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject,
 };
@@ -526,9 +526,4 @@ fn ended(end: LadderEnd) -> String {
         LadderEnd::Settled | LadderEnd::Failure => String::new(),
         end => format!("; {}", end.why()),
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-fn size(of_bytes: u64) -> String {
-    bytes(of_bytes as f64)
 }

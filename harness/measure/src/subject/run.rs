@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, setup: impl FnOnce(&str) -> Option<Setu
         sys::remove_variable_before_threads(variable);
     }
     // The front may have died before the kernel was asked to kill this process with it.
-    if sys::die_with_parent().is_err() || sys::parent_id() != arguments.front {
+    if sys::die_with_parent().is_err() || std::os::unix::process::parent_id() != arguments.front {
         return ExitCode::FAILURE;
     }
     sys::raise_descriptor_limit();

@@ -345,6 +345,7 @@ fn each_rate(report: &mut Report, mut visit: impl FnMut(&mut Rate)) {
     }
     for growth in &mut report.growth {
         visit(&mut growth.rate);
+        growth.error.iter_mut().for_each(&mut visit);
     }
 }
 

@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::{count, plural};
+use plimsoll_core::report::units::{count, plural, size};
 use plimsoll_core::report::view::{Sum, counted};
 use plimsoll_core::report::{Check, CheckOutcome, Failure, Finding, Report, Standing};
 
-use super::rows::{levels, live, size};
+use super::rows::{levels, live};
 use super::{NAME, View, commands};
 use crate::joined::Outcome;
 use crate::render::tree;

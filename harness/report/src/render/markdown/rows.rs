@@ -2,7 +2,7 @@
 
 use plimsoll_core::Tally;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::{bytes, plural};
+use plimsoll_core::report::units::{plural, size};
 use plimsoll_core::report::view::Sum;
 use plimsoll_core::report::{Finding, Report};
 
@@ -127,14 +127,9 @@ pub(super) fn live(report: &Report) -> Option<String> {
     };
     Some(format!(
         "{} → {}",
-        self::size(first.live.bytes),
-        self::size(last.live.bytes)
+        size(first.live.bytes),
+        size(last.live.bytes)
     ))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-pub(super) fn size(value: u64) -> String {
-    bytes(value as f64)
 }
 
 /// A finding's level at every rung: bytes, or the number of threads or files.
