@@ -6,36 +6,37 @@ use crate::merged::Merged;
 use crate::profile::{Measure, Values};
 use crate::view::{NameId, View};
 
-/// Stacks with equal names merged: of one profile, or of two to compare.
+/// Merged stacks: stacks of one or two profiles, where stacks with equal names count as one.
 #[derive(Clone, Debug)]
 pub struct Calls<'a> {
     after: &'a View<'a>,
     before: Option<&'a View<'a>>,
-    /// By their names. The later profile's stacks have their numbers there, the earlier's
-    /// come behind.
+    /// The stacks merged by their names. A stack of the later profile is added under its
+    /// index, a stack of the earlier profile under its index plus the number of stacks of the
+    /// later.
     merged: Merged,
 }
 
-/// What a stack holds.
+/// The values of a merged stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Held {
-    /// In the earlier profile.
+    /// The values in the earlier profile.
     pub before: Values,
-    /// In the later, or the only one.
+    /// The values in the later profile, or in the only one.
     pub after: Values,
 }
 
-/// How wide a frame has to be for it to be shown, callees included.
+/// How wide a frame, callees included, must be to be shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Least {
-    /// It gained, or holds, so much.
+    /// The frame gained, or holds, at least this value.
     Width(f64),
-    /// It is among so many, or as wide as the last of those.
+    /// The frame is one of this many widest, or as wide as the last of those.
     Widest(usize),
 }
 
 impl<'a> Calls<'a> {
-    /// Of one profile.
+    /// Merges the stacks of one profile.
     pub fn of(view: &'a View<'a>) -> Calls<'a> {
         let mut calls = Calls {
             after: view,
@@ -46,7 +47,7 @@ impl<'a> Calls<'a> {
         calls
     }
 
-    /// Of two.
+    /// Merges the stacks of two profiles.
     pub fn between(before: &'a View<'a>, after: &'a View<'a>) -> Calls<'a> {
         let mut calls = Calls::of(after);
         calls.before = Some(before);
@@ -65,7 +66,7 @@ impl<'a> Calls<'a> {
         self.merged = merged;
     }
 
-    /// Whose a stack is, and its place there.
+    /// Returns the view of an added stack, and the stack's index in its profile.
     fn place(&self, added: usize) -> (&'a View<'a>, usize) {
         let of_later = self.after.profile().len();
         match (added.checked_sub(of_later), self.before) {
@@ -74,30 +75,30 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// How many stacks there are. They have numbers up to that, in the order of the later
-    /// profile, then of the earlier.
+    /// Returns the number of merged stacks. They are numbered from 0: first those of the later
+    /// profile in its order, then those that only the earlier has.
     pub fn len(&self) -> usize {
         self.merged.len()
     }
 
-    /// Whether there is none.
+    /// Tells whether there are no stacks.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The names of a stack, root first.
+    /// Returns the names of a merged stack, root first.
     pub fn root_first(&self, stack: usize) -> impl Iterator<Item = NameId> + Clone {
         let (view, stack) = self.place(self.merged.first(stack));
         view.root_first(stack)
     }
 
-    /// The same, leaf first.
+    /// Returns the names of a merged stack, leaf first.
     pub fn leaf_first(&self, stack: usize) -> impl Iterator<Item = NameId> + Clone {
         let (view, stack) = self.place(self.merged.first(stack));
         view.leaf_first(stack)
     }
 
-    /// What a stack holds.
+    /// Returns the values of a merged stack.
     pub fn held(&self, stack: usize) -> Held {
         let mut held = Held::default();
         let of_later = self.after.profile().len();
@@ -111,8 +112,8 @@ impl<'a> Calls<'a> {
         held
     }
 
-    /// What each stack gained, or holds where there is one profile. `drop_negative` takes
-    /// those that lost for unchanged, as jeprof does.
+    /// Returns what each stack gained or, for one profile, what it holds. With
+    /// `drop_negative`, stacks that shrank count as unchanged, as in jeprof.
     pub fn gains(&self, measure: Measure, drop_negative: bool) -> Vec<f64> {
         let gain = |stack| {
             let held = self.held(stack);
@@ -122,9 +123,11 @@ impl<'a> Calls<'a> {
         (0..self.len()).map(gain).collect()
     }
 
-    /// The stacks that gained, or with a `sign` of -1 those that lost, root first, and by
-    /// how much; what is too thin to be shown is its caller's, and of no one where that
-    /// is the root. In no order that says anything.
+    /// Returns the stacks that gained, root first, and how much each gained. With a `sign` of
+    /// -1, returns the stacks that lost.
+    ///
+    /// A frame that is thinner than `least` is not shown. Its value is added to its caller, or
+    /// dropped if it is a root. The order of the result has no meaning.
     pub fn wide(&self, gains: &[f64], sign: f64, least: Least) -> Vec<(Vec<NameId>, f64)> {
         let mut tree = Tree::of(self, |stack| (sign * gains[stack]).max(0.0));
         let least = match least {
@@ -150,46 +153,47 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// The tree of all frames that some stacks have, of which only so much is looked at as is asked
-/// for: of a million stacks, most are thin, and their leaf-most frames need no names.
+/// The tree of all frames of some stacks. It is expanded only as far as needed: of a million
+/// stacks, most are thin, and their leaf-most frames need no names.
 struct Tree<'c, 'a> {
     calls: &'c Calls<'a>,
-    /// Those on one frame stand together, as far as is known.
+    /// The stacks. Those that share a frame are next to each other, as far as the tree is
+    /// expanded.
     stacks: Vec<OnTree>,
-    /// Names of a stack's frames, by its place among `stacks` at first: those next to the root
-    /// that were not yet told apart.
+    /// The next names of each stack, from the root towards the leaf, at [`OnTree::names`].
+    /// These are the names of the frames that are expanded next.
     names: Vec<[u32; NAMES]>,
 }
 
-/// As many names of a stack are worked out at once.
+/// How many names of a stack are worked out at once.
 const NAMES: usize = 8;
 
-/// What has no name any more.
+/// The name number that marks the end of a stack.
 const END: u32 = u32::MAX;
 
-/// A stack on the tree.
+/// A stack of the tree.
 #[derive(Clone, Copy)]
 struct OnTree {
     stack: u32,
-    /// The place of its names.
+    /// The index of its names in [`Tree::names`].
     names: u32,
-    /// The name that is looked at.
+    /// The name of its frame at the depth that is being expanded.
     name: u32,
     own: f64,
 }
 
-/// One frame of the tree.
+/// A frame of the tree.
 #[derive(Clone, Debug)]
 struct Frame {
-    /// What ends in it, and in all that it calls.
+    /// The sum of the stacks that end in the frame or in anything that it calls.
     width: f64,
     depth: usize,
-    /// The stacks that it is on.
+    /// The stacks that contain the frame.
     on: Range<usize>,
 }
 
 impl<'c, 'a> Tree<'c, 'a> {
-    /// Of the stacks that hold something.
+    /// Creates the tree of all stacks whose value is above zero.
     fn of(calls: &'c Calls<'a>, own: impl Fn(usize) -> f64) -> Tree<'c, 'a> {
         let held = (0..calls.len()).map(|stack| (stack, own(stack)));
         let held = held.filter(|(_, own)| *own > 0.0);
@@ -210,7 +214,7 @@ impl<'c, 'a> Tree<'c, 'a> {
         }
     }
 
-    /// What calls every root.
+    /// Returns a frame above all roots, on every stack.
     fn all(&self) -> Frame {
         Frame {
             width: self.stacks.iter().map(|on| on.own).sum(),
@@ -219,7 +223,7 @@ impl<'c, 'a> Tree<'c, 'a> {
         }
     }
 
-    /// What ends in a frame, and what it calls.
+    /// Returns the value of the stacks that end in a frame, and the frames that it calls.
     fn callees(&mut self, frame: &Frame) -> (f64, Vec<Frame>) {
         let on = &mut self.stacks[frame.on.clone()];
         let place = frame.depth % NAMES;
@@ -252,7 +256,8 @@ impl<'c, 'a> Tree<'c, 'a> {
         (own, callees)
     }
 
-    /// How wide the last is of the so many widest frames; nothing, where there are no more.
+    /// Returns the width of the last of this many widest frames. Returns 0 if there are no
+    /// more frames than that.
     fn widest(&mut self, frames: usize) -> f64 {
         let mut open = BinaryHeap::from([ByWidth(self.all())]);
         let mut seen = 0;
@@ -268,7 +273,7 @@ impl<'c, 'a> Tree<'c, 'a> {
     }
 }
 
-/// The widest is the greatest. No callee is wider than its caller.
+/// A frame, ordered by its width. No callee is wider than its caller.
 struct ByWidth(Frame);
 
 impl Ord for ByWidth {
@@ -305,7 +310,7 @@ mod tests {
 
     type Stacks = Vec<(Vec<String>, u32)>;
 
-    /// Stacks that share much, some more than once.
+    /// Stacks that share many frames. Some stacks occur more than once.
     fn any_stacks() -> impl Strategy<Value = Stacks> {
         vec((vec("[abc]", 1..6), 0..9_u32), 1..40)
     }
@@ -332,7 +337,8 @@ mod tests {
         ask(&Calls::between(&before, &after), &names)
     }
 
-    /// By every stack and each of its callers, with what is left for it to show.
+    /// Returns the width of every stack and of each of its callers, without those that gained
+    /// nothing.
     fn widths(gains: &BTreeMap<Vec<String>, f64>) -> BTreeMap<Vec<String>, f64> {
         let mut widths = BTreeMap::new();
         for (stack, gain) in gains {

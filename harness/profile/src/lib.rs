@@ -1,4 +1,4 @@
-//! Any heap profile in, any picture of it out.
+//! Reads heap profiles of any program and makes tables, trees and pictures of them.
 //!
 //! ```text
 //! bytes ── read ──► Profile        stacks of locations, counts as printed
@@ -12,8 +12,9 @@
 //!   flat and cum   stacks merged, of one profile or of two
 //! ```
 //!
-//! Values in and values out: no files, clocks, threads or environment. What comes in
-//! may be by anyone, so readers have limits and no panics; see [`read()`].
+//! The crate takes values and returns values. It uses no files, clocks, threads or
+//! environment. A profile may come from anyone, so readers have limits and do not panic; see
+//! [`read()`].
 //!
 //! ```
 //! use plimsoll_profile::read::Limits;

@@ -4,34 +4,35 @@ use std::iter;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// Which stacks are equal to which. What a stack is, is asked for as often as needed: of
-/// each some thirty bytes are kept, for there may be millions.
+/// Groups of equal stacks. A stack's names are asked for whenever they are needed. Of each
+/// stack, only about thirty bytes are kept, because there may be millions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Merged {
-    /// In the order in which they were first there.
+    /// The groups, in the order in which their first stacks were added.
     stacks: Vec<Stack>,
-    /// The next equal one of each that was added.
+    /// For each added stack, the next equal one.
     next: Vec<u32>,
-    /// The different ones, by what they are: each with the hash of that, for growing the table
-    /// must not ask for all of them again.
+    /// The groups, hashed by the parts of their stacks: each with its hash, so that a growing
+    /// table need not ask for the parts of all stacks again.
     table: HashTable<(u32, u32)>,
     hasher: RandomState,
 }
 
-/// Of the stacks that were added, the first and the last that are equal.
+/// A group of equal stacks: the first and the last that were added.
 #[derive(Clone, Copy, Debug)]
 struct Stack {
     first: u32,
     last: u32,
 }
 
-/// What nothing is of a number.
+/// A number that no stack has.
 const NONE: u32 = u32::MAX;
 
 impl Merged {
-    /// Adds a stack by a number that was not added before; `of` says what it, or one that
-    /// was added, is. One that is too large to have a number is left out: no profile that
-    /// can be read has as many.
+    /// Adds a stack under a number that is not in use yet. `of` returns the parts of a stack
+    /// that was added, or is being added.
+    ///
+    /// A number that is too large is ignored. No profile that can be read has as many stacks.
     pub(crate) fn add<S: Iterator<Item = u32>>(&mut self, added: usize, of: impl Fn(usize) -> S) {
         let (Some(number), Some(new)) = (number(added), number(self.stacks.len())) else {
             return;
@@ -63,17 +64,17 @@ impl Merged {
         }
     }
 
-    /// How many different ones there are.
+    /// Returns the number of groups.
     pub(crate) fn len(&self) -> usize {
         self.stacks.len()
     }
 
-    /// The first that was added of those that are equal.
+    /// Returns the number of the first stack of a group.
     pub(crate) fn first(&self, stack: usize) -> usize {
         self.stacks[stack].first as usize
     }
 
-    /// All that were added of those that are equal, in that order.
+    /// Returns the numbers of all stacks of a group, in the order in which they were added.
     pub(crate) fn added(&self, stack: usize) -> impl Iterator<Item = usize> {
         let next = |added: &u32| {
             let next = self.next[*added as usize];
@@ -84,7 +85,7 @@ impl Merged {
     }
 }
 
-/// Over all the bits that a table looks at: the highest of them and the lowest.
+/// Spreads a hash over the bits that a hash table looks at: the highest and the lowest.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x0000_0001_0000_0001)
 }

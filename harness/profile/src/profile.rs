@@ -6,10 +6,10 @@ use foldhash::fast::RandomState;
 use plimsoll_core::dump::{Estimate, SampleInterval};
 use plimsoll_core::{Avma, Counts, SourceFrame, Tally};
 
-/// A heap profile: stacks of locations, with what was counted on each.
+/// A heap profile: stacks of locations, with the counts of each stack.
 ///
-/// Compact, for dumps of a million stacks: locations are kept once, and a stack is a
-/// run of their numbers.
+/// The representation is compact, for dumps of a million stacks: each location is stored once,
+/// and a stack is a run of location numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     scaled_by: Option<SampleInterval>,
@@ -17,29 +17,32 @@ pub struct Profile {
     measures: Vec<Measure>,
     locations: Vec<Location>,
     mappings: Vec<MappedObject>,
-    /// The locations of every stack, leaf first, one after the other.
+    /// The locations of all stacks, one stack after the other, each leaf first.
     frames: Vec<LocationId>,
     stacks: Vec<Stack>,
-    /// What was ever allocated on each; shorter, where that is nothing.
+    /// Everything that was ever allocated, by stack. Shorter than `stacks` if the last stacks
+    /// have none.
     alloc: Vec<Tally>,
     notes: Vec<String>,
 }
 
-/// Functions of one location: itself, and a thousand that were inlined into one another there, as
-/// many as are looked up. Real ones reach some tens; a file that claims more is lying.
+/// The most functions that one location may have: its own, and a thousand that were inlined
+/// into one another there, as many as are looked up. Real locations have a few dozen at most.
+/// A file that claims more is lying.
 pub(crate) const MAX_FUNCTIONS: usize = 1_001;
 
-/// Frames that all stacks of any profile may have together.
+/// The most frames, over all stacks, that every profile may have.
 const ANY_FRAMES: usize = 2 << 20;
 
-/// And so many more for each location on a stack. Programs that inline most have two or three.
+/// The additional frames allowed for each location on a stack. Programs that inline a lot have
+/// two or three.
 const FRAMES_OF_ONE: usize = 8;
 
-/// A location's number.
+/// The number of a location in its profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LocationId(pub(crate) u32);
 
-/// A stack as it is stored: its frames begin where the one before ends.
+/// A stack as it is stored. Its frames begin where those of the stack before it end.
 #[derive(Clone, Debug, PartialEq)]
 struct Stack {
     end: usize,
@@ -49,13 +52,13 @@ struct Stack {
 /// One place in the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Location {
-    /// A return address; absent where the profile has names alone.
+    /// The return address. Absent if the profile has only names.
     pub address: Option<Avma>,
-    /// Its place among the profile's mappings, where the profile says it; where not, it
-    /// is the mapping with the address.
+    /// The index of the mapping in [`Profile::mappings()`], if the profile says it. If absent,
+    /// it is the mapping that contains the address.
     pub mapping: Option<usize>,
-    /// Functions, leaf first: several where calls were inlined. Empty until names are
-    /// looked up.
+    /// The functions, leaf first. There are several if calls were inlined, and none before
+    /// names are looked up.
     pub frames: Vec<SourceFrame>,
 }
 
@@ -64,47 +67,47 @@ pub struct Location {
 pub struct MappedObject {
     /// The first address.
     pub start: u64,
-    /// One past the last.
+    /// One past the last address.
     pub end: u64,
-    /// Where in the file it begins, in bytes.
+    /// Offset in the file at which the mapping begins, in bytes.
     pub file_offset: u64,
-    /// As the process saw it, without a ` (deleted)` after it; a name in brackets for
-    /// what is no file, nothing for anonymous memory.
+    /// The path as the process saw it, without a trailing ` (deleted)`. A name in brackets if
+    /// the mapping is of no file, and empty for anonymous memory.
     pub path: String,
     /// Whether the file was gone when the profile was written.
     pub deleted: bool,
-    /// Of the file, in hexadecimal, where the profile has it.
+    /// The file's build ID, in hexadecimal, if the profile has it.
     pub build_id: Option<String>,
-    /// Whether it may be run: the first such file is the program.
+    /// Whether the mapping is executable. The first executable file is the program.
     pub executable: bool,
-    /// The file's inode, where the profile has it.
+    /// The file's inode, if the profile has it.
     pub inode: Option<u64>,
 }
 
-/// What is counted, by pprof's names.
+/// What a profile counts, by pprof's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Measure {
-    /// All that were ever allocated. In jemalloc, with `prof_accum`.
+    /// All objects that were ever allocated. jemalloc counts them with `prof_accum`.
     AllocObjects,
-    /// Their bytes.
+    /// The bytes of all objects that were ever allocated.
     AllocSpace,
-    /// Those that are live.
+    /// The live objects.
     InuseObjects,
-    /// Their bytes.
+    /// The bytes of the live objects.
     InuseSpace,
 }
 
-/// One stack's estimates.
+/// The estimates of one stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Values {
-    /// What is live.
+    /// The live objects and bytes.
     pub inuse: Estimate,
-    /// What was ever allocated.
+    /// All objects and bytes that were ever allocated.
     pub alloc: Estimate,
 }
 
 impl Measure {
-    /// In the order in which Go writes them.
+    /// All measures, in the order in which Go writes them.
     pub const ALL: [Measure; 4] = [
         Measure::AllocObjects,
         Measure::AllocSpace,
@@ -112,12 +115,12 @@ impl Measure {
         Measure::InuseSpace,
     ];
 
-    /// Whether bytes are counted, not objects.
+    /// Tells whether the measure counts bytes, not objects.
     pub fn is_space(self) -> bool {
         matches!(self, Measure::AllocSpace | Measure::InuseSpace)
     }
 
-    /// `inuse_space`, as pprof calls it.
+    /// Returns pprof's name of the measure, such as `inuse_space`.
     pub fn name(self) -> &'static str {
         match self {
             Measure::AllocObjects => "alloc_objects",
@@ -135,7 +138,7 @@ impl fmt::Display for Measure {
 }
 
 impl Values {
-    /// One of the four.
+    /// Returns the value of one measure.
     pub fn get(&self, measure: Measure) -> f64 {
         match measure {
             Measure::AllocObjects => self.alloc.objects,
@@ -154,33 +157,33 @@ impl std::ops::AddAssign for Values {
 }
 
 impl Profile {
-    /// The mean number of bytes between two samples, where the profile says it.
+    /// Returns the mean number of bytes between two samples, if the profile says it.
     pub fn sample_interval(&self) -> Option<SampleInterval> {
         self.sample_interval
     }
 
-    /// The interval by which counts become estimates; absent where they are estimates
-    /// already, as those of pprof's format.
+    /// Returns the sample interval by which counts are scaled to estimates. Absent if the
+    /// counts are estimates already, as in pprof's format.
     pub fn scaled_by(&self) -> Option<SampleInterval> {
         self.scaled_by
     }
 
-    /// What the profile counts.
+    /// Returns what the profile counts.
     pub fn measures(&self) -> &[Measure] {
         &self.measures
     }
 
-    /// How many stacks there are.
+    /// Returns the number of stacks.
     pub fn len(&self) -> usize {
         self.stacks.len()
     }
 
-    /// Whether there is none.
+    /// Tells whether the profile has no stacks.
     pub fn is_empty(&self) -> bool {
         self.stacks.is_empty()
     }
 
-    /// Every stack in the file's order, its locations leaf first, and its counts as
+    /// Returns every stack in the file's order: its locations, leaf first, and its counts as
     /// printed.
     pub fn stacks(&self) -> impl ExactSizeIterator<Item = (&[LocationId], Counts)> {
         (0..self.len()).map(|stack| (self.stack(stack), self.counts(stack)))
@@ -193,14 +196,14 @@ impl Profile {
         }
     }
 
-    /// The locations of one, leaf first, by its place among them.
+    /// Returns the locations of a stack, leaf first. `stack` is its index.
     pub(crate) fn stack(&self, stack: usize) -> &[LocationId] {
         let before = stack.checked_sub(1);
         let start = before.map_or(0, |before| self.stacks[before].end);
         &self.frames[start..self.stacks[stack].end]
     }
 
-    /// What stands behind counts: for jemalloc's, by jeprof's formula, see
+    /// Scales counts to estimates. Counts of jemalloc are scaled by jeprof's formula, see
     /// [`SampleInterval::unbias`].
     pub fn values(&self, counts: Counts) -> Values {
         let estimate = |tally: Tally| match self.scaled_by {
@@ -214,48 +217,49 @@ impl Profile {
         }
     }
 
-    /// The same of one stack, by its place among all.
+    /// Returns the estimates of a stack. `stack` is its index.
     pub(crate) fn values_of(&self, stack: usize) -> Values {
         self.values(self.counts(stack))
     }
 
-    /// All locations, by their numbers.
+    /// Returns all locations, in the order of their numbers.
     pub fn locations(&self) -> &[Location] {
         &self.locations
     }
 
-    /// All with their numbers.
+    /// Returns all locations with their numbers.
     pub(crate) fn numbered_locations(&self) -> impl Iterator<Item = (LocationId, &Location)> {
         (0..).map(LocationId).zip(&self.locations)
     }
 
-    /// One of them.
+    /// Returns the location with a number.
     pub fn location(&self, id: LocationId) -> &Location {
         &self.locations[id.0 as usize]
     }
 
-    /// The process's mappings.
+    /// Returns the mappings of the process.
     pub fn mappings(&self) -> &[MappedObject] {
         &self.mappings
     }
 
-    /// Gives build IDs, in hexadecimal, to mappings that have none.
+    /// Sets the build IDs, in hexadecimal, of mappings that have none. `ids` has one item for
+    /// each mapping, in the order of [`Profile::mappings()`].
     pub fn identify(&mut self, ids: impl IntoIterator<Item = Option<String>>) {
         for (mapping, id) in self.mappings.iter_mut().zip(ids) {
             mapping.build_id = mapping.build_id.take().or(id);
         }
     }
 
-    /// What a reader should know, a sentence fragment each.
+    /// Returns what a reader of the profile should know, one sentence fragment each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Gives names to locations that have an address and no frames yet.
+    /// Sets the frames of each location that has an address and no frames yet.
     ///
     /// # Errors
     ///
-    /// If stacks have too many frames then, inlined ones included.
+    /// If all stacks then have too many frames together, inlined ones included.
     pub fn name(&mut self, frames: impl Fn(Avma) -> Vec<SourceFrame>) -> Result<(), TooManyFrames> {
         for location in &mut self.locations {
             if let (Some(address), true) = (location.address, location.frames.is_empty()) {
@@ -265,8 +269,8 @@ impl Profile {
         self.check()
     }
 
-    /// Whether whoever goes through the frames of all stacks comes to an end: a stack may have
-    /// one location 65,536 times, with a thousand frames each time.
+    /// Checks that walking the frames of all stacks ends in reasonable time. One stack may
+    /// name the same location 65,536 times, with a thousand frames each time.
     pub(crate) fn check(&self) -> Result<(), TooManyFrames> {
         let most = ANY_FRAMES.saturating_add(self.frames.len().saturating_mul(FRAMES_OF_ONE));
         if self
@@ -305,7 +309,7 @@ pub struct ProfileBuilder {
     by_frames: HashMap<Vec<SourceFrame>, LocationId, RandomState>,
 }
 
-/// More locations than there can be numbers of them.
+/// An error: the profile has more locations than there are numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyLocations;
 
@@ -317,7 +321,8 @@ impl fmt::Display for TooManyLocations {
 
 impl std::error::Error for TooManyLocations {}
 
-/// More frames on all stacks together, inlined ones included, than a profile of its size has.
+/// An error: all stacks together have more frames, inlined ones included, than a profile of
+/// this size can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyFrames {
     most: usize,
@@ -338,7 +343,7 @@ impl fmt::Display for TooManyFrames {
 impl std::error::Error for TooManyFrames {}
 
 impl ProfileBuilder {
-    /// One that counts these.
+    /// Creates a builder for a profile that counts `measures`.
     pub fn new(measures: &[Measure]) -> Self {
         ProfileBuilder {
             profile: Profile {
@@ -357,11 +362,11 @@ impl ProfileBuilder {
         }
     }
 
-    /// The location of an address, a new one where there was none.
+    /// Returns the location of an address, and adds it if there is none.
     ///
     /// # Errors
     ///
-    /// If there are too many.
+    /// If there are too many locations.
     pub fn address(&mut self, address: Avma) -> Result<LocationId, TooManyLocations> {
         match self.by_address.entry(address) {
             Entry::Occupied(known) => Ok(*known.get()),
@@ -376,11 +381,12 @@ impl ProfileBuilder {
         }
     }
 
-    /// The location with these frames and no address, a new one where there was none.
+    /// Returns the location that has these frames and no address, and adds it if there is
+    /// none.
     ///
     /// # Errors
     ///
-    /// If there are too many.
+    /// If there are too many locations.
     pub fn frames(&mut self, frames: Vec<SourceFrame>) -> Result<LocationId, TooManyLocations> {
         if let Some(known) = self.by_frames.get(&frames) {
             return Ok(*known);
@@ -393,18 +399,18 @@ impl ProfileBuilder {
         Ok(id)
     }
 
-    /// A new location, whatever there is.
+    /// Adds a location, even if there is an equal one.
     ///
     /// # Errors
     ///
-    /// If there are too many.
+    /// If there are too many locations.
     pub fn push(&mut self, location: Location) -> Result<LocationId, TooManyLocations> {
         let id = LocationId::of(self.profile.locations.len())?;
         self.profile.locations.push(location);
         Ok(id)
     }
 
-    /// A stack, leaf first, with its counts as printed.
+    /// Adds a stack: its locations, leaf first, and its counts as printed.
     pub fn stack(&mut self, frames: impl IntoIterator<Item = LocationId>, counts: Counts) {
         let profile = &mut self.profile;
         if counts.alloc != Tally::default() {
@@ -418,36 +424,36 @@ impl ProfileBuilder {
         });
     }
 
-    /// The counts of all stacks so far.
+    /// Returns the counts of all stacks so far.
     pub fn counts(&self) -> impl Iterator<Item = Counts> + Clone {
         (0..self.profile.len()).map(|stack| self.profile.counts(stack))
     }
 
-    /// That counts are of samples, and become estimates by this interval.
+    /// Says that counts are samples, which this interval scales to estimates.
     pub fn scale_by(&mut self, interval: SampleInterval) -> &mut Self {
         self.profile.scaled_by = Some(interval);
         self.sampled_by(interval)
     }
 
-    /// That counts are estimates, of samples by this interval.
+    /// Says that counts are estimates already, made from samples with this interval.
     pub fn sampled_by(&mut self, interval: SampleInterval) -> &mut Self {
         self.profile.sample_interval = Some(interval);
         self
     }
 
-    /// What is counted.
+    /// Sets what the profile counts.
     pub fn measures(&mut self, measures: &[Measure]) -> &mut Self {
         self.profile.measures = measures.to_vec();
         self
     }
 
-    /// A mapping of the process.
+    /// Adds a mapping of the process.
     pub fn mapping(&mut self, mapping: MappedObject) -> &mut Self {
         self.profile.mappings.push(mapping);
         self
     }
 
-    /// What a reader should know, once.
+    /// Adds a note for readers of the profile, unless it is there already.
     pub fn note(&mut self, note: String) -> &mut Self {
         if !self.profile.notes.contains(&note) {
             self.profile.notes.push(note);
@@ -455,16 +461,16 @@ impl ProfileBuilder {
         self
     }
 
-    /// Gives the locations of addresses their names.
+    /// Sets the frames of locations that have an address and no frames yet.
     ///
     /// # Errors
     ///
-    /// As [`Profile::name`].
+    /// See [`Profile::name`].
     pub fn name(&mut self, frames: impl Fn(Avma) -> Vec<SourceFrame>) -> Result<(), TooManyFrames> {
         self.profile.name(frames)
     }
 
-    /// The finished profile.
+    /// Returns the finished profile.
     pub fn build(self) -> Profile {
         self.profile
     }

@@ -2,35 +2,36 @@ use crate::calls::Calls;
 use crate::profile::Measure;
 use crate::view::{NameId, Names, View};
 
-/// What stands on each name: by itself, and with all that it calls.
+/// The value of each name: on its own, and with all that it calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// The greatest first, by what it holds itself; of equal ones, by what it holds
-    /// with its callees, then by name.
+    /// The rows, greatest first: by `flat`, then by `cum`, then by name. With `by_cum`, by
+    /// `cum` first, then by `flat`.
     pub rows: Vec<Row>,
-    /// Of all stacks.
+    /// The sum of all stacks.
     pub total: f64,
-    /// How many those are.
+    /// The number of stacks that were added.
     pub stacks: usize,
 }
 
 /// One name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// Its number.
+    /// The number of the name in [`Names`].
     pub name: NameId,
-    /// Of stacks with it as their leaf.
+    /// The sum of the stacks that have the name as their leaf.
     pub flat: f64,
-    /// Of stacks with it anywhere, each counted once however often it stands in it.
+    /// The sum of the stacks that contain the name. A stack that contains it repeatedly counts
+    /// once.
     pub cum: f64,
 }
 
 /// Sums by name.
 struct Sums {
     rows: Vec<Row>,
-    /// The last stack that had the name, from 1.
+    /// For each name, the last stack that contained it, counted from 1.
     seen: Vec<usize>,
-    /// How many there were.
+    /// The number of stacks so far.
     stack: usize,
     total: f64,
 }
@@ -51,7 +52,7 @@ impl Sums {
         }
     }
 
-    /// Leaf first.
+    /// Adds a stack. Its names are leaf first.
     fn add(&mut self, stack: impl Iterator<Item = NameId>, value: f64) {
         self.stack += 1;
         self.total += value;
@@ -90,7 +91,7 @@ impl Sums {
 }
 
 impl Table {
-    /// Of one profile, whose stacks need not be kept for that.
+    /// Makes the table of one profile. Its stacks need not be merged first.
     pub fn of(view: &View<'_>, measure: Measure, by_cum: bool, names: &Names) -> Table {
         let mut sums = Sums::new(names);
         for stack in view.stacks() {
@@ -99,7 +100,8 @@ impl Table {
         sums.table(names, by_cum)
     }
 
-    /// Of merged stacks: what they hold, or, of two profiles, what they gained.
+    /// Makes the table of merged stacks: of the values of one profile, or of the gains between
+    /// two. Stacks with a gain of 0 do not count.
     pub fn of_calls(calls: &Calls<'_>, gains: &[f64], by_cum: bool, names: &Names) -> Table {
         let mut sums = Sums::new(names);
         for (stack, gain) in gains.iter().enumerate().filter(|(_, gain)| **gain != 0.0) {

@@ -9,7 +9,7 @@ use regex::Regex;
 
 use crate::profile::{Location, LocationId, Profile, Values};
 
-/// What one name stands for.
+/// What one name in the output stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Granularity {
     /// A function.
@@ -23,18 +23,18 @@ pub enum Granularity {
     Addresses,
 }
 
-/// Which frames of a stack are shown.
+/// Which frames of a stack are shown, and under which names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Frames {
-    /// As in a baseline: without the allocator and the standard library, by names that
-    /// are the same in the next build.
+    /// The frames of a baseline: without the allocator and the standard library, by names that
+    /// stay the same in the next build.
     #[default]
     Folded,
-    /// All that were recorded, by their full names.
+    /// All recorded frames, by their full names.
     All,
 }
 
-/// Which stacks are shown. A pattern fits a frame by its name, its file and line, or
+/// Which stacks are shown. A pattern matches a frame by its name, by its file and line, or by
 /// its address.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
@@ -46,41 +46,41 @@ pub struct Filter {
     pub hide: Option<Regex>,
 }
 
-/// Names, each once: those of two profiles that are compared.
+/// A table of names, each stored once. Two profiles that are compared share one.
 #[derive(Debug, Default)]
 pub struct Names {
     names: Vec<Box<str>>,
-    /// Their numbers, by what stands in `names` alone.
+    /// The index of each name in `names`, hashed by the name. The table itself stores no name.
     ids: HashTable<u32>,
     hasher: RandomState,
 }
 
-/// A name's number.
+/// The number of a name in [`Names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(pub(crate) u32);
 
 impl Names {
-    /// By its number.
+    /// Returns the name with a number.
     pub fn get(&self, id: NameId) -> &str {
         &self.names[id.0 as usize]
     }
 
-    /// All, by their numbers.
+    /// Returns all names, in the order of their numbers.
     pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(AsRef::as_ref)
     }
 
-    /// How many there are.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there is none.
+    /// Tells whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// Its number, a new one where it had none.
+    /// Returns the number of a name, and adds the name if it is new.
     pub(crate) fn id(&mut self, name: &str) -> NameId {
         let (names, hasher) = (&self.names, &self.hasher);
         let of = |id: &u32| &*names[*id as usize];
@@ -98,35 +98,36 @@ impl Names {
     }
 }
 
-/// A profile as it is shown: every location's names, and which stacks are wanted.
+/// A profile as it is shown: the names of every location, and which stacks are wanted.
 #[derive(Debug)]
 pub struct View<'a> {
     profile: &'a Profile,
     frames: Frames,
-    /// The names of every location, leaf first, one after the other.
+    /// The names of all locations, one location after the other, each leaf first.
     names: Vec<(NameId, FrameKind)>,
-    /// Where each location's end.
+    /// For each location, the index in `names` at which its names end.
     ends: Vec<usize>,
     fits: Vec<Fits>,
-    /// Frames that are hidden: a location's number, and the frame's place in it.
+    /// The hidden frames: the number of a location, and the frame's index in it.
     hidden: Vec<(LocationId, usize)>,
     has_focus: bool,
-    /// What stands for stacks of which nothing is left.
+    /// The names shown in place of stacks of which nothing is left: `[empty]` if the stack has
+    /// no frames, and `[allocator]` if it has only the allocator's.
     nothing: [NameId; 2],
 }
 
-/// Which patterns a location fits.
+/// Which patterns a location matches.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fits {
     focus: bool,
     ignore: bool,
 }
 
-/// An address of which not even the module is known.
+/// The name of a location that has neither an address nor frames.
 const UNKNOWN: &str = "[unknown]";
 
 impl<'a> View<'a> {
-    /// Names every location, once.
+    /// Works out the names of every location, once each, and adds them to `names`.
     pub fn new(
         profile: &'a Profile,
         granularity: Granularity,
@@ -134,7 +135,7 @@ impl<'a> View<'a> {
         filter: &Filter,
         names: &mut Names,
     ) -> View<'a> {
-        // Addresses are for who wants to see what was recorded.
+        // A user who asks for addresses wants to see what was recorded.
         let frames = match granularity {
             Granularity::Addresses => Frames::All,
             _ => frames,
@@ -158,7 +159,7 @@ impl<'a> View<'a> {
             for (frame_place, source) in sources.enumerate() {
                 let once;
                 let (frame, kind) = match unnamed {
-                    // No other has its address.
+                    // No other location has this address, so there is nothing to cache.
                     Some(_) => {
                         once = namer.work_out(source);
                         &once
@@ -170,7 +171,8 @@ impl<'a> View<'a> {
                         .as_ref()
                         .is_some_and(|pattern| fits_frame(pattern, source, frame, location))
                 };
-                // As jeprof, which cuts `malloc` before it asks; Rust's own it does not.
+                // jeprof removes `malloc` from stacks before it matches patterns, but not
+                // Rust's own allocation functions.
                 let is_asked = self::is_asked(frames, *kind, source);
                 fits.focus |= is_asked && fit(&filter.focus);
                 fits.ignore |= is_asked && fit(&filter.ignore);
@@ -190,17 +192,17 @@ impl<'a> View<'a> {
         view
     }
 
-    /// The profile that is shown.
+    /// Returns the profile that is shown.
     pub fn profile(&self) -> &'a Profile {
         self.profile
     }
 
-    /// What a stack holds, by its place among all of the profile.
+    /// Returns the estimates of a stack. `stack` is its index in the profile.
     pub fn values(&self, stack: usize) -> Values {
         self.profile.values_of(stack)
     }
 
-    /// Whether a stack is wanted.
+    /// Tells whether the filter's `focus` and `ignore` keep a stack.
     pub(crate) fn wants(&self, stack: &[LocationId]) -> bool {
         let mut fits = Fits::default();
         for location in stack {
@@ -211,13 +213,13 @@ impl<'a> View<'a> {
         !fits.ignore && (fits.focus || !self.has_focus)
     }
 
-    /// Whether a frame of a location is hidden. A location without frames has one that
-    /// is unknown.
+    /// Tells whether a frame of a location is hidden. A location without frames counts as
+    /// having one, of unknown name.
     pub(crate) fn hides(&self, location: LocationId, frame: usize) -> bool {
         self.hidden.binary_search(&(location, frame)).is_ok()
     }
 
-    /// Whether a stack has a frame that is hidden.
+    /// Tells whether a stack has a hidden frame.
     fn hides_of(&self, stack: &[LocationId]) -> bool {
         let has = |id: &LocationId| {
             let after = self.hidden.partition_point(|(hidden, _)| hidden < id);
@@ -228,8 +230,8 @@ impl<'a> View<'a> {
         !self.hidden.is_empty() && stack.iter().any(has)
     }
 
-    /// Every stack that is wanted, by its place among all of the profile. One of which
-    /// nothing is left but what is hidden is none, as in jeprof and pprof.
+    /// Returns the indices of all wanted stacks. As in jeprof and pprof, a stack is left out
+    /// if all its frames are hidden.
     pub fn stacks(&self) -> impl Iterator<Item = usize> {
         let stacks = self.profile.stacks().enumerate();
         let wanted = stacks.filter(|(number, (stack, _))| {
@@ -239,8 +241,8 @@ impl<'a> View<'a> {
         wanted.map(|(number, _)| number)
     }
 
-    /// A stack's names, root first. They are worked out anew each time: there may be
-    /// millions of stacks.
+    /// Returns the names of a stack, root first. They are worked out at each call, because
+    /// there may be millions of stacks.
     pub fn root_first(&self, stack: usize) -> impl Iterator<Item = NameId> + Clone {
         let shown = self.shown(stack);
         let callers = shown.callers.iter().rev();
@@ -249,7 +251,7 @@ impl<'a> View<'a> {
             .chain(shown.only)
     }
 
-    /// The same, leaf first.
+    /// Returns the names of a stack, leaf first. See [`View::root_first`].
     pub fn leaf_first(&self, stack: usize) -> impl Iterator<Item = NameId> + Clone {
         let shown = self.shown(stack);
         let callers = shown.callers.iter();
@@ -258,7 +260,7 @@ impl<'a> View<'a> {
             .chain(shown.only)
     }
 
-    /// All frames of a stack that are not hidden, leaf first.
+    /// Returns all frames of a stack that are not hidden, leaf first.
     fn frames_of(&self, stack: usize) -> impl Iterator<Item = (NameId, FrameKind)> + Clone {
         let locations = self.profile.stack(stack).iter();
         locations.flat_map(|location| self.names_of(*location).iter().copied())
@@ -312,7 +314,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Without those that are not shown, and runs of one name.
+    /// Removes frames that are not shown, and repetitions of a name that directly follow it.
+    /// If all frames are shown, removes nothing.
     fn distinct<'n>(
         &self,
         frames: impl Iterator<Item = &'n (NameId, FrameKind)> + Clone,
@@ -326,17 +329,17 @@ impl<'a> View<'a> {
     }
 }
 
-/// What is shown of a stack.
+/// The part of a stack that is shown.
 struct Shown<'v> {
-    /// Of the first location that is not cut, the frames that are not.
+    /// The frames that are left of the first location that is not cut off completely.
     leaf: &'v [(NameId, FrameKind)],
-    /// The locations behind it.
+    /// The locations that called it.
     callers: &'v [LocationId],
-    /// One name, in place of all.
+    /// One name that stands for the whole stack.
     only: Option<NameId>,
 }
 
-/// Names of frames, each worked out once: there are far fewer than locations.
+/// A cache of frame names. There are far fewer different frames than locations.
 struct Cached<'a> {
     namer: Option<Namer>,
     named: HashMap<&'a SourceFrame, (Frame, FrameKind), RandomState>,
@@ -373,8 +376,9 @@ impl<'a> Cached<'a> {
             return (frame, FrameKind::OTHER);
         };
         let (mut frame, kind) = namer.name(source);
-        // A baseline has the module alone, because places in it change from build to
-        // build; here they are all that tells its functions apart.
+        // A baseline names only the module of such a frame, because addresses change from
+        // build to build. Here, the address is all that distinguishes the functions of the
+        // module.
         if is_place(source) {
             frame.function.clone_from(&source.function);
         }
@@ -382,13 +386,13 @@ impl<'a> Cached<'a> {
     }
 }
 
-/// Whether patterns are held against a frame: not against those of C's allocator, where
-/// they are not shown. They are on every stack.
+/// Tells whether the patterns `focus` and `ignore` apply to a frame. Frames of C's allocator
+/// are on every stack. Where they are not shown, the patterns do not apply to them.
 fn is_asked(frames: Frames, kind: FrameKind, source: &SourceFrame) -> bool {
     frames == Frames::All || !kind.is_allocator() || source.function.contains("::")
 }
 
-/// A place that nothing is known of, by its address.
+/// Returns a frame for a location without names: its address is the name.
 fn without_name(address: Option<Avma>) -> SourceFrame {
     SourceFrame {
         function: address.map_or_else(|| UNKNOWN.to_owned(), |address| address.to_string()),
@@ -397,7 +401,7 @@ fn without_name(address: Option<Avma>) -> SourceFrame {
     }
 }
 
-/// `module+0x1234` or `0x1234`: what there is no name for.
+/// Tells whether a frame's name is only an address: `module+0x1234` or `0x1234`.
 fn is_place(source: &SourceFrame) -> bool {
     let function = &source.function;
     let after_module = function.rsplit_once("+0x").map(|(_, digits)| digits);
@@ -407,7 +411,7 @@ fn is_place(source: &SourceFrame) -> bool {
     source.file.is_none() && digits.is_some_and(is_number)
 }
 
-/// A frame's name, where that is not its function's.
+/// Returns the name to show for a frame. Absent if it is the name of its function.
 fn shown(granularity: Granularity, frame: &Frame, address: Option<Avma>) -> Option<String> {
     let at = || match (&frame.file, frame.line) {
         (Some(file), Some(line)) => format!(" {file}:{line}"),
@@ -429,7 +433,8 @@ fn shown(granularity: Granularity, frame: &Frame, address: Option<Avma>) -> Opti
     }
 }
 
-/// As jeprof: the address in sixteen digits, the function, or file and line.
+/// Tells whether a pattern matches a frame. As in jeprof, it is matched with the function,
+/// with the file and line, and with the address in sixteen digits.
 fn fits_frame(pattern: &Regex, source: &SourceFrame, frame: &Frame, location: &Location) -> bool {
     let place = || match (&source.file, source.line) {
         (Some(file), Some(line)) => pattern.is_match(&format!("{file}:{line}")),

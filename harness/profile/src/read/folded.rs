@@ -1,4 +1,4 @@
-//! Folded stacks, as the collapsers of flame graphs write them.
+//! Reads folded stacks, as the stack collapsers of flame graph tools write them.
 
 use std::io::BufRead;
 
@@ -11,8 +11,8 @@ use crate::profile::{Measure, ProfileBuilder};
 
 const EXPECTED: &str = "a stack and a number, such as `main;parse;push 4096`";
 
-/// `root;caller;leaf 123`, a line each; numbers are taken for live bytes. Empty lines
-/// and those that begin with `#` say nothing.
+/// Reads one stack a line, such as `root;caller;leaf 123`. The numbers are live bytes. Empty
+/// lines, and lines that begin with `#`, are skipped.
 pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
     let mut builder = ProfileBuilder::new(&[Measure::InuseSpace]);
     let mut line = Vec::new();
@@ -20,7 +20,7 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
     let mut locations = Vec::new();
     while next_line(input, &mut line, &mut number)? {
         let text = String::from_utf8_lossy(&line);
-        // An editor may have put the mark there.
+        // Some editors write a byte order mark.
         let text = text.trim_start_matches('\u{feff}').trim();
         if text.is_empty() || text.starts_with('#') {
             continue;
@@ -59,8 +59,10 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
     Ok(builder.build())
 }
 
-/// Whether a line is a stack and a number: it begins with a character, as protobuf of
-/// unknown fields does not, and whatever else stands in a name may be none.
+/// Tells whether a line is a stack and a number.
+///
+/// The line must begin with a valid UTF-8 character, which a protobuf field that is unknown to
+/// us does not. The rest of the name may have invalid bytes.
 pub(super) fn is_line(line: &[u8]) -> bool {
     let begins = line.utf8_chunks().next();
     if begins.is_none_or(|chunk| chunk.valid().is_empty()) {
@@ -71,7 +73,7 @@ pub(super) fn is_line(line: &[u8]) -> bool {
     parts.is_some_and(|(stack, bytes)| !stack.trim().is_empty() && whole(bytes).is_some())
 }
 
-/// A number of bytes. Some writers give it a fraction.
+/// Parses a number of bytes. A fraction, which some writers add, is dropped.
 fn whole(digits: &str) -> Option<u64> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! jemalloc's text.
+//! Reads jemalloc's text format.
 
 use std::io::BufRead;
 
@@ -9,7 +9,7 @@ use super::symbols::Symbols;
 use super::{MAX_LINE, ReadError};
 use crate::profile::{LocationId, MappedObject, Measure, Profile, ProfileBuilder};
 
-/// As much is read at once.
+/// How many bytes are read at once.
 const PIECE: usize = 256 << 10;
 
 pub(super) fn read(
@@ -72,7 +72,8 @@ pub(super) fn read(
     Ok(builder.build())
 }
 
-/// Of a hostile dump there may be a million, so none is there twice.
+/// Adds the mappings to the profile. A hostile dump may have a million mappings, so they are
+/// moved out of `maps` and never held twice.
 fn mappings(maps: Maps, builder: &mut ProfileBuilder) {
     for mapping in maps.mappings {
         let path = mapping.file().unwrap_or(&mapping.path);
@@ -80,7 +81,7 @@ fn mappings(maps: Maps, builder: &mut ProfileBuilder) {
             start: mapping.start,
             end: mapping.end,
             file_offset: mapping.offset,
-            // The one character that the kernel escapes in a path.
+            // A line feed is the one character that the kernel escapes in a path.
             path: path.replace("\\012", "\n"),
             deleted: mapping.is_deleted(),
             build_id: None,
@@ -104,7 +105,8 @@ fn mappings(maps: Maps, builder: &mut ProfileBuilder) {
     }
 }
 
-/// `100000000-100004000: /usr/lib/libSystem.B.dylib`, as macOS's jemalloc writes it.
+/// Parses a mapping as jemalloc on macOS writes it:
+/// `100000000-100004000: /usr/lib/libSystem.B.dylib`.
 fn of_macos(line: &str) -> Option<MappedObject> {
     let (range, path) = line.trim_start().split_once(": ")?;
     let (start, end) = range.split_once('-')?;

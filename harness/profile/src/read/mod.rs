@@ -1,4 +1,4 @@
-//! Reads profiles, whatever they are written in.
+//! Reads profiles in every supported format.
 //!
 //! | begins with | is |
 //! |---|---|
@@ -8,10 +8,10 @@
 //! | other text | folded stacks: `root;caller;leaf 123` |
 //! | other bytes | pprof's protobuf |
 //!
-//! A profile may be by anyone. It is read in pieces, and what is kept of it takes
-//! about as much memory as it does, at most [`Limits::bytes`]; lines, frames of a
-//! stack and layers of compression have limits of their own. An error names the line
-//! where there are lines, and says what was expected there.
+//! A profile may come from anyone. It is read in pieces. What is kept of it takes about as
+//! much memory as the profile itself, at most [`Limits::bytes`]. Lines, frames of a stack and
+//! layers of compression have limits of their own. An error says what was expected and, for
+//! text, in which line.
 
 mod folded;
 mod heap;
@@ -32,78 +32,78 @@ use self::zstd::ZstdDecoder;
 use crate::Profile;
 use crate::profile::{TooManyFrames, TooManyLocations};
 
-/// How much is read.
+/// The limits of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Of the whole profile, uncompressed.
+    /// The largest uncompressed profile, in bytes.
     pub bytes: u64,
 }
 
 impl Default for Limits {
-    /// 4 GiB: dumps of the largest heaps have some hundred megabytes.
+    /// 4 GiB. Dumps of the largest heaps have a few hundred megabytes.
     fn default() -> Self {
         Limits { bytes: 4 << 30 }
     }
 }
 
-/// How many bytes one compressed byte may stand for. Text of addresses shrinks to a
-/// tenth or a twentieth.
+/// How many bytes one compressed byte may unpack to. Text of addresses shrinks to a tenth or a
+/// twentieth.
 const MAX_RATIO: u64 = 200;
-/// Up to where that is not asked.
+/// The ratio is not checked up to this many unpacked bytes.
 const ANY_RATIO: u64 = 64 << 20;
-/// Compression inside of compression: that of a server around that of a file.
+/// Layers of compression: a server's around a file's.
 const MAX_LAYERS: usize = 2;
-/// Bytes that are looked at to tell text from protobuf.
+/// How many bytes are read to recognise the format.
 const LOOKED_AT: usize = 4_096;
-/// Bytes of a line. The longest that jemalloc can write has 65,536 addresses.
+/// The longest line, in bytes. The longest line that jemalloc writes has 65,536 addresses.
 const MAX_LINE: usize = 2 << 20;
 
 /// Why a profile cannot be read.
 #[derive(Debug)]
 pub enum ReadError {
-    /// Its bytes cannot be had.
+    /// Its bytes cannot be read.
     Io(io::Error),
-    /// There are none.
+    /// It is empty.
     Empty,
-    /// It is larger than that.
+    /// It is larger than this many bytes.
     TooLarge(u64),
-    /// It is compressed, and what should come out of it does not.
+    /// Its compressed data cannot be unpacked.
     Compressed {
-        /// With what.
+        /// The compression: `gzip` or `zstd`.
         with: &'static str,
         /// What went wrong.
         why: io::Error,
     },
-    /// It grows to more than any profile does.
+    /// It unpacks to more than 200 times its size.
     Bomb,
-    /// It is compressed, more often than somebody would.
+    /// It is compressed more than twice.
     Layers,
-    /// A line of it is longer than that.
+    /// One of its lines is longer than 2 MiB.
     Line {
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
     },
-    /// Another kind of profile, or none at all.
+    /// It is another kind of profile, or no profile at all.
     Unknown {
-        /// What it looks like.
+        /// What the bytes look like.
         found: String,
     },
-    /// A line that should be another.
+    /// A line is not what the format expects.
     Text {
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// What should stand there.
+        /// What the line should be.
         expected: &'static str,
-        /// What stands there.
+        /// What the line is.
         found: String,
     },
-    /// As jemalloc's text.
+    /// It is not valid as jemalloc's text.
     Dump(DumpError),
-    /// As pprof's protobuf.
+    /// It is not valid as pprof's protobuf.
     Pprof(PprofError),
-    /// It names more places than can be told apart.
+    /// It has more locations than there are numbers.
     TooManyLocations(TooManyLocations),
-    /// Its stacks have more frames than a profile of its size has.
+    /// Its stacks have more frames than a profile of its size can have.
     TooManyFrames(TooManyFrames),
 }
 
@@ -151,7 +151,7 @@ impl fmt::Display for ReadError {
     }
 }
 
-// What a cause has to say is said already, with where it is.
+// There is no `source`: the message of the cause, with its place, is part of `Display`.
 impl std::error::Error for ReadError {}
 
 impl From<DumpError> for ReadError {
@@ -180,7 +180,7 @@ impl From<TooManyFrames> for ReadError {
 
 impl From<io::Error> for ReadError {
     fn from(why: io::Error) -> Self {
-        // What `Limited` and `Unpacked` have to say.
+        // `Limited` and `Unpacked` wrap a `ReadError` in their `io::Error`.
         match why.downcast::<ReadError>() {
             Ok(said) => said,
             Err(why) => ReadError::Io(why),
@@ -188,17 +188,17 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// Reads a profile of any of these kinds.
+/// Reads a profile in any of the formats of this module.
 ///
 /// # Errors
 ///
-/// If it is none, was cut short, or is larger than the limits.
+/// If the bytes are not a profile, were cut short, or exceed a limit.
 pub fn read(input: &mut dyn BufRead, limits: Limits) -> Result<Profile, ReadError> {
     let mut input = Limited::new(input, limits.bytes);
     unpacked(&mut input, limits, 0)
 }
 
-/// What a beginning says.
+/// A format, as told by the first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Gzip,
@@ -212,7 +212,7 @@ enum Kind {
 fn unpacked(input: &mut dyn BufRead, limits: Limits, layers: usize) -> Result<Profile, ReadError> {
     let mut beginning = Vec::new();
     let kind = kind(input, &mut beginning)?;
-    // What was looked at comes first.
+    // The bytes that were read to recognise the format are part of the profile.
     let mut whole = io::Cursor::new(&beginning).chain(input);
     match kind {
         Kind::Gzip | Kind::Zstd if layers == MAX_LAYERS => Err(ReadError::Layers),
@@ -250,7 +250,7 @@ fn inner(unpacked: impl Read, limits: Limits, layers: usize) -> Result<Profile, 
     self::unpacked(&mut limited, limits, layers + 1)
 }
 
-/// Reads as much as tells what comes.
+/// Reads enough of the input to recognise its format. The bytes are left in `beginning`.
 fn kind(input: &mut dyn BufRead, beginning: &mut Vec<u8>) -> Result<Kind, ReadError> {
     let mut input = input.take(LOOKED_AT as u64);
     input.read_to_end(beginning)?;
@@ -279,7 +279,7 @@ fn kind(input: &mut dyn BufRead, beginning: &mut Vec<u8>) -> Result<Kind, ReadEr
             found: "a program (ELF): name it with --exe".to_owned(),
         })
     } else if is(b"<") || is(b"{") {
-        // A server's answer, as a rule: that it is not authorised, or has no such page.
+        // Mostly a server's answer: the request is not authorised, or there is no such page.
         Err(ReadError::Unknown { found: text() })
     } else if is_text(beginning) || folded::is_line(first_line(beginning)) {
         Ok(Kind::Folded)
@@ -297,33 +297,34 @@ fn first_line(beginning: &[u8]) -> &[u8] {
     lines.next().unwrap_or_default()
 }
 
-/// Whether it begins with a field: its number, which is not zero, and one of the ways in
-/// which fields are written.
+/// Tells whether the bytes begin with a protobuf field: a field number above zero, and a wire
+/// type that is in use.
 fn may_be_protobuf(beginning: &[u8]) -> bool {
     let first = beginning.first().copied().unwrap_or_default();
     first >> 3 > 0 && matches!(first & 7, 0 | 1 | 2 | 5)
 }
 
-/// The first bytes, for an error.
+/// Returns the first 8 bytes in hexadecimal, for an error message.
 fn hexadecimal(beginning: &[u8]) -> String {
     let first = beginning.iter().take(8);
     let bytes: Vec<String> = first.map(|byte| format!("{byte:02x}")).collect();
     bytes.join(" ")
 }
 
-/// A frame of something else, as `pzstd` begins with one.
+/// Tells whether the bytes begin with a skippable zstd frame, as `pzstd` writes.
 fn is_skipped_by_zstd(beginning: &[u8]) -> bool {
     matches!(beginning, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
-/// Protobuf has small numbers all over, as bytes that no text has.
+/// Tells whether the bytes may be text. Protobuf has small numbers everywhere: control
+/// characters that no text contains.
 fn is_text(beginning: &[u8]) -> bool {
     beginning
         .iter()
         .all(|byte| !byte.is_ascii_control() || matches!(byte, b'\n' | b'\r' | b'\t'))
 }
 
-/// A line, or its beginning, for an error.
+/// Quotes a line, or its beginning, for an error message.
 fn quoted(line: &[u8]) -> String {
     const MOST: usize = 80;
     let text = String::from_utf8_lossy(&line[..line.len().min(4 * MOST)]);
@@ -344,7 +345,7 @@ fn quoted(line: &[u8]) -> String {
     quoted + "`"
 }
 
-/// Reads one line without its end into `line`; false at the end.
+/// Reads one line, without its line end, into `line`. Returns false at the end of the input.
 fn next_line(
     input: &mut dyn BufRead,
     line: &mut Vec<u8>,
@@ -368,7 +369,7 @@ fn next_line(
     Ok(true)
 }
 
-/// Fails where more comes than may.
+/// A reader that fails if the input is longer than the limit.
 struct Limited<'a> {
     input: &'a mut dyn BufRead,
     left: u64,
@@ -412,7 +413,7 @@ impl BufRead for Limited<'_> {
     }
 }
 
-/// Counts what was read.
+/// A reader that counts the bytes that were read.
 struct Counted<R> {
     input: R,
     count: u64,
@@ -432,11 +433,11 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// What comes out of a decoder; an error where that is out of all proportion.
+/// The output of a decoder. Fails if the output is out of proportion to the input.
 struct Unpacked<D> {
     decoder: D,
     with: &'static str,
-    /// How much the decoder has read.
+    /// Returns how many bytes the decoder has read.
     packed: fn(&D) -> u64,
     count: u64,
 }
@@ -455,7 +456,7 @@ impl<D> Unpacked<D> {
 impl<D: Read> Read for Unpacked<D> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.decoder.read(into).map_err(|why| {
-            // What the layer below has to say is said as it is.
+            // An error of the layer below is passed on unchanged.
             match why.downcast::<ReadError>() {
                 Ok(said) => io::Error::other(said),
                 Err(why) => io::Error::other(ReadError::Compressed {

@@ -1,4 +1,4 @@
-//! pprof's profile.proto, unpacked.
+//! Reads pprof's profile.proto, after decompression.
 //!
 //! ```text
 //! Profile ─┬─ sample_type    what a sample's values are: inuse_space in bytes
@@ -10,11 +10,13 @@
 //!          └─ string_table   all text; the others have places in it
 //! ```
 //!
-//! The tables may stand behind what refers to them, and do in Go's profiles: so the
-//! profile is held as it came and gone through once for strings, once for what has
-//! them, once for locations, and once for samples. What is kept of it takes about twice
-//! as much again, and no more than some twenty-five times where somebody means harm:
-//! a line of four bytes may name a function of a megabyte, and so lines have a limit.
+//! Tables may come after the records that refer to them, as in Go's profiles. So the reader
+//! keeps the whole profile in memory, and walks it four times: for the strings, for the tables
+//! that refer to strings, for the locations, and for the samples.
+//!
+//! The result takes about twice as much memory again. Limits keep it below about twenty-five
+//! times the size of a hostile profile: a line of four bytes may name a function with a name
+//! of a megabyte, so lines have a limit.
 //!
 //! Labels, comments, times and the frames that pprof would drop are not read.
 
@@ -33,26 +35,27 @@ use wire::{Field, Message};
 
 mod wire;
 
-/// Lines and mappings, with the names that they repeat, may take so much for each byte
-/// of the profile. Those of a large program, with names of two hundred bytes, take seven.
+/// The memory that lines and mappings, with the names that they repeat, may take for each byte
+/// of the profile. In the profile of a large program, with names of two hundred bytes, they
+/// take seven.
 const NAMED_RATIO: usize = 12;
-/// And so much in any profile.
+/// The memory, in bytes, that lines and mappings may take in any profile, in addition.
 const ANY_NAMED: usize = 64 << 20;
-/// Sample types that an error or a note lists.
+/// How many sample types an error or a note lists at most.
 const LISTED: usize = 8;
 
-/// What profilers call the four measures, and their units. The first of a measure
-/// counts.
+/// The names that profilers give to the four measures. Of several sample types with the same
+/// measure, the first counts.
 const SAMPLE_TYPES: [(&str, Measure); 16] = [
-    // Go, jemalloc_pprof, and pprof where it converts text. With hyphens, Datadog.
+    // Go, jemalloc_pprof, and pprof when it converts text. Datadog writes hyphens.
     ("alloc_objects", Measure::AllocObjects),
     ("alloc_space", Measure::AllocSpace),
     ("inuse_objects", Measure::InuseObjects),
     ("inuse_space", Measure::InuseSpace),
-    // tcmalloc and V8, and pprof where text has nothing but what is live.
+    // tcmalloc and V8, and pprof when it converts text that counts only live objects.
     ("objects", Measure::InuseObjects),
     ("space", Measure::InuseSpace),
-    // tcmalloc, between two points in time.
+    // tcmalloc, for the time between two points.
     ("allocated_objects", Measure::AllocObjects),
     ("allocated_space", Measure::AllocSpace),
     // Datadog.
@@ -67,12 +70,12 @@ const SAMPLE_TYPES: [(&str, Measure); 16] = [
     ("Unreleased malloc size", Measure::InuseSpace),
 ];
 
-/// Why bytes are no heap profile of pprof's.
+/// Why bytes cannot be read as a heap profile in pprof's format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PprofError {
-    /// They are no such protobuf, or contradict themselves.
+    /// They are not valid protobuf of this kind, or contradict themselves.
     Malformed {
-        /// Where, from the first byte after decompression.
+        /// The offset, counted from the first byte after decompression.
         offset: usize,
         /// The message or field, as profile.proto calls it.
         field: &'static str,
@@ -81,7 +84,7 @@ pub enum PprofError {
         /// What stands there.
         found: String,
     },
-    /// They are a profile of something else.
+    /// They are a profile, but not of a heap.
     NoHeap {
         /// Its sample types.
         found: Vec<String>,
@@ -155,7 +158,7 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
     }
     let locations = locations(profile, &tables, &mut room, &mut builder)?;
     samples(profile, &columns, &locations, &mut builder)?;
-    // Go's four are written by those too that count live objects alone.
+    // Profilers that count only live objects also write Go's four sample types.
     let counts_alloc = builder
         .counts()
         .any(|counts| counts.alloc != Tally::default());
@@ -172,7 +175,7 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
     Ok(profile)
 }
 
-/// Hands on every field of a message.
+/// Calls `read` with every field of a message.
 fn each<'a>(
     mut message: Message<'a>,
     mut read: impl FnMut(Field<'a>) -> Result<(), PprofError>,
@@ -193,7 +196,7 @@ impl<'a> Strings<'a> {
         each(profile, |field| {
             if field.number == 6 {
                 let string = field.bytes(NAME)?;
-                // Whoever leaves a place out means this one.
+                // A field that is left out refers to the first string.
                 if strings.is_empty() && !string.is_empty() {
                     return Err(PprofError::malformed(
                         field.offset,
@@ -209,7 +212,7 @@ impl<'a> Strings<'a> {
         Ok(Strings(strings))
     }
 
-    /// The string whose place a field has.
+    /// Returns the string whose index is the value of a field.
     fn at(&self, field: &Field<'_>, name: &'static str) -> Result<&'a [u8], PprofError> {
         let place = field.varint(name)?;
         let string = usize::try_from(place).ok().and_then(|at| self.0.get(at));
@@ -224,7 +227,7 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// What a sample's value is.
+/// The type and unit of a sample's value.
 #[derive(Clone, Copy, Debug, Default)]
 struct ValueType<'a> {
     name: &'a [u8],
@@ -269,14 +272,14 @@ impl fmt::Display for ValueType<'_> {
     }
 }
 
-/// A function, as far as frames have it.
+/// The parts of a function that frames need.
 #[derive(Clone, Copy, Debug, Default)]
 struct Function<'a> {
     name: &'a [u8],
     file: &'a [u8],
 }
 
-/// A mapping, and its text where the profile has it.
+/// A mapping, with its strings as they are in the profile.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mapping<'a> {
     offset: usize,
@@ -295,7 +298,8 @@ impl Mapping<'_> {
             Some(path) => (path, true),
             None => (&*path, false),
         };
-        // Go's linker, for one, has identifiers that are none of the file's notes.
+        // Some build IDs do not come from an ELF note: Go's linker, for example, has
+        // identifiers of its own.
         let is_hex = !self.build_id.is_empty() && self.build_id.iter().all(u8::is_ascii_hexdigit);
         let build_id = is_hex.then(|| String::from_utf8_lossy(self.build_id).to_lowercase());
         Ok(MappedObject {
@@ -305,14 +309,14 @@ impl Mapping<'_> {
             path: path.to_owned(),
             deleted,
             build_id,
-            // Others are not listed.
+            // Profiles do not list mappings that are not executable.
             executable: true,
             inode: None,
         })
     }
 }
 
-/// How many bytes lines and mappings may yet take.
+/// A budget of memory for lines and mappings, in bytes.
 struct Room {
     left: usize,
 }
@@ -325,7 +329,7 @@ impl Room {
         }
     }
 
-    /// For a `T`, and names of so many bytes.
+    /// Takes the memory of a `T`, and of names with this many bytes together.
     fn take<T>(&mut self, names: usize, offset: usize) -> Result<(), PprofError> {
         let left = self.left.checked_sub(size_of::<T>() + names);
         self.left = left.ok_or_else(|| {
@@ -340,7 +344,7 @@ impl Room {
     }
 }
 
-/// What locations and samples refer to.
+/// The tables that locations and samples refer to.
 #[derive(Default)]
 struct Tables<'a> {
     sample_types: Vec<ValueType<'a>>,
@@ -425,12 +429,12 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The places of things in a table, by their ids: most profiles count from one, and
-/// then an id is a place already; some take addresses.
+/// The indices of the entries of a table, by their ids. In most profiles ids count from 1, so
+/// the index is the id minus 1. Some profilers use addresses as ids.
 #[derive(Default)]
 struct Ids {
     ids: Vec<u64>,
-    /// Those that do not stand where counting would put them.
+    /// The indices of ids that are not their index plus 1.
     others: HashMap<u64, usize, RandomState>,
 }
 
@@ -460,7 +464,7 @@ impl Ids {
         }
     }
 
-    /// The place of what a field refers to.
+    /// Returns the index of the entry that a field refers to.
     fn find(&self, id: u64, offset: usize, name: &'static str) -> Result<usize, PprofError> {
         self.get(id).ok_or_else(|| {
             PprofError::malformed(
@@ -473,12 +477,12 @@ impl Ids {
     }
 }
 
-/// Which of a sample's values are which measure.
+/// Which value of a sample belongs to which measure.
 struct Columns {
     places: [Option<usize>; Measure::ALL.len()],
-    /// How many values a sample has.
+    /// The number of values of a sample.
     len: usize,
-    /// Sample types that are none.
+    /// The sample types that are not read.
     others: Vec<String>,
 }
 
@@ -527,7 +531,7 @@ impl Columns {
     }
 }
 
-/// Locations, by the places of their ids.
+/// The locations, by the indices of their ids.
 struct Locations {
     ids: Ids,
     locations: Vec<LocationId>,
@@ -582,16 +586,18 @@ fn mapping(field: &Field<'_>, tables: &Tables<'_>) -> Result<Option<usize>, Ppro
     }
 }
 
-/// A location's address lies within the call: Go, tcmalloc, jemalloc_pprof and pprof's
-/// own converters take one off each return address, and pprof looks up what is left as
-/// it is. Ours are return addresses, and one is taken off when they are looked up: so it
-/// is put back. The leaf of a converted text profile, from which pprof takes nothing
-/// off, is thereby looked up where pprof does.
+/// Returns the return address of a call.
+///
+/// In pprof's format, a location's address lies within the call: Go, tcmalloc, jemalloc_pprof
+/// and pprof's own converters subtract one from each return address, and pprof looks up the
+/// result as it is. [`Location::address`] is a return address, from which one is subtracted at
+/// the lookup, so this function adds one. pprof does not subtract one from the leaf of a
+/// converted text profile; adding one here makes the lookup hit the same address as pprof's.
 fn return_address(call: u64) -> Option<Avma> {
     (call != 0).then(|| Avma(call.saturating_add(1)))
 }
 
-/// A line; absent where its function has no name.
+/// Reads a line of a location. Returns `None` if its function has no name.
 fn frame(
     field: &Field<'_>,
     tables: &Tables<'_>,
@@ -620,7 +626,7 @@ fn frame(
     Ok(Some(SourceFrame {
         function: owned(function.name),
         file: (!function.file.is_empty()).then(|| owned(function.file)),
-        // Unknown is 0, or -1.
+        // An unknown line is 0 or -1.
         line: u32::try_from(line).ok().filter(|line| *line > 0),
     }))
 }

@@ -1,4 +1,4 @@
-//! The names that `jeprof --raw` puts before a dump.
+//! The names that `jeprof --raw` writes before a dump.
 //!
 //! ```text
 //! --- symbol
@@ -10,8 +10,9 @@
 //! heap_v2/524288
 //! ```
 //!
-//! jeprof takes one off the return addresses of callers before it looks them up, and
-//! writes what it looked up; the dump behind it keeps what jemalloc wrote.
+//! jeprof subtracts one from the return addresses of callers before it looks them up, and
+//! writes the addresses that it looked up. The dump that follows keeps the addresses that
+//! jemalloc wrote.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -26,12 +27,13 @@ use crate::profile::MAX_FUNCTIONS;
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     names: BTreeMap<u64, Vec<String>>,
-    /// How many lines they took.
+    /// The number of lines before the dump.
     pub(super) lines: usize,
 }
 
 impl Symbols {
-    /// The functions of a return address, leaf first; empty where there is none.
+    /// Returns the functions of a return address, leaf first. Empty if the address has no
+    /// names.
     pub(super) fn of(&self, address: Avma) -> Vec<SourceFrame> {
         let before = address.0.checked_sub(1);
         let names = before.and_then(|call| self.names.get(&call));
@@ -75,7 +77,7 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
                 found: quoted(&line),
             });
         };
-        // Without a name of its own, jeprof writes the address.
+        // jeprof writes the address itself if it found no name.
         let is_name = |name: &&str| !name.is_empty() && !name.starts_with("0x");
         let names: Vec<String> = names
             .split("--")
@@ -94,7 +96,7 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
             symbols.names.insert(address, names);
         }
     }
-    // What kind of profile follows, where that is said.
+    // The list of names ends with `---`, then `--- heap`; or directly with `--- heap`.
     let said = !line.starts_with(b"--- heap");
     if said && (!next_line(input, &mut line, &mut number)? || !line.starts_with(b"--- heap")) {
         return Err(ReadError::Text {

@@ -1,12 +1,12 @@
-//! zstd: frames one after the other, as `pzstd` and `cat` make them, and frames to be
-//! skipped, which hold something else.
+//! Reads zstd: frames one after the other, as `pzstd` and `cat` make them, and skippable
+//! frames, which hold no data of the stream.
 
 use std::io::{self, BufRead, Read};
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// What all frames hold.
+/// A reader of the data in all frames.
 pub(super) struct ZstdDecoder<R> {
     input: R,
     frame: FrameDecoder,
@@ -26,7 +26,7 @@ impl<R: BufRead> ZstdDecoder<R> {
         &self.input
     }
 
-    /// Goes on to the next frame; false at the end.
+    /// Begins the next frame. Returns false at the end of the input.
     fn begin(&mut self) -> io::Result<bool> {
         while !self.input.fill_buf()?.is_empty() {
             match self.frame.reset(&mut self.input) {
@@ -52,7 +52,7 @@ impl<R: BufRead> ZstdDecoder<R> {
         }
     }
 
-    /// Holds what came out against the frame's checksum, where it has one.
+    /// Compares the data of the frame with the frame's checksum, if it has one.
     fn end(&mut self) -> io::Result<()> {
         self.is_inside = false;
         let said = self.frame.get_checksum_from_data();

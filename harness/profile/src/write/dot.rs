@@ -1,18 +1,18 @@
-//! Graphviz's language: who calls whom, with what it holds.
+//! Writes a call graph in Graphviz's language.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::calls::Calls;
 use crate::view::{NameId, Names};
 
-/// How much of the graph is drawn, by jeprof's names and defaults.
+/// How much of the graph is drawn. Names and defaults are jeprof's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dot {
-    /// Nodes, at most: those that hold most.
+    /// The maximum number of nodes. Those with the greatest values are drawn.
     pub nodes: usize,
-    /// Of all, what a node must hold to be drawn.
+    /// The fraction of the total that a node must hold to be drawn.
     pub node_fraction: f64,
-    /// Of all, what must go over an edge.
+    /// The fraction of the total that an edge must carry to be drawn.
     pub edge_fraction: f64,
 }
 
@@ -32,8 +32,8 @@ struct Held {
     cum: f64,
 }
 
-/// The graph of calls. `say` writes a number with its unit. Of a recursion, a name and
-/// an edge count once for a stack.
+/// Writes the call graph. `say` formats a number with its unit. In a recursive stack, a name
+/// and an edge count once.
 pub fn dot(
     calls: &Calls<'_>,
     gains: &[f64],
@@ -73,7 +73,7 @@ pub fn dot(
         .map(|(number, (name, _))| (*name, number + 1))
         .collect();
 
-    // Of those that are drawn alone: there may be a hundred times as many.
+    // Only edges between drawn nodes: in all, there may be a hundred times as many.
     let mut edges: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     for (stack, gain) in gaining() {
         let frames = calls.root_first(stack).map(|name| numbers.get(&name));
@@ -104,7 +104,7 @@ pub fn dot(
                 percent(held.cum)
             ));
         }
-        // As pprof: area by what it holds itself.
+        // As in pprof, the area of a node shows its own value.
         let size = 8.0 + 24.0 * (percent(held.flat).abs() / 100.0).sqrt();
         out.push_str(&format!(
             "n{} [label={} fontsize={size:.0} fillcolor=\"{}\"];\n",
@@ -128,7 +128,8 @@ pub fn dot(
     out
 }
 
-/// From white to red for what is held or gained, to blue for what was lost.
+/// Returns a colour from white to red for what is held or gained, and to blue for what was
+/// lost.
 fn color(value: f64, percent: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "at most 120")]
     #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
@@ -140,8 +141,8 @@ fn color(value: f64, percent: f64) -> String {
     }
 }
 
-/// As a string of the language: the two characters that it escapes, lines centred, and
-/// nothing that a renderer may not take.
+/// Returns a text as a string of Graphviz's language: the two special characters are escaped,
+/// lines are centred, and characters that a renderer may reject are replaced.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for (number, line) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! Flame graphs.
+//! Draws flame graphs.
 
 use plimsoll_core::flamegraph::{FlamegraphError, Picture, Theme, Tower, draw, names, nothing};
 
@@ -6,19 +6,21 @@ use crate::calls::{Calls, Least};
 use crate::view::{NameId, Names};
 
 const WIDTH: usize = 1200;
-/// Of the width, in percent; what is thinner cannot be read or hit.
+/// The width, in percent of the picture, below which a frame is not drawn. A narrower frame
+/// can be neither read nor clicked.
 const MIN_WIDTH: f64 = 0.1;
-/// jemalloc cuts at 128 addresses, each of a few inlined frames.
+/// The most frames that are drawn of a stack. jemalloc cuts stacks at 128 addresses, each with
+/// a few inlined frames.
 const MAX_FRAMES: usize = 500;
-/// More than the widest picture has room for.
+/// The largest count of a stack. The widest picture has no room for more.
 const MAX_COUNT: f64 = 1e17;
 
-/// Draws what every node's own stacks hold or gained, in units of `count_name`. With
-/// `is_growth`, what was gained and what was lost stand in towers of their own.
+/// Draws the value or the growth of every stack, in units of `count_name`. With `is_growth`,
+/// stacks that grew and stacks that shrank are in separate towers.
 ///
 /// # Errors
 ///
-/// If inferno refuses, which no profile is known to make it do.
+/// If inferno fails. No profile is known for which it does.
 pub fn flamegraph(
     calls: &Calls<'_>,
     gains: &[f64],
@@ -48,7 +50,7 @@ pub fn flamegraph(
     stacks.sort();
     if stacks.is_empty() {
         let why = match is_growth {
-            // There is something, of which nobody could see a part.
+            // Some stacks have a value, but each is too narrow to be seen.
             _ if whole(total) > 0 => "every stack is too narrow to be drawn",
             true => "nothing grew and nothing shrank",
             false => "nothing is there",

@@ -1,4 +1,4 @@
-//! Folded stacks: `root;caller;leaf 4096`, a line each.
+//! Writes folded stacks, one a line: `root;caller;leaf 4096`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -8,9 +8,10 @@ use plimsoll_text::escape::is_hidden;
 use crate::calls::Calls;
 use crate::view::Names;
 
-/// One line for each stack, in the order of their names, frame by frame; numbers are cut
-/// to whole ones, as jeprof cuts them. What was lost has a minus, which flame graph tools
-/// skip; what is nothing is left out.
+/// Writes one line for each stack, ordered by names, frame by frame.
+///
+/// Numbers are truncated to integers, as in jeprof. A stack that shrank has a negative number,
+/// which flame graph tools skip. Stacks with the number 0 are left out.
 ///
 /// # Errors
 ///
@@ -21,7 +22,7 @@ pub fn folded(
     gains: &[f64],
     names: &Names,
 ) -> io::Result<()> {
-    // The format has no escapes, so names may become equal.
+    // The format has no escapes, so different names may become equal.
     let mut ranks: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (number, name) in names.all().enumerate() {
         ranks.entry(frame(name)).or_default().push(number);
@@ -40,7 +41,7 @@ pub fn folded(
     };
 
     let mut stacks: Vec<usize> = (0..calls.len()).filter(|at| gains[*at] != 0.0).collect();
-    // Stable: a sum of floats is the same only in the same order.
+    // The sort is stable, because a sum of floats depends on their order.
     stacks.sort_by(|one, two| ranks(one).cmp(ranks(two)));
     for equal in stacks.chunk_by(|one, two| ranks(one).eq(ranks(two))) {
         let gain: f64 = equal.iter().map(|stack| gains[*stack]).sum();
@@ -56,7 +57,8 @@ pub fn folded(
     Ok(())
 }
 
-/// Without what ends a frame or a line, and never a number behind a space.
+/// Replaces the characters that end a frame or a line, and trims the name, so that it cannot
+/// end in a space and a number follow.
 fn frame(name: &str) -> String {
     let safe: String = name
         .chars()

@@ -1,4 +1,4 @@
-//! For programs; described in docs/show.md and by a schema.
+//! Writes JSON for programs. docs/show.md and a schema describe it.
 
 use std::io::{self, Write};
 
@@ -10,21 +10,23 @@ use crate::calls::{Calls, Held};
 use crate::profile::{Measure, Profile, Values};
 use crate::view::Names;
 
-/// The format of the JSON.
+/// The version of the JSON format.
 const VERSION: u64 = 1;
 
 /// One of the profiles.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'a> {
-    /// Where it is from.
+    /// Where the profile is from.
     pub name: &'a str,
     /// The profile.
     pub profile: &'a Profile,
 }
 
-/// Every stack, root first, with what it holds; of two profiles, in both and what it
-/// gained. The greatest first, by the measure, then by name. `plimsoll` is the version
-/// of the program.
+/// Writes every stack, root first, with its values. For two profiles, writes the values in
+/// both, and the growth.
+///
+/// Stacks are ordered by `measure`, greatest first, then by name. `plimsoll` is the version of
+/// the program.
 ///
 /// # Errors
 ///
@@ -55,7 +57,7 @@ pub fn json(
         Value::Object(all.collect::<Map<_, _>>())
     };
 
-    // Each but those that nothing was ever held by.
+    // Stacks without any value in either profile are left out.
     let mut total = (Values::default(), Values::default());
     let mut stacks: Vec<u32> = Vec::new();
     for (number, stack) in (0..).zip(0..calls.len()) {
@@ -66,7 +68,8 @@ pub fn json(
             total.1 += held.after;
         }
     }
-    // Not collected: where many stacks hold as much, sorting asks for each many times.
+    // The names are not collected: if many stacks have equal values, the sort asks for each
+    // name many times.
     let leaf_first = |stack: u32| calls.leaf_first(stack as usize).map(|name| names.get(name));
     let gain_of = |stack: u32| gains[stack as usize];
     stacks.sort_by(|one, two| {
@@ -115,7 +118,7 @@ pub fn json(
     writeln!(out)
 }
 
-/// In the order in which keys are written everywhere.
+/// The whole document. Its fields are in alphabetical order, as the keys of all objects.
 #[derive(Serialize)]
 struct Whole<'a, S> {
     kind: &'a str,
@@ -127,7 +130,8 @@ struct Whole<'a, S> {
     version: u64,
 }
 
-/// What is made of each, one by one as it is written: there may be a million.
+/// A list that is made into JSON item by item while it is written, because there may be a
+/// million items.
 struct Each<'a, T, F>(&'a [T], F);
 
 impl<T, F: Fn(&T) -> Value> Serialize for Each<'_, T, F> {

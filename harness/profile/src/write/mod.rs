@@ -1,8 +1,7 @@
-//! Writes what a profile holds, or what one has gained on another, in the formats of
-//! other tools.
+//! Writes the values of a profile, or the growth between two, in the formats of other tools.
 //!
-//! Names come from the profile, so each format says them in its own way: what would end
-//! a name, a line or a document is replaced or escaped.
+//! Names come from the profile and may contain anything. So each format replaces or escapes
+//! the characters that would end a name, a line or a document.
 
 mod dot;
 mod flamegraph;

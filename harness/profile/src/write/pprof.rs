@@ -1,5 +1,5 @@
-//! pprof's profile.proto, packed with gzip, as `go tool pprof`, Speedscope and Pyroscope
-//! read it.
+//! Writes pprof's profile.proto, compressed with gzip, as `go tool pprof`, Speedscope and
+//! Pyroscope read it.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -12,34 +12,34 @@ use crate::merged::Merged;
 use crate::profile::{Location, LocationId, MappedObject, Measure, Profile, Values};
 use crate::view::View;
 
-/// What a pprof profile says of itself.
+/// What a pprof profile says about itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct About<'a> {
-    /// Shown above the profile.
+    /// Comments that are shown above the profile.
     pub comments: &'a [&'a str],
-    /// When it was taken, in nanoseconds after 1970. Without it, the same profile is the
-    /// same bytes.
+    /// When the profile was taken, in nanoseconds after 1970. Without it, equal profiles make
+    /// equal bytes.
     pub time_nanos: Option<i64>,
 }
 
-/// Writes a profile, or what the later of two has that the earlier has not.
+/// Writes a profile, or the growth from an earlier profile to a later one.
 ///
-/// A view says which stacks are written and which of their frames are hidden. Otherwise
-/// all is there that was recorded, not names that were shortened or cut: locations with
+/// The view decides which stacks are written and which of their frames are hidden. Apart from
+/// that, everything recorded is written, without shortened names or cut stacks: locations with
 /// addresses, inlined functions, lines, and the mappings with their build IDs.
 ///
-/// There are always four sample types, in Go's order, because that is what readers know
-/// a heap profile by. Where a profile does not count what was ever allocated, those are
-/// zeros, and a comment says so.
+/// There are always four sample types, in Go's order, because readers recognise a heap profile
+/// by them. If the profile does not count one of them, its values are zeros, and a comment
+/// says so.
 ///
-/// Values are whole numbers there. Each is rounded to the nearest, for truncated ones
-/// would lose half an object a stack, and half of all objects where each stack has one
-/// or two; and what one profile gained is what the other lost. A sum of `n` stacks is at
-/// most `n / 2` off.
+/// Values are integers. Each value is rounded to the nearest. Truncation would lose half an
+/// object for each stack, and half of all objects if each stack has one or two. If the two
+/// profiles are swapped, values only change their sign. A sum of `n` stacks is off by at most
+/// `n / 2`.
 ///
-/// Of two profiles, stacks are equal whose locations are: with equal functions and lines
-/// at equal places in equal mappings, wherever those were mapped. What did not change is
-/// left out. Values may be negative, as with pprof's own `-diff_base`.
+/// Stacks of two profiles are equal if their locations are: equal functions and lines at equal
+/// places in equal mappings, whatever the addresses of the mappings. Stacks that did not
+/// change are left out. Values may be negative, as with pprof's own `-diff_base`.
 ///
 /// # Errors
 ///
@@ -51,7 +51,8 @@ pub fn pprof(
     about: &About<'_>,
 ) -> io::Result<()> {
     let measures = Measure::ALL;
-    // By what is there, so that what is read again is written the same.
+    // The values decide, not what the profile claims to count, so that a profile that is read
+    // back is written the same way.
     let is_counted = |measure: &Measure| {
         let profiles = before.into_iter().chain([after]).map(View::profile);
         let mut values = profiles.flat_map(|profile| {
@@ -68,8 +69,8 @@ pub fn pprof(
     let comment = format!("nothing was counted in {}", missing.join(", "));
 
     let mut tables = Tables::default();
-    // Of what is only for people the strings come first: a file that was cut short then
-    // lacks others.
+    // Comments are only for people. Their strings come first in the string table, so a file
+    // that was cut short lacks strings that a program needs.
     let comments: Vec<u64> = about
         .comments
         .iter()
@@ -77,7 +78,8 @@ pub fn pprof(
         .chain((!missing.is_empty()).then_some(comment.as_str()))
         .map(|comment| tables.strings.place(comment))
         .collect();
-    // The first mapping is taken for the program: so the later's come first.
+    // pprof takes the first mapping for the program, so the mappings of the later profile come
+    // first.
     let mut later = Side::of(after, &mut tables, &mut Known::default());
     let mut known = tables.known();
     let mut earlier = before.map(|view| Side::of(view, &mut tables, &mut known));
@@ -190,19 +192,19 @@ fn rounded(measures: &[Measure], value: impl Fn(Measure) -> f64) -> Vec<i64> {
     measures.iter().map(rounded).collect()
 }
 
-/// What samples refer to, each once.
+/// The tables that samples refer to, each entry once.
 #[derive(Default)]
 struct Tables<'a> {
     strings: Strings<'a>,
     mappings: Vec<Mapping<'a>>,
     functions: HashMap<Function, u64, RandomState>,
-    /// In the order of their ids, from 1.
+    /// The functions in the order of their ids, which begin at 1.
     function_list: Vec<Function>,
     locations: HashMap<Place, u32, RandomState>,
     location_list: Vec<Place>,
 }
 
-/// Places in the string table.
+/// A function, as indices in the string table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Function {
     name: u64,
@@ -212,30 +214,31 @@ struct Function {
 /// A location as it is written.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Place {
-    /// An id; 0 for none.
+    /// The id of its mapping; 0 for none.
     mapping: u64,
-    /// Of the call; 0 for none.
+    /// An address within the call; 0 for none.
     address: u64,
-    /// Ids of functions, and lines.
+    /// The id of each function, and its line.
     lines: Box<[(u64, u32)]>,
 }
 
-/// A mapping, and what is known of the locations in it.
+/// A mapping, and what is known about the locations in it.
 struct Mapping<'a> {
     object: &'a MappedObject,
-    /// Whether all have names: pprof looks none up where it is told so.
+    /// Whether all its locations have names. pprof looks up no names in such a mapping.
     has_functions: bool,
     has_files: bool,
     has_lines: bool,
     has_inlined: bool,
 }
 
-/// By what mappings of two processes are the same: the file, by its build ID or name,
-/// where in it they begin, and how long they are. What is of no file is the same where
-/// it begins at the same address.
+/// The key by which mappings of two processes are equal: the file's build ID or name, the
+/// offset in the file, and the size. Mappings without a file are equal if they begin at the
+/// same address and have the same size.
 type Part<'a> = (&'a str, u64, u64);
 
-/// The places of mappings; several, the first last, where a file was mapped repeatedly.
+/// The indices of mappings, by key. If a file was mapped repeatedly, there are several, in
+/// reverse order.
 type Known<'a> = HashMap<Part<'a>, Vec<usize>, RandomState>;
 
 impl<'a> Tables<'a> {
@@ -251,7 +254,7 @@ impl<'a> Tables<'a> {
         if let Some(id) = self.locations.get(&place) {
             return *id;
         }
-        // Two profiles have fewer each than there are numbers.
+        // Each of the two profiles has fewer than `u32::MAX` locations.
         let id = u32::try_from(self.location_list.len() + 1).unwrap_or(u32::MAX);
         self.location_list.push(place.clone());
         self.locations.insert(place, id);
@@ -278,7 +281,8 @@ impl<'a> Tables<'a> {
             message.number(5, self.strings.place(&object.path));
             let build_id = object.build_id.as_deref().unwrap_or("");
             message.number(6, self.strings.place(build_id));
-            // What is not named can be named by others, if none of these is said.
+            // If a location has no name, none of the four flags is set, so that other tools
+            // look up names.
             let known = mapping.has_functions;
             message.number(7, known.into());
             message.number(8, (known && mapping.has_files).into());
@@ -301,8 +305,8 @@ impl<'a> Tables<'a> {
         for (id, function) in (1..).zip(&self.function_list) {
             message.number(1, id);
             message.number(2, function.name);
-            // No `system_name`: where it equals the name, pprof takes the name for one of
-            // C++ that it should shorten, and `<T as Trait>::f` becomes `::f`.
+            // There is no `system_name`. If it equals the name, pprof takes the name for C++
+            // and shortens it, so that `<T as Trait>::f` becomes `::f`.
             message.number(4, function.file);
             out.message(field::FUNCTION, &mut message);
         }
@@ -317,7 +321,7 @@ fn part(mapping: &MappedObject) -> Part<'_> {
     }
 }
 
-/// The string table; the first is empty.
+/// The string table. Its first string is empty.
 struct Strings<'a> {
     strings: Vec<&'a str>,
     places: HashMap<&'a str, u64, RandomState>,
@@ -343,23 +347,24 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// One of the profiles.
+/// One of the two profiles.
 struct Side<'v, 'a> {
     view: &'v View<'a>,
-    /// Which mapping each location is in, of this profile's, if any; where a stack that
-    /// is wanted has it.
+    /// For each location that a wanted stack contains, the index of its mapping in this
+    /// profile, if it has one.
     of_location: Vec<Option<Option<usize>>>,
-    /// Where this profile's mappings stand among those that are written.
+    /// For each mapping of this profile, its index among the written mappings, if it is
+    /// written.
     written: Vec<Option<usize>>,
-    /// Of every location, once they have some.
+    /// The id of every location. Empty until [`Side::number`] assigns them.
     ids: Vec<u32>,
 }
 
-/// What is the id of nothing: ids begin at 1.
+/// The id of a hidden location. Real ids begin at 1.
 const HIDDEN: u32 = 0;
 
 impl<'v, 'a> Side<'v, 'a> {
-    /// With its mappings in the tables, but for those that `known` has there already.
+    /// Prepares a profile. Adds its mappings to `tables`, except those that `known` contains.
     fn of(view: &'v View<'a>, tables: &mut Tables<'a>, known: &mut Known<'a>) -> Self {
         let profile = view.profile();
         let ranges = Ranges::of(profile);
@@ -377,7 +382,7 @@ impl<'v, 'a> Side<'v, 'a> {
         for mapping in of_location.iter().flatten().flatten() {
             used[*mapping] = true;
         }
-        // Those without a location say nothing: most are of data.
+        // Mappings without a location are left out. Most of them hold data.
         let mut write = |(object, used): (&'a MappedObject, bool)| {
             used.then(|| {
                 let there = known.get_mut(&part(object)).and_then(Vec::pop);
@@ -397,7 +402,7 @@ impl<'v, 'a> Side<'v, 'a> {
         }
     }
 
-    /// Gives every location of a stack that is wanted its id.
+    /// Assigns ids to the locations of all wanted stacks.
     fn number(&mut self, tables: &mut Tables<'a>) {
         let profile = self.view.profile();
         let mut ids = vec![None; profile.locations().len()];
@@ -411,8 +416,7 @@ impl<'v, 'a> Side<'v, 'a> {
         self.ids = ids.collect();
     }
 
-    /// Every stack that is wanted and of which something is left, by its place in the
-    /// profile.
+    /// Returns the indices of all stacks that are wanted and not hidden completely.
     fn stacks(&self) -> impl Iterator<Item = usize> {
         let stacks = self.view.profile().stacks().enumerate();
         let shown = stacks.filter(|(number, (stack, _))| {
@@ -422,14 +426,15 @@ impl<'v, 'a> Side<'v, 'a> {
         shown.map(|(number, _)| number)
     }
 
-    /// The ids of a stack, leaf first.
+    /// Returns the location ids of a stack, leaf first.
     fn stack(&self, stack: usize) -> impl Iterator<Item = u32> {
         let locations = self.view.profile().stack(stack).iter();
         let ids = locations.map(|location| self.ids[location.0 as usize]);
         ids.filter(|id| *id != HIDDEN)
     }
 
-    /// None where all of it is hidden.
+    /// Adds a location to `tables` and returns its id. Returns `None` if it is hidden
+    /// completely.
     fn location(&self, id: LocationId, tables: &mut Tables<'a>) -> Option<u32> {
         let location = self.view.profile().location(id);
         let mut lines = Vec::with_capacity(location.frames.len());
@@ -482,14 +487,15 @@ impl<'a> Mapping<'a> {
     }
 }
 
-/// An address as pprof has it, within the call.
+/// Returns the address that pprof uses, which lies within the call.
 fn call(location: &Location) -> Option<u64> {
     location.address?.0.checked_sub(1)
 }
 
 /// Mappings by their addresses.
 struct Ranges {
-    /// By their first address: it, the greatest end so far, and the place in the profile.
+    /// The mappings by their first address: this address, the greatest end of it and all
+    /// before it, and its index in the profile.
     sorted: Vec<(u64, u64, usize)>,
 }
 
@@ -508,8 +514,8 @@ impl Ranges {
         Ranges { sorted }
     }
 
-    /// The mapping that contains an address; of several that overlap, the one that begins
-    /// first, which is the same one where some of the others are not written.
+    /// Returns the mapping that contains an address. If several overlap, it is the one that
+    /// begins first; so the result does not depend on which of the others are written.
     fn at(&self, address: u64) -> Option<usize> {
         let ended = self.sorted.partition_point(|(_, end, _)| *end <= address);
         let (start, _, place) = self.sorted.get(ended)?;
@@ -517,7 +523,7 @@ impl Ranges {
     }
 }
 
-/// A message of protobuf.
+/// A protobuf message.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -530,7 +536,7 @@ impl Message {
         self.0.push(number.to_le_bytes()[0]);
     }
 
-    /// Zero is what a number is that is not there.
+    /// Writes a number field. A field that is absent means 0, so 0 is not written.
     fn number(&mut self, field: u64, number: u64) {
         if number != 0 {
             self.varint(field << 3);
@@ -548,7 +554,7 @@ impl Message {
         }
     }
 
-    /// Takes what is in the other.
+    /// Writes a message field, and empties `message`.
     fn message(&mut self, field: u64, message: &mut Message) {
         self.head(field, message.0.len());
         self.0.append(&mut message.0);
@@ -565,12 +571,12 @@ impl Message {
     }
 }
 
-/// The profile as it is packed: without a file's name and time in gzip's head, so that
-/// the same is the same bytes.
+/// The compressed output. The gzip header has no file name and no time, so that equal profiles
+/// make equal bytes.
 struct Packed<W: Write> {
     gzip: GzEncoder<W>,
     head: Message,
-    /// What went wrong first. Nothing is written after that.
+    /// The first error. Nothing is written after it.
     written: io::Result<()>,
 }
 
@@ -602,7 +608,7 @@ impl<W: Write> Packed<W> {
         self.head = head;
     }
 
-    /// Takes what is in the message.
+    /// Writes a message field, and empties `message`.
     fn message(&mut self, field: u64, message: &mut Message) {
         self.bytes(field, &message.0);
         message.0.clear();
@@ -614,5 +620,5 @@ impl<W: Write> Packed<W> {
     }
 }
 
-/// Of gzip. Six takes half as long again to save a fiftieth.
+/// The gzip level. Level 6 takes half as long again and saves only a fiftieth.
 const LEVEL: u32 = 3;

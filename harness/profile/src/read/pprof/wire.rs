@@ -1,4 +1,4 @@
-//! Protobuf's wire format: a message is fields, a field is a number and a value.
+//! Protobuf's wire format: a message is a list of fields, and a field is a number and a value.
 //!
 //! ```text
 //! 08 96 01            field 1, a varint: 150
@@ -6,16 +6,16 @@
 //! 1d .. .. .. ..      field 3, four bytes; 19 has eight
 //! ```
 //!
-//! Groups, which protobuf gave up before profile.proto was written, are an error.
+//! Groups are an error. Protobuf gave them up before profile.proto was written.
 
 use super::PprofError;
 
-/// Bytes of a message that are not read yet.
+/// The bytes of a message that are not read yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message<'a> {
     name: &'static str,
     bytes: &'a [u8],
-    /// Where they stand in the profile.
+    /// The offset of `bytes` in the profile.
     offset: usize,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Message<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field<'a> {
     pub(super) number: u64,
-    /// Where its value stands in the profile.
+    /// The offset of its value in the profile.
     pub(super) offset: usize,
     value: Value<'a>,
 }
@@ -32,12 +32,12 @@ pub(super) struct Field<'a> {
 enum Value<'a> {
     Varint(u64),
     Bytes(&'a [u8]),
-    /// Of four or eight bytes, which nothing in a profile is.
+    /// A number of four or eight bytes. No field of a profile has this type.
     Fixed,
 }
 
 impl<'a> Message<'a> {
-    /// A whole profile.
+    /// Returns the message of a whole profile.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Message {
             name: "Profile",
@@ -46,7 +46,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The next field; absent at the end.
+    /// Reads the next field. Returns `None` at the end of the message.
     pub(super) fn field(&mut self) -> Result<Option<Field<'a>>, PprofError> {
         if self.bytes.is_empty() {
             return Ok(None);
@@ -54,7 +54,7 @@ impl<'a> Message<'a> {
         let start = self.offset;
         let tag = self.varint(self.name)?;
         let number = tag >> 3;
-        // The largest that protobuf has.
+        // Protobuf's largest field number is 2^29 - 1.
         if !(1..1 << 29).contains(&number) {
             return Err(PprofError::malformed(
                 start,
@@ -108,7 +108,7 @@ impl<'a> Message<'a> {
         let mut number = 0;
         for (place, byte) in self.bytes.iter().enumerate().take(10) {
             let bits = u64::from(byte & 0x7f);
-            // Of the tenth, one bit is left.
+            // The tenth byte has room for only one bit.
             if place == 9 && bits > 1 {
                 break;
             }
@@ -133,7 +133,7 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// As a number.
+    /// Returns the value as a number.
     pub(super) fn varint(&self, name: &'static str) -> Result<u64, PprofError> {
         match self.value {
             Value::Varint(number) => Ok(number),
@@ -141,7 +141,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// As a string, which may be any bytes.
+    /// Returns the value as a string, which may contain any bytes.
     pub(super) fn bytes(&self, name: &'static str) -> Result<&'a [u8], PprofError> {
         match self.value {
             Value::Bytes(bytes) => Ok(bytes),
@@ -149,7 +149,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// As a message.
+    /// Returns the value as a message.
     pub(super) fn message(&self, name: &'static str) -> Result<Message<'a>, PprofError> {
         Ok(Message {
             name,
@@ -158,7 +158,7 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// As a part of a repeated field: one number, or several that are packed.
+    /// Returns the value as part of a repeated field: one number, or several packed ones.
     pub(super) fn varints(&self, name: &'static str) -> Result<Varints<'a>, PprofError> {
         let (one, bytes) = match self.value {
             Value::Varint(number) => (Some(number), &[][..]),
@@ -183,7 +183,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Numbers of a repeated field.
+/// The numbers of a repeated field.
 #[derive(Debug)]
 pub(super) struct Varints<'a> {
     one: Option<u64>,
@@ -191,7 +191,7 @@ pub(super) struct Varints<'a> {
 }
 
 impl Varints<'_> {
-    /// The next and where it stands; absent at the end.
+    /// Returns the next number and its offset in the profile. Returns `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<(u64, usize)>, PprofError> {
         let offset = self.packed.offset;
         let number = match self.one.take() {
