@@ -4,20 +4,20 @@ use std::path::Path;
 
 use anyhow::Context;
 
-/// Writes what was asked for into a file, which is replaced, or into what is no
-/// file: a pipe, a device, standard output under its name, or as `-`.
+/// Writes text into a file, which is replaced atomically. A path that is not a file (a pipe or
+/// a device, such as `/dev/stdout`) is written to in place, and `-` is standard output.
 ///
-/// Replacing those would take them from every process of the machine.
+/// Replacing a device would remove it for every process of the machine.
 pub fn write_output(path: &Path, content: &str) -> anyhow::Result<()> {
     write_output_bytes(path, content.as_bytes())
 }
 
-/// The same of what is no text.
+/// Writes bytes, see [`write_output`].
 pub fn write_output_bytes(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     write_output_with(path, |file| file.write_all(content))
 }
 
-/// The same of what is too long to be kept as a whole.
+/// Writes output that is too long to be held in memory, see [`write_output`].
 pub fn write_output_with(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -29,7 +29,7 @@ pub fn write_output_with(
         return write_with(path, write);
     }
     let failed = || format!("cannot write to {}", crate::project::shown(path));
-    // Standard output may be a file that has something in it already.
+    // Standard output may be a file that already has content.
     let file = OpenOptions::new()
         .append(true)
         .open(path)
@@ -37,7 +37,7 @@ pub fn write_output_with(
     write_to(file, write).with_context(failed)
 }
 
-/// Whoever reads a pipe may have seen enough.
+/// A closed pipe is not an error: its reader has seen enough.
 fn write_to(
     to: impl Write,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -49,8 +49,8 @@ fn write_to(
     }
 }
 
-/// Whether a path names something that cannot be replaced by a file. A link is
-/// itself replaced, as in [`write`], but for the system's own: `/dev/stdout`.
+/// Tells whether a path names something that a file must not replace. A link itself is
+/// replaced, as in [`write`], except for the system's own, such as `/dev/stdout`.
 fn is_device(path: &Path) -> bool {
     let Ok(kind) = fs::symlink_metadata(path).map(|data| data.file_type()) else {
         return false;
@@ -61,8 +61,8 @@ fn is_device(path: &Path) -> bool {
     }
 }
 
-/// Replaces a file's content so that who reads it, now or after a crash, finds
-/// the old or the new.
+/// Replaces the content of a file atomically: a reader finds either the old or the new
+/// content, even after a crash.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
     write_with(path, |file| file.write_all(content.as_ref()))
 }
@@ -83,14 +83,15 @@ fn write_with(
         .to_string_lossy()
         .into_owned();
     let mut builder = tempfile::Builder::new();
-    // Hidden, and with an ending that is no baseline's, should it be left over.
+    // The name is hidden and does not end like a baseline, in case the file is left behind.
     let (prefix, suffix) = (format!(".{name}."), ".tmp");
     let permissions = permissions(path);
     builder.prefix(&prefix).suffix(suffix);
     if let Some(permissions) = permissions {
         builder.permissions(permissions);
     }
-    // In the same folder: only within one file system is a rename atomic.
+    // A rename is atomic only within one file system, so the temporary file is in the same
+    // folder.
     let mut file = builder.tempfile_in(dir).with_context(failed)?;
     let mut buffer = BufWriter::new(&mut file);
     write(&mut buffer)
@@ -101,16 +102,16 @@ fn write_with(
     file.persist(path)
         .map_err(|err| err.error)
         .with_context(failed)?;
-    // The rename itself is on disk once the folder is. Not everywhere can a
-    // folder be opened; where it cannot, the old file may come back after a crash.
+    // The rename is on disk once the folder is. Some systems cannot open a folder. There, the
+    // old file may come back after a crash.
     if let Ok(dir) = File::open(dir) {
         let _ = dir.sync_all();
     }
     Ok(())
 }
 
-/// Those of the file that is there, or what any new file gets: temporary files
-/// are otherwise nobody else's to read.
+/// Returns the permissions of the existing file, or those of any new file. By default, only
+/// their owner can read temporary files.
 fn permissions(path: &Path) -> Option<Permissions> {
     if let Ok(metadata) = fs::metadata(path) {
         return Some(metadata.permissions());
@@ -128,7 +129,8 @@ fn permissions(path: &Path) -> Option<Permissions> {
 mod tests {
     use super::*;
 
-    // By the question alone: as root, a wrong answer would cost the machine one.
+    // The test only asks about devices and never writes to them. As root, a wrong answer would
+    // replace a device of the machine.
     #[test]
     fn devices_are_told_from_files() {
         let dir = tempfile::tempdir().unwrap();

@@ -2,8 +2,7 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::out::{Out, Paint, safe};
 
-/// What changes from one text to another, with a few lines around it, as a
-/// unified diff without its head.
+/// Returns a unified diff of two texts, with two lines of context and without a header.
 pub fn render(before: &str, after: &str, out: &Out) -> String {
     let diff = TextDiff::from_lines(before, after);
     let mut text = String::new();

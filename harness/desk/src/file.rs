@@ -1,13 +1,13 @@
-//! Reads what people write beside their sources: settings and baselines.
+//! Reads files that people write beside their sources: settings and baselines.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The bytes of a file, also behind a link: at most so many, and one more for the
-/// parser to refuse.
+/// Reads at most `most` + 1 bytes of a file, and follows links. The byte too many makes the
+/// parser refuse the file.
 pub fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
-    // Opening a pipe would wait for whoever writes to it.
+    // Opening a named pipe would wait for a writer.
     let kind = fs::metadata(path)?.file_type();
     if !kind.is_file() {
         let found = match kind.is_dir() {

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 
 use crate::out::safe;
 
-/// A folder that git is run in.
+/// A folder in which git commands are run.
 #[derive(Clone, Debug)]
 pub struct Git {
     dir: PathBuf,
@@ -24,7 +24,7 @@ impl Commit {
         &self.0
     }
 
-    /// As people write it.
+    /// Returns the abbreviated id, as people write it.
     pub fn short(&self) -> &str {
         &self.0[..self.0.len().min(9)]
     }
@@ -36,7 +36,7 @@ impl std::fmt::Display for Commit {
     }
 }
 
-/// What people want to know of a commit.
+/// What people want to know about a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
     pub commit: Commit,
@@ -44,7 +44,7 @@ pub struct About {
     /// The author's date, as `YYYY-MM-DD`.
     pub date: String,
     pub subject: String,
-    /// Paths in the repository, with slashes; of a merge, against its first
+    /// Changed paths in the repository, with slashes. For a merge, compared with its first
     /// parent.
     pub files: Vec<String>,
 }
@@ -66,7 +66,7 @@ impl Git {
                 "advice.detachedHead=false",
                 "-c",
                 "core.hooksPath=/dev/null",
-                // A process that would outlive the worktree that it watches.
+                // git's file monitor would be a process that outlives the worktree it watches.
                 "-c",
                 "core.fsmonitor=false",
                 "-c",
@@ -77,8 +77,8 @@ impl Git {
             .stdin(Stdio::null())
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0");
-        // Of a hook or an alias that this was called from: they name the user's
-        // checkout, which is not to be touched.
+        // A hook or an alias that called this program sets these variables. They name the
+        // user's checkout, which must not change.
         for name in [
             "GIT_DIR",
             "GIT_WORK_TREE",
@@ -93,14 +93,15 @@ impl Git {
         command
     }
 
-    /// Whatever comes of it.
+    /// Runs a git command, and returns its output even if it fails.
     pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> anyhow::Result<Output> {
         self.command(args)
             .output()
             .context("`git` did not start\n  hint: install git, or put it into PATH")
     }
 
-    /// What it prints, without the line's end.
+    /// Runs a git command, and returns its output without the trailing line end. Fails if git
+    /// fails.
     pub fn ask<S: AsRef<OsStr>>(&self, args: &[S]) -> anyhow::Result<String> {
         let output = self.run(args)?;
         if !output.status.success() {
@@ -117,7 +118,8 @@ impl Git {
             .to_owned())
     }
 
-    /// What it prints; absent where it fails.
+    /// Runs a git command, and returns its output without the trailing line end, or `None` if
+    /// git fails.
     pub fn try_ask<S: AsRef<OsStr>>(&self, args: &[S]) -> anyhow::Result<Option<String>> {
         let output = self.run(args)?;
         let text = String::from_utf8_lossy(&output.stdout)
@@ -126,7 +128,7 @@ impl Git {
         Ok(output.status.success().then_some(text))
     }
 
-    /// The commit that a revision names, if any.
+    /// Returns the commit that a revision names, if there is one.
     pub fn commit(&self, revision: &str) -> anyhow::Result<Option<Commit>> {
         let named = format!("{revision}^{{commit}}");
         let args = [
@@ -139,18 +141,20 @@ impl Git {
         Ok(self.try_ask(&args)?.map(Commit))
     }
 
-    /// What is checked out, as a commit that no branch has: with every change, staged or
-    /// not, and every file that git does not know and is not told to ignore. The user's
-    /// index stays as it is. `except` are folders of files that are built.
+    /// Makes a commit, on no branch, of the working tree: with every change, staged or not,
+    /// and every file that is untracked and not ignored. The user's index does not change.
+    /// `except` are folders of build output.
     ///
-    /// The same content on the same commit is the same snapshot.
+    /// The same content on the same commit gives the same snapshot. If nothing changed, the
+    /// result is `HEAD`.
     pub fn snapshot(&self, except: &[&Path]) -> anyhow::Result<Commit> {
         let index = self.ask(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
         let copy = tempfile::Builder::new().prefix("plimsoll-index").tempdir();
         let copy = copy.context("a folder for a copy of git's index")?;
         let own = copy.path().join("index");
         if Path::new(&index).exists() {
-            // Also what it knows of files that did not change.
+            // The copy also keeps what the index knows about unchanged files, so git need not
+            // read them.
             std::fs::copy(&index, &own).context("a copy of git's index")?;
         }
         let with_copy = |args: &[&str], input: &[u8]| {
@@ -173,7 +177,7 @@ impl Git {
             .collect();
         others.extend(except.iter().map(String::as_str));
         let others = with_copy(&others, b"")?;
-        // A folder in the list is a repository of its own.
+        // A name that ends in a slash is a nested repository.
         let files: Vec<u8> = others
             .split_inclusive(|byte| *byte == 0)
             .filter(|name| !name.ends_with(b"/\0"))
@@ -194,11 +198,12 @@ impl Git {
         Ok(Commit(line(with_copy(&args, b"")?)))
     }
 
-    /// Submodules with changes that are in no commit of theirs.
+    /// Returns the submodules with changes that are not committed in them.
     pub fn changed_submodules(&self) -> anyhow::Result<Vec<String>> {
         let args = ["status", "--porcelain=v2", "--ignore-submodules=none"];
         let status = self.ask(&args)?;
-        // `1 .M S.M. …`: of its state the third letter is for its files.
+        // In a line such as `1 .M S.M. …`, the third letter of the state stands for changed
+        // files in the submodule.
         let changed = status.lines().filter_map(|line| {
             let mut parts = line.splitn(9, ' ');
             let state = parts.nth(2)?.as_bytes();
@@ -208,15 +213,16 @@ impl Git {
         Ok(changed.collect())
     }
 
-    /// The best common ancestors.
+    /// Returns the best common ancestors of two commits.
     pub fn merge_bases(&self, one: &Commit, two: &Commit) -> anyhow::Result<Vec<Commit>> {
         let text = self.try_ask(&["merge-base", "--all", one.as_str(), two.as_str()])?;
         let lines = text.unwrap_or_default();
         Ok(lines.lines().map(|line| Commit(line.to_owned())).collect())
     }
 
-    /// The commits from `first` to `last`, without the first: all that come after the one and
-    /// before the other, or of every merge only the first parent.
+    /// Returns the commits from `first` to `last`, without `first`: all commits that descend
+    /// from the one and are ancestors of the other. With `first_parent`, only first parents of
+    /// merges are followed.
     pub fn after(
         &self,
         first: &Commit,
@@ -271,14 +277,14 @@ impl Git {
     }
 }
 
-/// What a command prints that reads `input`.
+/// Runs a git command that reads `input`, and returns what it prints.
 fn printed(command: &mut Command, args: &[&str], input: &[u8]) -> anyhow::Result<Vec<u8>> {
     let command = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut git = command.spawn().context("`git` did not start")?;
-    // It prints nothing before it has read all.
+    // This cannot deadlock: git prints nothing before it has read all its input.
     let mut stdin = git.stdin.take().context("git's standard input")?;
     let written = stdin.write_all(input);
     drop(stdin);
@@ -290,26 +296,26 @@ fn printed(command: &mut Command, args: &[&str], input: &[u8]) -> anyhow::Result
     Ok(output.stdout)
 }
 
-/// What git's own bisection answers.
+/// An answer of `git bisect`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// This is checked out, to be told about.
+    /// This commit is checked out and is to be tested.
     Test {
         commit: Commit,
-        /// Revisions to be tested after it, at most.
+        /// The most revisions that remain to be tested after this one.
         left: usize,
-        /// Steps after it, about.
+        /// About how many steps remain after this one.
         steps: usize,
     },
     Found(Commit),
-    /// It is one of these; those that were skipped cannot be told apart.
+    /// The first bad commit is one of these. Skipped commits cannot be told apart.
     OneOf(Vec<Commit>),
-    /// The common ancestor of the two ends is bad: what is searched for came
-    /// before it, and the good end is rid of it.
+    /// The merge base of the two ends is bad. So the change is older, and the good end has
+    /// undone it.
     BadMergeBase(Commit),
 }
 
-/// git's own bisection, in a worktree that it may check out in.
+/// A `git bisect` session, in a worktree in which it may check out commits.
 #[derive(Debug)]
 pub struct Bisection {
     git: Git,
@@ -346,13 +352,13 @@ impl Bisection {
         self.step(&["bisect", "skip", commit.as_str()])
     }
 
-    /// What `git bisect replay` takes.
+    /// Returns the log, in the format that `git bisect replay` reads.
     pub fn log(&self) -> anyhow::Result<String> {
         Ok(self.git.ask(&["bisect", "log"])? + "\n")
     }
 
     fn step(&self, args: &[&str]) -> anyhow::Result<Step> {
-        // Left over from laying a scenario over the last one.
+        // Removes the files that the overlay of the last scenario left behind.
         self.git.ask(&["reset", "--quiet", "--hard"])?;
         self.git.ask(&["clean", "--quiet", "-ffdx"])?;
         let output = self.git.run(args)?;

@@ -1,4 +1,4 @@
-//! Ctrl-C, and what has to be ended by it.
+//! Handles Ctrl-C, and ends the processes that were started.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// How often a child is looked after.
+/// How often a child process is checked.
 const PERIOD: Duration = Duration::from_millis(20);
-/// How long what was asked to end may take.
+/// How long a process that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Whether somebody asked this process to end.
 #[derive(Clone, Debug)]
 pub struct Interrupt(Arc<AtomicBool>);
 
-/// It was, and what was under way has ended.
+/// An error: a signal asked this process to end, and the work that was under way has ended.
 #[derive(Debug)]
 pub struct Interrupted;
 
@@ -30,7 +30,7 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// How a child ended.
+/// How a child process ended.
 #[derive(Debug)]
 pub enum Ended {
     Exited(ExitStatus),
@@ -38,7 +38,7 @@ pub enum Ended {
 }
 
 impl Interrupt {
-    /// From here on SIGINT, SIGTERM and SIGHUP no longer end this process at once.
+    /// Catches SIGINT, SIGTERM and SIGHUP: from now on they do not end this process at once.
     pub fn listen() -> io::Result<Interrupt> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [
@@ -58,8 +58,8 @@ impl Interrupt {
         }
     }
 
-    /// Runs a command to its end, to the timeout, or to an interrupt; with the
-    /// last two, whatever it has started ends as well.
+    /// Runs a command until it ends, until the timeout, or until an interrupt. In the last two
+    /// cases, all processes of its group are ended, too.
     pub fn run(
         &self,
         command: &mut Command,
@@ -67,7 +67,7 @@ impl Interrupt {
         mut meanwhile: impl FnMut(),
     ) -> anyhow::Result<Ended> {
         self.check()?;
-        // A group of its own, so that all of it can be ended.
+        // The command gets a process group of its own, so that the whole group can be ended.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(command, 0);
         let mut child = command.spawn()?;
@@ -90,7 +90,7 @@ impl Interrupt {
     }
 }
 
-/// Ends a child and its group: first it is asked to.
+/// Ends a child process and its group. It asks them to end, waits, and then kills them.
 fn end(child: &mut Child) {
     signal(child, false);
     let asked = Instant::now();

@@ -1,5 +1,5 @@
-//! What the commands share: printing, progress, Ctrl-C, git, what cargo knows of the project, and
-//! files that are whole or not there.
+//! The crate that commands share: printing, progress, Ctrl-C, git, cargo's metadata, and
+//! atomic files.
 //!
 //! ```
 //! use std::time::Duration;

@@ -9,14 +9,14 @@ use plimsoll_text::sink;
 
 /// Standard output and standard error.
 ///
-/// A reader that goes away (`plimsoll report | head`) is no failure: what is
-/// left is not printed, and the work goes on.
+/// A reader that closes the pipe early (`plimsoll report | head`) is not a failure: the rest
+/// is not printed, and the work continues.
 #[derive(Debug)]
 pub struct Out {
     color: bool,
     error_color: bool,
     closed: bool,
-    /// Whether a runner of GitHub Actions reads all that is printed for commands.
+    /// Whether a runner of GitHub Actions reads the output and obeys commands in it.
     runner: bool,
 }
 
@@ -31,7 +31,7 @@ pub enum Paint {
     Yellow,
 }
 
-/// Whether what was typed agrees.
+/// Tells whether an answer that was typed means yes.
 pub fn is_yes(answer: &str) -> bool {
     let answer = answer.trim();
     ["y", "yes"]
@@ -55,23 +55,24 @@ impl Out {
         }
     }
 
-    /// From here on, nothing but [`command`](Self::command) prints what a runner
-    /// would obey.
+    /// Sets whether a runner reads the output. If it does, only [`command`](Self::command)
+    /// prints text that the runner obeys.
     pub fn on_runner(&mut self, runner: bool) {
         self.runner = runner;
     }
 
-    /// Prints a command for the runner, as it is.
+    /// Prints a command for the runner, unchanged.
     pub fn command(&mut self, line: &str) -> io::Result<()> {
         self.write(&format!("{line}\n"))
     }
 
-    /// Prints text of others, of which a runner is told to obey nothing.
+    /// Prints text of others. A runner is told to obey no command in it.
     pub fn quote(&mut self, text: &str) -> io::Result<()> {
         if !self.runner {
             return self.write(text);
         }
-        // Whoever wrote the text cannot have known the word that ends it.
+        // The word is random, so the author of the text cannot have known the word that ends
+        // it.
         let word = format!(
             "{:016x}{:016x}",
             RandomState::new().build_hasher().finish(),
@@ -83,12 +84,12 @@ impl Out {
         ))
     }
 
-    /// Whether standard output is to have colours.
+    /// Tells whether standard output is to have colours.
     pub fn color(&self) -> bool {
         self.color
     }
 
-    /// How wide the terminal is that standard output is, if it is one.
+    /// Returns the width of the terminal, if standard output is one.
     pub fn columns(&self) -> Option<usize> {
         #[cfg(unix)]
         if io::stdout().is_terminal() {
@@ -98,7 +99,7 @@ impl Out {
         None
     }
 
-    /// In a colour, if standard output is to have them.
+    /// Colours a text, if standard output is to have colours.
     pub fn paint(&self, paint: Paint, text: &str) -> String {
         painted(self.color, paint, text)
     }
@@ -110,7 +111,7 @@ impl Out {
         }
     }
 
-    /// Prints what is too long to be kept as a whole.
+    /// Prints output that is too long to be held in memory.
     pub fn print_with(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -152,7 +153,8 @@ impl Out {
         self.message(Paint::Red, "error", message);
     }
 
-    /// Where a runner reads it, the warning stands on the run's page, whoever looks at the log.
+    /// Prints a warning. On a runner, the warning also stands on the page of the workflow run,
+    /// where it is seen without opening the log.
     pub fn warning(&self, message: &str) {
         if self.runner {
             let data = sink::workflow_command_data(message, LONGEST_COMMAND);
@@ -172,12 +174,12 @@ impl Out {
             false => message,
         };
         let word = painted(self.error_color, paint, &format!("{word}:"));
-        // Not `eprintln!`, which panics where standard error is closed.
+        // Not `eprintln!`, which panics if standard error is closed.
         let _ = writeln!(io::stderr(), "{word} {message}");
     }
 }
 
-/// As <https://no-color.org> and <https://bixense.com/clicolors> have it.
+/// Follows <https://no-color.org> and <https://bixense.com/clicolors>.
 fn wants_color(terminal: bool) -> bool {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     let forced =
@@ -199,12 +201,12 @@ fn painted(color: bool, paint: Paint, text: &str) -> String {
     format!("\x1b[{code}m{text}\x1b[0m")
 }
 
-/// Several lines of somebody's, for a terminal.
+/// Escapes text of several lines for a terminal.
 pub fn safe(text: &str) -> String {
     escape::terminal_lines(text)
 }
 
-/// Of one line, and of bearable length.
+/// Escapes one line for a terminal, and cuts it to 200 characters.
 pub fn safe_line(text: &str) -> String {
     const LONGEST: usize = 200;
     let cut = match text.char_indices().nth(LONGEST) {

@@ -1,13 +1,14 @@
-//! Values of the command line that several commands take.
+//! Parsers for values that several commands take.
 
 use std::time::Duration;
 
 use plimsoll_core::layout::valid_scenario_name;
 
-/// A time such as `30s`, `2m` or `500ms`, at most a day.
+/// Parses a time such as `30s`, `2m` or `500ms`, at most a day. A number without a unit is
+/// seconds.
 ///
 /// # Errors
-/// What was expected.
+/// A message that says what was expected.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.trim_end_matches(|c: char| c.is_alphabetic()).len());
     let seconds = match unit {
@@ -21,17 +22,17 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         .trim()
         .parse::<f64>()
         .map_or(f64::NAN, |n| n * seconds);
-    // A day is more than GitHub gives a job.
+    // GitHub gives a job less than a day.
     match (0.0..=86_400.0).contains(&seconds) {
         true => Ok(Duration::from_secs_f64(seconds)),
         false => Err("expected a time such as `30s`, `2m` or `500ms`, at most a day".to_owned()),
     }
 }
 
-/// The name of a scenario.
+/// Parses the name of a scenario.
 ///
 /// # Errors
-/// What was expected.
+/// A message that says what was expected.
 pub fn scenario(name: &str) -> Result<String, String> {
     if valid_scenario_name(name) {
         return Ok(name.to_owned());

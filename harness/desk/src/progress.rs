@@ -1,18 +1,18 @@
-//! What is going on, on standard error.
+//! Shows on standard error what the command is doing.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Lines that stay, and on a terminal one below them that changes.
+/// Prints lines that stay and, on a terminal, one line below them that changes.
 #[derive(Debug)]
 pub struct Progress {
     terminal: bool,
     doing: String,
     since: Instant,
     shown: Option<Instant>,
-    /// Nothing is shown before.
+    /// The changing line is not shown before a task has taken this long.
     from: Duration,
 }
 
@@ -33,28 +33,28 @@ impl Progress {
         }
     }
 
-    /// One that shows nothing of what is done within a second.
+    /// Returns a `Progress` that shows nothing about tasks that take less than a second.
     pub fn late() -> Progress {
         let mut progress = Progress::new();
         progress.from = Duration::from_secs(1);
         progress
     }
 
-    /// A line that stays.
+    /// Prints a line that stays.
     pub fn note(&mut self, line: &str) {
         self.clear();
-        // Nobody is left to be told where this cannot be printed.
+        // If standard error is closed, the failure cannot be reported anywhere.
         let _ = writeln!(io::stderr(), "{line}");
     }
 
-    /// What is under way from now on.
+    /// Sets the task that is under way.
     pub fn doing(&mut self, what: &str) {
         self.doing = what.to_owned();
         self.since = Instant::now();
         self.tick();
     }
 
-    /// Shows what is under way, and for how long.
+    /// Shows the task that is under way, and how long it has taken.
     pub fn tick(&mut self) {
         let recent = |shown: Instant| shown.elapsed() < Duration::from_millis(500);
         let is_early = self.since.elapsed() < self.from;
@@ -71,7 +71,7 @@ impl Progress {
         let _ = io::stderr().flush();
     }
 
-    /// Does something that says nothing of its own progress.
+    /// Runs a task that does not report its own progress.
     pub fn during<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
         self.doing(what);
         if !self.terminal {
@@ -105,7 +105,7 @@ impl Drop for Progress {
     }
 }
 
-/// A time for people: `40 s`, `3 min`, `1 h 20 min`.
+/// Formats a duration for people: `40 s`, `3 min`, `1 h 20 min`.
 pub fn about(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

@@ -1,4 +1,4 @@
-//! What cargo knows of the project.
+//! cargo's metadata of the project.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -18,11 +18,12 @@ use crate::out::safe;
 #[derive(Debug)]
 pub struct Project {
     metadata: Metadata,
-    /// Of each package of the workspace, by its name.
+    /// The folder of each package of the workspace, by package name.
     manifest_dirs: BTreeMap<String, PathBuf>,
 }
 
-/// The `cargo` that started this program, or the one of the search path. It has no input.
+/// Returns a command for the `cargo` that started this program, or else for the one in the
+/// search path. It has no standard input.
 pub fn cargo() -> Command {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -30,7 +31,8 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Runs `cargo metadata` with these arguments: what it prints, or what cargo complains of.
+/// Runs `cargo metadata` with these arguments. Returns the metadata, or else cargo's error
+/// message.
 pub fn metadata(cargo: &mut Command, args: &[&OsStr]) -> anyhow::Result<Result<Metadata, String>> {
     let output = cargo
         .args(["metadata", "--format-version", "1"])
@@ -43,19 +45,20 @@ pub fn metadata(cargo: &mut Command, args: &[&OsStr]) -> anyhow::Result<Result<M
     })
 }
 
-/// Reads what `cargo metadata --format-version 1` has printed.
+/// Parses the output of `cargo metadata --format-version 1`.
 pub fn read(metadata: &[u8]) -> anyhow::Result<Metadata> {
     serde_json::from_slice(metadata)
         .context("`cargo metadata` printed something else than expected")
 }
 
 impl Project {
-    /// Asks cargo, which resolves, fetches and builds nothing for it.
+    /// Asks cargo for the packages of the workspace. cargo resolves, fetches and builds
+    /// nothing for it.
     pub fn find(manifest: Option<&Path>) -> anyhow::Result<Project> {
         Ok(Self::of(Self::metadata(manifest)?))
     }
 
-    /// What cargo says of the workspace's own packages.
+    /// Returns cargo's metadata of the workspace's own packages.
     pub fn metadata(manifest: Option<&Path>) -> anyhow::Result<Metadata> {
         let mut args = vec![OsStr::new("--no-deps")];
         if let Some(path) = manifest {
@@ -70,8 +73,8 @@ impl Project {
         }
     }
 
-    /// The same as [`Project::find`], with the folder and the environment of that `cargo`;
-    /// or what it complains of.
+    /// Does the same as [`Project::find`], with the folder and the environment of the command
+    /// `cargo`. Returns the project, or else cargo's error message.
     pub fn ask(cargo: &mut Command) -> anyhow::Result<Result<Project, String>> {
         Ok(metadata(cargo, &["--no-deps".as_ref()])?.map(Self::of))
     }
@@ -94,12 +97,12 @@ impl Project {
             .find(|package| package.name == name)
     }
 
-    /// Where cargo builds.
+    /// Returns cargo's target folder.
     pub fn target_dir(&self) -> &Path {
         self.metadata.target_directory.as_std_path()
     }
 
-    /// Every test target, with its package.
+    /// Returns every test target, with its package.
     pub fn tests(&self) -> impl Iterator<Item = (&str, &str)> {
         self.metadata.packages.iter().flat_map(|package| {
             let tests = package.targets.iter().filter(|target| target.is_test());
@@ -107,41 +110,41 @@ impl Project {
         })
     }
 
-    /// The source of a package's test target.
+    /// Returns the source file of a package's test target.
     pub fn test_file(&self, package: &str, target: &str) -> Option<&Path> {
         let mut targets = self.package(package)?.targets.iter();
         let test = targets.find(|one| one.name == target && one.is_test())?;
         Some(test.src_path.as_std_path())
     }
 
-    /// Whether a package has anything but tests and a build script.
+    /// Tells whether a package has targets other than tests and a build script.
     pub fn has_other_targets(&self, package: &str) -> bool {
         let is_other = |target: &Target| !target.is_test() && !target.is_custom_build();
         self.package(package)
             .is_some_and(|package| package.targets.iter().any(is_other))
     }
 
-    /// Where the runs leave their reports.
+    /// Returns the folder in which runs write their reports.
     pub fn reports_dir(&self) -> PathBuf {
         layout::reports_dir(self.target_dir())
     }
 
-    /// The folder of the workspace.
+    /// Returns the root folder of the workspace.
     pub fn workspace_root(&self) -> &Path {
         self.metadata.workspace_root.as_std_path()
     }
 
-    /// The workspace's packages, by their names.
+    /// Returns the names of the workspace's packages, in order.
     pub fn packages(&self) -> impl Iterator<Item = &str> {
         self.manifest_dirs.keys().map(String::as_str)
     }
 
-    /// The folder of a package; absent for a package of elsewhere.
+    /// Returns the folder of a package, or `None` if the package is not in the workspace.
     pub fn package_dir(&self, package: &str) -> Option<&Path> {
         self.manifest_dirs.get(package).map(PathBuf::as_path)
     }
 
-    /// The package that a folder is in: of the nearest folder upwards that is one's.
+    /// Returns the package that contains a folder: the one with the innermost package folder.
     pub fn package_at(&self, folder: &Path) -> Option<&str> {
         let around = self
             .manifest_dirs
@@ -151,13 +154,14 @@ impl Project {
         nearest.map(|(name, _)| name.as_str())
     }
 
-    /// Where a package's baselines are; absent for a package of elsewhere.
+    /// Returns the folder of a package's baselines, or `None` if the package is not in the
+    /// workspace.
     pub fn baselines_dir(&self, package: &str) -> Option<PathBuf> {
         let manifest_dir = self.manifest_dirs.get(package)?;
         Some(layout::baselines_dir(manifest_dir, |path| path.exists()))
     }
 
-    /// Every folder of baselines, with the packages that have theirs there.
+    /// Returns every folder of baselines, with the packages that use it.
     pub fn baselines_dirs(&self) -> BTreeMap<PathBuf, Vec<String>> {
         let mut dirs: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
         for package in self.manifest_dirs.keys() {
@@ -168,8 +172,8 @@ impl Project {
         dirs
     }
 
-    /// The test targets of a package that are made by `plimsoll::main!`, by the
-    /// names that a run has of them.
+    /// Returns the test targets of a package that use `plimsoll::main!`, by their names in a
+    /// run: with underscores for dashes.
     pub fn leak_tests(&self, package: &str) -> Vec<String> {
         let targets = self
             .package(package)
@@ -181,7 +185,8 @@ impl Project {
             .collect()
     }
 
-    /// A path from the workspace's root, with slashes, where it is below it.
+    /// Returns a path relative to the root of the workspace, with slashes. A path elsewhere
+    /// stays as it is.
     pub fn relative(&self, path: &Path) -> String {
         let below = path.strip_prefix(self.workspace_root()).unwrap_or(path);
         let names = below
@@ -194,10 +199,11 @@ impl Project {
     }
 }
 
-/// The folder of the workspace in its repository, with slashes: `""` where it is
-/// the repository's root, or where there is no repository.
+/// Returns the folder of the workspace in its repository, with slashes. It is `""` if the
+/// workspace is at the root of the repository, or if there is no repository.
 ///
-/// Files in a report are relative to the one, a pull request's to the other.
+/// Paths in a report are relative to the workspace. Paths in a pull request are relative to
+/// the repository.
 pub fn prefix_in_repository() -> String {
     let Ok(project) = Project::find(None) else {
         return String::new();
@@ -212,15 +218,15 @@ pub fn prefix_in_repository() -> String {
     names.join("/")
 }
 
-/// Whether a test target with that source is made by `plimsoll::main!`.
+/// Tells whether a test target with this source uses `plimsoll::main!`.
 pub fn is_leak_test(source: &Path) -> bool {
-    // Of its root alone: that is where the macro has to stand.
+    // Only the root file of the target is read, because the macro must be there.
     let source = fs::read_to_string(source);
     source.is_ok_and(|text| text.contains("plimsoll::main!"))
 }
 
-/// The folder that is meant: of the manifest that was named, or the current one. Written
-/// as cargo writes the folders of packages, so that they can be compared.
+/// Returns the folder of the given manifest, or else the current folder. It is written as
+/// cargo writes the folders of packages, so that they can be compared.
 pub fn folder(manifest: Option<&Path>) -> io::Result<PathBuf> {
     let Some(manifest) = manifest else {
         return env::current_dir();
@@ -238,7 +244,7 @@ pub fn folder(manifest: Option<&Path>) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// A path for people: from here, where it is below.
+/// Returns a path for messages: relative to the current folder, if it is in it.
 pub fn shown(path: &Path) -> String {
     let here = env::current_dir().ok();
     let relative = here

@@ -3,18 +3,18 @@ use std::process::ExitCode;
 
 use plimsoll_core::judge::Verdict;
 
-/// What the process exits with.
+/// The exit status of the process.
 ///
 /// | status | meaning |
 /// |---|---|
-/// | 0 | within, or improved; for a command that decides nothing: done |
+/// | 0 | within, or improved; for a command without a verdict: done |
 /// | 1 | regressed |
-/// | 2 | usage |
+/// | 2 | invalid arguments |
 /// | 3 | inconclusive, failed, or it does not build |
 /// | 4 | broken |
-/// | 5 | plimsoll's own failure |
+/// | 5 | an error of plimsoll itself |
 ///
-/// These are plimsoll's; what `git bisect run` is told is translated from them.
+/// `bisect-run` translates these for `git bisect run`: see `Skip`, `StopUsage` and `Stop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
     Passed,
@@ -23,14 +23,15 @@ pub enum ExitStatus {
     NoVerdict,
     Broken,
     OwnFailure,
-    /// What is under way cannot go on; above all that `git bisect run` takes for
-    /// an answer.
+    /// The command cannot continue. This ends `git bisect run`, which would take any status
+    /// below 128 for an answer.
     Stop,
-    /// `git bisect run` is to skip this commit.
+    /// Tells `git bisect run` to skip this commit.
     Skip,
-    /// As [`ExitStatus::Usage`], where 2 would be an answer.
+    /// Invalid arguments, like [`ExitStatus::Usage`], for `git bisect run`, which would take 2
+    /// for an answer.
     StopUsage,
-    /// Somebody asked it to end.
+    /// A signal asked the process to end.
     Interrupted,
 }
 
@@ -68,7 +69,8 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
-/// An error with a status of its own; any other is plimsoll's own failure.
+/// An error with an exit status of its own. The status of any other error is
+/// [`ExitStatus::OwnFailure`].
 #[derive(Debug)]
 pub struct Refused {
     status: ExitStatus,
@@ -83,12 +85,12 @@ impl Refused {
         })
     }
 
-    /// Where all is said already.
+    /// Returns an error without a message, because everything is printed already.
     pub fn quiet(status: ExitStatus) -> anyhow::Error {
         Self::with_status(status, String::new())
     }
 
-    /// What the command line asks for is impossible as it stands.
+    /// Returns an error for invalid arguments.
     pub fn usage(message: impl Into<String>) -> anyhow::Error {
         Self::with_status(ExitStatus::Usage, message)
     }

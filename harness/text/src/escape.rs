@@ -1,19 +1,19 @@
-//! The one way for other people's text to reach a terminal or a picture.
+//! Escapes text of other people for terminals and pictures.
 //!
-//! Names, panic messages and output come from the code under review. They must
-//! not move the cursor, change a colour, reorder what stands beside them
-//! (bidirectional controls) or hide (zero-width characters).
+//! Names, panic messages and output come from the code under review. They must not move the
+//! cursor, change a colour, reorder the text around them (bidirectional controls) or be
+//! invisible (zero-width characters).
 
 use crate::name::valid_scenario_name;
 
-/// Text that stays within one line of a terminal or a page: escape sequences of the CSI kind
-/// (colours) are dropped, everything else that [is hidden](is_hidden) is shown as an escape,
-/// `\n` and `\u{202e}`.
+/// Returns text that stays within one line of a terminal or a page. CSI escape sequences
+/// (colours) are removed. Every other [hidden](is_hidden) character is shown as an escape,
+/// such as `\n` or `\u{202e}`.
 pub fn terminal(text: &str) -> String {
     visible(text, false)
 }
 
-/// The same of several lines: their ends stay.
+/// Returns text of several lines for a terminal, see [`terminal`]. Line ends are kept.
 pub fn terminal_lines(text: &str) -> String {
     visible(text, true)
 }
@@ -29,7 +29,7 @@ fn visible(text: &str, lines: bool) -> String {
         rest = &rest[c.len_utf8()..];
         match c {
             '\n' if lines => out.push('\n'),
-            // Windows' line ends are not news.
+            // The line ends of Windows are not shown as escapes.
             '\r' if lines && rest.starts_with('\n') => {}
             '\t' => out.push_str("  "),
             '\u{a0}' => out.push(' '),
@@ -40,7 +40,7 @@ fn visible(text: &str, lines: bool) -> String {
     out
 }
 
-/// Without escape sequences of the CSI kind, and all else as it is.
+/// Removes CSI escape sequences, and keeps everything else.
 pub fn without_colors(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -53,8 +53,8 @@ pub fn without_colors(text: &str) -> String {
     out
 }
 
-/// What follows a "control sequence introducer" sequence at the start of the
-/// text: `ESC [`, parameters, one final byte.
+/// Returns what follows a CSI ("control sequence introducer") sequence at the start of the
+/// text: `ESC [`, parameters, one final byte. Returns `None` if there is no such sequence.
 fn after_csi(text: &str) -> Option<&str> {
     let body = text
         .strip_prefix("\u{1b}[")
@@ -64,11 +64,11 @@ fn after_csi(text: &str) -> Option<&str> {
     ('@'..='~').contains(&last).then(|| &body[end + 1..])
 }
 
-/// Characters that no output shows as they are: controls (C0, DEL and C1), line and paragraph
-/// separators, and what reorders, hides or takes no room where that is not seen.
+/// Tells whether a character must not be shown as it is: controls (C0, DEL and C1), line and
+/// paragraph separators, and characters that reorder or hide text, or take no room unnoticed.
 ///
-/// Beside controls these are Unicode's `Default_Ignorable_Code_Point`, its noncharacters, and its
-/// invisible format characters (annotations, musical and hieroglyphic formatting).
+/// Besides controls, these are Unicode's `Default_Ignorable_Code_Point`, its noncharacters,
+/// and its invisible format characters (annotations, musical and hieroglyphic formatting).
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || u32::from(c) & 0xfffe == 0xfffe
@@ -81,12 +81,12 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Without what [is hidden](is_hidden), as in XML, which has no way to write most of it.
+/// Removes [hidden](is_hidden) characters, most of which XML cannot represent.
 pub fn xml(text: &str) -> String {
     text.chars().filter(|c| !is_hidden(*c)).collect()
 }
 
-/// Text between tags, or in a quoted attribute, of HTML and XML.
+/// Escapes text for the content of an element, or for a quoted attribute, in HTML and XML.
 pub fn markup(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -102,8 +102,8 @@ pub fn markup(text: &str) -> String {
     out
 }
 
-/// Columns that text takes in a terminal. Roughly: an unsure character counts
-/// as wide, because a line that is too short harms nobody.
+/// Returns how many columns a text takes in a terminal. The result is approximate: a character
+/// of unknown width counts as wide, because a line that is too short does no harm.
 pub fn columns(text: &str) -> usize {
     text.chars().map(char_columns).sum()
 }
@@ -121,8 +121,8 @@ fn char_columns(c: char) -> usize {
     }
 }
 
-/// Cuts the middle out of text that takes more than `room` columns. The end is
-/// kept longer than the start: a path's last names say more than its first.
+/// Cuts the middle out of text that takes more than `room` columns. More is kept of the end
+/// than of the start, because a path's last names say more than its first.
 pub fn cut_middle(text: &str, room: usize) -> String {
     if columns(text) <= room {
         return text.to_owned();
@@ -145,7 +145,7 @@ pub fn cut_start(text: &str, room: usize) -> String {
     }
 }
 
-/// The longest start of the text that takes at most `room` columns.
+/// Returns the longest start of a text that takes at most `room` columns.
 pub fn start_of(text: &str, room: usize) -> &str {
     let mut taken = 0;
     for (index, c) in text.char_indices() {
@@ -168,8 +168,9 @@ fn end_of(text: &str, room: usize) -> &str {
     text
 }
 
-/// A word of a command that a person may paste into a shell; absent where no scenario and no
-/// package can have that name. Quoted, it could still pass for an option.
+/// Returns a word for a command that a person may paste into a shell. Returns `None` if it
+/// cannot be the name of a scenario or a package. Quoting would not be enough: a quoted word
+/// could still be an option.
 pub fn command_word(word: &str) -> Option<&str> {
     valid_scenario_name(word).then_some(word)
 }
@@ -197,13 +198,14 @@ mod tests {
         assert_eq!(plain, "red\u{1b}");
     }
 
-    /// Held against what Unicode says of every character, as Rust's own `escape_debug` knows it:
-    /// that escapes what cannot be printed, and more.
+    /// Compares `is_hidden` with Unicode's properties of every character, as `escape_debug` of
+    /// Rust knows them. `escape_debug` escapes every character that cannot be printed, and
+    /// some more.
     #[test]
     fn what_is_hidden_is_not_printable() {
         let is_escaped = |c: char| c.escape_debug().count() > 1;
         for c in (char::MIN..=char::MAX).filter(|c| is_hidden(*c)) {
-            // Fillers of Hangul are letters that leave room, and selectors of variants are marks.
+            // Unicode counts fillers of Hangul as letters, and variation selectors as marks.
             let is_filler = matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}');
             let is_joined = matches!(u32::from(c), 0x34f | 0x17b4..=0x17b5 | 0x180b..=0x180f
                 | 0xfe00..=0xfe0f | 0x13430..=0x1345f | 0xe0100..=0xe01ef);

@@ -1,13 +1,13 @@
-//! One hash, for names that have to be the same in the next release.
+//! A hash for names that must stay the same in the next release.
 
-/// FNV-1a, 64 bits: the same in every version of the compiler.
+/// Returns the 64-bit FNV-1a hash. It is the same in every version of the compiler.
 pub fn fnv(bytes: &[u8]) -> u64 {
     let mut hash = Fnv::default();
     hash.add(bytes);
     hash.0
 }
 
-/// The same, of several parts.
+/// A 64-bit FNV-1a hash of several parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Fnv(u64);
 
@@ -18,14 +18,15 @@ impl Default for Fnv {
 }
 
 impl Fnv {
-    /// A part with its length in front, so that no two lists of parts are the same.
+    /// Adds a part after its length, so that no two different lists of parts give the same
+    /// bytes.
     pub fn part(&mut self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
         self.add(&(bytes.len() as u64).to_le_bytes());
         self.add(bytes);
     }
 
-    /// The hash of all parts.
+    /// Returns the hash of all parts.
     pub fn finish(self) -> u64 {
         self.0
     }

@@ -1,5 +1,6 @@
-//! What every output of plimsoll shares: which characters can be seen, one escape function for
-//! each place that text goes to, names that are safe in a command, a row of bars, and one hash.
+//! The crate for text that every output of plimsoll shares: which characters are visible, one
+//! escape function for each place that text goes to, names that are safe in a command, a row
+//! of bars, and one hash.
 //!
 //! ```
 //! use plimsoll_text::{escape, sink};

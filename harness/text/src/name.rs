@@ -1,12 +1,13 @@
-//! Which names a scenario can have.
+//! The names that a scenario can have.
 
 /// The longest name of a scenario, in bytes.
 pub const MAX_SCENARIO_NAME: usize = 100;
 
-/// Whether a scenario can have that name: letters and digits of ASCII, `_`,
-/// `-`, `.` and `:` (for `http::parse`), at most [`MAX_SCENARIO_NAME`] of them,
-/// and at first neither a dot, which would hide its files, nor a dash, which a
-/// command line takes for a flag.
+/// Tells whether a scenario can have a name.
+///
+/// A name has ASCII letters and digits, `_`, `-`, `.` and `:` (for `http::parse`), at most
+/// [`MAX_SCENARIO_NAME`] of them. It does not begin with a dot, which would hide its files,
+/// nor with a dash, which a command line takes for an option.
 pub fn valid_scenario_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
     (1..=MAX_SCENARIO_NAME).contains(&name.len())

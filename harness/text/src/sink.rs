@@ -1,4 +1,4 @@
-//! The one way for other people's text into each output.
+//! One function for each place that text from other people goes to.
 //!
 //! | place | function |
 //! |---|---|
@@ -11,21 +11,21 @@
 //! | a runner's log | [`log`] |
 //! | a field of an API that shows plain text | [`plain_line`] |
 //!
-//! GitHub makes links of `@user`, `#1`, `GH-1`, `owner/name#1`, commits and
-//! addresses, and pictures of `:shortcodes:`, everywhere but in code. So names
-//! stand in code spans, fences and `<code>` alone. No function here is for HTML
-//! comments: nothing untrusted belongs there.
+//! GitHub turns `@user`, `#1`, `GH-1`, `owner/name#1`, commits and addresses into links, and
+//! `:shortcodes:` into pictures, everywhere except in code. So names are only written in code
+//! spans, fences and `<code>`. There is no function for HTML comments, because nothing
+//! untrusted belongs there.
 
 use crate::escape;
 
-/// Splits `@user` for whatever looks for mentions without looking for code.
+/// The zero-width space splits `@user` for programs that look for mentions even in code.
 const AFTER_AT: &str = "@\u{200b}";
-/// What stands for a name of nothing.
+/// What is written for an empty name.
 const UNNAMED: &str = "(no name)";
 
-/// One line of what can be seen: line breaks and tabs become spaces, other
-/// controls and what hides or reorders text goes; at most `room` columns, of
-/// which the middle is cut.
+/// Returns one line of visible text, with at most `room` columns. Line breaks and tabs become
+/// spaces. Other controls, and characters that hide or reorder text, are removed. The middle
+/// of a longer line is cut out.
 fn line(text: &str, room: usize) -> String {
     let spaced: String = text
         .chars()
@@ -42,8 +42,8 @@ fn line(text: &str, room: usize) -> String {
     }
 }
 
-/// Cuts the middle out of what takes more than `room` columns. Accents that take
-/// none of their own stay, but for heaps of them.
+/// Cuts the middle out of text that takes more than `room` columns. Accents, which take no
+/// column of their own, stay, unless the result would have more than `2 * room` characters.
 pub fn cut(text: &str, room: usize) -> String {
     let cut = escape::cut_middle(text, room);
     if cut.chars().count() <= 2 * room {
@@ -54,21 +54,22 @@ pub fn cut(text: &str, room: usize) -> String {
     escape::cut_middle(&bare, room)
 }
 
-/// The longest run of backticks.
+/// Returns the length of the longest run of backticks.
 fn longest_run(text: &str) -> usize {
     let runs = text.split(|c| c != '`').map(str::len);
     runs.max().unwrap_or(0)
 }
 
-/// A code span, of at most `room` columns without its fences.
+/// Returns a code span. Its content takes at most `room` columns.
 pub fn code_span(text: &str, room: usize) -> String {
     span(line(text, room))
 }
 
-/// As [`code_span`], in a cell of a table, where a `|` ends the cell even in
-/// code.
+/// Returns a code span for a cell of a table. In a cell, a `|` must be escaped even in code.
+/// See [`code_span`].
 pub fn table_code_span(text: &str, room: usize) -> String {
-    // A backslash of the text would take the one before the bar for its own.
+    // Without the zero-width space, a backslash before the bar would escape the backslash that
+    // is added.
     let text = line(text, room).replace("\\|", "\\\u{200b}|");
     span(text.replace('|', "\\|"))
 }
@@ -83,7 +84,7 @@ fn span(text: String) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// A fenced block of plain text. Every line is cut to `room` columns.
+/// Returns a fenced block of plain text. Every line is cut to `room` columns.
 pub fn fenced(text: &str, room: usize) -> String {
     let lines: Vec<String> = lines(text, room);
     let text = lines.join("\n");
@@ -91,14 +92,15 @@ pub fn fenced(text: &str, room: usize) -> String {
     format!("{fence}text\n{text}\n{fence}")
 }
 
-/// The lines of a block: indentation stays, controls go.
+/// Splits text into the lines of a block. Indentation stays, and controls are removed.
 fn lines(text: &str, room: usize) -> Vec<String> {
     let text = text.replace("\r\n", "\n");
     let breaks = [
         '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
     ];
     let lines = text.split(breaks).map(|line| {
-        // Of them, what is left when the control goes would stand there as `[31m`.
+        // Colours are removed first. If only their control character were removed, `[31m`
+        // would stay.
         let colorless = escape::without_colors(line).replace('\t', "    ");
         let line = escape::xml(&colorless);
         cut(line.trim_end(), room)
@@ -106,24 +108,25 @@ fn lines(text: &str, room: usize) -> Vec<String> {
     lines.collect()
 }
 
-/// Text between tags. GitHub still looks for mentions in it: a name goes
-/// through [`html_code`].
+/// Returns text for the content of an HTML element. GitHub still looks for mentions in it, so
+/// a name goes through [`html_code`].
 pub fn html_text(text: &str, room: usize) -> String {
     escape::markup(&line(text, room)).replace('@', AFTER_AT)
 }
 
-/// `<code>…</code>`, where markdown is not read, as in `<summary>`.
+/// Returns `<code>…</code>`, for places where markdown is not read, such as `<summary>`.
 pub fn html_code(text: &str, room: usize) -> String {
     format!("<code>{}</code>", html_text(text, room))
 }
 
-/// The value of an attribute, to be put between double quotes.
+/// Returns the value of an attribute. The caller writes the double quotes around it.
 pub fn html_attribute(text: &str, room: usize) -> String {
     escape::markup(&line(text, room))
 }
 
-/// An address of ours, for a link or an attribute; absent where it is not of
-/// http, or holds what an address cannot.
+/// Returns an address of ours, for a link or an attribute. Returns `None` if its scheme is not
+/// http or https, if it is longer than 2,000 bytes, or if it contains a character that an
+/// address cannot.
 pub fn url(text: &str) -> Option<String> {
     let web = ["https://", "http://"];
     let host = web.iter().find_map(|scheme| text.strip_prefix(scheme))?;
@@ -134,7 +137,7 @@ pub fn url(text: &str) -> Option<String> {
     for c in text.chars() {
         match c {
             c if c.is_ascii_alphanumeric() || "-._~:/?#[]@!$*+,;=%&".contains(c) => url.push(c),
-            // They would end a link's target.
+            // A parenthesis would end the target of a markdown link.
             '(' => url.push_str("%28"),
             ')' => url.push_str("%29"),
             _ => return None,
@@ -143,7 +146,7 @@ pub fn url(text: &str) -> Option<String> {
     Some(url.replace('&', "&amp;"))
 }
 
-/// The message of a runner's command, `::error::MESSAGE`. Line feeds stay lines.
+/// Returns the message of a runner's command, `::error::MESSAGE`. Line feeds are kept.
 pub fn workflow_command_data(text: &str, room: usize) -> String {
     let lines: Vec<String> = lines(text, room)
         .iter()
@@ -155,15 +158,15 @@ pub fn workflow_command_data(text: &str, room: usize) -> String {
         .replace('\n', "%0A")
 }
 
-/// A property of a runner's command, `::error file=PROPERTY::`.
+/// Returns a property of a runner's command, as in `::error file=PROPERTY::`.
 pub fn workflow_command_property(text: &str, room: usize) -> String {
     workflow_command_data(&line(text, room), room)
         .replace(':', "%3A")
         .replace(',', "%2C")
 }
 
-/// A log that a runner reads for commands: neither `::` at the start of a line
-/// nor `##[` anywhere in one survives. To a runner a carriage return ends a line.
+/// Returns text for a log that a runner reads for commands. Neither a `::` at the start of a
+/// line nor a `##[` anywhere survives. A runner takes a carriage return for the end of a line.
 pub fn log(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let lines: Vec<String> = text.split(['\n', '\r']).map(no_command).collect();
@@ -179,12 +182,12 @@ fn no_command(line: &str) -> String {
     }
 }
 
-/// Lines, for a place that shows text as it is.
+/// Returns lines, for a place that shows text as it is.
 pub fn plain_text(text: &str, room: usize) -> String {
     lines(text, room).join("\n")
 }
 
-/// One line, for a place that shows text as it is.
+/// Returns one line, for a place that shows text as it is.
 pub fn plain_line(text: &str, room: usize) -> String {
     line(text, room)
 }

@@ -1,9 +1,10 @@
-//! A row of numbers as a word: `▁▁▂▄█`.
+//! Draws a row of numbers as bars: `▁▁▂▄█`.
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// One character a value, from the least to the greatest; of more than `width`
-/// values, as many as that at equal distances, the first and the last included.
+/// Returns one character for each value, scaled from the smallest to the greatest. If there
+/// are more than `width` values, `width` of them are drawn, at equal distances, with the first
+/// and the last.
 pub fn line(values: &[u64], width: usize) -> String {
     let shown: Vec<u64> = match values.len() {
         n if n <= width => values.to_vec(),
@@ -15,7 +16,7 @@ pub fn line(values: &[u64], width: usize) -> String {
     let least = shown.iter().copied().min().unwrap_or(0);
     let span = shown.iter().copied().max().unwrap_or(0) - least;
     let bar = |value: &u64| {
-        // Rounded down, so that only the greatest is at the top.
+        // Rounded down, so that only the greatest value has the highest bar.
         let part = u128::from(value - least) * (BARS.len() as u128 - 1);
         let step = part.checked_div(u128::from(span)).unwrap_or(0);
         BARS[usize::try_from(step).unwrap_or(0)]

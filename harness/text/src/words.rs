@@ -1,5 +1,5 @@
-//! A sentence that keeps text of others apart from words of ours, so that each output escapes the
-//! one and writes the other as it is.
+//! A sentence that keeps quoted text apart from plimsoll's own words. Each output escapes the
+//! quoted text, and writes the other words as they are.
 //!
 //! ```
 //! use plimsoll_text::words::Words;
@@ -18,22 +18,22 @@ pub struct Words(Vec<Word>);
 /// A run of text in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// Words of ours.
+    /// plimsoll's own words.
     Said(String),
-    /// Words of ours that matter most.
+    /// plimsoll's own words, emphasised.
     Stressed(String),
-    /// Text of others: a name, a path, a message. Nothing in it has been escaped.
+    /// Text of others: a name, a path or a message. Nothing in it is escaped yet.
     Quoted(String),
 }
 
 impl Words {
-    /// Adds words of ours.
+    /// Adds plimsoll's own words.
     #[must_use]
     pub fn say(self, words: impl Into<String>) -> Self {
         self.and(Word::Said(words.into()))
     }
 
-    /// Adds words of ours that matter most.
+    /// Adds plimsoll's own words, emphasised.
     #[must_use]
     pub fn stress(self, words: impl Into<String>) -> Self {
         self.and(Word::Stressed(words.into()))
@@ -50,31 +50,32 @@ impl Words {
         self
     }
 
-    /// Adds another sentence or part of one.
+    /// Adds another sentence, or a part of one.
     #[must_use]
     pub fn join(mut self, other: Words) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// Its runs of text, in their order.
+    /// Returns the runs of text, in their order.
     pub fn iter(&self) -> impl Iterator<Item = &Word> {
         self.0.iter()
     }
 
-    /// Puts the words together as `write` has each of them.
+    /// Joins the runs of text, each as `write` returns it.
     pub fn write(&self, write: impl FnMut(&Word) -> String) -> String {
         self.0.iter().map(write).collect()
     }
 
-    /// As text in which nothing is escaped.
+    /// Returns the sentence as text. Nothing is escaped.
     pub fn plain(&self) -> String {
         self.write(|word| match word {
             Word::Said(text) | Word::Stressed(text) | Word::Quoted(text) => text.clone(),
         })
     }
 
-    /// In a line of Markdown; each quoted text takes at most `room` columns.
+    /// Returns the sentence as a line of Markdown. Each quoted text takes at most `room`
+    /// columns.
     pub fn markdown(&self, room: usize) -> String {
         self.write(|word| match word {
             Word::Said(text) => text.clone(),
