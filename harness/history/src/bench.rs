@@ -1,4 +1,4 @@
-//! Measures revisions, one after the other, in one worktree.
+//! Measures revisions one after the other, in one worktree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,22 +19,23 @@ use plimsoll_desk::git::Commit;
 use plimsoll_desk::progress::Progress;
 use plimsoll_desk::project::{Project, shown};
 
-/// A ladder is tried at so many iterations, and at four times as many, …
+/// The iterations of the shortest climb that is tried, and the factor to the next longer one.
 const SHORTEST: u64 = 256;
 const LONGER: u64 = 4;
-/// What looks bad is looked at again, so many times as long.
+/// A revision that looks bad after a short climb is measured again, with this many times as
+/// many iterations.
 const AGAIN: u64 = 8;
-/// A climb without an answer is repeated with so many times the budget.
+/// The factor on the budget when a climb without a clear answer is repeated.
 const PATIENCE: u32 = 4;
 
 /// How long a climb is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// To that rung.
+    /// Up to the rung with this many iterations.
     To(u64),
-    /// As far as the budget reaches.
+    /// As far as the budget allows.
     Full,
-    /// As far as several budgets reach.
+    /// As far as [`PATIENCE`] budgets allow.
     Patient,
 }
 
@@ -48,24 +49,24 @@ impl Length {
     }
 }
 
-/// What was found of a revision.
+/// The result for one revision.
 #[derive(Clone, Debug)]
 pub(crate) struct Tested {
     pub answer: Result<Answer, Unusable>,
-    /// Of the last climb.
+    /// The report of the last climb.
     pub report: Option<Report>,
-    /// Whether all of it was known from an earlier run.
+    /// Whether every measurement came from the cache.
     pub cached: bool,
 }
 
 /// A dependency whose releases are measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Dependency {
-    /// As cargo takes it for this package and no other.
+    /// cargo's package ID specification, which matches this package only.
     pub spec: String,
-    /// Cargo.lock, from which every release begins.
+    /// The content of Cargo.lock with which the measurement of every release begins.
     pub lockfile: String,
-    /// Versions that were taken back.
+    /// The versions that were yanked.
     pub yanked: BTreeSet<String>,
 }
 
@@ -75,7 +76,7 @@ pub(crate) struct Bench<'a> {
     pub subject: Subject,
     pub overlay: Option<Overlay>,
     pub when: WhenToOverlay,
-    /// Whose releases are measured, if any's are.
+    /// The dependency whose releases are measured, if there is one.
     pub dependency: Option<Dependency>,
     /// The folder of the workspace in the repository.
     pub prefix: PathBuf,
@@ -83,18 +84,18 @@ pub(crate) struct Bench<'a> {
     pub lockfile: PathBuf,
     pub cache: Cache,
     pub progress: Progress,
-    /// Tests that have been built in this run.
+    /// The tests that were built in this run.
     pub built: BTreeMap<Revision, Result<Built, Unusable>>,
-    /// Revisions that were built, or tried to.
+    /// The revisions that were built, or whose build was tried.
     pub builds: BTreeSet<Revision>,
-    /// Revisions of which not all was known from an earlier run.
+    /// The revisions for which the cache was not enough.
     pub looked_at: BTreeSet<Revision>,
-    /// What it took to build and to climb, for the estimate.
+    /// How long each revision took to build and measure, for the estimate of the time left.
     pub spent: Vec<Duration>,
 }
 
 impl Bench<'_> {
-    /// One climb of a revision, from the cache where it is there.
+    /// Takes a revision up the ladder, or returns the report from the cache.
     pub(crate) fn climb(
         &mut self,
         revision: impl Into<Revision>,
@@ -103,7 +104,7 @@ impl Bench<'_> {
         let revision = &revision.into();
         match self.cache.get(revision, &length.word()) {
             Some(Kept::Report(bytes)) => {
-                // Of another format it is none.
+                // A cached report in another format is ignored.
                 if let Ok(report) = usable(&bytes) {
                     return Ok(Ok(report));
                 }
@@ -142,7 +143,7 @@ impl Bench<'_> {
                 )?
             }
         };
-        // What Ctrl-C ended as well says nothing of the commit.
+        // Ctrl-C may have ended the test. Then its result says nothing about the commit.
         self.tools.interrupt.check()?;
         match &done {
             Ok(report) => self
@@ -153,7 +154,8 @@ impl Bench<'_> {
         Ok(done)
     }
 
-    /// A revision, as long as it takes to answer.
+    /// Measures a revision until the answer is clear. `enough` is the shortest climb that
+    /// tells the ends apart, see [`Bench::enough`].
     pub(crate) fn test(
         &mut self,
         revision: impl Into<Revision>,
@@ -185,10 +187,11 @@ impl Bench<'_> {
             };
             let answer = question.answer(&Climb::of(&report));
             let is_clear = match answer {
-                // A growth that begins late is not seen from below: what a cache drops
-                // once it is full, and was larger then.
+                // A short climb does not show a growth that begins late, for example once a
+                // full cache drops entries. At this revision, the cache may be larger than at
+                // the ends.
                 Answer::Good(_) => !matches!(length, Length::To(_)),
-                // A cache that fills looks like this, for a while.
+                // A cache that fills looks like this for a while.
                 Answer::Bad(_) | Answer::Moved(..) => index > 0 || enough.is_none(),
                 Answer::Unclear(_) => false,
             };
@@ -215,8 +218,8 @@ impl Bench<'_> {
         })
     }
 
-    /// The shortest ladder that tells the ends apart, and from there on every
-    /// longer one; absent where only the whole does.
+    /// Returns the iterations of the shortest climb that tells the ends apart, as all longer
+    /// ones do. Returns `None` if only the whole ladder does.
     pub(crate) fn enough(
         &mut self,
         good: impl Into<Revision>,
@@ -229,7 +232,7 @@ impl Bench<'_> {
             .take_while(|n| *n <= most)
             .collect();
         let mut enough = None;
-        // From the longest down, until one does not.
+        // From the longest climb down to the first that does not tell them apart.
         for length in lengths.into_iter().rev() {
             for (end, is_bad) in [(bad, true), (good, false)] {
                 let Ok(report) = self.climb(end, Length::To(length))? else {
@@ -250,7 +253,7 @@ impl Bench<'_> {
         Ok(enough)
     }
 
-    /// Where a test was built its files have to be, too: what it reads, and its
+    /// Checks out the commit that a test was built from: the test reads its files and
     /// settings.
     fn back_to(&self, commit: &Commit, built: &Built) -> anyhow::Result<()> {
         if self.worktree.git().commit("HEAD")?.as_ref() == Some(commit) {
@@ -267,7 +270,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Whether a revision can be measured, as far as its files say.
+    /// Tells whether a revision's test can be built and has the scenario.
     pub(crate) fn can_be_built(
         &mut self,
         revision: &Revision,
@@ -286,7 +289,8 @@ impl Bench<'_> {
         Ok(done)
     }
 
-    /// Whether a release can be chosen, where it was not measured before: that takes no build.
+    /// Tells whether cargo can select a release, unless it was measured before. This needs no
+    /// build.
     pub(crate) fn can_be_chosen(
         &mut self,
         revision: &Revision,
@@ -301,7 +305,7 @@ impl Bench<'_> {
         }
     }
 
-    /// A revision's test, built.
+    /// Returns a revision's test, and builds it if necessary.
     pub(crate) fn ready(&mut self, revision: &Revision) -> anyhow::Result<Result<Built, Unusable>> {
         if let Some(built) = self.built.get(revision) {
             return Ok(built.clone());
@@ -332,8 +336,8 @@ impl Bench<'_> {
         }
     }
 
-    /// Brings the worktree to a revision's commit, and lays the test over it where
-    /// that is wanted; whether it was.
+    /// Checks out a revision's commit, and copies the test over it if wanted. Returns whether
+    /// it did.
     pub(crate) fn check_out(
         &mut self,
         revision: &Revision,
@@ -359,8 +363,8 @@ impl Bench<'_> {
         Ok(Ok(laid_over))
     }
 
-    /// Brings the dependency to a revision's version, all others being as they
-    /// were.
+    /// Selects a revision's version of the dependency. All other dependencies keep their
+    /// versions.
     fn choose(&mut self, revision: &Revision) -> anyhow::Result<Result<(), Unusable>> {
         if revision.version().is_none() {
             return Ok(Ok(()));
@@ -412,9 +416,9 @@ impl Bench<'_> {
         let own = project.workspace_root().join("Cargo.lock");
         let is_exact = match revision {
             Revision::Commit(_) => !laid_over,
-            // Its manifest may have changed since.
+            // The manifest may have changed since the lockfile was written.
             Revision::WorkingTree(_) => false,
-            // It was made exact when it was chosen.
+            // The lockfile became exact when the release was selected.
             Revision::Release { .. } => true,
         };
         let lockfile = match own.exists() && is_exact {
@@ -422,7 +426,7 @@ impl Bench<'_> {
             false => Lockfile::Open,
         };
         if !own.exists() && self.lockfile.exists() {
-            // Else every revision is built with what is newest today.
+            // Otherwise every revision would be built with today's newest dependencies.
             fs::copy(&self.lockfile, &own).context("the lockfile")?;
         }
         self.builds.insert(revision.clone());
@@ -443,8 +447,8 @@ impl Bench<'_> {
         Ok(built)
     }
 
-    /// The workspace that is checked out: where the working tree has it, or where
-    /// it was before it moved.
+    /// Returns the workspace that is checked out. It is in the same folder as in the working
+    /// tree, or in another one if it has moved since.
     pub(crate) fn project(&self) -> anyhow::Result<Result<Project, Unusable>> {
         let top = self.worktree.path_of();
         let mut first = None;
@@ -453,7 +457,7 @@ impl Bench<'_> {
                 continue;
             }
             let project = self.tools.project(&dir)?;
-            // Where Ctrl-C ended it the next one is not to be asked.
+            // If Ctrl-C ended cargo, no other folder is tried.
             self.tools.interrupt.check()?;
             let has_package = project
                 .as_ref()
@@ -483,14 +487,14 @@ impl Bench<'_> {
         }
     }
 
-    /// Whether a commit, as it is, has no test or none with the scenario.
+    /// Tells whether a commit, as it is, has no test with the scenario.
     pub(crate) fn lacks_the_scenario(&self, commit: &Commit) -> anyhow::Result<bool> {
         self.worktree.check_out(commit)?;
         Ok(!self.may_have_the_scenario()?)
     }
 
-    /// Whether the scenario's name stands in the test's sources. Only the test itself says
-    /// whether it has the scenario.
+    /// Tells whether the scenario's name occurs in the test's sources. Only the test itself
+    /// can say whether it has the scenario.
     fn may_have_the_scenario(&self) -> anyhow::Result<bool> {
         let Ok(project) = self.project()? else {
             return Ok(false);
@@ -500,15 +504,15 @@ impl Bench<'_> {
             return Ok(false);
         };
         let mut folders = vec![file.parent().map(PathBuf::from).unwrap_or_default()];
-        // A package that is there for its scenarios has them beside the test, too.
+        // A package that exists for its scenarios may also have them in `src`.
         folders.extend(project.package_dir(package).map(|dir| dir.join("src")));
         Ok(folders
             .iter()
             .any(|folder| mentions(folder, &self.subject.scenario, 0)))
     }
 
-    /// Of what was built, keeps what is the same for another scenario. Whether the test is
-    /// laid over a revision depends on the scenario.
+    /// Changes the scenario, and keeps the built tests that have it. A test that was copied
+    /// over a revision is dropped, because whether it is copied depends on the scenario.
     pub(crate) fn change_scenario(&mut self, scenario: &str) {
         scenario.clone_into(&mut self.subject.scenario);
         let stays = |built: &Built| !built.laid_over && built.scenarios.contains(scenario);
@@ -516,7 +520,7 @@ impl Bench<'_> {
             .retain(|_, built| built.as_ref().is_ok_and(stays));
     }
 
-    /// What is not needed again: the tests of revisions between the ends.
+    /// Forgets a built test that is not needed again, and removes its executable.
     pub(crate) fn forget(&mut self, revision: impl Into<Revision>) {
         if let Some(Ok(built)) = self.built.remove(&revision.into()) {
             built.remove();
@@ -524,7 +528,7 @@ impl Bench<'_> {
     }
 }
 
-/// Folders with a manifest, those nearest the top first.
+/// Returns the folders with a manifest, those nearest to the top first.
 fn workspaces(dir: &std::path::Path, depth: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut below = Vec::new();

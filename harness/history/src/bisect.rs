@@ -1,7 +1,8 @@
-//! `plimsoll bisect`: the first commit after which a stack grows past the good rate.
+//! `plimsoll bisect`: finds the first commit after which a stack grows faster than the good
+//! rate.
 //!
-//! Sets up the two ends, the project and a bench, runs a search, and shows its
-//! result. With `--dep` the revisions are releases of a dependency.
+//! Sets up the two ends, the project and a bench, runs a search, and shows its result. With
+//! `--dep`, the revisions are releases of a dependency.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -22,7 +23,8 @@ use plimsoll_desk::status::{ExitStatus, Refused};
 
 pub fn run(args: &BisectArgs, out: &mut Out) -> anyhow::Result<()> {
     let done = interruptible(STOPPED, |interrupt| bisect(args, interrupt, out));
-    // Under `git bisect run` as at the desk: this is about no revision.
+    // The status must not be an answer if `git bisect run` called this: the error says nothing
+    // about the revision.
     done.map_err(|err| match err.is::<Refused>() {
         true => err,
         false => Refused::with_status(ExitStatus::Stop, format!("{err:#}")),
@@ -83,7 +85,7 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
     let found = search.run(&mut bench)?;
     bench.progress.clear();
     let mut shown = search.shown(&bench, &found)?;
-    // The answer is said all the same where a file cannot be written.
+    // The result is printed even if a file cannot be written.
     let mut written = Ok(());
     if let Some(svg) = search.picture(&shown)? {
         let path = args
@@ -112,13 +114,14 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
     }
 }
 
-/// The releases of a dependency that are asked for.
+/// Parses the releases that the command line asks for.
 fn asked(session: &Session) -> anyhow::Result<Asked> {
     let asked: Result<Asked, String> = session.good.parse();
     asked.map_err(|why| Refused::usage(format!("--dep: {why}")))
 }
 
-/// Whether there is a way from the one to the other.
+/// Checks that the good end is an ancestor of the bad one, or that both have a common
+/// ancestor.
 fn check_history(git: &Git, good: &Commit, bad: &Commit, session: &Session) -> anyhow::Result<()> {
     if good == bad {
         return Err(Refused::usage(format!(
@@ -163,7 +166,7 @@ fn check_history(git: &Git, good: &Commit, bad: &Commit, session: &Session) -> a
     Ok(())
 }
 
-/// Whether any commit is left to look at.
+/// Checks that some commit between the ends changes the given paths.
 fn check_paths(git: &Git, good: &Commit, bad: &Commit, session: &Session) -> anyhow::Result<()> {
     if session.paths.is_empty() {
         return Ok(());

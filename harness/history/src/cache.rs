@@ -1,4 +1,4 @@
-//! Caches measurements, by revision, toolchain and scenario.
+//! Caches measurements by revision, toolchain and scenario.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,16 +10,16 @@ use crate::revision::Revision;
 use plimsoll_desk::atomic;
 use plimsoll_text::hash::fnv;
 
-/// Of another format nothing is taken.
+/// The format of the file. Files in another format are ignored.
 const VERSION: u64 = 1;
 
-/// A folder with one file for each revision and length of climb.
+/// A folder with one file for each revision and length of the climb.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
     dir: PathBuf,
 }
 
-/// Why a revision could not be measured, where that will be the same tomorrow.
+/// Why a revision could not be measured, if another attempt would give the same result.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct UnusableV1 {
@@ -28,17 +28,17 @@ struct UnusableV1 {
     why: String,
 }
 
-/// What is in it.
+/// A cached result.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kept {
-    /// A `report.json`, as it was.
+    /// The content of a `report.json`, unchanged.
     Report(Vec<u8>),
     Unusable(Unusable),
 }
 
 impl Cache {
-    /// `parts` is everything that a measurement depends on, beside the revision
-    /// and its length.
+    /// Opens the cache in a folder. `parts` is everything that a measurement depends on,
+    /// except the revision and the length of the climb.
     pub(crate) fn new(dir: PathBuf, parts: &[&str]) -> Cache {
         let key = fnv(parts.join("\0").as_bytes());
         Cache {
@@ -46,7 +46,7 @@ impl Cache {
         }
     }
 
-    /// For measurements that depend on one thing more.
+    /// Returns the cache for measurements that also depend on `part`.
     pub(crate) fn of(&self, part: &str) -> Cache {
         Cache {
             dir: self.dir.join(format!("{:016x}", fnv(part.as_bytes()))),
@@ -68,7 +68,7 @@ impl Cache {
     }
 
     pub(crate) fn put_unusable(&self, revision: &Revision, why: &Unusable) -> anyhow::Result<()> {
-        // The network may be there tomorrow, and the machine less busy.
+        // Later, the network may be back or the machine less busy.
         if !why.kind.lasts() {
             return Ok(());
         }

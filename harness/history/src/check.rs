@@ -1,7 +1,7 @@
-//! `plimsoll check`: whether the working tree grows faster than another revision.
+//! `plimsoll check`: tells whether the working tree grows faster than another revision.
 //!
-//! This is for projects that do not want committed figures, and tells whether a branch caused a
-//! growth.
+//! It tells whether a branch caused a growth, for projects that do not want to commit
+//! baselines.
 //!
 //! ```text
 //! the revision ─► worktree ─► climb ─┐ differences: pure ─► grew? once more, in turns,
@@ -42,18 +42,18 @@ pub fn run(args: &CheckArgs, out: &mut Out) -> anyhow::Result<()> {
     interruptible(STOPPED_HERE, |interrupt| check(args, interrupt, out))
 }
 
-/// What came of one scenario.
+/// The result for one scenario.
 struct Checked {
     scenario: String,
     came: Result<Vec<Difference>, Not>,
     flamegraph: Option<PathBuf>,
 }
 
-/// Why there is no comparison.
+/// Why a scenario was not compared.
 enum Not {
-    /// The revision has no such scenario, and it cannot be laid over it.
+    /// The revision does not have the scenario, and it cannot be copied there.
     New,
-    /// One of the two could not be measured.
+    /// One of the two revisions could not be measured.
     Measured(String),
 }
 
@@ -97,7 +97,7 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
         overlay: laid_over,
         interrupt,
     })?;
-    // Of the working tree, its own test says which scenarios there are.
+    // The test of the working tree says which scenarios exist, so nothing is copied over it.
     let when = std::mem::replace(&mut bench.when, WhenToOverlay::Never);
     let built = bench.ready(&here)?;
     let logs = bench.tools.logs.clone();
@@ -152,7 +152,7 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
     }
 }
 
-/// Where what is checked out has parted from the main branch.
+/// Returns the merge base with the main branch, and a name for it.
 fn main_branch(git: &Git) -> anyhow::Result<(String, Commit)> {
     let none = || {
         Refused::usage(
@@ -176,7 +176,7 @@ fn main_branch(git: &Git) -> anyhow::Result<(String, Commit)> {
     Err(none())
 }
 
-/// Those that were named, or all.
+/// Returns the scenarios that were named, or all.
 fn scenarios(args: &CheckArgs, built: &Built) -> anyhow::Result<BTreeSet<String>> {
     if args.scenarios.is_empty() {
         return Ok(built.scenarios.clone());
@@ -194,7 +194,8 @@ fn scenarios(args: &CheckArgs, built: &Built) -> anyhow::Result<BTreeSet<String>
     Ok(args.scenarios.iter().cloned().collect())
 }
 
-/// What grows faster has to do so again, when both are measured for longer.
+/// Measures a scenario at both revisions. A stack that grows faster must do so again in a
+/// longer measurement.
 fn compare(
     bench: &mut Bench<'_>,
     base: &Commit,
@@ -214,7 +215,8 @@ fn compare(
     let is_new = match why.kind {
         _ if place == 1 => false,
         Kind::NoScenario => true,
-        // It is laid over what has nothing that it tests.
+        // The scenario may be new: it was copied into a revision that lacks the code that it
+        // tests.
         Kind::NoTest | Kind::DoesNotBuild => bench.lacks_the_scenario(base)?,
         _ => false,
     };
@@ -233,7 +235,7 @@ fn is_worse(differences: &[Difference]) -> bool {
     differences.any(|difference| difference.kind.is_worse())
 }
 
-/// What the working tree grows more and less, stack by stack.
+/// Draws the difference between the two revisions, stack by stack, and returns the path.
 fn picture(folder: &Path, scenario: &str, sides: &[Side; 2]) -> anyhow::Result<PathBuf> {
     let [before, after] = sides;
     let report = differences::report(&before.report, &after.report);

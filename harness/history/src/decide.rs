@@ -1,7 +1,7 @@
-//! Whether a revision grows past the good rate. Pure.
+//! Decides whether a revision grows faster than the good rate. Pure.
 //!
 //! The question is about one group of stacks, which comes from the two ends. The answer for a
-//! revision comes only from the growth of that group there: not from a verdict, a baseline or
+//! revision comes only from the growth of that group there, not from a verdict, a baseline or
 //! another stack.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,20 +11,22 @@ use plimsoll_core::report::{Compared, Finding, Report, StackGrowth, Standing, Su
 use plimsoll_core::{FoldedStack, Law, Rate};
 use serde::Serialize;
 
-/// Leaf-most frames that make stacks the same group, whoever calls them: as many
-/// as a baseline asks for before it takes a stack for one that has moved.
+/// How many leaf-most frames must be equal for stacks to be one group, whatever their callers.
+/// Baselines ask for as many before they take a stack for one that has moved.
 const LEAF_FRAMES: usize = 3;
-/// The share of what the bad end grows more that counts as past the good rate.
+/// Share of the difference between the ends by which a rate must exceed the good rate to be
+/// past it.
 const PAST: f64 = 0.1;
-/// How far from there a rate must be to be clearly on one side.
+/// Distance from this threshold at which a rate is clearly on one side, as a share of that
+/// excess.
 const CLEARLY: f64 = 0.25;
-/// How far two rates of one growth under two names may lie apart.
+/// How far two rates of the same growth under two names may be apart, as a share.
 const SAME: f64 = 0.1;
-/// How many times as fast or as slow it may be to be taken for it perhaps.
+/// Factor within which a rate may be that of the same growth.
 const PERHAPS: f64 = 4.0;
 
-/// How far the rate of what comes in steps may be off, as a share of it: size classes and
-/// whole pages make steps a little larger here and there.
+/// Error of the rate of a stack that grows in steps, as a share of the rate. Size classes and
+/// whole pages make some steps a little larger.
 const STEPS: f64 = 0.02;
 
 const THREADS: &str = "[threads]";
@@ -38,17 +40,17 @@ fn is_resource(stack: &FoldedStack) -> bool {
     matches!(stack.frames(), [name] if name == THREADS || name == DESCRIPTORS)
 }
 
-/// A growth per iteration; every output for programs has it so.
+/// A growth per iteration, as every output for programs has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Gain {
     #[serde(flatten)]
     pub rate: Rate,
-    /// How far it may be off; absent where every object was counted.
+    /// The error of the rate. Absent if every object was counted.
     pub error: Option<Rate>,
 }
 
 impl Gain {
-    /// Of one stack in one report.
+    /// Returns the growth of one stack in a report.
     pub(crate) fn of(growth: &StackGrowth) -> Gain {
         Gain {
             rate: growth.rate,
@@ -56,7 +58,7 @@ impl Gain {
         }
     }
 
-    /// What this is above another.
+    /// Returns the growth that exceeds `other`.
     pub(crate) fn above(self, other: Gain) -> Gain {
         let error = match (self.error, other.error) {
             (None, error) | (error, None) => error,
@@ -72,17 +74,20 @@ impl Gain {
 /// How fast everything grew in one climb.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Climb {
-    /// Iterations at the last rung.
+    /// The iterations at the last rung.
     pub iterations: u64,
-    /// Per iteration of the last octave: of what comes and goes, what stayed.
+    /// The rates per iteration in the last octave. If objects come and go, only those that
+    /// stayed count.
     pub rates: BTreeMap<FoldedStack, Rate>,
-    /// How far they may be off, where the report says so.
+    /// The errors of the rates, if the report has them.
     pub errors: BTreeMap<FoldedStack, Rate>,
-    /// Whether they come of sampling; else of what the workload itself does.
+    /// Whether the errors come from sampling. Otherwise they come from variation of the
+    /// workload itself.
     pub is_sampled: bool,
-    /// What the report says to grow, allowed or not.
+    /// The stacks that grow according to the report, whether allowed or not.
     pub growing: BTreeSet<FoldedStack>,
-    /// The sites that it says to grow over many stacks.
+    /// The sites that grow according to the report. Such a growth is spread over many stacks
+    /// with the same leaf-most frames.
     pub sites: BTreeSet<FoldedStack>,
 }
 
@@ -128,8 +133,9 @@ impl Climb {
         climb
     }
 
-    /// What comes in steps has the rate of the finding, which does not depend on how long
-    /// before the last rung the last step was: two climbs seldom end at the same one.
+    /// Sets the rate of a stack that grows in steps to that of the finding. This rate does not
+    /// depend on how long before the last rung the last step was. Two climbs seldom end at the
+    /// same point of a step.
     fn take_steps(&mut self, finding: &Finding, stack: &FoldedStack) {
         let rate = self.rates.entry(stack.clone()).or_default();
         let error = self.errors.entry(stack.clone()).or_default();
@@ -137,14 +143,14 @@ impl Climb {
             rate.objects = finding.rate.objects;
             error.objects = error.objects.max(STEPS * rate.objects);
         }
-        // Where only a part of the bytes comes in steps, they stray by more than that.
+        // If only a part of the bytes comes in steps, their error is larger than that.
         if finding.bytes_law == Law::Stepped {
             rate.bytes = finding.rate.bytes;
             error.bytes = error.bytes.max(STEPS * rate.bytes);
         }
     }
 
-    /// Threads and open files, as if each had a stack of its own.
+    /// Adds threads and open files, as if each had a stack of its own.
     fn add_resources(&mut self, report: &Report, compared: &Compared) {
         let at = |iterations: u64| {
             report
@@ -171,7 +177,7 @@ impl Climb {
         }
     }
 
-    /// The rate of a group, and how far it may be off.
+    /// Returns the rate of a group, and its error.
     pub(crate) fn rate(&self, group: &Group) -> (Rate, Rate) {
         self.rate_where(|stack| group.holds(stack))
     }
@@ -181,8 +187,8 @@ impl Climb {
         for (stack, gained) in self.rates.iter().filter(|(stack, _)| is_asked(stack)) {
             rate = plus(rate, *gained);
             let of_stack = self.errors.get(stack).copied().unwrap_or_default();
-            // Errors of samples are independent, those of one workload's stacks may
-            // not be.
+            // Errors of samples are independent. Errors of the stacks of one workload may not
+            // be.
             error = match self.is_sampled {
                 true => hypotenuse(error, of_stack),
                 false => plus(error, of_stack),
@@ -191,7 +197,8 @@ impl Climb {
         (rate, error)
     }
 
-    /// As it is shown. Threads and open files have no error: they are counted.
+    /// Returns a rate with its error, as it is shown. Threads and open files are counted, so
+    /// they have no error.
     pub(crate) fn gain(&self, (rate, error): (Rate, Rate)) -> Gain {
         let is_estimate = self.is_sampled && (error.objects > 0.0 || error.bytes > 0.0);
         Gain {
@@ -200,7 +207,7 @@ impl Climb {
         }
     }
 
-    /// The least growth that can be told from none.
+    /// Returns the smallest growth that can be told from none.
     fn visible(&self) -> Rate {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
         let objects = OBJECTS_AT_TOP as f64 / self.iterations.max(1) as f64;
@@ -211,8 +218,8 @@ impl Climb {
     }
 }
 
-/// The leaf-most frames by type and function alone: what is left of their names
-/// where a module or a crate is given another.
+/// Returns the leaf-most frames by type and function only. These parts of a name stay if a
+/// module or a crate is renamed.
 fn short(stack: &FoldedStack) -> Vec<String> {
     let frames = stack.frames();
     let first = frames.len().saturating_sub(LEAF_FRAMES);
@@ -224,12 +231,12 @@ fn short(stack: &FoldedStack) -> Vec<String> {
     frames[first..].iter().map(last_two).collect()
 }
 
-/// Stacks that are asked about together.
+/// A group of stacks that are judged together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Group {
-    /// Those with the same leaf-most frames.
+    /// The stacks with the same leaf-most frames.
     Leaf(FoldedStack),
-    /// Those that a pattern fits, which somebody gave.
+    /// The stacks that match a pattern of the user.
     Asked(Pattern),
 }
 
@@ -248,12 +255,12 @@ impl Group {
     }
 }
 
-/// Names that stand in a stack one below the other, root first: `a;...;b`. Each is
-/// a part of a frame's name; `...` is any number of frames, as it also is before
-/// the first name and after the last.
+/// Names of frames below one another, root first: `a;...;b`. Each is a part of a frame's name.
+/// `...` stands for any number of frames. There may also be any number of frames before the
+/// first name and after the last.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pattern {
-    /// Runs of names without a gap.
+    /// The runs of names without a gap.
     runs: Vec<Vec<String>>,
     text: String,
 }
@@ -269,7 +276,7 @@ impl Pattern {
                     .all(|(name, frame)| frame.contains(name.as_str()))
             };
             let last = frames.len().checked_sub(run.len());
-            // The first place that fits leaves the most to choose from.
+            // The first match leaves the most frames for the runs that follow.
             match last.and_then(|last| (from..=last).find(|at| fits_at(*at))) {
                 Some(at) => from = at + run.len(),
                 None => return false,
@@ -303,64 +310,65 @@ impl std::str::FromStr for Pattern {
     }
 }
 
-/// Objects, bytes, or both: what the ends differ in.
+/// The quantities in which the ends differ: objects, bytes, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quantities {
     pub objects: bool,
     pub bytes: bool,
 }
 
-/// What is asked of every revision.
+/// The question that every revision is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Question {
     pub group: Group,
     pub good: Gain,
     pub bad: Gain,
     pub quantities: Quantities,
-    /// The stack of the group that grows most at the bad end.
+    /// The stack of the group that grows fastest at the bad end.
     pub stack: FoldedStack,
-    /// What grows at the bad end, by its names there.
+    /// The names of all stacks at the bad end.
     names: BTreeSet<FoldedStack>,
-    /// The group's stacks there, without their modules' names.
+    /// The short names of the group's stacks at the bad end, without modules. See [`short`].
     aliases: BTreeSet<Vec<String>>,
-    /// All others of both ends, likewise: what grows there is not this.
+    /// The short names of all other stacks of both ends. If one of them grows, it is not this
+    /// growth.
     explained: BTreeSet<Vec<String>>,
-    /// Groups that grow at the bad end as well and are not asked about, by their
-    /// stack that grows most.
+    /// Other groups that grow at the bad end, each by its fastest stack. They are not part of
+    /// the question.
     pub others: Vec<(FoldedStack, Gain)>,
 }
 
 /// Why there is no question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoQuestion {
-    /// Nothing grows at the bad end; or nothing that the pattern fits.
+    /// Nothing grows at the bad end, or nothing that matches the pattern.
     NothingGrows,
-    /// Something does, but no faster than at the good end.
+    /// Something grows at the bad end, but no faster than at the good end.
     NoDifference,
 }
 
-/// Which of two ends in a row is the bad one.
+/// Which of two ends, in the order of their history, is the bad one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// The later one.
+    /// The later one: the change brought the growth.
     Brought,
-    /// The earlier one.
+    /// The earlier one: the change fixed the growth.
     Fixed,
 }
 
-/// What a climb says.
+/// The answer that a climb gives.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Answer {
     Good(Gain),
     Bad(Gain),
     /// The same growth, on a stack that neither end has.
     Moved(Gain, FoldedStack),
-    /// Neither clearly.
+    /// The rate is not clearly on one side.
     Unclear(Gain),
 }
 
 impl Question {
-    /// Of the two ends, after full climbs.
+    /// Makes the question from full climbs of the two ends.
     pub(crate) fn between(
         good: &Climb,
         bad: &Climb,
@@ -378,7 +386,7 @@ impl Question {
             let group = match (pattern, site) {
                 (Some(pattern), _) if !pattern.fits(stack) => continue,
                 (Some(pattern), _) => Group::Asked(pattern.clone()),
-                // Each of its stacks alone is too thin.
+                // Each stack of the site alone grows too little to be seen.
                 (None, Some(site)) => Group::Leaf(site.clone()),
                 (None, None) => Group::of(stack),
             };
@@ -399,7 +407,7 @@ impl Question {
                 .filter(|stack| group.holds(stack))
                 .map(short)
                 .collect();
-            // At the good end its module may have had another name.
+            // The module of a function may have had another name at the good end.
             let (g, g_error) = good.rate_where(|stack| {
                 group.holds(stack)
                     || !bad.rates.contains_key(stack) && aliases.contains(&short(stack))
@@ -424,7 +432,8 @@ impl Question {
                 });
             }
         }
-        // The greatest difference first; of equal ones, the first by name.
+        // The greatest difference first. The sort is stable, so equal ones stay in the order
+        // of their names.
         asked.sort_by(|one, two| {
             let (one, two) = (one.gained(), two.gained());
             two.bytes
@@ -438,7 +447,7 @@ impl Question {
         first.others = asked
             .map(|other| (other.stack.clone(), other.bad.above(other.good)))
             .collect();
-        // A function that was given another name between the two is no difference.
+        // A function that was renamed between the two ends makes no difference.
         let at_bad: BTreeSet<Vec<String>> = bad.rates.keys().map(short).collect();
         let renamed = good.rates.iter().any(|(stack, rate)| {
             good.growing.contains(stack)
@@ -459,8 +468,8 @@ impl Question {
         Ok(first)
     }
 
-    /// Of two ends in a row where either may be the bad one: it is the one that
-    /// grows more past the other than the other past it.
+    /// Makes the question from two ends of which either may be the bad one. The bad end is the
+    /// one that grows more beyond the other.
     pub(crate) fn of_either(
         first: &Climb,
         last: &Climb,
@@ -482,30 +491,30 @@ impl Question {
         }
     }
 
-    /// What the bad end grows more than the good one.
+    /// Returns the difference between the rates of the bad and the good end.
     fn gained(&self) -> Rate {
         minus(self.bad.rate, self.good.rate)
     }
 
-    /// Whether a stack is asked about, under the names of the bad end or, where
-    /// that has no such stack, with its modules called otherwise.
+    /// Tells whether the question is about a stack. Stacks are compared by the names of the
+    /// bad end. If the bad end has no such stack, they are compared without their modules.
     pub(crate) fn holds(&self, stack: &FoldedStack) -> bool {
         self.group.holds(stack)
             || !self.names.contains(stack) && self.aliases.contains(&short(stack))
     }
 
-    /// The rate of what is asked about.
+    /// Returns the rate of the group in a climb.
     pub(crate) fn rate(&self, climb: &Climb) -> Gain {
         climb.gain(self.rate_and_error(climb))
     }
 
-    /// The same, and how far it may be off: for what was not sampled, and for what the
-    /// workload itself does.
+    /// Returns the rate of the group in a climb, and its error. Unlike [`Question::rate`],
+    /// this also returns the error of a climb that was not sampled.
     pub(crate) fn rate_and_error(&self, climb: &Climb) -> (Rate, Rate) {
         climb.rate_where(|stack| self.holds(stack))
     }
 
-    /// Whether some of it is said to grow.
+    /// Tells whether a stack of the group grows according to the report.
     pub(crate) fn grows_in(&self, climb: &Climb) -> bool {
         let mut stacks = climb.rates.keys().filter(|stack| self.holds(stack));
         let of_site = |stack: &FoldedStack| {
@@ -515,7 +524,7 @@ impl Question {
         stacks.any(|stack| climb.growing.contains(stack) || of_site(stack))
     }
 
-    /// Of any revision, after a climb of any length.
+    /// Answers for any revision, after a climb of any length.
     pub(crate) fn answer(&self, climb: &Climb) -> Answer {
         let (rate, error) = climb.rate_where(|stack| self.holds(stack));
         let measured = climb.gain((rate, error));
@@ -524,7 +533,7 @@ impl Question {
             None => return Answer::Unclear(measured),
             Some(false) => {}
         }
-        // Threads and open files have no other names.
+        // Threads and open files cannot be renamed.
         if is_resource(&self.stack) {
             return Answer::Good(measured);
         }
@@ -534,8 +543,8 @@ impl Question {
         let mut unclear = false;
         for (stack, gained) in unexplained {
             let error = climb.errors.get(stack).copied().unwrap_or_default();
-            // A function that has another name now, or something that neither end
-            // has: only where the growth is the same can that be told.
+            // This may be the same function under a new name, or something that neither end
+            // has. Only if the growth is the same can it be recognised.
             if self.side(*gained, error, climb) != Some(false) {
                 if self.is_as_the_bad_end_gained(*gained) {
                     return Answer::Moved(climb.gain((*gained, error)), stack.clone());
@@ -549,7 +558,7 @@ impl Question {
         }
     }
 
-    /// Whether the growth is past the good rate; absent where that is not clear.
+    /// Tells whether a rate is past the good rate. Returns `None` if that is not clear.
     fn side(&self, rate: Rate, error: Rate, climb: &Climb) -> Option<bool> {
         let visible = climb.visible();
         let of = |asked: bool, good: f64, bad: f64, rate: f64, error: f64, visible: f64| {
@@ -585,14 +594,15 @@ impl Question {
         );
         match (objects, bytes) {
             (Some(true), _) | (_, Some(true)) => Some(true),
-            // Too short a climb shows nothing where the bad end grows, either.
+            // A climb that is too short would show no growth even at the bad end.
             (Some(false), Some(false)) => self.is_visible_in(climb).then_some(false),
             _ => None,
         }
     }
 
-    /// Whether what the bad end gained could be told from nothing in that climb:
-    /// the same that makes a question of the two ends.
+    /// Tells whether the difference between the ends would be visible in a climb of this
+    /// length. The condition is the one by which [`Question::between`] decides whether there
+    /// is a question.
     fn is_visible_in(&self, climb: &Climb) -> bool {
         let visible = climb.visible();
         let gained = self.gained();
@@ -616,11 +626,11 @@ impl Question {
             && same(self.quantities.bytes, rate.bytes, gained.bytes)
     }
 
-    /// Whether a climb of that length can tell the ends apart.
+    /// Tells whether a climb of this length can tell the ends apart.
     pub(crate) fn shows_in(&self, climb: &Climb) -> bool {
         let visible = climb.visible();
         let gained = self.gained();
-        // So that the step that counts is not below what can be seen.
+        // The threshold then depends on the ends alone, not on what the climb can see.
         (self.quantities.objects && PAST * gained.objects > visible.objects)
             || (self.quantities.bytes && PAST * gained.bytes > visible.bytes)
     }
@@ -640,7 +650,7 @@ fn minus(one: Rate, two: Rate) -> Rate {
     }
 }
 
-/// Of two errors that have nothing to do with each other.
+/// Combines two independent errors.
 fn hypotenuse(one: Rate, two: Rate) -> Rate {
     Rate {
         objects: one.objects.hypot(two.objects),

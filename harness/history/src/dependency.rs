@@ -5,7 +5,8 @@
 //!   └─ for each release: that Cargo.lock, `cargo update --precise`, build, ladder
 //! ```
 //!
-//! All of this happens in the worktree. The user's Cargo.lock may be read, and is never written.
+//! All of this happens in the worktree. The user's Cargo.lock may be read, and is never
+//! written.
 
 use std::fs;
 use std::path::Path;
@@ -22,11 +23,11 @@ use plimsoll_desk::out::safe_line;
 use plimsoll_desk::project::{self, shown};
 use plimsoll_desk::status::{ExitStatus, Refused};
 
-/// For logs.
+/// The name of the logs.
 const NAME: &str = "releases";
 
-/// The releases to search, least first, at the commit `at`; the bench is made
-/// ready for them.
+/// Returns the releases to search at the commit `at`, lowest first, and prepares the bench for
+/// them.
 pub(super) fn prepare(
     bench: &mut Bench<'_>,
     dep: &str,
@@ -46,12 +47,11 @@ pub(super) fn prepare(
     };
     let lockfile = dir.join("Cargo.lock");
     if !lockfile.exists() && bench.lockfile.exists() {
-        // In no commit, but all else is to be as it is now.
+        // No commit has a Cargo.lock, but all other dependencies are to stay as they are now.
         fs::copy(&bench.lockfile, &lockfile).context("the lockfile")?;
     }
-    // Not `--locked`: what was laid over the commit may ask for more than its
-    // Cargo.lock has, and where there is none, it is made now and not anew for
-    // every release.
+    // Not `--locked`: the overlay may need more than the commit's Cargo.lock has. If there is
+    // no Cargo.lock, it is made once here, and not again for each release.
     let args = ["metadata", "--format-version", "1"];
     let metadata = run(bench, &dir, &args)?.map_err(unusable)?;
     let metadata = project::read(metadata.as_bytes())?;
@@ -77,7 +77,7 @@ pub(super) fn prepare(
             })
             .collect(),
         Asked::Between(from, to) => {
-            // cargo asks the registry for what is new, and keeps it.
+            // cargo asks the registry for new releases, and keeps them in its index.
             let args = ["update", "--package", &spec, "--dry-run"];
             run(bench, &dir, &args)?.map_err(|why| {
                 let text = format!("the registry was not asked for releases of {dep}: {why}");
@@ -92,7 +92,7 @@ pub(super) fn prepare(
         yanked: yanked.map(|one| one.version.to_string()).collect(),
         lockfile: text.clone(),
     });
-    // Of another Cargo.lock it is another measurement.
+    // A measurement with another Cargo.lock is another measurement.
     bench.cache = bench.cache.of(&text);
     let revisions = chosen.into_iter().map(|one| Revision::Release {
         commit: at.clone(),
@@ -110,11 +110,12 @@ fn run(bench: &mut Bench<'_>, dir: &Path, args: &[&str]) -> anyhow::Result<Resul
     tools.cargo_run(dir, args, NAME, args[0], &mut meanwhile)
 }
 
-/// What cargo calls the package, and no other.
+/// Returns cargo's package ID specification of the dependency, which matches only this
+/// package.
 fn spec(bench: &mut Bench<'_>, dir: &Path, dep: &str) -> anyhow::Result<String> {
     let printed = bench.tools.cargo_ask(dir, &["pkgid", "--", dep])?;
     printed.map(|spec| spec.trim().to_owned()).map_err(|said| {
-        // Where there are several, cargo lists them, as it would take them.
+        // If several packages match, cargo lists them in the notation that `--dep` accepts.
         let lines = said.lines().map(|line| safe_line(line.trim()));
         let several: Vec<String> = lines
             .filter(|line| line.contains('@') && !line.contains(' '))
@@ -130,8 +131,9 @@ fn spec(bench: &mut Bench<'_>, dir: &Path, dep: &str) -> anyhow::Result<String> 
     })
 }
 
-/// A package of a registry, by `SOURCE#NAME@VERSION`, or `SOURCE/NAME#VERSION` where the
-/// source ends so; absent where it is from no registry.
+/// Returns the package of a specification, which has the form `SOURCE#NAME@VERSION`, or
+/// `SOURCE/NAME#VERSION` if the source ends in the name. Returns `None` if it is not from a
+/// registry.
 fn find<'a>(metadata: &'a Metadata, spec: &str) -> Option<&'a Package> {
     let package = metadata.packages.iter().find(|one| one.id.repr == spec)?;
     let source = &package.source.as_ref()?.repr;

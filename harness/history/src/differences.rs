@@ -1,4 +1,4 @@
-//! The differences between two measurements, and their JSON. Pure.
+//! Compares two measurements, and makes JSON of the differences. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use crate::decide::{Climb, Gain, Group, Question};
 
-/// How one group of stacks differs.
+/// The difference in one group of stacks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Difference {
     pub kind: Kind,
-    /// The one of the group that grows most.
+    /// The stack of the group that grows fastest.
     pub stack: FoldedStack,
     pub before: Gain,
     pub after: Gain,
@@ -22,13 +22,13 @@ pub(crate) struct Difference {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
-    /// It grows, and did not.
+    /// It grows now, and did not before.
     New,
     /// It grows faster.
     Grew,
     /// It grows more slowly.
     Shrank,
-    /// It grew, and does not.
+    /// It grew before, and does not now.
     Gone,
 }
 
@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// Whether it is for the worse.
+    /// Tells whether the difference is a growth.
     pub(crate) fn is_worse(self) -> bool {
         self <= Kind::Grew
     }
@@ -54,8 +54,8 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Beyond what the errors of the two explain: what grows faster, the fastest first, then
-/// what grows more slowly.
+/// Returns the differences that the errors of both climbs cannot explain. Stacks that grow
+/// faster come first, the fastest of them first, then stacks that grow more slowly.
 pub(crate) fn between(before: &Climb, after: &Climb) -> Vec<Difference> {
     let mut differences = Vec::new();
     for (less, more, is_worse) in [(before, after, true), (after, before, false)] {
@@ -84,8 +84,8 @@ pub(crate) fn between(before: &Climb, after: &Climb) -> Vec<Difference> {
     differences
 }
 
-/// The later report with what it grows more, or less, than the earlier one, stack by
-/// stack.
+/// Returns the later report with its rates reduced by those of the earlier one, stack by
+/// stack. A rate is negative if the stack grows more slowly.
 pub(crate) fn report(before: &Report, after: &Report) -> Report {
     let mut report = after.clone();
     let gains: BTreeMap<&FoldedStack, Gain> = before

@@ -1,12 +1,14 @@
-//! The commit or the release to blame: `plimsoll bisect`, `bisect-run`, `check` and `verify-fix`.
+//! Finds the commit or the release that caused a growth: `plimsoll bisect`, `bisect-run`,
+//! `check` and `verify-fix`.
 //!
 //! ```text
 //! a revision ─► bench ─► a climb ─► decide ─► the question, or the answer to it
 //!                 checkout (worktree), overlay, build and ladder (measure), cache
 //! ```
 //!
-//! `decide` and `narrow` are pure. `worktree` does not know of tests, `measure` and `overlay` do
-//! not know of a bisection, and `show` prints nothing.
+//! A *climb* takes one revision up the ladder. `decide` and `narrow` are pure. `worktree` does
+//! not know about tests, `measure` and `overlay` do not know about a bisection, and `show`
+//! prints nothing.
 //!
 //! Each command is a function that takes the command's arguments. For example, `verify-fix` takes
 //! two revisions or the reports of two runs, but not one of each:

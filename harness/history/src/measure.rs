@@ -1,4 +1,4 @@
-//! Builds the test of a revision, and runs one of its scenarios up the ladder.
+//! Builds the test of a revision, and takes one of its scenarios up the ladder.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -16,41 +16,42 @@ use plimsoll_desk::interrupt::{Ended, Interrupt};
 use plimsoll_desk::out::{safe, safe_line};
 use plimsoll_desk::project::{self, Project, shown};
 
-/// How the system says that a disk is full.
+/// Text by which the system reports a full disk.
 const FULL: &str = "No space left on device";
-/// How cargo says that its compiler was ended by force.
+/// Text by which cargo reports that the compiler was killed.
 const KILLED: &str = "(signal: 9, SIGKILL: kill)";
 
-/// Why a revision cannot be measured. None of it is about its growth.
+/// Why a revision cannot be measured. No reason says anything about its growth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unusable {
     pub kind: Kind,
-    /// On one line.
+    /// The explanation, on one line.
     pub why: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// There is no project, or no package or test of that name.
+    /// There is no project, or no package or test with this name.
     NoTest,
-    /// Its dependencies cannot be resolved or fetched.
+    /// The dependencies cannot be resolved or fetched.
     Lockfile,
     Submodules,
     DoesNotBuild,
     BuildTimedOut,
-    /// The machine ended the build, say for want of memory.
+    /// The system killed the build, for example because memory ran out.
     Killed,
-    /// The scenario is not in its test, nor can be laid over it.
+    /// The revision's test does not have the scenario, and the scenario cannot be copied into
+    /// it.
     NoScenario,
-    /// The test said nothing in time.
+    /// The test gave no answer in time.
     Hangs,
     /// The workload failed.
     Failed,
-    /// No report, or one of another format or another way of measuring.
+    /// The test left no report, or one in another format or of another way of measuring.
     OtherHarness,
     /// The measurement cannot be trusted.
     Broken,
-    /// Measured as long as it may be, and still not clear.
+    /// The rate is not clear, even after the longest measurement.
     Unclear,
 }
 
@@ -70,7 +71,7 @@ impl Kind {
         Kind::Unclear,
     ];
 
-    /// In a few words.
+    /// Returns a short description.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Kind::NoTest => "no test",
@@ -92,13 +93,13 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 
-    /// Whether there is no test to run, because of the revision's own files.
+    /// Tells whether the revision's own files are the reason that there is no test to run.
     pub(crate) fn is_of_code(self) -> bool {
         use Kind::{DoesNotBuild, Lockfile, NoScenario, NoTest};
         matches!(self, NoTest | Lockfile | DoesNotBuild | NoScenario)
     }
 
-    /// Whether it will be the same tomorrow, on the same commit.
+    /// Tells whether another attempt on the same commit would give the same result.
     pub(crate) fn lasts(self) -> bool {
         !matches!(
             self,
@@ -122,28 +123,28 @@ impl std::fmt::Display for Unusable {
     }
 }
 
-/// How everything is built and run.
+/// How revisions are built and run.
 #[derive(Clone, Debug)]
 pub(crate) struct Tools {
-    /// Where cargo builds, for all revisions.
+    /// The target folder of cargo, for all revisions.
     pub target_dir: PathBuf,
-    /// Where cargo's and the tests' output goes.
+    /// The folder for the output of cargo and the tests.
     pub logs: PathBuf,
-    /// For `cargo test`, such as `--release`.
+    /// Additional arguments of `cargo test`, such as `--release`.
     pub cargo_args: Vec<String>,
-    /// For one build, and at most for one run of the scenario.
+    /// The timeout of one build. Also the timeout of one run of the scenario.
     pub timeout: Duration,
-    /// For one run of the scenario, on the ladder.
+    /// The time that one run of the scenario spends on the ladder.
     pub budget: Duration,
     pub interrupt: Interrupt,
 }
 
-/// What a revision's lockfile is to cargo.
+/// How cargo treats the lockfile of a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lockfile {
-    /// The revision's own, as it is.
+    /// The lockfile is the revision's own, and cargo must not change it.
     Held,
-    /// There is none of its own, or it knows nothing of what was laid over.
+    /// The revision has no lockfile, or its lockfile lacks what was copied into the checkout.
     Open,
 }
 
@@ -156,7 +157,7 @@ impl Lockfile {
     }
 }
 
-/// Which scenario of which test.
+/// A scenario of a test of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub package: String,
@@ -170,7 +171,7 @@ pub(crate) struct Built {
     executable: PathBuf,
     manifest_dir: PathBuf,
     pub scenarios: BTreeSet<String>,
-    /// Its sources are not all the revision's.
+    /// Whether the test was copied over the revision's own files.
     pub laid_over: bool,
 }
 
@@ -191,7 +192,7 @@ impl Built {
         Err(Unusable::new(Kind::NoScenario, why))
     }
 
-    /// Takes the kept test away; it can be built again.
+    /// Removes the kept executable. It can be built again.
     pub(crate) fn remove(self) {
         let _ = fs::remove_file(&self.executable);
         if let Some(dir) = self.executable.parent() {
@@ -200,13 +201,13 @@ impl Built {
     }
 }
 
-/// What cargo knows of the working tree, built where it always is.
+/// Asks cargo about the project in a folder, without changes to cargo's environment.
 pub(crate) fn working_tree(dir: &Path) -> anyhow::Result<Result<Project, Unusable>> {
     ask(project::cargo().current_dir(dir))
 }
 
-/// What cargo knows of a project's dependencies as well; absent where it cannot
-/// resolve them.
+/// Asks cargo about a project and its dependencies. Returns `None` if cargo cannot resolve
+/// them.
 pub(crate) fn resolved(dir: &Path) -> anyhow::Result<Option<Metadata>> {
     Ok(project::metadata(project::cargo().current_dir(dir), &[])?.ok())
 }
@@ -230,7 +231,8 @@ impl Tools {
             .env("CARGO_TERM_COLOR", "never")
             .env("CARGO_TERM_PROGRESS_WHEN", "never")
             .env("CARGO_TARGET_DIR", &self.target_dir)
-            // Of the `cargo` that started this program, for another package.
+            // The `cargo` that started this program may have set these variables for another
+            // package.
             .env_remove("CARGO_BUILD_TARGET_DIR");
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
@@ -241,13 +243,13 @@ impl Tools {
         command
     }
 
-    /// What cargo knows of the project in a folder.
+    /// Asks cargo about the project in a folder.
     pub(crate) fn project(&self, dir: &Path) -> anyhow::Result<Result<Project, Unusable>> {
         ask(&mut self.cargo(dir))
     }
 
-    /// Runs cargo for something that is no build: what it prints, or what is wrong
-    /// on one line. `what` is for the log's name.
+    /// Runs a cargo command that is not a build. Returns its output, or the error on one line.
+    /// `name` and `what` make the name of the log.
     pub(crate) fn cargo_run(
         &self,
         dir: &Path,
@@ -273,8 +275,8 @@ impl Tools {
         )
     }
 
-    /// Asks cargo something that it knows at once: what it prints, or all that it
-    /// complains of.
+    /// Runs a cargo command that answers at once. Returns its output, or its whole error
+    /// message.
     pub(crate) fn cargo_ask(
         &self,
         dir: &Path,
@@ -309,7 +311,8 @@ impl Tools {
             let why = format!("`{}` has no test `{}`", subject.package, subject.target);
             return Ok(Err(Unusable::new(Kind::NoTest, why)));
         }
-        // Apart from the build, for what fails here says nothing of the code.
+        // The dependencies are fetched apart from the build, because a failure to fetch says
+        // nothing about the code.
         let log = self.logs.join(format!("{name}.fetch.log"));
         let mut fetch = self.cargo(project.workspace_root());
         fetch.arg("fetch").args(lockfile.args());
@@ -364,7 +367,7 @@ impl Tools {
             Some(PathBuf::from(path))
         });
         let built = executable.context("cargo built the test and does not say where it is")?;
-        // The next revision is built to the same place.
+        // The build of the next revision overwrites the executable, so it is kept elsewhere.
         let kept = self.target_dir.join("bisect").join(name);
         fs::create_dir_all(&kept).context("a folder for the test")?;
         let executable = kept.join(built.file_name().unwrap_or_default());
@@ -417,7 +420,7 @@ impl Tools {
         command
     }
 
-    /// Takes the scenario up the ladder, so many iterations at most.
+    /// Takes the scenario up the ladder, for at most this many iterations.
     pub(crate) fn climb(
         &self,
         built: &Built,
@@ -434,7 +437,7 @@ impl Tools {
         let (package, target) = (&subject.package, &subject.target);
         let dir = layout::scenario_dir(&reports, package, target, &subject.scenario);
         let report = dir.join(layout::REPORT);
-        // Never the last revision's.
+        // The report of another revision must not be taken for this one's.
         if report.exists() {
             fs::remove_file(&report)
                 .with_context(|| format!("cannot remove {}", report.display()))?;
@@ -445,18 +448,18 @@ impl Tools {
         test.args([subject.scenario.as_str(), "--exact", "--include-ignored"])
             .env("PLIMSOLL_BUDGET", format!("{}ms", budget.as_millis()))
             .env("PLIMSOLL_KEEP_RUNGS", "false")
-            // A rate is wanted, whatever the verdict.
+            // The rate is needed, whatever the verdict.
             .env("PLIMSOLL_SPEND_BUDGET", "true")
-            // Nor whether the revision's baseline can be used here.
+            // It also does not matter whether the revision's baseline can be used here.
             .env("PLIMSOLL_BASELINES", "optional")
             .env_remove("PLIMSOLL_ISOLATION")
             .stdout(File::create(self.logs.join(format!("{name}.test.out"))).context("a log")?);
         if let Some(iterations) = iterations {
             test.env("PLIMSOLL_MAX_ITERATIONS", iterations.to_string());
         }
-        // What it exits with is not looked at: 101 is a failed test, a panic of
-        // the harness and a settings file that it refuses, alike.
-        // The harness has a limit of its own, and says more when it is reached.
+        // The exit status is ignored: it is 101 for a failed test, for a panic of the harness,
+        // and for a settings file that the harness refuses. The harness has a timeout of its
+        // own, and says more when it is reached.
         let outer = self.timeout;
         if let Ended::TimedOut = self.logged(&mut test, &log, outer, meanwhile)? {
             let why = format!("no report within {} s", outer.as_secs());
@@ -473,7 +476,8 @@ impl Tools {
         Ok(usable(&bytes))
     }
 
-    /// A full disk says nothing of the revision. What the command said, else.
+    /// Returns the log of a command. Fails if the disk was full, which says nothing about the
+    /// revision.
     fn stop_if_full(&self, log: &Path) -> anyhow::Result<String> {
         let said = fs::read(log).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).into_owned();
@@ -500,7 +504,7 @@ impl Tools {
     }
 }
 
-/// The report, where it is one that can be compared.
+/// Parses a report, and checks that it can be compared.
 pub(crate) fn usable(bytes: &[u8]) -> Result<Report, Unusable> {
     let report = json::parse(bytes).map_err(|err| {
         Unusable::new(
@@ -514,7 +518,7 @@ pub(crate) fn usable(bytes: &[u8]) -> Result<Report, Unusable> {
     }
 }
 
-/// Why a report cannot be compared, where it cannot.
+/// Returns why a report cannot be compared, or `None` if it can.
 pub(crate) fn unusable(report: &Report) -> Option<Unusable> {
     if let Some(failure) = &report.failure {
         let at = failure.iteration;
@@ -543,11 +547,11 @@ fn first_error_in(log: &Path) -> String {
     first_error(&fs::read_to_string(log).unwrap_or_default())
 }
 
-/// The most that is said of an error, in characters.
+/// The longest error message, in characters.
 const MOST: usize = 400;
 
-/// The first error of all that cargo or rustc said, with its causes, on one line. Where
-/// there is none, the last thing that was said.
+/// Returns the first error in the output of cargo or rustc, with its causes, on one line.
+/// Returns the last line of the output if there is no error.
 fn first_error(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let parts = match lines.iter().position(|line| line.starts_with("error")) {
@@ -564,7 +568,7 @@ fn first_error(text: &str) -> String {
     })
 }
 
-/// The parts of the error that begins with the first line.
+/// Returns the parts of the error that begins with the first line.
 ///
 /// ```text
 /// error: failed to run custom build command for `openssl-sys v0.9.1`
@@ -578,7 +582,7 @@ fn error_at<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let is_next = |line: &&&str| line.starts_with("error") || line.starts_with("warning");
     let end = lines.iter().skip(1).position(|line| is_next(&line));
     let lines = &lines[..end.map_or(lines.len(), |end| end + 1)];
-    // rustc shows the source below the first line, and cargo says more there.
+    // Below the first line, rustc shows the source, and cargo explains the error.
     let is_source = |line: &&str| {
         let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
         line.starts_with(['|', '=']) || line.starts_with("...")
@@ -605,7 +609,8 @@ fn error_at<'a>(lines: &[&'a str]) -> Vec<&'a str> {
         .collect()
 }
 
-/// What a program complains of: its error, what it panicked with, or its last words.
+/// Returns the line that explains why a program failed: its error, its panic message, or its
+/// last line.
 fn complaint<'a>(lines: &[&'a str]) -> Option<&'a str> {
     let error = lines.iter().find(|line| line.trim().starts_with("error"));
     let panic = lines.iter().position(|line| line.contains(" panicked at "));

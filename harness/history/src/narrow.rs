@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// What a candidate says.
+/// The answer of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Says {
     AsFirst,
@@ -16,29 +16,30 @@ pub(crate) enum Says {
     Nothing,
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// To be asked.
+    /// Ask this candidate.
     Ask(usize),
-    /// The first that says what the last one does; the one before it does not.
+    /// The first candidate that answers like the last one. The one before it answers like the
+    /// first.
     Found(usize),
-    /// It is one of these: all but the last of them say nothing.
+    /// The change is at one of these. All but the last of them gave no answer.
     OneOf(RangeInclusive<usize>),
 }
 
-/// A row of candidates, by their places in it.
+/// A row of candidates. They are named by their indices.
 #[derive(Clone, Debug)]
 pub(crate) struct Narrow {
-    /// The last one known to be as the first.
+    /// The last candidate known to answer like the first.
     low: usize,
-    /// The first one known to be as the last.
+    /// The first candidate known to answer like the last.
     high: usize,
     silent: BTreeSet<usize>,
 }
 
 impl Narrow {
-    /// So many, of which the first and the last differ.
+    /// Creates a row of this many candidates, of which the first and the last differ.
     pub(crate) fn new(candidates: usize) -> Narrow {
         Narrow {
             low: 0,
@@ -47,22 +48,24 @@ impl Narrow {
         }
     }
 
-    /// Those that can still be asked.
+    /// Returns the candidates that can still be asked.
     fn unasked(&self) -> Vec<usize> {
         (self.low + 1..self.high)
             .filter(|at| !self.silent.contains(at))
             .collect()
     }
 
-    /// How many can be asked, and how many have to be, about.
+    /// Returns how many candidates can be asked, and about how many need to be.
     pub(crate) fn left(&self) -> (usize, usize) {
         let unasked = self.unasked().len();
         let steps = (unasked + 1).next_power_of_two().trailing_zeros();
         (unasked, steps as usize)
     }
 
-    /// What to ask, or what it came to. There are ⌈log2 n⌉ questions for n places
-    /// where the answer may change, and one more for each that says nothing.
+    /// Returns the next candidate to ask, or the result.
+    ///
+    /// If the answer may change at `n` places, there are ⌈log2 n⌉ questions, and one more for
+    /// each candidate that gives no answer.
     pub(crate) fn next(&self) -> Next {
         let unasked = self.unasked();
         if unasked.is_empty() {
@@ -71,12 +74,12 @@ impl Narrow {
                 _ => Next::OneOf(self.low + 1..=self.high),
             };
         }
-        // As many possible answers on the one side as on the other: nothing else
-        // keeps the promise, wherever those are that say nothing.
+        // As many candidates are left on the one side as on the other. Any other choice breaks
+        // the promise for some positions of the candidates that give no answer.
         Next::Ask(unasked[unasked.len() / 2])
     }
 
-    /// Takes an answer.
+    /// Adds the answer of a candidate.
     pub(crate) fn tell(&mut self, candidate: usize, says: Says) {
         match says {
             Says::AsFirst => self.low = self.low.max(candidate),
@@ -88,9 +91,12 @@ impl Narrow {
     }
 }
 
-/// The first of so many candidates that `can`, where all after it can as well; else one
-/// that can and follows one that cannot. Steps out, each twice as far as the last, and then
-/// halves what is between: what is near is found soon. Absent where the last cannot.
+/// Returns the first candidate for which `can` is true, if `can` is true for all after it.
+/// Otherwise returns one for which `can` is true and which is the first, or follows one for
+/// which it is false. Returns `None` if `can` is false for the last.
+///
+/// The search steps out, each step twice as long as the one before, and then halves the last
+/// interval. So a candidate near the start is found soon.
 pub(crate) fn first_that<E>(
     candidates: usize,
     mut can: impl FnMut(usize) -> Result<bool, E>,
@@ -124,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// Narrows down by what each candidate says; also which were asked.
+    /// Returns the result for these answers, and the candidates that were asked.
     #[track_caller]
     fn narrowed(says: &[Says]) -> (Next, Vec<usize>) {
         let mut narrow = Narrow::new(says.len());
@@ -141,7 +147,8 @@ mod tests {
         }
     }
 
-    /// As in `f.x.l`: one that says as the first, or nothing, or as the last.
+    /// Parses a row such as `f.x.l`: `f` answers like the first, `l` like the last, and
+    /// anything else gives no answer.
     fn row(text: &str) -> Vec<Says> {
         text.chars()
             .map(|letter| match letter {
@@ -199,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Rows as they are where the answer changes once, and rows of anything.
+    /// Rows in which the answer changes once, with and without candidates that give no answer.
     fn rows() -> impl Strategy<Value = Vec<Says>> {
         let of = |count: usize| {
             let silent = proptest::collection::vec(proptest::bool::weighted(0.3), count);
@@ -232,7 +239,7 @@ mod tests {
             };
             prop_assert_eq!(next, expected);
             let silent = asked.iter().filter(|at| says[**at] == Says::Nothing).count();
-            // ⌈log2 n⌉ of the n places where it may change.
+            // ⌈log2 n⌉ questions for n places at which the answer may change.
             let places = says.len() - 1;
             let log2 = places.next_power_of_two().trailing_zeros() as usize;
             prop_assert!(asked.len() <= log2 + silent, "{:?}", asked);

@@ -33,16 +33,16 @@ use plimsoll_text::hash::Fnv;
 #[derive(Debug)]
 pub(crate) struct Overlay {
     package: String,
-    /// Where the package is, from the repository's top.
+    /// The folder of the package, from the top of the repository.
     dir: PathBuf,
-    /// Where its workspace is.
+    /// The folder of its workspace, from the top of the repository.
     root: PathBuf,
-    /// The package is there for its tests, and can be laid as a whole.
+    /// Whether the package has no targets but tests, so that it can be copied as a whole.
     alone: bool,
     manifest: DocumentMut,
     workspace: DocumentMut,
     has_code: bool,
-    /// Its entry in `[[test]]`.
+    /// The test's entry in `[[test]]`.
     test: Table,
     edition: Option<String>,
     dependencies: Vec<Wanted>,
@@ -52,7 +52,7 @@ pub(crate) struct Overlay {
     requirements: Option<Requirements>,
 }
 
-/// An entry of `[patch.crates-io]`.
+/// An entry of a `[patch]` table.
 #[derive(Debug)]
 struct Patch {
     source: String,
@@ -60,18 +60,18 @@ struct Patch {
     spec: Spec,
 }
 
-/// What was done besides writing the test.
+/// What changed besides the test's own files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Laid {
-    /// Dependencies of the revision that had to give way to the working tree's
-    /// version, as `name 1.2.0 to 1.9.0`.
+    /// Dependencies of the revision that were raised to the working tree's version, as
+    /// `name 1.2.0 to 1.9.0`.
     pub raised: Vec<String>,
 }
 
-/// Why a test was not laid over a checkout.
+/// Why a test was not copied into a checkout.
 #[derive(Debug)]
 enum Stop {
-    /// It cannot be: for people.
+    /// It cannot be copied, for this reason.
     Reason(String),
     Error(anyhow::Error),
 }
@@ -87,8 +87,8 @@ fn reason<T>(why: impl Into<String>) -> Result<T, Stop> {
 }
 
 impl Overlay {
-    /// Reads a test from the working tree, whose folders are given as cargo has
-    /// them. A package without any other target is taken as a whole.
+    /// Reads a test from the working tree. The folders are those that cargo reports. A package
+    /// without other targets is read as a whole.
     pub(crate) fn read(
         working_tree: &Path,
         workspace_root: &Path,
@@ -115,7 +115,8 @@ impl Overlay {
         let (dir, root_dir) = (within(&package_dir)?, within(&root)?);
         let manifest = document(&package_dir.join("Cargo.toml"))?;
         let workspace = document(&root.join("Cargo.toml"))?;
-        // The package at the repository's top holds all others.
+        // The package at the top of the repository contains all others, so it is never copied
+        // as a whole.
         let alone = !has_other_targets && !dir.as_os_str().is_empty();
         let test_path = relative(&package_dir, &test_file);
         let mut files = Collected::new(&package_dir);
@@ -148,17 +149,17 @@ impl Overlay {
         })
     }
 
-    /// Takes over what packages ask of their dependencies, as cargo has resolved them in the
-    /// working tree.
+    /// Reads the requirements that packages have on their dependencies, as cargo resolved them
+    /// in the working tree.
     ///
-    /// Without it, a revision whose dependencies are older than the test can do with
-    /// gets a lockfile that cargo refuses.
+    /// Without them, a revision whose dependencies are too old for the test gets a lockfile
+    /// that cargo refuses.
     pub(crate) fn learn(&mut self, metadata: &Metadata) {
         self.requirements = Some(Requirements::read(metadata));
     }
 
-    /// The same for the same test, with the same needs: FNV-1a over all that is
-    /// laid.
+    /// Returns a hash (FNV-1a) of everything that is copied. It is the same for the same test
+    /// with the same needs.
     pub(crate) fn digest(&self) -> u64 {
         let mut digest = Fnv::default();
         digest.part(&self.package);
@@ -193,11 +194,11 @@ impl Overlay {
         digest.finish()
     }
 
-    /// Lays the test over a checkout of another revision; or says why it cannot be
-    /// laid there, and has changed nothing.
+    /// Copies the test into a checkout of another revision. If it cannot be copied there,
+    /// returns the reason and changes nothing.
     ///
-    /// Where that brought dependencies, a lockfile has all that are needed and may
-    /// have more: cargo makes it exact, unless it is `--locked`.
+    /// If dependencies were added, the lockfile contains all that are needed, and perhaps
+    /// more: cargo makes it exact, unless it runs with `--locked`.
     pub(crate) fn lay(&self, checkout_top: &Path) -> anyhow::Result<Result<Laid, String>> {
         match self.try_lay(checkout_top) {
             Ok(laid) => Ok(Ok(laid)),
@@ -231,7 +232,7 @@ impl Overlay {
         for path in places.keys().chain(texts.keys()) {
             files::check(&checkout.top, path)?;
         }
-        // From here on the checkout changes.
+        // The checkout is changed only from here on.
         for (path, file) in places {
             self.remove_other(&checkout, &path, &to)?;
             files::write(&checkout.top, &path, &file.content, file.executable)?;
@@ -242,12 +243,12 @@ impl Overlay {
         Ok(laid)
     }
 
-    /// Gives a package of the revision the test, and what it needs for it.
+    /// Adds the test, and what it needs, to a package of the revision.
     fn merge(&self, checkout: &mut Checkout, dir: &Path) -> Result<To, Stop> {
         let root = checkout.workspace_of(dir)?;
         let workspace = checkout.manifest(&root)?.clone();
         let mut old = checkout.manifest(dir)?.clone();
-        // Of a package that had code then, only the tests are ours.
+        // If the revision's package has code of its own, only its tests are replaced.
         let has_code = manifest::has_code(&old, &checkout.top.join(dir));
         let whole = self.alone && (self.has_code || !has_code);
         let mut added = BTreeSet::new();
@@ -288,7 +289,7 @@ impl Overlay {
         })
     }
 
-    /// Makes the package, where the working tree has it.
+    /// Creates the package in the folder that it has in the working tree.
     fn create(&self, checkout: &mut Checkout) -> Result<To, Stop> {
         let dir = &self.dir;
         if let Some(name) = checkout.names.get(dir)
@@ -304,7 +305,8 @@ impl Overlay {
         let own_root = self.root == *dir;
         let root = match own_root {
             true => {
-                // Not a member of what is above it.
+                // An empty `[workspace]` keeps it from becoming a member of a workspace above
+                // it.
                 new.entry("workspace").or_insert_with(toml_edit::table);
                 dir.clone()
             }
@@ -318,7 +320,7 @@ impl Overlay {
         let mut added = BTreeSet::new();
         for wanted in &self.dependencies {
             added.insert(wanted.package().to_owned());
-            // All others are the same everywhere.
+            // Other dependencies mean the same everywhere.
             if wanted.own.inherits || wanted.own.at.is_some() {
                 let item = self.item(checkout, wanted, workspace.as_ref(), dir)?;
                 let entry = manifest::entry_mut(&mut new, &wanted.place).or_else(reason)?;
@@ -342,8 +344,8 @@ impl Overlay {
         })
     }
 
-    /// A dependency as a manifest in a folder of the checkout has it: inherited
-    /// where its workspace has it, too.
+    /// Returns a dependency as it is written into a manifest of the checkout. It is inherited
+    /// if the workspace of the checkout has it, too.
     fn item(
         &self,
         checkout: &Checkout,
@@ -362,7 +364,7 @@ impl Overlay {
         Ok(spec.item(path.as_deref()))
     }
 
-    /// Where a dependency is, from a folder of the checkout.
+    /// Returns the path of a dependency, relative to a folder of the checkout.
     fn path(
         &self,
         checkout: &Checkout,
@@ -387,7 +389,7 @@ impl Overlay {
         })
     }
 
-    /// Patches what the test brought and the working tree has patched.
+    /// Adds patches for the added dependencies that the working tree patches.
     fn patch(
         &self,
         checkout: &mut Checkout,
@@ -411,9 +413,10 @@ impl Overlay {
         Ok(())
     }
 
-    /// The revision's lockfile with what the test needs, if it has one.
+    /// Returns the revision's lockfile with what the test needs. Returns `None` if nothing was
+    /// added, or if the revision has no lockfile.
     fn lockfile(&self, checkout: &Checkout, to: &To) -> Result<Option<lock::Merged>, Stop> {
-        // Of a package that is its own workspace it is one of the files.
+        // A new package that is a workspace of its own brings its lockfile along.
         if !to.depends || to.created && to.root == to.dir {
             return Ok(None);
         }
@@ -429,7 +432,7 @@ impl Overlay {
         merged.map(Some).map_err(failed)
     }
 
-    /// The files that are laid, by where they go in the checkout.
+    /// Returns the files that are copied, by their paths in the checkout.
     fn places(&self, to: &To) -> BTreeMap<PathBuf, &Kept> {
         let own = self.test.get("path").and_then(Item::as_str).map(Path::new);
         let mut places = BTreeMap::new();
@@ -447,8 +450,8 @@ impl Overlay {
         places
     }
 
-    /// Removes the file that would be the same module as one that is laid: rustc
-    /// takes `common.rs` or `common/mod.rs`, not both.
+    /// Removes a file that would be the same module as a copied one: rustc takes `common.rs`
+    /// or `common/mod.rs`, not both.
     fn remove_other(&self, checkout: &Checkout, laid: &Path, to: &To) -> Result<(), Stop> {
         let other = match laid.file_name().is_some_and(|name| name == "mod.rs") {
             true => laid.parent().map(|dir| dir.with_extension("rs")),
@@ -469,21 +472,21 @@ impl Overlay {
     }
 }
 
-/// Where the test goes.
+/// Where the test is copied to.
 struct To {
     dir: PathBuf,
     root: PathBuf,
-    /// The packages that it depends on and its old manifest did not.
+    /// The packages on which it depends, and on which its old manifest did not.
     added: BTreeSet<String>,
-    /// Something was added to what it depends on.
+    /// Whether dependencies, or features of dependencies, were added.
     depends: bool,
-    /// The package has nothing but tests.
+    /// Whether the whole package is copied, not only its tests.
     whole: bool,
     created: bool,
 }
 
-/// Adds the features that a test needs of a dependency that its package had, and
-/// says whether there were any.
+/// Adds the features that a test needs of a dependency that its package already had. Returns
+/// whether any dependency entry changed.
 fn complete(
     old: &mut DocumentMut,
     workspace: &DocumentMut,
@@ -518,7 +521,7 @@ fn complete(
     if !is_optional && !lacks {
         return Ok(false);
     }
-    // The same dependency, for tests alone: the code's own entry stays.
+    // The code's own entry stays. The tests get an entry of their own for the same dependency.
     let mut entry = manifest::inline(entry);
     complete(&mut entry);
     let place = Place {
@@ -532,7 +535,7 @@ fn complete(
 /// The manifests of a checkout.
 struct Checkout {
     top: PathBuf,
-    /// The packages by their folders.
+    /// The names of the packages, by folder.
     names: BTreeMap<PathBuf, String>,
     manifests: BTreeMap<PathBuf, DocumentMut>,
     changed: BTreeSet<PathBuf>,
@@ -544,7 +547,7 @@ impl Checkout {
         let mut names = BTreeMap::new();
         let mut manifests = BTreeMap::new();
         for dir in files::folders_with_manifest(&top)? {
-            // Test data may look like a manifest and be none.
+            // Test data may look like a manifest and not be one.
             let Ok(text) = files::manifest(&top.join(&dir).join("Cargo.toml")) else {
                 continue;
             };
@@ -564,8 +567,8 @@ impl Checkout {
         })
     }
 
-    /// The folder of a package: where the working tree has it, or wherever it was
-    /// then.
+    /// Returns the folder of a package: the same as in the working tree, or where it was at
+    /// the revision.
     fn find(&self, package: &str, at: &Path) -> Result<Option<PathBuf>, Stop> {
         if self.names.get(at).is_some_and(|name| name == package) {
             return Ok(Some(at.to_owned()));
@@ -573,7 +576,7 @@ impl Checkout {
         let depth = |dir: &Path| dir.components().count();
         let found = self.names.iter().filter(|(_, name)| *name == package);
         let mut found: Vec<&PathBuf> = found.map(|(dir, _)| dir).collect();
-        // Deeper ones are some test's data.
+        // Those that are deeper are test data.
         found.sort_by_key(|dir| depth(dir));
         match found[..] {
             [] => Ok(None),
@@ -599,8 +602,8 @@ impl Checkout {
         self.changed.insert(dir.to_owned());
     }
 
-    /// The folder of the workspace that a package is in; its own where there is
-    /// none.
+    /// Returns the folder of the workspace that contains a package, or the package's own
+    /// folder if there is no workspace.
     fn workspace_of(&self, dir: &Path) -> Result<PathBuf, Stop> {
         let own = self.manifests.get(dir);
         if let Some(path) = own.and_then(manifest::workspace_pointer) {
@@ -615,7 +618,7 @@ impl Checkout {
         Ok(dir.ancestors().find(is_root).unwrap_or(dir).to_owned())
     }
 
-    /// The folder of the workspace that a new package goes to.
+    /// Returns the folder of the workspace to which a new package is added.
     fn workspace_for(&self, package: &str, root: &Path, dir: &Path) -> Result<PathBuf, Stop> {
         let mut places = std::iter::once(root).chain(dir.ancestors().skip(1));
         match places.find(|place| self.manifests.contains_key(*place)) {
@@ -626,7 +629,7 @@ impl Checkout {
         }
     }
 
-    /// The manifests that were changed, by their paths.
+    /// Returns the changed manifests, by path.
     fn changed(&self) -> impl Iterator<Item = (PathBuf, String)> {
         let changed = self
             .manifests

@@ -4,13 +4,13 @@ use semver::Version;
 
 use plimsoll_desk::git::Commit;
 
-/// One point of a search.
+/// A revision: one candidate of a search.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Revision {
     Commit(Commit),
-    /// A snapshot of what is checked out, with what is in no commit yet.
+    /// A snapshot of the working tree, including uncommitted changes.
     WorkingTree(Commit),
-    /// A commit, with one of its dependencies at that version.
+    /// A commit with one of its dependencies at this version.
     Release {
         commit: Commit,
         name: String,
@@ -19,7 +19,7 @@ pub(crate) enum Revision {
 }
 
 impl Revision {
-    /// What is checked out for it.
+    /// Returns the commit that is checked out for it.
     pub(crate) fn commit(&self) -> &Commit {
         match self {
             Revision::Commit(commit)
@@ -35,7 +35,7 @@ impl Revision {
         }
     }
 
-    /// As people write it: `1a2b3c4d5`, `moka 0.12.8`, or `the working tree`.
+    /// Returns the name for people: `1a2b3c4d5`, `moka 0.12.8`, or `the working tree`.
     pub(crate) fn name(&self) -> String {
         match self {
             Revision::Commit(commit) => commit.short().to_owned(),
@@ -44,7 +44,8 @@ impl Revision {
         }
     }
 
-    /// The same where it is clear what of: `1a2b3c4d5`, or `0.12.8`.
+    /// Returns a shorter name, for places where the dependency is known: `1a2b3c4d5`, or
+    /// `0.12.8`.
     pub(crate) fn short(&self) -> String {
         match self {
             Revision::Commit(_) | Revision::WorkingTree(_) => self.name(),
@@ -52,7 +53,7 @@ impl Revision {
         }
     }
 
-    /// For logs: no other revision of the same search has it.
+    /// Returns a file name for logs. It is unique within a search.
     pub(crate) fn file_name(&self) -> String {
         match self {
             Revision::Commit(commit) => commit.short().to_owned(),
@@ -61,7 +62,7 @@ impl Revision {
         }
     }
 
-    /// For what is kept: no other revision of any search has it.
+    /// Returns a key for the cache. It is unique among all searches.
     pub(crate) fn key(&self) -> String {
         match self {
             Revision::Commit(commit) | Revision::WorkingTree(commit) => commit.to_string(),

@@ -34,7 +34,7 @@ use plimsoll_desk::status::{ExitStatus, Refused};
 
 pub fn run(args: &BisectRunArgs, out: &mut Out) -> anyhow::Result<()> {
     let done = interruptible(STOPPED, |interrupt| decide(args, interrupt, out));
-    // 2 would be an answer: bad.
+    // `git bisect run` would take 2 for the answer that the commit is bad.
     done.map_err(|err| {
         let status = match err.downcast_ref::<Refused>().map(Refused::status) {
             Some(ExitStatus::Usage) => ExitStatus::StopUsage,
@@ -47,11 +47,11 @@ pub fn run(args: &BisectRunArgs, out: &mut Out) -> anyhow::Result<()> {
     })
 }
 
-/// The two ends of git's bisection that is under way.
+/// The two ends of the `git bisect` that is in progress.
 struct Ends {
     good: Commit,
     bad: Commit,
-    /// What git calls the two.
+    /// git's terms for the good and the bad end.
     terms: [String; 2],
 }
 
@@ -63,7 +63,7 @@ impl Ends {
                  hint: git bisect start BAD GOOD, then git bisect run plimsoll bisect-run",
             )
         };
-        // The refs move with the search; the log has what it began with.
+        // The refs move during the search, and the log keeps the first ones.
         let log = git.try_ask(&["bisect", "log"])?.ok_or_else(none)?;
         let first = |word: &str| {
             let start = format!("# {word}: [");
@@ -105,8 +105,8 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
         return Err(Refused::usage("name the scenario, with --scenario"));
     }
     let worktree = worktree(git, &ends.bad, true)?;
-    // What is checked out is the revision itself, and may be older than the test: the test as it
-    // is meant is that of the bad end.
+    // The checkout is the revision that is judged, and may be older than the test. So the test
+    // comes from the bad end.
     let bad_end = at_bad_end(&worktree, &home)?;
     let subject = asked(&session, bad_end.as_ref().unwrap_or(&home))
         .or_else(|why| asked(&session, &home).map_err(|_| why))?;
@@ -128,7 +128,7 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
         .ask(&["status", "--porcelain", "--untracked-files=no"])?
         .is_empty();
     let revision = match changed {
-        // Patched by whoever drives the bisection.
+        // Whoever runs the bisection has patched the checkout.
         true => working_tree(&home, args.bench.target_dir.as_deref())?,
         false => Revision::from(&here),
     };
@@ -160,7 +160,7 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
     }
 }
 
-/// A commit from before there was a project: the next one may have it.
+/// Skips a commit that has no project, because the next one may have it.
 fn no_project(why: anyhow::Error, out: &mut Out) -> anyhow::Result<()> {
     let git = Git::in_dir(".");
     let (Ok(ends), Some(here)) = (Ends::find(&git), git.commit("HEAD")?) else {
@@ -175,10 +175,11 @@ fn no_project(why: anyhow::Error, out: &mut Out) -> anyhow::Result<()> {
     Err(Refused::quiet(ExitStatus::Skip))
 }
 
-/// The test, in a checkout that has it or is believed to.
+/// Returns the scenario, as found in a checkout. If the checkout does not have the test, the
+/// names on the command line are used unchecked.
 fn asked(session: &Session, checkout: &Home) -> anyhow::Result<Subject> {
     subject(session, checkout).or_else(|why| {
-        // A commit without the test: the names are believed.
+        // The commit does not have the test, so the names cannot be checked.
         match (&session.package, &session.scenario) {
             (Some(package), Some(scenario)) => Ok(Subject {
                 package: package.clone(),
@@ -190,7 +191,7 @@ fn asked(session: &Session, checkout: &Home) -> anyhow::Result<Subject> {
     })
 }
 
-/// The project at the bad end; absent where cargo does not know it there.
+/// Returns the project at the bad end, or `None` if cargo finds none there.
 fn at_bad_end(worktree: &Worktree, home: &Home) -> anyhow::Result<Option<Home>> {
     let dir = worktree.path_of().join(&home.prefix);
     let project = crate::measure::working_tree(&dir)?;
@@ -213,8 +214,8 @@ fn of_test(
     }
 }
 
-/// What is asked, from the two ends: measured by the first call, kept for the
-/// others.
+/// Makes the question from the two ends. The first call measures them, and later calls find
+/// the measurements in the cache.
 fn question(
     bench: &mut Bench<'_>,
     ends: &Ends,
@@ -228,7 +229,7 @@ fn question(
     let stack = session.stack.as_ref();
     let asked = match Question::between(&good, &bad, stack) {
         Ok(question) => Ok((question, Change::Brought)),
-        // Old and new say nothing of which of them leaks.
+        // The terms old and new do not say which end leaks.
         Err(why) => match Question::between(&bad, &good, stack) {
             Ok(question) if ends.terms != ["good", "bad"] => Ok((question, Change::Fixed)),
             Ok(_) => Err(Refused::usage(

@@ -1,4 +1,4 @@
-//! A search for the first revision after which a stack grows past the good rate.
+//! Searches for the first revision after which a stack grows faster than the good rate.
 //!
 //! ```text
 //! the two ends (`ends`) ─► climbs ─► decide ─► the question: which stack, what is past
@@ -26,22 +26,23 @@ use plimsoll_desk::git::{Bisection, Commit, Git, Step};
 use plimsoll_desk::out::safe_line;
 use plimsoll_desk::progress::about;
 
-/// What the search came to.
+/// The result of a search.
 pub(crate) enum Found {
     NoDifference(NoQuestion),
-    /// The first commit that is bad; of releases, the first that is as the last.
+    /// The first bad commit, or the first commit that fixed the growth. Of releases, the first
+    /// that answers as the last one does.
     First(Revision, Box<Question>, String),
     OneOf(Vec<Revision>, Box<Question>, String),
     BadMergeBase(Commit, Box<Question>, String),
 }
 
-/// A search between two ends: what is asked, and what is known so far.
+/// A search between two ends: the question, and the answers so far.
 pub(crate) struct Search<'a> {
     pub(crate) git: &'a Git,
     pub(crate) session: &'a Session,
     pub(crate) good: Revision,
     pub(crate) bad: Revision,
-    /// The releases that are searched, least first; none where it is commits.
+    /// The releases that are searched, lowest first. Empty in a search of commits.
     pub(crate) releases: Vec<Revision>,
     /// Which of the ends is the bad one, once it is known.
     pub(crate) change: Option<Change>,
@@ -54,7 +55,7 @@ pub(crate) struct Search<'a> {
 impl Search<'_> {
     pub(crate) fn run(&mut self, bench: &mut Bench<'_>) -> anyhow::Result<Found> {
         let (good, bad) = (self.good.clone(), self.bad.clone());
-        // Before the one is built for nothing.
+        // Checked first for both ends, so that the good end is not built in vain.
         for (end, name) in [(&good, "good"), (&bad, "bad")] {
             if let Err(why) = bench.can_be_chosen(end)? {
                 return Err(self.unusable_end(bench, end, name, &why)?);
@@ -80,7 +81,7 @@ impl Search<'_> {
             show::leaf(&question.stack),
         ));
         let enough = bench.enough(&good, &bad, &question, most)?;
-        // Their tests are kept no longer than they are needed.
+        // The executables of the ends are not needed any more.
         bench.forget(&good);
         bench.forget(&bad);
         match self.releases.is_empty() {
@@ -89,8 +90,9 @@ impl Search<'_> {
         }
     }
 
-    /// Which of the ends is the bad one, they say themselves. Of commits it is the later one,
-    /// unless nothing grows there: then something fixed what grows at the earlier.
+    /// Makes the question. The measurements decide which end is the bad one. Of commits, it is
+    /// the later one, unless nothing grows there; then the search is for the commit that fixed
+    /// the growth of the earlier one.
     fn question(&mut self, first: &Climb, last: &Climb) -> Result<Question, NoQuestion> {
         let stack = self.session.stack.as_ref();
         let (question, change) = match self.releases.is_empty() {
@@ -114,7 +116,7 @@ impl Search<'_> {
         self.change == Some(Change::Fixed)
     }
 
-    /// The two ends in the order of their history.
+    /// Returns the two ends in the order of their history.
     fn ends(&self) -> (&Revision, &Revision) {
         match self.is_fixed() {
             true => (&self.bad, &self.good),
@@ -130,7 +132,7 @@ impl Search<'_> {
     ) -> anyhow::Result<Found> {
         let paths = &self.session.paths;
         let first_parent = self.session.first_parent;
-        // To git, whatever is as the earlier end is good.
+        // git calls every commit good that answers like the earlier end.
         let (first, last) = self.ends();
         let (first, last) = (first.commit(), last.commit());
         let (bisection, mut step) =
@@ -201,7 +203,8 @@ impl Search<'_> {
         }
     }
 
-    /// Measures a revision between the ends; whether it is bad, if that is clear.
+    /// Measures a revision between the ends. Returns whether it is bad, or `None` if that is
+    /// not clear.
     fn is_bad(
         &mut self,
         bench: &mut Bench<'_>,
@@ -252,7 +255,7 @@ impl Search<'_> {
         })
     }
 
-    /// What it is about, in a few words.
+    /// Returns the subject of a commit, or the name of a release.
     fn subject_of(&self, revision: &Revision) -> anyhow::Result<String> {
         Ok(match revision {
             Revision::Commit(commit) | Revision::WorkingTree(commit) => {

@@ -15,20 +15,22 @@ use plimsoll_desk::status::Refused;
 
 const VERSION: u64 = 1;
 
-/// After Ctrl-C.
+/// The message after Ctrl-C.
 pub(crate) const STOPPED: &str = "stopped; what was measured is kept\n  \
      hint: `plimsoll bisect --resume` goes on from there";
-/// After Ctrl-C in a command that begins again from what it has measured.
+/// The message after Ctrl-C in a command without `--resume`. When it is started again, it uses
+/// the measurements in the cache.
 pub(crate) const STOPPED_HERE: &str = "stopped; what was measured is kept";
 
-/// Everything that the answer depends on.
+/// Everything on which the answer depends.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Session {
-    /// A commit; of a dependency, the versions.
+    /// The good commit. With `dep`, the versions to search.
     pub good: String,
-    /// Absent: what is checked out. Of a dependency, where it is measured.
+    /// The bad commit; absent for the checked-out one. With `dep`, the commit at which
+    /// releases are measured.
     pub bad: Option<String>,
-    /// The dependency whose releases are searched, in place of commits.
+    /// The dependency whose releases are searched instead of commits.
     pub dep: Option<String>,
     pub scenario: Option<String>,
     pub package: Option<String>,
@@ -62,7 +64,7 @@ struct SessionV1 {
 }
 
 impl Session {
-    /// One of any scenario, from a commit on.
+    /// Returns a session for any scenario, with a commit as its good end.
     pub(crate) fn of(args: &BenchArgs, good: String) -> Session {
         Session {
             good,
@@ -81,7 +83,8 @@ impl Session {
         }
     }
 
-    /// The one that the command line asks for, or the one that was stopped.
+    /// Returns the session that the command line asks for, or with `--resume` the one that was
+    /// stopped.
     pub(crate) fn choose(args: &BisectArgs, folder: &Path) -> anyhow::Result<Session> {
         if args.resume {
             return Session::stopped(folder);
@@ -103,7 +106,8 @@ impl Session {
         })
     }
 
-    /// With what was found out about it: tomorrow HEAD may be another.
+    /// Replaces names by what they stand for now, because HEAD may be another commit when the
+    /// session is resumed.
     pub(crate) fn with(self, subject: &Subject, good: &Commit, bad: &Commit) -> Session {
         Session {
             good: match self.dep {
@@ -168,18 +172,19 @@ impl Session {
         )
     }
 
-    /// It was answered.
+    /// Removes the stored session, because the bisection has its answer.
     pub(crate) fn forget(folder: &Path) {
         let _ = fs::remove_file(file(folder));
     }
 }
 
-/// Paths as git has them at the repository's top, of paths from here.
+/// Returns paths relative to the top of the repository. The given ones are relative to the
+/// current folder.
 fn from_top(paths: &[String]) -> anyhow::Result<Vec<String>> {
     let prefix = Git::in_dir(".").try_ask(&["rev-parse", "--show-prefix"])?;
     let prefix = prefix.unwrap_or_default();
     let from_top = |path: &String| match path.starts_with(':') {
-        // git's own notation, which says itself from where.
+        // This is git's pathspec notation, which says itself where it begins.
         true => path.clone(),
         false => format!("{prefix}{}", path.strip_prefix("./").unwrap_or(path)),
     };

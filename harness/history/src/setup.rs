@@ -25,30 +25,30 @@ use plimsoll_desk::project::{Project, shown};
 use plimsoll_desk::status::{ExitStatus, Refused};
 use plimsoll_report::reports::Reports;
 
-/// Below the target directory: what is built, measured and logged.
+/// The folder, in the target directory, for builds, measurements and logs.
 pub(super) const FOLDER: &str = "plimsoll-bisect";
-/// In it: what cargo and the tests printed.
+/// The folder in it for the output of cargo and the tests.
 pub(super) const LOGS: &str = "logs";
 
-/// The project, as it is in the working tree.
+/// The project in the working tree.
 pub(super) struct Home {
     pub(super) git: Git,
     /// The folder of the workspace in the repository.
     pub(super) prefix: PathBuf,
     pub(super) project: Project,
-    /// The working tree's target directory.
+    /// The target directory of the working tree.
     pub(super) target_dir: PathBuf,
 }
 
 impl Home {
-    /// Where revisions are built, measured and logged.
+    /// Returns the folder in which revisions are built, measured and logged.
     pub(super) fn folder(&self) -> PathBuf {
         self.target_dir.join(FOLDER)
     }
 }
 
-/// Runs a command that Ctrl-C may stop. What fails because of that, such as a git that was under
-/// way, is no error of its own.
+/// Runs a command that Ctrl-C may stop. After Ctrl-C, any error counts as a consequence of it,
+/// such as that of a git process that was stopped as well.
 pub(super) fn interruptible<T>(
     stopped: &str,
     command: impl FnOnce(&Interrupt) -> anyhow::Result<T>,
@@ -60,7 +60,7 @@ pub(super) fn interruptible<T>(
     })
 }
 
-/// What a bench is made of.
+/// The parts of which a bench is made.
 pub(super) struct Setup<'a> {
     pub(super) home: &'a Home,
     pub(super) session: &'a Session,
@@ -102,7 +102,7 @@ pub(super) fn bench<'a>(setup: Setup<'a>) -> anyhow::Result<Bench<'a>> {
         subject: subject.clone(),
         overlay,
         when: match (session.overlay, &session.dep) {
-            // Of one commit there is one test: the working tree's.
+            // There is only one commit, so the test is always that of the working tree.
             (WhenToOverlay::Auto, Some(_)) => WhenToOverlay::Always,
             (when, _) => when,
         },
@@ -125,7 +125,7 @@ fn cargo_args(session: &Session) -> Vec<String> {
     }
 }
 
-/// What was measured of a scenario, by all that its rates depend on.
+/// Opens the cache for a scenario. Its key has everything on which the rates depend.
 pub(super) fn cache(
     home: &Home,
     session: &Session,
@@ -148,7 +148,7 @@ pub(super) fn cache(
     ))
 }
 
-/// The worktree, at a commit.
+/// Creates the worktree, with a commit checked out.
 pub(super) fn worktree(git: &Git, at: &Commit, remove_stale: bool) -> anyhow::Result<Worktree> {
     let path = Worktree::path(git)?;
     let lock = match Worktree::claim(git, &path)? {
@@ -196,7 +196,8 @@ pub(super) fn home(manifest_path: Option<&Path>) -> anyhow::Result<Home> {
     })
 }
 
-/// What is checked out: its commit, where nothing was changed since, or a snapshot.
+/// Returns the revision of the working tree: its commit, or a snapshot if it has uncommitted
+/// changes.
 pub(super) fn working_tree(home: &Home, target_dir: Option<&Path>) -> anyhow::Result<Revision> {
     let git = &home.git;
     let changed = git.changed_submodules()?;
@@ -217,7 +218,8 @@ pub(super) fn working_tree(home: &Home, target_dir: Option<&Path>) -> anyhow::Re
     })
 }
 
-/// Which test, by package and target: as it is said, or where there is no choice.
+/// Returns the package and the target of the test: those that the session names, or the only
+/// ones.
 pub(super) fn test(session: &Session, home: &Home) -> anyhow::Result<(String, String)> {
     let tests: Vec<(String, String)> = home
         .project
@@ -257,7 +259,8 @@ pub(super) fn test(session: &Session, home: &Home) -> anyhow::Result<(String, St
     }
 }
 
-/// Which scenario of it: as it is said, or where there is no choice.
+/// Returns the scenario: the one that the session names, the only one that regressed in the
+/// last run, or the only one.
 pub(super) fn subject(session: &Session, home: &Home) -> anyhow::Result<Subject> {
     let (package, target) = test(session, home)?;
     if let Some(scenario) = &session.scenario {
@@ -365,7 +368,7 @@ fn offer_removal(path: &Path, remove: bool) -> anyhow::Result<()> {
     )))
 }
 
-/// What compiles, as exactly as it says itself.
+/// Returns the exact version of the compiler.
 fn toolchain() -> anyhow::Result<String> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = std::process::Command::new(&rustc)
@@ -375,7 +378,7 @@ fn toolchain() -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What is set around a build and a climb, and changes what comes of them.
+/// Returns the environment variables that change the result of a build or a climb.
 fn surroundings(variables: impl Iterator<Item = (OsString, OsString)>) -> String {
     const OURS: [&str; 6] = [
         "PLIMSOLL_BASELINES",

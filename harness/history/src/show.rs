@@ -17,11 +17,11 @@ use plimsoll_desk::project;
 use plimsoll_text::sink::{code_span, fenced};
 use plimsoll_text::spark;
 
-/// The format of the JSON.
+/// The version of the JSON format.
 const VERSION: u64 = 1;
-/// Of a list, so many are shown to people.
+/// The most entries of a list that people are shown.
 const MOST: usize = 20;
-/// Characters of a name.
+/// The longest name, in columns.
 const NAME: usize = 200;
 
 #[derive(Clone, Debug)]
@@ -29,14 +29,14 @@ pub(crate) struct Shown {
     pub outcome: Outcome,
     pub subject: Subject,
     pub stack: Option<FoldedStack>,
-    /// What grows at the bad end as well.
+    /// Other stacks that grow at the bad end.
     pub others: Vec<(FoldedStack, Gain)>,
     pub good: (Revision, Option<Gain>),
     pub bad: (Revision, Option<Gain>),
-    /// Of releases: which of the ends is the bad one.
+    /// Which of the ends is the bad one. Absent if there was no question.
     pub change: Option<Change>,
     pub tests: Vec<ShownTest>,
-    /// Rates of what was measured, in the order of the history or of the releases.
+    /// The rates of the measured revisions, in the order of the history or of the releases.
     pub trend: Vec<Gain>,
     pub builds: usize,
     pub took: Duration,
@@ -59,14 +59,14 @@ pub(crate) struct ShownCommit {
     pub about: About,
     pub before: Option<Gain>,
     pub after: Option<Gain>,
-    /// Frames of the stack in files that it touches: names and places.
+    /// The frames of the stack in files that the commit changes: names and places.
     pub in_stack: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct ShownRelease {
     pub release: Revision,
-    /// The release before it.
+    /// The nearest measured release before it.
     pub before: Revision,
     pub rate_before: Option<Gain>,
     pub rate: Option<Gain>,
@@ -83,7 +83,8 @@ pub(crate) struct ShownTest {
     pub cached: bool,
 }
 
-/// `+32 B, 1.00 objects`; of samples, `+32 B ± 3 B, 1.00 ± 0.10 objects`.
+/// Formats a rate: `+32 B, 1.00 objects`, or if it was sampled,
+/// `+32 B ± 3 B, 1.00 ± 0.10 objects`.
 pub(crate) fn rate(Gain { rate, error }: Gain) -> String {
     format!(
         "{}{}, {}{} objects",
@@ -94,7 +95,7 @@ pub(crate) fn rate(Gain { rate, error }: Gain) -> String {
     )
 }
 
-/// A stack by its last frames, on one line.
+/// Formats the leaf-most two frames of a stack on one line.
 pub(crate) fn leaf(stack: &FoldedStack) -> String {
     let frames = stack.frames();
     let last: Vec<String> = frames
@@ -161,7 +162,7 @@ impl Shown {
         }
     }
 
-    /// What the scenario does with the release, and did not before.
+    /// Returns what the scenario does since the revision that was found, and did not before.
     fn does(&self) -> &'static str {
         match self.change {
             Some(Change::Fixed) => "no longer grows past the good rate",
@@ -169,7 +170,7 @@ impl Shown {
         }
     }
 
-    /// What the release did.
+    /// Returns what the revision that was found did.
     fn did(&self) -> &'static str {
         match self.change {
             Some(Change::Fixed) => "fixed",
@@ -181,7 +182,7 @@ impl Shown {
         self.good.0.version().is_some()
     }
 
-    /// What to do next, where there is no answer.
+    /// Returns what the user can do next if there is no single answer.
     fn hint(&self) -> Option<&'static str> {
         match &self.outcome {
             Outcome::Found(_) | Outcome::Release(_) => None,
@@ -238,7 +239,8 @@ impl Shown {
             .count()
     }
 
-    /// What was measured, the least release first; commits as they were.
+    /// Returns the measured releases in ascending order. Commits stay in the order in which
+    /// they were measured.
     fn in_order(&self) -> Vec<&ShownTest> {
         let mut tests: Vec<&ShownTest> = self.tests.iter().collect();
         tests.sort_by(|one, two| one.revision.version().cmp(&two.revision.version()));
@@ -265,7 +267,7 @@ fn optional(value: Option<Gain>) -> String {
 }
 
 impl ShownTest {
-    /// What came of it, on one line.
+    /// Formats the result of a revision on one line.
     fn said(&self) -> String {
         match (&self.unusable, self.rate) {
             (Some(why), _) => format!("{}, {why}", self.answer),
@@ -275,7 +277,7 @@ impl ShownTest {
     }
 }
 
-/// For a terminal.
+/// Formats the result for a terminal.
 pub(crate) fn text(shown: &Shown) -> String {
     let mut lines = vec![shown.headline(), String::new()];
     let mut line = |name: &str, value: String| {
@@ -329,7 +331,7 @@ pub(crate) fn text(shown: &Shown) -> String {
     let (good, bad) = (&shown.good, &shown.bad);
     let end = |(revision, value): &(Revision, Option<Gain>)| match value {
         Some(value) => format!("{}  {}", revision.short(), rate(*value)),
-        // Gain, but there is no stack to say a rate of.
+        // The end was measured, but there is no stack that the rate could be of.
         None => revision.short(),
     };
     line("good", end(good));
@@ -394,7 +396,7 @@ pub(crate) fn text(shown: &Shown) -> String {
     lines.join("\n") + "\n"
 }
 
-/// For an issue or a pull request.
+/// Formats the result for an issue or a pull request.
 pub(crate) fn markdown(shown: &Shown) -> String {
     let span = |text: &str| code_span(text, NAME);
     let mut lines = vec![
@@ -527,7 +529,7 @@ fn cell(text: &str) -> String {
     plimsoll_text::sink::table_code_span(text, NAME)
 }
 
-/// For programs; described in docs/bisect.md.
+/// Formats the result as JSON, for programs. docs/bisect.md describes it.
 pub(crate) fn json(shown: &Shown) -> String {
     let commit = |commit: &ShownCommit| {
         json!({

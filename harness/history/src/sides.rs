@@ -1,5 +1,5 @@
-//! The two sides of a comparison, each measured in one way: a commit, a release, the working tree,
-//! or a report that a run left.
+//! The two sides of a comparison. Each is a commit, a release, the working tree, or a report
+//! that a run left.
 //!
 //! ```text
 //! two revisions ─► bench ─► a climb of each, in turns ─┐
@@ -17,12 +17,12 @@ use crate::revision::Revision;
 /// One of two measurements.
 #[derive(Debug)]
 pub(crate) struct Side {
-    /// For people.
+    /// The name for people.
     pub name: String,
     pub report: Report,
 }
 
-/// The side that could not be measured, by its place, and why.
+/// The index of the side that could not be measured, and the reason.
 pub(crate) type Unmeasured = (usize, Unusable);
 
 impl Side {
@@ -30,7 +30,7 @@ impl Side {
         Climb::of(&self.report)
     }
 
-    /// For programs; `rate` is that of what the comparison is about.
+    /// Returns the side as JSON. `rate` is the rate of the stacks that are compared.
     pub(crate) fn as_json(&self, rate: Gain) -> Value {
         json!({
             "name": self.name,
@@ -41,7 +41,8 @@ impl Side {
     }
 }
 
-/// Measures two revisions in turns, and for longer where once is not enough to say so.
+/// Measures two revisions in turns. If the result of the first climbs is not enough, measures
+/// both again for longer.
 pub(crate) fn in_turns(
     bench: &mut Bench<'_>,
     revisions: [(String, &Revision); 2],

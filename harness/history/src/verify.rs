@@ -1,4 +1,4 @@
-//! `plimsoll verify-fix`: whether a growth fell from one measurement to another.
+//! `plimsoll verify-fix`: tells whether a growth rate fell from one measurement to another.
 //!
 //! ```text
 //! two revisions, or two folders ─► [Side; 2] ─► verified: pure ─► text, JSON
@@ -30,11 +30,11 @@ use plimsoll_report::joined::Scenario;
 
 const VERSION: u64 = 1;
 
-/// Standard deviations that an error holds.
+/// The width of a rate's error, in standard deviations.
 const DEVIATIONS: f64 = 2.5;
 
-/// How much of a rate its error may be, for a rate that did not fall to be told from
-/// one of which it is not known.
+/// The largest error, as a share of the rate before, with which the answer is that the rate
+/// did not fall. With a larger error, the answer is unclear.
 const CLEAR: f64 = 0.5;
 
 pub fn run(args: &VerifyFixArgs, out: &mut Out) -> anyhow::Result<()> {
@@ -77,7 +77,7 @@ fn sides(args: &VerifyFixArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::
     }
 }
 
-/// Measures both, in turns where once does not say enough.
+/// Measures both revisions in turns, and again for longer if the answer is unclear.
 fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[Side; 2]> {
     let home = home(args.bench.manifest_path.as_deref())?;
     let session = Session {
@@ -126,7 +126,7 @@ fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[
     Ok(sides)
 }
 
-/// What two runs left.
+/// Reads the reports that two runs left.
 fn of_reports(args: &VerifyFixArgs, out: &Out) -> anyhow::Result<[Side; 2]> {
     let read = |path: &String| input::read_each_target(Path::new(path), out);
     let (before, after) = (read(&args.before)?, read(&args.after)?);
@@ -176,7 +176,7 @@ fn of_reports(args: &VerifyFixArgs, out: &Out) -> anyhow::Result<[Side; 2]> {
     Ok([side(&args.before, &before)?, side(&args.after, &after)?])
 }
 
-/// The scenario that was named, the one that regressed, or the only one.
+/// Returns the scenario that was named, the one that regressed, or the only one.
 fn chosen<'a>(
     args: &VerifyFixArgs,
     before: &'a [Scenario],
@@ -213,7 +213,7 @@ fn chosen<'a>(
     }
 }
 
-/// `lru_churn (demo, leaks)`
+/// Formats names such as `lru_churn (demo, leaks)`.
 fn names(scenarios: &[&Scenario]) -> String {
     let names = scenarios.iter().map(|one| {
         let (name, package) = (safe_line(&one.name), safe_line(&one.package));
@@ -222,7 +222,7 @@ fn names(scenarios: &[&Scenario]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// What may be the reason in place of the fix.
+/// Prints differences between the two runs that may be the reason instead of the fix.
 fn note_differences(before: &Side, after: &Side, out: &Out) {
     let (Some(one), Some(two)) = (&before.report.measured, &after.report.measured) else {
         return;
@@ -240,15 +240,15 @@ fn note_differences(before: &Side, after: &Side, out: &Out) {
     }
 }
 
-/// What came of the comparison.
+/// The result of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// It fell, and nothing of it grows.
+    /// The rate fell, and no stack of the group still grows.
     Fixed,
-    /// It fell, and still grows.
+    /// The rate fell, and the group still grows.
     Fell,
     NotFallen,
-    /// The errors are larger than what there is to be told.
+    /// The errors are too large for an answer.
     Unclear,
     NothingGrew,
 }
@@ -268,17 +268,18 @@ impl Outcome {
 #[derive(Debug)]
 struct Verified {
     outcome: Outcome,
-    /// Absent where nothing grew.
+    /// The stack; absent if nothing grew.
     stack: Option<FoldedStack>,
     before: Gain,
     after: Gain,
-    /// What the rate lost, of what it was, from 0 to 1; below 0 where it rose.
+    /// The share of the rate that was lost: 1 if all of it, and negative if the rate rose.
     share: f64,
-    /// How many standard deviations that is; absent where nothing is left to chance.
+    /// The lost rate in standard deviations. Absent if every object was counted and nothing
+    /// varies.
     deviations: Option<f64>,
-    /// Whether it grows faster, beyond what the errors explain.
+    /// Whether it grows faster now, by more than the errors explain.
     rose: bool,
-    /// What else grows after and did not before, or not as fast: what gained most.
+    /// The fastest other stack that grows now, and did not before or not as fast.
     new: Option<Difference>,
 }
 
@@ -286,12 +287,12 @@ impl Verified {
     fn of(before: &Climb, after: &Climb, pattern: Option<&Pattern>) -> Verified {
         let mut worse = differences::between(before, after);
         worse.retain(|difference| difference.kind.is_worse());
-        // Held against nothing, whatever grows before is a question.
+        // Compared with an empty climb, everything that grew before makes a question.
         let nothing = Climb::default();
         let asked = match Question::between(after, before, pattern) {
             Ok(question) => Ok((question, true)),
             Err(NoQuestion::NothingGrows) => Err(Outcome::NothingGrew),
-            // Nor from nothing, where its error may be all of it.
+            // The growth before may be no more than its error. Then the answer is unclear.
             Err(NoQuestion::NoDifference) => Question::between(&nothing, before, pattern)
                 .map(|question| (question, false))
                 .map_err(|_| Outcome::Unclear),
@@ -388,7 +389,7 @@ fn as_text(sides: &[Side; 2], verified: &Verified, out: &Out) -> String {
     text
 }
 
-/// `it fell by 97 %, 41 standard deviations`
+/// Formats the result, such as `it fell by 97 %: 41.0 standard deviations`.
 fn how_surely(verified: &Verified) -> String {
     let percent = 100.0 * verified.share.abs();
     let way = if verified.share < 0.0 { "rose" } else { "fell" };
@@ -429,7 +430,8 @@ fn as_json(sides: &[Side; 2], verified: &Verified) -> Value {
 mod tests {
     use super::*;
 
-    /// A climb on which these stacks grow, in bytes of objects of 80, with that error.
+    /// A climb on which these stacks grow by this many bytes, with this error. Objects have 80
+    /// bytes.
     fn climb(grows: &[(&str, f64)], error: f64) -> Climb {
         let mut climb = Climb {
             iterations: 65_536,
@@ -469,7 +471,7 @@ mod tests {
         assert_eq!((fixed.share, fixed.deviations), (1.0, None));
         let fell = check(&leak, &[("main;put", 20.0)], 4.0, Outcome::Fell);
         assert!((fell.share - 0.75).abs() < 1e-9);
-        // 60 of an error of 5.66, which is 2.5 deviations.
+        // The rate fell by 60. The combined error is 5.66, which is 2.5 standard deviations.
         assert!((fell.deviations.unwrap() - 26.5).abs() < 0.1, "{fell:?}");
     }
 
@@ -479,7 +481,7 @@ mod tests {
         check(&leak, &leak, 0.0, Outcome::NotFallen);
         let more = check(&leak, &[("main;put", 160.0)], 1.0, Outcome::NotFallen);
         assert!(more.share < 0.0);
-        // Under another name.
+        // The function was renamed.
         check(&leak, &[("main;store", 80.0)], 0.0, Outcome::NotFallen);
     }
 

@@ -1,4 +1,4 @@
-//! A separate checkout, which is removed when its owner is dropped.
+//! A separate worktree, which is removed when its owner is dropped.
 
 use std::env;
 use std::fs::{self, File, TryLockError};
@@ -17,11 +17,12 @@ use plimsoll_text::hash::fnv;
 pub(crate) struct Worktree {
     repository: Git,
     git: Git,
-    /// Held while it is in use.
+    /// Held while the worktree is in use.
     _lock: Lock,
 }
 
-/// What makes a place ours; it leaves no file behind.
+/// A lock file that reserves the place of the worktree. It is removed when the lock is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
     path: PathBuf,
@@ -29,7 +30,7 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Absent where somebody else has it.
+    /// Takes the lock. Returns `None` if another process holds it.
     fn take(path: PathBuf) -> io::Result<Option<Lock>> {
         loop {
             let file = File::create(&path)?;
@@ -38,7 +39,8 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(err)) => return Err(err),
             }
-            // Whoever had it may have removed it between the two.
+            // The last holder may have removed the file after it was opened here and before it
+            // was locked.
             #[cfg(unix)]
             let is_there = {
                 use std::os::unix::fs::MetadataExt;
@@ -60,20 +62,21 @@ impl Drop for Lock {
     }
 }
 
-/// What became of the place where the worktree goes.
+/// The state of the place for the worktree, after it was claimed.
 #[derive(Debug)]
 pub(crate) enum Place {
     Free(Lock),
-    /// Somebody who was killed left one.
+    /// A process that was killed left a worktree there.
     Stale(Lock),
 }
 
 impl Worktree {
-    /// The folder for a repository's worktree: the same every time, so that cargo
-    /// knows what it has built; beside the repository, so that what is above and
-    /// beside it is to the worktree what it is to the repository. Where others could
-    /// have made that folder, or replace it, it is in the user's cache: cargo runs what
-    /// is in it.
+    /// Returns the folder for a repository's worktree.
+    ///
+    /// The folder is the same every time, so that cargo recognises what it has built. It is
+    /// beside the repository, so that relative paths out of it lead to the same files. If
+    /// other users could create or replace that folder, it is in the user's cache folder
+    /// instead, because cargo runs code from it.
     pub(crate) fn path(repository: &Git) -> anyhow::Result<PathBuf> {
         let top = repository.dir();
         let name = top.file_name().unwrap_or_default().to_string_lossy();
@@ -97,7 +100,7 @@ impl Worktree {
         })
     }
 
-    /// Takes the place, or says who has it.
+    /// Takes the lock of the place, or fails with a message that says it is in use.
     pub(crate) fn claim(repository: &Git, path: &Path) -> anyhow::Result<Place> {
         let common =
             repository.ask(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
@@ -116,10 +119,10 @@ impl Worktree {
         })
     }
 
-    /// Removes what is left of a worktree, of whoever was killed.
+    /// Removes a worktree that a killed process left behind.
     pub(crate) fn remove_stale(repository: &Git, path: &Path) -> anyhow::Result<()> {
         let path_text = path.to_string_lossy();
-        // Where git knows nothing of it, it is only a folder.
+        // If git does not know the worktree, it is only a folder.
         let _ = repository.run(&["worktree", "remove", "--force", "--force", &path_text])?;
         if path.exists() {
             fs::remove_dir_all(path).with_context(|| format!("cannot remove {}", shown(path)))?;
@@ -134,7 +137,7 @@ impl Worktree {
         commit: &Commit,
         lock: Lock,
     ) -> anyhow::Result<Worktree> {
-        // Also of a folder that somebody else removed.
+        // Somebody may have removed the folder, which git still lists as a worktree.
         repository.ask(&["worktree", "prune"])?;
         let worktree = Worktree {
             repository: repository.clone(),
@@ -166,7 +169,7 @@ impl Worktree {
         self.git.dir()
     }
 
-    /// Checks a commit out, with its submodules, and nothing that was left there.
+    /// Checks out a commit, and removes all other files.
     pub(crate) fn check_out(&self, commit: &Commit) -> anyhow::Result<()> {
         self.git.ask(&[
             "checkout",
@@ -179,8 +182,7 @@ impl Worktree {
         Ok(())
     }
 
-    /// Brings the submodules to what the commit has; what git says where that
-    /// does not work.
+    /// Updates the submodules to the commit's. Returns git's message if that fails.
     pub(crate) fn submodules(&self) -> anyhow::Result<Result<(), String>> {
         if !self.path_of().join(".gitmodules").exists() {
             return Ok(Ok(()));
@@ -207,7 +209,7 @@ impl Drop for Worktree {
     }
 }
 
-/// Where a user's programs keep what can be made again.
+/// Returns the folder in which a user's programs keep files that can be made again.
 fn user_cache() -> Option<PathBuf> {
     let absolute = |name| {
         env::var_os(name)
@@ -217,8 +219,7 @@ fn user_cache() -> Option<PathBuf> {
     absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))
 }
 
-/// A folder that is not there yet and that nobody else can read; where that is `allowed`, also
-/// one that is there.
+/// Creates a folder that no other user can read. Fails if it exists, unless that is `allowed`.
 fn make_private(dir: &Path, allowed: bool) -> anyhow::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -227,8 +228,8 @@ fn make_private(dir: &Path, allowed: bool) -> anyhow::Result<()> {
     made.with_context(|| format!("cannot make {}", shown(dir)))
 }
 
-/// Whether nobody else can make a folder there before us, or put another in its place; or it is
-/// there, and ours.
+/// Tells whether no other user can create a folder at this path before us, or replace it. The
+/// path must be free, or a folder of ours.
 #[cfg(unix)]
 fn is_safe(path: &Path, repository: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -236,7 +237,7 @@ fn is_safe(path: &Path, repository: &Path) -> bool {
     let Some(parent) = path.parent() else {
         return false;
     };
-    // Whose files are made here is who we are.
+    // The owner of a new file shows which user we are.
     let probe = tempfile::Builder::new()
         .prefix(".plimsoll-")
         .tempfile_in(parent);
@@ -245,10 +246,10 @@ fn is_safe(path: &Path, repository: &Path) -> bool {
     else {
         return false;
     };
-    // A group of one's own has one's own number.
+    // A user's private group has the same number as the user.
     let is_of_others =
         parent.mode() & 0o002 != 0 || parent.mode() & 0o020 != 0 && parent.gid() != parent.uid();
-    // In a sticky folder only who made something can take it away.
+    // In a sticky folder, only the owner of an entry can remove it.
     let is_kept = !is_of_others || parent.mode() & STICKY != 0;
     let is_trusted = [us.uid(), 0, repository.uid()].contains(&parent.uid());
     let is_free_or_ours = match path.symlink_metadata() {

@@ -12,33 +12,34 @@ use plimsoll_desk::out::safe_line;
 use plimsoll_desk::project::shown;
 use plimsoll_desk::status::Refused;
 
-/// Of the longest manifests there are, many times.
+/// The largest manifest, in bytes: many times as large as the longest that exist.
 const MANIFEST: u64 = 4 << 20;
-/// A lockfile of 10,000 packages has some 3 MiB.
+/// The largest lockfile, in bytes. One with 10,000 packages has about 3 MiB.
 const LOCKFILE: u64 = 32 << 20;
 
-/// What may be laid over a revision: it is held in memory, and written for each.
+/// Limits of the files that are copied into a revision. They are held in memory, and written
+/// for each revision.
 const MOST_FILES: usize = 10_000;
 const MOST_BYTES: u64 = 64 << 20;
 const DEEPEST: usize = 32;
-/// Entries of a checkout that are looked at for packages.
+/// How many entries of a checkout are searched for packages.
 const MOST_ENTRIES: usize = 1_000_000;
 
-/// A file of the working tree.
+/// A file of the working tree that is to be copied.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kept {
-    /// From the package's folder; with `..` where the test is elsewhere.
+    /// The path from the package's folder. It contains `..` if the test is elsewhere.
     pub(super) path: PathBuf,
     pub(super) content: Vec<u8>,
     pub(super) executable: bool,
 }
 
-/// A manifest's text, or what is wrong with it.
+/// Reads a manifest, or says what is wrong with it.
 pub(super) fn manifest(path: &Path) -> Result<String, String> {
     text(path, MANIFEST)
 }
 
-/// A lockfile's text, or what is wrong with it; absent where there is none.
+/// Reads a lockfile, or says what is wrong with it. Returns `None` if there is none.
 pub(super) fn lockfile(path: &Path) -> Result<Option<String>, String> {
     match fs::symlink_metadata(path) {
         Err(err) if err.kind() == ErrorKind::NotFound => Ok(None),
@@ -63,7 +64,7 @@ fn text(path: &Path, most: u64) -> Result<String, String> {
     })
 }
 
-/// Collects files of the working tree until there are too many.
+/// Collects files of the working tree. Fails if they exceed the limits.
 pub(super) struct Collected<'a> {
     package_dir: &'a Path,
     files: BTreeMap<PathBuf, Kept>,
@@ -83,8 +84,8 @@ impl<'a> Collected<'a> {
         self.files.into_values().collect()
     }
 
-    /// Everything in a folder but what was built there and other repositories'
-    /// data; with `nested`, also the packages in it.
+    /// Adds everything in a folder except build output and git repositories. Nested packages
+    /// are added only if `nested` is set or if they are below `tests`.
     pub(super) fn folder(&mut self, dir: &Path, nested: bool) -> anyhow::Result<()> {
         let mut dirs = vec![(dir.to_owned(), 0)];
         while let Some((dir, depth)) = dirs.pop() {
@@ -109,7 +110,7 @@ impl<'a> Collected<'a> {
         Ok(())
     }
 
-    /// A package there is the test's own.
+    /// Tells whether a path is below `tests`. A package there belongs to the test.
     fn in_tests(&self, path: &Path) -> bool {
         let inner = path.strip_prefix(self.package_dir);
         inner.is_ok_and(|inner| inner.starts_with("tests"))
@@ -150,11 +151,11 @@ fn too_much(at: &Path, most: &str) -> anyhow::Error {
     ))
 }
 
-/// What cargo built, and what git keeps.
+/// Tells whether a folder is left out: cargo's build output, or git's data.
 fn is_left_out(path: &Path, in_package_dir: bool) -> bool {
     match path.file_name().and_then(|name| name.to_str()) {
         Some(".git") => true,
-        // Elsewhere it may be a module's folder, or a package's.
+        // Elsewhere, `target` may be the folder of a module or of a package.
         Some("target") => in_package_dir || path.join("CACHEDIR.TAG").exists(),
         _ => false,
     }
@@ -171,7 +172,7 @@ fn is_executable(_about: &fs::Metadata) -> bool {
     false
 }
 
-/// The folders of a checkout that have a manifest, from its top.
+/// Returns the folders of a checkout that have a manifest, relative to its top.
 pub(super) fn folders_with_manifest(top: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut dirs = vec![(PathBuf::new(), 0)];
@@ -201,8 +202,8 @@ pub(super) fn folders_with_manifest(top: &Path) -> anyhow::Result<Vec<PathBuf>> 
     Ok(found)
 }
 
-/// Whether a file can be written in a checkout: nothing but folders leads to it, so
-/// that it is not outside.
+/// Checks that a file can be written in a checkout: its path leads only through folders, so
+/// the file is not outside of the checkout.
 pub(super) fn check(top: &Path, path: &Path) -> Result<(), Stop> {
     let mut full = top.to_owned();
     let mut parts = path.components().peekable();
@@ -212,7 +213,7 @@ pub(super) fn check(top: &Path, path: &Path) -> Result<(), Stop> {
         };
         full.push(name);
         let is_last = parts.peek().is_none();
-        // What a link points to is nobody's to change.
+        // A symbolic link counts as a file here, because what it points to must not change.
         match fs::symlink_metadata(&full) {
             Ok(about) if about.is_dir() == is_last => {
                 let inner = printed(full.strip_prefix(top).unwrap_or(&full));
@@ -225,7 +226,7 @@ pub(super) fn check(top: &Path, path: &Path) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Writes a file of a checkout that [`check`] has looked at.
+/// Writes a file of a checkout. The path must have passed [`check`].
 pub(super) fn write(
     top: &Path,
     path: &Path,
@@ -237,7 +238,8 @@ pub(super) fn write(
     if let Some(dir) = full.parent() {
         fs::create_dir_all(dir).with_context(failed)?;
     }
-    // Not into what a link points to.
+    // If the file is a symbolic link, the link is replaced, and not the file that it points
+    // to.
     match fs::remove_file(&full) {
         Err(err) if err.kind() != ErrorKind::NotFound => return Err(err).with_context(failed),
         _ => {}
@@ -262,8 +264,8 @@ fn make_executable(_path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// From a folder to a file or folder, both absolute or both from one place, and
-/// neither with `..`.
+/// Returns the path from a folder to a file or folder. Both are absolute or both are relative
+/// to the same place, and neither contains `..`.
 pub(super) fn relative(from: &Path, to: &Path) -> PathBuf {
     let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
     let common = from
@@ -275,7 +277,7 @@ pub(super) fn relative(from: &Path, to: &Path) -> PathBuf {
     up.chain(to[common..].iter().copied()).collect()
 }
 
-/// Without `.` and, where something stands before it, `..`.
+/// Removes `.` from a path, and each `..` that follows a name.
 pub(super) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -290,26 +292,26 @@ pub(super) fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// As manifests have it.
+/// Returns a path with slashes, as manifests have it.
 pub(super) fn with_slashes(path: &Path) -> String {
     let parts = path
         .components()
         .map(|part| part.as_os_str().to_string_lossy());
     let text = parts.collect::<Vec<_>>().join("/");
     match path.is_absolute() {
-        // Its root is the first of its parts.
+        // The root is one of the parts, so joining doubled its slash.
         true => text.replacen("//", "/", 1),
         false if text.is_empty() => ".".to_owned(),
         false => text,
     }
 }
 
-/// A path in the repository, for people.
+/// Returns a path in the repository, for messages.
 pub(super) fn printed(path: &Path) -> String {
     safe_line(&with_slashes(path))
 }
 
-/// What a parser says, in one line.
+/// Returns a parser's error on one line.
 pub(super) fn said(text: &str, err: &toml_edit::TomlError) -> String {
     let before = err
         .span()

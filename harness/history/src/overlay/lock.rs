@@ -1,14 +1,15 @@
-//! Adds to a lockfile what a test needs, in the versions of another lockfile.
+//! Adds the packages that a test needs to a lockfile, in the versions of another lockfile.
 //!
-//! The packages of the old file stay, because they are the code under test. Of compatible
-//! versions (1.2 and 1.9) a graph has one, so what is added uses the version that is there. If
-//! that is too old for it, the old version gives way, and the program says so. A package that
-//! nothing needs does no harm: cargo prefers its version to a newer one, and drops what is unused.
+//! The packages of the old file stay, because they are the code under test. A dependency graph
+//! has only one of several compatible versions, such as 1.2 and 1.9. So an added package uses
+//! the version that is there. If that version is too old, it is raised, and the program says
+//! so. A package that nothing needs does no harm: cargo prefers its version to a newer one,
+//! and drops what is unused.
 //!
 //! cargo cannot do this. For a dependency that the lockfile lacks, it takes the newest
-//! version, and raises to the newest what has to give way; offline, it replaces old
-//! versions by those that are downloaded. `cargo update --precise` does not repair that:
-//! it changes one package at a time, and leaves vendored sources as they are.
+//! version, and raises every version in its way to the newest. Offline, it replaces old
+//! versions by downloaded ones. `cargo update --precise` does not repair that: it changes one
+//! package at a time, and leaves vendored sources as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,12 +24,13 @@ use plimsoll_desk::out::safe_line;
 #[derive(Debug)]
 pub(super) struct Lock(Lockfile);
 
-/// What packages ask of their dependencies, which no lockfile says.
+/// The version requirements of packages on their dependencies. A lockfile does not contain
+/// them.
 #[derive(Debug, Default)]
 pub(super) struct Requirements(BTreeMap<(String, Version), Vec<Dependency>>);
 
 impl Requirements {
-    /// From what `cargo metadata` prints, which was told to resolve.
+    /// Reads the requirements from the output of `cargo metadata` with dependencies.
     pub(super) fn read(metadata: &Metadata) -> Requirements {
         let mut all: BTreeMap<_, Vec<Dependency>> = BTreeMap::new();
         for package in &metadata.packages {
@@ -42,11 +44,11 @@ impl Requirements {
         Requirements(all)
     }
 
-    /// Whether a package that depends on one version could do with another;
-    /// nothing where that is not known.
+    /// Tells whether a package that depends on one version accepts another. Returns `None` if
+    /// that is not known.
     fn allow(&self, package: &Package, on: &Edge, other: &Version) -> Option<bool> {
         let of = (package.name.to_string(), package.version.clone());
-        // There may be several for one name, of different versions or targets.
+        // There may be several requirements for one name, with different versions or targets.
         let is_asked =
             |one: &&Dependency| one.name == on.name.as_str() && one.req.matches(&on.version);
         let mut asked = self.0.get(&of)?.iter().filter(is_asked).peekable();
@@ -55,33 +57,33 @@ impl Requirements {
     }
 }
 
-/// What became of a lockfile.
+/// The result of a merge.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Merged {
     pub(super) text: String,
-    /// Packages that had to give way to a newer version, as `name 1.2.0 to 1.9.0`.
+    /// The packages that were raised to a newer version, as `name 1.2.0 to 1.9.0`.
     pub(super) raised: Vec<String>,
 }
 
 impl Lock {
     pub(super) fn parse(text: &str) -> Result<Lock, String> {
-        // It says in one line what is wrong, and where.
+        // This parser says on one line what is wrong, and where.
         let document = text.parse::<DocumentMut>();
         document.map_err(|err| super::files::said(text, &err))?;
         let lock = text.parse().map_err(|err: cargo_lock::Error| {
-            // The lines before show the source.
+            // The lines before the last show the source.
             safe_line(err.to_string().lines().last().unwrap_or_default())
         });
         lock.map(Lock)
     }
 
-    /// What a package needs, in a form that is the same for the same packages.
+    /// Returns the packages that a package needs, in a form that is equal for equal packages.
     pub(super) fn reachable(&self, package: &str) -> Vec<String> {
         let needed = self.needed(package).into_iter();
         needed.map(|one| Edge::from(one).to_string()).collect()
     }
 
-    /// A package and all that it needs.
+    /// Returns a package and everything that it needs.
     fn needed(&self, package: &str) -> BTreeSet<&Package> {
         let mut seen = BTreeSet::new();
         let mut left: Vec<&Package> = member(&self.0.packages, package)
@@ -103,8 +105,8 @@ impl Lock {
         self.0.packages.iter().find(is_it)
     }
 
-    /// Adds to an old lockfile what a package of this one needs; of its own
-    /// dependencies, `added` are those that its old manifest did not have.
+    /// Adds to an old lockfile what a package of this one needs. `added` are the package's
+    /// direct dependencies that its old manifest did not have.
     pub(super) fn merge_into(
         &self,
         old: &str,
@@ -136,12 +138,12 @@ impl Lock {
 struct Merge<'a> {
     new: &'a Lock,
     requirements: &'a Requirements,
-    /// The old ones, and after them what was added.
+    /// The packages of the old lockfile, followed by the added ones.
     packages: Vec<Package>,
-    /// Of those whose dependencies are to be found yet: where they are in `packages`,
-    /// what they are in `new`, and whether the test needs them.
+    /// The packages whose dependencies are not merged yet: the index in `packages`, the
+    /// package in `new`, and whether the test needs it.
     left: Vec<(usize, &'a Package, bool)>,
-    /// The version that gave way, by the place in `packages`.
+    /// The versions that were raised, by index in `packages`.
     raised: BTreeMap<usize, Version>,
 }
 
@@ -165,8 +167,8 @@ impl<'a> Merge<'a> {
             }
         }
         self.settle();
-        // Whatever more it needs because a feature is on that was not: cargo finds
-        // these versions before newer ones, if it looks for them.
+        // A feature that was off before may need more packages. They are added without a
+        // dependency on them: if cargo needs them, it prefers these versions to newer ones.
         for one in self.new.needed(package) {
             let is_there = |other: &Package| {
                 other.name == one.name && is_same_place(other, one) && excludes(other, one)
@@ -178,7 +180,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Finds the dependencies of what was added.
+    /// Merges the dependencies of the packages that were added.
     fn settle(&mut self) {
         while let Some((at, new, needed)) = self.left.pop() {
             let of_now = new.dependencies.iter();
@@ -197,7 +199,7 @@ impl<'a> Merge<'a> {
         at
     }
 
-    /// The package that stands for a dependency of the working tree's lockfile.
+    /// Returns the package to use for a dependency of the working tree's lockfile.
     fn choose(&mut self, package: &Package, on: &Edge, needed: bool) -> Edge {
         let Some(wanted) = self.new.find(on) else {
             return on.clone();
@@ -232,7 +234,8 @@ impl<'a> Merge<'a> {
                 self.left.push((at, wanted, true));
                 on.clone()
             }
-            // Cargo says why that cannot be.
+            // The old version is in the way and cannot be raised. cargo will explain the
+            // conflict.
             Some((_, old)) => old,
             None => {
                 self.add(wanted, needed);
@@ -242,13 +245,14 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// The place of a package of the workspace.
+/// Returns the index of a package of the workspace.
 fn member(packages: &[Package], name: &str) -> Option<usize> {
     let is_it = |one: &Package| one.name.as_str() == name && one.source.is_none();
     packages.iter().position(is_it)
 }
 
-/// Whether the versions come from one place. A git revision is a version of its own.
+/// Tells whether two packages come from the same source. The revision of a git source is part
+/// of the version here, not of the source.
 fn is_same_place(one: &Package, other: &Package) -> bool {
     match (&one.source, &other.source) {
         (Some(one), Some(other)) => (one.kind(), one.url()) == (other.kind(), other.url()),
@@ -260,7 +264,7 @@ fn is_of_registry(package: &Package) -> bool {
     package.source.as_ref().is_some_and(SourceId::is_registry)
 }
 
-/// Of two versions of a package, whether a graph can have one of them only.
+/// Tells whether a dependency graph can have only one of two versions of a package.
 fn excludes(one: &Package, other: &Package) -> bool {
     let range = |version: &Version| match (version.major, version.minor, version.patch) {
         (0, 0, patch) => (0, 0, patch),

@@ -1,4 +1,4 @@
-//! The dependencies of a test in its manifest, and how an older manifest gets them.
+//! Reads a test's dependencies from its manifest, and adds them to an older manifest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(super) enum Kind {
 impl Kind {
     const ALL: [Kind; 3] = [Kind::Normal, Kind::Dev, Kind::Build];
 
-    /// What its table is called; cargo also takes the second.
+    /// Returns the names of its table. cargo accepts both.
     fn names(self) -> &'static [&'static str] {
         match self {
             Kind::Normal => &["dependencies"],
@@ -29,27 +29,27 @@ impl Kind {
     }
 }
 
-/// Where a dependency stands in a manifest.
+/// The place of a dependency in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// As in `target.'cfg(unix)'.dev-dependencies`.
+    /// The target, as in `target.'cfg(unix)'.dev-dependencies`.
     pub(super) target: Option<String>,
     pub(super) kind: Kind,
     pub(super) key: String,
 }
 
-/// Where a dependency with a `path` is.
+/// The folder of a dependency that has a `path`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum At {
-    /// From the repository's top.
+    /// A folder in the repository, relative to its top.
     Repository(PathBuf),
     Outside(PathBuf),
 }
 
-/// What a manifest asks of a dependency.
+/// The specification of a dependency in a manifest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spec {
-    /// All but those below.
+    /// All keys except those that have a field of their own.
     keys: InlineTable,
     pub(super) features: Vec<String>,
     pub(super) at: Option<At>,
@@ -61,7 +61,7 @@ pub(super) struct Spec {
 pub(super) struct Wanted {
     pub(super) place: Place,
     pub(super) own: Spec,
-    /// Its entry in `[workspace.dependencies]`, where it inherits that.
+    /// Its entry in `[workspace.dependencies]`, if it inherits one.
     pub(super) inherited: Option<Spec>,
 }
 
@@ -71,7 +71,7 @@ impl Spec {
         key.and_then(Value::as_bool) != Some(false)
     }
 
-    /// An entry in the manifest of a folder, which is given from the top.
+    /// Reads an entry of the manifest in `dir`, which is relative to `top`.
     pub(super) fn read(item: &Item, top: &Path, dir: &Path) -> Spec {
         let mut spec = Spec::default();
         if let Some(version) = item.as_str() {
@@ -87,7 +87,7 @@ impl Spec {
                 "workspace" => spec.inherits = item.as_bool() == Some(true),
                 "path" => {
                     let path = top.join(dir).join(item.as_str().unwrap_or_default());
-                    // Where a link leads to: no link of a checkout is followed.
+                    // Links are resolved here, because no link of a checkout is followed.
                     let path = fs::canonicalize(&path).unwrap_or_else(|_| plain(&path));
                     spec.at = Some(match path.strip_prefix(top) {
                         Ok(inner) => At::Repository(inner.to_owned()),
@@ -105,12 +105,12 @@ impl Spec {
         spec
     }
 
-    /// The package's name, where the key is another.
+    /// Returns the package's name, if it differs from the key.
     pub(super) fn package(&self) -> Option<&str> {
         self.keys.get("package")?.as_str()
     }
 
-    /// As it is written, its path to be found there.
+    /// Returns the entry as it is written into a manifest, with `path` as its path.
     pub(super) fn item(&self, path: Option<&str>) -> Item {
         let mut keys = InlineTable::new();
         if self.inherits {
@@ -120,7 +120,7 @@ impl Spec {
             keys.insert("path", path.into());
         }
         for (key, value) in self.keys.iter() {
-            // A package of the repository has the version that it had then.
+            // A package of the repository has the version that it had at the revision.
             let of_now = matches!(key, "version" | "registry" | "registry-index");
             if !(of_now && matches!(self.at, Some(At::Repository(_)))) {
                 keys.insert(key, value.clone());
@@ -138,8 +138,7 @@ impl Spec {
 }
 
 impl Wanted {
-    /// The dependencies of a manifest, without those that no test of the package
-    /// needs.
+    /// Reads all dependencies of a manifest.
     pub(super) fn read(
         manifest: &DocumentMut,
         workspace: &DocumentMut,
@@ -172,13 +171,13 @@ impl Wanted {
         all
     }
 
-    /// The package that it is.
+    /// Returns the name of the package.
     pub(super) fn package(&self) -> &str {
         let of = self.inherited.as_ref().unwrap_or(&self.own);
         of.package().unwrap_or(&self.place.key)
     }
 
-    /// All that it asks for, without inheriting anything.
+    /// Returns the whole specification, with the inherited parts.
     pub(super) fn whole(&self) -> Spec {
         let Some(inherited) = &self.inherited else {
             return Spec {
@@ -188,7 +187,8 @@ impl Wanted {
         };
         let mut whole = inherited.clone();
         for (key, value) in self.own.keys.iter() {
-            // Cargo ignores this one, too: the workspace's has them.
+            // cargo ignores `default-features = false` here, too: the workspace's entry has
+            // them on.
             if key != "default-features" || value.as_bool() == Some(true) {
                 whole.keys.insert(key, value.clone());
             }
@@ -200,7 +200,7 @@ impl Wanted {
         whole
     }
 
-    /// What it asks for beside what a workspace's entry gives it.
+    /// Returns what remains to be specified beside the entry of a workspace that is inherited.
     pub(super) fn inheriting(&self, entry: &Item) -> Spec {
         let given = features(entry);
         let mut spec = Spec {
@@ -214,8 +214,8 @@ impl Wanted {
     }
 }
 
-/// The tables of a manifest that have dependencies of each kind in them: its own,
-/// and one for each target.
+/// Returns the tables of a manifest that contain dependency tables: the manifest itself, and
+/// one for each target.
 fn dependency_tables(
     manifest: &DocumentMut,
 ) -> impl Iterator<Item = (Option<&str>, &dyn TableLike)> {
@@ -225,12 +225,13 @@ fn dependency_tables(
     std::iter::once((None, manifest.as_table() as &dyn TableLike)).chain(targets)
 }
 
-/// An entry of `[workspace.dependencies]`.
+/// Returns an entry of `[workspace.dependencies]`.
 pub(super) fn workspace_dependency<'a>(manifest: &'a DocumentMut, key: &str) -> Option<&'a Item> {
     manifest.get("workspace")?.get("dependencies")?.get(key)
 }
 
-/// Where a manifest has a dependency that some test could use.
+/// Returns the place where a manifest already has a dependency, if a test could use it from
+/// there.
 pub(super) fn had(manifest: &DocumentMut, wanted: &Place) -> Option<Place> {
     let kinds: &[Kind] = match wanted.kind {
         Kind::Build => &[Kind::Build],
@@ -247,7 +248,7 @@ pub(super) fn had(manifest: &DocumentMut, wanted: &Place) -> Option<Place> {
     })
 }
 
-/// The entry of a dependency.
+/// Returns the entry of a dependency.
 pub(super) fn entry<'a>(manifest: &'a DocumentMut, place: &Place) -> Option<&'a Item> {
     let mut tables = dependency_tables(manifest);
     let (_, tables) = tables.find(|(target, _)| *target == place.target.as_deref())?;
@@ -255,7 +256,7 @@ pub(super) fn entry<'a>(manifest: &'a DocumentMut, place: &Place) -> Option<&'a 
     names.find_map(|name| tables.get(name)?.get(&place.key))
 }
 
-/// The same, to be changed; its table is made where there is none.
+/// Returns the entry of a dependency for changes. Its table is created if necessary.
 pub(super) fn entry_mut<'a>(
     manifest: &'a mut DocumentMut,
     place: &Place,
@@ -274,7 +275,7 @@ pub(super) fn entry_mut<'a>(
         .or_insert(Item::None))
 }
 
-/// Puts an item in the place of another one, with the comment that stands there.
+/// Replaces an item, and keeps the comment beside it.
 pub(super) fn replace(old: &mut Item, mut new: Item) {
     let decor = old.as_value().map(Value::decor);
     if let (Some(new), Some(decor)) = (new.as_value_mut(), decor) {
@@ -299,29 +300,30 @@ fn inner<'a>(
         .ok_or_else(|| format!("its manifest has {found} as `{name}`, where cargo takes a table"))
 }
 
-/// The features that an entry asks for.
+/// Returns the features that an entry asks for.
 pub(super) fn features(entry: &Item) -> Vec<String> {
     entry.get("features").map(strings).unwrap_or_default()
 }
 
-/// Whether an entry takes its package's default features, unless a workspace's says so for it.
+/// Tells whether an entry enables default features. The entry of a workspace that it inherits
+/// may say otherwise.
 pub(super) fn has_default_features(entry: &Item) -> bool {
     entry.get("default-features").and_then(Item::as_bool) != Some(false)
 }
 
-/// Asks for them.
+/// Enables default features in an entry.
 pub(super) fn add_default_features(entry: &mut Item) {
     let Some(table) = entry.as_table_like_mut() else {
         return;
     };
-    // Also over what a workspace's entry says.
+    // `true` overrides the entry of a workspace.
     table.insert("default-features", value(true));
     if let Some(Value::InlineTable(table)) = entry.as_value_mut() {
         table.fmt();
     }
 }
 
-/// Asks for more features in an entry.
+/// Adds features to an entry.
 pub(super) fn extend(entry: &mut Item, features: &[String]) {
     if features.is_empty() {
         return;
@@ -345,7 +347,7 @@ pub(super) fn extend(entry: &mut Item, features: &[String]) {
     }
 }
 
-/// An entry as a test's own dependency, which cannot be optional.
+/// Returns an entry as a dependency of tests, which cannot be optional.
 pub(super) fn inline(entry: &Item) -> Item {
     let Some(table) = entry.as_table_like() else {
         return entry.clone();
@@ -361,7 +363,7 @@ pub(super) fn inline(entry: &Item) -> Item {
     value(keys)
 }
 
-/// The entries of `[patch]`, each with the source that it is for.
+/// Returns the entries of `[patch]`, each with its source and key.
 pub(super) fn patches(manifest: &DocumentMut) -> impl Iterator<Item = (&str, &str, &Item)> {
     let sources = manifest.get("patch").and_then(Item::as_table_like);
     let sources = sources.into_iter().flat_map(|table| table.iter());
@@ -374,7 +376,7 @@ pub(super) fn patches(manifest: &DocumentMut) -> impl Iterator<Item = (&str, &st
     })
 }
 
-/// The entry of a patch; none where there is none.
+/// Returns the entry of a patch for changes. It is [`Item::None`] if there was none.
 pub(super) fn patch_mut<'a>(
     manifest: &'a mut DocumentMut,
     source: &str,
@@ -394,18 +396,18 @@ fn strings(item: &Item) -> Vec<String> {
         .collect()
 }
 
-/// A package's own name.
+/// Returns the name of a package.
 pub(super) fn name(manifest: &DocumentMut) -> Option<&str> {
     package(manifest)?.get("name")?.as_str()
 }
 
 fn package(manifest: &DocumentMut) -> Option<&dyn TableLike> {
-    // The second is what it was called long ago.
+    // `project` is the old name of this table.
     let package = manifest.get("package").or_else(|| manifest.get("project"));
     package?.as_table_like()
 }
 
-/// The edition of a package, where it is written down.
+/// Returns the edition of a package, if the manifest sets it.
 pub(super) fn edition<'a>(
     manifest: &'a DocumentMut,
     workspace: Option<&'a DocumentMut>,
@@ -421,7 +423,7 @@ pub(super) fn edition<'a>(
     }
 }
 
-/// Whether a package has anything but tests.
+/// Tells whether a package has anything besides tests.
 pub(super) fn has_code(manifest: &DocumentMut, dir: &Path) -> bool {
     let tables = ["lib", "bin", "example", "bench"];
     let files = [
@@ -435,7 +437,7 @@ pub(super) fn has_code(manifest: &DocumentMut, dir: &Path) -> bool {
         || files.iter().any(|name| dir.join(name).exists())
 }
 
-/// The entries of `[[test]]`, however they are written.
+/// Returns the entries of `[[test]]`, in either notation.
 fn tests(manifest: &DocumentMut) -> Vec<Table> {
     let item = manifest.get("test").cloned().unwrap_or_default();
     let tables = item
@@ -444,8 +446,8 @@ fn tests(manifest: &DocumentMut) -> Vec<Table> {
     tables.unwrap_or_default()
 }
 
-/// Where the file of an entry of `[[test]]` is, from its package's folder: one of
-/// these.
+/// Returns the paths at which the file of a `[[test]]` entry may be, relative to the package's
+/// folder.
 fn test_paths(entry: &Table) -> Vec<PathBuf> {
     if let Some(path) = entry.get("path").and_then(Item::as_str) {
         return vec![plain(Path::new(path))];
@@ -457,7 +459,7 @@ fn test_paths(entry: &Table) -> Vec<PathBuf> {
     ]
 }
 
-/// Whether a file is a test that the manifest names.
+/// Tells whether a file is a test that the manifest names.
 pub(super) fn names_test(manifest: &DocumentMut, path: &Path) -> bool {
     let tests = tests(manifest);
     tests
@@ -465,7 +467,7 @@ pub(super) fn names_test(manifest: &DocumentMut, path: &Path) -> bool {
         .any(|entry| test_paths(entry).iter().any(|test| test == path))
 }
 
-/// The entry of a test in its manifest, or what there would be.
+/// Returns the entry of a test in its manifest, or makes one if there is none.
 pub(super) fn test(manifest: &DocumentMut, path: &Path) -> Table {
     let is_it = |entry: &Table| test_paths(entry).iter().any(|test| test == path);
     let mut entry = match tests(manifest).into_iter().find(is_it) {
@@ -492,14 +494,14 @@ pub(super) fn test(manifest: &DocumentMut, path: &Path) -> Table {
     entry
 }
 
-/// Puts an entry of `[[test]]` in the place of the one with its name, or at the end.
+/// Replaces the `[[test]]` entry with the same name, or adds one at the end.
 pub(super) fn put_test(manifest: &mut DocumentMut, test: &Table) -> Result<(), String> {
     let name = test.get("name").and_then(Item::as_str).unwrap_or_default();
     let item = manifest
         .entry("test")
         .or_insert_with(|| ArrayOfTables::new().into());
     if item.is_value() {
-        // `test = [{ … }]`
+        // The notation `test = [{ … }]`.
         *item = match std::mem::take(item).into_array_of_tables() {
             Ok(tables) => Item::ArrayOfTables(tables),
             Err(item) => item,
@@ -524,7 +526,7 @@ pub(super) fn put_test(manifest: &mut DocumentMut, test: &Table) -> Result<(), S
     Ok(())
 }
 
-/// The first feature that a test requires and a package does not have.
+/// Returns the first feature that a test requires and a package does not have.
 pub(super) fn lacks_feature(manifest: &DocumentMut, test: &Table) -> Option<String> {
     let required = test
         .get("required-features")
@@ -536,15 +538,15 @@ pub(super) fn lacks_feature(manifest: &DocumentMut, test: &Table) -> Option<Stri
                 .get(table)
                 .is_some_and(|all| all.get(feature).is_some())
         };
-        // Of a dependency: cargo knows.
+        // A feature with a slash belongs to a dependency, and cargo checks it.
         !feature.contains('/') && !named("features") && !named("dependencies")
     })
 }
 
-/// Writes down what a package inherits, so that it is the same in another
-/// workspace.
+/// Replaces everything that a package inherits by the inherited values, so that it means the
+/// same in another workspace.
 pub(super) fn stand_alone(manifest: &mut DocumentMut, workspace: &DocumentMut) {
-    // Nothing that is measured: and an older workspace may have others.
+    // Lints change nothing that is measured, and an older workspace may have others.
     manifest.remove("lints");
     let given = workspace
         .get("workspace")
@@ -564,7 +566,7 @@ pub(super) fn stand_alone(manifest: &mut DocumentMut, workspace: &DocumentMut) {
             .and_then(|given| given.get(&key))
             .and_then(Item::as_value);
         match given {
-            // These name files of the workspace.
+            // These keys name files of the workspace.
             Some(given) if key != "readme" && key != "license-file" => {
                 let mut given = given.clone();
                 given.decor_mut().clear();
@@ -577,7 +579,7 @@ pub(super) fn stand_alone(manifest: &mut DocumentMut, workspace: &DocumentMut) {
     }
 }
 
-/// Makes a folder a member of a workspace, both given from the workspace's folder.
+/// Makes a folder a member of a workspace. `member` is relative to the workspace's folder.
 pub(super) fn add_member(manifest: &mut DocumentMut, member: &Path) -> Result<(), String> {
     let member = with_slashes(member);
     let workspace = inner(manifest.as_table_mut(), "workspace", false)?;
@@ -603,7 +605,7 @@ pub(super) fn add_member(manifest: &mut DocumentMut, member: &Path) -> Result<()
         ));
     };
     let mut member = Value::from(member);
-    // At the start: a comment after the last one stays there.
+    // Added at the start, so that a comment after the last member stays there.
     if let Some(first) = members.get_mut(0) {
         let before = first.decor().prefix().and_then(RawString::as_str);
         match before.and_then(|before| before.rsplit_once('\n')) {
@@ -615,8 +617,8 @@ pub(super) fn add_member(manifest: &mut DocumentMut, member: &Path) -> Result<()
     Ok(())
 }
 
-/// Whether cargo takes a folder for one of a pattern. One with a character class
-/// matches nothing: then the folder is named beside it, which changes nothing.
+/// Tells whether a pattern of members matches a folder. A pattern with a character class
+/// matches nothing here; the folder is then listed beside the pattern, which does no harm.
 fn matches(pattern: &str, path: &str) -> bool {
     fn parts(pattern: &[&str], path: &[&str]) -> bool {
         match (pattern.split_first(), path.split_first()) {
@@ -646,12 +648,12 @@ fn matches(pattern: &str, path: &str) -> bool {
     parts(&pattern.collect::<Vec<_>>(), &path.collect::<Vec<_>>())
 }
 
-/// Where a manifest says that its workspace is, from its folder.
+/// Returns the path of the workspace that a manifest names, relative to its folder.
 pub(super) fn workspace_pointer(manifest: &DocumentMut) -> Option<&str> {
     package(manifest)?.get("workspace")?.as_str()
 }
 
-/// What is missing there, for people.
+/// Returns the message for a package that the revision lacks.
 pub(super) fn young(package: &str, on: &Path) -> String {
     format!(
         "the test needs the package `{package}` ({}), which is not there",

@@ -1,18 +1,18 @@
-//! The index that cargo has of a registry, and what it says of one package.
+//! Reads the releases of a package from cargo's index of its registry.
 //!
 //! ```text
 //! CARGO_HOME/registry/src/index.crates.io-1949cf8c6b5b557f/moka-0.12.8/Cargo.toml
 //! CARGO_HOME/registry/index/index.crates.io-1949cf8c6b5b557f/.cache/mo/ka/moka
 //! ```
 //!
-//! cargo calls the two folders the same, by the source that is really asked: a
-//! mirror that stands in for crates.io has others. So the package's manifest tells
-//! which index is meant, and tame-index reads it.
+//! cargo gives the two folders the same name, which depends on the source that it really asks:
+//! a mirror of crates.io has another name. So the path of the package's manifest tells which
+//! index to read. tame-index reads it.
 //!
-//! A local registry, a folder that `[source]` of cargo's configuration names, has its
-//! index itself. tame-index looks for that folder in a single file and follows a single
-//! replacement. cargo merges all its files and follows every replacement, so the
-//! configuration is read here.
+//! A local registry is a folder that `[source]` in cargo's configuration names. It contains
+//! its own index. To find the folder, tame-index reads only one configuration file and follows
+//! only one replacement. cargo merges all its files and follows every replacement, so this
+//! module reads the configuration itself.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,10 +29,10 @@ use toml_edit::{DocumentMut, Item};
 
 use super::Published;
 
-/// A source may stand in for one that stands in for one.
+/// The longest chain of sources that replace one another.
 const MOST_REPLACED: usize = 16;
 
-/// Of a release's many keys, these. Of the others, not every registry has those that
+/// The keys of a release that are needed. Not every registry writes all the other keys that
 /// tame-index expects.
 #[derive(Deserialize)]
 struct Record {
@@ -41,14 +41,15 @@ struct Record {
     yanked: Option<bool>,
 }
 
-/// All releases of a package, by its source and manifest as `cargo metadata` names them.
+/// Returns all releases of a package. `source` and `manifest` are as `cargo metadata` reports
+/// them.
 pub(super) fn releases(
     name: &str,
     source: &str,
     manifest: &Path,
     workspace: &Path,
 ) -> anyhow::Result<Vec<Published>> {
-    // NAME-VERSION, the source, `src`, `registry`, and cargo's home.
+    // The folders are NAME-VERSION, the source, `src`, `registry`, and cargo's home.
     let folders: Vec<&Path> = manifest.ancestors().skip(2).take(4).collect();
     let &[sources, src, registry, home] = folders.as_slice() else {
         bail!("{manifest} is in no folder of a registry");
@@ -60,7 +61,8 @@ pub(super) fn releases(
         .join("index")
         .join(sources.file_name().unwrap_or_default());
     let index = if cached.is_dir() {
-        // The same in git's cache. Its address is needed only to find the folder.
+        // A cached git index has the same format. The address of the index is only used to
+        // find the folder, which is known.
         let root = IndexPath::Exact(cached);
         SparseIndex::new(IndexLocation {
             root,
@@ -78,7 +80,7 @@ pub(super) fn releases(
     let krate = KrateName::try_from(name)?;
     let path = index.cache_path(krate);
     let lock = LockOptions::cargo_package_lock(Some(home.to_owned()))?.shared();
-    // There are file systems without locks.
+    // Some file systems have no locks.
     let lock = lock.lock(|_| None).unwrap_or_else(|_| FileLock::unlocked());
     let Some(entry) = index.cached_krate(krate, &lock)? else {
         bail!("there is no {path}");
@@ -86,12 +88,13 @@ pub(super) fn releases(
     let mut all = Vec::new();
     for release in entry.iter().with_context(|| path.to_string())? {
         let (_, json) = release.raw();
-        // Lines of a local registry.
+        // A local registry may have blank lines.
         if json.trim_ascii().is_empty() {
             continue;
         }
         let record: Record = serde_json::from_slice(json).with_context(|| path.to_string())?;
-        // From before versions were checked: cargo cannot choose it, either.
+        // The version is from before registries checked versions. cargo cannot select it,
+        // either.
         if let Ok(version) = Version::parse(&record.vers) {
             let yanked = record.yanked == Some(true);
             all.push(Published { version, yanked });
@@ -100,7 +103,7 @@ pub(super) fn releases(
     Ok(all)
 }
 
-/// The folder of the local registry that stands in for a source, if one does.
+/// Returns the folder of the local registry that replaces a source, if there is one.
 fn local_registry(source: &str, workspace: &Path, home: &Path) -> Option<PathBuf> {
     let settings = settings(workspace, home);
     let url = source.strip_prefix("registry+").unwrap_or(source);
@@ -111,7 +114,7 @@ fn local_registry(source: &str, workspace: &Path, home: &Path) -> Option<PathBuf
     };
     let mut name = match url {
         CRATES_IO => "crates-io",
-        // `source` before `registries`.
+        // In reverse order, `source` comes before `registries`.
         _ => &settings.iter().rev().find(names)?.0[1],
     };
     let of = |key: &str, name: &str| settings.get(&["source", name, key].map(str::to_owned));
@@ -127,21 +130,21 @@ fn local_registry(source: &str, workspace: &Path, home: &Path) -> Option<PathBuf
     None
 }
 
-/// A text of cargo's configuration.
+/// A string of cargo's configuration.
 struct Setting {
     value: String,
-    /// What a path in it is relative to.
+    /// The folder to which a path in it is relative.
     base: PathBuf,
 }
 
-/// The texts of `[source.NAME]` and `[registries.NAME]`, by table, name and key. The
-/// nearest file that has a key counts; one that cannot be read has none: cargo itself
-/// has said so.
+/// Returns the strings of `[source.NAME]` and `[registries.NAME]`, by table, name and key. The
+/// nearest file that has a key counts. A file that cannot be read is ignored, because cargo
+/// has reported it.
 fn settings(workspace: &Path, home: &Path) -> BTreeMap<[String; 3], Setting> {
     let folders = workspace.ancestors().map(|dir| dir.join(".cargo"));
     let mut all = BTreeMap::new();
     for folder in folders.chain([home.to_owned()]) {
-        // The older name goes first where there are both.
+        // If both files exist, cargo reads the one with the older name.
         let mut paths = ["config", "config.toml"]
             .into_iter()
             .map(|name| folder.join(name));
@@ -182,14 +185,14 @@ mod tests {
     struct World(tempfile::TempDir);
 
     const MANIFEST: &str = "home/registry/src/made-1/leaky-0.1.0/Cargo.toml";
-    /// As cargo 1.95 has written it, with one of its checksums.
+    /// An index file as cargo 1.95 writes it, with one of its checksums.
     const CACHED: &str = "\x03\x02\0\0\0ad388ceaa753fbad5f958ddc4983d6c338928388\0\
         0.1.0\0{\"name\":\"leaky\",\"vers\":\"0.1.0\",\"deps\":[],\
         \"cksum\":\"340b0aa27786573ef1f973fd1356 47ad\",\"features\":{},\"yanked\":false}\0\
         0.1.1\0{\"name\":\"leaky\",\"vers\":\"0.1.1\",\"deps\":[{\"name\":\"log\",\"req\":\"^0.4\"}],\
         \"features\":{\"default\":[]},\"yanked\":true,\"rust_version\":\"1.60\",\"v\":2}\0\
         0.2.0-rc.1\0{\"name\": \"leaky\", \"vers\": \"0.2.0-rc.1\"}\0";
-    /// A line that is blank, and a version that is none.
+    /// An index with a blank line and an invalid version.
     const LOCAL: &str = "{\"name\":\"leaky\",\"vers\":\"0.1\"}\r\n\n\
         {\"name\":\"Leaky\",\"vers\":\"0.1.1\",\"yanked\":null}\n";
 
@@ -208,7 +211,8 @@ mod tests {
             Path::from_path(self.0.path()).unwrap().join(path)
         }
 
-        /// As from the project's folder, with paths from the world's.
+        /// Returns the releases as they are found from the project's folder. Paths are
+        /// relative to the world's.
         fn releases(&self, manifest: &str) -> String {
             let source = format!("registry+{CRATES_IO}");
             let workspace = self.path("work/project");

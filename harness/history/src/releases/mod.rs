@@ -19,15 +19,15 @@ use semver::Version;
 
 use plimsoll_desk::out::safe_line;
 
-/// More than anybody names, and far more than is worth searching.
+/// More versions than anybody lists, and far more than are worth searching.
 const MOST: usize = 10_000;
 
-/// What the command line asks for.
+/// The versions that the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// All that were published from the one to the other; the lesser is first.
+    /// All published versions in a range, lower end first.
     Between(Version, Version),
-    /// These, in their order.
+    /// A list of versions, in ascending order.
     These(Vec<Version>),
 }
 
@@ -43,7 +43,7 @@ impl FromStr for Asked {
                 )
             })
         };
-        // No version has two dots in a row.
+        // A version never contains two dots in a row.
         if let Some((from, to)) = text.split_once("..") {
             let (from, to) = (version(from)?, version(to)?);
             return match from.cmp_precedence(&to) {
@@ -78,9 +78,9 @@ pub(crate) struct Published {
     pub yanked: bool,
 }
 
-/// All releases of a package, least first: from the index that cargo had for it.
+/// Returns all releases of a package, lowest first, from cargo's index of its registry.
 ///
-/// `workspace` is where `cargo metadata` was asked for it.
+/// `workspace` is the folder in which `cargo metadata` reported the package.
 pub(crate) fn published(package: &Package, workspace: &Utf8Path) -> anyhow::Result<Vec<Published>> {
     let source = package.source.as_ref().map_or("", |source| &source.repr);
     let mut all = index::releases(&package.name, source, &package.manifest_path, workspace)?;
@@ -89,10 +89,11 @@ pub(crate) fn published(package: &Package, workspace: &Utf8Path) -> anyhow::Resu
     Ok(all)
 }
 
-/// Those from the one to the other, both included and both there.
+/// Returns the releases from one version to another, including both. Fails if one of them was
+/// not published.
 ///
-/// Pre-releases are left out unless an end is one: a requirement does not admit
-/// them, and as many as there are, so many would be skipped.
+/// Pre-releases are left out unless an end is one. A version requirement does not admit them,
+/// so each would be skipped.
 pub(crate) fn between(
     all: &[Published],
     from: &Version,
@@ -121,7 +122,8 @@ pub(crate) fn between(
     Ok(all.iter().filter(within).cloned().collect())
 }
 
-/// What stands after a `+` tells no releases apart, and nobody writes it.
+/// Compares versions without build metadata (the part after `+`). It does not distinguish
+/// releases, and nobody writes it on the command line.
 fn same(one: &Version, two: &Version) -> bool {
     one.cmp_precedence(two).is_eq()
 }

@@ -1,4 +1,5 @@
-//! The two ends of a search and, if one cannot be measured, the nearest revision that can.
+//! Measures the two ends of a search. If one cannot be measured, looks for the nearest
+//! revision that can.
 
 use plimsoll_core::report::Report;
 use plimsoll_core::report::units::plural;
@@ -12,15 +13,14 @@ use plimsoll_desk::project::shown;
 use plimsoll_desk::status::{ExitStatus, Refused};
 
 impl Search<'_> {
-    /// One of the two ends, over the whole ladder: without it there is nothing to
-    /// search by.
+    /// Measures an end over the whole ladder. Without both ends there is no search.
     pub(super) fn end(
         &mut self,
         bench: &mut Bench<'_>,
         revision: &Revision,
         name: &str,
     ) -> anyhow::Result<Report> {
-        // What was wrong with it may have been fixed.
+        // The reason may be gone: the user may have fixed it.
         bench.cache.forget_unusable(revision);
         match bench.climb(revision, Length::Full)? {
             Ok(report) => Ok(report),
@@ -28,7 +28,7 @@ impl Search<'_> {
         }
     }
 
-    /// What is said of an end that cannot be measured.
+    /// Returns the error for an end that cannot be measured.
     pub(super) fn unusable_end(
         &self,
         bench: &mut Bench<'_>,
@@ -81,7 +81,7 @@ impl Search<'_> {
         ))
     }
 
-    /// The revision nearest to an end that can be built, and how many were tried.
+    /// Returns how many revisions were tried, and the one nearest to an end that can be built.
     fn nearest(
         &self,
         bench: &mut Bench<'_>,
@@ -106,7 +106,7 @@ impl Search<'_> {
         Ok((tried, found.map(|at| inwards[at].clone())))
     }
 
-    /// What lies between an end and the other one, with that.
+    /// Returns the revisions from an end to the other one, without the end itself.
     fn inwards(&self, end: &Revision) -> anyhow::Result<Vec<Revision>> {
         let mut row = self.releases.clone();
         if row.is_empty() {

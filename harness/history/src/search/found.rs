@@ -1,4 +1,4 @@
-//! The result of a search, as it is shown.
+//! Prepares the result of a search for output.
 
 use anyhow::Context;
 use plimsoll_core::Frame;
@@ -13,7 +13,7 @@ use crate::show::{Outcome, Shown, ShownCommit, ShownRelease, ShownTest};
 use plimsoll_desk::git::Commit;
 
 impl Search<'_> {
-    /// Everything that is said at the end.
+    /// Returns everything that is shown at the end.
     pub(crate) fn shown(&self, bench: &Bench<'_>, found: &Found) -> anyhow::Result<Shown> {
         let question = match found {
             Found::NoDifference(_) => None,
@@ -111,7 +111,8 @@ impl Search<'_> {
         })
     }
 
-    /// What it was judged by: where functions had other names, under those.
+    /// Returns the rate by which a revision was judged. If the function had another name
+    /// there, it is the rate of that function.
     fn rate_at(&self, revision: &Revision, question: &Question) -> Option<Gain> {
         let tested = self.tested.iter().find(|(one, _)| one == revision);
         if let Some((_, tested)) = tested
@@ -137,8 +138,8 @@ impl Search<'_> {
         })
     }
 
-    /// The nearest one before it that was measured: a parent, or the release
-    /// before it, as a rule.
+    /// Returns the nearest measured revision before a revision. Usually it is a parent, or the
+    /// previous release.
     fn before(&self, revision: &Revision) -> anyhow::Result<Option<Revision>> {
         let Revision::Commit(commit) = revision else {
             let earlier = self
@@ -162,7 +163,7 @@ impl Search<'_> {
         Ok(before)
     }
 
-    /// The frames of the stack that lie in files which the commit touches.
+    /// Returns the frames of the stack whose files the commit changes.
     fn in_stack(
         &self,
         revision: &Revision,
@@ -177,7 +178,7 @@ impl Search<'_> {
                 Ok(Answer::Moved(_, stack)) if one == revision => Some(stack),
                 _ => None,
             });
-        // A short climb may have no findings yet; the stack is that of the bad end.
+        // A short climb may have no findings yet. Then the stack of the bad end is used.
         for measured in [revision, &self.bad] {
             let Some(report) = self.reports.get(measured) else {
                 continue;
@@ -199,14 +200,15 @@ impl Search<'_> {
             let mut found = Vec::new();
             for frame in of_stack {
                 let Some(file) = &frame.file else { continue };
-                // Below another project, that one's folder is what it begins with.
+                // If the worktree is inside another project's folder, the path begins in that
+                // folder.
                 let inner = file.rsplit_once(&within).map(|(_, inner)| inner.to_owned());
                 let path = match &inner {
                     Some(inner) => inner.clone(),
                     None => bench.prefix.join(file).to_string_lossy().into_owned(),
                 };
                 let file = inner.as_ref().unwrap_or(file);
-                // Of another revision, lines say nothing.
+                // Line numbers of another revision are not valid here.
                 let line = frame.line.filter(|_| measured == revision);
                 let line = line.map_or_else(String::new, |line| format!(":{line}"));
                 let entry = (frame.function.clone(), format!("{file}{line}"));
@@ -219,7 +221,7 @@ impl Search<'_> {
         Vec::new()
     }
 
-    /// The rates of what was measured, from the earlier end to the later.
+    /// Returns the rates of the measured revisions, from the earlier end to the later.
     fn trend(&self, question: Option<&Question>) -> anyhow::Result<Vec<Gain>> {
         let Some(question) = question else {
             return Ok(Vec::new());
@@ -242,8 +244,8 @@ impl Search<'_> {
         Ok(ids.filter_map(known).filter_map(rate).collect())
     }
 
-    /// What the commit or the release brought: its growth without that of what
-    /// came before.
+    /// Draws the growth that the commit or the release brought: its growth minus that of the
+    /// revision before it.
     pub(crate) fn picture(&self, shown: &Shown) -> anyhow::Result<Option<String>> {
         let (first, before) = match &shown.outcome {
             Outcome::Found(first) => {
