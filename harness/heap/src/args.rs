@@ -258,14 +258,14 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Whether nothing is asked for but files.
+    /// Tells whether only files are to be written, and nothing printed.
     pub fn is_of_files(&self) -> bool {
         let printed = self.text || self.tree || self.folded || self.json || self.dot;
         !printed && self.output.is_none() && (self.pprof.is_some() || self.has_pictures())
     }
 
-    /// That each file that is written is one of its own: neither another one's nor a
-    /// profile that is read, which would be gone.
+    /// Checks that no two options write the same file, and that none writes a profile that is
+    /// read. That profile would be lost.
     pub fn check(&self, read: &[&Path]) -> anyhow::Result<()> {
         let written = [
             ("--flamegraph", &self.flamegraph),
@@ -294,14 +294,15 @@ impl OutputArgs {
         Ok(())
     }
 
-    /// Whether something is drawn.
+    /// Tells whether any pictures are to be drawn.
     pub fn has_pictures(&self) -> bool {
         let files = [&self.flamegraph, &self.svg, &self.pdf];
         files.into_iter().any(Option::is_some)
     }
 }
 
-/// Where a file is, or would be; nowhere, where it is no file: a device takes several.
+/// Returns the real path of a file, also if it does not exist yet. Returns `None` for a
+/// device, which several options may share.
 fn place(path: &Path) -> Option<PathBuf> {
     if let Ok(there) = path.canonicalize() {
         return there.is_file().then_some(there);
@@ -378,7 +379,7 @@ impl WhatArgs {
         }
     }
 
-    /// Whether the measure was asked for, and is not the default.
+    /// Tells whether the measure was chosen explicitly.
     pub fn measure_is_given(&self) -> bool {
         self.inuse_space || self.inuse_objects || self.alloc_space || self.alloc_objects
     }
@@ -435,8 +436,8 @@ pub struct SymbolArgs {
 }
 
 impl SymbolArgs {
-    /// That what was named is there: without it names would be missing without a word
-    /// of why.
+    /// Checks that the named files exist. Otherwise names would be missing without an
+    /// explanation.
     pub fn check(&self) -> anyhow::Result<()> {
         for (option, path) in [("--exe", &self.exe), ("--sysroot", &self.sysroot)] {
             if let Some(path) = path {

@@ -1,7 +1,8 @@
 //! Dumps in a folder, in the order in which they were written.
 //!
 //! jemalloc names its own dumps `PREFIX.PID.SEQ.KINDnumber.heap`. SEQ counts all dumps of a
-//! process, so it gives their order: `i10` comes after `i9`, which no alphabetical list has so.
+//! process, so it gives their order. An alphabetical order would be wrong: it has `i10` before
+//! `i9`.
 //!
 //! | KIND | the dump was written |
 //! |---|---|
@@ -19,13 +20,13 @@ use anyhow::Context;
 use plimsoll_desk::project::shown;
 use plimsoll_desk::status::Refused;
 
-/// What a name says.
+/// The parts of a dump's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) process: u64,
     pub(super) sequence: u64,
     pub(super) kind: Kind,
-    /// Among those of its kind.
+    /// The number among the dumps of its kind.
     pub(super) number: u64,
 }
 
@@ -65,19 +66,21 @@ impl Named {
     }
 }
 
-/// Dumps of one process, the first one first.
+/// Dumps of one process, in the order in which they were written.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     pub(super) paths: Vec<PathBuf>,
-    /// How far the process was at each of them.
+    /// The time or position of each dump. Only differences between them have a meaning.
     pub(super) at: Vec<f64>,
-    /// What a reader should know.
+    /// Notes for readers of the output.
     pub(super) notes: Vec<String>,
-    /// The server whose dumps they are, where the files are gone after it.
+    /// The server that was dumped, if the files are temporary. It is named instead of the
+    /// files.
     pub(super) server: Option<String>,
 }
 
-/// Those in a folder: of the process that is named, or of the only one with several.
+/// Returns the dumps in a folder: those of the given process, or else those of the only
+/// process with several dumps.
 pub(super) fn in_folder(folder: &Path, process: Option<u64>) -> anyhow::Result<Files> {
     let mut by_process: BTreeMap<u64, Vec<(Named, PathBuf)>> = BTreeMap::new();
     for path in files(folder)? {
@@ -101,7 +104,8 @@ pub(super) fn in_folder(folder: &Path, process: Option<u64>) -> anyhow::Result<F
     }
     let several = by_process.iter().filter(|(_, dumps)| dumps.len() > 1);
     let several: Vec<u64> = several.map(|(process, _)| *process).collect();
-    // Of several, how often one dumped does not tell whether it is meant.
+    // If several processes have several dumps, the numbers of dumps do not tell which process
+    // is meant.
     let chosen = match (process, several.as_slice()) {
         (None, [only]) => Some(*only),
         _ => process,
@@ -125,8 +129,8 @@ pub(super) fn in_folder(folder: &Path, process: Option<u64>) -> anyhow::Result<F
     Ok(files)
 }
 
-/// Those that were named one by one: by what their names say where all do, and are of
-/// one process; else in the order given.
+/// Orders the given dumps. If all names say that they are of one process, they are ordered by
+/// their names, otherwise they stay in the given order.
 pub(super) fn named(paths: Vec<PathBuf>) -> Files {
     let names: Option<Vec<Named>> = paths.iter().map(|path| Named::of(path)).collect();
     match names {
@@ -145,7 +149,7 @@ pub(super) fn named(paths: Vec<PathBuf>) -> Files {
 fn in_order(mut dumps: Vec<(Named, PathBuf)>) -> Files {
     let mut notes = Vec::new();
     dumps.sort_by_key(|(named, _)| named.sequence);
-    // By then a program has freed what it kept while it ran.
+    // When a process ends, it has already freed what it kept while it ran.
     if dumps.len() > 2
         && let Some(last) = dumps.pop_if(|(named, _)| named.kind == Kind::Final)
     {
@@ -156,7 +160,7 @@ fn in_order(mut dumps: Vec<(Named, PathBuf)>) -> Files {
     }
     let is_by_interval = dumps.iter().all(|(named, _)| named.kind == Kind::Interval);
     let at = match is_by_interval {
-        // Some may be gone, and those that are left are as far apart as they were.
+        // Some dumps may have been deleted. The others keep their distances.
         true => dumps.iter().map(|(named, _)| named.number as f64).collect(),
         false => counted(dumps.len()),
     };
@@ -173,7 +177,7 @@ fn counted(dumps: usize) -> Vec<f64> {
     (0..dumps).map(|dump| dump as f64).collect()
 }
 
-/// The dump that was written last.
+/// Returns the dump that was written last.
 pub(super) fn newest(folder: &Path) -> anyhow::Result<PathBuf> {
     let is_dump = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -35,12 +35,12 @@ use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::safe_line;
 
 const MAX_REDIRECTS: usize = 5;
-/// Of an answer that is no profile, what is looked at for its first line.
+/// How many bytes of an answer that is not a profile are searched for its first line.
 const LOOKED_AT: u64 = 4_096;
-/// How often a wait is looked up from.
+/// How often a wait is interrupted, to update the progress and to check for Ctrl-C.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// What is asked for.
+/// A request for a profile.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: Method,
@@ -56,25 +56,25 @@ impl Request {
     }
 }
 
-/// How long, and how much.
+/// The limits of a transfer.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     pub timeout: Duration,
-    /// Of a body, in bytes.
+    /// The largest body, in bytes.
     pub bytes: u64,
-    /// Ends a transfer early.
+    /// If set, Ctrl-C ends a transfer early.
     pub interrupt: Option<Interrupt>,
 }
 
-/// Why there is no profile.
+/// Why a profile cannot be downloaded.
 #[derive(Debug)]
 pub(crate) enum Problem {
     Unreachable {
         why: String,
     },
-    /// The other side speaks, but not TLS.
+    /// The server answers, but not with TLS.
     NoTls,
-    /// Nobody who is trusted says that it is who was asked.
+    /// The server's certificate is not trusted.
     Untrusted {
         why: String,
     },
@@ -84,16 +84,16 @@ pub(crate) enum Problem {
     Interrupted,
     Status {
         status: StatusCode,
-        /// The first line of what came with it, fit to be shown.
+        /// The first line of the body, escaped for output.
         line: String,
-        /// Where that was, if not where it was asked for.
+        /// The address that gave this status, if it is not the one that was requested.
         redirected_to: Option<String>,
     },
-    /// More than [`MAX_REDIRECTS`].
+    /// There were more than [`MAX_REDIRECTS`].
     Redirects {
         to: String,
     },
-    /// To where none is followed.
+    /// The redirect is to an address that is not followed.
     Redirected {
         to: String,
         why: &'static str,
@@ -155,7 +155,7 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// Asks for it, and reads on to where the body begins.
+/// Sends a request, and reads the answer up to the start of the body.
 pub(crate) fn send(
     request: &Request,
     credentials: Option<&Credentials>,
@@ -219,10 +219,10 @@ pub(crate) fn send(
     }
 }
 
-/// The next request, where the answer is a redirect.
+/// Returns the next request, if the answer is a redirect.
 fn redirect(at: &Request, response: &Response<Incoming>) -> Result<Option<Request>, Problem> {
     let method = match response.status().as_u16() {
-        // What every browser makes of these, whatever was asked.
+        // Browsers make these a `GET`, whatever the method was.
         301..=303 => Method::GET,
         307 | 308 => at.method.clone(),
         _ => return Ok(None),
@@ -237,7 +237,7 @@ fn redirect(at: &Request, response: &Response<Incoming>) -> Result<Option<Reques
             why: "expected an address in `Location`",
         });
     };
-    // Credentials are not somebody else's to hand out.
+    // Credentials in a redirect are the server's, and must not be used.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     let refused = match (at.url.scheme(), url.scheme()) {
@@ -251,7 +251,7 @@ fn redirect(at: &Request, response: &Response<Incoming>) -> Result<Option<Reques
     })
 }
 
-/// Why a request came to nothing.
+/// Why a request failed.
 enum Failed {
     Sending(Error),
     Certificates(io::Error),
@@ -265,7 +265,7 @@ impl Failed {
             Failed::Certificates(err) => format!("no certificates to trust: {err}"),
             Failed::Built(err) => err.to_string(),
         };
-        // How rustls says that the first bytes are none of TLS.
+        // rustls reports this if the first bytes of an answer are not TLS.
         if why.contains("InvalidContentType") {
             return Problem::NoTls;
         }
@@ -274,7 +274,7 @@ impl Failed {
             None => why,
         };
         let why = safe_line(&why);
-        // How rustls begins what it says of certificates.
+        // rustls begins its messages about certificates with this.
         match why.strip_prefix("invalid peer certificate: ") {
             Some(why) => Problem::Untrusted {
                 why: why.to_owned(),
@@ -327,7 +327,7 @@ async fn ask(
     response.map_err(Failed::Sending)
 }
 
-/// The last cause of an error says most.
+/// Returns the message of the innermost cause, which is the most specific.
 fn innermost(err: &dyn std::error::Error) -> String {
     let mut last = err;
     while let Some(source) = last.source() {
@@ -336,18 +336,18 @@ fn innermost(err: &dyn std::error::Error) -> String {
     last.to_string()
 }
 
-/// The first line with something in it.
+/// Returns the first line of a body that is not empty.
 fn first_line(body: &mut Body) -> String {
     let mut beginning = Vec::new();
-    // What broke off has a beginning as well.
+    // The beginning may be there even if the transfer broke off.
     let _ = body.take(LOOKED_AT).read_to_end(&mut beginning);
     let text = String::from_utf8_lossy(&beginning);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     safe_line(line.unwrap_or_default())
 }
 
-/// A runtime whose end waits for nothing: a name that is being looked up cannot be
-/// stopped, and its time is over.
+/// A runtime that is dropped without waiting. A name lookup cannot be stopped, and its time is
+/// over.
 struct Background(Option<Runtime>);
 
 impl Background {
@@ -370,7 +370,7 @@ impl Drop for Background {
     }
 }
 
-/// One transfer, to its end.
+/// The limits and the deadline of a transfer.
 struct Transfer {
     deadline: Instant,
     limits: Limits,
@@ -404,14 +404,14 @@ impl Transfer {
     }
 }
 
-/// What a server sends, as it comes.
+/// The body of an answer, read as it arrives.
 pub(crate) struct Body {
     incoming: Incoming,
     runtime: Background,
     transfer: Transfer,
-    /// What came and was not read yet.
+    /// The bytes that arrived and were not read yet.
     piece: Bytes,
-    /// Bytes that came.
+    /// The number of bytes that arrived.
     count: u64,
 }
 

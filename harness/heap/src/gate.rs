@@ -8,8 +8,8 @@ use plimsoll_profile::{Calls, Measure, Names, Profile};
 use plimsoll_desk::out::safe_line;
 use plimsoll_desk::status::Refused;
 
-/// A condition on what grew. All its parts have to hold, of one stack or of the total; or,
-/// where it names both, each of its own.
+/// A condition on growth. All its parts must hold for one stack, or all for the total. If the
+/// condition names both, each part must hold for the one that it names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
     parts: Vec<Part>,
@@ -19,15 +19,15 @@ pub struct Gate {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Part {
     of: Of,
-    /// Whether the limit itself is too much.
+    /// Whether the limit itself already exceeds it, as with `>=`.
     or_equal: bool,
     limit: Limit,
 }
 
-/// Whose growth it is.
+/// The growth that a part is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
-    /// Either's.
+    /// That of a stack, or the total.
     Any,
     Stack,
     Total,
@@ -37,7 +37,7 @@ enum Of {
 enum Limit {
     Bytes(f64),
     Objects(f64),
-    /// Of what was there before, in bytes.
+    /// A share of the size before, in bytes.
     Percent(f64),
 }
 
@@ -88,7 +88,7 @@ fn part(text: &str) -> Option<Part> {
 
 fn number(text: &str) -> Option<f64> {
     let text = text.trim();
-    // A comma is between thousands and nowhere else: `1,5MiB` is not 15.
+    // A comma may only separate thousands: `1,5MiB` is not 15 MiB.
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut thousands = whole.split(',').skip(1);
     if fraction.contains(',') || thousands.any(|group| group.len() != 3) {
@@ -98,7 +98,7 @@ fn number(text: &str) -> Option<f64> {
     (number.is_finite() && number >= 0.0).then_some(number)
 }
 
-/// `1MiB`, `500 kB`, `4096`.
+/// Parses a size such as `1MiB`, `500 kB` or `4096`.
 fn bytes_of(text: &str) -> Option<f64> {
     let digits = text.trim_end_matches(|char: char| char.is_alphabetic());
     let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
@@ -116,7 +116,7 @@ fn bytes_of(text: &str) -> Option<f64> {
     number(digits).map(|number| number * unit)
 }
 
-/// For the command line.
+/// Parses a size of the command line.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let expected = || "expected a size such as `4GiB` or `500MB`".to_owned();
     let size = bytes_of(text).ok_or_else(expected)?;
@@ -126,7 +126,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     Ok(size)
 }
 
-/// Objects and bytes before and after.
+/// Objects and bytes, before and after.
 #[derive(Clone, Copy, Debug, Default)]
 struct Change {
     before: [f64; 2],
@@ -149,7 +149,7 @@ const OBJECTS: usize = 0;
 const BYTES: usize = 1;
 
 impl Limit {
-    /// What it is a limit of.
+    /// Returns the index of the quantity that it limits.
     fn of(self) -> usize {
         match self {
             Limit::Objects(_) => OBJECTS,
@@ -172,23 +172,25 @@ impl Part {
             Limit::Objects(limit) | Limit::Bytes(limit) => limit,
             Limit::Percent(limit) => change.before[BYTES].max(0.0) * limit / 100.0,
         };
-        // What did not grow is past no limit, not even that of nothing.
+        // A stack that did not grow exceeds no limit, not even 0.
         gained > 0.0 && (gained > limit || self.or_equal && gained >= limit)
     }
 }
 
-/// What is asked for, of all that there can be to look at.
+/// The growth that conditions are checked against.
 #[derive(Clone, Copy, Debug)]
 pub struct Grown<'a> {
     pub calls: &'a Calls<'a>,
     pub names: &'a Names,
-    /// Says whether live or all memory is asked about.
+    /// The measure that was asked for. It decides between live memory and all that was ever
+    /// allocated.
     pub measure: Measure,
-    /// Treats what shrank as unchanged.
+    /// Whether stacks that shrank count as unchanged.
     pub drop_negative: bool,
 }
 
-/// Objects and bytes, of what is live or of all.
+/// Returns the measures of objects and bytes: of live memory, or of all that was ever
+/// allocated.
 fn measures(asked: Measure) -> [Measure; 2] {
     match asked {
         Measure::AllocObjects | Measure::AllocSpace => [Measure::AllocObjects, Measure::AllocSpace],
@@ -197,8 +199,8 @@ fn measures(asked: Measure) -> [Measure; 2] {
 }
 
 impl Gate {
-    /// That a profile counts what it is about: of what is not counted nothing ever
-    /// grows.
+    /// Checks that a profile counts what the condition is about. Otherwise the condition could
+    /// never hold.
     pub fn check(&self, name: &str, profile: &Profile, asked: Measure) -> anyhow::Result<()> {
         let has = profile.measures();
         let mut wanted = self.parts.iter().map(|part| part.limit.measure(asked));
@@ -215,8 +217,9 @@ impl Gate {
         }
     }
 
-    /// Whether it holds of a stack. Where it names the total beside it, those parts hold
-    /// of the total: nothing is both, and it would never hold.
+    /// Tells whether the condition holds for a stack. If it names both stack and total, its
+    /// parts for the total are checked against the total: one growth is never both, so the
+    /// condition could never hold.
     fn holds_of_stack(&self, stack: &Change, total: &Change) -> bool {
         let names = |of: Of| self.parts.iter().any(|part| part.of == of);
         let is_of_both = names(Of::Stack) && names(Of::Total);
@@ -225,8 +228,7 @@ impl Gate {
             .all(|part| part.holds(Of::Stack, stack) || is_of_both && part.holds(Of::Total, total))
     }
 
-    /// What it holds of, the worst first, as a line for people; absent where it does
-    /// not.
+    /// Returns a message if the condition holds. It names the stack that grew most.
     pub fn holds(&self, grown: Grown<'_>) -> Option<String> {
         let Grown { calls, names, .. } = grown;
         let measures = measures(grown.measure);
@@ -284,7 +286,8 @@ impl Gate {
     }
 }
 
-/// `+1.5 MiB, +300 objects, from 4 MiB`; without objects, where there is none.
+/// Formats a change, such as `+1.5 MiB, +300 objects, from 4 MiB`. Objects are left out if
+/// none were counted.
 fn said(change: &Change) -> String {
     let gained = signed_bytes(change.gained(BYTES));
     let from = bytes(change.before[BYTES]);

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
-/// Draws what is written in Graphviz's language.
+/// Draws a graph in Graphviz's language.
 pub(crate) fn draw(dot: &str, format: &str) -> anyhow::Result<Vec<u8>> {
     let mut child = Command::new("dot")
         .arg(format!("-T{format}"))
@@ -19,7 +19,7 @@ pub(crate) fn draw(dot: &str, format: &str) -> anyhow::Result<Vec<u8>> {
         )?;
     let mut stdin = child.stdin.take().context("`dot` has no input")?;
     let text = dot.to_owned();
-    // It may write before it has read all.
+    // Graphviz may write before it has read all its input, so a thread writes it.
     let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
     let drawn = child.wait_with_output().context("`dot` was lost")?;
     let written = writer.join().is_ok_and(|written| written.is_ok());

@@ -1,11 +1,11 @@
-//! The growth of one stack over dumps that were taken at equal distances.
+//! Judges the growth of one stack over dumps that were taken at equal intervals.
 //!
-//! In a test, the iterations double from dump to dump, and plimsoll-core asks whether the gains
-//! double with them. A server is dumped every minute, or by jemalloc after a certain amount of
-//! allocation. To double that distance often enough would take days, and what the server did
-//! before the first dump is not known. So the laws are those of plimsoll-core, but the question is
-//! another: does a stack gain as much in the last third of the time as in each of the two thirds
-//! before, on the mean? Seven tenths of that are enough.
+//! In a test, the iterations double from dump to dump, and plimsoll-core asks whether the
+//! gains double with them. A server is dumped every minute, or by jemalloc after a certain
+//! amount of allocation. To double that interval often enough would take days, and it is not
+//! known what the server did before the first dump. So the laws are those of plimsoll-core,
+//! but the question is another: does a stack gain as much in the last third of the time as in
+//! each of the two thirds before, on average? Seven tenths of that are enough.
 //!
 //! | law | the last third gains | goes on |
 //! |---|---|---|
@@ -14,77 +14,80 @@
 //! | filling | less, or nothing | no, or perhaps |
 //! | fluctuating | less, or nothing; more than a quarter of all gains was lost | no, or perhaps |
 //!
-//! Only a gain beyond chance counts: it has to be four standard deviations. Objects that come and
-//! go do so at random, and a sampled object stands for several. In simulated series of 4 to 60
-//! dumps, stacks of 3,000 objects that live for up to a hundred dumps count as leaks in at most
-//! 0.5 %, and a leak of 1,000 objects on such a stack is found in at least 95 %.
+//! Only a gain that is not due to chance counts: it must be at least four standard deviations.
+//! Objects that come and go do so at random, and a sampled object stands for several. In
+//! simulated series of 4 to 60 dumps, at most 0.5 % of stacks without a leak count as leaks,
+//! if they have 3,000 objects that live for up to a hundred dumps. A leak of 1,000 objects on
+//! such a stack is found in at least 95 %.
 
 use plimsoll_core::Law;
 
-/// Dumps without which a leak cannot be told from a cache that fills: one for each
-/// end of the three thirds.
+/// The fewest dumps with which a leak can be told from a cache that fills: the ends of the
+/// three thirds.
 pub(super) const FEWEST: usize = 4;
 
-/// How many deviations a gain must be. Of counts, that is 16 objects.
+/// The least gain that counts, in standard deviations. For counts of objects, that is 16
+/// objects.
 const GAIN_DEVIATIONS: f64 = 4.0;
 
-/// How many an error holds.
+/// The width of an error, in standard deviations.
 const DEVIATIONS: f64 = 2.5;
 
-/// What the last third must gain of what the two before it gained on the mean. That
-/// is lost by what comes down to less than four fifths from third to third.
+/// What the last third must gain, as a share of the average of the two thirds before it. A
+/// gain that falls to less than four fifths from third to third is not enough.
 const GOES_ON: f64 = 0.7;
 
-/// How far from a straight line a linear law may stray, as a share of the growth; as
-/// in core.
+/// The largest distance of a linear law from a straight line, as a share of the growth. The
+/// same as in plimsoll-core.
 const STRAIGHT: f64 = 0.08;
 
-/// How much larger than the one before a step must be, where steps are ever larger. A
-/// `Vec` doubles.
+/// By what factor each step must exceed the one before, if steps become larger. A `Vec`
+/// doubles.
 const LARGER: f64 = 1.5;
 
-/// How much longer than between the last two steps one may wait for the next.
+/// How long the next step may take, as a multiple of the time between the last two steps.
 const PATIENCE: f64 = 2.5;
 
-/// How much falls, as a share of what rises, in a level that is said to fluctuate.
+/// The share of the rises that must fall for a level to be called fluctuating.
 const FALLS: f64 = 0.25;
 
-/// Dumps of which it is unlikely that they are in order by chance.
+/// The number of dumps from which on it is unlikely that levels are in order by chance.
 const MANY: usize = 32;
 
-/// What chance does to a level.
+/// The random part of a level.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chance {
-    /// The variance of what comes or goes, for each unit of it.
+    /// The variance of the objects that come or go, for each unit of them.
     pub(super) grain: f64,
 }
 
-/// What one stack does.
+/// The growth of one stack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Growth {
-    /// Absent where what was gained may be chance.
+    /// The law. Absent if the gain may be due to chance.
     pub(super) law: Option<Law>,
     pub(super) goes_on: GoesOn,
-    /// Per unit of distance; over all of it where it is straight, else over its last
-    /// half.
+    /// The gain per unit of distance: over all dumps if the law is linear, otherwise over
+    /// their last half.
     pub(super) rate: f64,
-    /// How far the rate may be off.
+    /// The error of the rate.
     pub(super) error: f64,
-    /// From the first dump to the last.
+    /// The gain from the first dump to the last.
     pub(super) gain: f64,
 }
 
-/// Whether growth does.
+/// Whether a growth continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum GoesOn {
-    /// There is none, or it has stopped.
+    /// There is no growth, or it has stopped.
     No,
-    /// There still was some, and less than before, or all at once.
+    /// There was growth until the end, but less than before, or all at once.
     Unsure,
     Yes,
 }
 
-/// Of levels at increasing distances. None where there are too few.
+/// Returns the growth of levels at increasing distances. Returns `None` if there are too few
+/// dumps.
 pub(super) fn growth(at: &[f64], levels: &[f64], chance: Chance) -> Option<Growth> {
     let dumps = at.len().min(levels.len());
     if dumps < FEWEST {
@@ -136,8 +139,8 @@ pub(super) fn growth(at: &[f64], levels: &[f64], chance: Chance) -> Option<Growt
     })
 }
 
-/// The dumps that are nearest to one third and two thirds of the way; three thirds
-/// that are not empty.
+/// Returns the dumps that are nearest to one third and two thirds of the time. No third is
+/// empty.
 fn thirds(at: &[f64]) -> [usize; 2] {
     let last = at.len() - 1;
     let third = (at[last] - at[0]) / 3.0;
@@ -153,15 +156,16 @@ fn nearest(at: &[f64], to: f64) -> usize {
         .unwrap_or_default()
 }
 
-/// What is chance in the difference of two levels.
+/// The random part of the difference between two levels.
 struct Noise {
     grain: f64,
-    /// The variance that one step adds: what falls is no growth, and as much of what
-    /// rises is none.
+    /// The variance that one step adds, estimated from the falls. A fall is not growth, and
+    /// rises of the same size are not growth, either.
     step: f64,
-    /// The variance of a level, if everything in it comes and goes.
+    /// The variance of a level, if all its objects come and go.
     level: f64,
-    /// Whether levels may be in order by chance, so that nothing falls.
+    /// Whether there are so few levels that they may be in ascending order by chance. Then
+    /// nothing falls.
     is_short: bool,
 }
 
@@ -177,10 +181,11 @@ impl Noise {
         }
     }
 
-    /// The deviation of what was gained over so many steps.
+    /// Returns the standard deviation of a gain over this many steps.
     #[expect(clippy::cast_precision_loss, reason = "numbers of dumps")]
     fn of_gain(&self, gain: f64, steps: usize) -> f64 {
-        // What lives long adds up from step to step, to no more than all that is there.
+        // Objects that live long add variance from step to step, but never more than the whole
+        // level has.
         let by_steps = (self.step * steps as f64).min(self.level).max(self.step);
         let by_level = match self.is_short {
             true => self.level / 2.0,
@@ -194,13 +199,14 @@ impl Noise {
         gain > 0.0 && gain >= GAIN_DEVIATIONS * self.of_gain(gain, to - from)
     }
 
-    /// As [`is_gain`](Self::is_gain), where doubt is enough.
+    /// Does the same as [`is_gain`](Self::is_gain) with a lower limit, which is enough for
+    /// doubt.
     fn is_more(&self, levels: &[f64], from: usize, to: usize) -> bool {
         let gain = levels[to] - levels[from];
         gain > 0.0 && gain >= DEVIATIONS * self.of_gain(gain, to - from)
     }
 
-    /// Whether nothing comes and goes.
+    /// Tells whether nothing ever falls.
     fn is_still(&self) -> bool {
         self.step <= 0.0
     }
@@ -210,8 +216,8 @@ fn steps(levels: &[f64]) -> impl Iterator<Item = f64> {
     levels.windows(2).map(|two| two[1] - two[0])
 }
 
-/// Whether there are three steps at least, each larger than the one before, and the
-/// next is not overdue.
+/// Tells whether there are at least three steps, each larger than the one before, and the next
+/// is not overdue.
 fn grows_in_larger_steps(at: &[f64], levels: &[f64]) -> bool {
     let rises: Vec<(f64, f64)> = at[1..]
         .iter()
@@ -237,7 +243,7 @@ fn fluctuates(levels: &[f64]) -> bool {
 /// The straight line through all levels, by least squares.
 struct Line {
     slope: f64,
-    /// How far the level that is farthest from it is.
+    /// The largest distance of a level from the line.
     farthest: f64,
 }
 
@@ -264,7 +270,7 @@ impl Line {
 mod tests {
     use super::*;
 
-    /// Of objects of 100 bytes each, at dumps 0, 1, 2, …
+    /// The law and continuation for this many objects of 100 bytes at dumps 0, 1, 2, …
     fn of(dumps: u32, objects: impl Fn(f64) -> f64) -> String {
         let at: Vec<f64> = (0..dumps).map(f64::from).collect();
         let levels: Vec<f64> = at.iter().map(|at| 100.0 * objects(*at).floor()).collect();
@@ -277,7 +283,7 @@ mod tests {
         }
     }
 
-    /// Numbers that look like chance, the same every time.
+    /// Numbers that look random, and are the same every time.
     fn chance(at: f64) -> f64 {
         (at * 12.9898).sin() * 43_758.547 % 1.0
     }
@@ -341,7 +347,7 @@ mod tests {
     #[test]
     fn few_objects_are_chance() {
         assert_eq!(of(4, |at| at), "chance No");
-        // Levels in order, of which there are 24 of four.
+        // Four levels are in order by chance once in 24 orders.
         let in_order = |at: f64| 10_000.0 + 60.0 * at;
         assert_eq!(of(4, in_order), "chance No");
         assert_eq!(of(20, in_order), "linear Yes");
@@ -352,7 +358,7 @@ mod tests {
         assert_eq!(of(3, |at| 1_000.0 * at), "too few");
     }
 
-    /// Normally distributed, the same every time.
+    /// Normally distributed random numbers, the same every time.
     struct Random(u64);
 
     impl Random {
@@ -366,15 +372,15 @@ mod tests {
             (0..12).map(|_| uniform(self)).sum::<f64>() - 6.0
         }
 
-        /// How many of so many, each with that probability.
+        /// Returns how many of these objects are chosen, each with probability `share`.
         fn of(&mut self, objects: f64, share: f64) -> f64 {
             let deviation = (objects * share * (1.0 - share)).sqrt();
             (objects * share + deviation * self.normal()).round()
         }
     }
 
-    /// How many of 2,000 stacks are said to keep growing, whose objects live for so
-    /// many dumps and are `mean` on the mean, and which leak beside that.
+    /// Returns how many of 2,000 stacks are said to keep growing. Each has `mean` objects on
+    /// average, which live for `life` dumps, and leaks `leak` objects per dump besides.
     fn said_to_grow(dumps: usize, mean: f64, life: f64, leak: f64) -> usize {
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
         let stays = (-1.0 / life).exp();

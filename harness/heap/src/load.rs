@@ -16,13 +16,13 @@ use crate::source::Source;
 use plimsoll_desk::out::{Out, safe_line};
 use plimsoll_desk::progress::Progress;
 
-/// A profile, and where it is from.
+/// A profile, and the name of its source.
 pub(crate) struct Loaded {
     pub name: String,
     pub profile: Profile,
 }
 
-/// Reads profiles and looks their names up.
+/// Reads profiles, and looks up the names of their addresses.
 pub(crate) fn load<const N: usize>(
     sources: [&Source; N],
     args: &SymbolArgs,
@@ -50,7 +50,7 @@ pub(crate) fn load<const N: usize>(
     loaded.try_into().ok().context("as many as were asked for")
 }
 
-/// Reads a profile, whose addresses have no names yet.
+/// Reads a profile. No names are looked up.
 pub(super) fn read(
     source: &Source,
     args: &SymbolArgs,
@@ -80,7 +80,7 @@ pub(super) fn read(
     Ok(profile?)
 }
 
-/// With what to do about it, where a server sent something else.
+/// Adds a hint to the error, if a server sent something else than a profile.
 pub(super) fn hinted(err: ReadError, server: Option<Server>) -> anyhow::Error {
     match servers::hint(server, Found::NoProfile(&err)) {
         Some(hint) => anyhow::anyhow!("{err}\n  hint: {hint}"),
@@ -88,7 +88,7 @@ pub(super) fn hinted(err: ReadError, server: Option<Server>) -> anyhow::Error {
     }
 }
 
-/// Says that the work goes on.
+/// A reader that updates the progress.
 struct Watched<'a> {
     input: &'a mut dyn Read,
     progress: &'a mut Progress,
@@ -101,7 +101,7 @@ impl Read for Watched<'_> {
     }
 }
 
-/// Gives names to the addresses that have none; says what a reader should know.
+/// Looks up the names of addresses that have none. Returns notes for readers of the output.
 fn symbolize(loaded: &mut [Loaded], args: &SymbolArgs) -> anyhow::Result<BTreeSet<String>> {
     let asked = loaded.iter().map(|one| Asked::of(&one.profile)).collect();
     let answers = Answers::of(asked, args);
@@ -113,7 +113,7 @@ fn symbolize(loaded: &mut [Loaded], args: &SymbolArgs) -> anyhow::Result<BTreeSe
     Ok(answers.notes())
 }
 
-/// What was found for several processes.
+/// The names that were found for several processes.
 pub(super) struct Answers {
     asked: Vec<Asked>,
     tables: Vec<SymbolTable>,
@@ -121,7 +121,8 @@ pub(super) struct Answers {
 
 impl Answers {
     pub(super) fn of(mut asked: Vec<Asked>, args: &SymbolArgs) -> Answers {
-        // What several processes have mapped is looked up once, where the first has it.
+        // Files that several processes have mapped are looked up once, at the addresses of the
+        // first.
         if let Some((first, others)) = asked.split_first_mut() {
             for other in others {
                 other.move_into(first);
@@ -134,7 +135,7 @@ impl Answers {
         }
     }
 
-    /// Gives a profile of a process its names.
+    /// Adds the names to a profile of a process.
     pub(super) fn name(&self, process: usize, profile: &mut Profile) -> Result<(), TooManyFrames> {
         let (asked, own) = (&self.asked[process], &self.tables[process]);
         profile.name(|address| match asked.moved.get(&address) {
@@ -143,14 +144,14 @@ impl Answers {
         })
     }
 
-    /// What a reader should know.
+    /// Returns notes for readers of the output.
     pub(super) fn notes(&self) -> BTreeSet<String> {
         let notes = self.tables.iter().flat_map(|table| &table.notes);
         notes.cloned().collect()
     }
 }
 
-/// The addresses that have no names.
+/// Returns the addresses without names.
 pub(super) fn unnamed(profile: &Profile) -> impl Iterator<Item = Avma> {
     profile
         .locations()
@@ -159,8 +160,8 @@ pub(super) fn unnamed(profile: &Profile) -> impl Iterator<Item = Avma> {
         .filter_map(|location| location.address)
 }
 
-/// Looks up names in the files that were mapped, where there are any. Of a hostile dump there may
-/// be a million mappings, so they are taken from what is asked.
+/// Looks up names in the mapped files, if there are any. A hostile dump may have a million
+/// mappings, so they are moved out of `asked` and not copied.
 fn names(asked: &mut Asked, args: &SymbolArgs) -> Option<SymbolTable> {
     let mappings = std::mem::take(&mut asked.mappings);
     if asked.addresses.is_empty() || mappings.is_empty() {
@@ -172,8 +173,8 @@ fn names(asked: &mut Asked, args: &SymbolArgs) -> Option<SymbolTable> {
     Some(table)
 }
 
-/// Gives mappings the build IDs of their files: jemalloc's text has none, and whoever
-/// reads the profile elsewhere needs them.
+/// Sets the build IDs of mappings. jemalloc's text has none, and whoever reads the profile on
+/// another machine needs them.
 pub(super) fn identify(profile: &mut Profile, args: &SymbolArgs) {
     let mappings = profile.mappings().iter().cloned();
     let mappings: Vec<MappedFile> = mappings.map(|mapping| mapped(mapping, args)).collect();
@@ -183,7 +184,7 @@ pub(super) fn identify(profile: &mut Profile, args: &SymbolArgs) {
 
 fn options(args: &SymbolArgs) -> plimsoll_symbols::Options {
     let debug_directories = match args.debug_dir.as_slice() {
-        // Those of the machine that the dump is from, where that is at hand.
+        // If the files of the dump's machine are at hand, its debug information is among them.
         [] => vec![match &args.sysroot {
             Some(root) => root.join("usr/lib/debug"),
             None => "/usr/lib/debug".into(),
@@ -198,12 +199,12 @@ fn options(args: &SymbolArgs) -> plimsoll_symbols::Options {
     }
 }
 
-/// What is looked up of one process.
+/// The mappings and addresses of one process that are looked up.
 #[derive(Default)]
 pub(super) struct Asked {
     pub(super) mappings: Vec<MappedObject>,
     pub(super) addresses: BTreeSet<Avma>,
-    /// Where the first process has the same place of the same file.
+    /// For addresses in files that the first process has mapped, too, the address there.
     moved: BTreeMap<Avma, Avma>,
 }
 
@@ -216,7 +217,7 @@ impl Asked {
         }
     }
 
-    /// Leaves to the first what it can answer.
+    /// Moves the addresses that the first process can answer to it.
     fn move_into(&mut self, first: &mut Asked) {
         let is_same = |one: &MappedObject, two: &MappedObject| {
             let at_home = |mapping: &MappedObject| MappedObject {
@@ -226,8 +227,8 @@ impl Asked {
             };
             at_home(one) == at_home(two)
         };
-        // There may be tens of thousands, so each is compared with those alone that may
-        // be the same.
+        // There may be tens of thousands of mappings, so each is compared only with those that
+        // have the same key.
         let key = |mapping: &MappedObject| {
             let length = mapping.end.wrapping_sub(mapping.start);
             (
@@ -253,7 +254,8 @@ impl Asked {
             })
             .collect();
         self.addresses.retain(|address| {
-            // A return address may be the first behind the mapping of its call.
+            // A call may be the last instruction of a mapping. Then its return address is
+            // behind the mapping.
             let call = address.0.wrapping_sub(1);
             let place = theirs.partition_point(|mapping| mapping.start <= call);
             let Some(place) = place.checked_sub(1) else {
@@ -285,7 +287,7 @@ fn mapped(mapping: MappedObject, args: &SymbolArgs) -> MappedFile {
             .as_deref()
             .and_then(|id| id.parse::<BuildId>().ok()),
         executable: mapping.executable,
-        // Of another machine's file it says nothing.
+        // The inode of another machine's file means nothing here.
         inode: mapping.inode.filter(|_| args.sysroot.is_none()),
     }
 }

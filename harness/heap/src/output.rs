@@ -16,11 +16,11 @@ use plimsoll_desk::out::Out;
 use plimsoll_desk::status::Refused;
 use plimsoll_report::render::tree;
 
-/// How many nodes a line of the tree is chosen from: where there are more, the thinnest
-/// are their callers'.
+/// How many nodes of the tree are considered for each printed line. If there are more, the
+/// thinnest are added to their callers.
 const WIDEST_FOR_A_LINE: usize = 100;
 
-/// Prints, or writes into the file that was named.
+/// Prints the output, or writes it into the file of `--output`.
 pub(crate) fn emit(
     args: &OutputArgs,
     out: &mut Out,
@@ -32,12 +32,12 @@ pub(crate) fn emit(
     }
 }
 
-/// What is counted: as asked for, or what there is.
+/// Returns the measure that was asked for, or the only one that the profile has.
 pub(crate) fn measure(args: &WhatArgs, sides: &[&Loaded]) -> anyhow::Result<Measure> {
     let asked = args.measure();
     for side in sides {
         let has = side.profile.measures();
-        // Of nothing there is nothing, whatever is counted.
+        // An empty profile has no values of any measure.
         if has.contains(&asked) || side.profile.is_empty() {
             continue;
         }
@@ -67,7 +67,7 @@ pub(crate) fn view<'a>(loaded: &'a Loaded, what: &WhatArgs, names: &mut Names) -
     View::new(&loaded.profile, granularity, frames, &what.filter(), names)
 }
 
-/// `live bytes`
+/// Returns words for a measure, such as `live bytes`.
 pub(crate) fn what(measure: Measure) -> &'static str {
     match measure {
         Measure::InuseSpace => "live bytes",
@@ -77,7 +77,7 @@ pub(crate) fn what(measure: Measure) -> &'static str {
     }
 }
 
-/// What is shown: of one profile, or of two.
+/// The content of the output: one profile, or the growth between two.
 pub(crate) struct Heap<'a> {
     pub(crate) title: String,
     pub(crate) sides: &'a [&'a Loaded],
@@ -99,7 +99,7 @@ impl Heap<'_> {
         }
     }
 
-    /// A number of what is measured, for people; with its sign where it is a growth.
+    /// Formats a value for people. A growth has a sign.
     fn say(&self, value: f64) -> String {
         let size = self.size(value);
         match value {
@@ -110,7 +110,7 @@ impl Heap<'_> {
         }
     }
 
-    /// The same without a sign.
+    /// Formats a value for people, without a sign.
     fn size(&self, value: f64) -> String {
         if self.measure.is_space() {
             return bytes(value.abs());
@@ -125,7 +125,7 @@ impl Heap<'_> {
         self.packed(args)?;
         let is_table = !(args.tree || args.folded || args.json || args.dot);
         let prints = !args.is_of_files();
-        // Of one profile, the table needs no merged stacks, which may be many.
+        // The table of one profile needs no merged stacks, of which there may be many.
         let needs_calls = args.has_pictures() || prints && (!is_table || self.is_growth());
         let calls = needs_calls.then(|| self.calls());
         let gains = calls
@@ -153,7 +153,7 @@ impl Heap<'_> {
         emit(args, out, |to| to.write_all(printed.as_bytes()))
     }
 
-    /// For pprof, where that is wanted.
+    /// Writes pprof's format, if it was asked for.
     pub(crate) fn packed(&self, args: &OutputArgs) -> anyhow::Result<()> {
         match &args.pprof {
             Some(path) => write_output_with(path, |file| self.pprof(file)),
@@ -161,7 +161,7 @@ impl Heap<'_> {
         }
     }
 
-    /// Those that are wanted.
+    /// Draws the pictures that were asked for.
     pub(crate) fn pictures(
         &self,
         args: &OutputArgs,
@@ -269,7 +269,7 @@ impl Heap<'_> {
         lines.join("\n") + "\n"
     }
 
-    /// What there is in all, and how far it can be trusted.
+    /// Returns a line with the total and, if the profile was sampled, the sample interval.
     fn sum(&self, table: &Table, merged: Option<(&Calls<'_>, &[f64])>) -> String {
         let stacks = |n: usize| plural(n as u64, "stack", "stacks");
         let mut sum = match merged {

@@ -26,18 +26,18 @@ use plimsoll_desk::out::{Out, safe_line};
 use plimsoll_desk::progress::Progress;
 use plimsoll_desk::status::{ExitStatus, Refused};
 
-/// The format of the JSON.
+/// The version of the JSON format.
 const VERSION: u64 = 1;
-/// Frames of a stack in the table, those nearest to the allocation. Where the allocator
-/// has no names, some of them are its own.
+/// How many frames of a stack the table shows, those nearest to the allocation. If the
+/// allocator has no names, some of them are its own.
 const FRAMES: usize = 6;
 
-/// What rates are per.
+/// The unit of rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Per {
-    /// Where distances are in seconds.
+    /// The positions of dumps are in seconds.
     Hour,
-    /// Where they are in dumps.
+    /// The positions of dumps are their numbers.
     Dump,
 }
 
@@ -57,7 +57,7 @@ impl Per {
     }
 }
 
-/// How the output is made.
+/// The arguments for the output.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) output: &'a OutputArgs,
@@ -67,7 +67,7 @@ pub(super) struct Asked<'a> {
     pub(super) fail_on: &'a [Gate],
 }
 
-/// `compare DIR` and `compare --series A B C`.
+/// Runs `compare DIR` and `compare --series A B C`.
 pub(super) fn compare(args: &CompareArgs, out: &mut Out) -> anyhow::Result<()> {
     let files = match args.series {
         true => {
@@ -104,7 +104,7 @@ pub(super) fn compare(args: &CompareArgs, out: &mut Out) -> anyhow::Result<()> {
     }
 }
 
-/// What every stack did.
+/// The growth of every stack over the dumps.
 pub(super) struct Series {
     at: Vec<f64>,
     per: Per,
@@ -112,18 +112,18 @@ pub(super) struct Series {
     measure: Measure,
     first: Loaded,
     last: Loaded,
-    /// All stacks together.
+    /// The sum of all stacks.
     total: Stack,
-    /// Those that grew, what goes on first, then the fastest.
+    /// The stacks that grew. Those that keep growing come first, then those that gained most.
     stacks: Vec<Stack>,
 }
 
 /// One stack over all dumps.
 struct Stack {
-    /// Leaf first.
+    /// The names of its frames, leaf first.
     names: Vec<String>,
     levels: Vec<f64>,
-    /// Absent where there are too few dumps.
+    /// The growth. Absent if there are too few dumps.
     growth: Option<Growth>,
 }
 
@@ -134,19 +134,19 @@ impl Stack {
     }
 }
 
-/// Levels while they are read, and what chance there is in them.
+/// The levels of a stack while the dumps are read, and their random part.
 #[derive(Default)]
 struct Levels {
     objects: Vec<f64>,
     bytes: Vec<f64>,
-    /// Greatest of all dumps, by objects and by bytes: variance for each unit that
-    /// came or went, if it did so at random.
+    /// For objects and for bytes, the largest variance of all dumps, for each unit, if objects
+    /// come and go at random.
     at_random: [f64; 2],
-    /// And if the same objects are there throughout, which are sampled or not.
+    /// The same if all dumps have the same objects, of which only some were sampled.
     same: [f64; 2],
 }
 
-/// One dump's share of that.
+/// The values of one stack in one dump, with their variances.
 #[derive(Clone, Copy, Default)]
 struct Share {
     values: Values,
@@ -155,7 +155,8 @@ struct Share {
 }
 
 impl Share {
-    /// `seen` is the probability that an object of a size is sampled.
+    /// Estimates the variances. `seen` returns the probability that an object of a size is
+    /// sampled.
     fn of(values: Values, seen: impl Fn(f64) -> f64) -> Share {
         let (objects, bytes) = (values.inuse.objects, values.inuse.bytes);
         let mut share = Share {
@@ -199,13 +200,14 @@ impl Levels {
         }
     }
 
-    /// What is measured, and its chance.
+    /// Returns the levels of the measure, and their random part.
     fn finish(mut self, dumps: usize, is_space: bool) -> (Vec<f64>, Chance) {
         self.objects.resize(dumps, 0.0);
         self.bytes.resize(dumps, 0.0);
         let least = self.objects.iter().copied().fold(f64::INFINITY, f64::min);
         let most = self.objects.iter().copied().fold(0.0, f64::max);
-        // As many objects throughout are the same ones, which become larger.
+        // If the number of objects stays the same, they are the same objects, which become
+        // larger.
         let grain = match most - least < 0.5 {
             true => self.same,
             false => self.at_random,
@@ -266,7 +268,7 @@ impl Series {
             let mut shares: HashMap<Box<[NameId]>, Share> = HashMap::new();
             let mut whole = Share::default();
             let interval = loaded.profile.sample_interval();
-            // Estimates by an interval that is not known are taken as they are.
+            // If the interval is not known, the estimates are used as they are.
             let seen = |size: f64| interval.map_or(1.0, |interval| interval.probability(size));
             let view = view(&loaded, asked.what, &mut names);
             let mut stack: Vec<NameId> = Vec::new();
@@ -330,7 +332,7 @@ impl Series {
         })
     }
 
-    /// How fast, by the hour or the dump, and how far off that may be.
+    /// Returns the rate per hour or per dump, and its error.
     fn rate(&self, growth: &Growth) -> (f64, f64) {
         let factor = self.per.factor();
         (growth.rate * factor, growth.error * factor)
@@ -343,7 +345,7 @@ impl Series {
             .filter(move |stack| stack.growth.is_some_and(is))
     }
 
-    /// Whether a stack grows by more than that, and why if so.
+    /// Tells whether a stack grows faster than `allowed`, and gives the reason.
     pub(super) fn verdict(&self, allowed: f64) -> (Verdict, String) {
         let dumps = plural(self.at.len() as u64, "dump", "dumps");
         if self.at.len() < FEWEST {
@@ -389,7 +391,7 @@ impl Series {
                 ),
             );
         }
-        // A leak on many stacks may be too thin on each of them.
+        // If a leak is spread over many stacks, none of them alone may grow visibly.
         let total = self.total.growth;
         if total.is_some_and(|growth| growth.goes_on == GoesOn::Yes) && may_be_past(&&self.total) {
             return (
@@ -407,7 +409,7 @@ impl Series {
         )
     }
 
-    /// `+1.5 MiB per hour, linear: caller;leaf`
+    /// Formats the growth of a stack, such as `+1.5 MiB per hour, linear: caller;leaf`.
     fn line(&self, stack: &Stack) -> String {
         let Some(growth) = &stack.growth else {
             return String::new();
@@ -438,7 +440,7 @@ impl Series {
         }
     }
 
-    /// Which conditions hold, from the first dump to the last.
+    /// Returns a message for each condition that holds from the first dump to the last.
     pub(super) fn gates(&self, asked: Asked<'_>) -> Vec<String> {
         let mut names = Names::default();
         let views = [&self.first, &self.last].map(|side| view(side, asked.what, &mut names));
@@ -454,8 +456,8 @@ impl Series {
         holds.collect()
     }
 
-    /// Pictures are of the growth from the first dump to the last; what is printed has
-    /// the laws in it.
+    /// Writes the output. Pictures show the growth from the first dump to the last. The text
+    /// and the JSON contain the laws.
     pub(super) fn output(
         &self,
         verdict: Option<&(Verdict, String)>,
@@ -567,7 +569,8 @@ impl Series {
         lines.join("\n") + "\n"
     }
 
-    /// `+3 MiB in all; of the stacks that gained: 3 keep growing, 1 perhaps, …`
+    /// Formats the summary, such as
+    /// `+3 MiB in all; of the stacks that gained: 3 keep growing, 1 perhaps, …`.
     fn sum(&self) -> String {
         let in_all = self.say(self.total.gain());
         if self.at.len() < FEWEST {
@@ -628,7 +631,7 @@ impl Series {
     }
 }
 
-/// The frames nearest to the allocation, root first.
+/// Returns the frames nearest to the allocation, root first.
 fn shortened(names: &[String]) -> String {
     let mut nearest: Vec<&str> = names.iter().take(FRAMES).map(String::as_str).collect();
     if names.len() > FRAMES {

@@ -22,7 +22,7 @@ pub enum Server {
     Materialize,
 }
 
-/// Where a profile can be asked for.
+/// An endpoint for profiles.
 struct Route {
     method: Method,
     path: &'static str,
@@ -42,14 +42,15 @@ impl Route {
 impl Server {
     fn routes(self) -> Vec<Route> {
         match self {
-            // src/common/http/src/debug/jeprof.rs serves it, on databend-query's and on
-            // databend-meta's admin address; the path is what jeprof makes of
+            // Source: src/common/http/src/debug/jeprof.rs. databend-query and databend-meta
+            // serve it at their admin address. The path is the one that jeprof makes of
             // `/debug/mem`.
             Server::Databend => vec![Route {
                 query: Some("seconds=0"),
                 ..Route::get("debug/mem/pprof/profile")
             }],
-            // docs/how-to/how-to-profile-memory.md; older ones have the second.
+            // Source: docs/how-to/how-to-profile-memory.md. Older versions have the second
+            // endpoint.
             Server::Greptimedb => vec![
                 Route {
                     method: Method::POST,
@@ -57,18 +58,18 @@ impl Server {
                 },
                 Route::get("v1/prof/mem"),
             ],
-            // be/src/http/action/pprof_actions.cpp
+            // Source: be/src/http/action/pprof_actions.cpp
             Server::Starrocks => vec![Route::get("pprof/heap")],
-            // src/server/status_server/mod.rs
+            // Source: src/server/status_server/mod.rs
             Server::Tikv => vec![Route::get("debug/pprof/heap")],
-            // src/prof-http/src/lib.rs: pprof's format, compressed.
+            // Source: src/prof-http/src/lib.rs. The profile is in pprof's format, compressed.
             Server::Materialize => vec![Route::get("prof/heap")],
             Server::Risingwave => Vec::new(),
         }
     }
 
-    /// What to ask for, one after the other until one of them is there. An address
-    /// that has the path already is taken as it is.
+    /// Returns the requests to try, in this order, until one of the endpoints exists. If the
+    /// address already ends in the path of an endpoint, the path is not added again.
     pub fn requests(self, base: &Url) -> Vec<Request> {
         let request = |route: Route| {
             let mut url = base.clone();
@@ -87,10 +88,10 @@ impl Server {
         self.routes().into_iter().map(request).collect()
     }
 
-    /// In the server's own terms.
+    /// Returns a hint that uses the server's own terms.
     pub fn hint(self, found: Found<'_>) -> &'static str {
         match (self, found) {
-            // The route is there with the feature `memory-profiling` alone
+            // The endpoint exists only with the feature `memory-profiling`
             // (src/common/http/src/debug/jeprof.rs).
             (Server::Databend, Found::Status(StatusCode::NOT_FOUND)) => {
                 "this Databend was built without its feature `memory-profiling`, or this is not \
@@ -101,7 +102,7 @@ impl Server {
             }
             (Server::Databend, _) => "start Databend with MALLOC_CONF=prof:true",
 
-            // src/servers/src/http/mem_prof.rs
+            // Source: src/servers/src/http/mem_prof.rs
             (Server::Greptimedb, Found::Status(StatusCode::NOT_IMPLEMENTED)) => {
                 "this GreptimeDB was built without its feature `mem-prof`; its official images \
                  have it"
@@ -119,7 +120,7 @@ impl Server {
             (Server::Starrocks, Found::Nobody) => {
                 "`be_http_port` in be.conf says where a backend listens"
             }
-            // It answers with 200 and nothing where jemalloc refuses to dump.
+            // If jemalloc refuses to dump, the server answers 200 with an empty body.
             (Server::Starrocks, _) => {
                 "start the backend with `prof:true` in JEMALLOC_CONF (bin/start_backend.sh)"
             }
@@ -127,7 +128,7 @@ impl Server {
             (Server::Tikv, Found::Nobody) => {
                 "`server.status-addr` in TiKV's configuration says where it listens"
             }
-            // Before 7.5 the answer to each request is what was allocated during it.
+            // Before 7.5, a request returned only what was allocated while it was served.
             (Server::Tikv, _) => {
                 "set `memory.enable-heap-profiling = true` in TiKV's configuration, with TiKV 7.5 \
                  or later, and a build with its feature `mem-profiling`"
@@ -144,7 +145,7 @@ impl Server {
                  action=activate …/prof/`"
             }
 
-            // src/common/heap_profiling/src/profile_service.rs
+            // Source: src/common/heap_profiling/src/profile_service.rs
             (Server::Risingwave, _) => {
                 "start the nodes with MALLOC_CONF=prof:true, and dump on the dashboard's page \
                  `Heap Profiling`; `server.heap_profiling.dir` says where dumps are put"
@@ -153,17 +154,17 @@ impl Server {
     }
 }
 
-/// What was found in place of a profile.
+/// What was found instead of a profile.
 #[derive(Clone, Copy, Debug)]
 pub enum Found<'a> {
-    /// Nobody who answers.
+    /// No server answers.
     Nobody,
     Status(StatusCode),
-    /// Something else, or nothing.
+    /// The answer is something else, or empty.
     NoProfile(&'a plimsoll_profile::read::ReadError),
 }
 
-/// What to do about it, where that can be told.
+/// Returns a hint for the user, if there is one.
 pub(crate) fn hint(server: Option<Server>, found: Found<'_>) -> Option<&'static str> {
     use plimsoll_profile::read::ReadError;
 
@@ -172,7 +173,7 @@ pub(crate) fn hint(server: Option<Server>, found: Found<'_>) -> Option<&'static 
             "credentials are taken from the address, from PLIMSOLL_HTTP_TOKEN, from \
              PLIMSOLL_HTTP_USER and PLIMSOLL_HTTP_PASSWORD, or from ~/.netrc",
         ),
-        // A profile that is one, and cannot be read.
+        // A profile that was recognised and has an error gets no hint.
         (Found::NoProfile(ReadError::Empty | ReadError::Unknown { .. }), Some(server))
         | (Found::Status(_) | Found::Nobody, Some(server)) => Some(server.hint(found)),
         (Found::Status(StatusCode::METHOD_NOT_ALLOWED), None) => {
@@ -186,7 +187,7 @@ pub(crate) fn hint(server: Option<Server>, found: Found<'_>) -> Option<&'static 
     }
 }
 
-/// What a problem is about.
+/// Returns what a problem has found instead of a profile.
 pub(crate) fn found(problem: &Problem) -> Option<Found<'static>> {
     match problem {
         Problem::Unreachable { .. } => Some(Found::Nobody),

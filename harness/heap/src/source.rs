@@ -14,11 +14,11 @@ use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::safe_line;
 use plimsoll_desk::status::Refused;
 
-/// Where one profile is.
+/// The place of one profile.
 pub(crate) enum Source {
     Stdin,
     File(PathBuf),
-    /// A file that will be gone, by a name that says more.
+    /// A temporary file, with a name that says more than its path.
     Kept {
         path: PathBuf,
         name: String,
@@ -26,17 +26,17 @@ pub(crate) enum Source {
     Server(Served),
 }
 
-/// A profile that a server is asked for.
+/// A profile that is requested from a server.
 pub(crate) struct Served {
     pub server: Option<Server>,
-    /// One after the other, until one of them is there.
+    /// The requests to try in this order, until one of the endpoints exists.
     requests: Vec<Request>,
     credentials: Option<Credentials>,
     timeout: Duration,
 }
 
 impl Source {
-    /// Of several dumps of one process, in their order.
+    /// Returns the sources of several dumps of one process, in their order.
     pub(crate) fn of_files(files: &Files) -> Vec<Source> {
         let source = |(number, path): (usize, &PathBuf)| match &files.server {
             Some(server) => Source::Kept {
@@ -48,7 +48,7 @@ impl Source {
         (1..).zip(&files.paths).map(source).collect()
     }
 
-    /// What a person named.
+    /// Returns the source that the user named. `--from` says how to read the text.
     pub(crate) fn of(text: &str, args: &HttpArgs) -> anyhow::Result<Source> {
         match args.from {
             Some(Server::Risingwave) => {
@@ -66,7 +66,7 @@ impl Source {
         }
     }
 
-    /// As [`of`](Self::of), whatever `--from` says.
+    /// Returns the source that the user named, whatever `--from` says.
     pub(crate) fn named(text: &str, args: &HttpArgs) -> anyhow::Result<Source> {
         match text {
             "-" => Ok(Source::Stdin),
@@ -75,7 +75,7 @@ impl Source {
         }
     }
 
-    /// A person's own file, if it is one.
+    /// Returns the path of the user's own file, if the source is one.
     pub(crate) fn files(&self) -> Vec<&Path> {
         match self {
             Source::File(path) => vec![path],
@@ -83,7 +83,7 @@ impl Source {
         }
     }
 
-    /// To be shown.
+    /// Returns the name that is shown.
     pub(crate) fn name(&self) -> String {
         match self {
             Source::Stdin => "standard input".to_owned(),
@@ -100,7 +100,7 @@ impl Served {
         server: Option<Server>,
         args: &HttpArgs,
     ) -> anyhow::Result<Served> {
-        // As people write the addresses of their servers.
+        // With `--from`, users may leave out `http://`.
         let whole = match (fetch::is_address(text), server) {
             (false, Some(_)) => format!("http://{text}"),
             _ => text.to_owned(),
@@ -125,7 +125,7 @@ impl Served {
             .unwrap_or_default()
     }
 
-    /// Asks for it, and reads on to where it begins.
+    /// Sends the requests, and reads the answer up to the start of the profile.
     pub(crate) fn open(
         &self,
         most: u64,

@@ -14,17 +14,17 @@ use crate::load::{self, Answers, Asked, Loaded};
 use crate::source::Source;
 use plimsoll_desk::progress::Progress;
 
-/// What stands at each address of each dump.
+/// The names of all addresses of all dumps.
 pub(super) struct Spaces {
-    /// The place of each dump's space among the answers.
+    /// For each dump, the index of its space in the answers.
     of_dump: Vec<usize>,
     answers: Answers,
-    /// What a reader should know.
+    /// Notes for readers of the output.
     pub(super) notes: BTreeSet<String>,
 }
 
 impl Spaces {
-    /// Reads all dumps, and looks up what is in them.
+    /// Reads all dumps, and looks up the names of their addresses.
     pub(super) fn of(
         sources: &[Source],
         args: &SymbolArgs,
@@ -33,7 +33,8 @@ impl Spaces {
         let mut spaces: Vec<Space> = Vec::new();
         let mut of_dump = Vec::with_capacity(sources.len());
         let mut notes = BTreeSet::new();
-        // What is loaded while a program runs stays as a rule: the last dump has most.
+        // In reverse order: a library that is loaded usually stays, so the last dump has the
+        // most.
         for source in sources.iter().rev() {
             progress.doing(&format!("reading {}", source.name()));
             let profile = load::read(source, args, progress).with_context(|| source.name())?;
@@ -57,7 +58,7 @@ impl Spaces {
         })
     }
 
-    /// A dump with its names.
+    /// Reads a dump again, and adds the names.
     pub(super) fn load(
         &self,
         dump: usize,
@@ -74,17 +75,18 @@ impl Spaces {
     }
 }
 
-/// What several dumps have mapped.
+/// The mappings and addresses of several dumps that share a space.
 #[derive(Default)]
 struct Space {
     asked: Asked,
-    /// Where each mapping ends, by where it begins, and its place among `asked`'s; none
-    /// overlaps another.
+    /// For each mapping, its start, its end, and its index in `asked`. Mappings do not
+    /// overlap.
     ranges: BTreeMap<u64, (u64, usize)>,
 }
 
 impl Space {
-    /// Whether all code of a dump lies here where it lies there, or where nothing is.
+    /// Tells whether a dump can share this space: each mapping of its code is the same here,
+    /// or nothing is mapped there.
     fn suits(&self, profile: &Profile) -> bool {
         let code = profile.mappings().iter().filter(|mapping| is_code(mapping));
         code.into_iter()
@@ -115,8 +117,8 @@ fn is_code(mapping: &MappedObject) -> bool {
     mapping.executable && mapping.path.starts_with('/')
 }
 
-/// Whether it is the same part of the same file at the same place. The file may have been
-/// deleted since.
+/// Tells whether two mappings are the same part of the same file at the same address. The file
+/// may have been deleted in between.
 fn is_same(one: &MappedObject, two: &MappedObject) -> bool {
     let alive = |mapping: &MappedObject| MappedObject {
         deleted: false,

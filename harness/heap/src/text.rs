@@ -4,8 +4,8 @@ use plimsoll_core::report::units::plural;
 use plimsoll_profile::{Names, Table};
 use plimsoll_text::escape;
 
-/// A row for each function. `top` rows at most, 0 for all; names are cut to `columns`,
-/// where they are known.
+/// Returns a row for each function, at most `top` of them; 0 means all. If `columns` is known,
+/// names are cut to fit.
 pub(crate) fn table(
     table: &Table,
     top: usize,
@@ -51,7 +51,7 @@ pub(crate) fn table(
             Some(row) => escape::terminal(names.get(rows[row].name)),
         };
         let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(line.len()));
-        // So that something of it is there however narrow the terminal.
+        // A part of the name is shown even if the terminal is narrow.
         line.push_str(&escape::cut_middle(&name, room.max(20)));
         lines.push(line);
     }
@@ -68,11 +68,11 @@ fn percent(value: f64, total: f64) -> String {
         return "-".to_owned();
     }
     let percent = 100.0 * value / total;
-    // Without a sign.
+    // Avoids a minus sign before zero.
     if percent.abs() < 0.05 {
         return "0.0%".to_owned();
     }
-    // Gains and losses may cancel to next to nothing.
+    // If gains and losses nearly cancel each other, shares of the total have no meaning.
     match percent.abs() < 9_999.5 {
         true => format!("{percent:.1}%"),
         false => "-".to_owned(),

@@ -1,4 +1,4 @@
-//! `plimsoll watch`: takes dumps of a server at equal distances, and judges them.
+//! `plimsoll watch`: takes dumps of a server at equal intervals, and judges them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ use plimsoll_desk::out::Out;
 use plimsoll_desk::progress::{Progress, about};
 use plimsoll_desk::status::{ExitStatus, Refused};
 
-/// How often a pause is looked up from.
+/// How often a pause is interrupted, to update the progress and to check for Ctrl-C.
 const PERIOD: Duration = Duration::from_millis(50);
 
 pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
@@ -104,16 +104,16 @@ struct Watch<'a> {
     name: String,
     folder: &'a Path,
     interrupt: Interrupt,
-    /// The one whose dumps are in `files`.
+    /// The process whose dumps are in `files`.
     process: Option<Process>,
     files: Files,
-    /// Dumps, of all processes.
+    /// The number of dumps that were taken, of all processes.
     taken: u64,
     missed: u64,
 }
 
 impl Watch<'_> {
-    /// Takes a dump at every rung that can be reached.
+    /// Takes a dump at each time that can be met.
     fn climb(&mut self, out: &mut Out) -> anyhow::Result<()> {
         let start = Instant::now();
         let mut progress = Progress::new();
@@ -131,20 +131,21 @@ impl Watch<'_> {
                     self.keep(dump, start, out);
                 }
                 Err(_) if self.interrupt.check().is_err() => return Ok(()),
-                // Nothing was seen of it yet: the address is wrong, or profiling off.
+                // If the very first dump fails, the address is wrong or profiling is off.
                 Err(err) if self.taken == 0 => return Err(err.context(self.name.clone())),
                 Err(err) => {
                     self.missed += 1;
                     out.note(&format!("{}: a dump is missing: {err:#}", self.name));
                 }
             }
-            // Where a dump took longer than the next was away, that one is not taken.
+            // If a dump took longer than the interval, the dumps that are overdue are skipped.
             let passed = start.elapsed().as_nanos() / self.args.every.as_nanos().max(1);
             rung = (rung + 1).max(u32::try_from(passed).unwrap_or(u32::MAX));
         }
     }
 
-    /// That it can be told of such dumps what is asked: now, and not after an hour.
+    /// Checks that the conditions can be judged from such dumps, now and not only after an
+    /// hour.
     fn check(&self, profile: &Profile) -> anyhow::Result<()> {
         let measure = self.args.what.measure();
         for gate in &self.args.fail_on {
@@ -182,7 +183,7 @@ impl Watch<'_> {
         let mut body = self
             .served
             .open(most, Some(&self.interrupt), &mut || progress.tick())?;
-        // It dumped itself after it was asked, and before it answered.
+        // The server took the dump between the request and the answer.
         let at = asked + asked.elapsed() / 2;
         let mut file = tempfile::NamedTempFile::new_in(self.folder)
             .with_context(|| plimsoll_desk::project::shown(self.folder))?;
@@ -210,7 +211,7 @@ impl Watch<'_> {
         }
         let process = self.process.get_or_insert(process);
         let number = self.files.paths.len();
-        // As jemalloc would name it, so that `compare DIR` knows the order.
+        // The name follows jemalloc's scheme, so that `compare DIR` finds the order.
         let name = format!("watch.{}.{number}.m{number}.heap", process.since);
         match persist(dump.file, &self.folder.join(name)) {
             Ok(path) => {
@@ -226,7 +227,7 @@ impl Watch<'_> {
     }
 }
 
-/// A dump, not kept yet.
+/// A dump that is not kept yet.
 struct Dump {
     file: tempfile::NamedTempFile,
     profile: Profile,
@@ -237,7 +238,8 @@ fn persist(file: tempfile::NamedTempFile, path: &Path) -> io::Result<PathBuf> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // A temporary file is nobody else's to read; a dump is as any other file.
+        // Only their owner can read temporary files. A dump gets the permissions of ordinary
+        // files.
         file.as_file()
             .set_permissions(fs::Permissions::from_mode(0o644))?;
     }
@@ -245,13 +247,15 @@ fn persist(file: tempfile::NamedTempFile, path: &Path) -> io::Result<PathBuf> {
     Ok(path.to_owned())
 }
 
-/// By what one process is told from another.
+/// The properties by which one process is told from another.
 struct Process {
-    /// Seconds of the epoch, in place of its number, which dumps do not have.
+    /// The time of the first dump, in seconds after 1970. It is used instead of the process
+    /// id, which dumps do not contain.
     since: u64,
-    /// Where each file was mapped first: the kernel chooses anew for each process.
+    /// The first address of each mapped file. The kernel chooses new addresses for each
+    /// process.
     files: BTreeMap<String, u64>,
-    /// Objects that were ever allocated, where that is counted.
+    /// The objects that were ever allocated, if the profile counts them.
     ever: f64,
 }
 
@@ -275,7 +279,7 @@ impl Process {
         }
     }
 
-    /// Whether this is not the process that was known.
+    /// Tells whether this is not the known process.
     fn is_another(&self, known: &Process) -> bool {
         let both = self.files.iter().filter_map(|(path, start)| {
             let known = known.files.get(path)?;
@@ -283,7 +287,8 @@ impl Process {
         });
         let moved: Vec<bool> = both.collect();
         let moves = moved.iter().filter(|moved| **moved).count();
-        // A plugin may be loaded again, elsewhere; what was ever allocated only grows.
+        // A plugin may have been loaded again at another address. The number of objects ever
+        // allocated never falls within a process.
         moves > moved.len() / 2 || self.ever < known.ever
     }
 }

@@ -1,9 +1,10 @@
 use url::Url;
 
-/// Values of a query that are no secrets: those that the servers of `--from` take.
+/// The query parameters whose values are shown, because they are not secrets. The servers of
+/// `--from` take them.
 const HARMLESS: [&str; 4] = ["seconds", "debug", "output", "jeprof"];
 
-/// Whether a profile is named by an address, not by a path.
+/// Tells whether a profile is named by an address and not by a path.
 pub(crate) fn is_address(text: &str) -> bool {
     let starts_with = |scheme: &str| {
         let start = text.get(..scheme.len());
@@ -12,8 +13,7 @@ pub(crate) fn is_address(text: &str) -> bool {
     starts_with("http://") || starts_with("https://")
 }
 
-/// An address that was given. The text itself is not in the error: there may be a
-/// password in it.
+/// Parses an address. The text is not part of the error, because it may contain a password.
 pub(crate) fn parse(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|err| format!("expected an address, found that: {err}"))?;
     match (url.scheme(), url.host_str()) {
@@ -22,7 +22,8 @@ pub(crate) fn parse(text: &str) -> Result<Url, String> {
     }
 }
 
-/// To be shown: without the user, the password and what a query may have of secrets.
+/// Returns an address that can be shown: without the user, the password, and query values that
+/// may be secrets.
 pub(crate) fn cleaned(url: &Url) -> String {
     let mut shown = url.clone();
     let _ = shown.set_username("");
@@ -36,7 +37,7 @@ pub(crate) fn cleaned(url: &Url) -> String {
         match pair.split_once('=') {
             Some((name, _)) if HARMLESS.contains(&name) => text.push_str(pair),
             Some((name, _)) => text.push_str(&format!("{name}=…")),
-            // It may be the secret itself.
+            // A query without a name may be the secret itself.
             None => text.push('…'),
         }
     }

@@ -17,16 +17,16 @@ const TOKEN: &str = "PLIMSOLL_HTTP_TOKEN";
 const USER: &str = "PLIMSOLL_HTTP_USER";
 const PASSWORD: &str = "PLIMSOLL_HTTP_PASSWORD";
 
-/// What a request is signed with. Not `Debug`, so that no message can have it.
+/// The credentials of a request. They are not `Debug`, so that no message can contain them.
 #[derive(Clone)]
 pub(crate) struct Credentials {
     header: HeaderValue,
-    /// What must not be shown, wherever a server repeats it.
+    /// Texts that must not be shown, even if a server repeats them.
     secrets: Vec<String>,
 }
 
 impl Credentials {
-    /// Those for an address that was named on the command line.
+    /// Returns the credentials for an address from the command line.
     pub(crate) fn of(url: &Url) -> anyhow::Result<Option<Credentials>> {
         let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         let user = Some(decoded(url.username())).filter(|user| !user.is_empty());
@@ -74,7 +74,7 @@ impl Credentials {
         self.header.clone()
     }
 
-    /// Text of others without what is secret.
+    /// Replaces secrets in a text of the server.
     pub(super) fn hidden(&self, text: &str) -> String {
         let mut hidden = text.to_owned();
         for secret in self.secrets.iter().filter(|secret| !secret.is_empty()) {
@@ -100,7 +100,8 @@ fn sensitive(text: &str) -> Option<HeaderValue> {
     Some(header)
 }
 
-/// Without the line feed that a file's content has at its end.
+/// Returns a variable without surrounding white space: a value that was read from a file may
+/// end in a line feed.
 fn variable(name: &str) -> anyhow::Result<Option<String>> {
     let value = env::var_os(name).unwrap_or_default().into_string();
     let value = value.map_err(|_| {
@@ -112,7 +113,8 @@ fn variable(name: &str) -> anyhow::Result<Option<String>> {
     Ok((!value.is_empty()).then(|| value.to_owned()))
 }
 
-/// `NETRC`, or the one at home; and whether it was named.
+/// Returns the path of the netrc file: `NETRC`, or the one in the home folder. Also returns
+/// whether `NETRC` names it.
 fn netrc_file() -> Option<(PathBuf, bool)> {
     let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     match named("NETRC") {

@@ -17,17 +17,18 @@ use anyhow::Context;
 use plimsoll_desk::project::shown;
 use plimsoll_desk::status::Refused;
 
-/// As curl has it.
+/// The most bytes that are read. The limit is curl's.
 const MAX_SIZE: u64 = 128 << 10;
 
-/// Not `Debug`, so that no message can have it.
+/// A login and its password. It is not `Debug`, so that no message can contain it.
 #[derive(Clone, Default)]
 pub(super) struct Entry {
     pub(super) login: String,
     pub(super) password: String,
 }
 
-/// The entry for a host. That a file which was not named is not there is no error.
+/// Returns the entry for a host. Fails if a file that was named does not exist. The default
+/// file need not exist.
 pub(super) fn entry(
     path: &Path,
     is_named: bool,
@@ -46,7 +47,7 @@ pub(super) fn entry(
         .with_context(|| shown(path).to_string())?;
     let entry = find(&String::from_utf8_lossy(&text), host, login);
     if entry.is_some() && is_open_to_others(&file).unwrap_or(true) {
-        // Where somebody reads along, somebody may have written as well.
+        // If others can read the file, they may also be able to write it.
         return Err(Refused::usage(format!(
             "{}: expected a file that its owner alone can read, found that others can\n  hint: \
              chmod 600",
@@ -56,7 +57,7 @@ pub(super) fn entry(
     Ok(entry)
 }
 
-/// A group may be what a secret is shared by.
+/// Tells whether users outside of the file's group can use it. A group may share a secret.
 #[cfg(unix)]
 fn is_open_to_others(file: &File) -> io::Result<bool> {
     use std::os::unix::fs::PermissionsExt;
@@ -99,7 +100,7 @@ fn find(text: &str, host: &str, login: Option<&str>) -> Option<Entry> {
     entry.filter(fits)
 }
 
-/// Words between white space, or between quotation marks.
+/// An iterator over words that are separated by white space, or quoted.
 struct Words<'a> {
     rest: &'a str,
 }
