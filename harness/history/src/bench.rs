@@ -253,8 +253,8 @@ impl Bench<'_> {
         Ok(enough)
     }
 
-    /// Checks out the commit that a test was built from: the test reads its files and
-    /// settings.
+    /// Checks out the commit that a test was built from, because the test reads its files and
+    /// settings. Does nothing if it is checked out already.
     fn back_to(&self, commit: &Commit, built: &Built) -> anyhow::Result<()> {
         if self.worktree.git().commit("HEAD")?.as_ref() == Some(commit) {
             return Ok(());

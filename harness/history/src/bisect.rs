@@ -120,8 +120,9 @@ fn asked(session: &Session) -> anyhow::Result<Asked> {
     asked.map_err(|why| Refused::usage(format!("--dep: {why}")))
 }
 
-/// Checks that the good end is an ancestor of the bad one, or that both have a common
-/// ancestor.
+/// Checks that there is something to search: the ends differ, the bad one is not an ancestor
+/// of the good one, and both have a common ancestor. With `--first-parent`, the good end must
+/// be an ancestor of the bad one.
 fn check_history(git: &Git, good: &Commit, bad: &Commit, session: &Session) -> anyhow::Result<()> {
     if good == bad {
         return Err(Refused::usage(format!(

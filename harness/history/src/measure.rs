@@ -144,7 +144,7 @@ pub(crate) struct Tools {
 pub(crate) enum Lockfile {
     /// The lockfile is the revision's own, and cargo must not change it.
     Held,
-    /// The revision has no lockfile, or its lockfile lacks what was copied into the checkout.
+    /// The revision has no lockfile, or its lockfile may lack what the manifests ask for.
     Open,
 }
 

@@ -413,8 +413,8 @@ impl Overlay {
         Ok(())
     }
 
-    /// Returns the revision's lockfile with what the test needs. Returns `None` if nothing was
-    /// added, or if the revision has no lockfile.
+    /// Returns the revision's lockfile with what the test needs. Returns `None` if there is
+    /// nothing to add, or no lockfile to add it to.
     fn lockfile(&self, checkout: &Checkout, to: &To) -> Result<Option<lock::Merged>, Stop> {
         // A new package that is a workspace of its own brings its lockfile along.
         if !to.depends || to.created && to.root == to.dir {

@@ -1,4 +1,4 @@
-//! Reads and writes files, within limits and never through a symbolic link.
+//! Reads files within limits, and writes files, but never through a symbolic link.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -187,8 +187,8 @@ impl Wanted {
         };
         let mut whole = inherited.clone();
         for (key, value) in self.own.keys.iter() {
-            // cargo ignores `default-features = false` here, too: the workspace's entry has
-            // them on.
+            // As in cargo, `default-features = false` beside `workspace = true` has no effect:
+            // the entry of the workspace decides.
             if key != "default-features" || value.as_bool() == Some(true) {
                 whole.keys.insert(key, value.clone());
             }
