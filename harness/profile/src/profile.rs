@@ -31,7 +31,7 @@ pub struct Profile {
 /// A file that claims more is lying.
 pub(crate) const MAX_FUNCTIONS: usize = 1_001;
 
-/// The most frames, over all stacks, that every profile may have.
+/// The number of frames, over all stacks, that a profile of any size may have.
 const ANY_FRAMES: usize = 2 << 20;
 
 /// The additional frames allowed for each location on a stack. Programs that inline a lot have

@@ -57,8 +57,8 @@ pub fn folded(
     Ok(())
 }
 
-/// Replaces the characters that end a frame or a line, and trims the name, so that it cannot
-/// end in a space and a number follow.
+/// Returns a name without characters that end a frame or a line. It is trimmed, and `[unknown]`
+/// if nothing is left.
 fn frame(name: &str) -> String {
     let safe: String = name
         .chars()
