@@ -8,10 +8,11 @@
 //! | other text | folded stacks: `root;caller;leaf 123` |
 //! | other bytes | pprof's protobuf |
 //!
-//! A profile may come from anyone. It is read in pieces. What is kept of it takes about as
-//! much memory as the profile itself, at most [`Limits::bytes`]. Lines, frames of a stack and
-//! layers of compression have limits of their own. An error says what was expected and, for
-//! text, in which line.
+//! A profile may come from anyone. It has at most [`Limits::bytes`]. Lines, frames of a stack and
+//! layers of compression have limits of their own. Text is read in pieces, and what is kept of it
+//! takes about as much memory as the text. pprof's protobuf is held as a whole while it is read,
+//! and what is kept of it takes about twice as much again. An error says what was expected and,
+//! for text, in which line.
 
 mod folded;
 mod heap;
