@@ -126,10 +126,8 @@ impl Session {
         let nothing = || Refused::usage("--resume: no bisection of this project was stopped");
         let text = fs::read_to_string(file(folder)).map_err(|_| nothing())?;
         let file: SessionV1 = serde_json::from_str(&text).map_err(|_| nothing())?;
-        let overlay = WhenToOverlay::from_word(&file.overlay);
-        let (1.., Some(overlay)) = (u64::from(file.version == VERSION), overlay) else {
-            return Err(nothing());
-        };
+        let overlay = WhenToOverlay::from_word(&file.overlay).filter(|_| file.version == VERSION);
+        let overlay = overlay.ok_or_else(nothing)?;
         let stack = file.stack.map(|text| text.parse()).transpose();
         Ok(Session {
             good: file.good,

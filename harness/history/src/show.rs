@@ -456,7 +456,7 @@ pub(crate) fn markdown(shown: &Shown) -> String {
     }
     if shown.is_of_releases() && !shown.tests.is_empty() {
         lines.push(String::new());
-        lines.push("Gain between the two ends:".to_owned());
+        lines.push("Measured between the two ends:".to_owned());
         lines.push(String::new());
         for test in shown.in_order() {
             lines.push(format!(

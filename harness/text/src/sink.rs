@@ -29,11 +29,7 @@ const UNNAMED: &str = "(no name)";
 fn line(text: &str, room: usize) -> String {
     let spaced: String = text
         .chars()
-        .map(|c| match c {
-            '\t' | '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => ' ',
-            c if c.is_whitespace() => ' ',
-            c => c,
-        })
+        .map(|c| if c.is_whitespace() { ' ' } else { c })
         .collect();
     let line = cut(escape::xml(&spaced).trim(), room);
     match line.trim() {

@@ -73,6 +73,7 @@ fn insert(array: &mut Array, at: usize, names: &[&str]) {
 
 fn remove(array: &mut Array, frames: Range<usize>) {
     let at = frames.start;
+    let first = array.get(at).map_or(String::new(), before);
     let mut removed = String::new();
     for _ in frames {
         let frame = array.remove(at);
@@ -88,7 +89,7 @@ fn remove(array: &mut Array, frames: Range<usize>) {
     let kept = match (all.contains('#'), at) {
         (true, _) => commented(&all, at, if is_last { "\n" } else { OWN_LINE }),
         // The frame that is first now gets the white space of the frame that was first.
-        (false, 0) if !is_last => removed,
+        (false, 0) if !is_last => first,
         (false, _) => rest,
     };
     match array.get_mut(at) {

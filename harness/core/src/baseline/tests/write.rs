@@ -435,6 +435,9 @@ fn a_moved_allowance_keeps_all_but_its_caller() {
         let expected = CALLERS.replace("stack = ['x', 'a']", line);
         assert_eq!(moved(CALLERS, "x a", to), expected);
     }
+    let lines = CALLERS.replace("['x', 'a']", "[\n    'x',\n    'y',\n    'a',\n]");
+    let shorter = CALLERS.replace("['x', 'a']", "[\n    'a',\n]");
+    assert_eq!(moved(&lines, "x y a", "a"), shorter);
     let empty = CALLERS.replace("['x', 'a']", "[]");
     let filled = CALLERS.replace("['x', 'a']", r#"["y", "a"]"#);
     assert_eq!(moved(&empty, "", "y a"), filled);
