@@ -1,4 +1,4 @@
-//! Notes at the lines to blame, for the check run and for the runner.
+//! Annotations at the lines to blame, for the check run and for the log of GitHub's runner.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,9 +11,9 @@ use crate::joined::{Joined, NO_RESULT, Outcome};
 use crate::render::plain::{self, Place};
 use plimsoll_text::sink;
 
-/// The runner shows so many of each level, and drops the others.
+/// The runner shows this many annotations of each level, and drops the rest.
 const MAX_COMMANDS_OF_A_LEVEL: usize = 10;
-/// GitHub takes 64 KB; a note is read in a line or two.
+/// GitHub accepts 64 KB, but people read a line or two.
 const MAX_MESSAGE: usize = 2_000;
 const MAX_TITLE: usize = 255;
 
@@ -23,22 +23,22 @@ pub enum Level {
     Warning,
 }
 
-/// One note.
+/// One annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Annotation {
     pub level: Level,
-    /// Absent where no line of the change is to blame.
+    /// `None` if no line of the change is to blame.
     pub place: Option<Place>,
     pub title: String,
     pub message: String,
 }
 
-/// Which files a note may be at.
+/// The files that an annotation may point to.
 #[derive(Debug)]
 pub enum Files<'a> {
-    /// Those that the pull request changes, as the API lists them.
+    /// The files that the pull request changes, as the API lists them.
     Changed(&'a BTreeSet<String>),
-    /// Those of the checkout, where nobody could be asked.
+    /// The files of the checkout, if the API could not be asked.
     CheckedOut(&'a Path),
     None,
 }
@@ -53,8 +53,10 @@ impl Files<'_> {
     }
 }
 
-/// What is to be noted, worst first: one of each scenario before any has two, for only the first
-/// few are shown.
+/// Returns the annotations, worst scenario first.
+///
+/// The first annotation of every scenario comes before the second of any, because only the
+/// first few are shown.
 pub fn of(joined: &Joined, prefix: &str, files: &Files<'_>) -> Vec<Annotation> {
     let titles = joined.titles();
     let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
@@ -136,14 +138,15 @@ fn message(title: &str, report: &Report, finding: &Finding) -> String {
     text
 }
 
-/// The leaf-most frame that is at a line of one of the files.
+/// Returns the place of the frame nearest to the leaf that is in one of the files.
 fn place(finding: &Finding, prefix: &str, files: &Files<'_>) -> Option<Place> {
     let mut places = finding.frames.iter();
     places.find_map(|frame| plain::place(frame, prefix).filter(|place| files.have(&place.path)))
 }
 
 impl Annotation {
-    /// As the check run takes it; only those with a place can be sent.
+    /// Returns the annotation as the API for check runs expects it. The API accepts only
+    /// annotations with a place.
     pub fn as_json(&self) -> Value {
         let place = self.place.as_ref();
         json!({
@@ -159,7 +162,7 @@ impl Annotation {
         })
     }
 
-    /// As the runner reads it on standard output.
+    /// Returns the annotation as a command that the runner reads on standard output.
     fn as_command(&self) -> String {
         let word = match self.level {
             Level::Error => "error",
@@ -178,7 +181,7 @@ impl Annotation {
     }
 }
 
-/// Lines for the runner: as many of each level as it shows.
+/// Returns lines for the runner: of each level as many as the runner shows.
 pub fn commands<'a>(annotations: impl Iterator<Item = &'a Annotation>) -> Vec<String> {
     let (errors, warnings): (Vec<&Annotation>, Vec<&Annotation>) =
         annotations.partition(|one| one.level == Level::Error);

@@ -1,7 +1,8 @@
-//! The report in a zip that a workflow run left.
+//! The report in a zip file that a workflow run left.
 //!
-//! Everything in it is the pull request author's: it is read by its name from
-//! the archive, up to a limit, and nothing is unpacked to where it says.
+//! The author of the pull request controls everything in the archive. plimsoll reads one entry
+//! by its exact name, up to a size limit, and never unpacks an entry to a path that the
+//! archive names.
 
 use std::io::{Cursor, Read};
 
@@ -10,10 +11,13 @@ use zip::ZipArchive;
 
 use crate::joined::NoResult;
 
-/// The one file that is read.
+/// The name of the only entry that is read.
 const ENTRY: &str = "report.json";
 
-/// The report in an archive, cut one byte after what a report may have; or the report itself, where it was not archived.
+/// Returns the report in an archive, or the bytes themselves if they are not an archive.
+///
+/// Reads at most one byte more than a report may have; the parser refuses a report with that
+/// byte.
 pub fn open(bytes: Vec<u8>) -> Result<Vec<u8>, NoResult> {
     if !bytes.starts_with(b"PK") {
         return Ok(bytes);
@@ -21,7 +25,7 @@ pub fn open(bytes: Vec<u8>) -> Result<Vec<u8>, NoResult> {
     let Ok(mut archive) = ZipArchive::new(Cursor::new(bytes)) else {
         return Err(NoResult::NotAnArchive);
     };
-    // By its exact name: `../report.json` is another.
+    // Only the exact name: `../report.json` is another entry.
     let Ok(entry) = archive.by_name(ENTRY) else {
         return Err(NoResult::Missing);
     };

@@ -1,4 +1,4 @@
-//! Where reports come from: folders, files, several of both.
+//! Reads reports from folders and files.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -16,15 +16,16 @@ use crate::reports::Reports;
 use plimsoll_desk::out::Out;
 use plimsoll_desk::project::shown;
 
-/// Whose files they are, and what they are for.
+/// The kind of reader: whose files they are, and what they are read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// A person, of their own files: a scenario's report is shown alone.
+    /// A person who reads their own files. A single report is shown alone.
     Desk,
-    /// The bot, of files made by the code under review: tighter limits, and what
-    /// a report lists and does not hold has no result.
+    /// The bot, which reads files made by the code under review. Its limits are tighter. A
+    /// scenario that a report lists, but that has no report itself, has no result.
     Bot,
-    /// A person, who joins shards: what a report lists and no shard has, has no result.
+    /// A person who joins shards. A scenario that a report lists, but that has no report in
+    /// any shard, has no result.
     Shards,
 }
 
@@ -37,7 +38,7 @@ impl Reader {
     }
 }
 
-/// A file that is no report; the reason may be said in public.
+/// The error for a file that is not a report. Its reason may be shown in public.
 #[derive(Debug)]
 pub struct Unread {
     reason: NoResult,
@@ -62,7 +63,13 @@ impl fmt::Display for Unread {
 
 impl std::error::Error for Unread {}
 
-/// Reads folders and files, and joins what they hold.
+/// Reads folders and files, and joins the reports in them.
+///
+/// `run` selects a run in each folder; `None` selects the newest.
+///
+/// # Errors
+///
+/// If a path holds no readable report, or if the bot is given reports of different changes.
 pub fn read(
     paths: &[PathBuf],
     run: Option<&str>,
@@ -85,7 +92,8 @@ pub fn read(
     })
 }
 
-/// What one shard left; nothing, where no test fell to it.
+/// Reads the reports that one shard left. Returns `None` for a folder without reports: no test
+/// fell to this shard.
 pub fn read_shard(path: &Path, out: &Out) -> anyhow::Result<Option<Joined>> {
     if path.is_dir() && Reports::collect(path)?.is_empty() {
         return Ok(None);
@@ -93,8 +101,8 @@ pub fn read_shard(path: &Path, out: &Out) -> anyhow::Result<Option<Joined>> {
     read_one(path, None, Reader::Shards, out).map(Some)
 }
 
-/// Refuses reports of different changes: of what is joined, only one source is
-/// left to be checked.
+/// Refuses reports of different changes. The joined report keeps only one source, so the bot
+/// could check only that one.
 fn of_one_change(parts: &[Joined]) -> anyhow::Result<()> {
     let mut sources = parts.iter().filter_map(|part| part.source.as_ref());
     let Some(first) = sources.next() else {
@@ -142,8 +150,10 @@ fn read_one(path: &Path, run: Option<&str>, reader: Reader, out: &Out) -> anyhow
     parse(&bytes, reader).map_err(|err| cannot(err.reason(), &err.to_string()))
 }
 
-/// What a person's folder or file has of each test: of a folder, the newest run of every
-/// test target, for the last `cargo test` may have been of one.
+/// Reads the scenarios of a folder or file of a person.
+///
+/// Of a folder, it reads the newest run of each test target, because the last `cargo test` may
+/// have run only one target.
 pub fn read_each_target(path: &Path, out: &Out) -> anyhow::Result<Vec<Scenario>> {
     if !path.is_dir() {
         return Ok(read_one(path, None, Reader::Desk, out)?.scenarios);
@@ -169,9 +179,10 @@ fn read_dir(dir: &Path, run: Option<&str>, out: &Out) -> anyhow::Result<Joined> 
     Ok(run.joined)
 }
 
-/// Reads a regular file, and one byte more than a report may have.
+/// Reads a regular file, up to one byte more than a report may have; the parser refuses a file
+/// with that byte.
 ///
-/// A link is not followed: it was made by whoever made the report, and could
+/// Does not follow a symbolic link: whoever made the report also made the link, and it could
 /// lead to a file that only this process may read.
 pub fn read_capped(path: &Path) -> anyhow::Result<Vec<u8>> {
     let failed = || format!("cannot read {}", shown(path));
@@ -188,7 +199,7 @@ pub fn read_capped(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A joined report, or one scenario's, whichever it is.
+/// Parses a joined report or a scenario's report, whichever the bytes hold.
 pub fn parse(bytes: &[u8], reader: Reader) -> Result<Joined, JoinedError> {
     match joined::json::parse(bytes) {
         Ok(joined) => Ok(joined),
@@ -199,15 +210,15 @@ pub fn parse(bytes: &[u8], reader: Reader) -> Result<Joined, JoinedError> {
     }
 }
 
-/// The error of the format that the file seems to be in.
+/// Returns the error of the format that the file seems to have.
 fn likelier(bytes: &[u8], joined: JoinedError, report: JoinedError) -> JoinedError {
-    // No report has a key of that name, and every joined one begins with it.
+    // Every joined report begins with the key `runs`. A scenario's report has no such key.
     let start = &bytes[..bytes.len().min(4096)];
     let is_joined = start.windows(6).any(|window| window == b"\"runs\"");
     if is_joined { joined } else { report }
 }
 
-/// What one scenario's report says of its run.
+/// Makes a joined report from the report of one scenario.
 fn of_one(report: Report, reader: Reader) -> Joined {
     let run = report.run.clone();
     let mut names = match reader {

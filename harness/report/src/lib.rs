@@ -1,5 +1,5 @@
-//! Reports at the desk and in CI: read, joined, and made into text, markdown, HTML, SARIF and
-//! JUnit. Nothing here talks to a network.
+//! Reads and joins reports, locally and in CI, and renders them as text, markdown, HTML, SARIF
+//! and JUnit. This crate never uses a network.
 //!
 //! ```
 //! use plimsoll_report::joined::NoResult;

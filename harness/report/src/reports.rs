@@ -1,7 +1,7 @@
 //! Finds reports in a folder, and joins those of one run.
 //!
-//! They may have come with a pull request: no symbolic link is followed, and
-//! depth, number and size have limits.
+//! The files may have come with a pull request. So no symbolic link is followed, and depth,
+//! number and size have limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -17,15 +17,15 @@ use crate::joined::{Joined, Outcome, Scenario};
 use plimsoll_desk::out::safe_line;
 use plimsoll_desk::project::shown;
 
-/// `<package>/<target>/<scenario>/report.json` takes four; a download of many
-/// shards puts a few folders around that.
+/// `<package>/<target>/<scenario>/report.json` needs four levels. A download of many shards
+/// adds a few folders around that.
 const MAX_DEPTH: usize = 10;
-/// Files and folders that are looked at, at most.
+/// The most files and folders that are visited.
 const MAX_ENTRIES: usize = 200_000;
-/// Bytes of reports that are read in all, at most.
+/// The most bytes of reports that are read in total.
 const MAX_TOTAL_BYTES: u64 = 1 << 30;
 
-/// A report, and where it was.
+/// A report, and the path of its file.
 #[derive(Debug)]
 pub struct Found {
     pub path: PathBuf,
@@ -33,7 +33,7 @@ pub struct Found {
     modified: SystemTime,
 }
 
-/// A `report.json` that is none.
+/// A `report.json` that cannot be read as a report.
 #[derive(Debug)]
 struct Unreadable {
     path: PathBuf,
@@ -41,7 +41,7 @@ struct Unreadable {
     modified: SystemTime,
 }
 
-/// All that a folder holds, of any run.
+/// All reports in a folder, of every run.
 #[derive(Debug)]
 pub struct Reports {
     dir: PathBuf,
@@ -53,12 +53,12 @@ pub struct Reports {
 #[derive(Debug)]
 pub struct Run {
     pub joined: Joined,
-    /// Reports of other runs beside them.
+    /// The number of reports in the folder that belong to other runs.
     pub left_out: usize,
 }
 
 impl Reports {
-    /// Reads every report in a folder and those below it.
+    /// Reads every report in a folder and in the folders below it.
     pub fn collect(dir: &Path) -> anyhow::Result<Reports> {
         let mut reports = Reports {
             dir: dir.to_owned(),
@@ -73,7 +73,7 @@ impl Reports {
             let mut names = BTreeMap::new();
             for entry in fs::read_dir(&folder).with_context(failed)? {
                 let entry = entry.with_context(failed)?;
-                // Of the entry itself, not of what a link leads to.
+                // The type of the entry itself, not of a symbolic link's target.
                 names.insert(entry.path(), entry.file_type().with_context(failed)?);
                 entries += 1;
                 if entries > MAX_ENTRIES {
@@ -95,7 +95,7 @@ impl Reports {
                 }
             }
         }
-        // So that nothing depends on the order in which a folder is listed.
+        // Sorted, so that the result does not depend on the order of a directory listing.
         reports.found.sort_by(|one, two| one.path.cmp(&two.path));
         reports
             .unreadable
@@ -111,7 +111,7 @@ impl Reports {
             .and_then(|data| data.modified())
             .with_context(failed)?;
         let mut bytes = Vec::new();
-        // One more than is allowed, for the parser to refuse.
+        // One byte more than is allowed, so that the parser refuses a longer file.
         let most = json::MAX_BYTES as u64 + 1;
         let read = file
             .take(most)
@@ -135,19 +135,24 @@ impl Reports {
         Ok(read as u64)
     }
 
-    /// Whether there is no file that is a report, or should be one.
+    /// Returns whether the folder has no `report.json`, readable or not.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty() && self.unreadable.is_empty()
     }
 
-    /// One line for each file that should be a report and is none.
+    /// Returns one line for each `report.json` that cannot be read.
     pub fn problems(&self) -> impl Iterator<Item = String> {
         self.unreadable
             .iter()
             .map(|file| format!("{}: {}", shown(&file.path), file.problem))
     }
 
-    /// The run of that id, or the newest.
+    /// Returns the run with this id, or the newest run.
+    ///
+    /// # Errors
+    ///
+    /// If no readable report belongs to the run, or if an unreadable file is newer than every
+    /// report.
     pub fn run(&self, id: Option<&str>) -> anyhow::Result<Run> {
         let newest = match id {
             Some(id) => id,
@@ -175,17 +180,16 @@ impl Reports {
         Ok(run)
     }
 
-    /// The newest run of each test target, or all that belongs to the run of
-    /// that id.
+    /// Returns the newest run of each test target, or all scenarios of the run with this id.
     ///
-    /// One `cargo test` is one run of all its targets, where the system says who
-    /// started them; one that is started by itself is a run of its own.
+    /// One `cargo test` is one run of all its targets if the system tells which process
+    /// started them. A target that is started by itself is a run of its own.
     pub fn run_of_each_target(&self, id: Option<&str>) -> anyhow::Result<Vec<Scenario>> {
         if let Some(id) = id {
             return Ok(self.run(Some(id))?.joined.scenarios);
         }
         let mut scenarios = Vec::new();
-        // Also says what to do where there is none at all.
+        // If there is no report at all, this error says what to do.
         self.newest(|_| true)?;
         for (package, target) in self.targets(|_| true) {
             let of_target = |found: &Found| {
@@ -199,8 +203,8 @@ impl Reports {
         Ok(scenarios)
     }
 
-    /// The newest run of each test target that left reports in a folder; none where there
-    /// is no such folder, or nothing in it.
+    /// Returns the newest run of each test target that left reports in a folder. Returns an
+    /// empty list if the folder does not exist or has no reports.
     pub fn newest_in(dir: &Path) -> anyhow::Result<Vec<Scenario>> {
         if !dir.is_dir() {
             return Ok(Vec::new());
@@ -212,7 +216,7 @@ impl Reports {
         }
     }
 
-    /// The runs that left a report of a scenario.
+    /// Returns the ids of the runs that left a report of this scenario.
     pub fn runs_with(&self, scenario: &str) -> BTreeSet<&str> {
         let with = self
             .found
@@ -221,7 +225,7 @@ impl Reports {
         with.map(|found| found.report.run.id.as_str()).collect()
     }
 
-    /// The run with the report that was written last; of several, the last by id.
+    /// Returns the id of the run whose report was written last; of several, the greatest id.
     fn newest(&self, of: impl Fn(&Found) -> bool) -> anyhow::Result<&str> {
         let among = self.found.iter().filter(|found| of(found));
         let newest = among
@@ -230,8 +234,8 @@ impl Reports {
         let Some((modified, id)) = newest else {
             return Err(self.nothing());
         };
-        // A file that cannot be read could be of a run that is newer still, and
-        // what is shown in its place could be green.
+        // An unreadable file could belong to an even newer run. The older run, shown in its
+        // place, could be green.
         let newer: Vec<&Unreadable> = self
             .unreadable
             .iter()
@@ -280,14 +284,14 @@ impl Reports {
             .collect()
     }
 
-    /// The last three folders of every report that the run should have.
+    /// Returns the last three folders of every report that the run should have.
     fn places(&self, id: &str) -> BTreeSet<PathBuf> {
         let runs = self
             .found
             .iter()
             .map(|found| &found.report.run)
             .filter(|run| run.id == id);
-        // Each of a thousand reports lists all thousand.
+        // A set, because each of 1,000 reports may list all 1,000 scenarios.
         let mut names = BTreeSet::new();
         for run in runs {
             let of = (run.package.as_str(), run.target.as_str());
@@ -304,7 +308,7 @@ impl Reports {
         for (package, target) in self.targets(|found| found.report.run.id == id) {
             let mut reports: BTreeMap<&str, &Found> = BTreeMap::new();
             let mut names: Vec<&str> = Vec::new();
-            // Each of a thousand reports lists all thousand.
+            // A set, because each of 1,000 reports may list all 1,000 scenarios.
             let mut known: BTreeSet<&str> = BTreeSet::new();
             let of_target = self.found.iter().filter(of_run).filter(|found| {
                 found.report.run.package == package && found.report.run.target == target
@@ -317,7 +321,8 @@ impl Reports {
                         names.push(name);
                     }
                 }
-                // A copy of the same report in another folder: the last one counts.
+                // Of copies of a report in several folders, the one that was written last
+                // counts.
                 let report = reports.entry(&found.report.scenario).or_insert(found);
                 if found.modified > report.modified {
                     *report = found;
@@ -357,7 +362,7 @@ impl Reports {
     }
 }
 
-/// `<package>/<target>/<scenario>` of the path of a report.
+/// Returns `<package>/<target>/<scenario>` from the path of a report.
 fn place(report: &Path) -> PathBuf {
     let dir = report.parent().unwrap_or(report);
     let mut names: Vec<_> = dir.components().rev().take(3).collect();

@@ -1,9 +1,9 @@
-//! By what a pull request can agree with itself: the files that say what is
+//! Changed files with which a pull request influences its own verdict: they say what is
 //! allowed, what is measured, and how.
 
 use crate::render::{Touched, TouchedKind};
 
-/// Of the files that a pull request changes, those that its own verdict rests on.
+/// Selects the changed files on which the pull request's own verdict rests.
 pub fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<Touched> {
     let mut touched = Vec::new();
     for path in paths {
@@ -19,8 +19,8 @@ pub fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<Touched> {
     touched
 }
 
-/// What a path decides. A link or a submodule may stand where a folder does, so the last part of
-/// a path counts as the others.
+/// Returns what a path decides. A symbolic link or a submodule may replace a folder, so the
+/// last part of a path is checked like a folder's name.
 fn kind(path: &str) -> Option<TouchedKind> {
     let parts: Vec<&str> = path.split('/').collect();
     let has = |wanted: &[&str]| parts.iter().any(|part| wanted.contains(part));

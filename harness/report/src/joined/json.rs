@@ -1,13 +1,13 @@
-//! The joined report as a file, format 1: what one job hands to the next.
+//! The file format of the joined report, version 1. One job writes the file, and the next job
+//! reads it.
 //!
-//! The format is a promise, written down in `schema/joined-v1.schema.json`. Each
-//! `report` in it is a report's own format, but for the list of its target's
-//! scenarios, which the file has already and which is left empty.
+//! The format is stable, and `schema/joined-v1.schema.json` describes it. Each `report` in it
+//! has the format of a scenario's report, except for the list of its target's scenarios: the
+//! list is empty, because the file already has these names.
 //!
-//! It may come with a pull request, so [`parse`] keeps to limits of its own,
-//! [`Limits::UNTRUSTED`], and [`to_string`] cuts to them: strings to 512 bytes,
-//! 10,000 frames to a scenario, 1,000 scenarios, 8 MiB in all, the smallest
-//! growth left out first.
+//! The file may come with a pull request. So [`parse`] enforces limits of its own,
+//! [`Limits::UNTRUSTED`], and [`to_string`] cuts to them: 512 bytes per string, 10,000 frames
+//! per scenario, 1,000 scenarios, and 8 MiB in total. The smallest growth is left out first.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 
 use super::{Joined, NoResult, Outcome, Scenario, Source, need, word};
 
-/// The format that [`to_string`] writes.
+/// The version that [`to_string`] writes.
 const VERSION: u64 = 1;
 /// The most scenarios of all targets together.
 const MAX_SCENARIOS: usize = 1_000;
@@ -68,7 +68,8 @@ struct ScenarioV1 {
     report: Option<Box<RawValue>>,
 }
 
-/// With this, serde misses an absent key instead of taking it for `null`.
+/// With this function, serde reports an absent key as an error, instead of taking it for
+/// `null`.
 fn nullable<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -77,10 +78,13 @@ where
     Option::deserialize(deserializer)
 }
 
-/// Writes it, cut to the limits of [`parse`].
+/// Writes a joined report, cut to the limits of [`parse`].
 ///
-/// Where even that is too long, the indentation goes first, then ever more of
-/// each report, then whole reports: their scenarios then have no result.
+/// If the text is still too long, the following are left out, in this order:
+///
+/// 1. the indentation
+/// 2. more and more of each report
+/// 3. whole reports, whose scenarios then have no result
 pub fn to_string(joined: &Joined) -> String {
     let mut joined = with_few_scenarios(joined);
     let text = write(
@@ -92,22 +96,25 @@ pub fn to_string(joined: &Joined) -> String {
     }
     let all: Vec<Limits> = successors(Some(Limits::UNTRUSTED), |limits| limits.halved()).collect();
     let written = |limits: &Limits| Written::new(&joined, *limits, Space::None);
-    // The tighter, the shorter: the loosest that fit are found in a few steps.
+    // Tighter limits give a shorter text, so a binary search finds the loosest limits that
+    // fit.
     let fits = |limits: &Limits| write(&joined, &written(limits)).len() <= MAX_BYTES;
     let found = all.partition_point(|limits| !fits(limits));
     let written = written(all.get(found).unwrap_or(&all[all.len() - 1]));
     loop {
         let text = write(&joined, &written);
         let too_long = text.len().saturating_sub(MAX_BYTES);
-        // Names alone always fit: a thousand scenarios of five short strings.
+        // The names alone always fit: 1,000 scenarios of five short strings.
         if too_long == 0 || !leave_reports_out(joined.to_mut(), too_long, text.len()) {
             return text;
         }
     }
 }
 
-/// At most [`MAX_SCENARIOS`], the ones that need a person most, and one without
-/// a result in place of all others: a run that lost some is never green.
+/// Keeps at most [`MAX_SCENARIOS`] scenarios: those that need a person most.
+///
+/// One scenario without a result stands for all that are left out, so a run that lost
+/// scenarios is never green. The list of runs is cut to the same length.
 fn with_few_scenarios(joined: &Joined) -> Cow<'_, Joined> {
     let mut few = Cow::Borrowed(joined);
     if joined.runs.len() > MAX_SCENARIOS {
@@ -136,8 +143,8 @@ fn with_few_scenarios(joined: &Joined) -> Cow<'_, Joined> {
     few
 }
 
-/// Takes that share of the reports out, those that need a person least; whether
-/// there was one.
+/// Removes `share / of` of the reports, those that need a person least. Returns whether there
+/// was a report to remove.
 fn leave_reports_out(joined: &mut Joined, share: usize, of: usize) -> bool {
     let with_report = |at: &usize| joined.scenarios[*at].report().is_some();
     let mut order: Vec<usize> = (0..joined.scenarios.len()).filter(with_report).collect();
@@ -149,15 +156,15 @@ fn leave_reports_out(joined: &mut Joined, share: usize, of: usize) -> bool {
     !order.is_empty()
 }
 
-/// What stands between the tokens of the file.
+/// The whitespace between the tokens of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Space {
     Indented,
     None,
 }
 
-/// The reports as they go into the file, each at its scenario's place. They are
-/// nearly all of it, and are written once however often the rest is.
+/// The reports as they go into the file, each at the index of its scenario. Reports are nearly
+/// all of the file, so they are serialised once, however often the rest is written.
 struct Written {
     limits: Limits,
     space: Space,
@@ -169,7 +176,8 @@ impl Written {
         let reports = joined.scenarios.iter().map(|scenario| {
             let report = scenario.report()?;
             let text = match space {
-                // As where it stands; a line feed in a string is an escape.
+                // Indented to its place in the file. Strings do not change, because a line
+                // feed in a JSON string is an escape.
                 Space::Indented => report::to_string_within(&unlisted(report), &limits)
                     .trim_end()
                     .replace('\n', "\n      "),
@@ -186,7 +194,7 @@ impl Written {
     }
 }
 
-/// Without the list of its target's scenarios, which the file has already.
+/// Returns the report without the list of its target's scenarios, which the file already has.
 fn unlisted(report: &Report) -> Report {
     let mut report = report.clone();
     report.run.scenarios = Vec::new();
@@ -230,7 +238,8 @@ fn write(joined: &Joined, written: &Written) -> String {
 }
 
 fn scenario_v1(scenario: &Scenario, report: Option<&RawValue>, limits: &Limits) -> ScenarioV1 {
-    // As long as in the report, which must be of the same scenario.
+    // Cut to the same length as the names in the report, because `parse` requires that they
+    // are equal.
     let cut = |text: &str| cut(text, limits);
     let (problem, report) = match &scenario.outcome {
         Outcome::NoResult(why) => (Some(cut(why)), None),
@@ -254,7 +263,7 @@ fn cut(text: &str, limits: &Limits) -> String {
     text[..end.unwrap_or(0)].to_owned()
 }
 
-/// Reads it.
+/// Parses a joined report.
 ///
 /// # Errors
 ///
@@ -383,12 +392,12 @@ fn check_string(text: &str) -> Result<(), JoinedError> {
     at_most("bytes in a string", Limits::UNTRUSTED.string(), text.len())
 }
 
-/// Why a joined report cannot be read.
+/// The reason why a joined report cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JoinedError {
-    /// The whole, or a report in it, is none.
+    /// The file, or a report in it, breaks a rule of the format.
     Report(ReportError),
-    /// It is not JSON, or not a joined report.
+    /// The file is not JSON, or not a joined report.
     Syntax {
         line: usize,
         column: usize,
@@ -405,7 +414,7 @@ impl JoinedError {
         JoinedError::Syntax {
             line: error.line(),
             column: error.column(),
-            // It quotes what it found.
+            // The message quotes text from the file.
             message: plimsoll_desk::out::safe_line(&message),
         }
     }
@@ -418,8 +427,8 @@ impl JoinedError {
         })
     }
 
-    /// What may be said of it in public, of a file whose every byte is somebody
-    /// else's.
+    /// Returns the reason that may be shown in public. It quotes nothing from the file, of
+    /// which somebody else may have written every byte.
     pub fn reason(&self) -> NoResult {
         match self {
             JoinedError::Syntax { .. } => NoResult::NotAReport,

@@ -1,4 +1,4 @@
-//! Shards, or the jobs of a matrix, as one run.
+//! Joins shards, or the jobs of a matrix, into one run.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use plimsoll_core::report::{Report, json};
 
 use super::{Joined, Scenario};
 
-/// One run of several parts.
+/// Several parts as one run.
 #[derive(Clone, Debug)]
 pub struct Merged {
     pub joined: Joined,
-    /// In the order of `joined`.
+    /// Sorted as in `joined`.
     pub twice: Vec<Twice>,
 }
 
@@ -21,15 +21,15 @@ pub struct Twice {
     pub package: String,
     pub target: String,
     pub name: String,
-    /// The part that each is from, and its verdict.
+    /// The origin of each result, and its verdict.
     pub results: Vec<(String, Verdict)>,
 }
 
-/// Joins the reports of a matrix, or of shards, whatever their order; each part with
-/// where it is from.
+/// Joins the reports of a matrix or of shards. Each part comes with a name of its origin. The
+/// order of the parts does not matter.
 ///
-/// A scenario that one shard has no result of takes the result of another that ran on
-/// the same platform. Of two results on one platform the worse one counts.
+/// If one shard has no result of a scenario, the result of another shard on the same platform
+/// counts. Of two results on one platform, the worse one counts.
 pub fn merge(mut parts: Vec<(String, Joined)>) -> Merged {
     parts.sort_by(|(_, one), (_, two)| {
         let text = super::json::to_string;
@@ -38,7 +38,7 @@ pub fn merge(mut parts: Vec<(String, Joined)>) -> Merged {
             .then_with(|| text(one).cmp(&text(two)))
     });
     let mut joined = Joined::default();
-    // Where each scenario's entry is, and which results there were.
+    // The index of each scenario's entry, and the results that were found for it.
     let mut places: BTreeMap<[String; 4], usize> = BTreeMap::new();
     let mut results: Vec<Vec<(String, Verdict)>> = Vec::new();
     for (from, part) in parts {
@@ -47,7 +47,7 @@ pub fn merge(mut parts: Vec<(String, Joined)>) -> Merged {
                 joined.runs.push(run);
             }
         }
-        // The newest attempt, by which the whole is as new as any part.
+        // The source of the newest attempt: the joined report is as new as its newest part.
         joined.source = match (joined.source.take(), part.source) {
             (Some(one), Some(two)) if two.attempt > one.attempt => Some(two),
             (one, two) => one.or(two),
@@ -68,7 +68,7 @@ pub fn merge(mut parts: Vec<(String, Joined)>) -> Merged {
                 }
                 Some(&place) => {
                     let found = &mut joined.scenarios[place];
-                    // One report in two folders is one result.
+                    // The same report in two folders is one result.
                     if !is_same(scenario.report(), found.report()) {
                         results[place].extend(verdict);
                     }
@@ -93,8 +93,8 @@ pub fn merge(mut parts: Vec<(String, Joined)>) -> Merged {
     }
 }
 
-/// Whether they are of one measurement. A report that was joined before has lost the list
-/// of its target's scenarios: the whole has it.
+/// Returns whether both are the same report. The lists of their targets' scenarios are not
+/// compared, because a report that was joined before has an empty list.
 fn is_same(one: Option<&Report>, other: Option<&Report>) -> bool {
     let alone = |report: &Report| {
         let mut alone = report.clone();
@@ -104,10 +104,11 @@ fn is_same(one: Option<&Report>, other: Option<&Report>) -> bool {
     one.map(alone) == other.map(alone)
 }
 
-/// Whether it is the worse one; of two as bad, the choice does not depend on which came
-/// first.
+/// Returns whether `one` counts instead of `other`: whether its verdict is worse. If both
+/// verdicts are equal, the reports' texts decide, so the result does not depend on their
+/// order.
 fn counts_before(one: &Scenario, other: &Scenario) -> bool {
-    // `None` is the least of all.
+    // `None` is less than every verdict.
     let by_verdict = one.verdict().cmp(&other.verdict());
     let text = |scenario: &Scenario| scenario.report().map(json::to_string);
     by_verdict.then_with(|| text(one).cmp(&text(other))).is_gt()

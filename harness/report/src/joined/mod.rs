@@ -1,4 +1,4 @@
-//! One run's reports as one value, whichever files they came from.
+//! The reports of one run as one value, from whichever files they came.
 //!
 //! ```text
 //! folder of report.json ──► Reports ──► Joined ──► text, markdown, html, SARIF, JUnit
@@ -7,8 +7,8 @@
 //!                               joined report (json)
 //! ```
 //!
-//! A scenario that its target lists and that left no report is in it, without a
-//! result: what is missing is never green.
+//! A scenario that its target lists but that left no report is part of the value, without a
+//! result: a missing report never counts as green.
 
 pub mod json;
 mod merge;
@@ -22,35 +22,35 @@ use plimsoll_core::report::Report;
 pub use merge::{Twice, merge};
 pub use no_result::NoResult;
 
-/// The reports of one run; or of several that are shown together.
+/// The reports of one run, or of several runs that are shown together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Joined {
     /// The ids of the runs.
     pub runs: Vec<String>,
-    /// What the continuous integration measured; absent at a desk.
+    /// The change that CI measured; `None` for a local run.
     pub source: Option<Source>,
-    /// By package and target, in the order of each target's list.
+    /// Sorted by package and target, and in each target by its own list.
     pub scenarios: Vec<Scenario>,
 }
 
-/// Which change a run measured, in GitHub's words.
+/// The change that a run measured, in GitHub's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// `owner/name` of the repository whose workflow ran.
     pub repository: String,
-    /// The event that started it: `pull_request`, `merge_group`, `push`, …
+    /// The event that started the run: `pull_request`, `merge_group`, `push`, …
     pub event: String,
     /// The id of the workflow run.
     pub run: u64,
-    /// Which attempt of it, from 1.
+    /// The attempt of the workflow run, from 1.
     pub attempt: u64,
     /// The pull request's number.
     pub pull_request: Option<u64>,
-    /// The commit that is judged: a pull request's last, not its merge.
+    /// The commit that is judged: the last commit of a pull request, not its merge commit.
     pub head: String,
-    /// The commit that it is to be merged into.
+    /// The commit that the pull request is to be merged into.
     pub base: Option<String>,
-    /// The folder of the workspace in the repository, `""` for its root.
+    /// The folder of the workspace in the repository; `""` for its root.
     pub prefix: String,
 }
 
@@ -60,8 +60,8 @@ pub struct Scenario {
     pub package: String,
     pub target: String,
     pub name: String,
-    /// The target triple that it was measured on, or that the others of its run
-    /// were.
+    /// The target triple that the scenario was measured on. A scenario without a measurement
+    /// has the platform of the other results of its run, if they share one.
     pub platform: Option<String>,
     pub outcome: Outcome,
 }
@@ -69,7 +69,8 @@ pub struct Scenario {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     Report(Box<Report>),
-    /// The run lists the scenario, but has no report of it; why, as far as known.
+    /// The run lists the scenario, but left no report of it. The text says why, as far as
+    /// known.
     NoResult(String),
 }
 
@@ -86,11 +87,13 @@ impl Scenario {
     }
 }
 
-/// What stands for a verdict where there is none.
+/// The words in place of a verdict if there is none.
 pub const NO_RESULT: &str = "no result";
 
-/// How much a scenario needs a person. No result is more than nothing to do, as in the run's own
-/// verdict, and less than anything that was found.
+/// Returns how much a scenario needs a person: the greater, the more.
+///
+/// No result ranks above the verdicts that need nothing, as it does in the run's own verdict,
+/// and below every other verdict.
 pub fn need(verdict: Option<Verdict>) -> u8 {
     match verdict {
         Some(Verdict::Within) => 0,
@@ -103,14 +106,16 @@ pub fn need(verdict: Option<Verdict>) -> u8 {
     }
 }
 
-/// A verdict, or that there is none, in words.
+/// Returns the verdict in words, or [`NO_RESULT`].
 pub fn word(verdict: Option<Verdict>) -> &'static str {
     verdict.map_or(NO_RESULT, Verdict::as_str)
 }
 
 impl Joined {
-    /// The run's own verdict: the greatest of its scenarios'. One without a
-    /// result never makes a run green, and says less than any that is not.
+    /// Returns the run's own verdict: the worst verdict of its scenarios.
+    ///
+    /// A scenario without a result turns a green run into one without a verdict. It does not
+    /// change any worse verdict.
     pub fn verdict(&self) -> Option<Verdict> {
         let verdicts = self.scenarios.iter().map(Scenario::verdict);
         let greatest = verdicts.clone().flatten().max()?;
@@ -118,22 +123,22 @@ impl Joined {
         (complete || greatest > Verdict::Improved).then_some(greatest)
     }
 
-    /// As many scenarios have that verdict; `None` for no result.
+    /// Returns how many scenarios have this verdict; `None` counts those without a result.
     pub fn count(&self, verdict: Option<Verdict>) -> usize {
         let verdicts = self.scenarios.iter().map(Scenario::verdict);
         verdicts.filter(|found| *found == verdict).count()
     }
 
-    /// Every verdict that occurs with how often it does, mildest first, no
-    /// result last.
+    /// Returns every verdict that occurs with its number of scenarios: the mildest first, and
+    /// no result last.
     pub fn counts(&self) -> Vec<(Option<Verdict>, usize)> {
         let verdicts = Verdict::ALL.into_iter().map(Some).chain([None]);
         let counts = verdicts.map(|verdict| (verdict, self.count(verdict)));
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// What to call each scenario: its name, and as much more as tells it from
-    /// the others of that name.
+    /// Returns a title for each scenario: its name, and if others have the same name, whatever
+    /// tells them apart.
     pub fn titles(&self) -> Vec<String> {
         let mut named: BTreeMap<&str, Vec<&Scenario>> = BTreeMap::new();
         for scenario in &self.scenarios {
@@ -162,7 +167,8 @@ impl Joined {
         self.scenarios.iter().map(title).collect()
     }
 
-    /// The platform of its results, where they have one and the same.
+    /// Returns the platform that all results share. `None` if they differ, or if the first
+    /// report has no measurement.
     fn platform(&self) -> Option<&str> {
         let mut platforms = self.scenarios.iter().filter_map(Scenario::report);
         let first = platforms.next()?.measured.as_ref()?.target.as_str();
@@ -173,7 +179,7 @@ impl Joined {
         platforms.all(same).then_some(first)
     }
 
-    /// Says of every scenario on which platform it was to be measured.
+    /// Sets the platform of every scenario: its own, or the one that all results share.
     pub fn name_platforms(&mut self) {
         let of_all = self.platform().map(str::to_owned);
         for scenario in &mut self.scenarios {

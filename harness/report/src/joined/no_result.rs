@@ -1,12 +1,12 @@
-//! Why a run has nothing to show, in words that are fixed.
+//! The reasons why a run has nothing to show, as fixed texts.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The format that [`NoResult::to_file`] writes.
+/// The version that [`NoResult::to_file`] writes.
 const VERSION: u64 = 1;
-/// More than any such file has.
+/// The most bytes of such a file. Every file that plimsoll writes is shorter.
 const MAX_FILE: usize = 1024;
 
 #[derive(Serialize, Deserialize)]
@@ -16,8 +16,8 @@ struct NoResultV1 {
     no_result: String,
 }
 
-/// Why there is nothing to show. The texts are fixed: of a file whose every byte
-/// is somebody else's, nothing is quoted.
+/// The reason why there is nothing to show. The texts are fixed and quote nothing, because
+/// somebody else may have written every byte of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoResult {
     Missing,
@@ -64,12 +64,12 @@ impl NoResult {
         NoResult::ForkGone,
     ];
 
-    /// The reason of that code.
+    /// Returns the reason with this code.
     pub fn from_code(code: &str) -> Option<NoResult> {
         Self::ALL.into_iter().find(|reason| reason.code() == code)
     }
 
-    /// A file that says so, for the next command to read in a report's place.
+    /// Returns a file that names the reason. The next command reads it in place of a report.
     pub fn to_file(self) -> String {
         let file = NoResultV1 {
             version: VERSION,
@@ -80,7 +80,7 @@ impl NoResult {
         text + "\n"
     }
 
-    /// What such a file says; absent where the file is another.
+    /// Returns the reason that such a file names; `None` for any other file.
     pub fn from_file(bytes: &[u8]) -> Option<NoResult> {
         if bytes.len() > MAX_FILE {
             return None;
@@ -90,12 +90,12 @@ impl NoResult {
         Self::from_code(&file.no_result)
     }
 
-    /// In a few words, without formatting.
+    /// Returns the reason in a few words without formatting.
     pub fn headline(self) -> String {
         format!("No result ({})", self.code())
     }
 
-    /// One word for it.
+    /// Returns one word for the reason.
     pub fn code(self) -> &'static str {
         match self {
             NoResult::Missing => "missing",
@@ -120,7 +120,7 @@ impl NoResult {
         }
     }
 
-    /// A sentence or two for it.
+    /// Returns one or two sentences for the reason.
     pub fn text(self) -> &'static str {
         match self {
             NoResult::Missing => {

@@ -40,7 +40,8 @@ pub fn report(scenario: &str, verdict: Verdict) -> Report {
 
 const ITERATIONS: [u64; 5] = [512, 1_024, 2_048, 4_096, 8_192];
 
-/// A stack of names with a space between two, root first, and its growth.
+/// Returns the growth of a stack, in bytes per iteration. The stack is written root first,
+/// with a space between two names.
 pub(super) fn growth(stack: &str, bytes: f64) -> StackGrowth {
     StackGrowth {
         stack: FoldedStack(stack.split(' ').map(str::to_owned).collect()),
@@ -70,7 +71,7 @@ pub(super) fn finding(stack: &str, bytes: f64) -> Finding {
     }
 }
 
-/// One that found stacks to grow.
+/// Returns a report that found these stacks growing.
 pub(super) fn regressed(scenario: &str, stacks: &[(&str, f64)]) -> Report {
     let mut report = report(scenario, Verdict::Regressed);
     for (stack, bytes) in stacks {

@@ -1,13 +1,13 @@
-//! One page for the browser, with everything in it: no other file, no network.
+//! The report as one HTML page that needs no other file and no network.
 //!
 //! ```text
 //! Joined ──► words, table, stacks, plots    markup, readable without JavaScript
 //!        └─► stacks of each flame graph     JSON in the page, drawn by flame.js
 //! ```
 //!
-//! The script turns what is there into something to search, sort, fold and zoom;
-//! it makes text and no markup. The policy in the page's head lets that one
-//! script and that one style work, by their digests, and nothing else.
+//! The script lets the reader search, sort, fold and zoom what is there. It makes text and no
+//! markup. The content security policy in the page's head allows this script and this style by
+//! their digests, and nothing else.
 
 mod detail;
 mod escape;
@@ -37,7 +37,7 @@ const SCRIPT: &str = concat!(
     include_str!("html/graph.js"),
 );
 
-/// The whole page.
+/// Returns the whole page.
 pub fn render(joined: &Joined) -> String {
     let page = html! {
         (DOCTYPE)
@@ -65,9 +65,9 @@ pub fn render(joined: &Joined) -> String {
 }
 
 fn head(joined: &Joined) -> Markup {
-    // The default forbids everything that no line here allows: images, fonts, requests,
-    // frames, forms, another base. Trusted types forbid the script itself to
-    // make markup out of text.
+    // `default-src` forbids everything that no other directive allows, such as images, fonts,
+    // requests and frames. `base-uri` and `form-action` do not fall back to it. Trusted types
+    // keep the script itself from making markup out of text.
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'; \
          require-trusted-types-for 'script'; trusted-types 'none'",
@@ -88,12 +88,13 @@ fn head(joined: &Joined) -> Markup {
     }
 }
 
-/// What the content security policy calls our own style or script.
+/// Returns the name of our own style or script in the content security policy.
 fn by_digest(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// Every verdict that occurs, the one that needs a person most first.
+/// Returns every verdict that occurs and its number of scenarios, the one that needs a person
+/// most first.
 fn counts(joined: &Joined) -> Vec<(Option<Verdict>, usize)> {
     let mut counts = joined.counts();
     counts.sort_by_key(|(verdict, _)| Reverse(need(*verdict)));
@@ -200,7 +201,7 @@ fn source(joined: &Joined) -> Markup {
     }
 }
 
-/// A name and what it is, in a list of facts.
+/// Returns a name and its value in a list of facts.
 fn fact(name: &str, value: impl Render) -> Markup {
     html! { div { dt { (name) } dd { (value) } } }
 }
@@ -209,7 +210,7 @@ fn code(text: &str) -> Markup {
     html! { code { (line(text)) } }
 }
 
-/// A few, and how many more there are.
+/// Returns a list of at most five texts, and how many more there are.
 fn list<'a>(all: impl IntoIterator<Item = &'a str>) -> Option<Markup> {
     const MOST: usize = 5;
     let all: Vec<&str> = all.into_iter().collect();
@@ -225,7 +226,7 @@ fn list<'a>(all: impl IntoIterator<Item = &'a str>) -> Option<Markup> {
     })
 }
 
-/// What the script makes work; without it, there is nothing to see.
+/// Returns the controls of the script. Without JavaScript they are hidden.
 fn tools(joined: &Joined) -> Markup {
     html! {
         div class="tools" role="search" aria-label="Scenarios" {
@@ -250,7 +251,7 @@ fn tools(joined: &Joined) -> Markup {
 }
 
 fn table(joined: &Joined) -> Markup {
-    // Heading, class, and what the script sorts by.
+    // The heading, the class, and the key by which the script sorts.
     let columns = [
         ("Verdict", "c-verdict", Some("verdict")),
         ("Scenario", "c-name", Some("name")),
@@ -286,11 +287,12 @@ fn table(joined: &Joined) -> Markup {
     }
 }
 
-/// The same address twice would lead to the first alone.
+/// Returns a slug that is not taken yet, because a link leads only to the first of two
+/// elements with the same id.
 fn unique(taken: &mut BTreeSet<String>, slug: String) -> String {
     let again = (2_usize..).map(|n| format!("{slug}-{n}"));
     let mut free = std::iter::once(slug.clone()).chain(again);
-    // Of more names than are taken, one is free.
+    // There are more candidates than taken names, so one is always free.
     let found = free.find(|slug| !taken.contains(slug)).unwrap_or(slug);
     taken.insert(found.clone());
     found

@@ -10,9 +10,9 @@
 //!       <system-out>   the outcome in one line
 //! ```
 //!
-//! No result is an error and never `<skipped>`, which readers take for green.
-//! Rates stand in the suite's properties, because the schema of Jenkins has none
-//! in a test case. A report does not say how long a scenario took; `time="0"` is
+//! A scenario without a result is an error and never `<skipped>`, because readers count
+//! skipped tests as green. Rates are properties of the suite, because Jenkins' schema has no
+//! properties in a test case. A report does not say how long a scenario took; `time="0"` is
 //! for readers that compute with it.
 
 use std::fmt::Write;
@@ -23,13 +23,13 @@ use plimsoll_core::report::text;
 use super::plain::{self, clean, clean_line};
 use crate::joined::{Joined, NO_RESULT, Outcome, Scenario};
 
-/// Characters of an attribute.
+/// The most characters of an attribute.
 const MAX_ATTRIBUTE: usize = 500;
-/// Findings of a scenario whose rates are given, the ones that need a person
-/// most: readers keep every property in memory.
+/// The most findings of a scenario whose rates are written: the first ones, which need a
+/// person most. Readers keep every property in memory.
 const MAX_RATES: usize = 20;
 
-/// What a test case is to its reader.
+/// The kind of a test case for its reader.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Passed,
@@ -61,7 +61,7 @@ pub fn render(joined: &Joined) -> String {
     page
 }
 
-/// By package, target and platform, in the order in which each comes first.
+/// Groups scenarios by package, target and platform, in the order of their first occurrence.
 fn suites<'a>(all: &[&'a Scenario]) -> Vec<Vec<&'a Scenario>> {
     let mut suites: Vec<Vec<&Scenario>> = Vec::new();
     for &scenario in all {
@@ -88,7 +88,7 @@ fn totals(page: &mut String, scenarios: &[&Scenario]) {
 fn render_suite(page: &mut String, joined: &Joined, suite: &[&Scenario], several: bool) {
     let first = suite[0];
     let mut name = format!("{}/{}", first.package, first.target);
-    // A dot is what readers split a class at.
+    // Readers split a class name at its dots.
     let mut class = format!("{}.{}", first.package, first.target);
     if several {
         let platform = first.platform.as_deref().unwrap_or("unknown platform");
@@ -120,7 +120,7 @@ fn render_case(page: &mut String, scenario: &Scenario, class: &str, prefix: &str
     attribute(page, "name", &scenario.name);
     attribute(page, "time", "0");
     let places = scenario.report().map(|report| &report.findings);
-    // What grows first in the report needs a person most.
+    // The first finding that grows needs a person most.
     let place = places.into_iter().flatten().find_map(|finding| {
         let grows = finding.verdict >= Verdict::Inconclusive;
         grows.then(|| plain::blamed(finding, prefix))?
@@ -155,7 +155,7 @@ fn render_case(page: &mut String, scenario: &Scenario, class: &str, prefix: &str
     let _ = write!(page, "</{element}>\n    </testcase>\n");
 }
 
-/// What all of a suite have in common, and the rates of each.
+/// Returns what all scenarios of a suite have in common, and the rates of each scenario.
 fn properties(joined: &Joined, suite: &[&Scenario]) -> Vec<(String, String)> {
     let mut properties = Vec::new();
     let mut add = |name: String, value: String| properties.push((name, value));
@@ -221,13 +221,14 @@ fn attribute(page: &mut String, name: &str, value: &str) {
     page.push('"');
 }
 
-/// The one way for text to get into the page, after what XML cannot hold is gone.
+/// Escapes text. All text gets into the page through this function, after [`clean`] has
+/// removed what XML cannot hold.
 fn escape(page: &mut String, text: &str, quotes: bool) {
     for char in text.chars() {
         match char {
             '&' => page.push_str("&amp;"),
             '<' => page.push_str("&lt;"),
-            // Not only at the end of `]]>`, where it must be.
+            // XML requires this only at the end of `]]>`.
             '>' => page.push_str("&gt;"),
             '"' if quotes => page.push_str("&quot;"),
             char => page.push(char),

@@ -1,11 +1,11 @@
-//! The comment on a pull request, and the page of a job: what grew, how much,
-//! where, and what to do, as GitHub's markdown.
+//! The comment on a pull request, and the summary page of a job, in GitHub's markdown: what
+//! grew, how much, where, and what to do.
 //!
-//! The verdict comes first, in words and with numbers; then a sentence on the
-//! worst scenario, a table with the worst first, a block for each scenario that
-//! is not green, and commands. Blocks are given their room by importance and
-//! stand in reading order; what finds no room is counted and named. No block is
-//! ever cut inside, so every fence and every `<details>` is closed.
+//! The verdict comes first, in words and with numbers. Then come a sentence on the worst
+//! scenario, a table with the worst first, a block for each scenario that is not green, and
+//! commands. Blocks get their space in order of importance, and stand in reading order. Blocks
+//! that do not fit are counted and named. No block is ever cut, so every fence and every
+//! `<details>` is closed.
 
 mod commands;
 mod details;
@@ -33,58 +33,58 @@ const COMMENT: Size = Size {
     open_rows: 10,
     details: 10,
 };
-/// GitHub drops a summary of more than 1 MiB, all of it.
+/// GitHub drops a summary of more than 1 MiB completely.
 const SUMMARY: Size = Size {
     measure: Measure::Bytes,
     limit: (1 << 20) - 1_024,
     open_rows: 200,
     details: 50,
 };
-/// Columns of a scenario's name.
+/// The most columns of a scenario's name.
 const NAME: usize = 100;
 const MAX_TOUCHED: usize = 10;
-/// Where something is left out, the page says so: an address of ours, at most,
-/// and a line.
+/// The space kept for the line that says what was left out. It may contain the URL of the
+/// report.
 const NOTE: usize = 3_000;
 const MAX_PLATFORMS: usize = 3;
-/// Runs or commits that are named.
+/// The most runs or commits that are named.
 const MAX_NAMED: usize = 3;
 
-/// How much of everything.
+/// The limits of a page.
 struct Size {
     measure: Measure,
     limit: usize,
-    /// Rows of the table that are not folded.
+    /// The most rows of the table that are not folded.
     open_rows: usize,
-    /// Scenarios with a block of their own.
+    /// The most scenarios with a block of their own.
     details: usize,
 }
 
-/// What all parts of a page look at.
+/// What all parts of a page read.
 struct View<'a> {
     joined: &'a Joined,
     context: &'a Context,
     titles: Vec<String>,
-    /// Every scenario's place, the one that needs a person most first.
+    /// The index of every scenario, the one that needs a person most first.
     order: Vec<usize>,
 }
 
-/// A comment on a pull request, at most 65,000 characters long.
+/// Returns a comment on a pull request of at most 65,000 characters.
 pub fn comment(joined: &Joined, context: &Context) -> String {
     View::new(joined, context).render(&COMMENT, marker(context))
 }
 
-/// The verdict in one line, without formatting or colour.
+/// Returns the verdict in one line, without formatting or colour.
 pub fn headline(joined: &Joined) -> String {
     headline::plain(joined)
 }
 
-/// The page of a job, at most 1 MiB long.
+/// Returns the summary page of a job, at most 1 MiB long.
 pub fn summary(joined: &Joined, context: &Context) -> String {
     View::new(joined, context).render(&SUMMARY, None)
 }
 
-/// A comment for a run that has nothing to show. It never reads as a pass.
+/// Returns a comment for a run that has nothing to show. It never reads as a pass.
 pub fn no_result(context: &Context, reason: NoResult) -> String {
     let mut page = Page::new(COMMENT.measure, COMMENT.limit);
     page.add(marker(context));
@@ -101,7 +101,7 @@ pub fn no_result(context: &Context, reason: NoResult) -> String {
     page.finish()
 }
 
-/// The first lines, which nobody sees.
+/// Returns the first lines of a comment, which are invisible.
 fn marker(context: &Context) -> Option<String> {
     Some(context.marker.as_ref()?.lines.clone())
 }
@@ -110,8 +110,8 @@ fn is_hex(sha: &str) -> bool {
     !sha.is_empty() && sha.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Every scenario's place, the one that needs a person most first; of those with
-/// one verdict, the one that grows most.
+/// Returns the index of every scenario, the one that needs a person most first. Of scenarios
+/// with the same verdict, the one that grows most comes first.
 pub fn worst_first(joined: &Joined) -> Vec<usize> {
     let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
     order.sort_by_cached_key(|&place| {
@@ -122,7 +122,8 @@ pub fn worst_first(joined: &Joined) -> Vec<usize> {
     order
 }
 
-/// Growth past which a scenario stands before another, in millionths: no float decides an order.
+/// Returns the growth by which scenarios with the same verdict are sorted, in millionths. It
+/// is an integer, because no float decides an order.
 #[expect(clippy::cast_possible_truncation, reason = "cut to the range before")]
 fn order_of_growth(report: &Report) -> i128 {
     let weight = Sum::of(report, &report.growing()).weight();
@@ -139,12 +140,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A scenario's title, for a sentence.
+    /// Returns a scenario's title for use in a sentence.
     fn title(&self, place: usize) -> String {
         code_span(&self.titles[place], NAME)
     }
 
-    /// Those that are not green, worst first.
+    /// Returns the scenarios that are not green, worst first.
     fn open(&self) -> impl Iterator<Item = usize> {
         let places = self.order.iter().copied();
         places.filter(|&place| !is_green(&self.joined.scenarios[place]))
@@ -157,7 +158,7 @@ impl<'a> View<'a> {
 
     fn render(&self, size: &Size, marker: Option<String>) -> String {
         let mut page = Page::new(size.measure, size.limit);
-        // In reading order; what is bounded and must be there, at once.
+        // In reading order. Blocks of limited size that must not be missing are added at once.
         page.add(marker);
         page.add(Some(headline::verdict(self)));
         page.add(headline::sentence(self));
@@ -193,7 +194,7 @@ impl<'a> View<'a> {
         let mut left_out = Vec::new();
         let mut without = open.len().saturating_sub(with_details.len());
         for (number, (&scenario, place)) in with_details.iter().zip(places).enumerate() {
-            // Of several that grow, the worst is read first.
+            // Only the first block is open: the worst scenario is read first.
             let is_open = number == 0 && !is_green(&self.joined.scenarios[scenario]);
             if !page.fill(place, details::block(self, scenario, is_open)) {
                 without += 1;
@@ -235,7 +236,7 @@ fn is_green(scenario: &Scenario) -> bool {
     need(scenario.verdict()) < 2
 }
 
-/// The state, in colour and in words.
+/// Returns the verdict in colour and in words.
 fn state(scenario: &Scenario) -> String {
     let icon = match scenario.verdict() {
         Some(Verdict::Within | Verdict::Improved) => "🟢",
@@ -246,7 +247,7 @@ fn state(scenario: &Scenario) -> String {
     format!("{icon} {}", crate::joined::word(scenario.verdict()))
 }
 
-/// `[report](…) · [measuring job](…)`
+/// Returns `[report](…) · [measuring job](…)`.
 fn links(context: &Context) -> Option<String> {
     let link = |text: &str, to: &Option<String>| {
         let url = to.as_deref().and_then(url)?;
@@ -258,7 +259,7 @@ fn links(context: &Context) -> Option<String> {
     (!links.is_empty()).then(|| links.join(" · "))
 }
 
-/// What the pull request changes of its own measure.
+/// Returns the list of changed files on which the pull request's own verdict rests.
 fn touched(context: &Context) -> Option<String> {
     let unsure = context.touched_more.then(|| {
         "**Which files this pull request changes could not be looked up in full**: whether it \
@@ -274,7 +275,7 @@ fn touched(context: &Context) -> Option<String> {
         "**This pull request changes files that decide its own result**, in {}:\n",
         plural(touched.len() as u64, "file", "files")
     )];
-    // Each kind has lines of its own: many files of one must not hide those of another.
+    // Each kind has its own limit, so many files of one kind do not hide those of another.
     for of_kind in touched.chunk_by(|a, b| a.kind == b.kind) {
         let kind = match of_kind[0].kind {
             TouchedKind::Baseline => "baseline, which says what may grow",
@@ -294,7 +295,7 @@ fn touched(context: &Context) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// What was measured, and with what.
+/// Returns the footer: what was measured, and with what.
 fn footer(context: &Context, scenarios: &[Scenario], runs: &[String]) -> String {
     let mut parts = vec![format!("plimsoll {}", env!("CARGO_PKG_VERSION"))];
     for (word, sha) in [("base", &context.base), ("head", &context.head)] {
@@ -333,7 +334,7 @@ fn footer(context: &Context, scenarios: &[Scenario], runs: &[String]) -> String 
     format!("<sub>{}</sub>", parts.join(" · "))
 }
 
-/// `runs a, b, c, 4 more`
+/// Returns a list such as `runs a, b, c, 4 more`.
 fn few(one: &str, many: &str, all: impl Iterator<Item = String>) -> Option<String> {
     let mut all: Vec<String> = all.collect();
     let word = if all.len() == 1 { one } else { many };
@@ -344,7 +345,7 @@ fn few(one: &str, many: &str, all: impl Iterator<Item = String>) -> Option<Strin
     (!all.is_empty()).then(|| format!("{word} {}", all.join(", ")))
 }
 
-/// `<summary>` of words of ours.
+/// Returns a `<summary>` of plimsoll's own words.
 fn summary_line(text: &str) -> String {
     format!("<summary>{}</summary>", html_text(text, 300))
 }

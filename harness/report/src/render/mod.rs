@@ -1,7 +1,7 @@
-//! Outputs made from a joined report. They decide nothing, and print nothing.
+//! Outputs made from a joined report. They decide nothing and print nothing.
 //!
-//! All that is in a report was written by the code under review. It reaches each
-//! output through that output's one function in [`plimsoll_text::sink`].
+//! The code under review wrote everything in a report. Each output passes such text through
+//! its own function in [`plimsoll_text::sink`].
 
 #[cfg(test)]
 pub mod fixtures;
@@ -17,59 +17,62 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::report::Report;
 
-/// What a page says beside the report, from those who may be believed: the
+/// What a page shows in addition to the report. It comes from sources that can be trusted: the
 /// event, the API, the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Context {
-    /// By what a comment is found again; absent where nothing is to be found.
+    /// The marker by which the bot finds its comment again; `None` for a page that nobody has
+    /// to find.
     pub marker: Option<Marker>,
     /// The commit that is judged, in hexadecimal.
     pub head: Option<String>,
-    /// The commit that it is to be merged into, in hexadecimal.
+    /// The commit that the pull request is to be merged into, in hexadecimal.
     pub base: Option<String>,
-    /// Where the measuring job can be seen.
+    /// The URL of the measuring job.
     pub job_url: Option<String>,
-    /// Where the interactive report can be seen.
+    /// The URL of the interactive report.
     pub report_url: Option<String>,
-    /// Whether the report came from a job that ran the pull request's code, and
-    /// is that code's word alone.
+    /// Whether the job that made the report ran the pull request's code. Then nobody but that
+    /// code vouches for the report.
     pub untrusted: bool,
-    /// What the pull request changes of its own measure, by path.
+    /// The changed files on which the pull request's own verdict rests.
     pub touched: Vec<Touched>,
-    /// Whether it may change more of it than GitHub has said.
+    /// Whether the pull request may change more such files, because GitHub did not list all of
+    /// them.
     pub touched_more: bool,
-    /// Flame graphs that a browser can load, by the scenario's place.
+    /// Flame graphs that a browser can load, by the index of the scenario.
     pub images: BTreeMap<usize, Image>,
 }
 
 impl Context {
-    /// Whether the code that is judged has measured itself, with files that it changes, as far as
-    /// is known.
+    /// Returns whether the code under review may have measured itself with files that it
+    /// changes.
     pub fn may_measure_itself(&self) -> bool {
         self.untrusted && (self.touched_more || !self.touched.is_empty())
     }
 }
 
-/// What a comment begins with, which nobody sees.
+/// The invisible beginning of a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
-    /// Comments of HTML, a line each. They are not escaped.
+    /// HTML comments, one on each line. They are written without escaping.
     pub lines: String,
-    /// The run that measured.
+    /// The workflow run that measured.
     pub run: u64,
-    /// Which attempt at that run.
+    /// The attempt of that run.
     pub attempt: u64,
 }
 
-/// A changed file by which a pull request can agree with itself.
+/// A changed file with which a pull request influences its own verdict.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Touched {
     pub kind: TouchedKind,
-    /// As git has it: untrusted text.
+    /// The path as git has it: untrusted text.
     pub path: String,
 }
 
-/// In the order in which they are listed: what decides most first.
+/// The kind of a changed file. The variants are in the order in which pages list them: the
+/// kind that decides most is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TouchedKind {
     Workflow,
@@ -79,16 +82,18 @@ pub enum TouchedKind {
     Baseline,
 }
 
-/// A flame graph on a branch, by addresses that name its commit.
+/// The URLs of a flame graph on a branch. Each URL contains the graph's commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     pub light: String,
     pub dark: String,
 }
 
-/// What `cargo test --test` takes for a target, by the name that a run has of
-/// it: the compiler has `_` where the target's name may have `-`, and cargo
-/// takes a pattern.
+/// Returns a pattern for `cargo test --test` that selects a target by the compiler's name,
+/// which is the name that a run knows.
+///
+/// The compiler's name has `_` where the target's own name may have `-`, so each `_` becomes
+/// the wildcard `?`.
 fn cargo_target(target: &str) -> String {
     match target.contains('_') {
         true => format!("'{}'", target.replace('_', "?")),
@@ -96,7 +101,8 @@ fn cargo_target(target: &str) -> String {
     }
 }
 
-/// The option of `cargo test` for the profile that was measured, a space before it.
+/// Returns the option of `cargo test` for the profile that was measured, with a space before
+/// it.
 fn cargo_profile(report: &Report) -> &'static str {
     match &report.measured {
         Some(measured) if measured.profile == "release" => " --release",

@@ -1,20 +1,21 @@
-//! What SARIF and JUnit need alike: clean text, and where a finding is in the
-//! repository.
+//! What SARIF and JUnit share: clean text, and the place of a finding in the repository.
 
 use plimsoll_core::Frame;
 use plimsoll_core::report::Finding;
 use plimsoll_text::escape::is_hidden;
 
-/// Text without what no reader of a file could see or write: control characters
-/// but for the line feed, and those that reorder, hide or take no room. They are
-/// dropped; XML 1.0 has no way to write most of them.
+/// Returns text without control characters, except the line feed, and without characters that
+/// reorder, hide or take no room.
+///
+/// No reader of a file could see or write these characters. They are dropped and not escaped,
+/// because XML 1.0 has no way to write most of them.
 pub fn clean(text: &str) -> String {
     text.chars()
         .filter(|&c| c == '\n' || !is_hidden(c))
         .collect()
 }
 
-/// As [`clean`], in one line of at most so many characters.
+/// Returns text cleaned as by [`clean`], in one line of at most `most` characters.
 pub fn clean_line(text: &str, most: usize) -> String {
     let text = text.replace(['\n', '\r', '\t'], " ");
     let mut chars = text.chars().filter(|&c| !is_hidden(c));
@@ -25,22 +26,22 @@ pub fn clean_line(text: &str, most: usize) -> String {
     }
 }
 
-/// A file of the repository, and a line in it.
+/// A line in a file of the repository.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// From the root of the repository, without `.` and `..`.
+    /// The path from the root of the repository, without `.` and `..`.
     pub path: String,
-    /// From 1.
+    /// The number of the line, from 1.
     pub line: u32,
 }
 
-/// The frame of a finding that a person of this repository can change: the
-/// nearest to the allocation that stands in the workspace.
+/// Returns the place of the frame to blame for a finding: of the frames in the workspace, the
+/// one nearest to the allocation. It is the code that a person of this repository can change.
 pub fn blamed(finding: &Finding, prefix: &str) -> Option<Place> {
     finding.frames.iter().find_map(|frame| place(frame, prefix))
 }
 
-/// Where a frame stands in the repository, if it does.
+/// Returns the place of a frame, if it is in the repository.
 pub fn place(frame: &Frame, prefix: &str) -> Option<Place> {
     let file = frame.file.as_deref()?;
     if is_elsewhere(file) {
@@ -52,9 +53,9 @@ pub fn place(frame: &Frame, prefix: &str) -> Option<Place> {
     })
 }
 
-/// A path in the workspace, from the root of the repository.
+/// Returns a path in the workspace as a path from the root of the repository.
 ///
-/// Nothing for one that leaves the repository, or could mean another file on
+/// Returns `None` for a path that leaves the repository, or that could mean another file on
 /// another system.
 pub fn in_repository(prefix: &str, path: &str) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
@@ -65,7 +66,7 @@ pub fn in_repository(prefix: &str, path: &str) -> Option<String> {
         for name in path.split('/') {
             match name {
                 "" | "." => {}
-                // Cargo has this in the path of a package beside another.
+                // cargo writes `..` into the path of a package that is beside another.
                 ".." => drop(names.pop()?),
                 name if name.contains('\n') => return None,
                 name => names.push(name),
@@ -75,12 +76,12 @@ pub fn in_repository(prefix: &str, path: &str) -> Option<String> {
     (!names.is_empty()).then(|| names.join("/"))
 }
 
-/// Whether a file belongs to a dependency or to the standard library, by how a
-/// report shortens their paths: `lru-0.18.1/src/lib.rs` from a registry,
+/// Returns whether a file belongs to a dependency or to the standard library. It decides by
+/// the shortened paths of a report: `lru-0.18.1/src/lib.rs` from a registry,
 /// `lru/8d63c4a/src/lib.rs` from git, `library/core/src/option.rs`.
 ///
-/// A dependency by path that is outside of the workspace looks like a file in
-/// it, and is taken for one.
+/// The path of a path dependency outside the workspace looks like a file in the workspace, and
+/// is taken for one.
 fn is_elsewhere(file: &str) -> bool {
     let mut names = file.split('/');
     let (first, second) = (names.next().unwrap_or(""), names.next().unwrap_or(""));
@@ -94,7 +95,7 @@ fn is_elsewhere(file: &str) -> bool {
         || file.split('/').any(is_versioned)
 }
 
-/// `lru-0.18.1`, `zip-2.0.0-pre.1`
+/// Returns whether a name ends in a version: `lru-0.18.1`, `zip-2.0.0-pre.1`.
 fn is_versioned(name: &str) -> bool {
     name.match_indices('-').any(|(at, _)| {
         let mut numbers = name[at + 1..].splitn(3, '.');

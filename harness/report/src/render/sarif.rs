@@ -1,18 +1,16 @@
 //! SARIF 2.1.0, as GitHub's code scanning reads it.
 //!
-//! One run; a result for each finding that needs a person, and one for each
-//! scenario that failed, was broken, inconclusive or has no result. Each has a
-//! place in the repository, because GitHub takes no result without one: the
-//! frame nearest to the allocation that stands in the workspace, or else the
-//! scenario's baseline.
+//! The file has one run. It has a result for each finding that needs a person, and one for
+//! each scenario that failed, was broken or inconclusive, or has no result. GitHub accepts no
+//! result without a place in the repository. The place is the frame in the workspace that is
+//! nearest to the allocation, or else the scenario's baseline.
 //!
-//! `baselineState` stays out: it tells a result's state against an earlier SARIF
-//! run, which GitHub finds out by itself; against *our* baseline a result stands
-//! in `properties.standing`.
+//! `baselineState` is left out: it compares a result with an earlier SARIF run, which GitHub
+//! does by itself. How a result compares with *our* baseline is in `properties.standing`.
 //!
-//! What GitHub reads has limits, which are constants here; the worst
-//! results are kept, and a notification says how many were left out. Nothing is
-//! in the file of when and where it was written.
+//! GitHub has limits, which are constants here. If there are too many results, the worst are
+//! kept, and a notification says how many were left out. The file does not say when or where
+//! it was written.
 
 mod message;
 mod rules;
@@ -33,21 +31,21 @@ use super::plain::{self, Place, clean_line};
 use crate::joined::{Joined, Outcome, Scenario};
 use plimsoll_text::hash::Fnv;
 
-/// GitHub takes 25,000 results of a run and shows the first 5,000.
+/// GitHub accepts 25,000 results of a run and shows the first 5,000.
 const MAX_RESULTS: usize = 5_000;
-/// GitHub takes 10 MB after compression. Ours are under that before it, so that
-/// no text compresses too badly.
+/// GitHub accepts 10 MB after compression. plimsoll stays below that before compression, so
+/// the text need not compress well.
 const MAX_BYTES: usize = 9_500_000;
-/// GitHub takes 1,000 locations of a result and shows 100.
+/// GitHub accepts 1,000 locations of a result and shows 100.
 const MAX_FRAMES: usize = 100;
 const MAX_RELATED: usize = 20;
-/// Characters of a function's name, where it is not within a sentence.
+/// The most characters of a function's name that is not within a sentence.
 const MAX_NAME: usize = 500;
 
 const ROOT: &str = "%SRCROOT%";
 const LEFT_OUT: &str = "plimsoll/left-out";
 
-/// One result, before it is known whether there is room for it.
+/// One result, before it is known whether it fits.
 struct Found<'a> {
     rule: Rule,
     scenario: &'a Scenario,
@@ -60,8 +58,8 @@ pub fn render(joined: &Joined) -> String {
     let prefix = joined.source.as_ref().map_or("", |source| &source.prefix);
     let mut found = found(joined);
     let all = found.len();
-    // Stable: what is as bad stays in the order of the report, which is the
-    // same for the same run.
+    // The sort is stable: results of the same rule stay in the order of the report, which is
+    // the same for the same run.
     found.sort_by_key(|found| Reverse(found.rule));
     found.truncate(MAX_RESULTS);
     let mut bytes = 0;
@@ -131,13 +129,13 @@ fn run(joined: &Joined, results: Vec<Value>, left_out: usize) -> Value {
     run
 }
 
-/// What GitHub calls the category: an upload takes the place of the one before
-/// it in the same category, and closes what it lacks.
+/// Returns GitHub's category of the upload. An upload replaces the one before it in the same
+/// category, and GitHub closes the alerts that it lacks.
 ///
-/// So it must be the same from run to run, and another for what is uploaded
-/// beside it, as by the jobs of a matrix: the platform is both. A scenario or
-/// target that comes or goes must not change it, or its alerts would stay open
-/// for ever; shards of one platform are joined before they are uploaded.
+/// So the category must be the same from run to run, and must differ between uploads of one
+/// run, such as those of a matrix. Platforms meet both conditions. If the category changed
+/// with the scenarios or targets, old alerts would stay open for ever. Shards of one platform
+/// are joined before they are uploaded.
 fn category(joined: &Joined) -> String {
     let platforms = joined
         .scenarios
@@ -159,7 +157,8 @@ fn category(joined: &Joined) -> String {
     }
 }
 
-/// Of GitHub's own host: the report has no other.
+/// Returns the repository and the commit. The host is GitHub's own, because a report names no
+/// other.
 fn provenance(joined: &Joined) -> Option<Value> {
     let source = joined.source.as_ref()?;
     let (owner, name) = source.repository.split_once('/')?;
@@ -181,7 +180,7 @@ fn provenance(joined: &Joined) -> Option<Value> {
     Some(provenance)
 }
 
-/// Everything that needs a person, in the order of the report.
+/// Returns everything that needs a person, in the order of the report.
 fn found(joined: &Joined) -> Vec<Found<'_>> {
     let mut all = Vec::new();
     let mut add = |rule, scenario, finding, message| {
@@ -202,7 +201,7 @@ fn found(joined: &Joined) -> Vec<Found<'_>> {
             }
             Outcome::Report(report) => report,
         };
-        // What a broken measurement says of growth means nothing.
+        // The findings of a broken measurement mean nothing.
         let broken = report.verdict == Verdict::Broken;
         let findings = report.findings.iter().filter(|_| !broken);
         let findings = findings.filter_map(|finding| Some((rule(finding)?, finding)));
@@ -215,7 +214,7 @@ fn found(joined: &Joined) -> Vec<Found<'_>> {
         let whole = match report.verdict {
             Verdict::Failed => Some(Rule::WorkloadFailed),
             Verdict::Broken => Some(Rule::BrokenMeasurement),
-            // A verdict that no finding stands for is still one.
+            // A verdict without a finding still needs a result.
             Verdict::Regressed if !any => Some(Rule::Growth),
             Verdict::Inconclusive if !any => Some(Rule::Inconclusive),
             _ => None,
@@ -225,8 +224,8 @@ fn found(joined: &Joined) -> Vec<Found<'_>> {
             add(rule, scenario, None, message);
         }
     }
-    // Counted here and not among the sorted ones, so that a rate that changes
-    // cannot make two equal ones change places.
+    // Counted in the order of the report, before sorting, so that a changed rate cannot swap
+    // the numbers of two results with the same hash.
     let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
     for found in &mut all {
         let hash = found.hash();
@@ -255,13 +254,13 @@ fn failed_check(report: &Report) -> Option<&Check> {
 }
 
 impl Found<'_> {
-    /// What makes it the same from run to run: package, target, scenario, what
-    /// grows and the stack's folded names.
+    /// Returns a hash that is the same from run to run: of package, target, scenario, what
+    /// grows, and the folded names of the stack.
     ///
-    /// No file and line, which change with every edit; no rate, which changes
-    /// with every run; no platform, toolchain or path of a machine. Two results
-    /// of a file that have all of it in common, as those of two platforms have,
-    /// are told apart by the number behind the colon, as GitHub's own are.
+    /// It leaves out file and line, which change with every edit, the rate, which changes with
+    /// every run, and platform, toolchain and paths of a machine. Results of two platforms,
+    /// for example, have the same hash. The number behind the colon of the fingerprint tells
+    /// them apart, as in GitHub's own fingerprints.
     fn hash(&self) -> u64 {
         let mut hash = Fnv::default();
         let scenario = self.scenario;
@@ -303,9 +302,9 @@ impl Found<'_> {
             "level": self.rule.level(),
             "message": { "text": self.message.text, "markdown": self.message.markdown },
             "locations": [location],
-            // GitHub compares the first alone. Its own, which it takes where
-            // there is none, is of a line's text: the same for two scenarios
-            // that blame one line, and gone when that line is touched.
+            // GitHub compares only the first fingerprint. Without it, GitHub makes one from
+            // the text of the line. That is the same for two scenarios that blame one line,
+            // and changes when somebody edits the line.
             "partialFingerprints": {
                 "primaryLocationLineHash": self.fingerprint,
                 "plimsollStack/v1": self.fingerprint,
@@ -322,7 +321,7 @@ impl Found<'_> {
         result
     }
 
-    /// The other frames of the workspace, and the baseline where it has an
+    /// Returns the other frames in the workspace, and the baseline if the finding has an
     /// allowance.
     fn related(&self, frames: &[Frame], place: &Place, prefix: &str) -> Vec<Value> {
         let mut seen = BTreeSet::from([place.clone()]);
@@ -387,8 +386,9 @@ impl Found<'_> {
     }
 }
 
-/// Where no frame is in the workspace: the scenario's baseline, which need not
-/// exist; beside that of a sibling for one that left no report.
+/// Returns the place of a result without a frame in the workspace: the scenario's baseline,
+/// which need not exist. If the scenario left no report, its baseline is assumed to be beside
+/// the baseline of another scenario.
 fn fallback(joined: &Joined, scenario: &Scenario, prefix: &str) -> Place {
     let own = scenario.report().map(|report| report.run.baseline.clone());
     let beside = || {
@@ -408,7 +408,8 @@ fn fallback(joined: &Joined, scenario: &Scenario, prefix: &str) -> Place {
     }
 }
 
-/// Leaf first; of an allowance that nothing was measured for, by its names.
+/// Returns the frames of a finding, leaf first. An allowance that nothing was measured for has
+/// only the names of its stack.
 fn frames(finding: &Finding) -> Vec<Frame> {
     let (Subject::Stack(stack) | Subject::Site { frames: stack, .. }) = &finding.subject else {
         return finding.frames.clone();
@@ -459,7 +460,8 @@ fn physical(place: &Place) -> Value {
     })
 }
 
-/// A relative URI of a path, all but what can stand in it percent-encoded.
+/// Returns a path as a relative URI. All characters that cannot stand in a path are
+/// percent-encoded.
 fn uri(path: &str) -> String {
     let mut uri = String::with_capacity(path.len());
     for byte in path.bytes() {
@@ -472,8 +474,8 @@ fn uri(path: &str) -> String {
     uri
 }
 
-/// Nothing is gained by finding two stacks of the same hash: who could write them into a
-/// report could as well leave them out.
+/// Adds a stack to the hash. The hash need not resist attacks: whoever can write two stacks of
+/// the same hash into a report can also leave them out.
 fn add_stack(hash: &mut Fnv, kind: &str, stack: &FoldedStack) {
     hash.part(kind);
     for name in stack.frames() {

@@ -1,4 +1,4 @@
-//! The flame graph as text, which every mail client shows.
+//! The flame graph as text, which every mail client can show.
 //!
 //! ```text
 //! grew +50 B per iteration
@@ -9,10 +9,13 @@
 //!   4 %      +2 B ▎        └ log::Logger::log
 //! ```
 //!
-//! Of samples, each number has how far it may be off beside it: `+48 B ± 3 B`.
-//! Root first, the widest branch first. A frame with one caller and one callee
-//! stands below its caller, behind `›`. Where there is too much for the room,
-//! thin branches go first and the middle of chains next; the widest path keeps
+//! If the profile is sampled, each number has its error beside it: `+48 B ± 3 B`. The root
+//! comes first, and the widest branch comes first. A frame with one caller and one callee
+//! stands below its caller, behind `›`. If the graph does not fit, thin branches are left out
+//! first, and the middle of chains next. The widest path keeps its leaf.
+//!
+//! A *tower* is one of the two parts of the graph: the stacks that grew, or those that shrank.
+//! A *chain* is a list of frames without branches.
 //! its leaf.
 
 use std::cmp::Reverse;
@@ -25,15 +28,16 @@ use plimsoll_text::escape;
 
 use plimsoll_text::sink::cut;
 
-/// Lines of the whole, at most.
+/// The most lines of the whole text.
 const MAX_LINES: usize = 40;
-/// Columns of a line, at most.
+/// The most columns of a line.
 pub(super) const WIDTH: usize = 100;
-/// Of a tower, in percent; what is thinner is counted, not shown. The first
-/// that makes it fit is taken.
+/// The least share of a tower that a branch needs to be shown, in percent; thinner branches
+/// are counted. The first value with which the tower fits is used.
 const THINNEST: [u64; 6] = [2, 5, 10, 25, 50, 90];
-/// Frames of a chain on the widest path, at most, and by how many percent it may
-/// lose weight on its way; likewise. What a chain loses is not counted.
+/// The most frames of a chain on the widest path, and the weight in percent that a chain may
+/// lose from its first frame to its last. The first pair with which the tower fits is used.
+/// What a chain loses is not counted.
 const CHAINS: [(usize, u128); 7] = [
     (usize::MAX, 0),
     (20, 0),
@@ -43,18 +47,18 @@ const CHAINS: [(usize, u128); 7] = [
     (3, 5),
     (3, 20),
 ];
-/// Frames of any other chain.
+/// The most frames of any other chain.
 const SIDE_CHAIN: usize = 4;
-/// Of one stack. jemalloc cuts at 128 addresses, each of a few inlined frames;
-/// a tree that is built and dropped by recursion needs a limit of its own.
+/// The most frames of one stack. jemalloc cuts stacks at 128 addresses, each of a few inlined
+/// frames. The tree needs a limit of its own, because it is walked and dropped by recursion.
 const MAX_DEPTH: usize = 500;
-/// Columns of percentage, bytes and bar.
+/// The columns of percentage, bytes and bar.
 const GUTTER: usize = 26;
-/// Columns of how far bytes may be off, where samples are their ground.
+/// The columns of the error, if the profile is sampled.
 const ERROR: usize = 12;
-/// Columns of branches: deeper ones are not told apart.
+/// The most columns of indentation. Deeper branches are not told apart.
 const MAX_INDENT: usize = 30;
-/// Eighths of a character.
+/// Blocks that are 0 to 7 eighths of a character wide.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 const BAR: usize = 8;
 
@@ -62,11 +66,11 @@ const BAR: usize = 8;
 #[derive(Default)]
 struct Node<'a> {
     callees: BTreeMap<&'a str, Node<'a>>,
-    /// In millionths of a byte per iteration: sums of integers do not depend on
-    /// their order.
+    /// In millionths of a byte per iteration: a sum of integers does not depend on their
+    /// order.
     weight: u128,
-    /// How far that may be off, squared: errors are independent, so it is their
-    /// squares that add up. In bytes per iteration.
+    /// The square of the error, in bytes per iteration. Errors are independent, so their
+    /// squares add up.
     variance: f64,
 }
 
@@ -77,7 +81,7 @@ impl Node<'_> {
     }
 }
 
-/// A chain of frames with the same weight, and what its last one calls.
+/// A chain of frames with about the same weight, and the callees of its last frame.
 struct Chain<'a> {
     names: Vec<&'a str>,
     weight: u128,
@@ -86,7 +90,7 @@ struct Chain<'a> {
     thin: Thin,
 }
 
-/// Callees too thin to be shown.
+/// Callees that are too thin to be shown.
 #[derive(Clone, Copy, Default)]
 struct Thin {
     count: u64,
@@ -98,39 +102,39 @@ struct Room<'a> {
     style: &'a Style<'a>,
     total: u128,
     grew: bool,
-    /// Frames of a chain on the widest path.
+    /// The most frames of a chain on the widest path.
     chain: usize,
     /// Whether branches that are too thin are counted.
     counts_thin: bool,
     lines: Vec<String>,
 }
 
-/// How numbers are said, and how wide a line may be.
+/// How numbers are written, and how wide a line may be.
 struct Style<'a> {
     width: usize,
-    /// What is behind a sum.
+    /// The words behind a sum.
     per: &'a str,
-    /// Whether it is said how far numbers may be off.
+    /// Whether errors are shown.
     is_sampled: bool,
     say: &'a dyn Fn(f64) -> String,
 }
 
-/// What is shown of a tower.
+/// Which parts of a tower are shown.
 #[derive(Clone, Copy)]
 struct Least {
-    /// Of a branch.
+    /// The least weight of a branch.
     weight: u128,
-    /// In percent: what a chain may lose.
+    /// The weight that a chain may lose, in percent.
     loss: u128,
 }
 
-/// Both towers; absent where nothing grew and nothing shrank. The text is not
-/// escaped: it belongs into a fenced block.
+/// Returns both towers, or `None` if nothing grew and nothing shrank. The text belongs into a
+/// fenced block, because it is not escaped for markdown.
 pub(super) fn render(report: &Report) -> Option<String> {
     of_report(report, MAX_LINES, WIDTH)
 }
 
-/// The same, within so many lines and columns.
+/// Returns both towers in at most `most` lines of `width` columns.
 pub fn of_report(report: &Report, most: usize, width: usize) -> Option<String> {
     let style = Style {
         width,
@@ -142,8 +146,9 @@ pub fn of_report(report: &Report, most: usize, width: usize) -> Option<String> {
     (!towers.is_empty()).then(|| towers.join("\n\n"))
 }
 
-/// The same of any stacks, root first, with what each holds, or has gained. `say`
-/// writes a number with its unit, and with its sign where it is a growth.
+/// Returns the towers of any stacks, which are root first and have the amount that each holds
+/// or has gained. `say` writes a number with its unit; if the numbers are growth, also with
+/// its sign.
 pub fn of_stacks(
     stacks: &[(Vec<String>, f64)],
     is_growth: bool,
@@ -170,12 +175,12 @@ pub fn of_stacks(
     }
 }
 
-/// What grew and what shrank, in that order.
+/// Returns the towers of what grew and of what shrank, in that order.
 fn towers(stacks: &[Weighed<'_>], is_growth: bool, most: usize, style: &Style<'_>) -> Vec<String> {
     let (grew, shrank) = (tower(stacks, true), tower(stacks, false));
     let most = match (grew.weight, shrank.weight) {
         (0, _) | (_, 0) => [most, most],
-        // What shrank is seldom what somebody looks for.
+        // People seldom look for stacks that shrank, so these get a quarter of the lines.
         _ => [most - most / 4 - 1, most / 4],
     };
     let towers = [(grew, true), (shrank, false)].into_iter().zip(most);
@@ -192,11 +197,11 @@ fn towers(stacks: &[Weighed<'_>], is_growth: bool, most: usize, style: &Style<'_
         .collect()
 }
 
-/// The share, in percent, that the widest stack has of all growth; absent where
-/// nothing grew.
+/// Returns the share of all growth that the widest stack has, in percent; `None` if nothing
+/// grew.
 pub(super) fn share_of_widest(report: &Report) -> Option<u64> {
     let stacks = stacks(report).into_iter();
-    // The same stack may be there more than once.
+    // A report may have the same stack more than once.
     let mut merged: BTreeMap<&[String], u128> = BTreeMap::new();
     for stack in stacks.filter(|stack| stack.rate > 0.0) {
         *merged.entry(stack.frames).or_default() += millionths(stack.rate);
@@ -206,7 +211,7 @@ pub(super) fn share_of_widest(report: &Report) -> Option<u64> {
     (total > 0).then(|| percent(*widest, total))
 }
 
-/// The frames that the widest stack ends in, leaf first.
+/// Returns the frames of the stack that grew most, root first.
 pub(super) fn widest(report: &Report) -> Option<&[String]> {
     let stacks = stacks(report).into_iter();
     let grew = stacks.filter(|stack| stack.rate > 0.0 && !stack.frames.is_empty());
@@ -218,12 +223,12 @@ pub(super) fn widest(report: &Report) -> Option<&[String]> {
 struct Weighed<'a> {
     frames: &'a [String],
     rate: f64,
-    /// How far that may be off; nothing where it is exact.
+    /// The error of the rate; zero if the rate is exact.
     error: f64,
 }
 
-/// The growth of every stack; of the findings alone, where a report has no more. A site
-/// stands for its stacks only where they are no findings themselves.
+/// Returns the growth of every stack. If a report lists none, returns the growth of its
+/// findings. Sites stand for their stacks only if no stack is a finding.
 fn stacks(report: &Report) -> Vec<Weighed<'_>> {
     let weighed = |frames, rate: Rate, error: Option<Rate>| Weighed {
         frames,
@@ -264,7 +269,7 @@ fn millionths(rate: f64) -> u128 {
     if !rate.is_finite() {
         return 0;
     }
-    // A sum of 60,000 of them is far from the end of `u128`.
+    // A sum of 60,000 such numbers is far below the greatest `u128`.
     (rate.abs() * 1e6).round().min(1e30) as u128
 }
 
@@ -282,7 +287,8 @@ fn tower<'a>(stacks: &[Weighed<'a>], grew: bool) -> Node<'a> {
         let names = frames.iter().enumerate();
         let mut node = &mut root;
         for (depth, name) in names {
-            // The ends say where a stack starts and what it allocates for.
+            // The root end says where a stack starts, and the leaf end what it allocates for,
+            // so the frames between them are left out.
             let name = match too_many {
                 0 => name.as_str(),
                 _ if depth == top => "[…]",
@@ -328,7 +334,7 @@ fn drawn(tower: &Node<'_>, grew: bool, word: &str, most: usize, style: &Style<'_
         }
     }
     if lines.len() > most {
-        // Only one path is left; its leaf is the last line.
+        // Only one path is left, and its leaf is the last line.
         let (start, end) = (most / 3, most - most / 3 - 1);
         let left_out = lines.len() - start - end;
         let end = lines.split_off(lines.len() - end);
@@ -339,19 +345,19 @@ fn drawn(tower: &Node<'_>, grew: bool, word: &str, most: usize, style: &Style<'_
     format!("{head}\n{}", lines.join("\n"))
 }
 
-/// The callees that are wide enough, widest first, and how many are not.
+/// Returns the callees that are wide enough, widest first, and the sum of those that are not.
 fn callees<'a>(node: &Node<'a>, least: Least) -> (Vec<Chain<'a>>, Thin) {
     let mut all: Vec<(&'a str, &Node<'a>)> = node
         .callees
         .iter()
         .map(|(name, node)| (*name, node))
         .collect();
-    // They are in the order of their names.
+    // The sort is stable, so equal weights stay in the order of their names.
     all.sort_by_key(|(_, node)| Reverse(node.weight));
     let mut shown = Vec::new();
     let mut thin = Thin::default();
     for (place, (name, callee)) in all.into_iter().enumerate() {
-        // The widest is never too thin.
+        // The widest is always shown.
         if place == 0 || callee.weight >= least.weight {
             shown.push(chain(name, callee, least));
         } else {
@@ -391,7 +397,8 @@ fn chain<'a>(name: &'a str, mut node: &Node<'a>, least: Least) -> Chain<'a> {
 }
 
 impl Room<'_> {
-    /// The towers' own branches have no indentation.
+    /// Writes the branches of a frame, or of the tower itself, whose branches have no
+    /// indentation.
     fn branches(&mut self, chains: &[Chain<'_>], thin: Thin, indent: Option<&str>, widest: bool) {
         for (place, chain) in chains.iter().enumerate() {
             let last = place + 1 == chains.len() && (thin.count == 0 || !self.counts_thin);
@@ -421,7 +428,7 @@ impl Room<'_> {
         let names = &chain.names;
         let (head, tail) = match names.len() {
             n if n <= most => (n, 0),
-            // One line says how many are left out.
+            // One of the lines says how many frames are left out.
             _ => (most / 3, most - most / 3 - 1),
         };
         let shown = names.iter().take(head.max(1));
@@ -466,7 +473,7 @@ impl Room<'_> {
     }
 }
 
-/// Rounded, but not to nothing and not to all.
+/// Returns the rounded percentage. A part is never rounded to 0 % or to 100 %.
 fn percent(weight: u128, total: u128) -> u64 {
     let rounded = (weight * 200 + total) / (total * 2).max(1);
     let percent = match rounded {

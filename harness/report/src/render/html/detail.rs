@@ -33,7 +33,7 @@ fn failed(failure: &Failure) -> Markup {
             p { (line(&failure.what)) }
             @match failure.output.trim_end() {
                 "" => p class="quiet" { "It printed nothing." },
-                // Focus lets who has no mouse scroll it.
+                // `tabindex` lets people without a mouse scroll the text.
                 output => {
                     p { "The end of what it printed:" }
                     pre tabindex="0" { (block(output)) }
@@ -115,7 +115,7 @@ fn plots(report: &Report, slug: &str) -> Markup {
     }
 }
 
-/// Bytes at every rung of what the verdict is about.
+/// Returns the bytes at every rung of the findings that the verdict is about.
 fn held(report: &Report) -> Vec<u64> {
     let mut sum = vec![0_u64; report.rungs.len()];
     for finding in each_stack_once(&report.telling()) {
@@ -169,8 +169,8 @@ fn rungs(report: &Report) -> Markup {
     }
 }
 
-/// What to type. Names that no scenario and no package can have are in no
-/// command: what is to be pasted into a shell is ours.
+/// Returns the commands to type. If a name is one that no scenario or package can have, its
+/// command is left out: people paste these commands into a shell.
 fn next(report: &Report, slug: &str) -> Markup {
     let run = &report.run;
     let again = || {
@@ -199,7 +199,7 @@ fn next(report: &Report, slug: &str) -> Markup {
     }
 }
 
-/// What the result rests on.
+/// Returns what the result rests on.
 fn how(report: &Report, slug: &str) -> Markup {
     let coarsened = match report.threshold.coarsened {
         true => ", coarser than asked for: a longer budget may see smaller leaks",

@@ -1,24 +1,25 @@
-//! Other people's text in the page. Nothing that is put into it can be markup, because [`maud`]
-//! escapes all of it; here is what hides or takes too much room made visible and short.
+//! Quoted text in the page. No text can become markup, because [`maud`] escapes all of it.
+//! This module makes hidden characters visible and long names short.
 
 use plimsoll_text::escape::{terminal, terminal_lines};
 use serde::Serialize;
 
-/// A name longer than that says nothing more, and costs everybody who scrolls.
+/// The most characters of a line. A longer name says nothing more, and costs everybody who
+/// scrolls.
 const LONGEST: usize = 500;
 
-/// One line: the text of an element or of an attribute, or a string of the page's data.
+/// Returns text in one line, for an element, an attribute, or a string of the page's data.
 pub(super) fn line(text: &str) -> String {
     cut(&terminal(text), LONGEST)
 }
 
-/// Text of a `<pre>`: line feeds stay, and so does its length.
+/// Returns text for a `<pre>`. Line feeds stay, and nothing is cut.
 pub(super) fn block(text: &str) -> String {
     terminal_lines(text)
 }
 
-/// Data for a `<script type="application/json">`, which ends at the first
-/// `</script` whatever stands around it, and has no escapes of its own.
+/// Returns data for a `<script type="application/json">`. Such an element ends at the first
+/// `</script`, even within a string, and HTML has no escapes inside it.
 pub(super) fn json(data: &impl Serialize) -> String {
     #[expect(
         clippy::expect_used,
@@ -28,7 +29,7 @@ pub(super) fn json(data: &impl Serialize) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            // All of them can only stand in strings.
+            // In JSON, all of these can stand only in strings.
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 out.push_str(&format!("\\u{:04x}", u32::from(c)));
             }
@@ -38,8 +39,8 @@ pub(super) fn json(data: &impl Serialize) -> String {
     out
 }
 
-/// Cuts the middle out of what is too long. The end is kept longer than the
-/// start: a path's last names say more than its first.
+/// Cuts the middle out of a text that is too long. More of the end is kept than of the start,
+/// because the last names of a path say more than the first.
 fn cut(text: &str, most: usize) -> String {
     let chars = text.chars().count();
     if chars <= most {
@@ -52,9 +53,9 @@ fn cut(text: &str, most: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// What a scenario is called in the page's address, and there alone: letters,
-/// digits and `_ - . :`, so that a scenario's own name is its address. The
-/// page's other ids end or begin with `~`, and so are never a scenario's.
+/// Returns the id of a scenario in the page, which links use and nothing else. It has only
+/// ASCII letters, digits and `_ - . :`, so a usual scenario's name is its own id. All other
+/// ids of the page begin or end with `~`, so they are never a scenario's.
 pub(super) fn slug(title: &str) -> String {
     let mut slug = String::new();
     for c in title.chars().take(120) {

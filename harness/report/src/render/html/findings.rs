@@ -1,4 +1,4 @@
-//! What was found, with its stacks; and its sums for the table.
+//! What was found, with its stacks; and the sums of the findings for the table.
 
 use maud::{Markup, html};
 use plimsoll_core::Frame;
@@ -12,18 +12,20 @@ use super::escape::line;
 use super::plot::share;
 use super::{code, fact};
 
-/// Shown in full; the others fold behind a line that counts them.
+/// The findings that are shown in full. The others are folded, below a line that counts them.
 const MOST_FINDINGS: usize = 3;
-/// Twelve reach the caller's code; the others fold likewise.
+/// The frames that are shown in full: twelve reach the caller's code. The others are folded
+/// likewise.
 const MOST_FRAMES: usize = 12;
 
-/// The cells of a scenario that was not measured.
+/// Returns the cells of a scenario that was not measured.
 pub(super) fn unknown() -> (Markup, Markup) {
     let unknown = html! { span class="quiet" { "unknown" } };
     (unknown.clone(), unknown)
 }
 
-/// What all findings that the verdict is about gain, and what they may, for the table.
+/// Returns two cells for the table: what all findings that the verdict is about gain, and what
+/// they may gain.
 pub(super) fn sums(report: &Report) -> (Markup, Markup) {
     if report.rungs.is_empty() {
         return unknown();
@@ -84,8 +86,8 @@ fn one(report: &Report, finding: &Finding) -> Markup {
     }
 }
 
-/// Who stayed, by the octave of birth. Open where objects come and go: there it is what
-/// the verdict comes from.
+/// Returns the table of surviving objects by the octave of their birth. It is open if objects
+/// come and go, because the verdict then rests on it.
 fn survivors(report: &Report, finding: &Finding) -> Markup {
     let about = if report.is_sampled() { "about " } else { "" };
     let end = plural(report.iterations(), "iteration", "iterations");
@@ -158,7 +160,7 @@ fn frames(frames: &[Frame]) -> Markup {
     }
 }
 
-/// `+96 B ± 0.5 B, +1.00 objects per iteration, linear`
+/// Returns the growth of a finding: `+96 B ± 0.5 B, +1.00 objects per iteration, linear`.
 fn growth(report: &Report, finding: &Finding) -> String {
     if finding.is_unused() {
         return "no longer grows".to_owned();
@@ -168,7 +170,7 @@ fn growth(report: &Report, finding: &Finding) -> String {
     format!("{} per iteration, {}", amounts.join(", "), finding.law)
 }
 
-/// A sentence, with what it quotes as code.
+/// Returns a sentence whose quotes are code.
 fn words(words: &Words) -> Markup {
     html! {
         @for word in words.iter() {
@@ -181,7 +183,7 @@ fn words(words: &Words) -> Markup {
     }
 }
 
-/// One verdict, in words.
+/// Returns the meaning of a verdict in words.
 pub(super) fn meaning(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Within => "within: nothing grows past its allowance",

@@ -1,5 +1,5 @@
-//! What the flame graph is drawn from: every stack that changed, its names
-//! numbered, because most stacks share most of theirs.
+//! The data of the flame graph: every stack that changed. Names are numbered, because stacks
+//! share most of theirs.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use serde::Serialize;
 use super::plot::float;
 use super::{code, escape};
 
-/// Of the list for who has no script, or does not see the picture.
+/// The most stacks of the list, which is for people without JavaScript or who do not see the
+/// picture.
 const MOST_LISTED: usize = 10;
 
 #[derive(Serialize)]
@@ -20,7 +21,7 @@ struct Data {
     stacks: Vec<Stack>,
 }
 
-/// Numbers of names from the root on; bytes before, after, and per iteration.
+/// Numbers of names from the root on; bytes before; bytes after; bytes per iteration.
 #[derive(Serialize)]
 struct Stack(Vec<usize>, u64, u64, f64);
 
@@ -65,7 +66,7 @@ fn data(report: &Report) -> Data {
     Data { names, stacks }
 }
 
-/// The stacks that changed most, as words.
+/// Returns the stacks that changed most, as a list.
 fn listed(report: &Report) -> Markup {
     let mut most: Vec<&StackGrowth> = report.growth.iter().collect();
     let change = |growth: &StackGrowth| growth.after.bytes.abs_diff(growth.before.bytes);

@@ -1,21 +1,21 @@
-//! Levels over the rungs as SVG, drawn here so that they need no script.
+//! Levels over the rungs as SVG. It is drawn here, so that it needs no script.
 //!
-//! A picture is as wide as its place: places are given in percent, and the lines
-//! alone are stretched. Whatever is written keeps its size.
+//! A picture is as wide as the page lets it be. Positions are in percent, and only lines are
+//! stretched; text keeps its size.
 
 use maud::{Markup, html};
 use plimsoll_core::report::units::{bytes, count, plural};
 use plimsoll_core::report::{Compared, Rung};
 
-/// Where the lines are, in pixels from above.
+/// The edges of the plotted area and the height of the picture, in pixels from the top.
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 166.0;
 const HEIGHT: f64 = 190.0;
 
-/// One picture.
+/// One plot.
 pub(super) struct Plot<'a> {
     pub(super) title: &'a str,
-    /// Iterations done at each rung.
+    /// The iterations done at each rung.
     pub(super) iterations: &'a [u64],
     pub(super) compared: Option<Compared>,
     pub(super) unit: Unit,
@@ -24,7 +24,7 @@ pub(super) struct Plot<'a> {
 
 pub(super) struct Series {
     pub(super) name: &'static str,
-    /// At each rung; where there are fewer, the line ends.
+    /// The value at each rung. If there are fewer values than rungs, the line ends early.
     pub(super) values: Vec<u64>,
 }
 
@@ -42,7 +42,8 @@ impl Unit {
         }
     }
 
-    /// Steps of the scale, four at most, that are round in its unit.
+    /// Returns the step of the scale: at most four steps to `max`, and a round number in this
+    /// unit.
     fn step(self, max: u64) -> u64 {
         let least = max.div_ceil(4).max(1);
         match self {
@@ -68,7 +69,7 @@ pub(super) fn float(value: u64) -> f64 {
     value as f64
 }
 
-/// The scale from the first rung to the last: each doubling is as wide.
+/// The horizontal scale from the first rung to the last. Each doubling has the same width.
 struct Across {
     first: f64,
     octaves: f64,
@@ -84,14 +85,14 @@ impl Across {
         })
     }
 
-    /// From 0 to 1.
+    /// Returns a position from 0 to 1.
     fn place(&self, iterations: u64) -> f64 {
         let octave = float(iterations.max(1)).log2() - self.first;
         (octave / self.octaves).clamp(0.0, 1.0)
     }
 }
 
-/// A figure with its legend. Nothing, where there is no line to draw.
+/// Returns a figure with its legend, or nothing if there is no line to draw.
 pub(super) fn figure(plot: &Plot<'_>) -> Markup {
     let across = Across::new(plot.iterations).filter(|_| plot.iterations.len() > 1);
     let Some(across) = across else {
@@ -158,7 +159,7 @@ fn scale(plot: &Plot<'_>, step: u64, top: u64, y: impl Fn(u64) -> f64) -> Markup
         @for value in values.take_while(|value| *value <= top) {
             @let at = format!("{:.1}", y(value));
             line class="grid" x1="0" x2="100%" y1=(at) y2=(at) {}
-            // The lines begin where the zero would stand.
+            // Zero has no label, because the lines begin where it would stand.
             @if value > 0 {
                 text class="tick" x="0" y=(format_args!("{:.1}", y(value) - 3.0)) {
                     (plot.unit.say(value))
@@ -173,7 +174,7 @@ fn scale(plot: &Plot<'_>, step: u64, top: u64, y: impl Fn(u64) -> f64) -> Markup
     }
 }
 
-/// Where *before* and *after* are.
+/// Marks the rungs *before* and *after*.
 fn marks(before: f64, after: f64) -> Markup {
     html! {
         @for (place, name) in [(before, "before"), (after, "after")] {
@@ -185,7 +186,7 @@ fn marks(before: f64, after: f64) -> Markup {
     }
 }
 
-/// What who does not see it is told.
+/// Returns the text for people who do not see the plot.
 fn spoken(plot: &Plot<'_>) -> String {
     let mut parts = Vec::new();
     for series in &plot.series {
@@ -205,7 +206,8 @@ fn spoken(plot: &Plot<'_>) -> String {
     format!("{}: {}", plot.title, parts.join("; "))
 }
 
-/// A part of a whole in a table's cell: a bar from the left. The numbers stand beside it.
+/// Returns a bar for a part of a whole, for a cell of a table. The numbers stand beside it, so
+/// it is hidden from screen readers.
 pub(super) fn share(part: u64, whole: u64) -> Markup {
     let wide = (100.0 * float(part) / float(whole.max(1))).min(100.0);
     html! {
@@ -216,7 +218,7 @@ pub(super) fn share(part: u64, whole: u64) -> Markup {
     }
 }
 
-/// The live heap in a table's cell.
+/// Returns the live heap over the rungs as a small line, for a cell of a table.
 pub(super) fn spark(rungs: &[Rung]) -> Markup {
     let iterations: Vec<u64> = rungs.iter().map(|rung| rung.iterations).collect();
     let max = rungs.iter().map(|rung| rung.live.bytes).max().unwrap_or(0);
@@ -228,7 +230,7 @@ pub(super) fn spark(rungs: &[Rung]) -> Markup {
         let y = 22.0 - 20.0 * float(rung.live.bytes) / float(max.max(1));
         format!("{x:.1},{y:.1}")
     });
-    // The numbers stand beside it.
+    // Hidden from screen readers, because the numbers stand beside it.
     html! {
         svg class="spark" width="100%" height="24" viewBox="0 0 100 24" preserveAspectRatio="none"
             aria-hidden="true" {
@@ -252,8 +254,8 @@ mod tests {
         }
     }
 
-    /// Whatever levels somebody has made up: places are within the picture, and
-    /// numbers are numbers.
+    /// Whatever levels somebody made up, positions are within the picture, and no number is
+    /// infinite or NaN.
     #[test]
     fn every_ladder_can_be_drawn() {
         let levels = [0, 1, u64::MAX];

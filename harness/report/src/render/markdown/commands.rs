@@ -1,4 +1,4 @@
-//! What to type: how to see it again, and how to accept it.
+//! The commands to type: how to reproduce a result, and how to accept it.
 
 use plimsoll_core::judge::Verdict;
 
@@ -8,12 +8,13 @@ use crate::render::{cargo_profile, cargo_target};
 use plimsoll_text::escape::command_word;
 use plimsoll_text::sink::fenced;
 
-/// Commands of more scenarios than these are alike.
+/// The most scenarios whose commands are shown. The commands of further scenarios look alike.
 const MAX_COMMANDS: usize = 10;
-/// Wider than any command; a name has at most 100 characters.
+/// More columns than any command has; a name has at most 100 characters.
 const WIDTH: usize = 600;
 
-/// Absent where all is green, or where no name could be typed.
+/// Returns the block of commands. `None` if all scenarios are green, or if no name can be
+/// typed safely.
 pub(super) fn block(view: &View<'_>) -> Option<String> {
     let open: Vec<usize> = view.open().take(MAX_COMMANDS).collect();
     let scenarios = || open.iter().map(|&place| &view.joined.scenarios[place]);
@@ -22,7 +23,7 @@ pub(super) fn block(view: &View<'_>) -> Option<String> {
         .filter(|scenario| scenario.verdict() == Some(Verdict::Regressed))
         .filter_map(|one| {
             let command = accept(view, one)?;
-            // What has expired is accepted again with a date only.
+            // An expired allowance can be accepted again only with a date.
             let expired = one
                 .report()
                 .is_some_and(|report| !report.expired().is_empty());
@@ -52,7 +53,8 @@ pub(super) fn block(view: &View<'_>) -> Option<String> {
     Some(text)
 }
 
-/// The command that takes out what an improved scenario no longer needs.
+/// Returns the command that accepts a scenario's growth, or removes the allowances that it no
+/// longer needs. `None` if a name cannot be typed safely.
 pub(super) fn accept(view: &View<'_>, scenario: &Scenario) -> Option<String> {
     let name = command_word(&scenario.name)?;
     let mut command = format!("cargo plimsoll accept {name}");

@@ -1,5 +1,5 @@
-//! A block for a scenario that is not green: where it grows and how, or why
-//! nothing can be said.
+//! The block of one scenario that is not green: where it grows and how, or why nothing can be
+//! said.
 
 use std::fmt::Write as _;
 
@@ -15,22 +15,22 @@ use crate::render::tree;
 use plimsoll_text::sink::{code_span, fenced, html_attribute, html_code, url};
 use plimsoll_text::spark;
 
-/// A sixth stack tells nobody more about where to start.
+/// The most findings in a list. A sixth stack would not help anybody to start.
 const MAX_FINDINGS: usize = 5;
-/// Lines of output and of a check's detail.
+/// The most lines of a workload's output. A check's detail gets a third of them.
 const MAX_LINES: usize = 30;
 const MAX_CHECKS: usize = 5;
 const MAX_NOTES: usize = 5;
-/// Columns of somebody else's lines.
+/// The most columns of a quoted line.
 const LINE: usize = 160;
 const TREND: usize = 32;
 
-/// Whether it is green and something is left to do.
+/// Returns whether the scenario is green, but has an allowance that somebody should remove.
 pub(super) fn is_improved(view: &View<'_>, place: usize) -> bool {
     view.joined.scenarios[place].verdict() == Some(Verdict::Improved)
 }
 
-/// The whole block of one scenario.
+/// Returns the whole block of one scenario.
 pub(super) fn block(view: &View<'_>, place: usize, is_open: bool) -> String {
     let scenario = &view.joined.scenarios[place];
     let (about, body) = match &scenario.outcome {
@@ -48,7 +48,7 @@ pub(super) fn block(view: &View<'_>, place: usize, is_open: bool) -> String {
     )
 }
 
-/// Beside the name; words of ours, and numbers.
+/// Returns the text beside a scenario's name. It has only plimsoll's words and numbers.
 fn about(report: &Report) -> String {
     let growing = report.growing();
     let said = report.outcome().said;
@@ -105,7 +105,8 @@ fn of_report(view: &View<'_>, place: usize, report: &Report) -> String {
     parts.join("\n\n")
 }
 
-/// The flame graph, for a browser that knows which theme it shows.
+/// Returns the flame graph as a `<picture>`. The browser chooses the image for the theme that
+/// it shows.
 fn picture(view: &View<'_>, place: usize, report: &Report) -> Option<String> {
     let image = view.context.images.get(&place)?;
     let (light, dark) = (url(&image.light)?, url(&image.dark)?);
@@ -131,7 +132,7 @@ fn picture(view: &View<'_>, place: usize, report: &Report) -> Option<String> {
     ))
 }
 
-/// A list of what grows.
+/// Returns a list of what grows.
 fn findings(report: &Report, shown: &[&Finding]) -> Option<String> {
     if shown.is_empty() {
         return None;
@@ -145,7 +146,7 @@ fn findings(report: &Report, shown: &[&Finding]) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// How it went, rung by rung.
+/// Returns a sentence on the levels from the first rung to the last.
 fn over_the_rungs(report: &Report, shown: &[&Finding]) -> Option<String> {
     let [first, .., last] = report.rungs.as_slice() else {
         return None;
@@ -269,7 +270,7 @@ fn improved(view: &View<'_>, place: usize, report: &Report) -> Vec<String> {
     parts
 }
 
-/// Allowances that stand under another caller now.
+/// Returns a list of the allowances whose stacks now have another caller.
 fn moved(report: &Report) -> Option<String> {
     let moved = report.of(|finding| finding.standing == Standing::Moved);
     let lines: Vec<String> = moved
@@ -281,7 +282,7 @@ fn moved(report: &Report) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// What was left out or fell back, and what ended the ladder early.
+/// Returns a list of what was left out or fell back, and what ended the ladder early.
 fn remarks(report: &Report) -> Option<String> {
     let mut lines = Vec::new();
     if report.verdict == Verdict::Regressed && report.end.is_by_growth() {
@@ -310,7 +311,7 @@ fn remarks(report: &Report) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// A fragment as a sentence.
+/// Returns a fragment as a sentence.
 fn sentence(fragment: &str) -> String {
     let mut chars = fragment.chars();
     let first = chars.next().map(|c| c.to_ascii_uppercase());

@@ -1,4 +1,4 @@
-//! The first line, and the sentence below it.
+//! The first line of a page, and the sentence below it.
 
 use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
@@ -10,10 +10,10 @@ use super::{View, links};
 use crate::joined::{Joined, Outcome, Scenario};
 use plimsoll_text::sink::code_span;
 
-/// Columns of somebody else's sentence.
+/// The most columns of a quoted sentence.
 const SENTENCE: usize = 200;
 
-/// The verdict in one line, with nothing of anybody else's in it.
+/// Returns the verdict in one line. It quotes nothing from a report.
 pub(super) fn verdict(view: &View<'_>) -> String {
     let icon = match view.joined.verdict() {
         Some(Verdict::Within | Verdict::Improved) if view.context.untrusted => "⚪",
@@ -25,7 +25,7 @@ pub(super) fn verdict(view: &View<'_>) -> String {
     format!("### {icon} Leak check: {}", plain(view.joined))
 }
 
-/// The verdict of all scenarios together.
+/// Returns the verdict of all scenarios together.
 pub(super) fn plain(joined: &Joined) -> String {
     let scenarios = &joined.scenarios;
     match joined.verdict() {
@@ -111,7 +111,7 @@ fn not_green(scenarios: &[Scenario]) -> String {
     parts.join(", ")
 }
 
-/// ` (+48 B per iteration)`
+/// Returns the growth in brackets: ` (+48 B per iteration)`.
 fn amount(growing: &[&Scenario]) -> String {
     let reports = growing.iter().filter_map(|scenario| scenario.report());
     let most = reports.max_by_key(|report| super::order_of_growth(report));
@@ -129,7 +129,7 @@ fn amount(growing: &[&Scenario]) -> String {
     )
 }
 
-/// `2 of 14 scenarios`
+/// Returns a count such as `2 of 14 scenarios`.
 fn of_all(n: usize, all: usize) -> String {
     format!(
         "{} of {}",
@@ -146,7 +146,7 @@ fn reports(scenarios: &[Scenario]) -> impl Iterator<Item = &Report> {
     scenarios.iter().filter_map(Scenario::report)
 }
 
-/// The worst scenario, what is green beside it, and where to read on.
+/// Returns a sentence on the worst scenario, the number of green ones, and where to read on.
 pub(super) fn sentence(view: &View<'_>) -> Option<String> {
     let mut text = String::new();
     if let Some(place) = view.open().next() {
@@ -203,7 +203,8 @@ fn worst(view: &View<'_>, place: usize) -> String {
     }
 }
 
-/// The smallest growth that every one of the runs would have seen.
+/// Returns the smallest growth that every one of the runs would have detected. `None` if a run
+/// has no detection limit.
 pub(super) fn seen_by_all<'a>(reports: impl Iterator<Item = &'a Report>) -> Option<String> {
     let mut coarsest: Option<Rate> = None;
     for report in reports {
@@ -216,7 +217,8 @@ pub(super) fn seen_by_all<'a>(reports: impl Iterator<Item = &'a Report>) -> Opti
     visible(coarsest?)
 }
 
-/// In objects per iteration, an object being 8 bytes where those say more.
+/// Returns a detection limit in objects per iteration, with 8 bytes as one object. If the rate
+/// has both objects and bytes, the smaller result counts.
 fn coarseness(rate: Rate) -> f64 {
     match (rate.objects > 0.0, rate.bytes > 0.0) {
         (true, true) => rate.objects.min(rate.bytes / 8.0),

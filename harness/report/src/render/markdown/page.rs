@@ -1,9 +1,9 @@
-//! Room for blocks: given by importance, used in reading order.
+//! The space on a page. Blocks get space in order of importance, and stand in reading order.
 
-/// How a limit counts.
+/// The unit of a page's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Measure {
-    /// As GitHub counts the characters of a comment.
+    /// UTF-16 code units, as GitHub counts the characters of a comment.
     Utf16,
     Bytes,
 }
@@ -17,16 +17,16 @@ impl Measure {
     }
 }
 
-/// A table, of which any number of rows may be shown.
+/// A table that may be cut after any of its rows.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) before: String,
-    /// Each with a line feed at its end.
+    /// Rows, each with a line feed at its end.
     pub(super) rows: Vec<String>,
     pub(super) after: String,
 }
 
-/// Where a block is to stand.
+/// The place of a block on the page.
 #[derive(Debug)]
 pub(super) struct Place(usize);
 
@@ -36,26 +36,26 @@ pub(super) struct Page {
     blocks: Vec<Option<String>>,
 }
 
-/// Between two blocks.
+/// The text between two blocks.
 const GAP: &str = "\n\n";
 
 impl Page {
     pub(super) fn new(measure: Measure, limit: usize) -> Self {
         Page {
             measure,
-            // For the line feed at the end.
+            // One is kept for the line feed at the end.
             left: limit - 1,
             blocks: Vec::new(),
         }
     }
 
-    /// A place for a block that may come later.
+    /// Adds a place for a block that may be filled later.
     pub(super) fn place(&mut self) -> Place {
         self.blocks.push(None);
         Place(self.blocks.len() - 1)
     }
 
-    /// A block at once, if there is one and it has room.
+    /// Adds a block, if there is one and it fits.
     pub(super) fn add(&mut self, block: Option<String>) {
         let place = self.place();
         if let Some(block) = block {
@@ -63,7 +63,7 @@ impl Page {
         }
     }
 
-    /// Whether there was room for it.
+    /// Fills a place with a block. Returns whether the block fitted.
     pub(super) fn fill(&mut self, place: Place, block: String) -> bool {
         let size = self.measure.of(&block) + GAP.len();
         match self.left.checked_sub(size) {
@@ -76,7 +76,7 @@ impl Page {
         }
     }
 
-    /// As many of the rows as there is room for; how many are missing.
+    /// Fills a place with as many rows as fit. Returns how many rows are missing.
     pub(super) fn fill_rows(&mut self, place: Place, table: Option<Rows>) -> usize {
         let Some(table) = table else { return 0 };
         let around = self.measure.of(&table.before) + self.measure.of(&table.after) + GAP.len();
@@ -98,14 +98,14 @@ impl Page {
         table.rows.len() - shown
     }
 
-    /// Keeps room for what is to come, as far as there is any, and says how much.
+    /// Reserves up to `size` of the remaining space. Returns how much was reserved.
     pub(super) fn keep(&mut self, size: usize) -> usize {
         let kept = size.min(self.left);
         self.left -= kept;
         kept
     }
 
-    /// Gives back what was kept.
+    /// Releases space that was reserved by [`Page::keep`].
     pub(super) fn release(&mut self, kept: usize) {
         self.left += kept;
     }

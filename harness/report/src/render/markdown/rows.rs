@@ -1,4 +1,4 @@
-//! The tables: a row for each scenario, worst first.
+//! The tables: one row for each scenario, worst first.
 
 use plimsoll_core::Tally;
 use plimsoll_core::judge::Verdict;
@@ -11,7 +11,7 @@ use super::{NAME, View, state, summary_line};
 use plimsoll_text::sink::table_code_span;
 use plimsoll_text::spark;
 
-/// Characters of a trend.
+/// The most characters of a trend.
 const TREND: usize = 16;
 
 const HEAD: &str = "\
@@ -23,7 +23,7 @@ const GREEN_HEAD: &str = "\
 |:--|:--|--:|:--|:--|
 ";
 
-/// Those that need a person, as far as they are not folded.
+/// Returns the open table of the scenarios at `places`, which are not green.
 pub(super) fn open(view: &View<'_>, places: &[usize]) -> Option<String> {
     if places.is_empty() {
         return None;
@@ -32,7 +32,7 @@ pub(super) fn open(view: &View<'_>, places: &[usize]) -> Option<String> {
     Some(format!("{HEAD}{}", rows.trim_end()))
 }
 
-/// The rest of them.
+/// Returns the folded table of further scenarios that are not green.
 pub(super) fn more(view: &View<'_>, places: &[usize]) -> Option<Rows> {
     let n = places.len() as u64;
     (n > 0).then(|| Rows {
@@ -49,7 +49,7 @@ pub(super) fn more(view: &View<'_>, places: &[usize]) -> Option<Rows> {
     })
 }
 
-/// All that are green.
+/// Returns the folded table of all green scenarios.
 pub(super) fn green(view: &View<'_>) -> Option<Rows> {
     let places: Vec<usize> = view.green().collect();
     let n = places.len() as u64;
@@ -110,7 +110,7 @@ fn green_row(view: &View<'_>, place: usize) -> String {
     )
 }
 
-/// `**+48 B**, +1.00 objects`
+/// Returns amounts such as `**+48 B**, +1.00 objects`.
 fn cell(sum: &Sum) -> String {
     let amounts = sum.amounts().into_iter().enumerate();
     let amounts = amounts.map(|(place, amount)| match place {
@@ -120,7 +120,7 @@ fn cell(sum: &Sum) -> String {
     amounts.collect::<Vec<_>>().join(", ")
 }
 
-/// `1.1 MiB → 1.6 MiB`
+/// Returns the live heap at the first and last rung: `1.1 MiB → 1.6 MiB`.
 pub(super) fn live(report: &Report) -> Option<String> {
     let [first, .., last] = report.rungs.as_slice() else {
         return None;
@@ -132,7 +132,8 @@ pub(super) fn live(report: &Report) -> Option<String> {
     ))
 }
 
-/// A finding's level at every rung: bytes, or the number of threads or files.
+/// Returns a finding's level at every rung: bytes, or the number of threads or file
+/// descriptors.
 pub(super) fn levels(finding: &Finding) -> Vec<u64> {
     let level = |level: &Tally| match finding.is_heap() {
         true => level.bytes,
@@ -141,7 +142,7 @@ pub(super) fn levels(finding: &Finding) -> Vec<u64> {
     finding.levels.iter().map(level).collect()
 }
 
-/// The level of what grows most at every rung, or else of the whole heap.
+/// Returns the trend over the rungs of what grows most, or else of the whole live heap.
 fn trend(report: &Report) -> Option<String> {
     let growing = report.growing();
     let worst = growing.first();

@@ -1,4 +1,4 @@
-//! What a result says, as text and as Markdown.
+//! The message of a result, as text and as Markdown.
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::plural;
@@ -8,10 +8,10 @@ use plimsoll_text::words::{Word, Words};
 use crate::joined::Scenario;
 use crate::render::plain::clean_line;
 
-/// Characters of a name or a message of others, within a sentence.
+/// The most characters of a quoted name or message within a sentence.
 const LONGEST: usize = 200;
 
-/// Both forms of a sentence.
+/// A message in both forms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) text: String,
@@ -68,7 +68,8 @@ pub(super) fn finding(scenario: &Scenario, report: &Report, finding: &Finding) -
     conditions(words.join(report.sentence(finding)), scenario, report).into()
 }
 
-/// `, after 65,536 iterations on x86_64-unknown-linux-gnu`
+/// Adds the conditions of the measurement: `, after 65,536 iterations on
+/// x86_64-unknown-linux-gnu`.
 fn conditions(words: Words, scenario: &Scenario, report: &Report) -> Words {
     let words = match report.iterations() {
         0 => words,
@@ -80,21 +81,21 @@ fn conditions(words: Words, scenario: &Scenario, report: &Report) -> Words {
     }
 }
 
-/// A function's name within a text of ours.
+/// Returns a function's name for use within a text of plimsoll.
 pub(super) fn name(function: &str) -> String {
     escape(&clean_line(function, LONGEST))
 }
 
-/// Text of others in a SARIF message: brackets make links there (SARIF 2.1.0,
-/// section 3.11.6). Braces stay as they are; they stand for arguments only where
-/// a message has some, and ours have none.
+/// Escapes quoted text for a SARIF message, in which brackets make links (SARIF 2.1.0, section
+/// 3.11.6). Braces stay as they are: they stand for arguments only if a message has arguments,
+/// and these messages have none.
 pub(super) fn escape(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('[', "\\[")
         .replace(']', "\\]")
 }
 
-/// A code span of Markdown that nothing in the text can end.
+/// Returns a code span of Markdown that nothing in the text can end.
 fn code(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let ticks = "`".repeat(longest + 1);

@@ -1,9 +1,9 @@
-//! What code scanning shows beside each alert. The ids are a promise: an alert is
-//! closed and opened anew when its rule is called otherwise.
+//! The texts that code scanning shows beside each alert. The ids of rules must not change:
+//! GitHub closes an alert and opens a new one if the id of its rule changes.
 
 use serde_json::{Value, json};
 
-/// In order of how much each needs a person, least first.
+/// A rule. The variants are sorted by how much each needs a person, least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rule {
     StaleAllowance,
@@ -21,12 +21,13 @@ struct Words {
     id: &'static str,
     /// `error`, `warning` or `note`.
     level: &'static str,
-    /// How often it is right: what a run of exact counts says is.
+    /// How often an alert of the rule is right, as code scanning calls it. The value is for a
+    /// run with exact counts.
     precision: &'static str,
     tags: &'static [&'static str],
     short: &'static str,
     full: &'static str,
-    /// Markdown that reads as text, too.
+    /// Markdown that can also be read as plain text.
     help: &'static str,
 }
 
@@ -51,7 +52,7 @@ impl Rule {
         self.words().level
     }
 
-    /// The place in [`Rule::ALL`], and so in the file's list.
+    /// Returns the index in [`Rule::ALL`], which is also the index in the file's list.
     pub(super) fn index(self) -> usize {
         self as usize
     }
