@@ -1,16 +1,18 @@
-//! Requests to GitHub, one after the other, with what may be repeated repeated.
+//! Requests to GitHub, one after the other. Requests that may be repeated are repeated.
 //!
-//! octocrab makes the connection, the encryption and the credentials. Its own
-//! repeating, redirecting and typed models stay out: a `POST` that was carried
-//! out and answered with an error would be carried out twice, and a comment of a
-//! deleted account would fail a whole page.
+//! octocrab makes the connection, the encryption and the credentials. Its retries, redirects
+//! and typed models are not used. It would repeat a `POST` that was carried out and answered
+//! with an error, and a comment of a deleted account would make a whole page unreadable.
 //!
-//! | answer | `GET`, and writes that may be repeated | writes that create or add |
-//! |---|---|---|
-//! | 5xx, broken connection, no answer in time, not JSON | three more tries after 1, 2 and 4 s | none: the caller looks whether it was done |
-//! | 403 or 429 that asks to wait | waits within the budget, no request meanwhile | the same: it was not done |
-//! | redirect on the same host | followed | 307 and 308, once |
-//! | 401, 403, 404, 410, 422 | no other try | no other try |
+//! - 5xx, a broken connection, no answer in time, or an answer that is not JSON: a `GET` and a
+//!   write that may be repeated are tried three more times, after 1, 2 and 4 s. A write that
+//!   creates or adds is not repeated; the caller looks whether it was done.
+//! - 403 or 429 that asks to wait: the request is repeated after the wait if the budget allows
+//!   it. This is safe for every request, because the server did not carry it out. Meanwhile no
+//!   other request is sent.
+//! - Redirect on the same host: a `GET` follows up to three. A write follows one, and only 307
+//!   or 308.
+//! - 401, 403, 404, 410, 422: the request is not repeated.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -30,19 +32,20 @@ use crate::environment::Token;
 use crate::problem::{self, Problem};
 use plimsoll_desk::out::Out;
 
-/// Of an answer: a hundred comments of the greatest length, four bytes a
+/// The most bytes of an answer: 100 comments of the greatest length with four bytes per
 /// character, and as much again.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
-/// Of pages; GitHub's own lists end far earlier.
+/// The most pages of a list. GitHub's own lists end far earlier.
 const MAX_PAGES: usize = 300;
 const MAX_REDIRECTS: usize = 3;
-/// Seconds before the second, third and fourth try.
+/// The seconds before the second, third and fourth try.
 const AGAIN_AFTER: [f64; 3] = [1.0, 2.0, 4.0];
-/// What GitHub asks for between two writes where there are many.
+/// The pause between two writes that GitHub asks for if there are many.
 const BETWEEN_WRITES: Duration = Duration::from_secs(1);
-/// A check run and a comment, with a repetition, are not many.
+/// From this many writes on, there is a pause. A check run and a comment, one of them
+/// repeated, need none.
 const FEW_WRITES: usize = 3;
-/// Where a limit does not say how long it lasts; doubled each time.
+/// The first wait if a limit does not say how long it lasts. It is doubled each time.
 const UNSAID_WAIT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,24 +67,24 @@ impl Method {
     }
 }
 
-/// How long to wait for what.
+/// The longest waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// For one answer.
+    /// The longest wait for one answer.
     pub timeout: Duration,
-    /// For limits to pass, in all.
+    /// The longest wait for rate limits, in total.
     pub max_wait: Duration,
 }
 
-/// Whether writes are made.
+/// Whether writes are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Real,
-    /// Writes are recorded and taken for done.
+    /// Writes are recorded and count as done.
     DryRun,
 }
 
-/// A write that a dry run did not make.
+/// A write that a dry run did not send.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub method: Method,
@@ -92,7 +95,7 @@ pub struct Call {
 pub struct Api {
     runtime: Runtime,
     crab: Octocrab,
-    /// `https://api.github.com`, or with `/api/v3` behind it.
+    /// `https://api.github.com`, or a server's URL with `/api/v3` behind it.
     base: String,
     token: Option<Token>,
     patience: Patience,
@@ -102,17 +105,17 @@ pub struct Api {
     out: Out,
 }
 
-/// Without the token.
+/// Shows nothing of the token.
 impl fmt::Debug for Api {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Api").finish_non_exhaustive()
     }
 }
 
-/// When the next request may go out.
+/// The state that decides when the next request may be sent.
 #[derive(Debug)]
 struct Pace {
-    /// Spent waiting for limits.
+    /// The time spent waiting for limits.
     waited: Duration,
     blocked_until: Option<Instant>,
     writes: usize,
@@ -120,13 +123,13 @@ struct Pace {
     unsaid_wait: Duration,
 }
 
-/// Where an answer may come from.
+/// The hosts that an answer may come from.
 #[derive(Clone, Copy, Debug)]
 enum Kept {
     Here,
-    /// GitHub keeps a file where the token does not belong.
+    /// Also another host, on which GitHub keeps a file, and which must not get the token.
     Elsewhere {
-        /// The longest that it may be, in bytes.
+        /// The most bytes of the file.
         most: usize,
     },
 }
@@ -146,7 +149,7 @@ struct Answer {
     body: Vec<u8>,
 }
 
-/// Those of an answer's headers that decide something.
+/// The headers of an answer that decide something.
 #[derive(Debug, Default)]
 struct Headers {
     link: Option<String>,
@@ -158,9 +161,11 @@ struct Headers {
 }
 
 impl Api {
+    /// Connects to the API at `base`.
+    ///
     /// # Errors
     ///
-    /// If the address is none, or the machine has no certificates.
+    /// If `base` is not a valid address, or if the machine has no certificates.
     pub fn new(
         base: &str,
         token: Option<Token>,
@@ -221,7 +226,7 @@ impl Api {
         })
     }
 
-    /// The writes that a dry run did not make, in order.
+    /// Returns the writes that a dry run did not send, in order.
     pub fn calls(&self) -> Vec<Call> {
         self.calls.borrow().clone()
     }
@@ -230,12 +235,12 @@ impl Api {
         self.mode == Mode::DryRun
     }
 
-    /// Without a token, a dry run reads nothing either.
+    /// Returns whether nothing is sent at all: a dry run without a token does not read either.
     fn is_offline(&self) -> bool {
         self.is_dry_run() && self.token.is_none()
     }
 
-    /// Reads one thing.
+    /// Reads one object.
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Problem> {
         if self.is_offline() {
             return Err(Problem::NotFound);
@@ -244,12 +249,13 @@ impl Api {
         self.repeatedly(Method::Get, &url, None, |answer| json(&answer.body))
     }
 
-    /// Reads a list to its end, page by page.
+    /// Reads all pages of a list.
     pub fn list<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, Problem> {
         self.pages(path, json::<Vec<T>>)
     }
 
-    /// As [`list`](Self::list), where the list is in an object beside its length.
+    /// Reads all pages of a list, as [`list`](Self::list) does, if each page is an object that
+    /// has the list under `key`.
     pub fn list_in<T: DeserializeOwned>(&self, path: &str, key: &str) -> Result<Vec<T>, Problem> {
         self.pages(path, |body| {
             let mut object: serde_json::Map<String, Value> = json(body)?;
@@ -280,18 +286,19 @@ impl Api {
                 Some(_) => return Err(Problem::Redirected),
             }
         }
-        // In circles, or without end. What is missing from half a list would be
-        // taken for absent.
+        // The pages form a circle or have no end. Half a list is refused, because the caller
+        // would take its missing entries for absent.
         Err(Problem::Unreadable)
     }
 
-    /// Makes something that must not be made twice: one request. Where it is
-    /// unsure whether it was made, the caller has to look.
+    /// Creates something that must not be created twice, so the request is not repeated after
+    /// an error. If [`Problem::is_unsure`], the caller has to look whether it was created.
     pub fn create<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Problem> {
         self.once_only(Method::Post, path, body)
     }
 
-    /// Adds to something what must not be added twice: as [`create`](Self::create).
+    /// Adds to something what must not be added twice. Sends the request as
+    /// [`create`](Self::create) does.
     pub fn add<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Problem> {
         self.once_only(Method::Patch, path, body)
     }
@@ -323,7 +330,7 @@ impl Api {
         self.repeatedly(method, &url, Some(body), |answer| json(&answer.body))
     }
 
-    /// Removes something; that it is not there is as good.
+    /// Deletes something. Succeeds if it does not exist.
     pub fn delete(&self, path: &str) -> Result<(), Problem> {
         if self.recorded::<Value>(Method::Delete, path, None).is_some() {
             return Ok(());
@@ -331,7 +338,7 @@ impl Api {
         let url = self.url(path);
         match self.repeatedly(Method::Delete, &url, None, |_| Ok(())) {
             Err(Problem::NotFound | Problem::Gone) => Ok(()),
-            // What git calls a reference that is not there.
+            // GitHub's answer for a git reference that does not exist.
             Err(Problem::Refused {
                 status: 422,
                 message,
@@ -340,8 +347,8 @@ impl Api {
         }
     }
 
-    /// Reads a file that GitHub keeps elsewhere; the token stays here. `None`
-    /// if it is longer than the limit.
+    /// Reads a file that GitHub keeps on another host, which does not get the token. Returns
+    /// `None` if the file is longer than the limit.
     pub fn download(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, Problem> {
         if self.is_offline() {
             return Err(Problem::NotFound);
@@ -353,7 +360,8 @@ impl Api {
             &url,
             None,
             Kept::Elsewhere { most },
-            // Nothing, or a page, is a storage in trouble: a report and its archive begin otherwise.
+            // An empty answer or an HTML page comes from a storage that has a problem. A
+            // report or its archive never begins with `<`.
             |answer| match answer.body.trim_ascii_start().first() {
                 None | Some(b'<') => Err(Problem::Unreadable),
                 Some(_) => Ok((answer.body.len() <= limit).then(|| answer.body.clone())),
@@ -365,7 +373,7 @@ impl Api {
         format!("{}{path}", self.base)
     }
 
-    /// In a dry run, keeps the write and makes up its answer.
+    /// In a dry run, records the write and makes up its answer.
     fn recorded<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -380,7 +388,7 @@ impl Api {
             path: path.to_owned(),
             body: body.cloned(),
         });
-        // The names that the callers go on with.
+        // The fields that callers read.
         let answer = serde_json::json!({ "id": 0, "sha": "0".repeat(40), "body": "" });
         Some(serde_json::from_value(answer).map_err(|_| Problem::Unreadable))
     }
@@ -418,7 +426,7 @@ impl Api {
         }
     }
 
-    /// One request, after whatever limits say and wherever redirects lead.
+    /// Sends one request. Waits for limits before it, and follows redirects.
     fn send_to(
         &self,
         method: Method,
@@ -471,7 +479,7 @@ impl Api {
         }
         let crab = &self.crab;
         let request = async {
-            // Lets a connection that was closed meanwhile be seen as closed.
+            // Lets the connection pool notice a connection that was closed meanwhile.
             tokio::task::yield_now().await;
             let response = match method {
                 Method::Get => crab._get(url).await,
@@ -493,7 +501,8 @@ impl Api {
                 accepted_permissions: header("x-accepted-github-permissions"),
             };
             let status = response.status().as_u16();
-            // One more byte than wanted, for whoever asks to see that it is too long.
+            // One byte more than allowed, so that the caller can see that the answer is too
+            // long.
             let body = Limited::new(response.into_body(), most.saturating_add(1));
             let body = match body.collect().await {
                 Ok(body) => body.to_bytes().to_vec(),
@@ -514,7 +523,7 @@ impl Api {
             .unwrap_or(Err(Problem::TimedOut { after: timeout }))
     }
 
-    /// The last cause of an error says most; octocrab's own text says little.
+    /// Describes an error by its last cause. octocrab's own text says little.
     fn unreachable(&self, err: &(dyn std::error::Error + 'static)) -> Problem {
         let mut last = err;
         while let Some(source) = last.source() {
@@ -529,7 +538,7 @@ impl Api {
         }
     }
 
-    /// How long an answer says that nothing may be asked, if it does.
+    /// Returns how long the answer asks to wait, if it does.
     fn asks_to_wait(&self, answer: &Answer) -> Option<Duration> {
         let now = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
@@ -546,12 +555,12 @@ impl Api {
     }
 
     fn block(&self, wait: Duration) {
-        // An hour is the longest that any limit lasts.
+        // No limit of GitHub lasts longer than an hour.
         let wait = wait.min(Duration::from_secs(2 * 3600));
         self.pace.borrow_mut().blocked_until = Some(Instant::now() + wait);
     }
 
-    /// Waits until a request may go out.
+    /// Waits until a request may be sent.
     fn await_turn(&self, method: Method) -> Result<(), Problem> {
         let now = Instant::now();
         let (limit, write, waited) = {
@@ -570,7 +579,7 @@ impl Api {
                 limit.as_secs_f64().ceil()
             ));
             self.pace.borrow_mut().waited += limit;
-            // Not a moment too early, by anybody's clock.
+            // A little longer, because the clocks may differ.
             self.sleep(limit + Duration::from_millis(50));
         } else if method != Method::Get {
             self.sleep(write);
@@ -578,12 +587,12 @@ impl Api {
         Ok(())
     }
 
-    /// How long one request may take.
+    /// Returns how long one request may take.
     pub fn timeout(&self) -> Duration {
         self.patience.timeout
     }
 
-    /// Waits, and lets connections be closed meanwhile.
+    /// Waits. Connections can be closed meanwhile.
     pub fn sleep(&self, duration: Duration) {
         if duration > Duration::ZERO {
             self.runtime
@@ -593,7 +602,7 @@ impl Api {
 }
 
 impl Headers {
-    /// The address behind `rel="next"`.
+    /// Returns the address behind `rel="next"`.
     fn next_page(&self) -> Option<String> {
         let link = self.link.as_deref()?;
         link.split(',').find_map(|part| {
@@ -607,14 +616,14 @@ impl Headers {
     }
 }
 
-/// How long nothing may be asked.
+/// How long nothing may be requested.
 #[derive(Debug, PartialEq, Eq)]
 enum Limit {
     For(Duration),
     Unsaid,
 }
 
-/// The limit that an answer tells of, so long after 1970.
+/// Returns the limit that an answer describes. `now` is the time since 1970.
 fn limit(answer: &Answer, now: Duration) -> Option<Limit> {
     let headers = &answer.headers;
     let exhausted = headers.remaining.as_deref() == Some("0");
@@ -632,24 +641,24 @@ fn limit(answer: &Answer, now: Duration) -> Option<Limit> {
     }
     let seconds = |text: &Option<String>| text.as_deref()?.trim().parse::<u64>().ok();
     if let Some(seconds) = seconds(&headers.retry_after) {
-        // Of none at all, there would be no end.
+        // At least one second: a wait of zero would repeat the request without end.
         return Some(Limit::For(Duration::from_secs(seconds.max(1))));
     }
     if let Some(reset) = seconds(&headers.reset).filter(|_| exhausted) {
-        // Whole seconds, and two clocks.
+        // One second more, because the header has whole seconds and the clocks may differ.
         let wait = Duration::from_secs(reset).saturating_sub(now);
         return Some(Limit::For(wait.saturating_add(Duration::from_secs(1))));
     }
     Some(Limit::Unsaid)
 }
 
-/// The answer, if it is one to what was asked.
+/// Returns the answer if its status means success, and otherwise the problem.
 fn accepted(answer: Answer, token: Option<&Token>) -> Result<Answer, Problem> {
     let message = || problem::message(&answer.body, token);
     match answer.status {
         200..=299 => Ok(answer),
         401 => Err(Problem::Rejected),
-        // Not `blocked`.
+        // The space keeps `blocked` from matching.
         403 if message().contains(" locked") => Err(Problem::Locked),
         403 => Err(Problem::Forbidden {
             needs: answer
@@ -674,19 +683,20 @@ fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     serde_json::from_slice(body).map_err(|_| Problem::Unreadable)
 }
 
-/// `https://host:port` of an address.
+/// Returns `https://host:port` of an address.
 fn origin(url: &str) -> Option<&str> {
     let rest = url
         .strip_prefix("https://")
         .or_else(|| url.strip_prefix("http://"))?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let host = &rest[..end];
-    // No user and password, which would make the host another than it looks.
+    // No user name and password, with which the real host would differ from the one that a
+    // reader sees.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:[]".contains(&byte);
     (!host.is_empty() && host.bytes().all(plain)).then(|| &url[..url.len() - rest.len() + end])
 }
 
-/// Where a redirect leads from an address.
+/// Returns the address that a redirect from `from` leads to.
 fn resolve(to: &str, from: &str) -> Option<String> {
     match to.starts_with('/') && !to.starts_with("//") {
         true => Some(format!("{}{to}", origin(from)?)),
@@ -694,17 +704,18 @@ fn resolve(to: &str, from: &str) -> Option<String> {
     }
 }
 
-/// Whether an address of another origin is one that octocrab sends no token to.
-/// It compares hosts and ports alone: without encryption the token would go to
-/// the same host for everybody to read.
+/// Returns whether octocrab sends no token to an address.
+///
+/// octocrab compares only hosts and ports. So an address of the same host without encryption
+/// is refused: the token would be readable for everybody.
 fn gets_no_token(to: &str, base: &str) -> bool {
     let host = |url: &str| Some(origin(url)?.split_once("://")?.1.to_ascii_lowercase());
     let weaker = base.starts_with("https://") && !to.starts_with("https://");
     host(to).is_some() && host(to) != host(base) && !weaker
 }
 
-/// From 0 to 1, another each time: so that what failed together does not come
-/// back together.
+/// Returns a random number from 0 to 1, so that jobs that failed together do not try again at
+/// the same time.
 fn jitter() -> f64 {
     let [byte, ..] = RandomState::new().build_hasher().finish().to_le_bytes();
     f64::from(byte) / 255.0

@@ -1,7 +1,7 @@
-//! The measuring run's report, from the artifact that it left.
+//! The report of the measuring run, from the artifact that the run left.
 //!
-//! Everything in it is the pull request author's: it is read by its name from
-//! the archive, up to a limit, and nothing is unpacked to where it says.
+//! The author of the pull request controls everything in the artifact. This module only
+//! downloads its bytes, up to a limit. `plimsoll-report` reads one entry of it.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,7 @@ use crate::api::Api;
 use crate::problem::Problem;
 use crate::target::Target;
 
-/// Of the archive as it is downloaded: a report never compresses to more.
+/// The most bytes of the archive that is downloaded. No report compresses to more.
 const MAX_ARCHIVE: usize = MAX_BYTES + 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -23,21 +23,21 @@ struct Listed {
     expired: bool,
 }
 
-/// What became of an artifact.
+/// The result of a download.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Artifact {
-    /// Its bytes, as they were downloaded.
+    /// The artifact's bytes, as downloaded.
     Bytes(Vec<u8>),
-    /// There is none of that name.
+    /// The run has no artifact of that name.
     Missing,
-    /// GitHub keeps it no longer.
+    /// GitHub has deleted the artifact because of its age.
     Expired,
-    /// It is longer than any report can be.
+    /// The artifact is longer than any report can be.
     TooLong,
 }
 
-/// Takes the artifact `NAME-ATTEMPT` of the run; or, where an earlier one may
-/// stand in for it, that of the newest attempt before.
+/// Downloads the artifact `NAME-ATTEMPT` of the run. If `or_earlier` is set and the attempt
+/// left none, downloads that of the newest attempt before it.
 pub fn fetch(
     api: &Api,
     target: &Target,
@@ -68,7 +68,8 @@ pub fn fetch(
     }
 }
 
-/// That of the newest of these attempts; of two, the one that was made last.
+/// Returns the artifact of the newest of these attempts; of several, the one that was made
+/// last.
 fn newest<'a>(
     artifacts: &'a [Listed],
     name: &str,

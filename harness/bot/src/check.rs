@@ -1,4 +1,4 @@
-//! The check run: a verdict beside the commit, with notes at the lines to blame.
+//! The check run: a verdict beside the comment, with annotations at the lines to blame.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use crate::marker::State;
 use crate::problem::Problem;
 use crate::target::{Target, percent_encoded};
 
-/// In one request.
+/// GitHub's limit for one request.
 const MAX_ANNOTATIONS_AT_ONCE: usize = 50;
-/// In all: who has more to fix begins with the worst.
+/// The most annotations in total. Whoever has more to fix begins with the worst.
 pub const MAX_ANNOTATIONS: usize = 200;
-/// Of the title, in characters.
+/// The most characters of the title.
 const MAX_TITLE: usize = 255;
 const UNTIL_SEEN: Duration = Duration::from_secs(2);
 
-/// What a check run concludes.
+/// The conclusion of a check run, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Conclusion {
     Success,
@@ -27,7 +27,8 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
-    /// Of a page, and whether it rests on the word of the code under review.
+    /// Returns the conclusion for the state of a page. An `untrusted` page rests on the word
+    /// of the code under review, so it is never a success.
     pub fn of(state: State, untrusted: bool) -> Self {
         match state {
             State::Green if untrusted => Conclusion::Neutral,
@@ -57,11 +58,11 @@ pub struct CheckRun<'a> {
     pub conclusion: Conclusion,
     pub title: &'a str,
     pub summary: &'a str,
-    /// As the API takes them.
+    /// Annotations in the format of the API.
     pub annotations: &'a [Value],
 }
 
-/// Run and attempt.
+/// The run and its attempt.
 type Age = (u64, u64);
 
 #[derive(Debug, Deserialize)]
@@ -86,7 +87,7 @@ struct Output {
 }
 
 impl Found {
-    /// Itself, if it is of ours under that key.
+    /// Returns the check run if plimsoll made it with this key.
     fn ours(self, key: &str) -> Option<Ours> {
         let rest = self.external_id.as_deref()?.strip_prefix("plimsoll:")?;
         let mut parts = rest.strip_prefix(key)?.strip_prefix(':')?.split(':');
@@ -107,11 +108,11 @@ impl Found {
     }
 }
 
-/// A check run of ours.
+/// A check run that plimsoll made.
 #[derive(Debug)]
 struct Ours {
     id: u64,
-    /// 0 where there is none.
+    /// 0 if there is no pull request.
     pull_request: u64,
     age: Age,
     job: String,
@@ -119,26 +120,27 @@ struct Ours {
     output: Output,
 }
 
-/// What became of the check run.
+/// The result of posting a check run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
     Created,
     Updated,
-    /// GitHub does not know the commit: a force-push has taken it away.
+    /// GitHub does not know the commit: a force-push has removed it.
     NoCommit,
-    /// There is one of a newer run.
+    /// A newer run has made a check run.
     Newer,
-    /// There is one of another job of this run.
+    /// Another job of the same run has made a check run.
     OtherJob {
-        /// Whether that came out worse, and stays.
+        /// Whether the other job's result is worse. Then its check run stays.
         is_worse: bool,
     },
-    /// That of another pull request, whose last commit is the same, is red, and would be covered.
+    /// The commit is also the last commit of another pull request, whose check run is red. A
+    /// new check run would cover it.
     OtherPullRequest(u64),
 }
 
 impl CheckRun<'_> {
-    /// Makes it, or brings up to date what an interrupted attempt has left.
+    /// Creates the check run, or updates the one that an interrupted attempt left.
     pub fn post(&self) -> Result<Checked, Problem> {
         let (ours, others): (Vec<Ours>, Vec<Ours>) = self
             .list_ours()?
@@ -161,7 +163,7 @@ impl CheckRun<'_> {
                     false => Checked::Updated,
                 });
             }
-            // Who posts by hand means it.
+            // Whoever posts by hand wants to replace the newer one.
             Some(prior) if prior.age > self.age() && self.target.run > 0 => {
                 return Ok(Checked::Newer);
             }
@@ -209,7 +211,7 @@ impl CheckRun<'_> {
         format!("plimsoll:{}:{pull}:{run}.{attempt}:{job}", self.key)
     }
 
-    /// Ours under that key on that commit, of whichever pull request.
+    /// Lists plimsoll's check runs on the commit that have this key, of every pull request.
     fn list_ours(&self) -> Result<Vec<Ours>, Problem> {
         let ours = self.list()?.into_iter();
         Ok(ours.filter_map(|check| check.ours(self.key)).collect())
@@ -221,10 +223,13 @@ impl CheckRun<'_> {
         Ok(ours)
     }
 
-    /// GitHub shows the one that was made last. Where an older run made its own after a newer one
-    /// did, that says what the newer one says. Whoever makes the last one sees all of them.
+    /// Copies the newest run's result to the check run that was created last, which is the one
+    /// that GitHub shows.
+    ///
+    /// This is needed if an older run created its check run after a newer run did. The run
+    /// that creates the last one sees all others.
     fn uncover(&self) -> Result<(), Problem> {
-        // What is posted by hand is meant to be seen.
+        // A check run that is posted by hand is meant to be seen.
         if self.api.is_dry_run() || self.target.run == 0 {
             return Ok(());
         }
@@ -246,14 +251,14 @@ impl CheckRun<'_> {
         self.patch(last, &body)
     }
 
-    /// How many annotations one has, as far as is known.
+    /// Returns how many annotations a check run has, as far as known.
     fn annotations_of(&self, id: u64) -> Result<usize, Problem> {
         let found = self.list()?.into_iter().find(|check| check.id == id);
         let output = found.and_then(|check| check.output);
         Ok(output.map_or(0, |output| output.annotations_count))
     }
 
-    /// Those of that name on that commit.
+    /// Lists the check runs of this name on the commit.
     fn list(&self) -> Result<Vec<Found>, Problem> {
         let path = format!(
             "/repos/{}/commits/{}/check-runs?check_name={}&filter=all&per_page=100",
@@ -262,7 +267,7 @@ impl CheckRun<'_> {
             percent_encoded(self.name)
         );
         match self.api.list_in(&path, "check_runs") {
-            // No such commit: what is made next will say so.
+            // The commit does not exist. The next request, which creates, will say so.
             Err(Problem::Refused { status: 422, .. } | Problem::NotFound) => Ok(Vec::new()),
             found => found,
         }
@@ -280,8 +285,10 @@ impl CheckRun<'_> {
         Ok(made.id)
     }
 
-    /// What an attempt has left may lack annotations; which, nobody knows, and
-    /// adding all of them again would double them. The verdict counts.
+    /// Updates the verdict and the texts, but not the annotations.
+    ///
+    /// An interrupted attempt may have left annotations out. Nobody knows which, and adding
+    /// all again would double the others.
     fn update(&self, id: u64) -> Result<(), Problem> {
         let mut body = self.state(usize::MAX);
         body["external_id"] = json!(self.external_id());
@@ -300,7 +307,8 @@ impl CheckRun<'_> {
             let done: Result<Found, Problem> = self.api.add(&path, &body);
             match done {
                 Ok(_) => {}
-                // It adds each time, also where the answer was lost.
+                // Each request adds its annotations, even if its answer was lost. So the
+                // request is repeated only if they are not there.
                 Err(problem) if problem.is_unsure() => {
                     self.api.sleep(UNTIL_SEEN);
                     let before = index * MAX_ANNOTATIONS_AT_ONCE;
@@ -348,13 +356,14 @@ impl CheckRun<'_> {
     }
 }
 
-/// Of several of one run, what came out worst.
+/// Returns the newest check run; of several of the same attempt, the one with the worst
+/// conclusion.
 fn newest(ours: &[Ours]) -> Option<&Ours> {
     ours.iter()
         .max_by_key(|check| (check.age, check.conclusion, check.id))
 }
 
-/// One that is red, and the newest of its pull request.
+/// Returns a red check run that is the newest of its pull request.
 fn red(others: &[Ours]) -> Option<&Ours> {
     let red = others
         .iter()
@@ -437,7 +446,7 @@ mod tests {
         );
     }
 
-    /// What a newer run of the same pull request has turned green is not red any more.
+    /// A red check run does not count any more if a newer run of its pull request is green.
     #[test]
     fn a_red_check_run_of_another_pull_request() {
         let red = |of: &[(u64, &str, &str)]| red(&all(of)).map(|check| check.pull_request);

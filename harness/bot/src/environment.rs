@@ -1,13 +1,13 @@
-//! What GitHub Actions tells a job through its environment.
+//! The environment variables that GitHub Actions sets for a job.
 
 use std::env;
 use std::fmt;
 use std::path::PathBuf;
 
-/// The variables, as they are: empty ones count as absent.
+/// The values of the variables. An empty variable counts as absent.
 #[derive(Debug, Default)]
 pub struct Environment {
-    /// Whether a runner reads what is printed for commands.
+    /// Whether a runner reads commands from standard output.
     pub actions: bool,
     pub api_url: Option<String>,
     pub server_url: Option<String>,
@@ -55,7 +55,7 @@ fn number(name: &str) -> Option<u64> {
     text(name)?.parse().ok()
 }
 
-/// The one secret. Nothing prints it: not even a test that fails.
+/// The token, which is the only secret. Nothing prints it, not even a failing test.
 pub struct Token(String);
 
 impl Token {
@@ -63,12 +63,12 @@ impl Token {
         &self.0
     }
 
-    /// Whether it can stand in a header.
+    /// Returns whether the token can stand in a header.
     pub fn is_plain(&self) -> bool {
         self.0.bytes().all(|byte| byte.is_ascii_graphic())
     }
 
-    /// Takes it out of a text that it may have been echoed in.
+    /// Replaces the token in a text that may have echoed it.
     pub fn scrub(&self, text: &str) -> String {
         match self.0.is_empty() {
             true => text.to_owned(),

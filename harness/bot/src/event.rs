@@ -1,7 +1,7 @@
 //! The payload of the event that started a workflow.
 //!
-//! Only what is used, and all of it optional: a deleted fork has no repository,
-//! a deleted account is `null`. <https://docs.github.com/webhooks/webhook-events-and-payloads>
+//! Only the fields that are used. Most are optional: a deleted fork has no repository, and a
+//! deleted account is `null`. <https://docs.github.com/webhooks/webhook-events-and-payloads>
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::environment::Environment;
 use plimsoll_desk::status::Refused;
 
-/// Of a payload; GitHub's own are at most 25 MB.
+/// The most bytes of a payload. GitHub's own payloads have at most 25 MB.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub enum Event {
         head: String,
         base: Option<String>,
     },
-    /// A push, or whatever else is about a commit.
+    /// A push, or any other event about a commit.
     Other {
         head: Option<String>,
         base: Option<String>,
@@ -52,7 +52,8 @@ pub struct Repo {
 }
 
 impl PullRequest {
-    /// Whether its commits are in another repository, also one that is gone.
+    /// Returns whether the commits of the pull request are in another repository. A deleted
+    /// repository counts as another.
     pub fn is_from_fork(&self) -> bool {
         let id = |side: &Side| side.repo.as_ref().map(|repo| repo.id);
         id(&self.head).is_none() || id(&self.head) != id(&self.base)
@@ -64,7 +65,7 @@ pub struct WorkflowRun {
     pub id: u64,
     #[serde(default = "first")]
     pub run_attempt: u64,
-    /// What started the workflow whose end this event is.
+    /// The event that started the workflow that has ended.
     pub event: String,
     pub head_branch: Option<String>,
     pub head_sha: String,
@@ -80,7 +81,7 @@ pub struct HeadRepository {
 }
 
 impl WorkflowRun {
-    /// Whether it did not come to its own end.
+    /// Returns whether the run ended before its workflow did.
     pub fn was_cut_short(&self) -> bool {
         matches!(
             self.conclusion.as_deref(),
@@ -93,7 +94,7 @@ fn first() -> u64 {
     1
 }
 
-/// Reads the event that the environment names; absent outside a workflow.
+/// Reads the event that the environment names. Returns `None` outside a workflow.
 pub fn read(environment: &Environment) -> anyhow::Result<Option<Event>> {
     let (Some(name), Some(path)) = (&environment.event_name, &environment.event_path) else {
         return Ok(None);
@@ -177,7 +178,7 @@ mod tests {
         let (one, two, gone) = (json!({"id": 1}), json!({"id": 2}), json!(null));
         assert_eq!(from(one.clone(), one.clone()), "7 false");
         assert_eq!(from(two, one.clone()), "7 true");
-        // One that is gone is no less one.
+        // A deleted repository still counts as a fork.
         assert_eq!(from(gone.clone(), one), "7 true");
         assert_eq!(from(gone.clone(), gone), "7 true");
     }

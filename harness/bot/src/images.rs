@@ -1,9 +1,9 @@
 //! Flame graphs on a branch of their own, so that a comment can show them.
 //!
-//! Each comment has a branch, `plimsoll-images/pr-7/KEY`, with one commit that
-//! has no parent: a new picture replaces the old one, and when the pull request
-//! is closed the branch goes. A picture's address names the commit, so that
-//! nothing between GitHub and the reader shows an older one.
+//! Each comment has a branch, `plimsoll-images/pr-7/KEY`, with one commit without a parent. A
+//! new picture replaces the old one. The branch is deleted after the pull request is closed.
+//! The URL of a picture contains the commit, so no cache between GitHub and the reader shows
+//! an older picture.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,11 +13,11 @@ use crate::names::{Key, Sha};
 use crate::problem::Problem;
 use crate::target::Target;
 
-/// Of one picture, in bytes: GitHub takes far more, readers wait for it.
+/// The most bytes of one picture. GitHub accepts far more, but readers have to wait for it.
 const MAX_PICTURE: usize = 1024 * 1024;
 const BRANCHES: &str = "plimsoll-images";
 
-/// The two versions of one flame graph; or where each can be seen.
+/// The two versions of one flame graph: their SVG texts, or their URLs.
 #[derive(Clone, Debug)]
 pub struct Pictures {
     pub light: String,
@@ -35,7 +35,8 @@ struct Reference {
     name: String,
 }
 
-/// Commits the pictures, and gives the addresses of each, in order.
+/// Commits the pictures and returns their URLs in the same order; `None` for a picture that is
+/// too large.
 pub fn publish(
     api: &Api,
     target: &Target,
@@ -56,7 +57,7 @@ pub fn publish(
         }
         for (theme, svg) in [("light", &picture.light), ("dark", &picture.dark)] {
             let body = json!({ "content": svg, "encoding": "utf-8" });
-            // The same content is the same object, however often it is sent.
+            // May be repeated: the same content is always the same object.
             let blob: Object = api.change(Method::Post, &git("blobs"), &body)?;
             entries.push(json!({
                 "path": file_name(index, theme),
@@ -98,7 +99,7 @@ fn file_name(index: usize, theme: &str) -> String {
     format!("{}-{theme}.svg", index + 1)
 }
 
-/// Lets the branch be that commit, whether it is there or not.
+/// Points the branch to the commit. Creates the branch if it does not exist.
 fn point(api: &Api, target: &Target, number: u64, key: &Key, commit: &str) -> Result<(), Problem> {
     let repository = &target.repository;
     let branch = format!("heads/{BRANCHES}/pr-{number}/{}", key.as_str());
@@ -109,24 +110,25 @@ fn point(api: &Api, target: &Target, number: u64, key: &Key, commit: &str) -> Re
         Ok(())
     };
     match update() {
-        // As GitHub says that there is no such branch.
+        // GitHub's answers if the branch does not exist.
         Err(Problem::NotFound | Problem::Refused { status: 422, .. }) => {}
         done => return done,
     }
     let body = json!({ "ref": format!("refs/{branch}"), "sha": commit });
     let path = format!("/repos/{repository}/git/refs");
-    // Of one name there is one, however often it is made.
+    // May be repeated: there cannot be two references of one name.
     let made: Result<Value, Problem> = api.change(Method::Post, &path, &body);
     match made {
         Ok(_) => Ok(()),
-        // Done in spite of an error, or by another run.
+        // It exists by now: the request succeeded in spite of an error, or another run created
+        // the branch.
         Err(Problem::Refused { status: 422, .. }) => update(),
         Err(problem) => Err(problem),
     }
 }
 
-/// Deletes the branches of pull requests that are closed; gives how many were
-/// deleted and how many stay.
+/// Deletes the branches of closed pull requests. Returns how many were deleted, and how many
+/// are left.
 pub fn prune(api: &Api, repository: &crate::names::Repository) -> Result<(usize, usize), Problem> {
     #[derive(Deserialize)]
     struct Pull {
@@ -160,7 +162,7 @@ pub fn prune(api: &Api, repository: &crate::names::Repository) -> Result<(usize,
     Ok((deleted, left))
 }
 
-/// Of `refs/heads/plimsoll-images/pr-7/KEY`.
+/// Returns the number of the pull request in `refs/heads/plimsoll-images/pr-7/KEY`.
 fn number_of(reference: &str) -> Option<u64> {
     let rest = reference.strip_prefix("refs/heads/")?;
     let rest = rest.strip_prefix(BRANCHES)?.strip_prefix("/pr-")?;

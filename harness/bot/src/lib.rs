@@ -1,9 +1,10 @@
-//! GitHub: what a workflow is told, what is asked of the API, what is left there.
+//! The bot's side of GitHub: the event of a workflow, requests to the API, and what the bot
+//! posts.
 //!
-//! [`target`] finds out what is commented on, from the event and the API alone.
-//! [`sticky`], [`check`] and [`images`] each leave one thing, whatever fails on
-//! the way; all of them go through [`api`], the one place that waits, repeats
-//! and follows redirects. Nothing here knows how a report looks.
+//! [`target`] finds what is to be commented on, from the event and the API alone. [`sticky`],
+//! [`check`] and [`images`] each post one thing, and complete it even if requests fail on the
+//! way. All of them use [`api`], the only place that waits, repeats and follows redirects.
+//! This crate does not know how a report looks.
 //!
 //! ```
 //! use plimsoll_bot::names::Repository;

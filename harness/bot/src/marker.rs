@@ -1,29 +1,30 @@
-//! What tells our comments from others, and newer ones from older ones.
+//! The marker that tells plimsoll's comments from others, and newer ones from older ones.
 
 use plimsoll_core::judge::Verdict;
 use serde::Deserialize;
 
-/// What makes a comment recognisable as ours, and tells a newer from an older.
+/// The first lines of a comment, by which the bot recognises its own comments and their age.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
     /// Tells several comments on one pull request apart: `A-Z a-z 0-9 _ - .`
     pub key: String,
     pub run: u64,
     pub attempt: u64,
-    /// Of the commit that was judged, in hexadecimal.
+    /// The commit that was judged, in hexadecimal.
     pub sha: String,
-    /// Tells two jobs of one run apart, by their reports: in hexadecimal.
+    /// Tells two jobs of one run apart. It is a hash of the ids of what the job measured, in
+    /// hexadecimal.
     pub job: String,
     pub state: State,
 }
 
 impl Marker {
-    /// The first line of a comment of ours.
+    /// Returns the first line of the comment.
     pub fn first_line(&self) -> String {
         format!("<!-- plimsoll:v1 key={} -->", self.key)
     }
 
-    /// The second.
+    /// Returns the second line of the comment.
     pub fn second_line(&self) -> String {
         format!(
             "<!-- plimsoll:meta {{\"run\":{},\"attempt\":{},\"sha\":\"{}\",\"job\":\"{}\",\
@@ -36,7 +37,7 @@ impl Marker {
         )
     }
 
-    /// Both, as a comment begins with them.
+    /// Returns both lines.
     pub fn lines(&self) -> String {
         debug_assert!(
             is_key(&self.key) && self.sha.bytes().all(|byte| byte.is_ascii_hexdigit()),
@@ -46,12 +47,12 @@ impl Marker {
     }
 }
 
-/// What a page comes to, the better first.
+/// The state of a page, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     Green,
-    /// Nothing is known, or not all.
+    /// Nothing is known, or not everything.
     Open,
     Red,
 }
@@ -65,7 +66,7 @@ impl State {
         }
     }
 
-    /// Of a run's reports, or of none.
+    /// Returns the state for the verdict of a run; `None` if the run has no verdict.
     pub fn of(verdict: Option<Verdict>) -> State {
         match verdict {
             Some(Verdict::Within | Verdict::Improved) => State::Green,
@@ -77,7 +78,7 @@ impl State {
 
 fn is_key(key: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    // Two dashes end a comment in some readers of HTML.
+    // Two dashes end a comment for some readers of HTML.
     !key.is_empty() && key.bytes().all(allowed) && !key.contains("--")
 }
 
@@ -85,7 +86,7 @@ fn is_key(key: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// No run at all is nothing to be green about.
+    /// A run without a verdict is not green.
     #[test]
     fn what_a_verdict_comes_to() {
         for (verdict, state) in [

@@ -1,9 +1,9 @@
-//! Names that go into an address: checked once, then believed.
+//! Names that become part of a URL. Each name is checked once, when it is parsed.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// `owner/name` of a repository.
+/// The `owner/name` of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repository(String);
 
@@ -40,7 +40,7 @@ impl fmt::Display for Repository {
     }
 }
 
-/// The whole name of a commit, in hexadecimal: SHA-1 or SHA-256.
+/// The full name of a commit in lower-case hexadecimal digits: SHA-1 or SHA-256.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sha(String);
 
@@ -68,7 +68,7 @@ impl fmt::Display for Sha {
     }
 }
 
-/// Tells several comments on one pull request apart.
+/// The key that tells several comments on one pull request apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key(String);
 
@@ -86,8 +86,8 @@ impl FromStr for Key {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // It stands in an HTML comment, in the name of a branch and in that of
-        // a check: no two dashes in a row, no dot at either end.
+        // The key stands in an HTML comment, in the name of a branch and in the name of a
+        // check. So it has no two dashes in a row, and no dot at either end.
         let char = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
         let plain = (1..=50).contains(&text.len()) && text.bytes().all(char);
         let edges = text.starts_with(['.', '-']) || text.ends_with(['.', '-']);

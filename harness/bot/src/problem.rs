@@ -1,47 +1,47 @@
-//! Why a request came to nothing.
+//! The reasons why a request failed.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::environment::Token;
 
-/// The longest of GitHub's own messages that is repeated.
+/// The most characters of a message of GitHub that is shown.
 const LONGEST: usize = 300;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// 401: whoever the token is of, GitHub does not take it.
+    /// 401: GitHub does not accept the token.
     Rejected,
-    /// 403: the token may not do that.
+    /// 403: the token lacks a permission.
     Forbidden {
-        /// Which permission would do, in GitHub's words.
+        /// The permission that is needed, in GitHub's words.
         needs: Option<String>,
         message: String,
     },
-    /// 403 or 429: too many requests, and waiting would take too long.
+    /// 403 or 429: there were too many requests, and waiting would take too long.
     Limited { wait: Duration },
-    /// The conversation takes no more comments.
+    /// The conversation is locked and accepts no comments.
     Locked,
-    /// 404: it is not there, or not for this token.
+    /// 404: it does not exist, or the token may not see it.
     NotFound,
-    /// 410: it was there.
+    /// 410: it existed before.
     Gone,
-    /// 422 or another answer that says the request is at fault.
+    /// 422, or another answer that says that the request is wrong.
     Refused { status: u16, message: String },
-    /// 5xx.
+    /// 5xx: the server failed.
     Server { status: u16 },
-    /// No connection, or one that broke before the answer was complete.
+    /// There was no connection, or it broke before the answer was complete.
     Unreachable { why: String },
-    /// No answer in time.
+    /// There was no answer in time.
     TimedOut { after: Duration },
-    /// An answer that is not what was asked for.
+    /// The answer is not in the expected format.
     Unreadable,
-    /// To another host, in circles, or after a write for the second time.
+    /// A redirect to another host, too many redirects, or a second redirect of a write.
     Redirected,
 }
 
 impl Problem {
-    /// Whether the server may have done what it was asked to, all the same.
+    /// Returns whether the server may have carried out the request in spite of the error.
     pub fn is_unsure(&self) -> bool {
         matches!(
             self,
@@ -53,8 +53,8 @@ impl Problem {
     }
 }
 
-/// GitHub's message, fit to be shown: one line, cut, without the token. An HTML
-/// page, which a proxy answers with, says nothing to anyone.
+/// Returns GitHub's message, fit to be shown: in one line, cut, and without the token. Other
+/// answers, such as the HTML page of a proxy, are not shown.
 pub fn message(body: &[u8], token: Option<&Token>) -> String {
     #[derive(serde::Deserialize)]
     struct Error {
@@ -132,8 +132,10 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Of sets of permissions, each of which would do (`issues=write; pull_requests=write`), one, as it
-/// stands in a workflow: that of pull requests, where it is one of them.
+/// Returns one set of permissions as a workflow spells it.
+///
+/// GitHub lists several sets, each of which is enough: `issues=write; pull_requests=write`.
+/// The set with pull requests is preferred.
 fn one_set(needs: &str) -> Vec<String> {
     let mut sets = needs.split(';');
     let first = sets.clone().next().unwrap_or_default();

@@ -1,8 +1,9 @@
-//! The one comment: found, made, kept up to date, never doubled.
+//! The comment on a pull request: found, created, updated, and never doubled.
 //!
-//! Ours is one that begins with our marker **and** that the expected account
-//! wrote: whoever may comment can write the marker, and a token that may
-//! write comments may edit anybody's. What a person has put before the marker stays there.
+//! A comment is plimsoll's if it begins with the marker **and** if the expected account wrote
+//! it. The marker alone proves nothing: everybody who may comment can write it, and a token
+//! that can write comments can edit those of everybody. Text that a person put before the
+//! marker is kept.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -16,18 +17,18 @@ use crate::marker::{Marker, State};
 use crate::problem::Problem;
 use crate::target::Target;
 
-/// How long what was carried out in spite of an error takes to be seen.
+/// How long it takes until a comment is visible that was created in spite of an error.
 const UNTIL_SEEN: Duration = Duration::from_secs(2);
 
-/// How long another run may take between looking and writing; and how often what was written is
-/// looked at again.
+/// The time that another run may need between looking and writing. The bot looks again as
+/// often as [`LOOKS`] says, after such a pause each time.
 const UNTIL_OTHERS_WROTE: Duration = Duration::from_secs(1);
 const LOOKS: usize = 8;
 
-/// As many characters fit into a comment.
+/// The most characters of a comment.
 const MAX_BODY: usize = 65_536;
 
-/// Whose comments are ours, and where.
+/// The comment to post: its place, its marker and the account that writes it.
 #[derive(Debug)]
 pub struct Sticky<'a> {
     pub api: &'a Api,
@@ -35,7 +36,7 @@ pub struct Sticky<'a> {
     pub number: u64,
     pub marker: &'a Marker,
     pub bot_login: &'a str,
-    /// Whether another job of this run has written at the same place.
+    /// Whether another job of the same run has written this comment.
     met_other_job: Cell<bool>,
 }
 
@@ -46,7 +47,7 @@ struct Comment {
     body: Option<String>,
     #[serde(default)]
     user: Option<User>,
-    /// What a person has put before our marker.
+    /// The text that a person put before the marker.
     #[serde(skip)]
     typed: String,
 }
@@ -56,7 +57,7 @@ impl Comment {
         self.body.as_deref().unwrap_or_default()
     }
 
-    /// What the marker and all behind it say.
+    /// Returns what the marker says.
     fn meta(&self) -> Meta {
         meta(self.body().strip_prefix(&self.typed).unwrap_or_default())
     }
@@ -71,7 +72,10 @@ struct User {
 }
 
 impl User {
-    /// No person has a login with brackets; whoever gives a person's means that person.
+    /// Returns whether this is the account with that login.
+    ///
+    /// No person has a login with brackets, so a login that ends in `[bot]` must be a bot. Any
+    /// other login matches whatever the type of the account.
     fn is(&self, login: &str) -> bool {
         let same = |found: &String| found.eq_ignore_ascii_case(login);
         let is_bot = self.kind.as_deref() == Some("Bot");
@@ -79,21 +83,21 @@ impl User {
     }
 }
 
-/// What became of the comment.
+/// The result of posting a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Posted {
     Created,
-    /// By somebody of that login, whose comments are not looked for: the next run would make
-    /// another.
+    /// The comment was created, but its author has another login than the bot expected. The
+    /// next run will not find this comment, and will create another one.
     CreatedBy(String),
     Updated,
-    /// It says already what it should.
+    /// The comment already has this text.
     Unchanged,
-    /// There is none, and there was no reason to make one.
+    /// There is no comment, and there was no reason to create one.
     NotNeeded,
-    /// It is of a newer run.
+    /// The comment is of a newer run.
     Newer,
-    /// It is of another job of this run, and that came out worse.
+    /// The comment is of another job of the same run, whose result is worse.
     Worse,
 }
 
@@ -115,15 +119,15 @@ impl<'a> Sticky<'a> {
         }
     }
 
-    /// Whether another job of this run has written at the same place.
+    /// Returns whether another job of the same run has written this comment.
     pub fn met_other_job(&self) -> bool {
         self.met_other_job.get()
     }
 
-    /// Makes the comment say that, unless it is of a newer run.
+    /// Gives the comment this text, unless it is of a newer run.
     ///
-    /// An older run may have looked before this one wrote, and write after it. So what was
-    /// written is looked at again, until it stands.
+    /// An older run may have looked before this run wrote, and may write after it. So this run
+    /// looks again after it has written, until the comment keeps its text.
     pub fn post(&self, body: &str, create: bool) -> Result<Posted, Problem> {
         let ours = self.ours()?;
         let posted = match ours.is_empty() {
@@ -137,7 +141,7 @@ impl<'a> Sticky<'a> {
             }
             self.api
                 .sleep(UNTIL_OTHERS_WROTE.min(self.api.timeout() / 10));
-            // That it cannot be looked up, or is gone, leaves what was done.
+            // If the comment cannot be read again or is gone, the result stays as it is.
             let Ok(ours) = self.ours() else { break };
             match self.settle(&ours, body, false) {
                 Ok(Posted::Updated) => {}
@@ -148,7 +152,8 @@ impl<'a> Sticky<'a> {
         Ok(posted)
     }
 
-    /// Who posts by hand means it: that is newer than any run.
+    /// Returns the run and its attempt. A comment that is posted by hand counts as newer than
+    /// any run.
     fn age(&self) -> (u64, u64) {
         match self.marker.run {
             0 => (u64::MAX, 0),
@@ -194,7 +199,7 @@ impl<'a> Sticky<'a> {
         self.api.create(&path, &json!({ "body": body }))
     }
 
-    /// Our comments, the oldest first.
+    /// Returns plimsoll's comments, the oldest first.
     fn ours(&self) -> Result<Vec<Comment>, Problem> {
         let path = format!(
             "/repos/{}/issues/{}/comments?per_page=100",
@@ -214,8 +219,9 @@ impl<'a> Sticky<'a> {
                 false => edited.push(comment),
             }
         }
-        // What another workflow of the same bot repeats is of some run, too: where there is one
-        // that nobody has edited, it is that one.
+        // Another workflow of the same bot may quote a comment, and the quoted marker also
+        // names a real run. So a comment with text before the marker counts only if there is
+        // none without such text.
         for comment in edited {
             if ours.iter().all(|ours| !ours.typed.is_empty())
                 && self.is_of_a_run(&comment.meta())?
@@ -225,19 +231,22 @@ impl<'a> Sticky<'a> {
         }
         let mut comments = ours;
         comments.sort_by_key(|comment| comment.id);
-        // A page may repeat what the one before it ended with.
+        // A page may repeat the last entries of the page before.
         comments.dedup_by_key(|comment| comment.id);
         Ok(comments)
     }
 
-    /// What stands before our marker, as a rule nothing; absent where it is not there. Behind
-    /// other text it counts only with a second line of ours.
+    /// Returns the text before the marker, which is usually empty; `None` if there is no
+    /// marker. If the text is not empty, the second line must follow the marker.
     fn before_marker<'b>(&self, body: &'b str) -> Option<&'b str> {
         before(&self.marker.first_line(), body)
     }
 
-    /// Whether a comment that says to be of a newer run is of a run of this pull request. Other
-    /// workflows write as the same bot, and may repeat what somebody has made up to silence us.
+    /// Returns whether to believe a comment that says that it is of a newer run: there must be
+    /// such a run of this pull request.
+    ///
+    /// Other workflows write as the same bot. They may quote text that somebody made up to
+    /// keep the bot from posting.
     fn is_believed(&self, comment: &Comment) -> Result<bool, Problem> {
         let meta = comment.meta();
         match meta.age() <= self.age() {
@@ -246,13 +255,14 @@ impl<'a> Sticky<'a> {
         }
     }
 
-    /// Whether there is such a run of this pull request.
+    /// Returns whether the pull request has such a run.
     fn is_of_a_run(&self, meta: &Meta) -> Result<bool, Problem> {
         let at = format!("/repos/{}", self.target.repository);
         let run: Run = match self.api.get(&format!("{at}/actions/runs/{}", meta.run)) {
             Ok(run) => run,
             Err(Problem::NotFound) => return Ok(false),
-            // A private repository, without `actions: read`: who may comment there is known.
+            // The repository is private, and the token lacks `actions: read`. Everybody who
+            // may comment there is known, so the comment is believed.
             Err(Problem::Forbidden { .. }) => return Ok(true),
             Err(problem) => return Err(problem),
         };
@@ -271,9 +281,11 @@ impl<'a> Sticky<'a> {
             .is_some_and(|user| user.is(self.bot_login))
     }
 
-    /// Leaves one comment, the oldest, that says what the newest run says. Makes
-    /// one where all have been deleted, if it may: a list that still has what
-    /// was deleted must not make it begin again for ever.
+    /// Updates the oldest comment to the text of the newest run, and deletes the others.
+    ///
+    /// If all comments have been deleted meanwhile, creates a new one if `create` is set.
+    /// GitHub's list may still have deleted comments, so without this condition `post` could
+    /// repeat for ever.
     fn settle(&self, ours: &[Comment], body: &str, create: bool) -> Result<Posted, Problem> {
         let newest = ours.iter().max_by_key(|comment| {
             let meta = comment.meta();
@@ -312,7 +324,7 @@ impl<'a> Sticky<'a> {
                     .change(Method::Patch, &path, &json!({ "body": new }));
             match changed {
                 Ok(_) => {}
-                // Somebody deleted it meanwhile.
+                // Somebody deleted the comment meanwhile.
                 Err(Problem::NotFound | Problem::Gone) => match doubles.is_empty() {
                     true if !is_superseded && create => {
                         posted = self.create(body)?;
@@ -334,7 +346,7 @@ impl<'a> Sticky<'a> {
     }
 }
 
-/// A workflow run.
+/// A workflow run, as the API describes it.
 #[derive(Debug, Deserialize)]
 struct Run {
     head_sha: String,
@@ -346,7 +358,7 @@ struct Run {
     head_repository: Option<Repo>,
 }
 
-/// What the second line of a comment says of it.
+/// The content of a comment's second line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 struct Meta {
     run: u64,
@@ -365,7 +377,7 @@ impl Meta {
     }
 }
 
-/// Of the oldest run there can be, where a comment does not say.
+/// Returns the content of the second line. A comment without one counts as older than any run.
 fn meta(body: &str) -> Meta {
     let line = body.lines().nth(1).unwrap_or_default().trim();
     let meta = line
@@ -375,7 +387,7 @@ fn meta(body: &str) -> Meta {
     meta.unwrap_or_default()
 }
 
-/// What stands before a first line of ours.
+/// Returns the text before the first line of plimsoll's comment.
 fn before<'b>(first: &str, body: &'b str) -> Option<&'b str> {
     body.match_indices(first).find_map(|(at, _)| {
         let (typed, ours) = body.split_at(at);
@@ -385,7 +397,8 @@ fn before<'b>(first: &str, body: &'b str) -> Option<&'b str> {
     })
 }
 
-/// A comment's text behind what a person has put there, where both find room.
+/// Returns a comment's text with a person's text before it. If both are too long together, the
+/// person's text is dropped.
 fn behind(typed: &str, body: &str) -> String {
     let between = match typed.is_empty() || typed.ends_with('\n') {
         true => "",
@@ -398,7 +411,8 @@ fn behind(typed: &str, body: &str) -> String {
     }
 }
 
-/// As the server gives it back: with other line ends, and cut at its end.
+/// Returns whether two texts are equal for the server, which changes line ends and removes
+/// white space at the end.
 fn same(found: &str, wanted: &str) -> bool {
     let with_our_ends = |text: &str| text.replace("\r\n", "\n").trim_end().to_owned();
     with_our_ends(found) == with_our_ends(wanted)
@@ -434,7 +448,7 @@ mod tests {
         for (login, kind, wanted, ours) in [
             (Some(bot), Some("Bot"), bot, true),
             (Some("GitHub-Actions[bot]"), Some("Bot"), bot, true),
-            // It would have to be made up.
+            // GitHub has no such account.
             (Some(bot), Some("User"), bot, false),
             (Some(bot), None, bot, false),
             (Some("other[bot]"), Some("Bot"), bot, false),
@@ -457,14 +471,14 @@ mod tests {
         assert_eq!(of(&format!("{first}\r\nold")), nothing);
         assert_eq!(of(&format!("{first} and more")), None);
         assert_eq!(of("<!-- plimsoll:v1 key=linux -->"), None);
-        // Behind other text, only with a second line.
+        // Behind other text, the marker needs the second line.
         let typed = |typed: &str| of(&format!("{typed}{first}\n{second}\n"));
         assert_eq!(typed("See #12: ").as_deref(), Some("See #12: "));
         assert_eq!(typed("See #12.\n\n").as_deref(), Some("See #12.\n\n"));
         assert_eq!(of(&format!("You wrote: {first}\nold")), None);
         let quoted = format!("> {first}\n> {second}");
         assert_eq!(of(&quoted), None);
-        // The second time it is ours.
+        // Only the second occurrence is the marker.
         let twice = format!("{first} is what I see:\n{first}\n{second}");
         assert_eq!(
             of(&twice).as_deref(),
@@ -477,7 +491,7 @@ mod tests {
         assert_eq!(behind("", "ours"), "ours");
         assert_eq!(behind("typed", "ours"), "typed\n\nours");
         assert_eq!(behind("typed\n", "ours"), "typed\nours");
-        // In UTF-16, as GitHub may count.
+        // Counted in UTF-16, as GitHub may count.
         let most = "\u{1f534}".repeat((MAX_BODY - 6) / 2);
         assert_eq!(behind("typed\n", &most), format!("typed\n{most}"));
         assert_eq!(behind("typed!\n", &most), most);

@@ -1,4 +1,4 @@
-//! What is commented on: found from the command line, the event and the API,
+//! What is to be commented on. It is found from the command line, the event and the API, and
 //! never from a report.
 
 use serde::Deserialize;
@@ -10,26 +10,26 @@ use crate::names::{Repository, Sha};
 use crate::problem::Problem;
 use plimsoll_desk::status::Refused;
 
-/// A commit of a repository, and the pull request that it is the last of.
+/// A commit of a repository, and the pull request whose last commit it is.
 #[derive(Clone, Debug)]
 pub struct Target {
     pub repository: Repository,
     pub pull_request: Option<u64>,
     /// Whether the pull request's commits are in another repository.
     pub fork: bool,
-    /// Whether that repository is gone.
+    /// Whether that repository was deleted.
     pub fork_is_gone: bool,
     pub head: Sha,
     pub base: Option<Sha>,
-    /// What measured: the workflow run, and its attempt.
+    /// The workflow run that measured, or 0 if the command was started by hand.
     pub run: u64,
     pub attempt: u64,
     pub event: String,
-    /// Where the measuring run can be seen.
+    /// The URL of the measuring run.
     pub job_url: Option<String>,
 }
 
-/// What the command line says of it, over what the event does.
+/// What the command line names. It overrides the event.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
     pub repository: Option<Repository>,
@@ -37,25 +37,30 @@ pub struct Named {
     pub head: Option<Sha>,
 }
 
-/// What of a target can be known without asking GitHub.
+/// What is known of a target without asking GitHub.
 #[derive(Debug)]
 pub enum Known {
     Target(Box<Target>),
-    /// A pull request whose head has to be asked for.
+    /// A pull request. GitHub has to be asked for its head.
     PullRequest {
         repository: Repository,
         number: u64,
     },
 }
 
-/// Of the workflow's own event, or of what is named.
+/// Returns what the command line and the workflow's own event say of the target.
+///
+/// # Errors
+///
+/// If the event is a `workflow_run`, or if neither names a commit or pull request.
 pub fn known(
     named: &Named,
     environment: &Environment,
     event: Option<&Event>,
 ) -> anyhow::Result<Known> {
     let repository = repository(named, environment)?;
-    // Whatever is named: what it may write must not rest on that code's word.
+    // Refused whatever the command line names: this job may write, and its report is the word
+    // of the pull request's code.
     if let Some(Event::WorkflowRun(_)) = event {
         return Err(Refused::usage(
             "this `workflow_run` job may write, and follows a workflow that ran a pull request's \
@@ -104,7 +109,7 @@ pub fn known(
         fork_is_gone: false,
         pull_request: named_pull,
         head,
-        // A branch's first push has none.
+        // The first push of a branch has no base.
         base: base.and_then(|base| base.parse().ok()),
         run,
         attempt,
@@ -131,7 +136,7 @@ pub fn repository(named: &Named, environment: &Environment) -> anyhow::Result<Re
     }
 }
 
-/// Asks for what the command line left open.
+/// Asks GitHub for the pull request that the command line names.
 pub fn asked(
     repository: Repository,
     number: u64,
@@ -157,20 +162,20 @@ pub fn asked(
     })
 }
 
-/// Why nothing is to be posted at all.
+/// The reason why nothing is to be posted.
 #[derive(Debug)]
 pub enum Nothing {
-    /// The run was not a pull request's.
+    /// The workflow run was not started by a pull request.
     OtherEvent(String),
-    /// No open pull request has that head now.
+    /// The commit is not the head of an open pull request any more.
     MovedOn,
 }
 
-/// Of the workflow run that ended: the open pull requests that come from its
-/// branch, and have its commit as their last.
+/// Returns the open pull requests of the workflow run that ended: those that come from its
+/// branch and have its commit as their head.
 ///
-/// What the event itself lists is empty for a fork, and a commit does not lead
-/// to the pull requests of forks either.
+/// The event itself lists no pull requests of a fork. The API's list for a commit does not
+/// have them either.
 pub fn of_workflow_run(
     run: &WorkflowRun,
     named: &Named,
@@ -207,7 +212,7 @@ pub fn of_workflow_run(
         pulls.retain(|pull| pull.head.repo.as_ref().is_some_and(is_from));
     }
     if pulls.is_empty() {
-        // A fork that is gone has no name to be found by, and its pull request may stay open.
+        // A deleted fork has no name to search for, but its pull request may still be open.
         pulls = open("")?;
         pulls.retain(|pull| pull.head.repo.is_none());
     }
@@ -246,7 +251,7 @@ fn run_url(environment: &Environment, repository: &Repository, run: u64, attempt
     format!("{server}/{repository}/actions/runs/{run}/attempts/{attempt}")
 }
 
-/// Where people see what the API is of: without a slash at its end.
+/// Returns the URL of GitHub's website, without a slash at its end.
 pub fn server_url(environment: &Environment) -> &str {
     let url = environment.server_url.as_deref();
     let plain = |url: &&str| {
@@ -258,7 +263,7 @@ pub fn server_url(environment: &Environment) -> &str {
         .trim_end_matches('/')
 }
 
-/// A value in the query of an address.
+/// Percent-encodes a value for the query of a URL.
 pub fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -272,10 +277,10 @@ pub fn percent_encoded(text: &str) -> String {
     encoded
 }
 
-/// As many of a pull request's files GitHub lists; of more it says nothing.
+/// The most files of a pull request that GitHub lists. It does not say whether there are more.
 pub const MAX_CHANGED_FILES: usize = 3_000;
 
-/// One file that a pull request changes.
+/// A file that a pull request changes.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ChangedFile {
     pub filename: String,
@@ -286,14 +291,15 @@ pub struct ChangedFile {
 }
 
 impl ChangedFile {
-    /// The names that it has and had.
+    /// Returns the file's current name and its previous one, if it has one.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let before = self.previous_filename.as_deref();
         std::iter::once(self.filename.as_str()).chain(before)
     }
 }
 
-/// Every file that the target's pull request changes; none without one.
+/// Returns every file that the target's pull request changes. Without a pull request, the list
+/// is empty.
 pub fn changed_files(target: &Target, api: &Api) -> Result<Vec<ChangedFile>, Problem> {
     match target.pull_request {
         None => Ok(Vec::new()),
@@ -326,7 +332,7 @@ mod tests {
         Event::WorkflowRun(Box::new(WorkflowRun::deserialize(run).unwrap()))
     }
 
-    /// What is known of a job, in the words of a test.
+    /// Returns what is known of a job, in words.
     fn said(pull_request: Option<u64>, head: Option<&str>, event: Option<&Event>) -> String {
         let named = Named {
             repository: None,
@@ -373,7 +379,7 @@ mod tests {
             said(None, None, Some(&own)),
             said(None, None, Some(&fork)),
             said(Some(7), None, Some(&fork)),
-            // Whose head it has to ask for.
+            // GitHub has to be asked for the head of pull request 8.
             said(Some(8), None, Some(&fork)),
             said(Some(8), None, Some(&push)),
             said(Some(8), None, None),
@@ -383,7 +389,8 @@ mod tests {
             said(None, None, Some(&queue)),
             said(None, None, Some(&none)),
             said(None, None, None),
-            // Whatever is named, its report is another's word.
+            // Refused whatever is named, because the report is the word of the pull request's
+            // code.
             said(Some(8), Some(&named), Some(&run_event())),
         ];
         insta::assert_snapshot!(lines.join("\n"), @"
@@ -403,7 +410,7 @@ mod tests {
         ");
     }
 
-    /// Who posts by hand has no run to show.
+    /// A comment that is posted by hand has no run to link to.
     #[test]
     fn where_the_run_can_be_seen() {
         for (run_id, address) in [

@@ -1,4 +1,4 @@
-//! `plimsoll accept`: from a report to a baseline.
+//! `plimsoll accept`: writes growth of a report into a baseline.
 
 mod change;
 mod choice;
@@ -18,7 +18,7 @@ use change::leaf_of;
 pub(crate) use change::{BaselineFile, Change};
 pub(crate) use choice::{Chosen, Which, choose};
 
-/// What people say of an allowance, in place of what the file has.
+/// What people say of an allowance. It replaces what the file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words {
     pub(crate) reason: Option<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Of everything that is accepted.
+    /// Writes the words into everything that is accepted.
     pub(crate) fn write(&self, acceptance: &mut Acceptance) {
         for accepted in &mut acceptance.allowances {
             accepted.allowance.reason.clone_from(&self.reason);
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &AcceptArgs, name: &str, out: &mut Out) -> anyhow::Resul
         (false, true) => Which::Trusted,
         (false, false) => Which::Named,
     };
-    // All is decided before anything is written.
+    // Everything is decided before anything is written.
     let chosen = choose(&args.chosen, which, &project, out)?;
     let is_each_said = args.all || !args.chosen.scenarios.is_empty();
     let mut changes = Vec::new();
@@ -129,7 +129,7 @@ pub(crate) fn refuse_under_ci(dry_run: bool, command: &str) -> anyhow::Result<()
     )))
 }
 
-/// Why nothing can expire on that day.
+/// Returns why an allowance cannot expire on that day.
 pub(crate) fn is_over(date: Date, today: Date) -> Option<String> {
     (date < today).then(|| format!("{date} is over: expected {today} or later, or `never`"))
 }
@@ -140,14 +140,15 @@ fn acceptance(
     args: &AcceptArgs,
 ) -> anyhow::Result<Acceptance> {
     let mut acceptance = Acceptance::of(report, baseline);
-    // Who names no scenario means what is new, and not what was accepted since the run.
+    // Without the name of a scenario, only new growth is meant, and not what was accepted
+    // since the run.
     if args.chosen.scenarios.is_empty() {
         acceptance.leave_out(baseline, today()?);
     }
     let has_lapsed = acceptance.allowances.iter().any(|one| one.expired);
     words(args).write(&mut acceptance);
-    // Somebody once accepted this until a day. For how long from now on is
-    // theirs to say again, and not to be lost in passing.
+    // Somebody accepted this growth only until a day, and has to say how long it may go on.
+    // The date must not be lost unnoticed.
     let lapsed = report
         .findings
         .iter()
@@ -169,8 +170,8 @@ fn acceptance(
     Ok(acceptance)
 }
 
-/// An allowance that goes while another comes may be the same growth under another name, and what
-/// people said of it would be lost in passing.
+/// Refuses to lose what people said of an allowance. An allowance that is removed while
+/// another is added may be the same growth under another name.
 fn refuse_lost_words(
     report: &Report,
     acceptance: &Acceptance,

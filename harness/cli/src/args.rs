@@ -143,7 +143,7 @@ pub(crate) struct InitArgs {
     pub(crate) project: ProjectArgs,
 }
 
-/// An action of a repository, at a commit.
+/// An action in a repository, at a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Action {
     repository: Repository,
@@ -151,7 +151,7 @@ pub(crate) struct Action {
 }
 
 impl Action {
-    /// As a workflow's `uses:` has it.
+    /// Returns the value of `uses:` in a workflow.
     pub(crate) fn path(&self) -> String {
         format!(
             "{}/.github/actions/plimsoll@{} # v{}",
@@ -526,7 +526,7 @@ pub(crate) enum Part {
     Comment,
 }
 
-/// An address that can stand in a link as it is.
+/// A URL that can stand in a link without escaping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url(pub(crate) String);
 
@@ -550,7 +550,8 @@ fn check_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// What is written for people. Nothing would take the place of what a file has.
+/// Parses text for people. Refuses an empty text, which would not replace the text in the
+/// file.
 fn words(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("expected some text; without the option, the text in the file stays".to_owned()),
@@ -558,7 +559,7 @@ fn words(text: &str) -> Result<String, String> {
     }
 }
 
-/// Until when something may grow.
+/// The last day of an allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expiry {
     On(Date),

@@ -53,7 +53,7 @@ mod tests {
 
     use super::*;
 
-    /// What `--help` prints, of the whole and of each command.
+    /// Returns the help of the program and of each command.
     fn helps() -> Vec<(String, String)> {
         let mut all = Cli::command();
         all.build();
@@ -96,7 +96,7 @@ mod tests {
             Cli::try_parse_from(["plimsoll", "prune-images", flag, value]).is_ok()
         };
         assert!(prune("--repo", "owner/name"));
-        // Which pull requests are closed, is asked for.
+        // The command asks GitHub which pull requests are closed.
         assert!(!prune("--pr", "7"));
         assert!(!prune("--sha", "2bc8970"));
     }

@@ -1,7 +1,7 @@
-//! `plimsoll comment`: one run's reports, where a pull request is read.
+//! `plimsoll comment`: posts the reports of one run to its pull request.
 //!
-//! The job's summary, notes at lines, a check run, one comment, pictures in it:
-//! in that order, each whatever became of those before it.
+//! It posts the job's summary, annotations at lines, a check run, a comment, and the pictures
+//! in it. It posts each even if one of the others fails.
 
 mod bot;
 mod summary;
@@ -25,7 +25,7 @@ use self::summary::{say_in_summary, summarize};
 
 const RECIPE: &str = "docs/ci.md, \"Two workflows, with forks\"";
 
-/// What there is to say: a run's reports, or why there are none.
+/// The reports of a run, or the reason why there are none.
 type Outcome = Result<Joined, NoResult>;
 
 pub(crate) fn run(args: &CommentArgs, out: &mut Out) -> anyhow::Result<()> {
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &CommentArgs, out: &mut Out) -> anyhow::Result<()> {
     bot.map_or(Ok(()), |bot| bot.post(out))
 }
 
-/// In the job that measured, or one behind it, with a token of its own.
+/// Prepares the posts in the job that measured, or in a later job with its own token.
 fn trusted<'a>(
     args: &'a CommentArgs,
     mut environment: Environment,
@@ -51,7 +51,7 @@ fn trusted<'a>(
     let mut api = None;
     let target = match known {
         Known::Target(target) => {
-            // A fork's token reads; every request would be refused.
+            // The token of a fork may only read, so every post would be refused.
             if !target.fork || privileged {
                 api = connect(&args.target.github, args.dry_run, &mut environment)?;
             }
@@ -96,7 +96,7 @@ fn trusted<'a>(
             None => joined.source = Some(self::source(&target, project::prefix_in_repository())),
         }
     }
-    // Wherever it was measured: what ran was the fork's.
+    // Wherever it was measured, the code that ran was the fork's.
     let untrusted = privileged || target.fork;
     Ok(Some(Bot::new(
         args,
@@ -108,8 +108,8 @@ fn trusted<'a>(
     )))
 }
 
-/// In a job that may write, started by the end of one that ran the pull
-/// request's code: nothing that code said is believed.
+/// Prepares the posts in a job that may write, and that was started by the end of a run of the
+/// pull request's code. Nothing that this code says is believed.
 fn untrusted<'a>(
     args: &'a CommentArgs,
     mut environment: Environment,
@@ -163,7 +163,7 @@ fn untrusted<'a>(
     )))
 }
 
-/// Of several pull requests with one head, that which the report is of.
+/// Of several pull requests with the same head, chooses the one that the report is of.
 pub(crate) fn choose(mut targets: Vec<Target>, outcome: Outcome, out: &Out) -> (Target, Outcome) {
     targets.sort_by_key(|target| target.pull_request);
     if targets[0].fork_is_gone {
@@ -191,7 +191,7 @@ pub(crate) fn choose(mut targets: Vec<Target>, outcome: Outcome, out: &Out) -> (
     }
 }
 
-/// What a report that is passed on says of where it comes from.
+/// Returns the origin of a report, for a report that is passed on to another job.
 pub(crate) fn source(target: &Target, prefix: String) -> Source {
     Source {
         repository: target.repository.as_str().to_owned(),
@@ -205,7 +205,7 @@ pub(crate) fn source(target: &Target, prefix: String) -> Source {
     }
 }
 
-/// The first thing by which a report is of another run, if it is.
+/// Returns the first difference between a report's origin and the target, if there is one.
 fn differs(target: &Target, source: &Source) -> Option<NoResult> {
     if source.repository != target.repository.as_str() {
         Some(NoResult::OtherRepository)
@@ -213,7 +213,7 @@ fn differs(target: &Target, source: &Source) -> Option<NoResult> {
         Some(NoResult::OtherPullRequest)
     } else if source.head != target.head.as_str() {
         Some(NoResult::OtherHead)
-    // A job that was not run again left its report in an earlier attempt.
+    // The attempt may be earlier, if the measuring job was not run again.
     } else if source.run != target.run || source.attempt > target.attempt {
         Some(NoResult::OtherRun)
     } else {
@@ -249,7 +249,7 @@ pub(crate) fn no_token(what: &str) -> String {
     )
 }
 
-/// A connection, where there is a token; a dry run does without.
+/// Connects to GitHub if there is a token. A dry run needs none.
 pub(crate) fn connect(
     args: &GitHubArgs,
     dry_run: bool,
@@ -279,7 +279,7 @@ pub(crate) fn connect(
         .map_err(|err| Refused::usage(format!("{err:#}")))
 }
 
-/// What is given as the report; that it cannot be read is something to say.
+/// Reads the given reports. If they cannot be read, this becomes the outcome.
 fn read(args: &CommentArgs, out: &Out) -> Outcome {
     match input::read(&args.report, args.run.as_deref(), Reader::Bot, out) {
         Ok(joined) => Ok(joined),
@@ -291,7 +291,8 @@ fn read(args: &CommentArgs, out: &Out) -> Outcome {
     }
 }
 
-/// What a dry run would have written, to be read and not to be obeyed.
+/// Prints what a dry run would have sent. The text is quoted, so a runner takes nothing in it
+/// for a command.
 pub(crate) fn print_calls(api: &Api, out: &mut Out) -> anyhow::Result<()> {
     let mut text = String::new();
     for call in api.calls() {
@@ -333,7 +334,7 @@ mod tests {
             differs(&target, &source)
         };
         assert_eq!(differs(|_| {}), None);
-        // A job that was not run again.
+        // The measuring job was not run again.
         assert_eq!(differs(|source| source.attempt = 1), None);
         assert_eq!(
             differs(|source| source.attempt = 3),

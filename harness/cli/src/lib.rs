@@ -1,10 +1,9 @@
-//! The tool for the desk and the CI: joins reports, takes baselines over, says
-//! on GitHub what was found.
+//! The command-line tool for developers and CI: it joins reports, accepts growth into
+//! baselines, and posts results to GitHub.
 //!
-//! Not a library: what is public is for the two binaries, `plimsoll` and
-//! `cargo-plimsoll`. Arguments are read in `args`; each command has a module here, or
-//! a crate of its own where it is more than a command: `plimsoll-heap` and
-//! `plimsoll-history`.
+//! This is not a library: its public function is for the two binaries, `plimsoll` and
+//! `cargo-plimsoll`. `args` describes the arguments. Each command has a module here, or a
+//! crate of its own if it is more than a command: `plimsoll-heap` and `plimsoll-history`.
 #![forbid(unsafe_code)]
 
 mod accept;
@@ -44,7 +43,7 @@ pub fn main() -> ExitCode {
     } else {
         "plimsoll"
     };
-    // Under `git bisect run` a 2 is an answer.
+    // `git bisect run` takes exit status 2 for a bad commit.
     let usage = match arguments.get(1) {
         Some(first) if first == "bisect-run" => ExitStatus::StopUsage,
         _ => ExitStatus::Usage,
@@ -56,7 +55,7 @@ pub fn main() -> ExitCode {
     let status = match parsed {
         Ok(cli) => run(cli, name),
         Err(err) => {
-            // Nobody is left to be told where even this cannot be printed.
+            // If this cannot be printed, nobody can be told.
             let _ = err.print();
             if err.use_stderr() {
                 usage
@@ -95,7 +94,7 @@ fn run(cli: Cli, name: &str) -> ExitStatus {
         Ok(()) => ExitStatus::Passed,
         Err(err) => {
             let message = format!("{err:#}");
-            // What was printed says it already.
+            // An empty message means that the reason has already been printed.
             if !message.is_empty() {
                 out.error(&message);
             }

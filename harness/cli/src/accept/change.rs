@@ -1,4 +1,4 @@
-//! What becomes of one baseline's file.
+//! The change to one baseline file.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,24 +15,24 @@ use plimsoll_desk::project::{Project, shown};
 use plimsoll_desk::status::Refused;
 use plimsoll_desk::{atomic, diff, file};
 
-/// What is to become of one file.
+/// The planned change to one file.
 pub(crate) struct Change {
     scenario: String,
     path: PathBuf,
     existing: Option<String>,
     updated: String,
     allowances: usize,
-    /// What has no reason, where one is required.
+    /// The leaf of an allowance that has no reason, if a reason is required.
     unreasoned: Option<String>,
     moved: Vec<Moved>,
     removed: Vec<AllowanceSubject>,
 }
 
-/// The file of a scenario, as it is.
+/// The baseline file of a scenario as it is now.
 pub(crate) struct BaselineFile {
     dir: PathBuf,
     path: PathBuf,
-    /// What it allows; nothing where there is none.
+    /// The allowances of the file; empty if there is no file.
     pub(crate) baseline: Baseline,
     text: Option<String>,
 }
@@ -53,7 +53,8 @@ impl BaselineFile {
         let path = layout::baseline_file(&dir, scenario);
         let (baseline, text) = match read(&path)? {
             None => (Baseline::default(), None),
-            // Checked first, and not as text, for the sake of the error.
+            // Parsed as bytes before it becomes text, because the parser explains its errors
+            // better.
             Some(bytes) => {
                 let baseline = Baseline::parse(&bytes)
                     .map_err(|err| anyhow::anyhow!("{}", err.explain(&shown(&path), scenario)))?;
@@ -70,7 +71,7 @@ impl BaselineFile {
 }
 
 impl Change {
-    /// By what somebody accepts of a report.
+    /// Plans the change for what somebody accepts of a report.
     pub(crate) fn of(
         report: &Report,
         acceptance: &Acceptance,
@@ -87,7 +88,7 @@ impl Change {
             anyhow::anyhow!("{}", err.explain(&shown(&path), scenario))
         };
         let updated = if existing.is_none() && acceptance.allowances.is_empty() {
-            // No file for what no longer is in any.
+            // No file is created only to remove allowances.
             String::new()
         } else {
             baseline::update(existing.as_deref(), acceptance).map_err(explain)?
@@ -102,7 +103,7 @@ impl Change {
         });
         let unreasoned = unreasoned.map(|accepted| leaf_of(&accepted.allowance.subject));
         let requires_reason = config::require_reason(&dir, project)?;
-        // The file may have changed since the run, so not all need be in it.
+        // Only what the file had counts: the file may have changed since the run.
         let went = |subject: &AllowanceSubject| {
             before.get(subject).is_some() && after.get(subject).is_none()
         };
@@ -122,7 +123,7 @@ impl Change {
         })
     }
 
-    /// Where a reason is required, and what is accepted would stand without one.
+    /// Returns whether a reason is required and an accepted allowance would have none.
     pub(crate) fn lacks_reason(&self) -> bool {
         self.unreasoned.is_some()
     }
@@ -140,12 +141,12 @@ impl Change {
         )))
     }
 
-    /// Whether the file has it all already.
+    /// Returns whether the file already has all of the change.
     pub(crate) fn is_nothing(&self) -> bool {
         self.existing.as_deref().unwrap_or_default() == self.updated
     }
 
-    /// Writes the file, and shows what changes in it.
+    /// Writes the file, and prints what changes in it.
     pub(crate) fn make(&self, dry_run: bool, out: &mut Out) -> anyhow::Result<()> {
         let Change {
             scenario,
@@ -190,7 +191,7 @@ fn read(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     }
 }
 
-/// What becomes of allowances that there were, a line each.
+/// Returns one line for each allowance that moves or is removed.
 fn told(change: &Change, dry_run: bool) -> String {
     let name = safe(&change.scenario);
     let (moved, removed) = match dry_run {
@@ -215,7 +216,8 @@ fn told(change: &Change, dry_run: bool) -> String {
     told
 }
 
-/// What an allowance is for. The frames are in the diff; by the leaf a reader finds it there.
+/// Returns the leaf of an allowance's stack, or its resource. The diff shows the other frames,
+/// and a reader finds them there by the leaf.
 pub(super) fn leaf_of(subject: &AllowanceSubject) -> String {
     match subject {
         AllowanceSubject::Stack(pattern) => pattern.shown().leaf().to_owned(),
@@ -223,7 +225,7 @@ pub(super) fn leaf_of(subject: &AllowanceSubject) -> String {
     }
 }
 
-/// `accepted 1 allowance, moved 2, removed 1`
+/// Returns a summary such as `accepted 1 allowance, moved 2, removed 1`.
 fn done(change: &Change, dry_run: bool) -> String {
     let words = match dry_run {
         true => ["accept", "move", "remove"],

@@ -1,4 +1,4 @@
-//! Which reports are meant.
+//! Chooses the reports that a command accepts from.
 
 use std::collections::BTreeSet;
 
@@ -20,24 +20,25 @@ use plimsoll_report::reports::Reports;
 /// How scenarios are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// Those that are named; or, where none is, all with something to accept.
+    /// The named scenarios, or without a name all with something to accept.
     Named,
-    /// Those that are named; or, where none is, all that can be trusted.
+    /// The named scenarios, or without a name all whose results can be trusted.
     Trusted,
-    /// Every one that has a report.
+    /// Every scenario that has a report.
     All,
 }
 
-/// A report, and who else has the file.
+/// A report, and the other tests that use its baseline file.
 pub(crate) struct Chosen {
     pub(crate) report: Report,
-    /// What other tests made of scenarios of the same name, by the same baseline.
+    /// The results of other tests' scenarios that have the same name and the same baseline.
     pub(crate) others: Vec<Scenario>,
 }
 
-/// The reports of the scenarios that are meant, each of which can be trusted.
+/// Returns the reports of the chosen scenarios.
 ///
-/// Where none was named, one that cannot be is left out, with a warning.
+/// A report that cannot be trusted is an error if its scenario was named, or with
+/// [`Which::All`]. Otherwise it is left out with a warning.
 pub(crate) fn choose(
     args: &ChosenArgs,
     which: Which,
@@ -54,7 +55,7 @@ pub(crate) fn choose(
     }
     let reports = Reports::collect(&dir)?;
     let mut scenarios = reports.run_of_each_target(args.run.as_deref())?;
-    // Of every test, whichever are asked about.
+    // The scenarios of every test, whichever were chosen.
     let all = match args.run {
         None => scenarios.clone(),
         // A run is named also where the newest one cannot be told.
@@ -62,7 +63,7 @@ pub(crate) fn choose(
             .run_of_each_target(None)
             .unwrap_or_else(|_| scenarios.clone()),
     };
-    // Workspaces may share a target directory: what is another's is left to it.
+    // Workspaces may share a target directory. Reports of another workspace are ignored.
     let is_ours = |one: &Scenario| project.package_dir(&one.package).is_some();
     if args.dir.is_none() && args.package.is_none() && scenarios.iter().any(is_ours) {
         scenarios.retain(is_ours);
@@ -85,8 +86,8 @@ pub(crate) fn choose(
             if !layout::valid_scenario_name(name) {
                 continue;
             }
-            // What two of that name accept may not be written into one file: which of
-            // them is meant is asked.
+            // Growth of two scenarios must not be accepted into one file, so `report_of` asks
+            // which of them is meant.
             let is_new = files.insert((project.baselines_dir(&report.run.package), name));
             chosen.push(match is_new {
                 true => report.clone(),
@@ -128,8 +129,9 @@ fn others(report: &Report, all: &[Scenario], project: &Project) -> Vec<Scenario>
 }
 
 impl Chosen {
-    /// Takes back what is another test's to lose: an allowance that goes, moves or gets
-    /// smaller, where one has not shown that it needs nothing of it.
+    /// Takes out of an acceptance what another test may still need: an allowance that would be
+    /// removed, moved or lowered. It stays in the acceptance only if every other test has
+    /// shown that it needs nothing of the allowance.
     pub(crate) fn leave_to_others(
         &self,
         acceptance: &mut Acceptance,
@@ -156,7 +158,7 @@ impl Chosen {
                 allowance.rate.objects < before.rate.objects
                     || allowance.rate.bytes < before.rate.bytes
             });
-            // One that has expired is nobody's any more.
+            // Nobody can use an expired allowance any more.
             accepted.expired || !is_lower || is_free(&allowance.subject)
         });
         for (subject, other) in left {
@@ -173,7 +175,7 @@ impl Chosen {
     }
 }
 
-/// Whether a test may use an allowance, by what its newest run says.
+/// Returns whether a test may use an allowance, according to its newest run.
 fn may_use(other: &Scenario, subject: &AllowanceSubject, baseline: &Baseline) -> bool {
     let mut allowances = baseline.allowances.iter();
     let Some(index) = allowances.position(|allowance| allowance.subject == *subject) else {
@@ -258,7 +260,7 @@ fn unknown(name: &str, scenarios: &[Scenario]) -> anyhow::Error {
     ))
 }
 
-/// Where no test is what was named.
+/// Returns the error if no report belongs to the named package or test target.
 fn of_none(args: &ChosenArgs, all: &[Scenario]) -> anyhow::Error {
     let package = args.package.iter().map(|name| format!("package {name}"));
     let test = args.test.iter().map(|name| format!("test target {name}"));
@@ -285,7 +287,8 @@ fn refuse_untrustworthy(report: &Report) -> anyhow::Result<()> {
     ))
 }
 
-/// Why there is nothing to accept, and what to do.
+/// Returns why nothing can be accepted with this verdict, and what to do; `None` if the
+/// verdict can be trusted.
 fn untrustworthy(verdict: Verdict) -> Option<(&'static str, &'static str)> {
     match verdict {
         Verdict::Within | Verdict::Improved | Verdict::Regressed => None,

@@ -1,4 +1,4 @@
-//! Since when lines stand as they do, as `git blame` has it.
+//! The age of lines in a file, from `git blame`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -8,8 +8,8 @@ use plimsoll_core::baseline::Date;
 
 use plimsoll_desk::git::Git;
 
-/// The day of each line's commit, by its number, from 1. A line that is not
-/// committed has none, nor has any outside a repository.
+/// The day of each line's commit, by the line's number from 1. A line that is not committed
+/// has none, and neither has a line outside a repository.
 #[derive(Debug, Default)]
 pub(super) struct Ages(BTreeMap<usize, Date>);
 
@@ -34,7 +34,7 @@ impl Ages {
         }
     }
 
-    /// The newest of some lines, where all of them are known.
+    /// Returns the newest day of some lines, if the days of all of them are known.
     pub(super) fn newest(&self, lines: &[RangeInclusive<usize>]) -> Option<Date> {
         let days = lines
             .iter()
@@ -46,8 +46,8 @@ impl Ages {
     }
 }
 
-/// Of what `git blame --porcelain` prints. In a shallow clone, what it has cut off
-/// may be of any age.
+/// Parses the output of `git blame --porcelain`. In a shallow clone, lines of a boundary
+/// commit have no day, because they may be older.
 fn parse(porcelain: &[u8], is_shallow: bool) -> BTreeMap<usize, Date> {
     let text = String::from_utf8_lossy(porcelain);
     let mut days: HashMap<&str, Option<Date>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! `plimsoll baseline`: what a project has accepted.
+//! `plimsoll baseline`: the growth that a project has accepted.
 //!
 //! ```text
 //! baselines/*.toml, git, newest reports ──► shelf ─┬─► text, json    list, show
@@ -57,7 +57,7 @@ fn show(args: &ShowArgs, out: &mut Out) -> anyhow::Result<()> {
     refuse_unreadable(&shelf, out)
 }
 
-/// A slip of the pen has no file either.
+/// Warns if no measured test has this scenario: a misspelt name has no baseline either.
 fn warn_of_no_scenario(shelf: &Shelf, scenario: &str, out: &Out) {
     let names: Vec<&str> = shelf.scenarios.iter().map(String::as_str).collect();
     if !names.is_empty() && !names.contains(&scenario) {

@@ -1,4 +1,4 @@
-//! What an allowance has to keep to. Decides, and prints nothing.
+//! The rules for allowances. This module decides, and prints nothing.
 
 use plimsoll_core::Rate;
 use plimsoll_core::baseline::{Allowance, is_twice_the_need, round_up};
@@ -24,19 +24,19 @@ impl Level {
     }
 }
 
-/// What is wrong with one file or allowance.
+/// A problem of one file or allowance.
 pub(super) struct Problem {
     pub(super) level: Level,
-    /// The rule's name, for programs.
+    /// The name of the rule, for programs.
     pub(super) rule: &'static str,
-    /// From the workspace's root.
+    /// The path from the workspace's root.
     pub(super) file: String,
     pub(super) line: Option<usize>,
-    /// Over a few lines: where and what, what was found, what to do.
+    /// Several lines: where and what, what was found, what to do.
     pub(super) message: String,
 }
 
-/// In the order of the files and of what is in them.
+/// Checks all baselines. The problems are in the order of the files and of their contents.
 pub(super) fn check(shelf: &Shelf, name: &str) -> Vec<Problem> {
     let mut problems = Vec::new();
     for folder in &shelf.folders {
@@ -73,7 +73,7 @@ pub(super) fn check(shelf: &Shelf, name: &str) -> Vec<Problem> {
     problems
 }
 
-/// Where a problem is, and by which name this program was called.
+/// The file of a problem, and the name by which this program was called.
 #[derive(Clone, Copy)]
 struct At<'a> {
     file: &'a Filed,
@@ -198,7 +198,7 @@ impl At<'_> {
     fn not_needed(self, entry: &Entry, content: &Content) -> Option<Problem> {
         entry.need.filter(|need| need.is_none())?;
         let command = match content.verdict {
-            // It would take more than that over.
+            // `accept` would also accept the growth of the regression.
             Some(Verdict::Regressed) => format!("{} review {}", self.name, self.file.scenario),
             _ => self.accept(),
         };
@@ -239,7 +239,7 @@ impl At<'_> {
     }
 }
 
-/// As the file would have it.
+/// Returns the rate as a baseline file would have it.
 fn written(entry: &Entry, needed: Rate) -> String {
     let rounded = |rate: f64| round_up(rate.max(0.0)).unwrap_or(rate);
     let objects = format!("objects = {:?}", rounded(needed.objects));

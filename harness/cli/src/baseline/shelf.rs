@@ -1,4 +1,4 @@
-//! Every baseline of a workspace, with what git and the newest reports say of it.
+//! Every baseline of a workspace, with its age from git and its needs from the newest reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,40 +23,41 @@ use plimsoll_desk::project::{Project, shown};
 use plimsoll_report::joined::Scenario;
 use plimsoll_report::reports::Reports;
 
-/// Files in one folder, at most.
+/// The most files in one folder.
 const MAX_FILES: usize = 10_000;
 
-/// All of them.
+/// All baselines of a workspace.
 pub(super) struct Shelf {
     pub(super) today: Date,
     pub(super) folders: Vec<Folder>,
-    /// The scenarios of the newest run of each test target, also where no folder is.
+    /// The scenarios of the newest run of each test target, also of packages without a folder
+    /// of baselines.
     pub(super) scenarios: BTreeSet<String>,
-    /// What is wrong with the reports.
+    /// Problems of the reports.
     pub(super) warnings: Vec<String>,
 }
 
-/// A folder of baselines that is there.
+/// An existing folder of baselines.
 pub(super) struct Folder {
-    /// In the order of their names.
+    /// Sorted by name.
     pub(super) files: Vec<Filed>,
     pub(super) require_reason: bool,
-    /// The scenarios of the newest run of each test target, with the test targets.
+    /// The scenarios of the newest run of each test target, with their test targets.
     pub(super) scenarios: BTreeMap<String, BTreeSet<String>>,
-    /// Test targets that may have scenarios of which no report says.
+    /// Test targets without a report, which may have more scenarios.
     pub(super) unmeasured: Vec<String>,
 }
 
-/// One file.
+/// One file in a folder of baselines.
 pub(super) struct Filed {
     pub(super) path: PathBuf,
-    /// From the workspace's root.
+    /// The path from the workspace's root.
     pub(super) relative: String,
     pub(super) scenario: String,
     pub(super) content: Result<Content, Unreadable>,
 }
 
-/// Why a file cannot be read, over a few lines that begin with its path.
+/// The reason why a file cannot be read, in a few lines that begin with its path.
 pub(super) struct Unreadable {
     pub(super) is_newer: bool,
     pub(super) line: Option<usize>,
@@ -66,7 +67,7 @@ pub(super) struct Unreadable {
 pub(super) struct Content {
     pub(super) measured: Option<MeasuredWith>,
     pub(super) entries: Vec<Entry>,
-    /// The newest report of the scenario, or the one that needs a person most.
+    /// The worst verdict of the scenario in the newest runs of its test targets.
     pub(super) verdict: Option<Verdict>,
 }
 
@@ -74,9 +75,9 @@ pub(super) struct Content {
 pub(super) struct Entry {
     pub(super) allowance: Allowance,
     pub(super) lines: AllowanceLines,
-    /// The day of the commit that changed it last.
+    /// The day of the commit that last changed it.
     pub(super) changed: Option<Date>,
-    /// What it was needed for in the newest run.
+    /// The growth that the newest run needed it for.
     pub(super) need: Option<Need>,
 }
 
@@ -85,13 +86,13 @@ impl Entry {
         self.lines.first().map_or(1, |lines| *lines.start())
     }
 
-    /// Days that it still holds; negative where it has expired.
+    /// Returns the days until the allowance expires; negative after its last day.
     pub(super) fn days_left(&self, today: Date) -> Option<i64> {
         self.allowance.expires.map(|last| today.days_until(last))
     }
 }
 
-/// The day in UTC, as the tests take it for allowances that expire.
+/// Returns today's date in UTC. The tests use the same date for allowances that expire.
 pub(crate) fn today() -> anyhow::Result<Date> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let day = now
@@ -101,7 +102,7 @@ pub(crate) fn today() -> anyhow::Result<Date> {
 }
 
 impl Shelf {
-    /// Reads the files of every folder, or those of one scenario.
+    /// Reads the files of every folder, or only those of one scenario.
     pub(super) fn read(project: &Project, scenario: Option<&str>) -> anyhow::Result<Shelf> {
         let mut shelf = Shelf {
             today: today()?,
@@ -136,7 +137,8 @@ impl Shelf {
         Ok(shelf)
     }
 
-    /// What is wrong with them is no reason to say nothing of the baselines.
+    /// Reads the newest reports. A problem of the reports becomes a warning, so the baselines
+    /// are shown nevertheless.
     fn reports(&mut self, project: &Project) -> Vec<Scenario> {
         match Reports::newest_in(&project.reports_dir()) {
             Ok(scenarios) => scenarios,
@@ -151,7 +153,7 @@ impl Shelf {
         self.folders.iter().flat_map(|folder| &folder.files)
     }
 
-    /// Whether there are baselines, and no report of any of their packages.
+    /// Returns whether there are baselines, but no report of any of their packages.
     pub(super) fn is_unmeasured(&self) -> bool {
         let filled = self
             .folders
@@ -161,13 +163,13 @@ impl Shelf {
         filled.peek().is_some() && filled.all(|folder| folder.scenarios.is_empty())
     }
 
-    /// Those that cannot be read.
+    /// Returns why files cannot be read, for each such file.
     pub(super) fn unreadable(&self) -> impl Iterator<Item = &Unreadable> {
         self.files().filter_map(|file| file.content.as_ref().err())
     }
 }
 
-/// What in a folder has a baseline's name; absent where there is no folder.
+/// Returns the files of a folder that have a baseline's name; `None` if there is no folder.
 fn list(dir: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
     let failed = || format!("cannot list {}", shown(dir));
     let entries = match fs::read_dir(dir) {
@@ -188,8 +190,8 @@ fn list(dir: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
     Ok(Some(paths))
 }
 
-/// The scenario that a file is of; one that no scenario can be called, where the
-/// file's name is no baseline's.
+/// Returns the scenario of a file. If the file's name is not a baseline's, returns an empty
+/// name, which no scenario can have.
 fn scenario_of(path: &Path) -> String {
     layout::scenario_of_baseline(path).unwrap_or_default()
 }
@@ -275,7 +277,7 @@ fn read(path: &Path, reported: &BTreeMap<&str, Vec<&Report>>) -> Result<Content,
     })
 }
 
-/// What several test targets with a scenario of that name need together.
+/// Returns the growth that the scenario needs of each allowance in all test targets together.
 fn needed(baseline: &Baseline, reports: &[&Report]) -> Vec<Option<Need>> {
     let is_trusted = |report: &&&Report| match report.verdict {
         Verdict::Within | Verdict::Improved | Verdict::Regressed => true,
@@ -287,7 +289,7 @@ fn needed(baseline: &Baseline, reports: &[&Report]) -> Vec<Option<Need>> {
             *sum = match (place, *sum, need) {
                 (0, _, need) => need,
                 (_, Some(one), Some(other)) => Some(Need::max(one, other)),
-                // One of them does not say, and may need all of it.
+                // One of the targets does not say, and may need all of it.
                 _ => None,
             };
         }

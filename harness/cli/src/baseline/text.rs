@@ -1,4 +1,4 @@
-//! `list` and `show`, for people.
+//! The output of `list` and `show` as text.
 
 use plimsoll_core::Rate;
 use plimsoll_core::baseline::{AllowanceSubject, MeasuredWith};
@@ -9,7 +9,7 @@ use super::shelf::{Content, Entry, Filed, Shelf};
 use plimsoll_desk::out::{Out, Paint, safe, safe_line};
 use plimsoll_desk::project::shown;
 
-/// Every allowance by its leaf.
+/// Lists every allowance by the leaf of its stack.
 pub(super) fn list(shelf: &Shelf, out: &Out) -> String {
     let mut page = pages(shelf, |entry| {
         let frames = match &entry.allowance.subject {
@@ -25,7 +25,7 @@ pub(super) fn list(shelf: &Shelf, out: &Out) -> String {
     page
 }
 
-/// Every allowance with all of its frames, leaf first.
+/// Shows every allowance with all of its frames, leaf first.
 pub(super) fn show(shelf: &Shelf, out: &Out) -> String {
     pages(shelf, |entry| {
         let AllowanceSubject::Stack(pattern) = &entry.allowance.subject else {
@@ -45,7 +45,7 @@ fn pages(shelf: &Shelf, head: impl Fn(&Entry) -> String) -> String {
     let mut page = String::new();
     for file in shelf.files() {
         match &file.content {
-            // Said as an error, where that can be seen.
+            // `refuse_unreadable` prints the reason as an error.
             Err(_) => page += &format!("{}: cannot be read\n\n", shown(&file.path)),
             Ok(content) => {
                 page += &title(file, content);
@@ -132,7 +132,7 @@ fn number_of_days(days: i64) -> String {
     plural(days.unsigned_abs(), "day", "days")
 }
 
-/// The leaf of a stack, or the resource.
+/// Returns the leaf of a stack, or the resource.
 pub(super) fn subject(entry: &Entry) -> String {
     match &entry.allowance.subject {
         AllowanceSubject::Stack(pattern) => safe_line(pattern.shown().leaf()),
@@ -141,7 +141,7 @@ pub(super) fn subject(entry: &Entry) -> String {
     }
 }
 
-/// `96 B, 1.00 objects`
+/// Returns a rate such as `96 B, 1.00 objects`.
 pub(super) fn rate(subject: &AllowanceSubject, rate: Rate) -> String {
     match subject.resource() {
         Some(word) => format!("{} {word}", objects(rate.objects)),
@@ -149,7 +149,7 @@ pub(super) fn rate(subject: &AllowanceSubject, rate: Rate) -> String {
     }
 }
 
-/// `2 baselines, 3 allowances: 1 error, 2 warnings`
+/// Returns a summary such as `2 baselines, 3 allowances: 1 error, 2 warnings`.
 pub(super) fn summary(shelf: &Shelf, problems: &[Problem]) -> String {
     let files = shelf.files().count() as u64;
     let contents = shelf.files().filter_map(|file| file.content.as_ref().ok());
