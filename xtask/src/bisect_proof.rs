@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
-/// The test reads from it which seeds to take.
+/// The variable from which the test reads its range of seeds.
 const SEEDS: &str = "PLIMSOLL_BISECT_SEEDS";
 
 const STATUSES: &str = "\
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     from: u64,
 }
 
-/// Whether every answer is right.
+/// Returns whether every answer is right.
 pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     if args.seeds == 0 {
         bail!("no history was asked for: `--seeds 0`");

@@ -28,7 +28,7 @@ enum Command {
     Zoo(zoo::Args),
 }
 
-/// Invalid arguments, or an invalid folder or manifest.
+/// The exit status for invalid arguments, or for an invalid folder or manifest.
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(err) => {
-            // Not `eprintln!`, which panics where standard error is closed.
+            // Not `eprintln!`, which panics if standard error is closed.
             let _ = writeln!(std::io::stderr(), "error: {err:#}");
             ExitCode::from(USAGE)
         }

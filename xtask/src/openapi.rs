@@ -1,4 +1,4 @@
-//! Cuts what the pull request bot uses out of GitHub's description of its REST API.
+//! Extracts from GitHub's description of its REST API what the pull request bot uses.
 //!
 //! ```text
 //! api.github.com.json of npm's @octokit/openapi   13 MB
@@ -8,7 +8,7 @@
 //!                                                 requests and answers against
 //! ```
 //!
-//! The file is a function of its input: keys are sorted, nothing else is written.
+//! The extract depends only on its input: keys are sorted, and no date or path is written.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
 use serde_json::{Map, Serializer, Value, json};
 
-/// What the bot calls. A request outside this list fails the bot's tests.
+/// The operations that the bot calls. A request outside this list fails the bot's tests.
 const OPERATIONS: [(&str, &str); 20] = [
     ("get", "/actions/artifacts/{artifact_id}/{archive_format}"),
     ("get", "/actions/runs/{run_id}"),
@@ -44,10 +44,10 @@ const OPERATIONS: [(&str, &str); 20] = [
     ("get", "/pulls/{pull_number}/files"),
 ];
 
-/// What every path above starts with.
+/// The beginning of every path above.
 const REPOSITORY: &str = "/repos/{owner}/{repo}";
 
-/// Words for people, which no validation reads.
+/// Keys whose values are texts for people. No validation reads them.
 const PROSE: [&str; 8] = [
     "description",
     "example",
@@ -59,8 +59,8 @@ const PROSE: [&str; 8] = [
     "title",
 ];
 
-/// Maps from names of somebody's choice, so that a key there is never a keyword:
-/// a comment's schema has a property called `title`.
+/// Keys of maps whose own keys are names and not keywords: a comment's schema, for example,
+/// has a property called `title`.
 const NAMES: [&str; 7] = [
     "content",
     "headers",
@@ -84,7 +84,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// `false` where `--check` found a difference.
+/// Returns `false` if `--check` finds a difference.
 pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     let text = fs::read(&args.file).with_context(|| format!("reading {}", args.file.display()))?;
     let description: Value = serde_json::from_slice(&text)
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// The operations, and every component that they reach.
+/// Returns the operations, and every component that they reach.
 fn extract(description: &Value) -> anyhow::Result<Value> {
     let version = description["info"]["version"]
         .as_str()
@@ -167,7 +167,8 @@ fn extract(description: &Value) -> anyhow::Result<Value> {
     })))
 }
 
-/// Without what is for readers. `names` says that this map's keys are not keywords.
+/// Returns the value without texts for people. `names` says that the keys of this map are not
+/// keywords.
 fn strip(value: &Value, names: bool) -> Value {
     match value {
         Value::Object(map) => map
@@ -196,7 +197,7 @@ fn references(value: &Value, into: &mut BTreeSet<String>) {
     }
 }
 
-/// Keys in order, whichever map serde_json was built with.
+/// Sorts the keys of all maps, whatever kind of map serde_json was built with.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -212,7 +213,7 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// A line for each value, so that a newer description can be read as a diff.
+/// Prints one value on each line, so that the diff to a newer description can be read.
 fn print(value: &Value) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(b" "));
@@ -225,7 +226,7 @@ fn print(value: &Value) -> anyhow::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// A description in which every operation answers with a reference to `a`.
+    /// Returns a description in which every operation answers with a reference to `a`.
     fn description() -> Value {
         let mut paths = json!({});
         for (method, rest) in OPERATIONS {

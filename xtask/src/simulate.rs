@@ -1,4 +1,4 @@
-//! `cargo xtask simulate`: how often verdicts on sampled profiles are wrong.
+//! `cargo xtask simulate`: counts how often verdicts on sampled profiles are wrong.
 
 #[path = "../../harness/core/tests/simulation/model.rs"]
 #[expect(
@@ -25,7 +25,7 @@ use plimsoll_core::report::units;
 
 use self::model::{GROWING, LEAKS, Outcome, SHAPES, Verdicts};
 
-/// Bytes between samples, on the mean.
+/// The mean number of bytes between two samples.
 const INTERVALS: [u64; 4] = [1, 512, 4_096, 65_536];
 
 /// Judges many healthy workloads and many leaks, and prints the tables that
@@ -49,8 +49,8 @@ pub(crate) struct Args {
     jobs: Option<usize>,
 }
 
-/// Where growth is counted: a shape, whether it is one of those that grow, and
-/// how it is sampled.
+/// One row of results: a shape of workload, whether it is a growing one, and the sample
+/// interval.
 #[derive(Clone, Copy)]
 struct Cell {
     name: &'static str,
@@ -91,7 +91,7 @@ fn cells(args: &Args) -> Vec<Cell> {
         .collect()
 }
 
-/// Runs it.
+/// Simulates all workloads and prints the tables.
 pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     let cells = cells(args);
     let jobs = args
@@ -163,7 +163,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Writes how often the workloads of each shape had which verdict.
+/// Writes how often the workloads of each shape had each verdict.
 fn write_shapes<'a>(
     out: &mut impl Write,
     title: &str,

@@ -1,4 +1,4 @@
-//! `plimsoll fetch`: the report that another workflow's run has left.
+//! `plimsoll fetch`: downloads the report that the run of another workflow left.
 
 use crate::args::FetchArgs;
 use crate::comment::{choose, connect, named, no_token, said};
@@ -31,8 +31,8 @@ pub(crate) fn run(args: &FetchArgs, out: &mut Out) -> anyhow::Result<()> {
             return Ok(());
         }
     };
-    // In a run that succeeded, a job that left nothing did not run again: what it
-    // left before still holds. In any other it may have died.
+    // If the run succeeded, a job without an artifact was not run again, and its earlier
+    // artifact still holds. In any other run, the job may have failed before it left one.
     let or_earlier = run.conclusion.as_deref() == Some("success");
     let artifact = match artifact::fetch(&api, &targets[0], &args.artifact, or_earlier) {
         Ok(artifact) => artifact,

@@ -1,7 +1,7 @@
-//! The page of `plimsoll --help`: clap has no groups for commands.
+//! The page of `plimsoll --help`. It is written here, because clap cannot group commands.
 
-/// The commands by the day they are needed, one or two on a line with what they are for:
-/// what is added to `Command` is added here, and the page has as many lines as a terminal.
+/// The commands in groups, with one or two commands on a line. Whoever adds a command to
+/// `Command` adds it here too. The page has as many lines as a terminal.
 const GROUPS: &[(&str, &[(&str, &str)])] = &[
     (
         "Every day",
@@ -47,7 +47,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// For clap.
+/// Returns the page as a help template for clap.
 pub(crate) fn template() -> String {
     let mut page = "Finds heap growth in Rust programs, and keeps a record of accepted growth.\n\n\
                     {usage-heading} {usage}\n\n"
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(listed, known);
     }
 
-    /// What is wider is wrapped, without its indentation.
+    /// clap wraps wider lines, without their indentation.
     #[test]
     fn what_closes_a_page_is_not_wrapped() {
         fn check(command: &clap::Command) {

@@ -1,4 +1,4 @@
-//! `plimsoll merge`: the reports of shards, as one.
+//! `plimsoll merge`: joins the reports of shards into one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +60,7 @@ fn of_one_commit(parts: &[(String, Joined)]) -> anyhow::Result<()> {
     )
 }
 
-/// Refuses shards whose test has other scenarios: then nobody knows whether one is
+/// Refuses shards whose lists of scenarios differ, because then nobody knows whether one is
 /// missing.
 fn of_one_list(parts: &[(String, Joined)]) -> anyhow::Result<()> {
     type Target<'a> = (&'a str, &'a str, Option<&'a str>);
@@ -94,7 +94,8 @@ fn of_one_list(parts: &[(String, Joined)]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `lru_churn (demo, leaks) is regressed in shard-1 and within in shard-2: the worse counts`
+/// Returns the warning on several results: `lru_churn (demo, leaks) is regressed in shard-1
+/// and within in shard-2: the worse counts`.
 fn conflict(twice: &Twice) -> String {
     let results = twice.results.iter();
     let results = results.map(|(from, verdict)| format!("{verdict} in {from}"));
@@ -107,7 +108,7 @@ fn conflict(twice: &Twice) -> String {
     )
 }
 
-/// Names what is in no shard.
+/// Fails if a scenario has no result in any shard, and names each such scenario.
 fn complete(joined: &Joined) -> anyhow::Result<()> {
     let titles = joined.titles();
     let missing: Vec<String> = joined

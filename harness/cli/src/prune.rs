@@ -1,4 +1,4 @@
-//! `plimsoll prune-images`: takes away the pictures of closed pull requests.
+//! `plimsoll prune-images`: deletes the pictures of closed pull requests.
 
 use crate::args::PruneArgs;
 use crate::comment::{connect, no_token, print_calls};

@@ -1,4 +1,4 @@
-//! `plimsoll report`: one run's reports, together.
+//! `plimsoll report`: shows the reports of one run together.
 
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
     }
 }
 
-/// What is measured, where a workflow's event says so.
+/// Returns the change that was measured, if the event of a workflow names it.
 fn source() -> Option<Source> {
     let environment = Environment::of_this_process();
     if !environment.actions {
@@ -68,8 +68,8 @@ fn source() -> Option<Source> {
 fn default_dir(args: &ReportArgs) -> anyhow::Result<PathBuf> {
     match Project::find(args.project.manifest_path.as_deref()) {
         Ok(project) => Ok(project.reports_dir()),
-        // Reports outlive the sources: a folder copied from elsewhere will do,
-        // unless a project was named.
+        // Reports may be in a folder without a project, for example copied from elsewhere.
+        // They are found there unless a project was named.
         Err(err) if args.project.manifest_path.is_some() => Err(err),
         Err(err) => {
             let dir = PathBuf::from("target").join(plimsoll_core::layout::REPORTS);
@@ -106,12 +106,12 @@ fn as_text(run: &Joined, out: &Out) -> String {
     page
 }
 
-/// Whether there is nothing to do.
+/// Returns whether the report needs nobody's attention.
 fn is_quiet(report: &Report) -> bool {
     report.verdict == Verdict::Within && !report.findings.iter().any(Finding::is_remarkable)
 }
 
-/// `3 scenarios: 1 within, 1 regressed, 1 no result`
+/// Returns a summary such as `3 scenarios: 1 within, 1 regressed, 1 no result`.
 fn summary(run: &Joined, out: &Out) -> String {
     let counts = run.counts().into_iter().map(|(verdict, count)| {
         let text = format!("{count} {}", word(verdict));

@@ -1,4 +1,4 @@
-//! What is made of the command line itself: completions for shells, manual pages.
+//! Files made from the command line itself: completions for shells, and manual pages.
 
 use std::path::PathBuf;
 
@@ -63,7 +63,7 @@ pub(crate) fn man(args: &ManArgs, mut cli: Command, out: &mut Out) -> anyhow::Re
     cli.build();
     let mut pages = Vec::new();
     add_pages(&cli, NAME, &mut pages)?;
-    // For `man cargo-plimsoll`: the same page.
+    // `man cargo-plimsoll` shows the same page.
     pages.push((
         format!("cargo-{NAME}.1"),
         format!(".so man1/{NAME}.1\n").into_bytes(),
@@ -75,7 +75,7 @@ pub(crate) fn man(args: &ManArgs, mut cli: Command, out: &mut Out) -> anyhow::Re
     Ok(out.print(&format!("{} manual pages in {folder}\n", pages.len()))?)
 }
 
-/// The page of a command, and of those below it.
+/// Adds the page of a command and of its subcommands.
 fn add_pages(
     command: &Command,
     name: &str,

@@ -9,8 +9,8 @@
 //!   tests/leaks.rs    the case's workload as a scenario
 //! ```
 //!
-//! Nothing is written to the zoo. A file is written only where it changes, so
-//! that cargo builds again only what did.
+//! Nothing is written to the zoo. A file is written only if its content changes, so that cargo
+//! rebuilds only what has changed.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -22,18 +22,18 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
 use super::manifest::{Case, Variant};
 
-/// Where things are.
+/// The folders of a zoo run.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
-    /// The zoo, absolute.
+    /// The folder of the zoo, as an absolute path.
     pub(super) zoo: PathBuf,
-    /// The crate `plimsoll` of this repository.
+    /// The folder of this repository's crate `plimsoll`.
     pub(super) plimsoll: PathBuf,
-    /// For the adapters.
+    /// The folder for the adapters.
     pub(super) work: PathBuf,
 }
 
-/// A package that runs one variant of a case.
+/// The package that runs one variant of a case.
 #[derive(Clone, Debug)]
 pub(super) struct Adapter {
     pub(super) dir: PathBuf,
@@ -69,9 +69,10 @@ pub(super) fn write(places: &Places, case: &Case, variant: Variant) -> anyhow::R
     Ok(adapter)
 }
 
-/// A case's id as a scenario may be called.
+/// Returns a scenario's name for a case's id.
 fn scenario_name(id: &str) -> String {
-    // An id has nothing that a scenario's name may not have, but for its start.
+    // An id has only characters that a scenario's name may have, but a name must not start
+    // with `-`.
     match id.strip_prefix('-') {
         Some(rest) => format!("_{rest}"),
         None => id.to_owned(),
@@ -124,7 +125,7 @@ fn manifest(
     profile.set_implicit(true);
     profile["release"] = Item::Table(lines_only);
 
-    // Of its own, although it lies below that of this repository.
+    // A workspace of its own, although the adapter lies below this repository's workspace.
     let mut workspace = Table::new();
     workspace["members"] = value(Array::from_iter(["."]));
     workspace["resolver"] = value("3");
@@ -160,7 +161,7 @@ plimsoll::main!(scenario());
     )
 }
 
-/// Puts the case's lock file in place, unless what is there was made from it.
+/// Writes the case's lock file, unless the existing one was made from it.
 fn lock(measured: &Path, dir: &Path) -> anyhow::Result<()> {
     let (ours, made_from) = (dir.join("Cargo.lock"), dir.join("adapter.lock"));
     let text = match fs::read_to_string(measured) {

@@ -1,5 +1,5 @@
-//! Builds an adapter with cargo, all of them in one target directory, so that
-//! plimsoll and jemalloc are built once.
+//! Builds adapters with cargo. They share one target directory, so plimsoll and jemalloc are
+//! built only once.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,17 +11,17 @@ use serde_json::Value;
 
 use super::adapter::{Adapter, TEST};
 
-/// Lines of cargo's that a row keeps of a build that failed.
+/// The most lines of cargo's output that a row keeps of a failed build.
 const MAX_ERROR_LINES: usize = 40;
 
-/// A test that can be run.
+/// A test that was built.
 #[derive(Clone, Debug)]
 pub(super) struct Built {
     pub(super) executable: PathBuf,
-    /// Folders with shared libraries, as `cargo test` would set them.
+    /// The folders with shared libraries that `cargo test` would set.
     pub(super) libraries: Vec<PathBuf>,
     pub(super) took: Duration,
-    /// What a reader of the table should know.
+    /// A note for the reader of the table.
     pub(super) note: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn cargo() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// Builds the test; the error is the end of what cargo said.
+/// Builds the test. The error is the end of cargo's output.
 pub(super) fn build(
     adapter: &Adapter,
     target_dir: &Path,
@@ -56,8 +56,9 @@ pub(super) fn build(
     if let Err(said) = &messages
         && said.contains("failed to select a version")
     {
-        // One of our dependencies needs a newer one than the case has locked.
-        // The crate that is tested stays, because its version is exact.
+        // One of plimsoll's dependencies needs a newer version than the case has locked.
+        // Without the lock file, the crate under test stays the same, because its version is
+        // exact.
         match std::fs::remove_file(adapter.dir.join("Cargo.lock")) {
             Ok(()) => {
                 note = Some("its lock file was left out: ours does not go with it".to_owned());
@@ -67,7 +68,7 @@ pub(super) fn build(
         }
     }
     let (executable, mut libraries) = read(&messages?)?;
-    // Folders outside are for the linker alone, as cargo has it.
+    // Only folders in the target directory: as in cargo, others are for the linker alone.
     libraries.retain(|library| library.starts_with(target_dir));
     if let Some(dir) = executable.parent() {
         libraries.push(dir.to_owned());
@@ -102,7 +103,7 @@ fn test_no_run(adapter: &Adapter, target_dir: &Path, profile: Profile) -> Result
     Ok(output.stdout)
 }
 
-/// The test's executable, and the folders in which build scripts put libraries.
+/// Returns the test's executable, and the folders of libraries that build scripts print.
 fn read(messages: &[u8]) -> Result<(PathBuf, Vec<PathBuf>), String> {
     let mut executable = None;
     let mut libraries = Vec::new();
@@ -137,7 +138,7 @@ fn read(messages: &[u8]) -> Result<(PathBuf, Vec<PathBuf>), String> {
     }
 }
 
-/// From the first error on, as far as a reader will go.
+/// Returns cargo's output from the first error on, up to [`MAX_ERROR_LINES`].
 fn tail(said: &str) -> String {
     let lines: Vec<&str> = said.trim_end().lines().collect();
     let from = lines

@@ -1,9 +1,10 @@
-/// Whether a name matches: `*` is any text, `?` one character, the rest itself.
+/// Returns whether a name matches a pattern: `*` matches any text, `?` one character, and any
+/// other character itself.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut read) = (0, 0);
-    // Where the last `*` stood, and how much of the name it has taken so far.
+    // The position of the last `*`, and the end of the text that it matches so far.
     let mut star = None;
     while read < name.len() {
         match pattern.get(at) {

@@ -9,9 +9,8 @@
 //! culprit = "from_owner"                  # only where something is to be flagged
 //! ```
 //!
-//! The rest is for people, and there will be more of it: unknown keys pass.
-//! What is read here is read strictly, so that a case that was misspelt does
-//! not count as one that is right.
+//! Unknown keys are ignored: they are for people, and there will be more of them. The keys
+//! above are read strictly, so that a misspelt case does not count as a right one.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -25,9 +24,9 @@ use toml_edit::{Document, Item, Table, TableLike};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Case {
     pub(super) id: String,
-    /// In the zoo's folder.
+    /// The path in the zoo's folder.
     pub(super) dir: PathBuf,
-    /// Text in a frame of a stack that grows.
+    /// Text in a frame of the stack that grows.
     pub(super) culprit: Option<String>,
     pub(super) variants: Vec<(Variant, Expected)>,
 }
@@ -51,7 +50,7 @@ impl Variant {
     }
 }
 
-/// What the manifest asks for.
+/// The result that the manifest expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
     Flag,
@@ -67,7 +66,7 @@ impl Expected {
     }
 }
 
-/// Why a manifest is invalid, and where.
+/// The reason why a manifest is invalid, and the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ManifestError {
     line: usize,
@@ -82,7 +81,7 @@ impl fmt::Display for ManifestError {
 
 impl std::error::Error for ManifestError {}
 
-/// Every case, in the manifest's order.
+/// Parses every case, in the manifest's order.
 pub(super) fn parse(text: &str) -> Result<Vec<Case>, ManifestError> {
     let document = Document::parse(text).map_err(|err| ManifestError {
         line: line(text, err.span().unwrap_or_default()),
@@ -112,7 +111,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn case(&self, table: &Table) -> Result<Case, ManifestError> {
         let id = self.string(table, "id")?;
-        // It becomes part of a package's name and of a folder's.
+        // The id becomes part of the name of a package and of a folder.
         let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         if id.is_empty() || id.len() > 80 || !id.bytes().all(legal) {
             let message = format!("expected an id of 1 to 80 of `A-Z a-z 0-9 - _`, found `{id}`");

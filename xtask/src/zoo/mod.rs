@@ -1,5 +1,5 @@
-//! Runs a zoo: published leaks that have to be flagged with their culprit named,
-//! fixed versions and controls that have to pass.
+//! Runs a zoo: published leaks, which have to be flagged with their culprit named, and fixed
+//! versions and controls, which have to pass.
 //!
 //! ```text
 //! DIR/cases.toml ── manifest ──► Case          what there is and what is expected
@@ -10,8 +10,8 @@
 //! Outcome        ── table ─────► text, JSON
 //! ```
 //!
-//! Everything is built before the first test is run, because a compiler beside
-//! a test would take from its time budget.
+//! Everything is built before the first test runs, because a compiler beside a test would use
+//! up the test's time budget.
 
 mod adapter;
 mod build;
@@ -117,14 +117,14 @@ fn duration(text: &str) -> Result<Duration, String> {
         "m" | "min" => number.checked_mul(60_000),
         _ => None,
     };
-    // A day: what is longer is a slip of the finger, and does not overflow.
+    // At most a day: a longer time is a typing error and could overflow.
     match milliseconds {
         Some(milliseconds @ 1..=86_400_000) => Ok(Duration::from_millis(milliseconds)),
         _ => Err(expected()),
     }
 }
 
-/// One variant of a case, to be run.
+/// One variant of a case that is to be run.
 #[derive(Clone, Debug)]
 struct Job {
     case: Case,
@@ -133,7 +133,7 @@ struct Job {
     may_be_unsure: bool,
 }
 
-/// Whether every row is right.
+/// Returns whether every row is right.
 pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     let started = Instant::now();
     let zoo = fs::canonicalize(&args.dir).with_context(|| args.dir.display().to_string())?;
@@ -222,10 +222,10 @@ fn target_directory(workspace: &Path) -> anyhow::Result<PathBuf> {
 }
 
 type Ready = (usize, Job, Adapter, Built);
-/// With its place in the table.
+/// An outcome, and its row in the table.
 type Placed = (usize, Outcome);
 
-/// Builds one after another; what does not build is an outcome already.
+/// Builds one adapter after another. If a build fails, its outcome is already known.
 fn build_all(
     jobs: &[Job],
     places: &Places,
@@ -264,7 +264,7 @@ fn shared_target(places: &Places) -> PathBuf {
     places.work.join("target")
 }
 
-/// Runs side by side, and prints each row as it is known.
+/// Runs the tests side by side, and prints each row when it is known.
 fn run_all(
     ready: VecDeque<Ready>,
     args: &Args,
@@ -284,7 +284,7 @@ fn run_all(
                 let next = || queue.lock().ok()?.pop_front();
                 while let Some((index, job, adapter, built)) = next() {
                     let runs = repeat(&job, &adapter, &built, args, &shared_target(places));
-                    // Where nobody receives, a row could not be printed.
+                    // Nobody receives if a row could not be printed.
                     if send.send((index, job, built, runs)).is_err() {
                         break;
                     }
@@ -308,7 +308,8 @@ fn run_all(
     Ok(outcomes)
 }
 
-/// One after another: they share the folder of their reports.
+/// Repeats a test. The runs follow one another, because they share the folder of their
+/// reports.
 fn repeat(
     job: &Job,
     adapter: &Adapter,
@@ -360,7 +361,7 @@ impl Job {
     }
 }
 
-/// The table on standard output, and on a terminal what is under way.
+/// The table on standard output, and the progress on a terminal.
 struct Out {
     format: Format,
     progress: bool,
@@ -385,7 +386,7 @@ impl Out {
 
     fn progress(&mut self, text: &str) {
         if self.progress {
-            // Nothing is lost where it cannot be shown.
+            // Nothing is lost if progress cannot be shown.
             let _ = write!(io::stderr(), "\r\x1b[K{text}");
         }
     }
@@ -397,7 +398,7 @@ fn write_out(text: &str) -> io::Result<()> {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
     {
-        // A reader that has seen enough.
+        // The reader has closed the pipe because it has seen enough.
         Err(err) if err.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done,
     }

@@ -1,4 +1,4 @@
-//! What a row of the table says, and whether it is right. Pure.
+//! The content of a table's row, and whether the row is right. This module is pure.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use plimsoll_core::report::{Finding, Report, Subject};
 use super::manifest::{Case, Expected, Variant};
 use super::run::Run;
 
-/// As many findings a failing test shows.
+/// The number of findings that a failing test shows.
 const SHOWN_FINDINGS: usize = 5;
-/// The culprit has to be among so many frames of one of them.
+/// The culprit has to be in this many first frames of one of these findings.
 const SHOWN_FRAMES: usize = 3;
 
 /// One variant of a case, after all of its runs.
@@ -21,13 +21,13 @@ pub(super) struct Outcome {
     pub(super) case: Case,
     pub(super) variant: Variant,
     pub(super) expected: Expected,
-    /// Whether *inconclusive* is right as well: of a profile that is sampled.
+    /// Whether *inconclusive* is right as well, because the profile is sampled.
     pub(super) may_be_unsure: bool,
-    /// Or cargo's errors, where it does not build.
+    /// The runs, or cargo's errors if the build failed.
     pub(super) runs: Result<Vec<Run>, String>,
-    /// Of the build.
+    /// The time of the build.
     pub(super) build: Duration,
-    /// For people.
+    /// A note for people.
     pub(super) note: Option<String>,
 }
 
@@ -37,12 +37,12 @@ pub(super) struct Blamed {
     /// The first frame shown, or the resource.
     pub(super) what: String,
     pub(super) rate: Rate,
-    /// Findings shown beside it, and not shown.
+    /// The number of other findings with the same verdict, shown or not.
     pub(super) others: usize,
 }
 
 impl Outcome {
-    /// Why this is not what the manifest expects; absent where it is.
+    /// Returns why the outcome is not what the manifest expects; `None` if it is.
     pub(super) fn wrong(&self) -> Option<String> {
         let runs = match &self.runs {
             Ok(runs) => runs,
@@ -57,7 +57,7 @@ impl Outcome {
         }
     }
 
-    /// The first run that is wrong, or the first.
+    /// Returns the first run that is wrong, or else the first run.
     pub(super) fn telling(&self) -> Option<&Run> {
         let runs = self.runs.as_deref().ok()?;
         runs.iter()
@@ -76,7 +76,7 @@ impl Outcome {
         wrong(self.expected, self.case.culprit.as_deref(), run)
     }
 
-    /// The verdict, or what there is in its place.
+    /// Returns the verdict, or the words in its place if there is none.
     pub(super) fn verdict(&self) -> &'static str {
         match (&self.runs, self.telling()) {
             (Err(_), _) => "not built",
@@ -88,14 +88,14 @@ impl Outcome {
         }
     }
 
-    /// Of the longest run.
+    /// Returns the time of the longest run.
     pub(super) fn took(&self) -> Duration {
         let runs = self.runs.as_deref().unwrap_or_default();
         runs.iter().map(|run| run.took).max().unwrap_or_default()
     }
 }
 
-/// Why a run is not what is expected of it.
+/// Returns why a run is not what is expected of it.
 fn wrong(expected: Expected, culprit: Option<&str>, run: &Run) -> Option<String> {
     let report = match &run.report {
         Ok(report) => report,
@@ -121,7 +121,7 @@ fn wrong(expected: Expected, culprit: Option<&str>, run: &Run) -> Option<String>
     })
 }
 
-/// What a failing test shows, in its order.
+/// Returns the findings that a failing test shows, in its order.
 fn shown(report: &Report) -> impl Iterator<Item = &Finding> {
     report
         .findings
@@ -130,15 +130,15 @@ fn shown(report: &Report) -> impl Iterator<Item = &Finding> {
 }
 
 fn names(finding: &Finding, culprit: &str) -> bool {
-    // Generic arguments, for one, are not shown.
+    // A frame does not show, for example, generic arguments.
     let folded = normalize_frame(culprit);
     finding.frames.iter().take(SHOWN_FRAMES).any(|frame| {
         frame.function.contains(culprit) || (!folded.is_empty() && frame.function.contains(&folded))
     })
 }
 
-/// What a report blames first; of one that blames nothing for certain, what it
-/// has doubts about.
+/// Returns the finding that a report blames first. If the report blames nothing for certain,
+/// returns the first inconclusive finding.
 pub(super) fn blamed(report: &Report) -> Option<Blamed> {
     let unsure = |finding: &&Finding| finding.verdict == Verdict::Inconclusive;
     let first = shown(report)
@@ -169,7 +169,8 @@ mod sample;
 pub(super) mod tests {
     use super::*;
 
-    /// With stacks leaf first, of frames that have no place.
+    /// Returns a report with these stacks, whose frames have no place. Each stack is written
+    /// leaf first.
     fn report(verdict: Verdict, stacks: &[&[&str]]) -> Report {
         let rate = Rate {
             objects: 1.0,

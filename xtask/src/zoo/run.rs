@@ -1,4 +1,4 @@
-//! Runs a test's front as `cargo test` would, and reads the report it leaves.
+//! Runs the front of a test as `cargo test` would, and reads the report that it leaves.
 
 use std::env;
 use std::fs::{self, File};
@@ -14,29 +14,29 @@ use plimsoll_core::report::{Report, json};
 use super::adapter::{Adapter, TEST};
 use super::build::Built;
 
-/// The harness ends a subject after a minute and three budgets; only a front
-/// that hangs itself gets as far as this.
+/// The harness ends a subject after a minute and three budgets. This guard, with six budgets,
+/// is for a front that hangs itself.
 const GUARD: Duration = Duration::from_secs(180);
-/// What a scenario takes that sets no budget of its own.
+/// The budget of a scenario that sets none.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(10);
 
-/// What a run is given in place of the harness's own settings.
+/// Settings of a run in place of the harness's own.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limits {
     pub(super) budget: Option<Duration>,
-    /// In bytes.
+    /// The interval in bytes.
     pub(super) sample_interval: Option<u64>,
 }
 
-/// How one run of a test went.
+/// The result of one run of a test.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) took: Duration,
-    /// Or why there is none.
+    /// The report, or the reason why there is none.
     pub(super) report: Result<Report, String>,
-    /// Whether the test passed, as its exit status has it.
+    /// Whether the test passed, according to its exit status.
     pub(super) passed: bool,
-    /// What the front printed.
+    /// The file with the front's output.
     pub(super) output: PathBuf,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn run(adapter: &Adapter, built: &Built, target_dir: &Path, limits: L
     }
 }
 
-/// The last run's files must not pass for this one's.
+/// Removes the files of the last run, which must not count as this run's.
 fn clear(dir: &Path) -> io::Result<()> {
     match fs::remove_dir_all(dir) {
         Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
@@ -71,13 +71,13 @@ fn clear(dir: &Path) -> io::Result<()> {
 }
 
 fn start(adapter: &Adapter, built: &Built, output: &Path, limits: Limits) -> io::Result<Child> {
-    // Into a file: a grandchild that keeps a pipe open would hang us.
+    // Output goes to a file, because a grandchild that keeps a pipe open would make us hang.
     let out = File::create(output)?;
     let mut command = Command::new(&built.executable);
     command
         .args(["--exact", &adapter.scenario])
         .current_dir(&adapter.dir)
-        // This process has those of `xtask`, from `cargo run`.
+        // This process has inherited the variables of `xtask` from `cargo run`.
         .env("CARGO_MANIFEST_DIR", &adapter.dir)
         .env("CARGO_MANIFEST_PATH", adapter.dir.join("Cargo.toml"))
         .env("CARGO_PKG_NAME", &adapter.package)
@@ -130,7 +130,7 @@ fn read(dir: &Path, status: ExitStatus) -> Result<Report, String> {
     }
 }
 
-/// Copies what a run left, for a look at it later.
+/// Copies the files of a run, for people to look at later.
 pub(super) fn keep(adapter: &Adapter, run: &Run, target_dir: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     fs::copy(&run.output, to.join("front.txt"))?;
@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// A front that is a shell script.
+    /// Runs a shell script as the front.
     #[track_caller]
     fn ran(script: &str) -> (Run, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();

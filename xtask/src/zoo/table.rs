@@ -1,4 +1,4 @@
-//! The table for people, within 80 columns, and the same for programs.
+//! The table for people, within 80 columns, and as JSON for programs.
 //!
 //! ```text
 //!       case                             variant  expected  verdict         time
@@ -15,13 +15,13 @@ use super::build::Profile;
 use super::outcome::{Blamed, Outcome, blamed};
 
 const WIDTH: usize = 80;
-/// Of a front's output, where there is no report to show.
+/// The most lines of a front's output that are shown if there is no report.
 const MAX_OUTPUT_LINES: usize = 20;
 
 pub(super) const HEAD: &str =
     "      case                             variant  expected  verdict         time\n";
 
-/// One variant, with what it blames below it.
+/// Returns the row of one variant, with what it blames on the next line.
 pub(super) fn row(outcome: &Outcome) -> String {
     let mark = if outcome.wrong().is_none() {
         "ok"
@@ -66,7 +66,7 @@ fn blame(blamed: &Blamed) -> String {
     format!("{rate}{}{others}\n", end(what, room))
 }
 
-/// Why each wrong row is wrong, with all that its test had to say.
+/// Returns why each wrong row is wrong, with the output of its test.
 pub(super) fn details(outcomes: &[Outcome]) -> String {
     let mut out = String::new();
     for outcome in outcomes {
@@ -98,7 +98,7 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(MAX_OUTPUT_LINES)..].join("\n")
 }
 
-/// The last line: how many of how many are right.
+/// Returns the last line: how many variants there are, and how many are wrong.
 pub(super) fn summary(outcomes: &[Outcome], profile: Profile, seconds: f64) -> String {
     let n = outcomes.len() as u64;
     let wrong = outcomes
@@ -128,7 +128,7 @@ fn indented(text: &str) -> String {
         .collect()
 }
 
-/// The end of a text is what tells names apart.
+/// Cuts a text at its start, because the ends of names tell them apart.
 fn end(text: &str, room: usize) -> String {
     let chars = text.chars().count();
     if chars <= room {
@@ -160,7 +160,7 @@ struct Row<'a> {
     expected: &'static str,
     verdict: &'static str,
     right: bool,
-    /// Why it is not.
+    /// Why the row is not right.
     why: Option<String>,
     culprit: Option<&'a str>,
     note: Option<&'a str>,
@@ -171,7 +171,7 @@ struct Row<'a> {
 
 #[derive(Debug, Serialize)]
 struct OneRun<'a> {
-    /// Absent without a report.
+    /// `None` without a report.
     verdict: Option<&'static str>,
     error: Option<&'a str>,
     test_passed: bool,
@@ -180,11 +180,11 @@ struct OneRun<'a> {
     bytes_per_iteration: Option<f64>,
     objects_per_iteration: Option<f64>,
     blamed: Option<String>,
-    /// Of the first finding, leaf first.
+    /// The frames of the first finding, leaf first.
     frames: Vec<&'a str>,
 }
 
-/// Everything, in the manifest's order.
+/// Returns everything as JSON, in the manifest's order.
 pub(super) fn json(outcomes: &[Outcome], profile: Profile) -> serde_json::Result<String> {
     let rows = outcomes.iter().map(json_row).collect();
     let document = Document {

@@ -58,7 +58,7 @@ pub(crate) fn choose(
     // The scenarios of every test, whichever were chosen.
     let all = match args.run {
         None => scenarios.clone(),
-        // A run is named also where the newest one cannot be told.
+        // A run may also be named because the newest one cannot be determined.
         Some(_) => reports
             .run_of_each_target(None)
             .unwrap_or_else(|_| scenarios.clone()),

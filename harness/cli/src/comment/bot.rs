@@ -1,5 +1,5 @@
-//! Everything that is posted: the job's summary, notes at lines, a check run, one comment, pictures
-//! in it. In that order, each whatever became of those before it.
+//! Posts everything: the job's summary, annotations at lines, a check run, a comment, and the
+//! pictures in it. They are posted in this order, each even if one before it failed.
 
 use std::collections::BTreeSet;
 
@@ -26,10 +26,10 @@ use plimsoll_report::render::{self, Context, Image};
 use plimsoll_report::touched;
 use plimsoll_text::hash::fnv;
 
-/// Pictures in one comment: as many as are open in it, at most.
+/// The most pictures in one comment.
 const MAX_PICTURES: usize = 5;
 
-/// Everything that is posted, and where.
+/// Everything that is posted, and its place.
 pub(super) struct Bot<'a> {
     args: &'a CommentArgs,
     environment: Environment,
@@ -38,7 +38,7 @@ pub(super) struct Bot<'a> {
     outcome: Outcome,
     marker: Marker,
     context: Context,
-    /// The files of the pull request, where they could be asked for.
+    /// The files that the pull request changes; `None` if GitHub could not be asked.
     changed: Option<BTreeSet<String>>,
     /// The folder of the workspace in the repository.
     prefix: String,
@@ -93,8 +93,8 @@ impl<'a> Bot<'a> {
         }
     }
 
-    /// Which files the pull request changes: for notes, and for what it changes
-    /// of its own measure.
+    /// Asks which files the pull request changes. Annotations may only point to these, and the
+    /// comment lists those that decide the pull request's own result.
     fn ask_for_changes(&mut self, out: &Out) {
         let (Some(api), Some(_)) = (&self.api, self.target.pull_request) else {
             return;
@@ -120,7 +120,7 @@ impl<'a> Bot<'a> {
             self.summarize(out)
                 .unwrap_or_else(|err| out.warning(&format!("the job's summary: {err:#}")));
         }
-        // Only now: what needs no network does not wait for it.
+        // Only now, so that the summary does not wait for the network.
         self.ask_for_changes(out);
         let annotations = self.annotations();
         let in_check = match &self.api {
@@ -130,7 +130,7 @@ impl<'a> Bot<'a> {
             _ => false,
         };
         if self.wants(Part::Annotations) && self.environment.actions && !self.args.untrusted {
-            // What stands at a line of the check run already is not said again.
+            // Annotations that the check run shows at their lines are not repeated.
             let of_runner = annotations.iter();
             let of_runner = of_runner.filter(|one| !in_check || one.place.is_none());
             let lines = annotations::commands(of_runner);
@@ -161,7 +161,7 @@ impl<'a> Bot<'a> {
             }
             print_calls(api, out)?;
         } else if !self.wants(Part::Check) && !self.wants(Part::Comment) {
-            // What is left needs no token, and was not refused one.
+            // Nothing that is left needs a token.
         } else if self.target.fork {
             out.print(&format!(
                 "nothing posted: the pull request comes from a fork, whose token may not write \
@@ -188,7 +188,8 @@ impl<'a> Bot<'a> {
         !self.args.skip.contains(&part)
     }
 
-    /// The comment, without what makes it recognisable where nothing looks for it.
+    /// Returns the text of the comment. Without `marked`, it has no marker, for places where
+    /// the bot never looks for it.
     fn page(&self, marked: bool) -> String {
         let mut context = self.context.clone();
         if !marked {
@@ -207,21 +208,21 @@ impl<'a> Bot<'a> {
         )
     }
 
-    /// For every scenario that needs a person, the worst first.
+    /// Returns the annotations of every scenario that needs a person, worst first.
     fn annotations(&self) -> Vec<Annotation> {
         let Ok(joined) = &self.outcome else {
             return Vec::new();
         };
         let files = match (&self.changed, &self.environment.workspace) {
             (Some(changed), _) => Files::Changed(changed),
-            // What is checked out beside a privileged job is not what was measured.
+            // In a privileged job, the checkout is not the code that was measured.
             (None, Some(root)) if !self.args.untrusted => Files::CheckedOut(root),
             (None, _) => Files::None,
         };
         annotations::of(joined, &self.prefix, &files)
     }
 
-    /// Whether the notes at lines stand in it.
+    /// Posts the check run. Returns whether the annotations at lines are in it.
     fn check(
         &self,
         api: &Api,
@@ -316,8 +317,8 @@ impl<'a> Bot<'a> {
         let create = match self.args.when {
             When::Never => return Ok(None),
             When::Always => true,
-            // That nothing grows is the word of the code under review: what that changes of its
-            // own measure is for people to see.
+            // Only the code under review says that nothing grows. If it may have changed files
+            // that decide its own result, people have to see that.
             When::OnGrowth => {
                 state(&self.outcome) != State::Green || self.context.may_measure_itself()
             }
@@ -359,7 +360,8 @@ impl<'a> Bot<'a> {
         }
     }
 
-    /// The worst scenarios' flame graphs, by their place in the report.
+    /// Publishes the flame graphs of the worst scenarios. Returns their URLs, each with the
+    /// index of its scenario.
     fn publish(
         &self,
         api: &Api,
@@ -414,7 +416,7 @@ impl<'a> Bot<'a> {
         }
     }
 
-    /// Shows the pictures in the comment that stands.
+    /// Updates the existing comment, so that it shows the pictures.
     fn embed(&self, api: &Api, number: u64, out: &Out, failed: &mut Vec<&'static str>) {
         let posted = self.sticky(api, number).post(&self.page(true), false);
         if let Err(problem) = posted {
@@ -438,13 +440,13 @@ fn state(outcome: &Outcome) -> State {
     State::of(outcome.as_ref().ok().and_then(Joined::verdict))
 }
 
-/// Tells the jobs of one run apart: by the ids of what they measured.
+/// Returns a hash of the ids of what a job measured. It tells the jobs of one run apart.
 fn job(outcome: &Outcome) -> String {
     let ids = outcome.as_ref().map(|joined| joined.runs.join("\n"));
     format!("{:016x}", fnv(ids.unwrap_or_default().as_bytes()))
 }
 
-/// That two jobs of one run write at one place.
+/// Returns the warning that two jobs of one run post to the same place.
 fn one_key(key: &Key, what: &str) -> String {
     let key = key.as_str();
     format!(

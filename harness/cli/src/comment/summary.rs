@@ -11,7 +11,7 @@ use plimsoll_desk::out::Out;
 use plimsoll_report::render::Context;
 use plimsoll_report::render::markdown;
 
-/// What a job's summary page takes.
+/// The most bytes of a job's summary page.
 const MAX_STEP_SUMMARY: u64 = 1024 * 1024;
 
 /// Writes the job's summary.
@@ -38,7 +38,7 @@ pub(super) fn summarize(
         out.print(&format!("job summary: {length} bytes, not written\n"))?;
         return Ok(());
     }
-    // What is over the limit takes with it what stood there before.
+    // GitHub drops a page that is too long, including what other steps wrote before.
     let there = fs::metadata(path).map_or(0, |data| data.len());
     let fits = |text: &str| there + (text.len() as u64) < MAX_STEP_SUMMARY;
     let text = match fits(&text) {
@@ -49,7 +49,8 @@ pub(super) fn summarize(
     append(path, &text)
 }
 
-/// That something could not be posted: who looks at the summary looks no further.
+/// Adds to the summary what could not be posted. People who read the summary do not look any
+/// further.
 pub(super) fn say_in_summary(args: &CommentArgs, environment: &Environment, what: &str, out: &Out) {
     if let Some(path) = environment.step_summary.as_ref().filter(|_| !args.dry_run) {
         let text = format!("> **Not posted: {what}.** The log of this step says why.\n");

@@ -1,4 +1,4 @@
-//! `plimsoll config`: what the settings are, and where each comes from.
+//! `plimsoll config`: shows the settings, and where each is set.
 
 mod show;
 
@@ -98,18 +98,18 @@ pub(crate) fn run(args: &ConfigArgs, out: &mut Out) -> anyhow::Result<()> {
     }
 }
 
-/// What is set, in the order in which it goes.
+/// The settings that were found, in order of precedence.
 struct Found {
-    /// None in a workspace's root that is no package.
+    /// `None` in the root of a workspace that is not a package.
     package: Option<String>,
     variables: Layer,
     files: Vec<SettingsFile>,
-    /// What scenarios' builders set, as of the newest run of each test target; absent
-    /// where there was none.
+    /// What scenarios' builders set, according to the newest run of each test target; `None`
+    /// if there was no run.
     builders: Option<Vec<OfBuilder>>,
 }
 
-/// What one scenario's builder sets.
+/// What the builder of one scenario sets.
 struct OfBuilder {
     test: String,
     scenario: String,
@@ -117,7 +117,7 @@ struct OfBuilder {
 }
 
 struct SettingsFile {
-    /// From the workspace's root, where it is below.
+    /// The path from the workspace's root, or the whole path of a file outside the workspace.
     shown: String,
     of: Owner,
     layer: Layer,
@@ -129,7 +129,7 @@ enum Owner {
     Workspace,
 }
 
-/// Where a setting is set.
+/// The place where a setting is set.
 enum Origin<'a> {
     Variable(String),
     File(&'a SettingsFile, usize),
@@ -162,7 +162,8 @@ impl Found {
         })
     }
 
-    /// Each place that sets it, with how it is written there; the first one counts.
+    /// Returns each place that sets the key, with the text that is written there. The first
+    /// one takes precedence.
     fn set(&self, key: &Key) -> Vec<(Origin<'_>, &str)> {
         let variable = self.variables.get(key);
         let variable = variable.map(|entry| (Origin::Variable(key.variable()), &*entry.text));
@@ -174,8 +175,8 @@ impl Found {
     }
 }
 
-/// As the reports of the package's tests say it. What is wrong with those is no reason to
-/// say nothing of the rest.
+/// Returns what builders set, according to the reports of the package's tests. A problem of
+/// the reports becomes a warning, so the other settings are shown nevertheless.
 fn builders(package: &str, project: &Project, out: &Out) -> Option<Vec<OfBuilder>> {
     let scenarios = match Reports::newest_in(&project.reports_dir()) {
         Ok(scenarios) => scenarios,
@@ -205,14 +206,14 @@ impl SettingsFile {
     }
 }
 
-/// What the environment sets.
+/// Reads the settings in environment variables.
 fn variables() -> anyhow::Result<Layer> {
     Layer::from_variables(std::env::vars_os())
         .map_err(|error| Refused::usage(safe(&error.to_string())))
 }
 
-/// Whether the allowances of a baselines folder need a reason: as the tests have it that
-/// use the folder.
+/// Returns whether the allowances in a folder of baselines need a reason. It reads the same
+/// settings as the tests that use the folder.
 pub(crate) fn require_reason(baselines_dir: &Path, project: &Project) -> anyhow::Result<bool> {
     let mut all = variables()?.settings;
     let (root, dir) = (project.workspace_root(), baselines_dir.parent());
@@ -225,7 +226,8 @@ pub(crate) fn require_reason(baselines_dir: &Path, project: &Project) -> anyhow:
     Ok(all.require_reason.unwrap_or(false))
 }
 
-/// The package that is named, or the one that the manifest or the folder is of.
+/// Returns the package that is named, or else the package of the manifest or of the current
+/// folder.
 fn chosen(args: &ConfigShowArgs, project: &Project) -> anyhow::Result<Option<String>> {
     if let Some(name) = &args.package {
         return match project.package_dir(name) {

@@ -1,4 +1,4 @@
-//! As text, which is itself a `plimsoll.toml`, and for programs.
+//! The settings as text that is itself a `plimsoll.toml`, and as JSON for programs.
 
 use plimsoll_core::report::BuilderSetting;
 use plimsoll_core::settings::{Fallback, KEYS, Key, Kind};
@@ -40,7 +40,8 @@ pub(super) fn text(found: &Found, effective: bool) -> String {
     text + "\n" + &builders(found)
 }
 
-/// A setting and where it is from; the defaults only where all is asked for.
+/// Returns a setting and its origin. A setting that is not set is included only if `effective`
+/// is set.
 fn row(found: &Found, key: &Key, effective: bool) -> Option<(String, String)> {
     let set = found.set(key);
     if let Some((_, value)) = set.first() {
@@ -53,7 +54,7 @@ fn row(found: &Found, key: &Key, effective: bool) -> Option<(String, String)> {
             let setting = format!("{} = {}", key.name, value_of(key.kind, value));
             (setting, "default".to_owned())
         }
-        // No value that a file could have.
+        // The default is no value that a file could have.
         Fallback::Words(words) => (
             format!("# {}", key.name),
             format!("default: {}", words.replace('`', "")),
@@ -80,7 +81,7 @@ impl Origin<'_> {
     }
 }
 
-/// What stands between the variables and the files.
+/// Returns what builders set. Their settings come after variables and before files.
 fn builders(found: &Found) -> String {
     let Some(builders) = &found.builders else {
         return about_builders();
@@ -110,7 +111,7 @@ fn builders(found: &Found) -> String {
     text
 }
 
-/// The same where nothing was run.
+/// Returns the same section for a project without reports.
 fn about_builders() -> String {
     let names: Vec<&str> = KEYS
         .iter()
@@ -126,7 +127,7 @@ fn about_builders() -> String {
     )
 }
 
-/// A value as JSON and TOML have it: of what a setting can be, both write the same.
+/// Returns a value as JSON. TOML writes every value of a setting in the same way.
 fn value_of(kind: Kind, text: &str) -> Value {
     match kind {
         Kind::Flag => matches!(text, "true" | "1").into(),
@@ -138,7 +139,7 @@ fn value_of(kind: Kind, text: &str) -> Value {
     }
 }
 
-/// What a builder sets, also where this version does not know the key.
+/// Returns the value that a builder sets, even if this version does not know the key.
 fn builder_value(setting: &BuilderSetting) -> Value {
     let kind = Key::find(&setting.key).map_or(Kind::Word(&[]), |key| key.kind);
     value_of(kind, &setting.value)

@@ -1,4 +1,4 @@
-//! Where the leak tests of a project go.
+//! The place of a project's leak tests.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use plimsoll_desk::out::safe_line;
 use plimsoll_desk::project;
 use plimsoll_desk::status::Refused;
 
-/// The folder of the member, and the name of the test target.
+/// The name of the member's folder and of the test target.
 pub(super) const LEAKS: &str = "leaks";
 
 /// A package of the project.
@@ -20,28 +20,28 @@ pub(super) struct Package {
     pub(super) name: String,
     pub(super) edition: String,
     pub(super) dir: PathBuf,
-    /// Whether others can depend on it.
+    /// Whether other packages can depend on it.
     pub(super) is_library: bool,
-    /// The source of its test target of that name, if it has one.
+    /// The source of the package's test target [`LEAKS`], if it has one.
     leaks: Option<PathBuf>,
-    /// Whether cargo takes it in the workspace's root where none is named.
+    /// Whether cargo selects the package in the workspace's root if none is named.
     is_default: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) workspace: PathBuf,
-    /// The one that is tested, where it is known.
+    /// The package that is tested, if it is known.
     pub(super) tested: Option<Package>,
-    /// The one that has the test, or is to have it.
+    /// The package that has the test, or will have it.
     pub(super) name: String,
     pub(super) edition: String,
     pub(super) dir: PathBuf,
-    /// The source of the test target, where it is there already.
+    /// The source of the test target, if it exists already.
     pub(super) source: Option<PathBuf>,
-    /// Whether cargo finds the test in the workspace's root.
+    /// Whether cargo finds the test from the workspace's root without `-p`.
     is_found_in_root: bool,
-    /// The same of the current folder.
+    /// Whether cargo finds the test from the current folder without `-p`.
     is_found_here: bool,
 }
 
@@ -55,7 +55,7 @@ impl Layout {
             .filter_map(|one| package(one, defaults.is_missing() || defaults.contains(&one.id)));
         let packages: Vec<Package> = packages.collect();
         let tested = tested(args, &packages)?;
-        // Cargo takes the package that the folder is in; in a root, the default ones.
+        // cargo selects the package of the current folder, or in the root the default members.
         let current = env::current_dir().unwrap_or_default();
         let around = current
             .ancestors()
@@ -99,7 +99,7 @@ impl Layout {
                  hint: --here puts the test into the package that it tests"
             );
         }
-        // A new one is made one of them.
+        // A new member becomes a default member.
         let is_default = member.is_none_or(|member| member.is_default);
         let base = tested.as_ref().map(|package| package.name.clone());
         let base = base.or_else(|| {
@@ -113,7 +113,8 @@ impl Layout {
                 (Some(member), _) => member.name.clone(),
                 (None, base) => free_name(&base.unwrap_or("project".to_owned()), &packages),
             },
-            // Its code is ours, and no compiler that builds us lacks this one.
+            // At least 2021: the code is plimsoll's, and every compiler that can build
+            // plimsoll knows this edition.
             edition: match &tested {
                 Some(tested) => tested.edition.clone(),
                 None => packages
@@ -132,7 +133,7 @@ impl Layout {
         })
     }
 
-    /// What measures, from the current folder.
+    /// Returns the command that measures, run in the current folder.
     pub(super) fn command(&self) -> String {
         format!(
             "cargo test {}--test {LEAKS}",
@@ -140,7 +141,7 @@ impl Layout {
         )
     }
 
-    /// The same in a workflow, from the workspace's root.
+    /// Returns the command that measures in a workflow, run in the workspace's root.
     pub(super) fn locked_command(&self) -> String {
         let named = self.named(self.is_found_in_root);
         format!("cargo test --locked {named}--test {LEAKS}")
@@ -154,7 +155,7 @@ impl Layout {
     }
 }
 
-/// A workspace has one package of a name.
+/// Returns a name that no package has yet. Names in a workspace are unique.
 fn free_name(base: &str, packages: &[Package]) -> String {
     let is_free = |name: &String| packages.iter().all(|package| package.name != *name);
     let first = format!("{base}-{LEAKS}");
@@ -179,7 +180,7 @@ fn package(package: &cargo_metadata::Package, is_default: bool) -> Option<Packag
     })
 }
 
-/// The package that was named, the one of this folder, or the only one that there is.
+/// Returns the package to test: the named one, the one of this folder, or the only one.
 fn tested(args: &InitArgs, packages: &[Package]) -> anyhow::Result<Option<Package>> {
     if let Some(name) = &args.package {
         let found = packages.iter().find(|package| package.name == *name);
@@ -195,7 +196,7 @@ fn tested(args: &InitArgs, packages: &[Package]) -> anyhow::Result<Option<Packag
             }
         };
     }
-    // What tests others is not tested itself.
+    // A package that has the leak tests is not the tested package, except with `--here`.
     let own: Vec<&Package> = packages
         .iter()
         .filter(|one| one.leaks.is_none() || args.here)

@@ -1,11 +1,11 @@
-//! Additions to files in TOML, whose order and comments stay.
+//! Additions to TOML files. The order and the comments of the files stay.
 
 use anyhow::{Context, bail};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
 
 use super::layout::LEAKS;
 
-/// Where `plimsoll` is taken from.
+/// The source of the dependency `plimsoll`.
 #[derive(Clone, Debug)]
 pub(super) enum Library {
     Version(&'static str),
@@ -29,14 +29,14 @@ fn parse(text: &str) -> anyhow::Result<DocumentMut> {
     text.parse::<DocumentMut>().context("is no TOML")
 }
 
-/// The name of a manifest's package, if it is of one.
+/// Returns the name of a manifest's package, if it has one.
 pub(super) fn package_name(text: &str) -> Option<String> {
     let document = parse(text).ok()?;
     let name = document.get("package")?.get("name")?.as_str()?;
     Some(name.to_owned())
 }
 
-/// The manifest of a package with the leak tests and nothing else.
+/// Returns the manifest of a package that has only the leak tests.
 pub(super) fn member(
     name: &str,
     edition: &str,
@@ -75,7 +75,7 @@ fn test_target() -> Table {
     target
 }
 
-/// A package's manifest with the test target.
+/// Returns a package's manifest with the test target added.
 pub(super) fn with_test(text: &str, library: &Library) -> anyhow::Result<String> {
     let mut document = parse(text)?;
     let dependencies = document
@@ -100,7 +100,8 @@ pub(super) fn with_test(text: &str, library: &Library) -> anyhow::Result<String>
     Ok(document.to_string())
 }
 
-/// The workspace's manifest with the member, which `cargo test --test leaks` finds.
+/// Returns the workspace's manifest with the member added, so that `cargo test --test leaks`
+/// finds it.
 pub(super) fn with_member(text: &str) -> anyhow::Result<String> {
     let mut document = parse(text)?;
     let is_package = document.contains_key("package");
@@ -126,7 +127,7 @@ pub(super) fn with_member(text: &str) -> anyhow::Result<String> {
         Some(members) => add(members
             .as_array_mut()
             .context("`default-members` is no list")?),
-        // Without it, cargo would test the package at the root alone.
+        // Otherwise cargo would test only the package in the root.
         None if is_package => {
             let members = Array::from_iter([".", LEAKS]);
             workspace.insert("default-members", Item::Value(members.into()));
@@ -136,7 +137,8 @@ pub(super) fn with_member(text: &str) -> anyhow::Result<String> {
     Ok(document.to_string())
 }
 
-/// Adds to a list as it is written: on a line of its own, where the others have one.
+/// Adds a name to a list in the style of the list: on a line of its own if the other entries
+/// have one.
 fn push(array: &mut Array, name: &str) {
     let indent = array
         .iter()
@@ -144,7 +146,7 @@ fn push(array: &mut Array, name: &str) {
         .and_then(|last| last.decor().prefix())
         .and_then(|prefix| prefix.as_str())
         .and_then(|prefix| Some(prefix.rsplit_once('\n')?.1.to_owned()));
-    // What is behind the last one, where no comma is.
+    // The text behind the last entry, if no comma follows the entry.
     let suffix = array.iter_mut().last().map(|last| {
         let suffix = last.decor().suffix().and_then(|suffix| suffix.as_str());
         let suffix = suffix.unwrap_or_default().to_owned();
@@ -154,7 +156,7 @@ fn push(array: &mut Array, name: &str) {
     let trailing = array.trailing().as_str().unwrap_or_default();
     let trailing = suffix.unwrap_or_default() + trailing;
     array.set_trailing(&trailing);
-    // A comment behind the last one stays behind it.
+    // A comment behind the last entry stays behind that entry.
     let comment = trailing
         .split_once('\n')
         .filter(|(comment, _)| comment.contains('#'));
@@ -167,11 +169,11 @@ fn push(array: &mut Array, name: &str) {
     if let Some((_, rest)) = comment {
         array.set_trailing(format!("\n{rest}"));
     }
-    // As is usual where each has a line of its own.
+    // Usual if each entry has a line of its own.
     array.set_trailing_comma(true);
 }
 
-/// nextest's configuration with the override, after what there is.
+/// Returns nextest's configuration with the override added at the end.
 pub(super) fn with_override(text: &str, addition: &str) -> anyhow::Result<String> {
     let document = parse(text)?;
     let is_there = document
@@ -183,7 +185,7 @@ pub(super) fn with_override(text: &str, addition: &str) -> anyhow::Result<String
     }
     let groups = document.get("test-groups").is_some();
     let joined = match groups {
-        // A table can be opened once.
+        // The header of a table may stand only once in a file.
         true => {
             let mut document = document;
             let mut group = InlineTable::new();
@@ -199,7 +201,7 @@ pub(super) fn with_override(text: &str, addition: &str) -> anyhow::Result<String
         }
         false => format!("{}\n\n{addition}", text.trim_end_matches('\n')),
     };
-    // What is there may be written so that nothing can be added below it.
+    // The existing text may not allow any table below it.
     if parse(&joined).is_err() {
         bail!(
             "the override for the leak tests cannot be added to it\n  \

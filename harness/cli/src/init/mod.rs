@@ -1,4 +1,4 @@
-//! `plimsoll init`: leak tests for a cargo project.
+//! `plimsoll init`: adds leak tests to a cargo project.
 //!
 //! ```text
 //! cargo metadata ─► Layout          where the test goes, which crate it tests
@@ -8,8 +8,8 @@
 //!                          written, each at once or not at all
 //! ```
 //!
-//! What is there is added to and never replaced: a file of ours that is there already
-//! stays as it is, and a manifest keeps its order and comments.
+//! Existing content is kept: a file that plimsoll would create stays as it is if it exists,
+//! and a manifest keeps its order and comments.
 
 mod layout;
 mod manifest;
@@ -99,14 +99,14 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The first part of a path below the root that is a link: who wrote the project might have it lead
-/// anywhere.
+/// Returns the outermost part of a path below the root that is a symbolic link. Whoever wrote
+/// the project may have made it lead anywhere.
 fn link_below<'a>(root: &Path, path: &'a Path) -> Option<&'a Path> {
     let below = path.ancestors().take_while(|part| *part != root);
     below.filter(|part| part.is_symlink()).last()
 }
 
-/// Where there is no git, or no repository, nothing is ignored.
+/// Returns whether git ignores `Cargo.lock`. Without git or a repository, nothing is ignored.
 fn ignores_lockfile(workspace: &Path) -> bool {
     let mut command = Command::new("git");
     command
@@ -117,10 +117,10 @@ fn ignores_lockfile(workspace: &Path) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// All files or none: cargo reads no project whose manifest names a member that is not
-/// there, and then nobody can so much as ask again.
+/// Writes all files or none. cargo refuses a project whose manifest names a member that does
+/// not exist, so a half-written project could not even run `init` again.
 fn write(files: &[File], args: &InitArgs) -> anyhow::Result<()> {
-    // The inner ones first, as they are to be removed.
+    // Inner folders first: they have to be removed in this order.
     let mut folders: Vec<&Path> = files
         .iter()
         .flat_map(|file| file.path.ancestors().skip(1))
@@ -153,13 +153,13 @@ fn write(files: &[File], args: &InitArgs) -> anyhow::Result<()> {
         }
     }
     for folder in folders {
-        // What is there by now is somebody else's.
+        // This removes only empty folders. Other files in a folder belong to somebody else.
         let _ = fs::remove_dir(folder);
     }
     done
 }
 
-/// What there is, where it is a file.
+/// Reads a file, if it exists.
 fn read(path: &Path) -> anyhow::Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -175,7 +175,11 @@ fn show(file: &File, out: &Out) -> String {
     format!("{head}\n{}\n", diff::render(before, &file.after, out))
 }
 
-/// Whether it is to be written: somebody is asked, where somebody is there.
+/// Returns whether to write. Asks the user, unless `--yes` is given.
+///
+/// # Errors
+///
+/// If there is no terminal to ask on.
 fn is_agreed(args: &InitArgs, out: &mut Out) -> anyhow::Result<bool> {
     if args.yes {
         return Ok(true);

@@ -1,4 +1,4 @@
-//! Which files there are to be.
+//! The plan: which files to create or change.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,18 +27,19 @@ pub(super) const WORKFLOWS: [(&str, &str); 2] = [
     ),
 ];
 
-/// What stands for the action where none is named, as in docs/ci.md.
+/// The placeholder in the workflows if no action is named, as in docs/ci.md.
 const PLACEHOLDER: &str =
     "OWNER/plimsoll/.github/actions/plimsoll@0000000000000000000000000000000000000000 # v0.1.0";
 
-/// The templates' default branch.
+/// The default branch in the templates.
 const DEFAULT_BRANCH: &str = "branches: [main]";
-/// What the workflows measure by, and where a step says in which folder.
+/// The parts of the templates that are replaced: the command that measures, and the lines
+/// beside which a step gets its folder.
 const MEASURE: &str = "cargo test --locked --test leaks";
 const RUNS: &str = "        run: ";
 const REPORTS: &str = "          command: report\n";
 
-/// A file that changes, or is new.
+/// A file that is created or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct File {
     pub(super) path: PathBuf,
@@ -49,12 +50,12 @@ pub(super) struct File {
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) files: Vec<File>,
-    /// What is there already, and is somebody's.
+    /// Existing files with other content, which are left as they are.
     pub(super) left: Vec<PathBuf>,
 }
 
 impl Plan {
-    /// `read` is asked for files that may not be there.
+    /// Makes the plan. `read` returns the text of a file, or `None` if it does not exist.
     pub(super) fn make(
         args: &InitArgs,
         layout: &Layout,
@@ -67,13 +68,13 @@ impl Plan {
         };
         let manifest = layout.dir.join("Cargo.toml");
         let text = match layout.edition.as_str() {
-            // The one that does not know a crate by its being a dependency.
+            // In this edition, a dependency needs an `extern crate`.
             "2015" => TEST.replace("use plimsoll", "extern crate plimsoll;\n\nuse plimsoll"),
             _ => TEST.to_owned(),
         };
         let test = layout.dir.join("tests").join(format!("{LEAKS}.rs"));
         if layout.source.is_some() {
-            // However it is set up, it is somebody's.
+            // The project has the test already, however it is set up.
         } else if args.here {
             plan.change(&manifest, read, |text| manifest::with_test(text, &library))?;
             plan.create(test, &text, read)?;
@@ -94,7 +95,8 @@ impl Plan {
             plan.create(test, &text, read)?;
         }
         let baselines = plimsoll_core::layout::baselines_dir(&layout.dir, |path| {
-            // What is to be is not there yet.
+            // `Cargo.lock` marks the root of a workspace. It counts as existing, because cargo
+            // will create it.
             path == layout.workspace.join("Cargo.lock") || path.exists()
         });
         if !baselines.exists() {
@@ -121,7 +123,7 @@ impl Plan {
         layout: &Layout,
         read: &dyn Fn(&Path) -> anyhow::Result<Option<String>>,
     ) -> anyhow::Result<()> {
-        // GitHub reads those of the repository's root.
+        // GitHub reads only the workflows in the repository's root.
         let root = repository(&layout.workspace);
         let below = layout.workspace.strip_prefix(root).unwrap_or(Path::new(""));
         let dir = root.join(".github/workflows");
@@ -139,7 +141,7 @@ impl Plan {
         Ok(())
     }
 
-    /// A file of ours, where there is none.
+    /// Plans a file of plimsoll's, unless a file with this path exists.
     fn create(
         &mut self,
         path: PathBuf,
@@ -158,7 +160,7 @@ impl Plan {
         Ok(())
     }
 
-    /// A file of the project's, with what is added to it.
+    /// Plans additions to a file of the project.
     fn change(
         &mut self,
         path: &Path,
@@ -169,7 +171,7 @@ impl Plan {
         let plain = before.replace("\r\n", "\n");
         let after = edit(&plain).with_context(|| shown(path))?;
         if after != plain {
-            // Its lines end as they did.
+            // Keeps the line ends of the file.
             let after = match before.contains("\r\n") {
                 true => after.replace('\n', "\r\n"),
                 false => after,
@@ -183,12 +185,13 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether a workflow is written that names nobody's action.
+    /// Returns whether a workflow is written that has only the placeholder for the action.
     pub(super) fn writes_placeholder(&self) -> bool {
         self.writes(PLACEHOLDER)
     }
 
-    /// Whether cargo is asked to keep to a lockfile that is there.
+    /// Returns whether a file is written that runs cargo with `--locked`, which needs a
+    /// lockfile.
     pub(super) fn writes_locked(&self) -> bool {
         self.writes("cargo test --locked")
     }
@@ -198,7 +201,7 @@ impl Plan {
     }
 }
 
-/// The branch that the remote has by default, or that there is.
+/// Returns the remote's default branch, or else the local `main` or `master`.
 fn default_branch(root: &Path) -> String {
     let git = |words: &[&str]| {
         let mut command = Command::new("git");
@@ -217,7 +220,7 @@ fn default_branch(root: &Path) -> String {
         let name = format!("refs/heads/{branch}");
         git(&["show-ref", "--verify", &name]).is_some()
     };
-    // What is no word of YAML is for a person to write.
+    // A branch name that YAML might need quoted is not used; a person has to write it.
     let is_plain = |branch: &String| {
         let mut chars = branch.chars();
         chars.all(|char| char.is_ascii_alphanumeric() || "._/-".contains(char))
@@ -229,7 +232,8 @@ fn default_branch(root: &Path) -> String {
     })
 }
 
-/// The root of the repository that a workspace is in; its own, where it is in none.
+/// Returns the root of the repository that contains a workspace, or the workspace itself if
+/// there is none.
 pub(super) fn repository(workspace: &Path) -> &Path {
     let mut around = workspace.ancestors();
     around
@@ -237,19 +241,20 @@ pub(super) fn repository(workspace: &Path) -> &Path {
         .unwrap_or(workspace)
 }
 
-/// A workflow whose steps are about a folder of the repository.
+/// Returns a workflow whose steps run in a folder of the repository.
 fn in_folder(workflow: String, folder: &str) -> String {
     if folder.is_empty() {
         return workflow;
     }
-    // What JSON quotes is quoted in YAML.
+    // A string that is quoted for JSON is also quoted for YAML.
     let setting = format!("working-directory: {}\n", Value::from(folder));
     workflow
         .replace(RUNS, &format!("        {setting}{RUNS}"))
         .replace(REPORTS, &format!("{REPORTS}          {setting}"))
 }
 
-/// The folder of the library, which may be looked for in a checkout of it.
+/// Returns the absolute path of the library's folder. Refuses other folders, such as the root
+/// of a checkout.
 fn absolute(
     path: &Path,
     read: &dyn Fn(&Path) -> anyhow::Result<Option<String>>,
@@ -279,7 +284,7 @@ fn absolute(
 mod tests {
     use super::*;
 
-    /// They are in the documentation too, where they are linted.
+    /// The workflows are also in the documentation, where they are linted.
     #[test]
     fn workflows_are_those_of_the_documentation() {
         let page = include_str!("../../../../docs/ci.md");

@@ -1,4 +1,5 @@
-//! `plimsoll report --explain`: what was asked of each finding, as its report has it.
+//! `plimsoll report --explain`: explains the verdict on each finding, with the numbers in its
+//! report.
 
 use anyhow::bail;
 use plimsoll_core::report::explain;
@@ -7,11 +8,11 @@ use plimsoll_core::report::text::Style;
 use plimsoll_desk::out::safe_line;
 use plimsoll_report::joined::Joined;
 
-/// Explains every finding, or those of which the stack contains a text.
+/// Explains every finding, or those whose stack contains `part`.
 ///
 /// # Errors
 ///
-/// If none has such a stack.
+/// If no finding has such a stack.
 pub(super) fn explain(run: &Joined, part: &str, style: &Style) -> anyhow::Result<String> {
     let mut page = String::new();
     let mut names = Vec::new();
@@ -44,6 +45,6 @@ pub(super) fn explain(run: &Joined, part: &str, style: &Style) -> anyhow::Result
     }
 }
 
-/// Reports have nothing of stacks that passed.
+/// A report says nothing of stacks that passed.
 const PASSED: &str =
     "\n  hint: `PLIMSOLL_EXPLAIN=PART` around `cargo test` explains what passed, too";

@@ -1,4 +1,4 @@
-//! `plimsoll review`: accepts one finding at a time.
+//! `plimsoll review`: accepts findings one at a time.
 //!
 //! ```text
 //! newest reports ──► one Item for each finding ──► Session ──► a Change for each file
@@ -6,8 +6,8 @@
 //!                                       lines typed ┘   └ what to print
 //! ```
 //!
-//! Plain lines in and out: it works over ssh, and in an editor's terminal. Nothing
-//! is written before the last answer, so that whatever ends it leaves all as it was.
+//! It reads and prints plain lines, so it works over ssh and in the terminal of an editor. It
+//! writes nothing before the last answer: if it is ended earlier, no file has changed.
 
 mod session;
 
@@ -25,12 +25,13 @@ use plimsoll_desk::status::{ExitStatus, Refused};
 use plimsoll_report::render::tree;
 use session::{Item, Kind, Next, Session};
 
-/// Lines of a scenario's flame graph: more would push the finding off the screen.
+/// The most lines of a scenario's flame graph. More lines would push the finding off the
+/// screen.
 const TREE_LINES: usize = 16;
-/// Bytes of one answer, at most: what a terminal hands on as one line.
+/// The most bytes of one answer: the longest line that a terminal passes on.
 const LONGEST_ANSWER: u64 = 4_096;
 
-/// A finding, and the scenario that it is of.
+/// A finding, the report of its scenario, and what accepting it changes.
 struct Found<'a> {
     report: &'a Report,
     acceptance: Acceptance,
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &ReviewArgs, name: &str, out: &mut Out) -> anyhow::Resul
                 continue;
             }
             let change = Change::of(report, &acceptance, &project)?;
-            // Agreed to since that run.
+            // Somebody has accepted it since that run.
             if change.is_nothing() {
                 continue;
             }
@@ -104,7 +105,7 @@ fn refuse_without_terminal(accept: &str) -> anyhow::Result<()> {
     )))
 }
 
-/// Asks until all is decided. Whoever ends the input has decided nothing.
+/// Asks until everything is decided. If the input ends before, nothing is accepted.
 fn ask(
     mut session: Session,
     found: &[Found<'_>],
@@ -136,18 +137,18 @@ fn ask(
     }
 }
 
-/// One line of what is typed, without its end; absent where nothing more comes.
+/// Reads one typed line without its line end; `None` at the end of the input.
 fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut bytes = Vec::new();
     input.take(LONGEST_ANSWER).read_until(b'\n', &mut bytes)?;
     if bytes.is_empty() {
         return Ok(None);
     }
-    // What is no text has characters that no answer may have.
+    // Invalid bytes become characters that no answer may have.
     Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()))
 }
 
-/// A scenario's flame graph stands before the first of its findings.
+/// Returns the page of a finding. The flame graph of a scenario is above its first finding.
 fn page(
     found: &Found<'_>,
     before: Option<&Found<'_>>,
@@ -168,7 +169,7 @@ fn page(
     page + found.shown.trim_start_matches('\n') + "\n"
 }
 
-/// What was accepted, a change for each scenario.
+/// Returns one change for each scenario of which a finding was accepted.
 fn changes(
     session: &Session,
     found: &[Found<'_>],

@@ -1,4 +1,4 @@
-//! What each answer does. Reads and prints nothing.
+//! The effect of each answer. This module reads and prints nothing.
 
 use plimsoll_core::baseline::{Acceptance, Date};
 use plimsoll_text::escape::is_hidden;
@@ -14,14 +14,14 @@ const HELP: &str = "a  accept it\n  \
      q  quit; asks whether to write what was accepted\n  \
      ?  this";
 
-/// What accepting a finding does.
+/// The effect of accepting a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Allows growth.
     Allow,
-    /// Gives an allowance its new stack.
+    /// Moves an allowance to its new stack.
     Move,
-    /// Takes an allowance out.
+    /// Removes an allowance.
     Remove,
 }
 
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// What is asked.
+    /// Returns the question.
     fn question(self) -> &'static str {
         match self {
             Kind::Allow => "allow this growth?",
@@ -47,11 +47,11 @@ impl Kind {
     }
 }
 
-/// One finding, and what was decided of it.
+/// A finding, and what was decided on it.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) kind: Kind,
-    /// Whether it was accepted until a day that is over.
+    /// Whether the growth was accepted until a day that has passed.
     pub(super) has_expired: bool,
     /// Whether a reason is required, and there is none yet.
     pub(super) lacks_reason: bool,
@@ -59,18 +59,18 @@ pub(super) struct Item {
     pub(super) is_accepted: bool,
 }
 
-/// What comes after an answer.
+/// What follows an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// The prompt, after these words.
+    /// These words, and then the prompt.
     Say(String),
     /// The prompt.
     Ask,
-    /// All is decided.
+    /// The end: everything is decided.
     Done,
 }
 
-/// What the next line is the answer to.
+/// The question that the next line answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Choice,
@@ -80,7 +80,7 @@ enum Asked {
     Write,
 }
 
-/// A review that is under way.
+/// A review in progress.
 #[derive(Debug)]
 pub(super) struct Session {
     items: Vec<Item>,
@@ -90,7 +90,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Of one item at least.
+    /// Starts a review of at least one item.
     pub(super) fn new(items: Vec<Item>, today: Date) -> Self {
         Session {
             items,
@@ -100,7 +100,7 @@ impl Session {
         }
     }
 
-    /// The item that is asked about.
+    /// Returns the index of the item that is asked about.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -127,7 +127,7 @@ impl Session {
         }
     }
 
-    /// Takes a line, without the space around it.
+    /// Takes an answer: a line without the space around it.
     pub(super) fn answer(&mut self, line: &str) -> Next {
         if line.contains(|c: char| is_hidden(c) || c == char::REPLACEMENT_CHARACTER) {
             return say("expected one line of text; nothing was taken of it");
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// Prompts, answers, what is said, and what was decided in the end.
+    /// Returns the prompts, the answers, what was printed, and what was decided in the end.
     #[track_caller]
     fn check(items: Vec<Item>, answers: &[&str]) -> String {
         let mut session = Session::new(items, "2026-11-21".parse().unwrap());
