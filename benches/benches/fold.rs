@@ -1,4 +1,4 @@
-//! Addresses with names to folded stacks.
+//! Folding: from addresses with names to folded stacks.
 
 use std::hint::black_box;
 
@@ -19,7 +19,7 @@ fn fold(criterion: &mut Criterion) {
             &stacks,
             |bencher, stacks| {
                 bencher.iter(|| {
-                    // As the front does it: each address is worked out once.
+                    // As in the front, each address is looked up and normalised once.
                     let folder = Folder::new(black_box(&table), &normalization);
                     let frames = stacks.iter().map(|stack| folder.fold(stack).frames.len());
                     frames.sum::<usize>()

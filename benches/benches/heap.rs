@@ -1,15 +1,15 @@
-//! How long `plimsoll show` and `compare` think about dumps of every size, for a table and
-//! for a flame graph, in CPU seconds, and jeprof about the same dumps where it is installed.
+//! The CPU time of `plimsoll show` and `compare` for dumps of every size, for a table and for
+//! a flame graph. If jeprof is installed, its CPU time for the same dumps stands beside them.
 //!
 //! ```text
 //! cargo bench -p plimsoll-benches --bench heap
 //! cargo bench -p plimsoll-benches --bench heap -- --exe target/debug/plimsoll
 //! ```
 //!
-//! `--exe` is the program whose functions are on the stacks of the first rows: one with
-//! debug information, the larger the better; by default it is this benchmark. Ours is
-//! the median of five runs in this process. jeprof runs once, and on none of the dumps
-//! that it takes minutes for unless `--all` is given.
+//! `--exe` is the program whose functions are on the stacks of the first row. It should have
+//! debug information, and the larger it is the better. The default is this benchmark itself.
+//! The times of plimsoll are the median of five runs in this process. jeprof runs once.
+//! Without `--all`, it does not run on dumps that take it minutes.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -31,7 +31,7 @@ use plimsoll_profile::write::flamegraph;
 use plimsoll_profile::{Calls, Filter, Frames, Granularity, Measure, Names, Profile, Table, View};
 use plimsoll_symbols::{MappedFile, Options, symbolize};
 
-/// Up to so many bytes jeprof is asked as well.
+/// jeprof gets only dumps of fewer bytes, unless `--all` is given.
 const FOR_JEPROF: u64 = 5 << 20;
 
 fn main() -> ExitCode {
@@ -55,7 +55,7 @@ fn measure(exe: &Path, is_test: bool, all: bool) -> Result<(), String> {
     let folder = std::env::temp_dir().join(format!("plimsoll-bench-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|err| err.to_string())?;
     let done = measure_in(&folder, exe, is_test, all);
-    // What is left over is the system's to remove.
+    // If this fails, the system removes the folder later.
     let _ = fs::remove_dir_all(&folder);
     done
 }
@@ -94,8 +94,8 @@ fn measure_in(folder: &Path, exe: &Path, is_test: bool, all: bool) -> Result<(),
     Ok(())
 }
 
-/// Where the code of a 64-bit program lies in its file: its segment that may be run
-/// (ELF-64 Object File Format, "Program Header").
+/// Returns the range of a 64-bit program's code in its file: the loaded segment that is
+/// executable (ELF-64 Object File Format, "Program Header").
 fn code(exe: &Path) -> Option<Range<u64>> {
     let bytes = fs::read(exe).ok()?;
     let number = |at: usize, length: usize| {
@@ -138,7 +138,7 @@ fn row(name: &str, dumps: &[PathBuf], exe: &Path, is_test: bool, all: bool) -> R
     Ok(())
 }
 
-/// All that the tool does for a table, but for printing it, or for a flame graph.
+/// Does everything that the tool does for a table or for a flame graph, except printing.
 fn think(dumps: &[PathBuf], draws: bool) -> Result<usize, String> {
     let mut profiles: Vec<Profile> = dumps
         .iter()
@@ -178,8 +178,8 @@ fn load(path: &Path) -> Result<Profile, String> {
     read(&mut file, Limits::default()).map_err(|err| err.to_string())
 }
 
-/// Both processes have the program at the same place, so each address is looked up once,
-/// as the tool does wherever they have it.
+/// Names the addresses. Both processes have the program at the same addresses, so each address
+/// is looked up once. The tool does the same in this case.
 fn name(profiles: &mut [Profile]) {
     let locations = profiles.iter().flat_map(Profile::locations);
     let addresses: BTreeSet<Avma> = locations.filter_map(|location| location.address).collect();
@@ -198,7 +198,7 @@ fn name(profiles: &mut [Profile]) {
     }
 }
 
-/// What jeprof takes; none where it is not there, or has no answer.
+/// Returns the CPU seconds that jeprof takes. `None` if it is not installed, or if it fails.
 fn jeprof(dumps: &[PathBuf], exe: &Path) -> Option<f64> {
     let before = cpu_seconds(libc::RUSAGE_CHILDREN);
     let mut command = Command::new("jeprof");
@@ -222,9 +222,9 @@ fn jeprof(dumps: &[PathBuf], exe: &Path) -> Option<f64> {
 }
 
 fn cpu_seconds(whose: libc::c_int) -> f64 {
-    // SAFETY: a `rusage` of zeros is one.
+    // SAFETY: all fields of `rusage` are integers, for which zeros are a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: it is written to and read by nobody else.
+    // SAFETY: `usage` is a valid `rusage`, which nobody else reads or writes during the call.
     unsafe { libc::getrusage(whose, &raw mut usage) };
     #[expect(clippy::cast_precision_loss, reason = "some seconds")]
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;

@@ -1,4 +1,4 @@
-//! Levels over a ladder, and a baseline, to a verdict.
+//! Judging: from levels over a ladder, and a baseline, to a verdict.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! Dump text to records.
+//! Parsing: from the text of a dump to records.
 
 use std::hint::black_box;
 

@@ -1,13 +1,14 @@
-//! How much slower a workload is when it is measured: in CPU time, as the median of
-//! pairs that are run by turns, since machines are shared.
+//! The slowdown of a workload by measuring it, in CPU time. It is the median of pairs of runs
+//! that alternate, because machines are shared.
 //!
 //! ```text
 //! cargo bench -p plimsoll-benches --bench slowdown             11 pairs of a second
 //! cargo bench -p plimsoll-benches --bench slowdown -- --pairs 21 --seconds 2
 //! ```
 //!
-//! Every pair is a run with profiling inactive and one that is measured, each of at
-//! least that many CPU seconds; the table has the median of the pairs' factors, with
+//! A pair is a run with inactive profiling and a run that is measured, each of at least the
+//! given CPU seconds. The table has the median of the pairs' factors and their quartiles.
+//! `benches/src/workload.rs` is the workload.
 //! the quartiles. `benches/src/workload.rs` says what is run.
 #![expect(
     clippy::print_stdout,
@@ -17,8 +18,7 @@
 
 use std::process::{Command, ExitCode, Stdio};
 
-/// What is measured: the table's name for it, the program, and for jemalloc the
-/// profiler's options and the unwinder.
+/// A way to measure: its name in the table, the program, and jemalloc's options and unwinder.
 #[derive(Clone, Copy)]
 struct Mode {
     name: &'static str,
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
             .and_then(|position| words.get(position + 1)?.parse().ok())
             .unwrap_or(otherwise)
     };
-    // `cargo bench -- --test`: only that it still runs.
+    // `cargo bench -- --test` only checks that the benchmark still runs.
     let (pairs, seconds) = if words.iter().any(|word| word == "--test") {
         (1, 0.02)
     } else {
@@ -98,12 +98,13 @@ fn measure(pairs: usize, seconds: f64) -> Result<(), String> {
     println!("{pairs} pairs, {seconds} CPU seconds each\n");
     println!("{:26} {:>8} {:>8} {:>8}", "", "median", "25 %", "75 %");
     for mode in MODES {
-        // Long enough even if what was tried first was slow to start.
+        // `enough_iterations` tries each count, so the runs are long enough even if the first
+        // try was slow to start.
         let inactive = enough_iterations(INACTIVE, seconds)?;
         let measured = enough_iterations(mode, seconds)?;
         let mut factors = Vec::new();
         for pair in 0..pairs {
-            // By turns, in turns: what drifts favours neither.
+            // The order alternates, so that a drift of the machine's speed favours neither.
             let (base, slow) = if pair % 2 == 0 {
                 let base = seconds_per_iteration(INACTIVE, inactive)?;
                 (base, seconds_per_iteration(mode, measured)?)
@@ -126,7 +127,7 @@ fn measure(pairs: usize, seconds: f64) -> Result<(), String> {
     Ok(())
 }
 
-/// Iterations that take so many CPU seconds.
+/// Returns a number of iterations that takes at least this many CPU seconds.
 fn enough_iterations(mode: Mode, seconds: f64) -> Result<u64, String> {
     let mut iterations = 500_u64;
     loop {
@@ -150,7 +151,7 @@ fn seconds_per_iteration(mode: Mode, iterations: u64) -> Result<f64, String> {
     Ok(cpu_seconds(mode, iterations)? / iterations as f64)
 }
 
-/// CPU seconds, of the program and of the kernel for it.
+/// Returns the CPU seconds of the program, including those of the kernel for it.
 fn cpu_seconds(mode: Mode, iterations: u64) -> Result<f64, String> {
     let mut command = match mode.run {
         Run::Jemalloc { options, unwinder } => {
@@ -169,7 +170,8 @@ fn cpu_seconds(mode: Mode, iterations: u64) -> Result<f64, String> {
                 .env("PLIMSOLL_UNWINDER", unwinder)
                 .env("MALLOC_CONF", &options)
                 .env("_RJEM_MALLOC_CONF", &options)
-                // It refuses there, because it gives no verdict.
+                // In CI, the front refuses `PLIMSOLL_ISOLATION=off`, because such a run gives
+                // no verdict.
                 .env_remove("CI");
             command
         }
@@ -193,11 +195,12 @@ fn cpu_seconds(mode: Mode, iterations: u64) -> Result<f64, String> {
     }
 }
 
-/// CPU seconds of the processes that were started here and have ended.
+/// Returns the CPU seconds of the processes that were started here and have ended.
 fn children() -> f64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: getrusage(2) fills the structure that it is given, of which all zeros
-    // is a value as well.
+    // SAFETY: the pointer is valid for a `rusage`, which getrusage(2) fills. If getrusage
+    // fails, `usage` is still all zeros. That is a valid value, because all fields are
+    // integers.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()

@@ -1,5 +1,5 @@
-//! Addresses to functions, files and lines, of the one program that is sure to
-//! be there with its debug information: this benchmark.
+//! Symbolising: from addresses to functions, files and lines. The addresses are of this
+//! benchmark, the only program that is sure to exist with its debug information.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,12 +10,12 @@ use plimsoll_core::Avma;
 use plimsoll_core::dump::HeapDump;
 use plimsoll_symbols::{MappedFile, Options, symbolize};
 
-/// Distinct addresses of growing stacks: of one leak, and of a very leaky program.
+/// Distinct addresses of growing stacks: of one leak, and of a program with many leaks.
 const SIZES: [usize; 2] = [100, 2_000];
 
 fn symbolise(criterion: &mut Criterion) {
     let Some((mappings, code)) = own_mappings() else {
-        // No `/proc`: nothing is measured there either.
+        // Without `/proc`, plimsoll cannot measure either.
         return;
     };
     let mut group = criterion.benchmark_group("symbolise");
@@ -46,15 +46,15 @@ fn symbolise(criterion: &mut Criterion) {
     );
 }
 
-/// Where this program's code has the function that is looked up: what a call at
-/// its start would return to is one byte behind.
+/// Returns the address of the function that is looked up. The look-up uses the next byte,
+/// because addresses on stacks are return addresses, which are behind the call.
 fn own_address() -> u64 {
     own_mappings as *const () as u64
 }
 
-/// Where this process's files lie, and the mapping that holds its own code.
+/// Returns the mappings of this process, and the mapping of its own code.
 ///
-/// Out of line, since its address is looked up.
+/// Never inlined, because its address is looked up.
 #[inline(never)]
 fn own_mappings() -> Option<(Vec<MappedFile>, MappedFile)> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
@@ -69,7 +69,7 @@ fn own_mappings() -> Option<(Vec<MappedFile>, MappedFile)> {
     Some((mappings, code))
 }
 
-/// So many addresses, evenly over the program's code.
+/// Returns `count` addresses, spread evenly over the program's code.
 fn addresses(code: &MappedFile, count: usize) -> BTreeSet<Avma> {
     let step = ((code.end - code.start) / count as u64).max(1);
     (0..count as u64)

@@ -1,5 +1,5 @@
-//! Inputs for the benchmarks, made and not recorded: any size, and the same
-//! bytes on every machine.
+//! Inputs for the benchmarks. They are generated and not recorded, so they can have any size,
+//! and they have the same bytes on every machine.
 //!
 //! ```text
 //! dump_text    stacks ──► heap_v2 text           parse
@@ -7,8 +7,8 @@
 //! observed     ──► Series per folded stack       judge
 //! ```
 //!
-//! What is made has the proportions of a dump of a real server: stacks of 12 to
-//! 40 frames that share their roots, over a few thousand distinct addresses.
+//! The inputs have the proportions of a real server's dump: stacks of 12 to 40 frames that
+//! share their roots, with a few thousand distinct addresses.
 
 pub mod workload;
 
@@ -24,17 +24,19 @@ use plimsoll_core::{
     Avma, FoldedStack, Series, SourceFrame, SymbolTable, SymbolTableBuilder, Tally,
 };
 
-/// Stacks in a dump of a 200 MB server, and in one that is large.
+/// The number of stacks in a dump of a 200 MB server, and in a large dump.
 pub const SIZES: [usize; 2] = [1_100, 100_000];
 
-/// Where the made program's code begins and how far apart its calls are.
+/// The address at which the generated program's code begins, and the distance between two
+/// calls.
 const TEXT: u64 = 0x5555_5555_0000;
 const CALL_BYTES: u64 = 16;
-/// Distinct return addresses: many more stacks than addresses, as in life.
+/// The number of distinct return addresses. As in real programs, there are many more stacks
+/// than addresses.
 const ADDRESSES: u64 = 4_096;
 
-/// A sequence without a period that matters (splitmix64), so that the same
-/// input is made everywhere without a dependency for it.
+/// A pseudo-random sequence (splitmix64). It makes the same input everywhere, without a
+/// dependency.
 #[derive(Clone, Debug)]
 struct Sequence(u64);
 
@@ -48,14 +50,14 @@ impl Sequence {
     }
 }
 
-/// So many stacks of return addresses, leaf first.
+/// Returns `count` stacks of return addresses, leaf first.
 pub fn stacks(count: usize) -> Vec<Vec<Avma>> {
     let mut sequence = Sequence(1);
     let address = |call: u64| Avma(TEXT + CALL_BYTES * call);
     (0..count)
         .map(|_| {
             let depth = 12 + sequence.below(29);
-            // The nearer the root, the fewer functions there are to be in.
+            // The nearer a frame is to the root, the fewer functions it can be in.
             (0..depth)
                 .map(|frame| address(sequence.below((ADDRESSES >> (frame / 4)).max(1))))
                 .collect()
@@ -63,16 +65,16 @@ pub fn stacks(count: usize) -> Vec<Vec<Avma>> {
         .collect()
 }
 
-/// A dump with these stacks as jemalloc writes it at interval 1, its mappings
-/// included.
+/// Returns a dump with these stacks as jemalloc writes it at sample interval 1, with its
+/// mappings.
 pub fn dump_text(stacks: &[Vec<Avma>]) -> String {
     let end = TEXT + CALL_BYTES * ADDRESSES;
     let mapping = format!("{TEXT:012x}-{end:012x} r-xp 00001000 08:01 77 /usr/bin/server");
     dump_with(stacks, 2, &mapping)
 }
 
-/// A dump of so many stacks in the code of an ELF program: where that lies in the file,
-/// and how long it is. `run` makes it another one of the same stacks.
+/// Returns a dump of `count` stacks in the code of an ELF program. `code` is the range of the
+/// code in the program's file. Another `run` gives other counts for the same stacks.
 pub fn dump_of(program: &Path, code: Range<u64>, count: usize, run: u64) -> String {
     let step = ((code.end - code.start) / ADDRESSES).max(1);
     let stacks: Vec<Vec<Avma>> = stacks(count)
@@ -118,8 +120,8 @@ fn dump_with(stacks: &[Vec<Avma>], seed: u64, mapping: &str) -> String {
     text
 }
 
-/// What the addresses of [`stacks`] resolve to: names as a compiler writes
-/// them, every fourth address with an inlined caller.
+/// Returns the symbols of the addresses of [`stacks`]. Names are as a compiler writes them,
+/// and every fourth address has an inlined caller.
 pub fn symbols() -> SymbolTable {
     let mut table = SymbolTableBuilder::new();
     for call in 0..ADDRESSES {
@@ -157,8 +159,8 @@ pub fn symbols() -> SymbolTable {
     table.build()
 }
 
-/// So many moving stacks over a ladder up to 16,384 iterations: of a hundred,
-/// one leaks, nine fill a cache, and the rest fluctuate.
+/// Returns levels of `stacks` stacks over a ladder of up to 16,384 iterations. Of each hundred
+/// stacks, one leaks, nine fill a cache, and the rest fluctuate.
 pub fn observed(stacks: usize) -> Observed {
     let iterations: Vec<u64> = (0..=40).map(rung).collect();
     let mut sequence = Sequence(3);
@@ -194,11 +196,11 @@ pub fn observed(stacks: usize) -> Observed {
     }
 }
 
-/// Twenty allowances, every second of them a pattern.
+/// Returns a baseline of twenty allowances. Half of the patterns begin with `...`.
 ///
 /// # Panics
 ///
-/// Never: the text is made here, and a test reads it.
+/// Never: the text is made here, and a test parses it.
 pub fn baseline() -> Baseline {
     let mut text = "format = 1\n".to_owned();
     for site in (0..2_000).step_by(100) {
@@ -256,7 +258,7 @@ mod tests {
             .findings
             .iter()
             .filter(|f| f.verdict == Verdict::Regressed);
-        // Of 11 that leak, those allowed as `... site` are not among them.
+        // 11 stacks leak. The baseline allows six of them.
         assert_eq!(grown.count(), 5);
     }
 }

@@ -1,5 +1,5 @@
-//! One workload for `benches/slowdown.rs`: JSON, hash maps, and an echo over TCP
-//! through tokio, on stacks of 25 to 30 frames. It allocates 70 times an iteration.
+//! The workload of `benches/slowdown.rs`: JSON, hash maps, and an echo over TCP through tokio,
+//! on stacks of 25 to 30 frames. It allocates 70 times in an iteration.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -9,8 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 
-/// Calls between an iteration and its work, so that the stacks are as deep as
-/// those of a service behind its middleware.
+/// The calls between an iteration and its work. They make the stacks as deep as those of a
+/// service behind its middleware.
 const DEPTH: u32 = 17;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -27,11 +27,11 @@ struct Line {
     pieces: u32,
 }
 
-/// Sets up; the answer is one iteration, given its number.
+/// Sets up the workload. The returned closure runs one iteration, whose number it is given.
 ///
 /// # Panics
 ///
-/// Where no connection can be made to this machine itself.
+/// If no connection can be made to this machine itself.
 pub fn workload() -> impl FnMut(u64) {
     let runtime = Builder::new_current_thread()
         .enable_io()
@@ -57,7 +57,7 @@ fn descend(calls: u32, work: &mut dyn FnMut()) {
     } else {
         descend(calls - 1, work);
     }
-    // Not the last thing that it does: it would be a jump.
+    // After the call, which otherwise could become a jump.
     black_box(calls);
 }
 
@@ -87,7 +87,7 @@ fn maps(i: u64, sessions: &mut HashMap<String, Vec<u8>>) {
     black_box(by_number);
 }
 
-/// The client's end of a connection whose other end sends back what it gets.
+/// Returns the client's end of a connection. The other end sends back what it receives.
 async fn connect() -> std::io::Result<TcpStream> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let client = TcpStream::connect(listener.local_addr()?).await?;
@@ -108,7 +108,7 @@ async fn connect() -> std::io::Result<TcpStream> {
 fn echo(i: u64, runtime: &Runtime, client: &mut TcpStream) {
     runtime.block_on(async {
         let mut message = vec![0; 8];
-        // What fails here fails below.
+        // An error here makes the assertion below fail.
         let _ = client.write_all(&i.to_le_bytes()).await;
         let _ = client.read_exact(&mut message).await;
         assert_eq!(message, i.to_le_bytes());

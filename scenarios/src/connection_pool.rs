@@ -1,12 +1,11 @@
 //! A pool of connections (`r2d2`) to a small server, some of which break.
 //!
-//! What could leak: the connection that is found broken and replaced, with its
-//! socket; the request for a replacement, made to a thread of the pool's own;
-//! the waiter that gave up. The server's side has a thread per connection, which
-//! ends when the connection does.
+//! What could leak: a connection that is found broken and replaced, with its socket; the
+//! request for a replacement, which goes to one of the pool's own threads; a waiter that gave
+//! up. The server has a thread for each connection, which ends with the connection.
 //!
-//! Healthy: two connections. A broken one is replaced in its own iteration,
-//! because both are asked for again; only the server's thread may end later.
+//! Healthy: two connections. A broken one is replaced in its own iteration, because the
+//! iteration asks for both connections again. Only the server's thread may end later.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -90,7 +89,7 @@ fn serve() -> std::io::Result<SocketAddr> {
     Ok(address)
 }
 
-/// Until the client closes.
+/// Sends every byte back until the client closes the connection.
 fn echo(mut stream: TcpStream) {
     let mut byte = [0];
     while stream

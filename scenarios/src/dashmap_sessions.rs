@@ -1,11 +1,11 @@
 //! A sharded map (`dashmap`) of sessions that log in and out on two threads.
 //!
-//! What could leak: the entry that one thread replaces while another removes it;
-//! a shard that grows because of tombstones. `dashmap` never shrinks a shard by
-//! itself, so a key space without a bound would be kept as empty buckets.
+//! What could leak: an entry that one thread replaces while another removes it; a shard that
+//! grows because of tombstones. `dashmap` never shrinks a shard by itself, so an unbounded set
+//! of keys would stay as empty buckets.
 //!
-//! Healthy: 512 users, of whom some are logged in; the shards have the size of
-//! the fullest moment, which comes early.
+//! Healthy: 512 users, some of whom are logged in. The shards have the size of their fullest
+//! moment, which comes early.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -26,12 +26,12 @@ struct Session {
 
 type Sessions = Arc<DashMap<u64, Session>>;
 
-/// A batch of logins here, at the same time a batch of requests and logouts on a
-/// second thread, and both are done before the iteration is.
+/// Logs a batch of users in. At the same time, a second thread handles a batch of requests and
+/// logouts. The iteration waits for both.
 pub fn dashmap_sessions() -> Scenario {
     Scenario::new("dashmap_sessions", || {
-        // Four shards, whatever the number of cores: they fill at the same pace
-        // on every machine.
+        // Four shards, whatever the number of cores, so that they fill at the same pace on
+        // every machine.
         let sessions: Sessions = Arc::new(DashMap::with_shard_amount(4));
         let (jobs, todo) = sync_channel(1);
         let (done, answers) = sync_channel(1);
@@ -54,7 +54,7 @@ pub fn dashmap_sessions() -> Scenario {
     })
 }
 
-/// Serves what one iteration asks of the second thread, until the first hangs up.
+/// Does the second thread's part of each iteration, until the first thread hangs up.
 fn log_out(sessions: &Sessions, todo: &Receiver<u64>, done: &SyncSender<()>) {
     for i in todo {
         for step in 8..12 {

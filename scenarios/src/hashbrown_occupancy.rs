@@ -1,14 +1,14 @@
 //! A hash map (`hashbrown`) whose occupancy wanders within bounds.
 //!
-//! What could leak: removed entries leave tombstones, and a map that grows where
-//! it should clean them up grows for ever under insert and remove. Values that
-//! are overwritten or drained have to be dropped.
+//! What could leak: removed entries leave tombstones. A map that grows instead of removing its
+//! tombstones grows for ever under insertions and removals. Values that are overwritten or
+//! drained have to be dropped.
 //!
-//! Healthy, but not flat: keys come from 256 numbers and are there or not by
-//! chance, each with a value of 16 to 79 bytes. The number of entries and their
-//! bytes never settle, and neither ever passes the bound. Three quarters of the
-//! keys are there, so that tombstones make the map grow in the first hundred
-//! iterations; at one half it might do so at any time, once.
+//! Healthy, but not flat: keys are 256 numbers, and chance decides which of them are in the
+//! map. Each has a value of 16 to 79 bytes. The number of entries and their bytes never
+//! settle, and neither ever exceeds its bound. Three quarters of the keys are in the map, so
+//! that tombstones make it grow in the first hundred iterations. With half of the keys, it
+//! might grow once at any time.
 
 use hashbrown::HashMap;
 use plimsoll::Scenario;
@@ -17,7 +17,7 @@ use crate::random::{every, random};
 
 const KEYS: u64 = 256;
 
-/// Eight random insertions or removals, now and then a sweep.
+/// Makes eight random insertions or removals, and now and then a sweep.
 pub fn hashbrown_occupancy() -> Scenario {
     Scenario::new("hashbrown_occupancy", || {
         let mut readings: HashMap<u64, Vec<u8>> = HashMap::new();

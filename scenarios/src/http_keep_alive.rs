@@ -1,10 +1,10 @@
 //! An HTTP server (`axum`) and a client (`hyper`) that talk over one connection.
 //!
-//! What could leak: per request, the body that is read only in part, the headers
-//! in the connection's buffer, the response that waits in a pipeline; per
-//! connection, buffers that grow to the largest message and keep that size.
+//! What could leak: for each request, a body that is read only in part, headers in the
+//! connection's buffer, a response that waits in a pipeline; for each connection, buffers that
+//! grow to the largest message and keep that size.
 //!
-//! Healthy: one connection, bodies of at most 256 bytes, and the whole answer is
+//! Healthy: there is one connection, bodies have at most 256 bytes, and the whole answer is
 //! read before the next request.
 
 use anyhow::{Context, ensure};
@@ -21,7 +21,7 @@ use tokio::runtime::Builder;
 
 use crate::random::{every, random};
 
-/// A request to the echo route, and every eighth time one that finds no route.
+/// Sends a request to the echo route, and every eighth time one that finds no route.
 pub fn http_keep_alive() -> Scenario {
     Scenario::new("http_keep_alive", || {
         let runtime = Builder::new_current_thread()
@@ -35,7 +35,7 @@ pub fn http_keep_alive() -> Scenario {
     })
 }
 
-/// Starts the server, and a connection to it.
+/// Starts the server, and connects to it.
 async fn connected() -> anyhow::Result<SendRequest<Full<Bytes>>> {
     let listener = TcpListener::bind("127.0.0.1:0")
         .await

@@ -1,12 +1,12 @@
 //! An HTTP server and a client (`hyper`) with a new connection for every request.
 //!
-//! What could leak: everything that belongs to a connection: its socket, its
-//! task on either side, its read buffer, its half-closed state. A server that
-//! keeps a list of its connections has to strike them out.
+//! What could leak: everything that belongs to a connection: its socket, its task on either
+//! side, its read buffer, its half-closed state. A server that keeps a list of its connections
+//! has to remove closed ones.
 //!
-//! Healthy: both tasks of a connection have ended in its iteration. At some
-//! thousand connections a second loopback ports are used again after a second
-//! (`tcp_tw_reuse`), long before they run out.
+//! Healthy: both tasks of a connection end in its iteration. There are some thousand
+//! connections a second. Loopback ports can be used again after a second (`tcp_tw_reuse`),
+//! long before they run out.
 
 use anyhow::{Context, ensure};
 use http_body_util::{BodyExt, Empty, Full};

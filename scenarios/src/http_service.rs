@@ -2,11 +2,11 @@
 //! (`lru`), a database (SQLite), metrics (`prometheus`) and a task in the background, and a
 //! client (`hyper`) that sends it bodies of random size over one connection.
 //!
-//! What could leak: a session that is not closed, an entry that the cache forgets, a
-//! statement or a row, a message that the task never takes.
+//! What could leak: a session that is not closed, an entry that the cache loses, a statement
+//! or a row, a message that the task never receives.
 //!
-//! Healthy: 256 pages from iteration 256 on, 128 rows, four counters, up to 64 sessions at a
-//! time, each closed after at most some hundred requests.
+//! Healthy: 256 pages from about iteration 420 on, 128 rows, four counters, and up to 64
+//! sessions at a time, each closed after at most some hundred requests.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -32,23 +32,23 @@ use tokio::sync::mpsc;
 
 use crate::random::{every, random};
 
-/// What the service forgets, once in a hundred requests at random.
+/// What the service never frees, in one of a hundred requests at random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loses {
-    /// Nothing: it is healthy.
+    /// Nothing: the service is healthy.
     Nothing,
     /// An audit record, on a stack of its own.
     AuditRecords,
-    /// A session, on the stack on which up to 64 of them come and go.
+    /// A session, on the stack on which up to 64 sessions come and go.
     Sessions,
 }
 
-/// One request to the service.
+/// Sends one request to the service.
 pub fn http_service() -> Scenario {
     service("http_service", Loses::Nothing)
 }
 
-/// The same, which loses something.
+/// Sends one request to the service that leaks something.
 pub fn http_service_that_loses(what: Loses) -> Scenario {
     service(
         match what {
@@ -73,7 +73,7 @@ fn service(name: &'static str, loses: Loses) -> Scenario {
     })
 }
 
-/// What requests share.
+/// The state that requests share.
 struct Service {
     pages: Mutex<LruCache<u64, String>>,
     database: Mutex<Connection>,
@@ -89,7 +89,7 @@ struct Session {
 }
 
 impl Service {
-    /// Starts the task in the background as well.
+    /// Starts the service and its task in the background.
     fn start(loses: Loses) -> anyhow::Result<Arc<Service>> {
         let database = Connection::open_in_memory()?;
         database.execute_batch("create table visits (page integer primary key, times integer)")?;
@@ -159,7 +159,7 @@ impl Service {
         user
     }
 
-    /// Leaves up to 64, more or fewer from request to request.
+    /// Closes old sessions. Leaves up to 64, and the number changes every 16 requests.
     fn close_old_sessions(&self, number: u64) {
         let left = (random(number / 16) % 65) as usize;
         if let Ok(mut sessions) = self.sessions.lock() {
@@ -176,12 +176,12 @@ impl Service {
     }
 }
 
-/// One request in a hundred, at random.
+/// Returns `true` for one request in a hundred, at random.
 fn is_lost(number: u64) -> bool {
     random(number ^ 0x5EED).is_multiple_of(100)
 }
 
-/// Starts the server, and a connection to it.
+/// Starts the server, and connects to it.
 async fn connected(loses: Loses) -> anyhow::Result<SendRequest<Full<Bytes>>> {
     let listener = TcpListener::bind("127.0.0.1:0")
         .await

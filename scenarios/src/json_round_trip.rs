@@ -1,9 +1,8 @@
-//! An order that is written to JSON and read again (`serde_json`), typed and not.
+//! An order that is written to JSON and read again (`serde_json`), with and without its type.
 //!
-//! What could leak: little, and that is the point. All that is allocated belongs
-//! to the values, so this is the scenario that says whether the harness sees
-//! growth where there is none. Input that breaks off in the middle takes the
-//! path on which half-built values are dropped.
+//! What could leak: very little, on purpose. Everything that is allocated belongs to the
+//! values, so this scenario shows whether the harness sees growth where there is none. Input
+//! that ends in the middle takes the path on which half-built values are dropped.
 //!
 //! Healthy: nothing lives longer than its iteration.
 
@@ -28,7 +27,7 @@ struct Line {
     price: f64,
 }
 
-/// Writes, reads, reads without a type, and fails to read a part of it.
+/// Writes an order, reads it with and without its type, and fails to read half of it.
 pub fn json_round_trip() -> Scenario {
     Scenario::new("json_round_trip", || {
         |i: u64| -> anyhow::Result<()> {

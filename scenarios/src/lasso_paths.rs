@@ -1,19 +1,19 @@
 //! An interner (`lasso`) that is fed the path of every request.
 //!
-//! **Known to grow.** An interner gives out small numbers for strings, and a
-//! number has to mean its string for as long as the interner lives: nothing can
-//! be taken out of it. The text of new strings goes into an arena, whose blocks
-//! double; the table of strings and the map from string to number double as
-//! well. None of this is seen as one object an iteration: it grows in steps.
+//! **Known to grow.** An interner gives out small numbers for strings. A number has to mean
+//! its string as long as the interner lives, so nothing can be removed from it. The text of
+//! new strings goes into an arena, whose blocks double in size. The table of strings and the
+//! map from strings to numbers double as well. So none of this looks like one object an
+//! iteration: it grows in steps.
 //!
-//! Paths that hold an order's number are new ones each time. Agreed to, with the
+//! A path with the number of an order is new each time. The growth is accepted, with the
 //! reason, in `baselines/lasso_paths.toml`.
 
 use anyhow::{Context, ensure};
 use lasso::Rodeo;
 use plimsoll::Scenario;
 
-/// Interns a path that is new, and one that is not.
+/// Interns one path that is new, and one that is not.
 pub fn lasso_paths() -> Scenario {
     Scenario::new("lasso_paths", || {
         let mut paths = Rodeo::default();

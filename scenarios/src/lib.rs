@@ -1,13 +1,13 @@
-//! Workloads on real crates that plimsoll measures: one file each.
+//! Workloads on real crates that plimsoll measures, one in each file.
 //!
-//! Every file says what the workload is, what could leak in it, and why it is
-//! healthy, or what is known to grow. `tests/leaks.rs` lists them all; what is
-//! accepted grow stands in `baselines/`.
+//! Every file says what the workload is, what could leak in it, and why it is healthy or what
+//! is known to grow. `tests/leaks.rs` lists all of them. Accepted growth stands in
+//! `baselines/`.
 //!
-//! What an iteration does depends on its number alone, it allocates some twenty
-//! times at most, and whatever it starts has ended with it where a user's
-//! program could wait for that. Caches are full long before 4,000 iterations:
-//! one that still fills looks like a leak.
+//! An iteration depends only on its number, and allocates at most some twenty times.
+//! Everything that it starts ends in the same iteration, if a user's program could wait for
+//! that. Caches are full long before 4,000 iterations, because a cache that still fills looks
+//! like a leak.
 
 mod random;
 

@@ -1,11 +1,10 @@
-//! An LRU cache (`lru`) of rendered pages, full, under a stream of new ones.
+//! A full LRU cache (`lru`) of rendered pages, to which new pages are added.
 //!
-//! What could leak: `lru` keeps its entries in a list of raw pointers beside a
-//! map, so a path that replaces or evicts an entry without freeing it leaks one
-//! node, or one key. `put` of a new key, `put` of a key that is there, `get` and
-//! `pop` are such paths, and all four are taken.
+//! What could leak: `lru` keeps its entries in a list of raw pointers beside a map. A path
+//! that replaces or evicts an entry without freeing it leaks a node or a key. Such paths are
+//! `put` of a new key, `put` of an existing key, `get` and `pop`. The scenario takes all four.
 //!
-//! Healthy: 512 entries from iteration 512 on, pages of bounded size.
+//! Healthy: 511 or 512 entries from about iteration 520 on, and pages of bounded size.
 
 use std::num::NonZeroUsize;
 
@@ -16,7 +15,7 @@ use crate::random::{every, random};
 
 const ENTRIES: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 
-/// New pages evict old ones; some are asked for again, or replaced, or dropped.
+/// New pages evict old ones. Some pages are read again, replaced or removed.
 pub fn lru_churn() -> Scenario {
     Scenario::new("lru_churn", || {
         let mut pages = LruCache::new(ENTRIES);
@@ -36,7 +35,7 @@ pub fn lru_churn() -> Scenario {
     })
 }
 
-/// 64 to 319 bytes.
+/// Returns a page of 64 to 319 bytes.
 fn page(i: u64) -> Vec<u8> {
     let [shade, ..] = i.to_le_bytes();
     vec![shade; 64 + usize::from(shade)]

@@ -1,13 +1,13 @@
-//! Counters, a gauge and a histogram (`metrics`), scraped (its Prometheus exporter).
+//! Counters, a gauge and a histogram (`metrics`) that its Prometheus exporter renders.
 //!
-//! What could leak: a histogram keeps every sample until the exporter is
-//! rendered, in blocks that are freed through `crossbeam-epoch`; the registry
-//! keeps each set of labels that it has ever seen. A service that records and is
-//! never scraped, and does not call `run_upkeep`, grows by 8 bytes a sample.
+//! What could leak: a histogram keeps every sample until the exporter is rendered, in blocks
+//! that are freed through `crossbeam-epoch`. The registry keeps each set of labels that it has
+//! ever seen. A service that records, but is never scraped and does not call `run_upkeep`,
+//! grows by 8 bytes a sample.
 //!
-//! Healthy, but not flat: four sets of labels, and a scrape after every 32
-//! iterations, so that samples pile up and go. For labels without a bound see
-//! `prometheus_customers`.
+//! Healthy, but not flat: there are four sets of labels, and a scrape after every 32
+//! iterations, so samples accumulate and disappear. `prometheus_customers` has labels without
+//! a bound.
 
 use anyhow::ensure;
 use metrics::{counter, gauge, histogram};
@@ -18,7 +18,7 @@ use crate::random::{every, random};
 
 const ROUTES: [&str; 4] = ["/", "/login", "/orders", "/search"];
 
-/// A request's worth of metrics, and now and then a scrape.
+/// Records the metrics of one request, and now and then renders them.
 pub fn metrics_recorder() -> Scenario {
     Scenario::new("metrics_recorder", || {
         let exporter = PrometheusBuilder::new()

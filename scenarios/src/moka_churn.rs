@@ -1,13 +1,12 @@
 //! A concurrent cache (`moka`) of sessions, far smaller than the number of users.
 //!
-//! What could leak: `moka` decides late. Reads and writes are logged, the log is
-//! applied by whichever thread comes by, and evicted entries wait for
-//! `crossbeam-epoch` before they are freed. An entry that is lost between the
-//! map, the log, and the queues stays for ever.
+//! What could leak: `moka` does its work late. It logs reads and writes, and any thread may
+//! apply the log later. Evicted entries wait for `crossbeam-epoch` before they are freed. An
+//! entry that gets lost between the map, the log and the queues stays for ever.
 //!
-//! Healthy, but not flat: at most 256 entries plus what the log and the epochs
-//! hold, which goes up and down from iteration to iteration. The crate is asked
-//! for nothing a service would not ask for, so `run_pending_tasks` is not called.
+//! Healthy, but not flat: at most 256 entries, and what the log and the epochs hold, which
+//! goes up and down from iteration to iteration. The scenario does not call
+//! `run_pending_tasks`, because a service would not call it.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use plimsoll::Scenario;
 
 use crate::random::{every, random};
 
-/// Lookups of popular and unpopular users, each loading what is not there.
+/// Looks up popular and unpopular users, and loads those that are missing.
 pub fn moka_churn() -> Scenario {
     Scenario::new("moka_churn", || {
         let sessions: Cache<u64, Arc<[u8]>> = Cache::new(256);

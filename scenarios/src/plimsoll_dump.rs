@@ -1,8 +1,9 @@
-//! plimsoll itself (`plimsoll-core`): two heap dumps parsed, compared and folded.
+//! plimsoll itself (`plimsoll-core`): a heap dump parsed and folded, and a series of levels
+//! judged.
 //!
-//! What could leak: nothing should. The values of `plimsoll-core` own what they
-//! hold, and a service that watches its own heap with them parses dump after
-//! dump. An error path is taken as well: a dump that is cut short is refused.
+//! What could leak: nothing should. The values of `plimsoll-core` own what they hold. A
+//! service that watches its own heap with them parses one dump after another. The scenario
+//! takes an error path as well: it parses half a dump, which is refused.
 //!
 //! Healthy: nothing lives longer than its iteration.
 
@@ -49,7 +50,7 @@ pub fn plimsoll_dump() -> Scenario {
     })
 }
 
-/// What 0x1000 and above resolve to.
+/// Returns the symbols of 0x1000 and 0x2000.
 fn symbols() -> SymbolTable {
     let mut table = SymbolTableBuilder::new();
     for (address, function) in [(0x1000, "alloc::vec::Vec<u8>::push"), (0x2000, "app::fill")] {
@@ -63,7 +64,7 @@ fn symbols() -> SymbolTable {
     table.build()
 }
 
-/// A dump with so many live objects on the first of its two stacks.
+/// Returns a dump with so many live objects on the first of its two stacks.
 fn dump(objects: u64) -> String {
     let counts = format!("{objects}: {} [{objects}: {}]", 32 * objects, 32 * objects);
     format!(

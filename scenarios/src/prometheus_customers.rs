@@ -1,21 +1,21 @@
 //! A counter (`prometheus`) with a label that has no bound: the customer.
 //!
-//! **Known to grow.** A `CounterVec` makes one counter for each set of label
-//! values that it is given, and keeps it until `remove_label_values`, which a
-//! service that counts requests per customer does not call: Prometheus wants
-//! each counter to stay for ever. Every new customer costs the label's text, the
-//! counter, and an entry of the map behind it; that map doubles now and then.
+//! **Known to grow.** A `CounterVec` makes one counter for each set of label values, and keeps
+//! it until `remove_label_values` is called. A service that counts requests per customer does
+//! not call this, because Prometheus wants each counter to stay for ever. Every new customer
+//! costs the label's text, the counter, and an entry of the map behind it. That map doubles
+//! now and then.
 //!
-//! One request in four comes from a new customer, the others from known ones,
-//! so the growth is a quarter of what a counter needs. Agreed to, with the
-//! reason, in `baselines/prometheus_customers.toml`.
+//! One request in four is from a new customer, and the others are from known ones. So the
+//! growth is a quarter of what a counter needs. It is accepted, with the reason, in
+//! `baselines/prometheus_customers.toml`.
 
 use plimsoll::Scenario;
 use prometheus::{IntCounterVec, Opts, Registry};
 
 use crate::random::random;
 
-/// Counts a request for a known customer, or a new one.
+/// Counts a request of a known customer or of a new one.
 pub fn prometheus_customers() -> Scenario {
     Scenario::new("prometheus_customers", || {
         let requests = IntCounterVec::new(

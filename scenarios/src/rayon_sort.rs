@@ -1,11 +1,11 @@
 //! Parallel iterators (`rayon`) on a pool of two threads.
 //!
-//! What could leak: jobs are on the caller's stack and in a deque whose buffer
-//! grows to the deepest recursion; what comes from outside goes through a queue
-//! of linked blocks; old buffers wait for `crossbeam-epoch`. A result that is
-//! collected in pieces has to free the pieces when one of them fails.
+//! What could leak: jobs are on the caller's stack and in a deque whose buffer grows to the
+//! deepest recursion; work from other threads goes through a queue of linked blocks; old
+//! buffers wait for `crossbeam-epoch`. If one piece of a collected result fails, the other
+//! pieces have to be freed.
 //!
-//! Healthy: the same small input sizes again and again.
+//! Healthy: the input always has the same small sizes.
 
 use anyhow::ensure;
 use plimsoll::Scenario;

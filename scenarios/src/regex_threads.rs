@@ -1,13 +1,13 @@
-//! One regular expression (`regex`) that several threads search with.
+//! One regular expression (`regex`) with which several threads search.
 //!
-//! What could leak: a search needs scratch space, among it the states of a lazy
-//! automaton that are built as the text demands. It comes from a pool: one for
-//! the thread that came first, stacks of them for the others. A pool that takes
-//! but does not give back, or gives each new thread its own, grows.
+//! What could leak: a search needs scratch space, for example the states of a lazy automaton,
+//! which are built as the text demands. The scratch space comes from a pool: one for the first
+//! thread, and stacks of them for the others. A pool would grow if searches did not give it
+//! back, or if each new thread got its own.
 //!
-//! Healthy: three threads live for the whole run. Scratch spaces are as many as
-//! threads have met, which takes chance some time; automaton states come from
-//! 64 lines and are all built early.
+//! Healthy: three threads live for the whole run. There are as many scratch spaces as threads
+//! have searched at once, and it takes some time until chance has brought all threads
+//! together. Automaton states come from 64 lines and are all built early.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -18,13 +18,13 @@ use regex::Regex;
 
 use crate::random::random;
 
-/// A thread with its own queue of line numbers and of what it found in them.
+/// A thread, with a queue of line numbers for it and a queue of what it found in the lines.
 struct Searcher {
     lines: SyncSender<u64>,
     hosts: Receiver<Option<usize>>,
 }
 
-/// Every thread searches a line of a log at the same time.
+/// All threads search one line of a log at the same time.
 pub fn regex_threads() -> Scenario {
     Scenario::new("regex_threads", || {
         let pattern = Regex::new(
@@ -61,7 +61,7 @@ fn searcher(pattern: Regex) -> Searcher {
     Searcher { lines, hosts }
 }
 
-/// One of 64 lines.
+/// Returns one of 64 lines.
 fn line(i: u64) -> String {
     let number = random(i % 64);
     let [a, b, c, d, ..] = number.to_le_bytes();

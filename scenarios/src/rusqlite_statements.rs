@@ -1,12 +1,12 @@
 //! Prepared statements on a database in memory (`rusqlite`, SQLite's C sources).
 //!
-//! What could leak: a statement that is not finalised; the cache of prepared
-//! statements, if it took every text; text and blobs bound to a statement; the
-//! page cache. All of it is allocated by C code, which the profile sees because
-//! the harness's allocator stands in for `malloc` as well.
+//! What could leak: a statement that is not finalised; the cache of prepared statements, if it
+//! accepted every text; text and blobs bound to a statement; the page cache. C code allocates
+//! all of it. The profile sees these allocations, because the harness's allocator replaces
+//! `malloc` as well.
 //!
-//! Healthy: the table has at most 256 rows and is written in place, and the
-//! program has four texts of statements, which the cache keeps prepared.
+//! Healthy: the table has at most 256 rows and is written in place. The program has four texts
+//! of statements, three of which the cache keeps prepared.
 
 use anyhow::{Context, ensure};
 use plimsoll::Scenario;
@@ -14,10 +14,10 @@ use rusqlite::{Connection, params};
 
 use crate::random::{every, random};
 
-/// A key is a byte.
+/// The most rows: a key is one byte.
 const ROWS: i64 = 256;
 
-/// Writes a row and reads it, inside a transaction that is sometimes undone.
+/// Writes a row and reads it, in a transaction that is sometimes rolled back.
 pub fn rusqlite_statements() -> Scenario {
     Scenario::new("rusqlite_statements", || {
         let mut database = opened().expect("a database in memory opens");
@@ -44,7 +44,7 @@ pub fn rusqlite_statements() -> Scenario {
                 delete.execute([key % 8]).context("rows are not deleted")?;
             }
             if every(32, i) {
-                // Not from the cache: prepared and finalised here.
+                // Not from the cache: this statement is prepared and finalised here.
                 let mut count = database.prepare("SELECT count(*) FROM notes")?;
                 let rows: i64 = count.query_row([], |row| row.get(0))?;
                 ensure!(rows <= ROWS, "{rows} rows");

@@ -1,12 +1,12 @@
 //! Threads that are spawned, use thread-locals of both kinds, and are joined.
 //!
-//! What could leak: a `thread_local!` is dropped by a destructor that runs when
-//! its thread ends; a value of the `thread_local` crate belongs to the object
-//! and stays when the thread is gone, so the next thread has to get its slot.
-//! A thread that is never joined keeps its stack.
+//! What could leak: a `thread_local!` is dropped by a destructor that runs when its thread
+//! ends. A value of the `thread_local` crate belongs to the object and stays when its thread
+//! has ended, so the next thread has to get its slot. A thread that is never joined keeps its
+//! stack.
 //!
-//! Healthy: two threads at a time, both joined, so the `thread_local` crate
-//! hands out the same few slots.
+//! Healthy: there are two threads at a time, and both are joined. So the `thread_local` crate
+//! gives out the same few slots.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ thread_local! {
     static SCRATCH: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Two threads fill their own scratch space and count in a shared object.
+/// Two threads fill their own scratch space, and count in a shared object.
 pub fn thread_locals() -> Scenario {
     Scenario::new("thread_locals", || {
         let counts: Arc<ThreadLocal<Cell<u64>>> = Arc::new(ThreadLocal::new());

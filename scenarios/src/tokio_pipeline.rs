@@ -1,11 +1,12 @@
-//! A service of two stages (`tokio`): bounded queues in, a oneshot reply out.
+//! A service of two stages (`tokio`), with bounded queues for requests and a oneshot channel
+//! for each reply.
 //!
-//! What could leak: `mpsc` keeps messages in linked blocks of 32 which are
-//! reused or freed as the reader passes them; a `oneshot` is shared by two sides
-//! of which either may go first, so a requester that gives up must not leave the
-//! reply behind; wakers are stored and have to be dropped.
+//! What could leak: `mpsc` keeps messages in linked blocks of 32, which are reused or freed
+//! when the reader has passed them. Two sides share a `oneshot` and either may go first, so a
+//! requester that gives up must not leave the reply behind. Wakers are stored and have to be
+//! dropped.
 //!
-//! Healthy: every request is answered, or given up and dropped, before the next.
+//! Healthy: before the next request, every request is answered, or given up and dropped.
 
 use anyhow::{Context, ensure};
 use plimsoll::Scenario;
@@ -19,7 +20,8 @@ struct Request {
     reply: oneshot::Sender<String>,
 }
 
-/// A request through both stages and back; every tenth requester does not wait.
+/// Sends a request through both stages. Every tenth time, sends another one before it without
+/// waiting for its reply.
 pub fn tokio_pipeline() -> Scenario {
     Scenario::new("tokio_pipeline", || {
         let runtime: Runtime = Builder::new_multi_thread()
@@ -72,7 +74,7 @@ async fn parse(mut requests: mpsc::Receiver<Request>, parsed: mpsc::Sender<Reque
 async fn answer(mut parsed: mpsc::Receiver<Request>) {
     while let Some(Request { mut text, reply }) = parsed.recv().await {
         text.push('!');
-        // The requester may have gone; then there is no one to answer.
+        // If the requester has gone, nobody needs the answer.
         drop(reply.send(text));
     }
 }

@@ -1,11 +1,11 @@
-//! Tasks (`tokio`) spawned for one piece of work: fan out, fan in, and abort.
+//! Tasks (`tokio`), each spawned for one piece of work: fan out, fan in, and abort.
 //!
-//! What could leak: a task is one allocation that the runtime, its handle and
-//! its wakers share; it is freed when the last of them lets go, also when it is
-//! aborted while it waits, and when its handle is dropped unread. An unbounded
-//! channel whose receiver goes first still owns what is in it.
+//! What could leak: a task is one allocation, which the runtime, its handle and its wakers
+//! share. It is freed when the last of them lets go, even if the task is aborted while it
+//! waits, or if its handle is dropped unread. An unbounded channel whose receiver goes first
+//! still owns its messages.
 //!
-//! Healthy: every task has ended, and is seen to have ended, in its iteration.
+//! Healthy: every task ends in its iteration, and the iteration sees that it has ended.
 
 use anyhow::{Context, ensure};
 use plimsoll::Scenario;
@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 
 use crate::random::every;
 
-/// Two producers into one unbounded channel, and every fourth time a task that
-/// waits for ever and is aborted.
+/// Runs two producers with one unbounded channel, and every fourth time a task that waits for
+/// ever and is aborted.
 pub fn tokio_tasks() -> Scenario {
     Scenario::new("tokio_tasks", || {
         let runtime: Runtime = Builder::new_multi_thread()

@@ -1,10 +1,10 @@
 //! Spans and events (`tracing`) through a subscriber with two layers.
 //!
-//! What could leak: a span lives in a slab of the registry until its last handle
-//! is dropped; layers hang data on it (formatted fields, here a number as well);
-//! a child keeps its parent. One handle too many, and slab, fields and data stay.
+//! What could leak: a span lives in a slab of the registry until its last handle is dropped.
+//! Layers attach data to it: formatted fields, and here a number as well. A child keeps its
+//! parent. With one handle too many, slab slot, fields and data stay.
 //!
-//! Healthy: spans are closed in their iteration, and the slab uses a slot again.
+//! Healthy: spans are closed in their iteration, and the slab reuses the slots.
 
 use anyhow::ensure;
 use plimsoll::Scenario;
@@ -15,7 +15,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::random::every;
 
-/// A layer that counts the events of a span, in the span's own extensions.
+/// A layer that counts the events of each span, in the span's own extensions.
 struct EventCount;
 
 struct Events(u64);
@@ -36,8 +36,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for EventCount {
     }
 }
 
-/// A request with a query inside; every fourth time its span goes to a thread
-/// that outlives the caller's own handle.
+/// Opens a request with a query inside. Every fourth time, a child of its span goes to a
+/// thread that outlives the caller's own handle.
 pub fn tracing_spans() -> Scenario {
     Scenario::new("tracing_spans", || {
         let format = fmt::layer().with_ansi(false).with_writer(std::io::sink);

@@ -1,4 +1,4 @@
-//! The workload under dhat-rs, so many iterations as its argument says.
+//! The workload under dhat-rs. The argument is the number of iterations.
 
 use plimsoll_benches::workload::workload;
 
@@ -12,6 +12,6 @@ fn main() {
     for i in 0..iterations.unwrap_or(1_000) {
         iterate(i);
     }
-    // What it would write is not wanted.
+    // In testing mode, the profiler writes no file when it is dropped.
     drop(profiler);
 }

@@ -1,5 +1,5 @@
-//! The workload as a scenario. `PLIMSOLL_ISOLATION=off` runs it in this process, with
-//! whatever `MALLOC_CONF` asks of the profiler.
+//! The workload as a scenario. `PLIMSOLL_ISOLATION=off` runs it in this process, with the
+//! options of the profiler in `MALLOC_CONF`.
 
 use plimsoll::Scenario;
 use plimsoll_benches::workload::workload;

@@ -375,7 +375,7 @@ impl Out {
         }
     }
 
-    /// Of the table; programs get theirs at the end.
+    /// Prints a part of the table. Programs get JSON at the end instead.
     fn print(&mut self, text: &str) -> io::Result<()> {
         if self.format == Format::Json {
             return Ok(());
