@@ -7,9 +7,8 @@
 //! ```
 //!
 //! A pair is a run with inactive profiling and a run that is measured, each of at least the
-//! given CPU seconds. The table has the median of the pairs' factors and their quartiles.
-//! `benches/src/workload.rs` is the workload.
-//! the quartiles. `benches/src/workload.rs` says what is run.
+//! given CPU seconds. The table has the median of the pairs' factors and their quartiles. The
+//! workload is in `benches/src/workload.rs`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -10,8 +10,8 @@
 //! - 403 or 429 that asks to wait: the request is repeated after the wait if the budget allows
 //!   it. This is safe for every request, because the server did not carry it out. Meanwhile no
 //!   other request is sent.
-//! - Redirect on the same host: a `GET` follows up to three. A write follows one, and only 307
-//!   or 308.
+//! - Redirect on the same host: a `GET` follows up to three, and a download also follows them
+//!   to another host. A write follows one, and only 307 or 308.
 //! - 401, 403, 404, 410, 422: the request is not repeated.
 
 use std::cell::RefCell;

@@ -81,7 +81,7 @@ pub struct HeadRepository {
 }
 
 impl WorkflowRun {
-    /// Returns whether the run ended before its workflow did.
+    /// Returns whether the run was ended before it had finished.
     pub fn was_cut_short(&self) -> bool {
         matches!(
             self.conclusion.as_deref(),

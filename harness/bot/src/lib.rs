@@ -1,9 +1,9 @@
 //! The bot's side of GitHub: the event of a workflow, requests to the API, and what the bot
 //! posts.
 //!
-//! [`target`] finds what is to be commented on, from the event and the API alone. [`sticky`],
-//! [`check`] and [`images`] each post one thing, and complete it even if requests fail on the
-//! way. All of them use [`api`], the only place that waits, repeats and follows redirects.
+//! [`target`] finds what is to be commented on, from the command line, the event and the API.
+//! [`sticky`], [`check`] and [`images`] each post exactly one thing, whatever request fails on
+//! the way. All of them use [`api`], the only place that waits, repeats and follows redirects.
 //! This crate does not know how a report looks.
 //!
 //! ```

@@ -151,8 +151,8 @@ impl Reports {
     ///
     /// # Errors
     ///
-    /// If no readable report belongs to the run, or if an unreadable file is newer than every
-    /// report.
+    /// If no readable report belongs to the run. Without an id, also if an unreadable file may
+    /// belong to a newer run.
     pub fn run(&self, id: Option<&str>) -> anyhow::Result<Run> {
         let newest = match id {
             Some(id) => id,

@@ -16,7 +16,6 @@
 //!
 //! A *tower* is one of the two parts of the graph: the stacks that grew, or those that shrank.
 //! A *chain* is a list of frames without branches.
-//! its leaf.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
