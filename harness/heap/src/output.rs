@@ -101,24 +101,10 @@ impl Heap<'_> {
 
     /// Formats a value for people. A growth has a sign.
     fn say(&self, value: f64) -> String {
-        let size = self.size(value);
-        match value {
-            _ if matches!(size.as_str(), "0 B" | "0") => size,
-            value if value < 0.0 => format!("-{size}"),
-            _ if self.is_growth() => format!("+{size}"),
-            _ => size,
+        match self.is_growth() || value < 0.0 {
+            true => signed(self.measure, value),
+            false => unsigned(self.measure, value),
         }
-    }
-
-    /// Formats a value for people, without a sign.
-    fn size(&self, value: f64) -> String {
-        if self.measure.is_space() {
-            return bytes(value.abs());
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "for people")]
-        #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
-        let whole = value.abs().round() as u64;
-        count(whole)
     }
 
     pub(crate) fn output(&self, args: &OutputArgs, out: &mut Out) -> anyhow::Result<()> {
@@ -282,13 +268,17 @@ impl Heap<'_> {
                 let (shrank, shrinking) = side(|gain| *gain < 0.0);
                 let mut parts = Vec::new();
                 if growing > 0 {
-                    parts.push(format!("{} grew by {}", stacks(growing), self.size(grew)));
+                    parts.push(format!(
+                        "{} grew by {}",
+                        stacks(growing),
+                        unsigned(self.measure, grew)
+                    ));
                 }
                 if shrinking > 0 {
                     parts.push(format!(
                         "{} shrank by {}",
                         stacks(shrinking),
-                        self.size(shrank)
+                        unsigned(self.measure, shrank)
                     ));
                 }
                 match parts.is_empty() {
@@ -310,4 +300,25 @@ impl Heap<'_> {
         }
         sum
     }
+}
+
+/// Formats a value for people, with a sign unless it is zero.
+pub(crate) fn signed(measure: Measure, value: f64) -> String {
+    let size = unsigned(measure, value);
+    match value {
+        _ if matches!(size.as_str(), "0 B" | "0") => size,
+        value if value < 0.0 => format!("-{size}"),
+        _ => format!("+{size}"),
+    }
+}
+
+/// Formats a value for people, without a sign.
+fn unsigned(measure: Measure, value: f64) -> String {
+    if measure.is_space() {
+        return bytes(value.abs());
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "for people")]
+    #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
+    let whole = value.abs().round() as u64;
+    count(whole)
 }

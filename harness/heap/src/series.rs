@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use plimsoll_core::Law;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::{count, plural, signed_bytes};
+use plimsoll_core::report::units::{count, plural};
 use plimsoll_profile::{Measure, NameId, Names, Values};
 use plimsoll_text::escape;
 use serde_json::{Value, json};
@@ -19,9 +19,10 @@ use crate::dumps::{self, Files};
 use crate::gate::{Gate, Grown};
 use crate::law::{self, Chance, FEWEST, GoesOn, Growth};
 use crate::load::{self, Loaded};
-use crate::output::{Heap, emit, measure, view, what};
+use crate::output::{Heap, emit, measure, signed, view, what};
 use crate::source::Source;
 use crate::spaces::Spaces;
+use crate::text;
 use plimsoll_desk::out::{Out, safe_line};
 use plimsoll_desk::progress::Progress;
 use plimsoll_desk::status::{ExitStatus, Refused};
@@ -428,16 +429,7 @@ impl Series {
     }
 
     fn say(&self, value: f64) -> String {
-        if self.measure.is_space() {
-            return signed_bytes(value);
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "for people")]
-        #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
-        let whole = count(value.abs().round() as u64);
-        match value < -0.5 {
-            true => format!("-{whole}"),
-            false => format!("+{whole}"),
-        }
+        signed(self.measure, value)
     }
 
     /// Returns a message for each condition that holds from the first dump to the last.
@@ -510,15 +502,13 @@ impl Series {
         )];
         lines.push(self.sum());
         lines.push(String::new());
-        let most = match top {
-            0 => self.stacks.len(),
-            top => top.min(self.stacks.len()),
-        };
+        let most = text::most(top, self.stacks.len());
         let per = format!("per {}", self.per.word());
-        let mut cells = vec![["gained", per.as_str(), "law", "goes on"].map(str::to_owned)];
+        let head = ["gained", per.as_str(), "law", "goes on"].map(str::to_owned);
+        let mut rows = vec![(head, "stack".to_owned())];
         for stack in &self.stacks[..most] {
             let gained = self.say(stack.gain());
-            cells.push(match &stack.growth {
+            let cells = match &stack.growth {
                 Some(growth) => {
                     let (rate, error) = self.rate(growth);
                     let error = match error < 0.005 * rate.abs() {
@@ -538,34 +528,11 @@ impl Series {
                     ]
                 }
                 None => [gained, "-".to_owned(), "-".to_owned(), "-".to_owned()],
-            });
-        }
-        let mut widths = [0; 4];
-        for row in &cells {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
-        for (number, row) in cells.iter().enumerate() {
-            let mut line = String::new();
-            for (cell, width) in row.iter().zip(widths) {
-                line.push_str(&format!("{cell:>width$}  "));
-            }
-            let name = match number.checked_sub(1) {
-                None => "stack".to_owned(),
-                Some(row) => escape::terminal(&shortened(&self.stacks[row].names)),
             };
-            let room = columns.map_or(usize::MAX, |columns| {
-                columns.saturating_sub(line.chars().count())
-            });
-            line.push_str(&escape::cut_middle(&name, room.max(20)));
-            lines.push(line);
+            rows.push((cells, escape::terminal(&shortened(&stack.names))));
         }
-        if most < self.stacks.len() {
-            let left = (self.stacks.len() - most) as u64;
-            let rows = plural(left, "stack", "stacks");
-            lines.push(format!("… {rows} more: --top 0 shows all"));
-        }
+        lines.extend(text::laid_out(&rows, columns));
+        lines.extend(text::more(self.stacks.len() - most, "stack", "stacks"));
         lines.join("\n") + "\n"
     }
 

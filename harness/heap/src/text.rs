@@ -1,4 +1,4 @@
-//! The table of functions, in the form of `pprof -top`.
+//! Tables: their layout, and the table of functions, in the form of `pprof -top`.
 
 use plimsoll_core::report::units::plural;
 use plimsoll_profile::{Names, Table};
@@ -18,49 +18,63 @@ pub(crate) fn table(
         .iter()
         .filter(|row| row.flat != 0.0 || row.cum != 0.0)
         .collect();
-    let most = match top {
-        0 => rows.len(),
-        top => top.min(rows.len()),
-    };
+    let most = most(top, rows.len());
     let mut running = 0.0;
-    let mut cells = vec![["flat", "flat%", "sum%", "cum", "cum%"].map(str::to_owned)];
+    let head = ["flat", "flat%", "sum%", "cum", "cum%"];
+    let mut cells = vec![(head.map(str::to_owned), "function".to_owned())];
     for row in &rows[..most] {
         running += row.flat;
-        cells.push([
+        let numbers = [
             say(row.flat),
             percent(row.flat, table.total),
             percent(running, table.total),
             say(row.cum),
             percent(row.cum, table.total),
-        ]);
+        ];
+        cells.push((numbers, escape::terminal(names.get(row.name))));
     }
-    let mut widths = [0; 5];
-    for row in &cells {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.len());
+    let mut lines = laid_out(&cells, columns);
+    lines.extend(more(rows.len() - most, "row", "rows"));
+    lines
+}
+
+/// Returns how many rows are shown of `rows`, if at most `top` may be; 0 means all.
+pub(crate) fn most(top: usize, rows: usize) -> usize {
+    match top {
+        0 => rows,
+        top => top.min(rows),
+    }
+}
+
+/// Returns the line that counts the rows that are not shown.
+pub(crate) fn more(left: usize, one: &str, many: &str) -> Option<String> {
+    let rows = plural(left as u64, one, many);
+    (left > 0).then(|| format!("… {rows} more: --top 0 shows all"))
+}
+
+/// Returns a line for each row: its cells, aligned to the right, and its name. If `columns` is
+/// known, names are cut to fit.
+pub(crate) fn laid_out<const N: usize>(
+    rows: &[([String; N], String)],
+    columns: Option<usize>,
+) -> Vec<String> {
+    let mut widths = [0; N];
+    for (cells, _) in rows {
+        for (width, cell) in widths.iter_mut().zip(cells) {
+            *width = (*width).max(cell.chars().count());
         }
     }
-    let mut lines = Vec::with_capacity(cells.len() + 1);
-    for (number, row) in cells.iter().enumerate() {
+    let before_name = widths.iter().sum::<usize>() + 2 * N;
+    let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(before_name));
+    let line = |(cells, name): &([String; N], String)| {
         let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
+        for (cell, width) in cells.iter().zip(widths) {
             line.push_str(&format!("{cell:>width$}  "));
         }
-        let name = match number.checked_sub(1) {
-            None => "function".to_owned(),
-            Some(row) => escape::terminal(names.get(rows[row].name)),
-        };
-        let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(line.len()));
         // A part of the name is shown even if the terminal is narrow.
-        line.push_str(&escape::cut_middle(&name, room.max(20)));
-        lines.push(line);
-    }
-    if most < rows.len() {
-        let left = (rows.len() - most) as u64;
-        let rows = plural(left, "row", "rows");
-        lines.push(format!("… {rows} more: --top 0 shows all"));
-    }
-    lines
+        line + &escape::cut_middle(name, room.max(20))
+    };
+    rows.iter().map(line).collect()
 }
 
 fn percent(value: f64, total: f64) -> String {

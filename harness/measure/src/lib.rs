@@ -9,8 +9,8 @@
 //! use plimsoll::Scenario;
 //!
 //! fn recent_churn() -> Scenario {
-//!     // The outer closure sets up, in the subject, what lives for the whole
-//!     // run; the inner one is one iteration, given its number.
+//!     // The outer closure sets up what lives for the whole run. The inner closure is
+//!     // one iteration; its argument is the number of the iteration.
 //!     Scenario::new("recent_churn", || {
 //!         let mut recent = std::collections::VecDeque::new();
 //!         move |_i: u64| {

@@ -13,8 +13,8 @@ use crate::workload::{Iteration, Setup, Workload};
 /// use plimsoll::Scenario;
 ///
 /// fn lru_churn() -> Scenario {
-///     // The outer closure sets up what lives for the whole run; the inner one
-///     // is one iteration, given its number.
+///     // The outer closure sets up what lives for the whole run. The inner closure is
+///     // one iteration; its argument is the number of the iteration.
 ///     Scenario::new("lru_churn", || {
 ///         let mut recent = std::collections::VecDeque::new();
 ///         move |i: u64| {

@@ -298,11 +298,11 @@ fn untrustworthy(verdict: Verdict) -> Option<(&'static str, &'static str)> {
         )),
         Verdict::Failed => Some((
             "its workload failed, and what grew until then says little",
-            "mend the workload, and measure again",
+            "fix the workload, and measure again",
         )),
         Verdict::Broken => Some((
             "its measurement cannot be trusted",
-            "`plimsoll report` says what was wrong; mend that, and measure again",
+            "`plimsoll report` says what was wrong; fix that, and measure again",
         )),
     }
 }

@@ -372,10 +372,8 @@ impl<'a> Bot<'a> {
         let Ok(joined) = &self.outcome else {
             return Vec::new();
         };
-        let mut worst: Vec<usize> = (0..joined.scenarios.len())
-            .filter(|&index| joined.scenarios[index].verdict() > Some(Verdict::Improved))
-            .collect();
-        worst.sort_by_key(|&index| std::cmp::Reverse(joined.scenarios[index].verdict()));
+        let mut worst = markdown::worst_first(joined);
+        worst.retain(|&index| joined.scenarios[index].verdict() > Some(Verdict::Improved));
         let mut places = Vec::new();
         let mut pictures = Vec::new();
         for index in worst {

@@ -25,7 +25,7 @@ For example:
 
 Exit status:
   0  done
-  2  invalid arguments, or a variable cannot
+  2  invalid arguments, or a variable that cannot be read
   5  plimsoll's own failure: a settings file that cannot be read";
 
 const SCHEMA_HELP: &str = "\

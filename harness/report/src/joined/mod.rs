@@ -167,16 +167,13 @@ impl Joined {
         self.scenarios.iter().map(title).collect()
     }
 
-    /// Returns the platform that all results share. `None` if they differ, or if the first
-    /// report has no measurement.
+    /// Returns the platform that all results share. `None` if they differ, or if there is none.
     fn platform(&self) -> Option<&str> {
-        let mut platforms = self.scenarios.iter().filter_map(Scenario::report);
-        let first = platforms.next()?.measured.as_ref()?.target.as_str();
-        let same = |report: &Report| {
-            let measured = report.measured.as_ref();
-            measured.is_none_or(|measured| measured.target == first)
-        };
-        platforms.all(same).then_some(first)
+        let reports = self.scenarios.iter().filter_map(Scenario::report);
+        let measured = reports.filter_map(|report| report.measured.as_ref());
+        let mut platforms = measured.map(|measured| measured.target.as_str());
+        let first = platforms.next()?;
+        platforms.all(|one| one == first).then_some(first)
     }
 
     /// Sets the platform of every scenario: its own, or the one that all results share.

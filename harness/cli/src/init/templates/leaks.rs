@@ -2,11 +2,11 @@
 
 use plimsoll::Scenario;
 
-/// A window over the last thousand of what comes in. Put in its place what your
-/// program does all day; a scenario for each workload.
+/// An example: it keeps the last thousand items. Replace it by what your program does
+/// all day, with one scenario for each workload.
 fn window() -> Scenario {
-    // The outer closure sets up what lives for the whole run; the inner one is one
-    // iteration, and is given its number.
+    // The outer closure sets up what lives for the whole run. The inner closure is one
+    // iteration; its argument is the number of the iteration.
     Scenario::new("window", || {
         let mut last = std::collections::VecDeque::with_capacity(1_000);
         move |i: u64| {

@@ -27,9 +27,14 @@ struct Words {
     tags: &'static [&'static str],
     short: &'static str,
     full: &'static str,
-    /// Markdown that can also be read as plain text.
-    help: &'static str,
+    /// What the alert means.
+    why: &'static str,
+    /// What to do, in Markdown that can also be read as plain text.
+    hints: &'static [&'static str],
 }
+
+const ACCEPT: &str = "If the growth is intended, run `cargo plimsoll accept SCENARIO --reason WHY`, \
+                      and commit the baseline.";
 
 impl Rule {
     pub(super) const ALL: [Rule; 9] = [
@@ -64,12 +69,13 @@ impl Rule {
             "warning" => "warning",
             _ => "recommendation",
         };
+        let help = format!("{}\n\n- {}", words.why, words.hints.join("\n- "));
         json!({
             "id": words.id,
             "name": format!("{self:?}"),
             "shortDescription": { "text": words.short },
             "fullDescription": { "text": words.full },
-            "help": { "text": words.help, "markdown": words.help },
+            "help": { "text": help, "markdown": help },
             "defaultConfiguration": { "level": words.level },
             "properties": {
                 "tags": words.tags,
@@ -87,16 +93,17 @@ impl Rule {
                 precision: "high",
                 tags: &["reliability", "memory", "external/cwe/cwe-401"],
                 short: "Memory that keeps growing",
-                full: "A call stack holds more memory with every iteration of its scenario \
-                       than its baseline allows.",
-                help: "What this stack allocates in an iteration of the scenario stays alive in \
-                       the next ones.\n\n\
-                       - Find out who keeps it: a collection that is only pushed to, a cache \
-                       without a limit, a cycle of reference counts, a forgotten task.\n\
-                       - A cache that is larger than the ladder reached looks the same. Make it \
-                       smaller in the scenario, or raise the scenario's budget.\n\
-                       - If the growth is meant, run `cargo plimsoll accept SCENARIO`, say why \
-                       with `--reason`, and commit the baseline.",
+                full: "A call stack holds more memory with every iteration of its scenario than its \
+                 baseline allows.",
+                why: "The memory that this stack allocates in one iteration is still alive in the \
+                 next ones.",
+                hints: &[
+                    "Find the owner: a collection that is only pushed to, a cache without a \
+                     limit, a cycle of reference counts, a forgotten task.",
+                    "A cache that was not full by the end of the run looks the same. Make it \
+                     smaller in the scenario, or raise the scenario's budget.",
+                    ACCEPT,
+                ],
             },
             Rule::ThreadGrowth => Words {
                 id: "plimsoll/thread-growth",
@@ -105,11 +112,12 @@ impl Rule {
                 tags: &["reliability", "threads", "external/cwe/cwe-772"],
                 short: "Threads that keep growing in number",
                 full: "A scenario has more threads with every iteration than its baseline allows.",
-                help: "Threads that an iteration of the scenario starts do not end with it.\n\n\
-                       - Join them, or tell them to stop: a worker whose channel is never closed \
-                       waits for ever.\n\
-                       - If the growth is meant, run `cargo plimsoll accept SCENARIO`, say why \
-                       with `--reason`, and commit the baseline.",
+                why: "Threads that an iteration of the scenario starts do not end with it.",
+                hints: &[
+                    "Join them, or tell them to stop: a worker whose channel is never closed \
+                     waits for ever.",
+                    ACCEPT,
+                ],
             },
             Rule::DescriptorGrowth => Words {
                 id: "plimsoll/descriptor-growth",
@@ -118,12 +126,13 @@ impl Rule {
                 tags: &["reliability", "descriptors", "external/cwe/cwe-775"],
                 short: "Open file descriptors that keep growing in number",
                 full: "A scenario has more open file descriptors with every iteration than its \
-                       baseline allows.",
-                help: "Files or sockets that an iteration of the scenario opens stay open.\n\n\
-                       - Find the owner that is not dropped, or the descriptor that was made raw \
-                       and is not closed.\n\
-                       - If the growth is meant, run `cargo plimsoll accept SCENARIO`, say why \
-                       with `--reason`, and commit the baseline.",
+                 baseline allows.",
+                why: "Files or sockets that an iteration of the scenario opens stay open.",
+                hints: &[
+                    "Find the owner that is not dropped, or the descriptor that was made raw \
+                     and is not closed.",
+                    ACCEPT,
+                ],
             },
             Rule::ExpiredAllowance => Words {
                 id: "plimsoll/expired-allowance",
@@ -132,32 +141,40 @@ impl Rule {
                 tags: &["reliability", "maintainability", "baseline"],
                 short: "An allowance that has expired",
                 full: "A baseline allows growth until a day that has passed.",
-                help: "The growth was agreed to for a time, and the time is over.\n\n\
-                       - Mend the leak, and take the allowance out.\n\
-                       - Or agree to it anew: `cargo plimsoll accept SCENARIO --expires DATE`.",
+                why: "The growth was accepted until a day that has passed.",
+                hints: &[
+                    "Fix the leak, and remove the allowance.",
+                    "Or accept the growth again: `cargo plimsoll accept SCENARIO --expires \
+                     DATE`.",
+                ],
             },
             Rule::StaleAllowance => Words {
                 id: "plimsoll/stale-allowance",
                 level: "note",
                 precision: "high",
                 tags: &["maintainability", "baseline"],
-                short: "An allowance that nothing uses any more",
-                full: "A baseline allows growth that no longer happens, and would let it come \
-                       back unseen.",
-                help: "What this allowance is for no longer grows.\n\n\
-                       - Take it out with `cargo plimsoll accept SCENARIO`, and commit the \
-                       baseline: the leak cannot come back unseen then.",
+                short: "An allowance that is no longer needed",
+                full: "A baseline allows growth that no longer happens. If the leak came back, \
+                 nobody would see it.",
+                why: "The stack of this allowance no longer grows.",
+                hints: &[
+                    "To remove the allowance, run `cargo plimsoll accept SCENARIO`, and commit \
+                     the baseline.",
+                ],
             },
             Rule::Inconclusive => Words {
                 id: "plimsoll/inconclusive",
                 level: "warning",
                 precision: "medium",
                 tags: &["reliability", "measurement"],
-                short: "A measurement that says neither yes nor no",
-                full: "A scenario's budget was spent before its noise was beaten: it may leak or not.",
-                help: "Too little was measured to tell growth from noise.\n\n\
-                       - Raise the scenario's budget, or make an iteration shorter.\n\
-                       - Take out of the workload what differs from iteration to iteration.",
+                short: "A measurement without an answer",
+                full: "The run of a scenario was too short to tell growth from noise: the scenario \
+                 may leak or not.",
+                why: "Too little was measured to tell growth from noise.",
+                hints: &[
+                    "Raise the scenario's budget, or make an iteration shorter.",
+                    "Remove from the workload what differs from iteration to iteration.",
+                ],
             },
             Rule::NoResult => Words {
                 id: "plimsoll/no-result",
@@ -165,11 +182,13 @@ impl Rule {
                 precision: "very-high",
                 tags: &["reliability", "measurement"],
                 short: "A scenario without a result",
-                full: "A test target lists this scenario, and the run has no report of it: it did \
-                       not pass.",
-                help: "The scenario left no report that can be read.\n\n\
-                       - It was filtered out, or the test was ended before it came to it.\n\
-                       - A job of the matrix was lost, or its report was not joined.",
+                full: "A test target lists this scenario, and the run has no report of it. A missing \
+                 report never counts as \"no leaks\".",
+                why: "The scenario left no report that can be read.",
+                hints: &[
+                    "A filter excluded it, or the test ended before the scenario ran.",
+                    "A job of the matrix was lost, or its report was not merged.",
+                ],
             },
             Rule::WorkloadFailed => Words {
                 id: "plimsoll/workload-failed",
@@ -177,10 +196,10 @@ impl Rule {
                 precision: "very-high",
                 tags: &["reliability", "correctness"],
                 short: "A workload that failed",
-                full: "The workload of a scenario panicked, was killed or hung, so nothing can be \
-                       said of its growth.",
-                help: "The workload itself failed.\n\n\
-                       - Run it again alone: `cargo test --test leaks SCENARIO`.",
+                full: "The workload of a scenario panicked, was killed or hung, so its growth is not \
+                 known.",
+                why: "The workload itself failed.",
+                hints: &["Run it again alone: `cargo test --test leaks SCENARIO`."],
             },
             Rule::BrokenMeasurement => Words {
                 id: "plimsoll/broken-measurement",
@@ -188,12 +207,14 @@ impl Rule {
                 precision: "very-high",
                 tags: &["reliability", "measurement"],
                 short: "A measurement that cannot be trusted",
-                full: "A check that guards the measurement failed: what the run says of growth, \
-                       or that there is none, means nothing.",
-                help: "plimsoll plants a leak of its own and looks for it, among other checks, \
-                       and one of them failed.\n\n\
-                       - The text of the failing test says what was expected, what was found and \
-                       what to do.",
+                full: "A check of the measurement itself failed, so neither growth nor its absence \
+                 is known.",
+                why: "plimsoll plants a leak of its own and looks for it, among other checks, and \
+                 one of them failed.",
+                hints: &[
+                    "The text of the failing test says what was expected, what was found and \
+                     what to do.",
+                ],
             },
         }
     }
