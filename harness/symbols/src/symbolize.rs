@@ -187,48 +187,17 @@ impl File<'_> {
         table: &mut SymbolTableBuilder,
     ) -> Result<(), String> {
         let unnamed = |err: ReadError| format!("{} {err}: its addresses have no names", self.name);
-        let deleted = || {
-            let name = &self.name;
-            format!("{name} was deleted or replaced: its addresses have no names")
-        };
-        let (path, given) = self.path();
-        // There is another file at this path now, unless its build ID shows that it is a copy.
-        let replaced = self.source.deleted && !given;
+        let (path, _) = self.path();
+        let replaced = self.is_replaced();
         if replaced && self.source.build_id.is_none() && !self.options.force {
-            return Err(deleted());
+            return Err(self.deleted());
         }
         let bytes = Bytes::open(&path).map_err(|err| match err {
-            ReadError::Io(_) if replaced => deleted(),
+            ReadError::Io(_) if replaced => self.deleted(),
             err => unnamed(err),
         })?;
         let image = Image::parse(&bytes).map_err(unnamed)?;
-        match self.other_build(&image) {
-            Some(other) if self.options.force => {
-                table.note(format!("{other}: its names may be wrong"));
-            }
-            Some(_) if replaced => return Err(deleted()),
-            Some(other) => return Err(format!("{other}: its addresses have no names")),
-            None if self.source.build_id.is_some() => {}
-            None if replaced => {
-                let name = &self.name;
-                table.note(format!(
-                    "{name} was deleted or replaced: its names may be wrong"
-                ));
-            }
-            // The caller chose this file, or another root, so another inode is expected.
-            None if given || self.options.sysroot.is_some() => {}
-            None => {
-                if let Some(inode) = self.source.inode
-                    && inode != bytes.inode
-                {
-                    table.note(format!(
-                        "{} was replaced since, or is a copy: expected inode {inode}, found {}, \
-                         and no build ID is known: its names may be wrong",
-                        self.name, bytes.inode
-                    ));
-                }
-            }
-        }
+        self.check_build(&image, &bytes, table)?;
 
         let places = Places {
             opened: &path,
@@ -264,26 +233,8 @@ impl File<'_> {
             let image = Image::parse(&found.bytes).ok()?;
             Sections::load(&image.object, Kind::Whole).ok()?
         });
-        let dwarf = match &sections {
-            Ok(None) => Ok(None),
-            Ok(Some(sections)) => Dwarf::new(sections, supplementary.as_ref()).map(Some),
-            Err(DwarfError::Compressed) => {
-                table.note(format!(
-                    "the debug information of {} is compressed, which this build does not read: \
-                     names from its symbol table",
-                    self.name
-                ));
-                Ok(None)
-            }
-            Err(_) => Ok(None),
-        };
-        if let Some(err) = sections.as_ref().err().or(dwarf.as_ref().err())
-            && !matches!(err, DwarfError::Compressed)
-        {
-            table.note(self.damaged(err));
-        }
+        let dwarf = self.dwarf(&sections, supplementary.as_ref(), table);
         let had_debug_info = !matches!(sections, Ok(None));
-        let dwarf = dwarf.ok().flatten();
 
         let svma_of = |address: Avma, mapping: &MappedFile| {
             image.svma((address.0 - mapping.start - 1).wrapping_add(mapping.file_offset))
@@ -341,45 +292,132 @@ impl File<'_> {
             }
         }
         if elsewhere && is_mini && names.mini.is_none() {
-            table.note(format!(
-                "the symbol table of {} is in its section {}, which {}",
-                self.name,
-                mini_debug_info::SECTION,
-                if cfg!(feature = "minidebuginfo") {
-                    "is damaged"
-                } else {
-                    "this build does not read"
-                }
-            ));
+            self.note_mini(table);
         }
         let only_of_std = || named && dwarf.as_ref().is_some_and(Dwarf::is_only_of_std);
         if !had_debug_info || only_of_std() {
-            let but = if had_debug_info {
-                " but the standard library's"
-            } else {
-                ""
-            };
-            let instead = if named {
-                "names from its symbol table"
-            } else {
-                "these addresses have no names"
-            };
-            table.note(format!(
-                "{} has no debug information{but}: {instead}",
-                self.name
-            ));
+            self.note_no_debug_info(had_debug_info, named, table);
         }
         Ok(())
+    }
+
+    /// Checks that the file is the one that was mapped, as far as anything tells.
+    fn check_build(
+        &self,
+        image: &Image<'_>,
+        bytes: &Bytes,
+        table: &mut SymbolTableBuilder,
+    ) -> Result<(), String> {
+        let replaced = self.is_replaced();
+        match self.other_build(image) {
+            Some(other) if self.options.force => {
+                table.note(format!("{other}: its names may be wrong"));
+            }
+            Some(_) if replaced => return Err(self.deleted()),
+            Some(other) => return Err(format!("{other}: its addresses have no names")),
+            None if self.source.build_id.is_some() => {}
+            None if replaced => {
+                let name = &self.name;
+                table.note(format!(
+                    "{name} was deleted or replaced: its names may be wrong"
+                ));
+            }
+            // The caller chose this file, or another root, so another inode is expected.
+            None if self.path().1 || self.options.sysroot.is_some() => {}
+            None => {
+                if let Some(inode) = self.source.inode
+                    && inode != bytes.inode
+                {
+                    table.note(format!(
+                        "{} was replaced since, or is a copy: expected inode {inode}, found {}, \
+                         and no build ID is known: its names may be wrong",
+                        self.name, bytes.inode
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads debug information, and notes why it cannot be read.
+    fn dwarf<'s>(
+        &self,
+        sections: &'s Result<Option<Sections>, DwarfError>,
+        supplementary: Option<&'s Sections>,
+        table: &mut SymbolTableBuilder,
+    ) -> Option<Dwarf<'s>> {
+        let dwarf = match sections {
+            Ok(sections) => Dwarf::new(sections.as_ref()?, supplementary),
+            Err(DwarfError::Compressed) => {
+                table.note(format!(
+                    "the debug information of {} is compressed, which this build does not read: \
+                     names from its symbol table",
+                    self.name
+                ));
+                return None;
+            }
+            Err(err) => {
+                table.note(self.damaged(err));
+                return None;
+            }
+        };
+        if let Err(err) = &dwarf {
+            table.note(self.damaged(err));
+        }
+        dwarf.ok()
+    }
+
+    fn note_mini(&self, table: &mut SymbolTableBuilder) {
+        table.note(format!(
+            "the symbol table of {} is in its section {}, which {}",
+            self.name,
+            mini_debug_info::SECTION,
+            if cfg!(feature = "minidebuginfo") {
+                "is damaged"
+            } else {
+                "this build does not read"
+            }
+        ));
+    }
+
+    fn note_no_debug_info(
+        &self,
+        has_that_of_std: bool,
+        named: bool,
+        table: &mut SymbolTableBuilder,
+    ) {
+        let but = match has_that_of_std {
+            true => " but the standard library's",
+            false => "",
+        };
+        let instead = match named {
+            true => "names from its symbol table",
+            false => "these addresses have no names",
+        };
+        table.note(format!(
+            "{} has no debug information{but}: {instead}",
+            self.name
+        ));
+    }
+
+    fn deleted(&self) -> String {
+        let name = &self.name;
+        format!("{name} was deleted or replaced: its addresses have no names")
+    }
+
+    /// Returns whether another file is at the path now. A build ID may show that it is a copy.
+    fn is_replaced(&self) -> bool {
+        self.source.deleted && !self.path().1
     }
 
     fn build_id(&self) -> Option<BuildId> {
         if let Some(known) = self.source.build_id {
             return Some(known.clone());
         }
-        let (path, given) = self.path();
-        if self.source.deleted && !given {
+        if self.is_replaced() {
             return None;
         }
+        let (path, given) = self.path();
         let bytes = Bytes::open(&path).ok()?;
         let is_copy = given || self.options.sysroot.is_some();
         let is_it = is_copy || self.source.inode.is_none_or(|inode| inode == bytes.inode);
