@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
-use plimsoll_core::judge::Verdict;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::project::{Project, report};
-use crate::{assert_clean, hostile, left, one_of_each};
+use crate::project::Project;
+use crate::{assert_clean, hostile, left, measured_on, one_of_each, written};
 
 /// An element with all that is in it.
 #[derive(Debug, Default)]
@@ -21,21 +20,17 @@ struct Element {
 
 impl Element {
     fn open(start: &BytesStart) -> Self {
-        let attribute = |attribute: quick_xml::events::attributes::Attribute| {
-            let key = String::from_utf8(attribute.key.as_ref().to_vec()).unwrap();
-            let value = std::str::from_utf8(&attribute.value).unwrap();
-            (
-                key,
-                quick_xml::escape::unescape(value).unwrap().into_owned(),
-            )
-        };
+        let utf8 = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        // Twice the same is an error here.
+        let attributes = start.attributes().map(|attribute| {
+            let attribute = attribute.unwrap();
+            let value = utf8(&attribute.value);
+            let value = quick_xml::escape::unescape(&value).unwrap().into_owned();
+            (utf8(attribute.key.as_ref()), value)
+        });
         Element {
-            name: String::from_utf8(start.name().as_ref().to_vec()).unwrap(),
-            // Twice the same is an error here.
-            attributes: start
-                .attributes()
-                .map(|one| attribute(one.unwrap()))
-                .collect(),
+            name: utf8(start.name().as_ref()),
+            attributes: attributes.collect(),
             ..Element::default()
         }
     }
@@ -82,60 +77,54 @@ impl Element {
     }
 }
 
-/// What may stand in an element, as in `junit-10.xsd` of Jenkins' xUnit plugin:
-/// its children, the attributes that it needs, and those that it may have. Added
-/// are `file` and `line` of a test case, which GitLab and others read.
-fn known(
-    name: &str,
-) -> (
-    &'static [&'static str],
-    &'static [&'static str],
-    &'static [&'static str],
-) {
-    match name {
-        "testsuites" => (
-            &["testsuite"],
-            &[],
-            &["name", "time", "tests", "failures", "errors"],
-        ),
-        "testsuite" => (
-            &["properties", "testcase"],
-            &["name", "tests", "failures", "errors"],
-            &["time", "skipped"],
-        ),
-        "properties" => (&["property"], &[], &[]),
-        "property" => (&[], &["name", "value"], &[]),
-        "testcase" => (
-            &["error", "failure", "system-out"],
-            &["name", "classname"],
-            &["time", "file", "line"],
-        ),
-        "failure" | "error" => (&[], &["type", "message"], &[]),
-        "system-out" => (&[], &[], &[]),
-        other => panic!("no reader knows <{other}>"),
-    }
-}
+/// What may stand in an element, as in `junit-10.xsd` of Jenkins' xUnit plugin: its name,
+/// its children, the attributes that it needs, and those that it may have. Added are
+/// `file` and `line` of a test case, which GitLab and others read.
+const KNOWN: [[&str; 4]; 8] = [
+    [
+        "testsuites",
+        "testsuite",
+        "",
+        "name time tests failures errors",
+    ],
+    [
+        "testsuite",
+        "properties testcase",
+        "name tests failures errors",
+        "time skipped",
+    ],
+    ["properties", "property", "", ""],
+    ["property", "", "name value", ""],
+    [
+        "testcase",
+        "error failure system-out",
+        "name classname",
+        "time file line",
+    ],
+    ["failure", "", "type message", ""],
+    ["error", "", "type message", ""],
+    ["system-out", "", "", ""],
+];
 
 #[track_caller]
 fn check(element: &Element) {
-    let (children, needed, more) = known(&element.name);
+    let known = KNOWN.iter().find(|[name, ..]| element.name == *name);
+    let [_, children, needed, more] = known.expect(&element.name);
+    let is_in = |names: &str, name: &str| names.split(' ').any(|known| known == name);
     for child in &element.children {
-        assert!(
-            children.contains(&child.name.as_str()),
-            "{child:?} in {element:?}"
-        );
+        assert!(is_in(children, &child.name), "{child:?} in {element:?}");
         check(child);
     }
-    for name in needed {
+    for name in needed.split_terminator(' ') {
         element.attribute(name);
     }
-    for name in element.attributes.keys().map(String::as_str) {
+    for name in element.attributes.keys() {
         assert!(
-            needed.contains(&name) || more.contains(&name),
+            is_in(needed, name) || is_in(more, name),
             "{name} in {element:?}"
         );
     }
-    if !matches!(element.name.as_str(), "failure" | "error" | "system-out") {
+    if !is_in("failure error system-out", &element.name) {
         assert_eq!(element.text.trim(), "", "text in {}", element.name);
     }
 }
@@ -143,50 +132,64 @@ fn check(element: &Element) {
 /// What a project has, as the binary writes it and as it is read.
 #[track_caller]
 fn junit(project: &Project, args: &[&str]) -> (String, Element) {
-    let all = [&["report", "--format", "junit"], args].concat();
-    let ran = project.plimsoll(&all);
-    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""));
-    assert_eq!(
-        project.plimsoll(&all).stdout,
-        ran.stdout,
-        "not the same again"
-    );
-    assert_clean(&ran.stdout);
-    assert!(!ran.stdout.contains("<![CDATA["));
-    let suites = Element::parse(&ran.stdout);
+    let text = written(project, "junit", args);
+    assert_clean(&text);
+    assert!(!text.contains("<![CDATA["));
+    let suites = Element::parse(&text);
     assert_eq!(suites.name, "testsuites");
     check(&suites);
+    let numbers = |of: &Element| ["tests", "failures", "errors"].map(|name| of.number(name));
     let mut sums = [0; 3];
     for suite in suites.all("testsuite") {
         let with = |name| {
-            suite
-                .all("testcase")
-                .filter(|case| case.all(name).count() == 1)
-                .count()
+            let has = |case: &&Element| case.all(name).count() == 1;
+            suite.all("testcase").filter(has).count()
         };
-        let counted = [
-            suite.all("testcase").count(),
-            with("failure"),
-            with("error"),
-        ];
-        let said = ["tests", "failures", "errors"].map(|name| suite.number(name));
-        assert_eq!(said, counted);
+        let cases = suite.all("testcase").count();
+        assert_eq!(numbers(suite), [cases, with("failure"), with("error")]);
         assert_eq!(suite.number("skipped"), 0);
-        for (sum, count) in sums.iter_mut().zip(counted) {
+        for (sum, count) in sums.iter_mut().zip(numbers(suite)) {
             *sum += count;
         }
     }
-    assert_eq!(
-        ["tests", "failures", "errors"].map(|name| suites.number(name)),
-        sums
-    );
-    (ran.stdout, suites)
+    assert_eq!(numbers(&suites), sums);
+    (text, suites)
 }
 
 #[test]
 fn one_of_each_verdict() {
-    let (text, _) = junit(&left(&one_of_each()), &[]);
-    assert_snapshot!(text, @r#"
+    let (text, suites) = junit(&left(&one_of_each()), &[]);
+    let suite = suites.all("testsuite").next().unwrap();
+    let properties = suite.all("properties").flat_map(|all| all.all("property"));
+    // Those of one finding on one line.
+    let mut of_findings = String::new();
+    for property in properties.skip(5) {
+        let (of, what) = property.attribute("name").rsplit_once('.').unwrap();
+        if ["iterations", "grows"].contains(&what) {
+            of_findings += &format!("\n{of}:");
+        }
+        of_findings += &format!(" {what}={}", property.attribute("value"));
+    }
+    assert_snapshot!(of_findings, @"
+    within: iterations=1024
+    growth: iterations=1024
+    growth.1: grows=lru::LruCache::put verdict=regressed objects_per_iteration=1 bytes_per_iteration=96 allowed_objects_per_iteration=0 allowed_bytes_per_iteration=0
+    growth.2: grows=lru::LruCache::put verdict=regressed objects_per_iteration=1 bytes_per_iteration=96 allowed_objects_per_iteration=0 allowed_bytes_per_iteration=0
+    growth.3: grows=agreed verdict=regressed objects_per_iteration=1 bytes_per_iteration=96 allowed_objects_per_iteration=1 allowed_bytes_per_iteration=96
+    growth.4: grows=unsure verdict=inconclusive objects_per_iteration=1 bytes_per_iteration=96 allowed_objects_per_iteration=0 allowed_bytes_per_iteration=0
+    growth.5: grows=allowed verdict=within objects_per_iteration=1 bytes_per_iteration=96 allowed_objects_per_iteration=0 allowed_bytes_per_iteration=0
+    resources: iterations=1024
+    resources.1: grows=threads verdict=regressed objects_per_iteration=1 bytes_per_iteration=0 allowed_objects_per_iteration=0 allowed_bytes_per_iteration=0
+    resources.2: grows=file descriptors verdict=regressed objects_per_iteration=1 bytes_per_iteration=0 allowed_objects_per_iteration=0 allowed_bytes_per_iteration=0
+    improved: iterations=1024
+    improved.1: grows=mended verdict=improved objects_per_iteration=0 bytes_per_iteration=0 allowed_objects_per_iteration=1 allowed_bytes_per_iteration=96
+    inconclusive: iterations=1024
+    failed: iterations=1024
+    broken: iterations=1024
+    ");
+    let (start, end) = text.split_once("      <property name=\"within.").unwrap();
+    let (_, end) = end.split_once("    </properties>\n").unwrap();
+    assert_snapshot!([start, end].concat(), @r#"
     <?xml version="1.0" encoding="UTF-8"?>
     <testsuites name="plimsoll" tests="8" failures="3" errors="3" time="0">
       <testsuite name="demo/leaks" tests="8" failures="3" errors="3" time="0" skipped="0">
@@ -196,62 +199,6 @@ fn one_of_each_verdict() {
           <property name="profile" value="debug"/>
           <property name="toolchain" value="rustc 1.95.0"/>
           <property name="jemalloc" value="5.3.0"/>
-          <property name="within.iterations" value="1024"/>
-          <property name="growth.iterations" value="1024"/>
-          <property name="growth.1.grows" value="lru::LruCache::put"/>
-          <property name="growth.1.verdict" value="regressed"/>
-          <property name="growth.1.objects_per_iteration" value="1"/>
-          <property name="growth.1.bytes_per_iteration" value="96"/>
-          <property name="growth.1.allowed_objects_per_iteration" value="0"/>
-          <property name="growth.1.allowed_bytes_per_iteration" value="0"/>
-          <property name="growth.2.grows" value="lru::LruCache::put"/>
-          <property name="growth.2.verdict" value="regressed"/>
-          <property name="growth.2.objects_per_iteration" value="1"/>
-          <property name="growth.2.bytes_per_iteration" value="96"/>
-          <property name="growth.2.allowed_objects_per_iteration" value="0"/>
-          <property name="growth.2.allowed_bytes_per_iteration" value="0"/>
-          <property name="growth.3.grows" value="agreed"/>
-          <property name="growth.3.verdict" value="regressed"/>
-          <property name="growth.3.objects_per_iteration" value="1"/>
-          <property name="growth.3.bytes_per_iteration" value="96"/>
-          <property name="growth.3.allowed_objects_per_iteration" value="1"/>
-          <property name="growth.3.allowed_bytes_per_iteration" value="96"/>
-          <property name="growth.4.grows" value="unsure"/>
-          <property name="growth.4.verdict" value="inconclusive"/>
-          <property name="growth.4.objects_per_iteration" value="1"/>
-          <property name="growth.4.bytes_per_iteration" value="96"/>
-          <property name="growth.4.allowed_objects_per_iteration" value="0"/>
-          <property name="growth.4.allowed_bytes_per_iteration" value="0"/>
-          <property name="growth.5.grows" value="allowed"/>
-          <property name="growth.5.verdict" value="within"/>
-          <property name="growth.5.objects_per_iteration" value="1"/>
-          <property name="growth.5.bytes_per_iteration" value="96"/>
-          <property name="growth.5.allowed_objects_per_iteration" value="0"/>
-          <property name="growth.5.allowed_bytes_per_iteration" value="0"/>
-          <property name="resources.iterations" value="1024"/>
-          <property name="resources.1.grows" value="threads"/>
-          <property name="resources.1.verdict" value="regressed"/>
-          <property name="resources.1.objects_per_iteration" value="1"/>
-          <property name="resources.1.bytes_per_iteration" value="0"/>
-          <property name="resources.1.allowed_objects_per_iteration" value="0"/>
-          <property name="resources.1.allowed_bytes_per_iteration" value="0"/>
-          <property name="resources.2.grows" value="file descriptors"/>
-          <property name="resources.2.verdict" value="regressed"/>
-          <property name="resources.2.objects_per_iteration" value="1"/>
-          <property name="resources.2.bytes_per_iteration" value="0"/>
-          <property name="resources.2.allowed_objects_per_iteration" value="0"/>
-          <property name="resources.2.allowed_bytes_per_iteration" value="0"/>
-          <property name="improved.iterations" value="1024"/>
-          <property name="improved.1.grows" value="mended"/>
-          <property name="improved.1.verdict" value="improved"/>
-          <property name="improved.1.objects_per_iteration" value="0"/>
-          <property name="improved.1.bytes_per_iteration" value="0"/>
-          <property name="improved.1.allowed_objects_per_iteration" value="1"/>
-          <property name="improved.1.allowed_bytes_per_iteration" value="96"/>
-          <property name="inconclusive.iterations" value="1024"/>
-          <property name="failed.iterations" value="1024"/>
-          <property name="broken.iterations" value="1024"/>
-        </properties>
         <testcase classname="demo.leaks" name="within" time="0">
           <system-out>1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent</system-out>
         </testcase>
@@ -341,30 +288,22 @@ fn hostile_text_stays_text() {
     let (_, suites) = junit(&left(&[hostile()]), &[]);
     let suite = suites.all("testsuite").next().unwrap();
     let case = suite.all("testcase").next().unwrap();
-    assert_eq!(
-        case.attribute("name"),
-        r#"a[31mb<x y='z'>"&amp;]]>`|\[c](https://x)  {0}ü"#
-    );
+    assert_snapshot!(case.attribute("name"), @r#"a[31mb<x y='z'>"&amp;]]>`|\[c](https://x)  {0}ü"#);
     assert_eq!(case.attributes.get("file"), None);
-    let failure = case.all("failure").next().unwrap();
-    assert!(
-        failure.text.contains(r#"<x y='z'>"&amp;]]>"#),
-        "{}",
-        failure.text
-    );
+    let text = &case.all("failure").next().unwrap().text;
+    assert!(text.contains(r#"<x y='z'>"&amp;]]>"#), "{text}");
 }
 
 #[test]
 fn a_suite_for_each_target_and_platform() {
-    let on = |target: &str, run: &str| {
-        let mut one = report(run, "lru_churn", Verdict::Within);
-        one.run.scenarios.truncate(1);
-        one.measured.as_mut().unwrap().target = target.to_owned();
+    let on = |platform: &str, run: &str| {
+        let one = measured_on(platform, run);
         let mut slow = one.clone();
         slow.run.target = "slow".to_owned();
         left(&[one, slow])
     };
-    let names = |suites: &Element| {
+    let names = |args: &[&str]| {
+        let (_, suites) = junit(&on("aarch64", "r1"), args);
         let names = suites.all("testsuite").map(|suite| {
             let case = suite.all("testcase").next().unwrap();
             format!(
@@ -375,14 +314,13 @@ fn a_suite_for_each_target_and_platform() {
         });
         names.collect::<Vec<_>>().join("\n")
     };
-    let arm = on("aarch64", "r1");
-    assert_snapshot!(names(&junit(&arm, &[]).1), @"
+    assert_snapshot!(names(&[]), @"
     demo/leaks demo.leaks
     demo/slow demo.slow
     ");
     let intel = on("x86_64", "r2");
     let other = intel.path("target/plimsoll").display().to_string();
-    assert_snapshot!(names(&junit(&arm, &["target/plimsoll", &other]).1), @"
+    assert_snapshot!(names(&["target/plimsoll", &other]), @"
     demo/leaks (aarch64) demo.leaks.aarch64
     demo/slow (aarch64) demo.slow.aarch64
     demo/leaks (x86_64) demo.leaks.x86_64

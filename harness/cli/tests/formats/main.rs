@@ -29,53 +29,44 @@ fn frames(frames: &[(&str, &str, u32)]) -> Vec<Frame> {
     frames.iter().map(frame).collect()
 }
 
+const PUT: (&str, &str, u32) = ("lru::LruCache::put", "lru-0.18.1/src/lib.rs", 212);
+
 /// A scenario for each verdict and each kind of finding.
 fn one_of_each() -> Vec<Report> {
-    let within = report("r1", "within", Verdict::Within);
-
     let mut growth = report("r1", "growth", Verdict::Regressed);
     let mut stack = finding("main fill lru::LruCache::put", RATE);
-    stack.frames = frames(&[
-        ("lru::LruCache::put", "lru-0.18.1/src/lib.rs", 212),
-        ("fill", "scenarios/src/lru churn.rs", 14),
-        ("main", "scenarios/src/main.rs", 3),
-    ]);
+    let fill = ("fill", "scenarios/src/lru churn.rs", 14);
+    stack.frames = frames(&[PUT, fill, ("main", "scenarios/src/main.rs", 3)]);
     let mut expired = finding("main agreed", RATE);
-    expired.standing = Standing::Expired;
-    expired.allowed = RATE;
+    (expired.standing, expired.allowed) = (Standing::Expired, RATE);
     expired.reason = Some("[until](https://x) the rewrite".to_owned());
     let mut unsure = finding("main unsure", RATE);
     unsure.verdict = Verdict::Inconclusive;
     let mut allowed = finding("main allowed", RATE);
-    allowed.verdict = Verdict::Within;
-    allowed.standing = Standing::Allowed;
+    (allowed.verdict, allowed.standing) = (Verdict::Within, Standing::Allowed);
     let mut site = finding("lru::LruCache::put", RATE);
     site.subject = Subject::Site {
         frames: FoldedStack(vec!["lru::LruCache::put".to_owned()]),
         stacks: 1_024,
     };
-    site.frames = frames(&[("lru::LruCache::put", "lru-0.18.1/src/lib.rs", 212)]);
+    site.frames = frames(&[PUT]);
     growth.findings = vec![stack, site, expired, unsure, allowed];
 
     let mut resources = report("r1", "resources", Verdict::Regressed);
     for subject in [Subject::Threads, Subject::Descriptors] {
-        let mut one = finding("main", RATE);
+        let mut one = finding("main", Rate { bytes: 0.0, ..RATE });
         one.subject = subject;
         one.frames.clear();
-        one.rate.bytes = 0.0;
         resources.findings.push(one);
     }
 
     let mut improved = report("r1", "improved", Verdict::Improved);
     let mut stale = finding("main mended", Rate::default());
-    stale.verdict = Verdict::Improved;
-    stale.standing = Standing::Stale;
+    (stale.verdict, stale.standing) = (Verdict::Improved, Standing::Stale);
     stale.allowed = RATE;
     stale.frames.clear();
     stale.levels.clear();
     improved.findings.push(stale);
-
-    let inconclusive = report("r1", "inconclusive", Verdict::Inconclusive);
 
     let mut failed = report("r1", "failed", Verdict::Failed);
     failed.failure = Some(Failure {
@@ -91,6 +82,8 @@ fn one_of_each() -> Vec<Report> {
         detail: "expected 64 objects, found 0\nhint: profile".to_owned(),
     });
 
+    let within = report("r1", "within", Verdict::Within);
+    let inconclusive = report("r1", "inconclusive", Verdict::Inconclusive);
     let mut all = vec![
         within,
         growth,
@@ -106,6 +99,29 @@ fn one_of_each() -> Vec<Report> {
         one.run.scenarios.clone_from(&names);
     }
     all
+}
+
+/// The only report of a run on that platform.
+fn measured_on(platform: &str, run: &str) -> Report {
+    let mut one = alone(report(run, "lru_churn", Verdict::Within));
+    one.measured.as_mut().unwrap().target = platform.to_owned();
+    one
+}
+
+/// As the only scenario of its run.
+fn alone(mut report: Report) -> Report {
+    report.run.scenarios = vec![report.scenario.clone()];
+    report
+}
+
+/// What is written of a project, twice the same.
+#[track_caller]
+fn written(project: &Project, format: &str, args: &[&str]) -> String {
+    let all = [&["report", "--format", format], args].concat();
+    let [ran, again] = [(); 2].map(|()| project.plimsoll(&all));
+    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ran.stdout, again.stdout, "not the same again");
+    ran.stdout
 }
 
 fn left(reports: &[Report]) -> Project {
@@ -152,11 +168,9 @@ fn assert_clean(text: &str) {
 #[test]
 fn what_is_hidden_is_in_no_output() {
     let all = || (char::MIN..=char::MAX).filter(|c| is_hidden(*c));
-    let is_end = |c: &char| {
-        let is_next =
-            |by| char::from_u32(u32::from(*c).wrapping_add_signed(by)).is_some_and(is_hidden);
-        !is_next(-1) || !is_next(1)
-    };
+    let is_next =
+        |c: char, by| char::from_u32(u32::from(c).wrapping_add_signed(by)).is_some_and(is_hidden);
+    let is_end = |c: &char| !is_next(*c, -1) || !is_next(*c, 1);
     let hidden: String = all().filter(is_end).flat_map(|c| ['a', c]).collect();
     assert!(hidden.chars().count() > 100);
     let project = left(&[with(&hidden)]);
@@ -164,11 +178,8 @@ fn what_is_hidden_is_in_no_output() {
         let ran = project.plimsoll(&["report", "--format", format]);
         assert!(ran.status.is_some_and(|status| status < 2), "{ran}");
         // What we put there ourselves, so that no bar ends a table's cell and nobody is called.
-        let ours = ["@\u{200b}", "\\\u{200b}|"];
-        let printed = ours
-            .iter()
-            .fold(ran.stdout, |text, ours| text.replace(ours, ""));
-        assert_clean(&printed);
+        let printed = ran.stdout.replace("@\u{200b}", "");
+        assert_clean(&printed.replace("\\\u{200b}|", ""));
         assert_clean(&ran.stderr);
     }
 }
