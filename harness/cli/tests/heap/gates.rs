@@ -42,14 +42,9 @@ fn conditions() {
         assert!(said.out.contains("stacks grew by 20 KiB"), "{}", said.out);
         assert_eq!(said.err.contains(condition), status == 1, "{}", said.err);
     }
-    let both = [
-        "compare",
-        "--fail-on",
-        "growth > 1GiB",
-        "--fail-on",
-        "growth > 1B",
-    ];
-    let said = plimsoll(&[both.as_slice(), &[before.as_str(), &after]].concat());
+    let [first, second] = ["growth > 1GiB", "growth > 1B"].map(|gate| ["--fail-on", gate]);
+    let both = [&["compare", &before, &after], &first[..], &second].concat();
+    let said = plimsoll(&both);
     assert_eq!(said.status, 1);
     assert!(!said.err.contains("1GiB"), "{}", said.err);
 }
@@ -58,13 +53,8 @@ fn conditions() {
 fn nothing_grew() {
     let folder = Folder::new();
     let same = folder.file("same", dump(1, "10 10000 0x10 0x20"));
-    let said = plimsoll(&["compare", "--fail-on", "growth >= 0", &same, &same]);
-    assert_eq!(said.status, 0, "{}", said.err);
-    assert!(
-        said.out.contains("nothing grew and nothing shrank"),
-        "{}",
-        said.out
-    );
+    let shown = plimsoll(&["compare", "--fail-on", "growth >= 0", &same, &same]).done();
+    assert!(shown.contains("nothing grew and nothing shrank"), "{shown}");
 }
 
 /// A gate that cannot close is worse than none.
@@ -74,25 +64,17 @@ fn what_is_not_counted_cannot_be_a_condition() {
     let before = folder.file("before", "a;b 100\n");
     let after = folder.file("after", "a;b 900\na;c 50\n");
     let gate = "growth > 100 objects";
-    for arguments in [
-        &["compare", &before, &after, "--fail-on", gate][..],
-        &["compare", "--series", &before, &after, "--fail-on", gate],
-    ] {
-        let said = plimsoll(arguments);
-        assert_eq!((said.status, said.out.as_str()), (2, ""), "{}", said.err);
-        let expected = "'growth > 100 objects': expected a profile with inuse_objects, found that";
-        assert!(said.err.contains(expected), "{}", said.err);
+    let why = "'growth > 100 objects': expected a profile with inuse_objects, found that";
+    for kind in [&[][..], &["--series"]] {
+        let all = [&["compare", &before, &after, "--fail-on", gate], kind].concat();
+        plimsoll(&all).fails(2, why);
     }
     let said = plimsoll(&["compare", &before, &after, "--fail-on", "growth > 1"]);
-    assert!(
-        said.err.contains("growth > 1: +800 B, from 100 B of a;b"),
-        "{}",
-        said.err
-    );
+    let expected = "growth > 1: +800 B, from 100 B of a;b";
+    assert!(said.err.contains(expected), "{}", said.err);
     // Before the first sample there is nothing, whatever will be counted.
     let none = folder.file("none", dump(1, ""));
-    let said = plimsoll(&["compare", "--alloc-space", &none, &none]);
-    assert_eq!(said.status, 0, "{}", said.err);
+    plimsoll(&["compare", "--alloc-space", &none, &none]).done();
 }
 
 #[test]
@@ -104,11 +86,8 @@ fn what_shrank_may_be_left_out() {
     assert_eq!(plimsoll(&total).status, 0);
     let said = plimsoll(&[&total[..], &["--drop-negative"]].concat());
     assert_eq!(said.status, 1, "{}", said.err);
-    assert!(
-        said.err.contains("+80 B, from 200 B in all"),
-        "{}",
-        said.err
-    );
+    let expected = "+80 B, from 200 B in all";
+    assert!(said.err.contains(expected), "{}", said.err);
 }
 
 #[test]
@@ -127,12 +106,6 @@ fn what_is_no_condition() {
         "growth > 10,00 objects",
     ] {
         let said = plimsoll(&["compare", "--fail-on", condition, "a", "b"]);
-        assert_eq!(said.status, 2, "{condition}");
-        assert!(
-            said.err
-                .contains("expected a condition such as `growth > 1MiB`"),
-            "{}",
-            said.err
-        );
+        said.fails(2, "expected a condition such as `growth > 1MiB`");
     }
 }

@@ -5,16 +5,16 @@ use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-use plimsoll_core::{Avma, Counts, Tally};
-use plimsoll_profile::write::{About, pprof};
-use plimsoll_profile::{
-    Filter, Frames, Granularity, Location, MappedObject, Measure, Names, ProfileBuilder, View,
-};
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+use insta::assert_snapshot;
+use plimsoll_profile::MappedObject;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use serde_json::json;
 
-use crate::{Folder, dump, plimsoll, plimsoll_with, skipped};
+use crate::{Folder, Said, dump, folded, json, packed, plimsoll, skipped};
 
-fn folded(file: &str) -> String {
-    plimsoll(&["show", "--folded", "--addresses", file]).done()
+fn zstd(content: &[u8]) -> Vec<u8> {
+    compress_to_vec(content, CompressionLevel::Fastest)
 }
 
 #[test]
@@ -23,14 +23,11 @@ fn what_it_is_tells_its_bytes_and_not_its_name() {
     let text = dump(1, "3 3072 0x10 0x20\n1 64 0x30 0x20");
     let expected = "0x20;0x10 3072\n0x20;0x30 64\n";
     let gzip = |content: &[u8]| {
-        let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut writer = GzEncoder::new(Vec::new(), Compression::fast());
         writer.write_all(content).unwrap();
         writer.finish().unwrap()
     };
-    let zstd = |content: &[u8]| {
-        use ruzstd::encoding::{CompressionLevel, compress_to_vec};
-        compress_to_vec(content, CompressionLevel::Fastest)
-    };
+    let pipe = r#"cat "$1" | "$0" show --folded --addresses -"#;
     let plain = text.as_bytes().to_vec();
     let with_returns = text.replace('\n', "\r\n").into_bytes();
     for (name, content) in [
@@ -40,29 +37,24 @@ fn what_it_is_tells_its_bytes_and_not_its_name() {
         ("d.txt", zstd(&plain)),
         ("e.zst", gzip(&zstd(&plain))),
     ] {
-        assert_eq!(folded(&folder.file(name, &content)), expected, "{name}");
-        let piped = plimsoll_with(&content, &["show", "--folded", "--addresses", "-"]);
-        assert_eq!(piped.done(), expected, "{name} on standard input");
+        let file = folder.file(name, &content);
+        assert_eq!(folded(&["--addresses", &file]), expected, "{name}");
+        let tool = env!("CARGO_BIN_EXE_plimsoll");
+        let piped = Command::new("sh").args(["-c", pipe, tool, &file]).output();
+        assert_eq!(Said::of(&piped.unwrap()).done(), expected, "{name} piped");
     }
-    let stacks = "main;parse;push 4096\nmain;parse;push 4\n# a note\n\nmain 1\n";
-    let file = folder.file("f.heap", stacks);
-    assert_eq!(
-        plimsoll(&["show", "--folded", &file]).done(),
-        "main 1\nmain;parse;push 4100\n"
-    );
 }
 
 /// As `pzstd` writes them, and `cat` puts them together.
 #[test]
 fn every_frame_of_zstd() {
-    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
     let folder = Folder::new();
-    let frame = |text: &str| compress_to_vec(text.as_bytes(), CompressionLevel::Fastest);
+    let frame = |text: &str| zstd(text.as_bytes());
     let skipped = [&[0x50, 0x2a, 0x4d, 0x18, 5, 0, 0, 0][..], b"other"].concat();
     let frames = [frame("main;a 100\nmain;"), frame("b 5\n")].concat();
     let whole = [&skipped[..], &frames, &skipped].concat();
-    let folded = |content: &[u8]| plimsoll(&["show", "--folded", &folder.file("a", content)]);
-    assert_eq!(folded(&whole).done(), "main;a 100\nmain;b 5\n");
+    let show = |content: &[u8]| plimsoll(&["show", "--folded", &folder.file("a", content)]);
+    assert_eq!(show(&whole).done(), "main;a 100\nmain;b 5\n");
 
     let mut other_sum = frames.clone();
     *other_sum.last_mut().unwrap() ^= 1;
@@ -72,27 +64,22 @@ fn every_frame_of_zstd() {
         (&whole[..whole.len() - 2], "unexpected end of file"),
         (&other_sum, "its checksum is another one"),
     ] {
-        let said = folded(content);
-        assert_eq!((said.status, said.out.as_str()), (5, ""), "{expected}");
-        assert!(said.err.contains(expected), "{}", said.err);
+        show(content).fails(5, expected);
     }
 }
 
 /// A name may hold anything, and the line is one all the same.
 #[test]
-fn folded_stacks_from_an_editor() {
+fn folded_stacks() {
     let folder = Folder::new();
-    let file = folder.file("a", "\u{feff}main;a 100\r\nmain;b 5\r\n".as_bytes());
-    let shown = plimsoll(&["show", "--folded", &file]).done();
-    assert_eq!(shown, "main;a 100\nmain;b 5\n");
-}
-
-#[test]
-fn folded_stacks_with_control_characters() {
-    let folder = Folder::new();
-    let file = folder.file("a", b"main;\x1b[31mred\x00 7\nmain;\xff 5\n");
-    let shown = plimsoll(&["show", "--folded", "--all-frames", &file]).done();
-    assert_eq!(shown, "main;[31mred 7\nmain;\u{fffd} 5\n");
+    let shown = |content: &[u8]| {
+        let file = folder.file("a.heap", content);
+        folded(&["--all-frames", &file]).replace('\n', ", ")
+    };
+    assert_snapshot!(shown(b"main;parse;push 4096\nmain;parse;push 4\n# a note\n\nmain 1\n"), @"main 1, main;parse;push 4100,");
+    let of_an_editor = "\u{feff}main;a 100\r\nmain;b 5\r\n";
+    assert_snapshot!(shown(of_an_editor.as_bytes()), @"main;a 100, main;b 5,");
+    assert_snapshot!(shown(b"main;\x1b[31mred\x00 7\nmain;\xff 5\n"), @"main;[31mred 7, main;� 5,");
 }
 
 #[test]
@@ -103,8 +90,7 @@ fn names_that_a_dump_brings_along() {
         "--- symbol\nbinary=/bin/x\n0x0000000000000010 leaf\n0x0000000000000020 outer--inlined\n\
          ---\n--- heap\n{text}"
     );
-    let file = folder.file("raw.heap", named);
-    let shown = plimsoll(&["show", "--folded", &file]).done();
+    let shown = folded(&[&folder.file("raw.heap", named)]);
     assert_eq!(shown, "outer;inlined;0x31 64\nouter;inlined;leaf 3072\n");
 }
 
@@ -112,11 +98,8 @@ fn names_that_a_dump_brings_along() {
 fn mappings_of_a_mac() {
     let folder = Folder::new();
     let text = dump(1, "1 64 0x100000123 0x100000222");
-    let file = folder.file(
-        "mac.heap",
-        format!("{text}0000000100000000-0000000100008000: /usr/bin/it\n"),
-    );
-    let shown = plimsoll(&["show", "--folded", &file]).done();
+    let map = "0000000100000000-0000000100008000: /usr/bin/it\n";
+    let shown = folded(&[&folder.file("mac.heap", text + map)]);
     assert_eq!(shown, "it+0x222;it+0x123 64\n");
 }
 
@@ -124,72 +107,36 @@ fn mappings_of_a_mac() {
 fn errors_name_the_file_the_line_and_what_was_expected() {
     let folder = Folder::new();
     let whole = dump(1, "3 3072 0x10 0x20");
-    let cases: [(&str, Vec<u8>, &str); 9] = [
+    let cut = "line 3: expected an address such as `0x1f` of at most 64 bits, found `@ 0x10 0x`";
+    for (content, expected) in [
+        (&b""[..], "expected a heap profile, found nothing"),
+        (&whole.as_bytes()[..40], cut),
         (
-            "empty",
-            Vec::new(),
-            "expected a heap profile, found nothing",
-        ),
-        (
-            "cut",
-            whole.as_bytes()[..40].to_vec(),
-            "line 3: expected an address such as `0x1f` of at most 64 bits, found `@ 0x10 0x`",
-        ),
-        (
-            "v1",
-            b"heap_v1/1\n".to_vec(),
+            b"heap_v1/1\n",
             "jemalloc's format of another version, `heap_v1/1`",
         ),
+        (b"<html>no</html>", "found `<html>no</html>`"),
+        (b"\x7fELF\x02\x01", "a program (ELF): name it with --exe"),
+        (b"a;b\n", "line 1: expected a stack and a number"),
         (
-            "html",
-            b"<html>no</html>".to_vec(),
-            "found `<html>no</html>`",
-        ),
-        (
-            "elf",
-            b"\x7fELF\x02\x01".to_vec(),
-            "a program (ELF): name it with --exe",
-        ),
-        (
-            "folded",
-            b"a;b\n".to_vec(),
-            "line 1: expected a stack and a number",
-        ),
-        (
-            "gzip",
-            vec![0x1f, 0x8b, 8, 0, 0],
+            b"\x1f\x8b\x08\0\0",
             "expected gzip, found what cannot be unpacked",
         ),
         // Of a device, these would go on to the limit.
-        (
-            "zeros",
-            vec![0; 9_000],
-            "found the bytes `00 00 00 00 00 00 00 00`",
-        ),
-        (
-            "tcmalloc",
-            b"heap profile: 1: 2 [3: 4]\n".to_vec(),
-            "gperftools' own format",
-        ),
-    ];
-    for (name, content, expected) in cases {
-        let file = folder.file(name, content);
+        (&[0; 9_000], "found the bytes `00 00 00 00 00 00 00 00`"),
+        (b"heap profile: 1: 2 [3: 4]\n", "gperftools' own format"),
+    ] {
+        let file = folder.file("a", content);
         let said = plimsoll(&["show", &file]);
-        assert_eq!(said.status, 5, "{name}");
-        assert_eq!(said.out, "", "{name}");
-        let message = said.err.strip_prefix("error: ").unwrap();
         assert!(
-            message.starts_with(&file) && message.contains(expected),
-            "{message}"
-        );
-    }
-    for (path, expected) in [("none.heap", "cannot be opened"), (".", "found a folder")] {
-        let said = plimsoll(&["show", &folder.name(path)]);
-        assert!(
-            said.status == 5 && said.err.contains(expected),
+            said.err.starts_with(&format!("error: {file}")),
             "{}",
             said.err
         );
+        said.fails(5, expected);
+    }
+    for (path, expected) in [("none.heap", "cannot be opened"), (".", "found a folder")] {
+        plimsoll(&["show", &folder.name(path)]).fails(5, expected);
     }
 }
 
@@ -198,109 +145,115 @@ fn sizes_have_a_limit() {
     let folder = Folder::new();
     let file = folder.file("a.heap", dump(1, "3 3072 0x10 0x20"));
     let said = plimsoll(&["show", "--max-size", "50", &file]);
-    assert!(
-        said.err
-            .contains("expected a profile of at most 50 bytes, found more"),
-        "{}",
-        said.err
-    );
+    said.fails(5, "expected a profile of at most 50 bytes, found more");
     // Two hundred megabytes of stacks in some hundred kilobytes.
-    let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
     bomb.write_all(b"heap_v2/1\n").unwrap();
+    let stacks = "@ 0x1\n  t*: 1: 8 [0: 0]\n".repeat(4_000);
     for _ in 0..2_000 {
-        bomb.write_all("@ 0x1\n  t*: 1: 8 [0: 0]\n".repeat(4_000).as_bytes())
-            .unwrap();
+        bomb.write_all(stacks.as_bytes()).unwrap();
     }
     let said = plimsoll(&["show", &folder.file("bomb.heap", bomb.finish().unwrap())]);
-    assert!(
-        said.err.contains("grows to at most 200 times its size"),
-        "{}",
-        said.err
-    );
+    said.fails(5, "grows to at most 200 times its size");
 }
 
-/// A program with a function to be found in it: its path, where that is in the file,
-/// and its code's first page there.
-fn program(folder: &Folder) -> Option<(String, u64)> {
-    let source = folder.file(
-        "program.c",
-        "int leak_here(int a) { return a + 1; }\nint main(void) { return leak_here(-1); }\n",
-    );
-    let program = folder.name("program");
-    let built = Command::new("cc")
-        .args(["-g", "-O0", "-Wl,--build-id", "-o", &program, &source])
-        .status();
-    let symbols = Command::new("nm").arg(&program).output();
-    let (Ok(true), Ok(symbols)) = (built.map(|status| status.success()), symbols) else {
-        skipped("names from files", "cc or nm is missing");
-        return None;
-    };
-    let symbols = String::from_utf8(symbols.stdout).unwrap();
-    let line = symbols.lines().find(|line| line.ends_with(" leak_here"));
-    let address = line.unwrap().split(' ').next().unwrap();
-    Some((program, u64::from_str_radix(address, 16).unwrap()))
+/// A program with a function to be found in it.
+struct Program {
+    folder: Folder,
+    path: String,
+    /// Where `leak_here` is in the file.
+    at: u64,
+    /// The page of the file with its code.
+    page: u64,
 }
+
+impl Program {
+    /// None where it cannot be built.
+    fn new() -> Option<Program> {
+        let folder = Folder::new();
+        let source = folder.file(
+            "program.c",
+            "int leak_here(int a) { return a + 1; }\nint main(void) { return leak_here(-1); }\n",
+        );
+        let path = folder.name("program");
+        let arguments = ["-g", "-O0", "-Wl,--build-id", "-o", &path, &source];
+        let built = Command::new("cc").args(arguments).status();
+        let symbols = Command::new("nm").arg(&path).output();
+        let (Ok(true), Ok(symbols)) = (built.map(|status| status.success()), symbols) else {
+            skipped("names from files", "cc or nm is missing");
+            return None;
+        };
+        let symbols = String::from_utf8(symbols.stdout).unwrap();
+        let line = symbols.lines().find(|line| line.ends_with(" leak_here"));
+        let address = line.unwrap().split(' ').next().unwrap();
+        let at = u64::from_str_radix(address, 16).unwrap();
+        let page = at & !0xfff;
+        Some(Program {
+            folder,
+            path,
+            at,
+            page,
+        })
+    }
+
+    /// A dump of so many objects of the function, whose page is mapped at `start` from that
+    /// file.
+    fn dump(&self, name: &str, objects: u64, start: u64, (inode, path): (u64, &str)) -> String {
+        let address = start + (self.at - self.page) + 4;
+        let text = dump(1, &format!("{objects} {} {address:#x}", 64 * objects));
+        self.folder.file(name, text + &self.map(start, inode, path))
+    }
+
+    fn map(&self, start: u64, inode: u64, path: &str) -> String {
+        let (end, page) = (start + 0x1000, self.page);
+        format!("{start:x}-{end:x} r-xp {page:08x} 08:01 {inode} {path}\n")
+    }
+}
+
+/// Where code is loaded.
+const START: u64 = 0x5555_5555_5000;
+const NAMED: &str = "leak_here 64\n";
 
 #[test]
 fn files_that_lie_elsewhere_now() {
-    let folder = Folder::new();
-    let Some((program, at)) = program(&folder) else {
+    let Some(program) = Program::new() else {
         return;
     };
-    let (page, start) = (at & !0xfff, 0x5555_5555_5000_u64);
-    let text = dump(1, &format!("1 64 {:#x}", start + (at - page) + 4));
-    let maps = format!(
-        "{start:x}-{:x} r-xp {page:08x} 08:01 77 /gone/bin/program\n",
-        start + 0x1000
-    );
-    let file = folder.file("a.heap", text + &maps);
+    let file = program.dump("a.heap", 1, START, (77, "/gone/bin/program"));
     let said = plimsoll(&["show", "--folded", &file]);
     assert!(said.out.starts_with("program+0x"), "{}", said.out);
     assert!(said.err.contains("program cannot be read"), "{}", said.err);
 
-    let named = "leak_here 64\n";
-    assert_eq!(
-        plimsoll(&["show", "--folded", "--exe", &program, &file]).done(),
-        named
-    );
-    fs::create_dir_all(folder.path("root/gone/bin")).unwrap();
-    fs::copy(&program, folder.path("root/gone/bin/program")).unwrap();
-    let root = folder.name("root");
-    assert_eq!(
-        plimsoll(&["show", "--folded", "--sysroot", &root, &file]).done(),
-        named
-    );
-    let line = plimsoll(&["show", "--folded", "--lines", "--exe", &program, &file]).done();
+    assert_eq!(folded(&["--exe", &program.path, &file]), NAMED);
+    let root = program.folder.path("root");
+    fs::create_dir_all(root.join("gone/bin")).unwrap();
+    fs::copy(&program.path, root.join("gone/bin/program")).unwrap();
+    assert_eq!(folded(&["--sysroot", root.to_str().unwrap(), &file]), NAMED);
+    let line = folded(&["--lines", "--exe", &program.path, &file]);
     assert!(line.contains("program.c:1 64"), "{line}");
 }
 
 /// jemalloc's text has none; the file that was mapped has.
 #[test]
 fn build_ids_for_pprof() {
-    let folder = Folder::new();
-    let Some((program, at)) = program(&folder) else {
+    let Some(program) = Program::new() else {
         return;
     };
-    let note = Command::new("readelf").args(["-n", &program]).output();
+    let note = Command::new("readelf").args(["-n", &program.path]).output();
     let note = String::from_utf8(note.unwrap().stdout).unwrap();
     let id = note.split("Build ID: ").nth(1).unwrap();
-    let id = id.lines().next().unwrap().trim().to_owned();
-    let page = at & !0xfff;
-    let inode = fs::metadata(&program).unwrap().ino();
+    let id = id.lines().next().unwrap().trim();
+    let inode = fs::metadata(&program.path).unwrap().ino();
     // Another file's build ID would be a lie.
     for (inode, is_it) in [(inode, true), (inode + 1, false)] {
-        let text = dump(1, &format!("1 64 {:#x}", at + 4));
-        let end = page + 0x1000;
-        let maps = format!("{page:x}-{end:x} r-xp {page:08x} 08:01 {inode} {program}\n");
-        let file = folder.file("a.heap", text + &maps);
-        let path = folder.name("a.pb.gz");
+        let file = program.dump("a.heap", 1, program.page, (inode, &program.path));
+        let path = program.folder.name("a.pb.gz");
         plimsoll(&["show", "--pprof", &path, &file]).done();
-        let written = fs::read(&path).unwrap();
-        let mut unpacked = Vec::new();
-        flate2::read::GzDecoder::new(written.as_slice())
+        let (written, mut unpacked) = (fs::read(&path).unwrap(), Vec::new());
+        GzDecoder::new(&written[..])
             .read_to_end(&mut unpacked)
             .unwrap();
-        let has_it = String::from_utf8_lossy(&unpacked).contains(&id);
+        let has_it = String::from_utf8_lossy(&unpacked).contains(id);
         assert_eq!(has_it, is_it, "{id}");
     }
 }
@@ -311,71 +264,44 @@ fn files_that_were_named_have_to_be_there() {
     let file = folder.file("a.heap", dump(1, "1 64 0x10"));
     for option in ["--exe", "--sysroot"] {
         let path = folder.name("none");
-        for arguments in [
-            &["show", &file, option, &path][..],
-            &["compare", "--series", &file, &file, option, &path],
-        ] {
-            let said = plimsoll(arguments);
-            let expected = format!("{option} {path}: No such file");
-            assert_eq!(said.status, 5, "{}", said.err);
-            assert!(said.err.contains(&expected), "{}", said.err);
-        }
+        let why = format!("{option} {path}: No such file");
+        plimsoll(&["show", &file, option, &path]).fails(5, &why);
+        plimsoll(&["compare", "--series", &file, &file, option, &path]).fails(5, &why);
     }
 }
 
 /// Each is loaded where the kernel has put it, and grows by a function of its own.
 #[test]
 fn a_series_of_several_processes() {
-    let folder = Folder::new();
-    let Some((program, at)) = program(&folder) else {
+    let Some(program) = Program::new() else {
         return;
     };
-    let page = at & !0xfff;
-    let dumps: Vec<String> = (1..=4_u64)
-        .map(|run| {
-            // Overlapping, so that an address is one place here and another there.
-            let start = 0x5555_5555_0000 + 0x10 * run;
-            let text = dump(
-                1,
-                &format!("{run} {} {:#x}", 64 * run, start + (at - page) + 4),
-            );
-            let maps = format!(
-                "{start:x}-{:x} r-xp {page:08x} 08:01 0 {program}\n",
-                start + 0x1000
-            );
-            folder.file(&format!("{run}.heap"), text + &maps)
-        })
-        .collect();
-    let mut arguments = vec!["compare", "--json", "--series"];
-    arguments.extend(dumps.iter().map(String::as_str));
-    let said = plimsoll(&arguments);
-    let json: serde_json::Value = serde_json::from_str(&said.done()).unwrap();
+    // Overlapping, so that an address is one place here and another there.
+    let start = |run: u64| 0x5555_5555_0000 + 0x10 * run;
+    let mut arguments = ["compare", "--json", "--series"]
+        .map(str::to_owned)
+        .to_vec();
+    arguments.extend(
+        (1..=4)
+            .map(|run| program.dump(&format!("{run}.heap"), run, start(run), (0, &program.path))),
+    );
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let json = json(&plimsoll(&arguments).done());
     let stacks = json["stacks"].as_array().unwrap();
     assert_eq!(stacks.len(), 1, "{json}");
-    assert_eq!(stacks[0]["stack"], serde_json::json!(["leak_here"]));
-    assert_eq!(
-        stacks[0]["levels"],
-        serde_json::json!([64.0, 128.0, 192.0, 256.0])
-    );
+    assert_eq!(stacks[0]["stack"], json!(["leak_here"]));
+    assert_eq!(stacks[0]["levels"], json!([64.0, 128.0, 192.0, 256.0]));
 }
 
 /// What was loaded in between has its names, also where something else is by the end.
 #[test]
 fn a_series_that_loads_and_unloads() {
-    let folder = Folder::new();
-    let Some((program, at)) = program(&folder) else {
+    let Some(program) = Program::new() else {
         return;
     };
-    let (page, start) = (at & !0xfff, 0x5555_5555_0000_u64);
-    let stack = format!("1 64 {:#x}", start + (at - page) + 4);
-    let map = |path: &str| {
-        let end = start + 0x1000;
-        format!("{start:x}-{end:x} r-xp {page:08x} 08:01 0 {path}\n")
-    };
-    let first = folder.file("1.heap", dump(1, &stack) + &map(&program));
-    let unloaded = dump(1, "1 8 0x10");
-    for last in [unloaded.clone(), unloaded + &map("/gone/other.so")] {
-        let last = folder.file("2.heap", last);
+    let first = program.dump("1.heap", 1, START, (0, &program.path));
+    for map in [String::new(), program.map(START, 0, "/gone/other.so")] {
+        let last = program.folder.file("2.heap", dump(1, "1 8 0x10") + &map);
         let shown = plimsoll(&["compare", "--folded", "--series", &first, &last]).done();
         assert_eq!(shown, "[unmapped] 8\nleak_here -64\n");
     }
@@ -383,53 +309,27 @@ fn a_series_that_loads_and_unloads() {
 
 #[test]
 fn a_file_of_another_build_is_refused() {
-    let folder = Folder::new();
-    let Some((program, at)) = program(&folder) else {
+    let Some(program) = Program::new() else {
         return;
     };
-    let mut builder = ProfileBuilder::new(&[Measure::InuseObjects, Measure::InuseSpace]);
-    builder.mapping(MappedObject {
-        start: at & !0xfff,
-        end: (at & !0xfff) + 0x1000,
-        file_offset: at & !0xfff,
-        path: program,
+    let mapping = MappedObject {
+        start: program.page,
+        end: program.page + 0x1000,
+        file_offset: program.page,
+        path: program.path.clone(),
         build_id: Some("0123456789abcdef".to_owned()),
         ..MappedObject::default()
-    });
-    let location = Location {
-        address: Some(Avma(at + 4)),
-        mapping: Some(0),
-        ..Location::default()
     };
-    let location = builder.push(location).unwrap();
-    let inuse = Tally {
-        objects: 1,
-        bytes: 64,
-    };
-    let alloc = Tally::default();
-    builder.stack([location], Counts { inuse, alloc });
-    let profile = builder.build();
-    let mut names = Names::default();
-    let (granularity, frames) = (Granularity::Functions, Frames::All);
-    let view = View::new(
-        &profile,
-        granularity,
-        frames,
-        &Filter::default(),
-        &mut names,
-    );
-    let mut packed = Vec::new();
-    pprof(&mut packed, None, &view, &About::default()).unwrap();
-    let file = folder.file("a.pb.gz", packed);
+    let file = program
+        .folder
+        .file("a.pb.gz", packed(mapping, program.at + 4));
 
     let said = plimsoll(&["show", "--folded", &file]);
     assert!(said.out.starts_with("program+0x"), "{}", said.out);
-    let both = said
-        .err
-        .split_once("expected build ID 0123456789abcdef, found ");
-    let found = both.map(|(_, found)| found.split(':').next().unwrap().len());
-    assert_eq!(found, Some(40), "{}", said.err);
+    let expected = "expected build ID 0123456789abcdef, found ";
+    let found = said.err.split_once(expected).unwrap().1;
+    assert_eq!(found.split(':').next().unwrap().len(), 40, "{}", said.err);
     let said = plimsoll(&["show", "--folded", "--force", &file]);
-    assert_eq!(said.out, "leak_here 64\n", "{}", said.err);
+    assert_eq!(said.out, NAMED, "{}", said.err);
     assert!(said.err.contains("its names may be wrong"), "{}", said.err);
 }

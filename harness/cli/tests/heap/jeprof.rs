@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Folder, plimsoll, shared, skipped};
+use serde_json::Value;
+
+use crate::{Folder, folded, json, plimsoll, shared, skipped};
 
 /// The numbers of folded stacks, without those that are nothing.
 fn numbers(folded: &str) -> Vec<i64> {
@@ -25,39 +27,24 @@ fn of_dumps_that_others_made() {
     };
     let mut compared = 0;
     for program in ["git", "redis", "sqlite"] {
-        for entry in fs::read_dir(dumps.join(program).join("jeprof")).unwrap() {
+        let dumps = dumps.join(program);
+        let dump = |name: &str| dumps.join(name).to_str().unwrap().to_owned();
+        for entry in fs::read_dir(dumps.join("jeprof")).unwrap() {
             let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let name = path.file_name().unwrap().to_str().unwrap();
             let Some(stem) = name.strip_suffix(".addresses.folded") else {
                 continue;
             };
-            let dump = |name: &str| {
-                let path = dumps.join(program).join(name);
-                path.to_str().unwrap().to_owned()
+            let (one, before) = (dump(&format!("{stem}.heap")), dump("s12.25400.0.i0.heap"));
+            let after = dump("s12.25400.1.f.heap");
+            let arguments = match stem.strip_prefix("base-i0-to-f") {
+                None => &["show", one.as_str()][..],
+                Some("") => &["compare", &before, &after],
+                Some(_) => &["compare", "--drop-negative", &before, &after],
             };
-            let ours = match stem.strip_prefix("base-i0-to-f") {
-                None => plimsoll(&[
-                    "show",
-                    "--addresses",
-                    "--folded",
-                    &dump(&format!("{stem}.heap")),
-                ]),
-                Some(drop) => {
-                    let (before, after) = ("s12.25400.0.i0.heap", "s12.25400.1.f.heap");
-                    let (before, after) = (dump(before), dump(after));
-                    let mut arguments = vec!["compare", "--addresses", "--folded"];
-                    arguments.extend((!drop.is_empty()).then_some("--drop-negative"));
-                    arguments.extend([before.as_str(), after.as_str()]);
-                    plimsoll(&arguments)
-                }
-            };
+            let ours = plimsoll(&[arguments, &["--addresses", "--folded"]].concat()).done();
             let jeprofs = fs::read_to_string(&path).unwrap();
-            assert_eq!(
-                numbers(&ours.done()),
-                numbers(&jeprofs),
-                "{}",
-                path.display()
-            );
+            assert_eq!(numbers(&ours), numbers(&jeprofs), "{}", path.display());
             compared += 1;
         }
     }
@@ -110,12 +97,10 @@ struct Bench {
 impl Bench {
     /// The program; none where it cannot be built, or nothing can be compared with it.
     fn new() -> Option<Bench> {
+        let without = |why: &str| skipped("jeprof's own answers", why);
         for tool in ["jeprof", "cc", "nm", "addr2line", "objdump"] {
             if Command::new(tool).arg("--version").output().is_err() {
-                skipped(
-                    "jeprof's own answers",
-                    &format!("{tool} is missing (.ci/install)"),
-                );
+                without(&format!("{tool} is missing (.ci/install)"));
                 return None;
             }
         }
@@ -123,23 +108,13 @@ impl Bench {
         let source = folder.file("leak.c", PROGRAM);
         let program = folder.name("leak");
         let built = Command::new("cc")
-            .args([
-                "-g",
-                "-O1",
-                "-fno-inline",
-                "-fno-optimize-sibling-calls",
-                "-o",
-                &program,
-            ])
-            .args([&source, "-ljemalloc"])
+            .args(["-g", "-O1", "-fno-inline", "-fno-optimize-sibling-calls"])
+            .args(["-o", &program, &source, "-ljemalloc"])
             .output()
             .unwrap();
         if !built.status.success() {
-            let why = String::from_utf8_lossy(&built.stderr).into_owned();
-            skipped(
-                "jeprof's own answers",
-                &format!("libjemalloc-dev is missing: {why}"),
-            );
+            let why = String::from_utf8_lossy(&built.stderr);
+            without(&format!("libjemalloc-dev is missing: {why}"));
             return None;
         }
         Some(Bench { folder, program })
@@ -147,10 +122,7 @@ impl Bench {
 
     /// The dumps before and after.
     fn run(&self, interval: u32) -> (String, String) {
-        let (before, after) = (
-            self.folder.name("before.heap"),
-            self.folder.name("after.heap"),
-        );
+        let [before, after] = ["before", "after"].map(|name| self.folder.name(name));
         let options = format!("prof:true,prof_accum:true,lg_prof_sample:{interval}");
         let ran = Command::new(&self.program)
             .args([&before, &after])
@@ -158,10 +130,8 @@ impl Bench {
             .output()
             .unwrap();
         assert!(ran.status.success(), "{ran:?}");
-        assert!(
-            Path::new(&before).exists(),
-            "Debian's jemalloc has the profiler: {ran:?}"
-        );
+        let is_there = Path::new(&before).exists();
+        assert!(is_there, "Debian's jemalloc has the profiler: {ran:?}");
         (before, after)
     }
 
@@ -190,31 +160,22 @@ fn of_stacks() {
         let (before, after) = bench.run(interval);
         for [theirs, ours] in MEASURES {
             let one = ["--collapsed", "--addresses", theirs, &bench.program, &after];
-            assert_eq!(
-                numbers(&plimsoll(&["show", "--addresses", "--folded", ours, &after]).done()),
-                numbers(&bench.jeprof(&one)),
-                "{theirs}, 2^{interval}"
-            );
-            for drop in [None, Some(["--drop_negative", "--drop-negative"])] {
-                let base = format!("--base={before}");
-                let mut jeprof = vec!["--collapsed", "--addresses", theirs, &base];
-                jeprof.extend(drop.map(|[theirs, _]| theirs));
-                jeprof.extend([bench.program.as_str(), &after]);
-                let mut compare = vec!["compare", "--addresses", "--folded", ours];
-                compare.extend(drop.map(|[_, ours]| ours));
-                compare.extend([before.as_str(), &after]);
+            let found = numbers(&folded(&["--addresses", ours, &after]));
+            let expected = numbers(&bench.jeprof(&one));
+            assert_eq!(found, expected, "{theirs}, 2^{interval}");
+            let base = format!("--base={before}");
+            for drop in [&[][..], &["--drop_negative"]] {
+                let jeprof = ["--collapsed", "--addresses", theirs, &base];
+                let jeprof = [&jeprof, drop, &[&bench.program, &after]].concat();
+                let drops: Vec<String> = drop.iter().map(|drop| drop.replace('_', "-")).collect();
+                let mut compare = vec!["compare", "--addresses", "--folded", ours, &before, &after];
+                compare.extend(drops.iter().map(String::as_str));
                 let found = numbers(&plimsoll(&compare).done());
-                assert_eq!(
-                    found,
-                    numbers(&bench.jeprof(&jeprof)),
-                    "{compare:?}, 2^{interval}"
-                );
+                let expected = numbers(&bench.jeprof(&jeprof));
+                assert_eq!(found, expected, "{compare:?}, 2^{interval}");
                 let shrank = found.iter().any(|number| *number < 0);
-                assert_eq!(
-                    shrank,
-                    drop.is_none() && ours.starts_with("--inuse"),
-                    "{compare:?}"
-                );
+                let may_shrink = drop.is_empty() && ours.starts_with("--inuse");
+                assert_eq!(shrank, may_shrink, "{compare:?}");
             }
         }
     }
@@ -229,26 +190,20 @@ fn of_two_processes() {
     // Loaded elsewhere, with the same functions.
     let (_, after) = bench.run(0);
     let folded = plimsoll(&["compare", "--folded", &kept, &after]).done();
-    let leaves: Vec<&str> = folded
-        .lines()
-        .map(|line| line.rsplit_once(' ').unwrap().0.rsplit(';').nth(1).unwrap())
-        .collect();
-    for grew in ["grows", "fresh", "deep"] {
-        assert!(leaves.contains(&grew), "{grew}: {folded}");
+    let leaf = |line: &'_ str| line.rsplit(';').nth(1).unwrap().to_owned();
+    let leaves: Vec<String> = folded.lines().map(leaf).collect();
+    let grew = |name: &str| leaves.iter().any(|leaf| leaf == name);
+    for name in ["grows", "fresh", "deep"] {
+        assert!(grew(name), "{name}: {folded}");
     }
-    assert!(!leaves.contains(&"same"), "{folded}");
+    assert!(!grew("same"), "{folded}");
 }
 
 /// jeprof's table: flat and cumulative bytes by function.
 fn jeprofs_table(text: &str) -> (i64, BTreeMap<String, [i64; 2]>) {
     let mut lines = text.lines();
-    let total = lines.next().unwrap();
-    let total = total
-        .strip_prefix("Total: ")
-        .unwrap()
-        .split(' ')
-        .next()
-        .unwrap();
+    let total = lines.next().unwrap().strip_prefix("Total: ").unwrap();
+    let total = total.split(' ').next().unwrap();
     let rows = lines.map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let name = words[5].to_owned();
@@ -262,41 +217,33 @@ fn of_functions_and_in_total() {
     let Some(bench) = Bench::new() else { return };
     let (before, after) = bench.run(9);
     let base = format!("--base={before}");
-    for (jeprof, ours) in [
-        (
-            vec!["--text", "--show_bytes", &bench.program, &after],
-            vec!["show", "--json", "--all-frames", &after],
-        ),
-        (
-            vec!["--text", "--show_bytes", &base, &bench.program, &after],
-            vec!["compare", "--json", "--all-frames", &before, &after],
-        ),
+    let text = ["--text", "--show_bytes"];
+    let of_two = [&text[..], &[&base]].concat();
+    for (jeprof, ours, nothing) in [
+        (&text[..], &["show", &after][..], "vanishes"),
+        (&of_two, &["compare", &before, &after], "same"),
     ] {
+        let jeprof = [jeprof, &[&bench.program, &after]].concat();
         let (total, table) = jeprofs_table(&bench.jeprof(&jeprof));
-        let json: serde_json::Value = serde_json::from_str(&plimsoll(&ours).done()).unwrap();
-        let value = |of: &serde_json::Value, plain: &str| match ours[0] {
-            "show" => of[plain]["inuse_space"].as_f64().unwrap(),
-            _ => of["growth"].as_f64().unwrap(),
-        };
-        let ours_total = match ours[0] {
-            "show" => json["total"]["inuse_space"].as_f64().unwrap(),
-            _ => json["total"]["growth"].as_f64().unwrap(),
-        };
+        let json = json(&plimsoll(&[ours, &["--json", "--all-frames"]].concat()).done());
+        let number = |of: &Value, key: &str| of[key].as_f64().unwrap();
         // jeprof adds in the order of a hash, so the last digit may differ.
         let is_close = |one: f64, two: i64| (one - two as f64).abs() < 2.0;
-        assert!(is_close(ours_total, total), "{ours_total} {total}");
-        for function in [
-            "keep", "grows", "fresh", "same", "deep", "vanishes", "shrinks", "main",
-        ] {
+        let of_all = match ours[0] {
+            "show" => number(&json["total"], "inuse_space"),
+            _ => number(&json["total"], "growth"),
+        };
+        assert!(is_close(of_all, total), "{of_all} {total}");
+        let functions = "keep grows fresh same deep vanishes shrinks main";
+        for function in functions.split(' ') {
             let (mut flat, mut cum) = (0.0, 0.0);
             for stack in json["stacks"].as_array().unwrap() {
-                let names: Vec<&str> = stack["stack"]
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .map(|name| name.as_str().unwrap())
-                    .collect();
-                let value = value(stack, "values");
+                let names = stack["stack"].as_array().unwrap().iter();
+                let names: Vec<&str> = names.map(|name| name.as_str().unwrap()).collect();
+                let value = match ours[0] {
+                    "show" => number(&stack["values"], "inuse_space"),
+                    _ => number(stack, "growth"),
+                };
                 let inner = names.iter().rev().find(|name| !is_allocators(name));
                 if inner == Some(&function) {
                     flat += value;
@@ -305,17 +252,10 @@ fn of_functions_and_in_total() {
                     cum += value;
                 }
             }
-            let [theirs_flat, theirs_cum] = table.get(function).copied().unwrap_or_default();
-            let is_nothing = matches!(
-                (ours[0], function),
-                ("compare", "same") | ("show", "vanishes")
-            );
-            assert_eq!(cum == 0.0, is_nothing, "{function}: {cum}");
-            assert!(
-                is_close(flat, theirs_flat),
-                "{function}: {flat} {theirs_flat}"
-            );
-            assert!(is_close(cum, theirs_cum), "{function}: {cum} {theirs_cum}");
+            let theirs = table.get(function).copied().unwrap_or_default();
+            assert_eq!(cum == 0.0, function == nothing, "{function}: {cum}");
+            let is_theirs = is_close(flat, theirs[0]) && is_close(cum, theirs[1]);
+            assert!(is_theirs, "{function}: {flat} {cum} {theirs:?}");
         }
     }
 }

@@ -9,6 +9,12 @@ mod outputs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use plimsoll_core::{Avma, Counts, Tally};
+use plimsoll_profile::write::{About, pprof};
+use plimsoll_profile::{
+    Filter, Frames, Granularity, Location, MappedObject, Measure, Names, ProfileBuilder, View,
+};
+
 /// What one call came to.
 struct Said {
     status: i32,
@@ -30,6 +36,14 @@ impl Said {
         assert_eq!(self.status, 0, "{}", self.err);
         self.out
     }
+
+    /// Prints nothing, and says why.
+    #[track_caller]
+    fn fails(self, status: i32, why: &str) {
+        let said = (self.status, self.out.as_str());
+        assert_eq!(said, (status, ""), "expected {why:?}: {}", self.err);
+        assert!(self.err.contains(why), "expected {why:?}: {}", self.err);
+    }
 }
 
 fn command(arguments: &[&str]) -> Command {
@@ -42,21 +56,14 @@ fn plimsoll(arguments: &[&str]) -> Said {
     Said::of(&command(arguments).output().unwrap())
 }
 
-/// The same, with something on standard input.
-fn plimsoll_with(input: &[u8], arguments: &[&str]) -> Said {
-    use std::io::Write;
-    let mut child = command(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_vec();
-    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    Said::of(&output)
+/// `plimsoll show --folded`.
+#[track_caller]
+fn folded(arguments: &[&str]) -> String {
+    plimsoll(&[&["show", "--folded"], arguments].concat()).done()
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
 }
 
 /// A folder with files in it.
@@ -90,18 +97,35 @@ fn dump(interval: u64, stacks: &str) -> String {
         .map(str::trim)
         .filter(|line| !line.is_empty())
     {
-        let mut words = line.split(' ');
-        let mut number = || -> u64 { words.next().unwrap().parse().unwrap() };
-        let (one, two) = (number(), number());
-        objects += one;
-        bytes += two;
-        let addresses: Vec<&str> = words.collect();
+        let [one, two, addresses] = line.splitn(3, ' ').collect::<Vec<_>>().try_into().unwrap();
+        objects += one.parse::<u64>().unwrap();
+        bytes += two.parse::<u64>().unwrap();
         body.push_str(&format!(
-            "@ {}\n  t*: {one}: {two} [0: 0]\n  t0: {one}: {two} [0: 0]\n",
-            addresses.join(" ")
+            "@ {addresses}\n  t*: {one}: {two} [0: 0]\n  t0: {one}: {two} [0: 0]\n"
         ));
     }
     format!("heap_v2/{interval}\n  t*: {objects}: {bytes} [0: 0]\n{body}\nMAPPED_LIBRARIES:\n")
+}
+
+/// For pprof: one object of 64 bytes, of that address in that mapping.
+fn packed(mapping: MappedObject, address: u64) -> Vec<u8> {
+    let mut builder = ProfileBuilder::new(&[Measure::InuseObjects, Measure::InuseSpace]);
+    builder.mapping(mapping);
+    let location = builder.push(Location {
+        address: Some(Avma(address)),
+        mapping: Some(0),
+        ..Location::default()
+    });
+    let (objects, bytes) = (1, 64);
+    let inuse = Tally { objects, bytes };
+    let alloc = Tally::default();
+    builder.stack([location.unwrap()], Counts { inuse, alloc });
+    let (profile, filter, mut names) = (builder.build(), Filter::default(), Names::default());
+    let all = Frames::All;
+    let view = View::new(&profile, Granularity::Functions, all, &filter, &mut names);
+    let mut packed = Vec::new();
+    pprof(&mut packed, None, &view, &About::default()).unwrap();
+    packed
 }
 
 /// What other repositories of this project share, where it lies beside this one.

@@ -4,8 +4,9 @@ use std::fs;
 use std::process::Command;
 
 use insta::assert_snapshot;
+use serde_json::json;
 
-use crate::{Folder, dump, plimsoll, skipped};
+use crate::{Folder, dump, folded, json, plimsoll, skipped};
 
 const NAMES: &str = "\
 --- symbol
@@ -33,42 +34,34 @@ impl Two {
     fn new() -> Two {
         let folder = Folder::new();
         let before = named(
-            "100 4096000 0x10 0x20 0x30 0x50 0x60\n\
-             7 700000 0x20 0x40 0x50 0x60\n\
+            "100 4096000 0x10 0x20 0x30 0x50 0x60\n7 700000 0x20 0x40 0x50 0x60\n\
              2 2048 0x40 0x60",
         );
         let after = named(
-            "150 8192000 0x10 0x20 0x30 0x50 0x60\n\
-             5 500000 0x20 0x40 0x50 0x60\n\
-             2 2048 0x40 0x60\n\
-             1 16 0x60",
+            "150 8192000 0x10 0x20 0x30 0x50 0x60\n5 500000 0x20 0x40 0x50 0x60\n\
+             2 2048 0x40 0x60\n1 16 0x60",
         );
-        let before = folder.file("before.heap", before);
-        let after = folder.file("after.heap", after);
         Two {
+            before: folder.file("before.heap", before),
+            after: folder.file("after.heap", after),
             folder,
-            before,
-            after,
         }
     }
 
+    #[track_caller]
     fn show(&self, arguments: &[&str]) -> String {
-        let all = [&["show"], arguments, &[self.after.as_str()]].concat();
-        self.without_folder(&plimsoll(&all).done())
+        self.done(&[&["show"], arguments, &[&self.after]].concat())
     }
 
+    #[track_caller]
     fn compare(&self, arguments: &[&str]) -> String {
-        let all = [
-            &["compare"],
-            arguments,
-            &[self.before.as_str(), &self.after],
-        ]
-        .concat();
-        self.without_folder(&plimsoll(&all).done())
+        self.done(&[&["compare"], arguments, &[&self.before, &self.after]].concat())
     }
 
-    fn without_folder(&self, text: &str) -> String {
-        text.replace(&format!("{}/", self.folder.0.path().display()), "")
+    #[track_caller]
+    fn done(&self, arguments: &[&str]) -> String {
+        let text = plimsoll(arguments).done();
+        text.replace(&self.folder.name(""), "")
     }
 }
 
@@ -94,17 +87,12 @@ fn tables() {
        0   0.0%  0.6%  155   98.1%  app::serve
     … 2 rows more: --top 0 shows all
     ");
-    assert_snapshot!(two.show(&["--all-frames"]), @"
-    live bytes of after.heap
-    8.29 MiB on 4 stacks
-
+    let all = two.show(&["--all-frames"]);
+    assert_snapshot!(all.lines().skip(3).take(4).collect::<Vec<_>>().join("\n"), @"
         flat  flat%    sum%       cum    cum%  function
     7.81 MiB  94.2%   94.2%  7.81 MiB   94.2%  hashbrown::raw::RawTable<T,A>::reserve_rehash
      488 KiB   5.8%  100.0%  8.29 MiB  100.0%  alloc::vec::Vec<T,A>::push
        2 KiB   0.0%  100.0%   490 KiB    5.8%  http::parse
-        16 B   0.0%  100.0%  8.29 MiB  100.0%  app::main
-         0 B   0.0%  100.0%  8.29 MiB  100.0%  app::serve
-         0 B   0.0%  100.0%  7.81 MiB   94.2%  cache::Cache::put
     ");
     assert_snapshot!(two.compare(&[]), @"
     growth of live bytes from before.heap to after.heap
@@ -116,8 +104,8 @@ fn tables() {
         +16 B    0.0%  100.0%  +3.72 MiB  100.0%  app::main
           0 B    0.0%  100.0%  +3.72 MiB  100.0%  app::serve
     ");
-    assert_snapshot!(two.compare(&["--drop-negative"]), @"
-    growth of live bytes from before.heap to after.heap
+    let grown = two.compare(&["--drop-negative"]);
+    assert_snapshot!(grown.lines().skip(1).collect::<Vec<_>>().join("\n"), @"
     2 stacks grew by 3.91 MiB: +3.91 MiB in all
 
          flat   flat%    sum%        cum    cum%  function
@@ -180,39 +168,15 @@ fn folded_stacks() {
 #[test]
 fn patterns_choose_stacks_and_frames() {
     let two = Two::new();
-    for (arguments, expected) in [
-        (
-            ["--focus", "^http::"],
-            "app::main;app::serve;http::parse 500000\napp::main;http::parse 2048\n",
-        ),
-        (
-            ["--focus", "0x0000000000000030"],
-            "app::main;app::serve;cache::Cache::put 8192000\n",
-        ),
-        (
-            ["--ignore", "serve"],
-            "app::main 16\napp::main;http::parse 2048\n",
-        ),
-        (
-            ["--hide", "^app::"],
-            "cache::Cache::put 8192000\nhttp::parse 502048\n",
-        ),
-        // The standard library's frames are not shown, but they are there.
-        (
-            ["--ignore", "reserve_rehash"],
-            "app::main 16\napp::main;app::serve;http::parse 500000\napp::main;http::parse 2048\n",
-        ),
-    ] {
-        let mut all = vec!["--folded"];
-        all.extend(arguments);
-        assert_eq!(two.show(&all), expected, "{arguments:?}");
-    }
+    let shown = |option, pattern| two.show(&["--folded", option, pattern]).replace('\n', ", ");
+    assert_snapshot!(shown("--focus", "^http::"), @"app::main;app::serve;http::parse 500000, app::main;http::parse 2048, ");
+    assert_snapshot!(shown("--focus", "0x0000000000000030"), @"app::main;app::serve;cache::Cache::put 8192000, ");
+    assert_snapshot!(shown("--ignore", "serve"), @"app::main 16, app::main;http::parse 2048, ");
+    assert_snapshot!(shown("--hide", "^app::"), @"cache::Cache::put 8192000, http::parse 502048, ");
+    // The standard library's frames are not shown, but they are there.
+    assert_snapshot!(shown("--ignore", "reserve_rehash"), @"app::main 16, app::main;app::serve;http::parse 500000, app::main;http::parse 2048, ");
     let said = plimsoll(&["show", "--focus", "(", &two.after]);
-    assert!(
-        said.status == 2 && said.err.contains("expected a regular expression"),
-        "{}",
-        said.err
-    );
+    said.fails(2, "expected a regular expression");
 }
 
 /// What is left out of the folded stacks is left out of all.
@@ -220,15 +184,11 @@ fn patterns_choose_stacks_and_frames() {
 fn what_is_hidden_altogether_is_nowhere() {
     let two = Two::new();
     let path = two.folder.name("hidden.pb.gz");
-    let all = ["show", "--hide", "^app::main$", &two.after];
-    assert_eq!(
-        plimsoll(&[&all[..], &["--pprof", &path]].concat()).status,
-        0
-    );
-    let table = plimsoll(&all).done();
-    let again = plimsoll(&["show", &path]).done();
-    assert!(table.contains("8.29 MiB on 3 stacks"), "{table}");
-    assert!(again.contains("8.29 MiB on 3 stacks"), "{again}");
+    let hide = ["--hide", "^app::main$"];
+    assert_eq!(two.show(&[&hide[..], &["--pprof", &path]].concat()), "");
+    for shown in [two.show(&hide), two.done(&["show", &path])] {
+        assert!(shown.contains("8.29 MiB on 3 stacks"), "{shown}");
+    }
 }
 
 /// As in jeprof: `malloc` is on every stack, and says nothing of any.
@@ -237,10 +197,7 @@ fn patterns_do_not_fit_the_allocator() {
     let folder = Folder::new();
     let text = "a_file.c;reallocate;malloc 5\nreads;malloc 7\n";
     let file = folder.file("a.folded", text);
-    let shown = |arguments: &[&str]| {
-        let all = [&["show", "--folded"], arguments, &[file.as_str()]].concat();
-        plimsoll(&all).done()
-    };
+    let shown = |arguments: &[&str]| folded(&[arguments, &[file.as_str()]].concat());
     let (both, one) = ("a_file.c;reallocate 5\nreads 7\n", "reads 7\n");
     assert_eq!(shown(&["--ignore", "^malloc"]), both);
     assert_eq!(shown(&["--focus", "^malloc"]), "");
@@ -253,51 +210,37 @@ fn patterns_do_not_fit_the_allocator() {
 #[test]
 fn threads_of_two_builds() {
     let folder = Folder::new();
-    let (debug, release) = (
-        "start_thread;std::panicking::catch_unwind;__rust_try;app::work 5\n",
-        "start_thread;std::panicking::catch_unwind;app::work 5\n",
-    );
+    let debug = "start_thread;std::panicking::catch_unwind;__rust_try;app::work 5\n";
+    let release = "start_thread;std::panicking::catch_unwind;app::work 5\n";
     let (debug, release) = (folder.file("a", debug), folder.file("b", release));
     let grown = plimsoll(&["compare", "--folded", &debug, &release]).done();
     assert_eq!(grown, "");
-    let shown = plimsoll(&["show", "--folded", &debug]).done();
-    assert_eq!(shown, "start_thread;app::work 5\n");
+    assert_eq!(folded(&[&debug]), "start_thread;app::work 5\n");
 }
 
 #[test]
 fn json_says_everything() {
     let two = Two::new();
-    let json: serde_json::Value = serde_json::from_str(&two.compare(&["--json"])).unwrap();
-    assert_eq!(json["version"], 1);
-    assert_eq!(
-        (&json["kind"], &json["measure"]),
-        (&"growth".into(), &"inuse_space".into())
-    );
-    let growth = json["total"]["growth"].as_f64().unwrap();
+    let grown = json(&two.compare(&["--json"]));
+    let live = json(&two.show(&["--json"]));
+    assert_eq!(grown["version"], 1);
+    assert_eq!(grown["kind"], "growth");
+    assert_eq!(grown["measure"], "inuse_space");
+    let growth = grown["total"]["growth"].as_f64().unwrap();
     assert!((growth - 3_896_016.0).abs() < 1.0, "{growth}");
-    assert_eq!(json["profiles"][1]["sample_interval"], 1);
-    let first = &json["stacks"][0];
-    assert_eq!(
-        first["stack"],
-        serde_json::json!(["app::main", "app::serve", "cache::Cache::put"])
-    );
+    assert_eq!(grown["profiles"][1]["sample_interval"], 1);
+    let first = &grown["stacks"][0];
+    let stack = ["app::main", "app::serve", "cache::Cache::put"];
+    assert_eq!(first["stack"], json!(stack));
     assert_eq!(first["before"]["inuse_objects"], 100.0);
     assert_eq!(first["growth"], 4_096_000.0);
-    let schema = fs::read_to_string(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../heap/schema/heap-v1.schema.json"
-    ));
-    let schema: serde_json::Value = serde_json::from_str(&schema.unwrap()).unwrap();
+    let schema = json(include_str!("../../../heap/schema/heap-v1.schema.json"));
     let schema = jsonschema::validator_for(&schema).unwrap();
-    let one: serde_json::Value = serde_json::from_str(&two.show(&["--json"])).unwrap();
-    for json in [&json, &one] {
-        let errors: Vec<String> = schema
-            .iter_errors(json)
-            .map(|err| err.to_string())
-            .collect();
+    for json in [&grown, &live] {
+        let errors: Vec<_> = schema.iter_errors(json).collect();
         assert!(errors.is_empty(), "{errors:?}");
     }
-    let mut wrong = one;
+    let mut wrong = live;
     wrong["stacks"][0]["stack"] = "a".into();
     assert!(!schema.is_valid(&wrong));
 }
@@ -327,23 +270,22 @@ fn flame_graphs() {
     let found = titles(&fs::read_to_string(&path).unwrap());
     let expected = "cache::Cache::put (8,192,000 bytes, 94.23%)";
     assert!(found.iter().any(|title| title == expected), "{found:?}");
-    assert!(
-        !found.iter().any(|title| title.starts_with("grew")),
-        "{found:?}"
-    );
+    let grew = |title: &String| title.starts_with("grew");
+    assert!(!found.iter().any(grew), "{found:?}");
 
-    let printed = titles(&two.show(&["--flamegraph", "-"]));
-    assert!(printed == found, "{printed:?}");
+    assert_eq!(titles(&two.show(&["--flamegraph", "-"])), found);
     assert_eq!(two.show(&["--output", "-"]), two.show(&[]));
-    assert!(
-        two.compare(&["--text", "--flamegraph", &path])
-            .contains("grew by")
-    );
+    let printed = two.compare(&["--text", "--flamegraph", &path]);
+    assert!(printed.contains("grew by"), "{printed}");
     let svg = fs::read_to_string(&path).unwrap();
-    let found = titles(&svg);
-    let has = |wanted: &str| assert!(found.iter().any(|title| title == wanted), "{found:?}");
-    has("grew (4,096,016 bytes, 95.34%)");
-    has("shrank (200,000 bytes, 4.66%)");
+    let found = titles(&svg).join("\n");
+    let (grew, shrank) = (
+        "grew (4,096,016 bytes, 95.34%)",
+        "shrank (200,000 bytes, 4.66%)",
+    );
+    for sum in [grew, shrank] {
+        assert!(found.lines().any(|title| title == sum), "{found}");
+    }
     assert!(svg.contains("growth of live bytes from"), "{svg}");
 }
 
@@ -355,22 +297,13 @@ fn for_pprof() {
     assert_eq!(two.show(&["--pprof", &path]), "");
     let bytes = fs::read(&path).unwrap();
     assert!(bytes.starts_with(&[0x1f, 0x8b]));
-    let again = plimsoll(&["show", "--folded", &path]).done();
-    assert_eq!(again, two.show(&["--folded"]));
+    assert_eq!(folded(&[&path]), two.show(&["--folded"]));
     assert_eq!(two.show(&["--pprof", &path]), "");
-    assert_eq!(
-        fs::read(&path).unwrap(),
-        bytes,
-        "the same dump, the same bytes"
-    );
+    let again = fs::read(&path).unwrap();
+    assert_eq!(again, bytes, "the same dump, the same bytes");
     // What one has gained on another is no profile, for us.
     assert_eq!(two.compare(&["--pprof", &path]), "");
-    let said = plimsoll(&["show", &path]);
-    assert!(
-        said.err.ends_with("a difference of two profiles\n"),
-        "{}",
-        said.err
-    );
+    plimsoll(&["show", &path]).fails(5, "a difference of two profiles\n");
 }
 
 #[test]
@@ -378,26 +311,18 @@ fn graphs_of_calls() {
     let two = Two::new();
     let dot = two.compare(&["--dot"]);
     assert!(dot.starts_with("digraph ") && dot.ends_with("}\n"), "{dot}");
-    assert!(
-        dot.contains("cache::Cache::put\\n+3.91 MiB (95.3 %)"),
-        "{dot}"
-    );
+    let put = "cache::Cache::put\\n+3.91 MiB (95.3 %)";
+    assert!(dot.contains(put), "{dot}");
+    let (svg, pdf) = (two.folder.name("a.svg"), two.folder.name("a.pdf"));
     if Command::new("dot").arg("-V").output().is_err() {
-        let said = plimsoll(&["show", "--svg", &two.folder.name("a.svg"), &two.after]);
-        assert!(
-            said.status == 5 && said.err.contains("install graphviz"),
-            "{}",
-            said.err
-        );
+        plimsoll(&["show", "--svg", &svg, &two.after]).fails(5, "install graphviz");
         return skipped("pictures by Graphviz", "`dot` is missing (.ci/install)");
     }
-    let (svg, pdf) = (two.folder.name("a.svg"), two.folder.name("a.pdf"));
     assert_eq!(two.compare(&["--svg", &svg, "--pdf", &pdf]), "");
     let svg = fs::read_to_string(svg).unwrap();
-    assert!(
-        svg.contains("<svg") && svg.contains("cache::Cache::put"),
-        "{svg}"
-    );
+    for part in ["<svg", "cache::Cache::put"] {
+        assert!(svg.contains(part), "{svg}");
+    }
     assert!(fs::read(pdf).unwrap().starts_with(b"%PDF"));
 }
 
@@ -405,15 +330,9 @@ fn graphs_of_calls() {
 fn measures_that_are_not_there() {
     let two = Two::new();
     let said = plimsoll(&["show", "--alloc-space", &two.after]);
-    assert_eq!(said.status, 2);
-    assert!(said.err.contains("`prof_accum:true`"), "{}", said.err);
+    said.fails(2, "`prof_accum:true`");
     let folded = two.folder.file("a.folded", "a;b 5\n");
-    let said = plimsoll(&["show", "--inuse-objects", &folded]);
-    assert!(
-        said.status == 2 && said.err.contains("has inuse_space"),
-        "{}",
-        said.err
-    );
+    plimsoll(&["show", "--inuse-objects", &folded]).fails(2, "has inuse_space");
 }
 
 /// A profile in the place of the file to be written is soon typed, and is gone then.
@@ -422,16 +341,8 @@ fn no_profile_is_written_over() {
     let folder = Folder::new();
     let (a, b) = (folder.file("a", "x;y 10\n"), folder.file("b", "x;y 30\n"));
     let new = folder.name("new");
-    let around = folder.name("../")
-        + folder
-            .path("a")
-            .parent()
-            .unwrap()
-            .file_name()
-            .unwrap()
-            .to_str()
-            .unwrap()
-        + "/a";
+    let around = folder.0.path().file_name().unwrap().to_str().unwrap();
+    let around = folder.name(&format!("../{around}/a"));
     for arguments in [
         &["show", "--flamegraph", &a, &a][..],
         &["show", &a, "--output", &around],
@@ -439,13 +350,7 @@ fn no_profile_is_written_over() {
         &["compare", "--series", &a, &b, &b, "-o", &a],
         &["show", &a, "--flamegraph", &new, "--output", &new],
     ] {
-        let said = plimsoll(arguments);
-        assert_eq!(said.status, 2, "{arguments:?}: {}", said.err);
-        assert!(
-            said.err.contains("expected a file of its own"),
-            "{}",
-            said.err
-        );
+        plimsoll(arguments).fails(2, "expected a file of its own");
     }
     assert_eq!(fs::read_to_string(&a).unwrap(), "x;y 10\n");
     assert_eq!(fs::read_to_string(&b).unwrap(), "x;y 30\n");
@@ -461,20 +366,15 @@ fn no_profile_is_written_over() {
 fn stacks_too_narrow_for_a_picture() {
     let folder = Folder::new();
     let stacks: String = (0..3_000).map(|root| format!("f{root};g 10\n")).collect();
-    let (thin, none) = (
-        folder.file("thin", stacks),
-        folder.file("none", dump(1, "")),
-    );
-    let picture = folder.name("picture.svg");
+    let thin = folder.file("thin", stacks);
+    let none = folder.file("none", dump(1, ""));
+    let flames = ["--flamegraph", "-"];
+    let picture = |arguments: &[&str]| plimsoll(&[arguments, &flames].concat()).done();
+    let why = "every stack is too narrow to be drawn";
     for arguments in [&["show", &thin][..], &["compare", &none, &thin]] {
-        plimsoll(&[arguments, &["--flamegraph", &picture]].concat()).done();
-        let svg = fs::read_to_string(&picture).unwrap();
-        assert!(
-            svg.contains("every stack is too narrow to be drawn"),
-            "{svg}"
-        );
+        let svg = picture(arguments);
+        assert!(svg.contains(why), "{svg}");
     }
-    plimsoll(&["show", &none, "--flamegraph", &picture]).done();
-    let svg = fs::read_to_string(&picture).unwrap();
+    let svg = picture(&["show", &none]);
     assert!(svg.contains("nothing is there"), "{svg}");
 }
