@@ -32,11 +32,12 @@ fn find() -> Option<PathBuf> {
     }
     let path = std::env::var_os("PATH")?;
     let dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    names
-        .iter()
-        .flat_map(|name| dirs.iter().map(move |dir| dir.join(name)))
-        .find(|path| path.is_file())
+    let mut names = ["chromium", "chromium-browser", "google-chrome"].into_iter();
+    names.find_map(|name| {
+        dirs.iter()
+            .map(|dir| dir.join(name))
+            .find(|path| path.is_file())
+    })
 }
 
 impl Browser {
@@ -60,6 +61,7 @@ impl Browser {
         // Open in both directions, a pipe's end waits for no other.
         let open = |path: &Path| File::options().read(true).write(true).open(path).unwrap();
         let (writer, reader) = (open(&to), open(&from));
+        let profile = format!("--user-data-dir={}", dir.path().join("profile").display());
         let child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<\"$TO\" 4>\"$FROM\""])
             .arg(program)
@@ -68,12 +70,7 @@ impl Browser {
             .args(["--headless=new", "--no-sandbox", "--disable-gpu"])
             .args(["--disable-dev-shm-usage", "--no-first-run"])
             .args(["--disable-background-networking", "--disable-extensions"])
-            .arg("--remote-debugging-pipe")
-            .arg(format!(
-                "--user-data-dir={}",
-                dir.path().join("profile").display()
-            ))
-            .arg("about:blank")
+            .args(["--remote-debugging-pipe", &profile, "about:blank"])
             .env("TO", &to)
             .env("FROM", &from)
             .stdin(Stdio::null())
@@ -88,14 +85,9 @@ impl Browser {
                 let mut message = Vec::new();
                 // It never ends by itself, because this end is open for writing
                 // too; the process does not wait for its threads.
-                if reader.read_until(0, &mut message).unwrap_or(0) == 0 {
-                    return;
-                }
-                message.pop();
-                let Ok(message) = serde_json::from_slice(&message) else {
-                    return;
-                };
-                if sender.send(message).is_err() {
+                let read = reader.read_until(0, &mut message).unwrap_or(0);
+                let message = serde_json::from_slice(message.strip_suffix(b"\0").unwrap_or(b""));
+                if read == 0 || message.map_or(true, |message| sender.send(message).is_err()) {
                     return;
                 }
             }
@@ -172,11 +164,8 @@ impl Browser {
         self.events.clear();
         self.call("Page.navigate", json!({ "url": url }));
         let until = Instant::now() + DEADLINE;
-        while !self
-            .events
-            .iter()
-            .any(|event| event["method"] == "Page.loadEventFired")
-        {
+        let is_loaded = |event: &Value| event["method"] == "Page.loadEventFired";
+        while !self.events.iter().any(is_loaded) {
             let event = self.next(until, "the page to load");
             self.events.push_back(event);
         }
@@ -209,25 +198,33 @@ impl Browser {
         text.unwrap_or_else(|| panic!("{expression}: {value}"))
     }
 
+    /// That an expression has that value.
+    #[track_caller]
+    pub(crate) fn is(&mut self, expression: &str, expected: impl Into<Value>) {
+        assert_eq!(self.eval(expression), expected.into(), "{expression}");
+    }
+
+    #[track_caller]
+    pub(crate) fn click(&mut self, selector: &str) {
+        self.eval(&format!(
+            "document.querySelector({}).click()",
+            json!(selector)
+        ));
+    }
+
     /// Presses and releases a key, by its name in the DOM.
     pub(crate) fn press(&mut self, key: &str) {
-        let code = match key {
-            "Tab" => 9,
-            "Enter" => 13,
-            "Escape" => 27,
-            " " => 32,
-            "Home" => 36,
-            "ArrowLeft" => 37,
-            "ArrowUp" => 38,
-            "ArrowRight" => 39,
-            "ArrowDown" => 40,
-            "/" => 191,
-            _ => 0,
-        };
+        let codes = [("Tab", 9), ("Enter", 13), ("Escape", 27), ("/", 191)];
+        let arrows = [("ArrowLeft", 37), ("ArrowRight", 39), ("ArrowDown", 40)];
+        let code = codes
+            .into_iter()
+            .chain(arrows)
+            .find(|(name, _)| *name == key);
+        let code = code.expect(key).1;
         let mut down = json!({ "type": "keyDown", "key": key, "windowsVirtualKeyCode": code });
         if key == "Enter" {
             down["text"] = json!("\r");
-        } else if key.chars().count() == 1 {
+        } else if key == "/" {
             down["text"] = json!(key);
         }
         self.call("Input.dispatchKeyEvent", down);
@@ -241,41 +238,38 @@ impl Browser {
 
     /// Every request since [`Browser::go`], by address.
     pub(crate) fn requests(&mut self) -> Vec<String> {
-        // What was under way has arrived by the time that an answer does.
-        self.eval("0");
-        self.events
-            .iter()
-            .filter(|event| event["method"] == "Network.requestWillBeSent")
-            .map(|event| event["params"]["request"]["url"].to_string())
-            .collect()
+        let all = self.seen(&["Network.requestWillBeSent"]);
+        let url = |event: &Value| event["params"]["request"]["url"].to_string();
+        all.iter().map(url).collect()
     }
 
     /// Why requests were not made, of each that was not.
     pub(crate) fn refused(&mut self) -> Vec<String> {
-        self.eval("0");
-        self.events
+        let all = self.seen(&["Network.loadingFailed"]);
+        let why = all
             .iter()
-            .filter(|event| event["method"] == "Network.loadingFailed")
-            .map(|event| event["params"]["blockedReason"].as_str())
-            .map(|why| why.unwrap_or("not blocked").to_owned())
+            .map(|event| event["params"]["blockedReason"].as_str());
+        why.map(|why| why.unwrap_or("not blocked").to_owned())
             .collect()
     }
 
     /// What the console would show since [`Browser::go`]: errors, warnings, what
     /// the policy refused.
-    pub(crate) fn complaints(&mut self) -> Vec<String> {
-        self.eval("0");
-        let loud = [
+    pub(crate) fn complaints(&mut self) -> Vec<Value> {
+        self.seen(&[
             "Runtime.exceptionThrown",
             "Runtime.consoleAPICalled",
             "Log.entryAdded",
             "Page.javascriptDialogOpening",
-        ];
-        self.events
-            .iter()
-            .filter(|event| loud.iter().any(|method| event["method"] == *method))
-            .map(Value::to_string)
-            .collect()
+        ])
+    }
+
+    /// The events of these kinds since [`Browser::go`].
+    fn seen(&mut self, methods: &[&str]) -> Vec<Value> {
+        // What was under way has arrived by the time that an answer does.
+        self.eval("0");
+        let is_one = |event: &&Value| methods.iter().any(|method| event["method"] == *method);
+        self.events.iter().filter(is_one).cloned().collect()
     }
 }
 
