@@ -1,36 +1,40 @@
 //! One profile from a server.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::fake::{Fake, whole};
 use crate::real::{Mode, Server};
-use crate::{plimsoll, said};
+use crate::{file, plimsoll, said, says};
 
 /// A profile, as folded stacks.
 const PROFILE: &str = "main;leak 4096\n";
 
 #[track_caller]
 fn shows(arguments: &[&str]) {
-    let (text, status) = said(&mut plimsoll(&[&["show"], arguments].concat()));
-    assert_eq!(status, 0, "{text}");
-    assert!(text.contains("leak"), "{text}");
+    let show = [&["show"], arguments].concat();
+    says(&mut plimsoll(&show), 0, &["leak"]);
 }
 
 /// That it fails, and that its message has all of these in it.
 #[track_caller]
 fn fails(arguments: &[&str], expected: &[&str]) {
-    let (text, status) = said(&mut plimsoll(&[&["show"], arguments].concat()));
-    assert_eq!(status, 5, "{text}");
-    for part in expected {
-        assert!(text.contains(part), "expected {part:?} in: {text}");
-    }
+    let show = [&["show"], arguments].concat();
+    says(&mut plimsoll(&show), 5, expected);
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(text.as_bytes()).unwrap();
+    packed.finish().unwrap()
 }
 
 #[test]
@@ -42,64 +46,57 @@ fn each_server_in_its_way() {
     shows(&[&format!("http://{}/debug/pprof/heap", server.address)]);
 }
 
+/// A server that has a profile there alone.
+fn with_profile_at(path: &'static str, elsewhere: (&str, &str)) -> Fake {
+    let (found, other) = (
+        whole("200 OK", "", PROFILE.as_bytes()),
+        whole(elsewhere.0, elsewhere.1, b""),
+    );
+    Fake::new(move |head, stream| {
+        let is_there = head.starts_with(&format!("GET {path} "));
+        let _ = stream.write_all(if is_there { &found } else { &other });
+    })
+}
+
 #[test]
 fn an_older_greptimedb() {
-    let server = Fake::new(|head, stream| {
-        let answer = match head.starts_with("GET /v1/prof/mem ") {
-            true => whole("200 OK", "", PROFILE.as_bytes()),
-            false => whole("404 Not Found", "", b""),
-        };
-        let _ = stream.write_all(&answer);
-    });
+    let server = with_profile_at("/v1/prof/mem", ("404 Not Found", ""));
     shows(&["--from", "greptimedb", &server.address]);
 }
 
 #[test]
 fn a_server_that_does_not_profile() {
     let server = Server::start(Mode::Off);
-    let off = |from: &str, expected: &[&str]| fails(&["--from", from, &server.address], expected);
-    off("databend", &["500", "MALLOC_CONF=prof:true"]);
-    off(
-        "greptimedb",
-        &[
-            "Memory profiling is not enabled",
-            "/debug/prof/mem/activate",
-        ],
-    );
-    off("starrocks", &["found nothing", "JEMALLOC_CONF"]);
-    off("tikv", &["memory.enable-heap-profiling = true"]);
-    off("materialize", &["403 Forbidden", "action=activate"]);
+    let greptimedb = [
+        "Memory profiling is not enabled",
+        "/debug/prof/mem/activate",
+    ];
+    for (from, expected) in [
+        ("databend", ["500", "MALLOC_CONF=prof:true"]),
+        ("greptimedb", greptimedb),
+        ("starrocks", ["found nothing", "JEMALLOC_CONF"]),
+        ("tikv", ["500", "memory.enable-heap-profiling = true"]),
+        ("materialize", ["403 Forbidden", "action=activate"]),
+    ] {
+        fails(&["--from", from, &server.address], &expected);
+    }
 }
 
 #[test]
 fn a_server_without_the_feature() {
-    let server = Fake::with(
-        "501 Not Implemented",
-        "",
-        "The 'mem-prof' feature is disabled",
-    );
-    fails(
-        &["--from", "greptimedb", &server.address],
-        &[
-            "501 Not Implemented",
-            "The 'mem-prof' feature is disabled",
-            "official images",
-        ],
-    );
+    let (status, why) = ("501 Not Implemented", "The 'mem-prof' feature is disabled");
+    let server = Fake::with(status, "", why);
+    let from = ["--from", "greptimedb", &server.address];
+    fails(&from, &[status, why, "official images"]);
     let server = Fake::with("404 Not Found", "", "");
-    fails(
-        &["--from", "databend", &server.address],
-        &["404 Not Found", "memory-profiling"],
-    );
+    let from = ["--from", "databend", &server.address];
+    fails(&from, &["404 Not Found", "memory-profiling"]);
 }
 
 #[test]
 fn a_page_is_no_profile() {
-    let server = Fake::with(
-        "200 OK",
-        "",
-        "<!DOCTYPE html>\n<title>Sign in\u{1b}[2J</title>",
-    );
+    let page = "<!DOCTYPE html>\n<title>Sign in\u{1b}[2J</title>";
+    let server = Fake::with("200 OK", "", page);
     fails(
         &[&server.url("/")],
         &["found `<!DOCTYPE html>`", "prof:true"],
@@ -113,13 +110,8 @@ fn a_page_is_no_profile() {
 
 #[test]
 fn nobody_there() {
-    // A port that was free a moment ago.
-    let address = Fake::with("200 OK", "", "").address;
-    let (host, _) = address.split_once(':').unwrap();
-    fails(
-        &["--from", "tikv", &format!("{host}:1")],
-        &["cannot be reached", "server.status-addr"],
-    );
+    let from = ["--from", "tikv", "127.0.0.1:1"];
+    fails(&from, &["cannot be reached", "server.status-addr"]);
 }
 
 #[test]
@@ -129,21 +121,13 @@ fn plain_where_tls_was_expected() {
     let (text, status) = said(&mut plimsoll(&["show", &address]));
     assert_eq!(status, 5, "{text}");
     // On a machine without certificates, that comes first.
-    assert!(
-        text.contains("found an answer without it") || text.contains("no certificates"),
-        "{text}"
-    );
+    let why = ["found an answer without it", "no certificates"];
+    assert!(why.iter().any(|why| text.contains(why)), "{text}");
 }
 
 #[test]
 fn redirects_are_followed() {
-    let server = Fake::new(|head, stream| {
-        let answer = match head.starts_with("GET /there ") {
-            true => whole("200 OK", "", PROFILE.as_bytes()),
-            false => whole("302 Found", "location: /there\r\n", b""),
-        };
-        let _ = stream.write_all(&answer);
-    });
+    let server = with_profile_at("/there", ("302 Found", "location: /there\r\n"));
     shows(&[&server.url("/here")]);
 }
 
@@ -165,27 +149,18 @@ fn credentials_stay_with_their_host() {
     let other = Fake::with("200 OK", "", PROFILE);
     let to = format!("location: {}\r\n", other.url("/"));
     let server = Fake::with("307 Temporary Redirect", &to, "");
-    let (text, status) =
-        said(plimsoll(&["show", &server.url("/")]).env("PLIMSOLL_HTTP_TOKEN", "t0ken"));
-    assert_eq!(status, 0, "{text}");
+    let mut show = plimsoll(&["show", &server.url("/")]);
+    says(show.env("PLIMSOLL_HTTP_TOKEN", "t0ken"), 0, &[]);
     assert!(server.requests()[0].contains("authorization: Bearer t0ken\r\n"));
     assert!(!other.requests()[0].contains("authorization"));
 }
 
-#[cfg(unix)]
 #[test]
 fn a_credential_that_is_no_text_is_refused() {
-    use std::os::unix::ffi::OsStrExt;
-
     let server = Fake::with("200 OK", "", PROFILE);
-    let token = std::ffi::OsStr::from_bytes(b"t0k\xffen");
-    let (text, status) =
-        said(plimsoll(&["show", &server.url("/")]).env("PLIMSOLL_HTTP_TOKEN", token));
-    assert_eq!(status, 2, "{text}");
-    assert!(
-        text.contains("PLIMSOLL_HTTP_TOKEN: expected text"),
-        "{text}"
-    );
+    let mut show = plimsoll(&["show", &server.url("/")]);
+    show.env("PLIMSOLL_HTTP_TOKEN", OsStr::from_bytes(b"t0k\xffen"));
+    says(&mut show, 2, &["PLIMSOLL_HTTP_TOKEN: expected text"]);
     assert!(server.requests().is_empty());
 }
 
@@ -197,64 +172,52 @@ fn a_password_is_never_shown() {
         let _ = stream.write_all(&answer);
     });
     let with_password = format!("http://user:s3cret@{}/?key=s3cret", server.address);
-    let netrc = tempfile::NamedTempFile::new().unwrap();
-    fs::write(netrc.path(), "machine 127.0.0.1 login user password s3cret").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let netrc = file(
+        &folder,
+        "netrc",
+        "machine 127.0.0.1 login user password s3cret",
+    );
     let encoded = "dXNlcjpzM2NyZXQ=";
-    let mut commands = [
-        plimsoll(&["show", &with_password]),
-        plimsoll(&["show", "--from", "tikv", &with_password]),
-        plimsoll(&["watch", &with_password]),
-        plimsoll(&["compare", &with_password, &with_password]),
-        plimsoll(&["show", "http://user:s3cret@[1"]),
-        plimsoll(&["show", &server.url("/")]),
-        plimsoll(&["show", &server.url("/")]),
-        plimsoll(&["show", &server.url("/")]),
-    ];
-    commands[5].env("PLIMSOLL_HTTP_TOKEN", "s3cret");
-    commands[6]
-        .env("PLIMSOLL_HTTP_USER", "user")
-        .env("PLIMSOLL_HTTP_PASSWORD", "s3cret");
-    commands[7].env("NETRC", netrc.path());
-    for command in &mut commands {
-        let (text, status) = said(command);
+    let url = server.url("/");
+    let (user, password) = (
+        ("PLIMSOLL_HTTP_USER", "user"),
+        ("PLIMSOLL_HTTP_PASSWORD", "s3cret"),
+    );
+    for (arguments, env) in [
+        (&["show", &with_password][..], &[][..]),
+        (&["show", "--from", "tikv", &with_password], &[]),
+        (&["watch", &with_password], &[]),
+        (&["compare", &with_password, &with_password], &[]),
+        (&["show", "http://user:s3cret@[1"], &[]),
+        (&["show", &url], &[("PLIMSOLL_HTTP_TOKEN", "s3cret")]),
+        (&["show", &url], &[user, password]),
+        (&["show", &url], &[("NETRC", &netrc)]),
+    ] {
+        let (text, status) = said(plimsoll(arguments).envs(env.iter().copied()));
         assert_ne!(status, 0, "{text}");
-        assert!(
-            !text.contains("s3cret") && !text.contains(encoded),
-            "{text}"
-        );
+        let is_secret = text.contains("s3cret") || text.contains(encoded);
+        assert!(!is_secret, "{text}");
     }
-    let requests = server.requests();
+    let requests = server.requests().concat();
     let basic = format!("authorization: Basic {encoded}\r\n");
-    assert_eq!(
-        requests.iter().filter(|head| head.contains(&basic)).count(),
-        6
-    );
-    assert!(
-        requests
-            .iter()
-            .any(|head| head.contains("authorization: Bearer s3cret\r\n"))
-    );
+    assert_eq!(requests.matches(&basic).count(), 6);
+    assert!(requests.contains("authorization: Bearer s3cret\r\n"));
 }
 
 #[test]
 fn netrc() {
     let server = Fake::with("200 OK", "", PROFILE);
-    let netrc = tempfile::NamedTempFile::new().unwrap();
-    fs::write(netrc.path(), "default login a password b").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let netrc = file(&folder, "netrc", "default login a password b");
     let mut show = plimsoll(&["show", &server.url("/")]);
-    show.env("NETRC", netrc.path());
-    let (text, status) = said(&mut show);
-    assert_eq!(status, 0, "{text}");
+    says(show.env("NETRC", &netrc), 0, &[]);
     assert!(server.requests()[0].contains("authorization: Basic YTpi\r\n"));
 
-    fs::set_permissions(netrc.path(), fs::Permissions::from_mode(0o644)).unwrap();
-    let (text, status) = said(&mut show);
-    assert_eq!(status, 2, "{text}");
-    assert!(text.contains("chmod 600"), "{text}");
-
-    let (text, status) = said(show.env("NETRC", "/nonexistent/netrc"));
-    assert_eq!(status, 5, "{text}");
-    assert!(text.contains("/nonexistent/netrc"), "{text}");
+    fs::set_permissions(&netrc, fs::Permissions::from_mode(0o644)).unwrap();
+    says(&mut show, 2, &["chmod 600"]);
+    let gone = "/nonexistent/netrc";
+    says(show.env("NETRC", gone), 5, &[gone]);
 }
 
 #[test]
@@ -266,11 +229,8 @@ fn a_slow_server() {
             thread::sleep(Duration::from_millis(50));
         }
     });
-    let start = Instant::now();
-    fails(
-        &["--timeout", "1s", &server.url("/")],
-        &["within 1 s", "--timeout"],
-    );
+    let (start, url) = (Instant::now(), server.url("/"));
+    fails(&["--timeout", "1s", &url], &["within 1 s", "--timeout"]);
     assert!(start.elapsed() < Duration::from_secs(30));
 
     let server = Fake::new(|_, _| thread::sleep(Duration::from_secs(3)));
@@ -281,42 +241,29 @@ fn a_slow_server() {
 fn an_endless_body() {
     let server = Fake::new(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
-        while stream
-            .write_all(&PROFILE.repeat(1_000).into_bytes())
-            .is_ok()
-        {}
+        let part = PROFILE.repeat(1_000);
+        while stream.write_all(part.as_bytes()).is_ok() {}
     });
-    fails(
-        &["--max-size", "1MB", &server.url("/")],
-        &["at most 1000000 bytes"],
-    );
+    let most = ["--max-size", "1MB", &server.url("/")];
+    fails(&most, &["at most 1000000 bytes"]);
     let server = Fake::new(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9000000000\r\n\r\n");
     });
-    fails(
-        &[&server.url("/")],
-        &["found one of 9000000000", "--max-size"],
-    );
+    let why = ["found one of 9000000000", "--max-size"];
+    fails(&[&server.url("/")], &why);
 }
 
 #[test]
 fn what_is_compressed() {
-    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
-    packed.write_all(PROFILE.as_bytes()).unwrap();
-    let packed = packed.finish().unwrap();
+    let packed = gzip(PROFILE);
     let server = Fake::with("200 OK", "content-encoding: gzip\r\n", packed.clone());
     shows(&[&server.url("/")]);
 
-    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
-    bomb.write_all(&PROFILE.repeat(1_000_000).into_bytes())
-        .unwrap();
-    let bomb = bomb.finish().unwrap();
+    let bomb = gzip(&PROFILE.repeat(1_000_000));
     assert!(bomb.len() < 1_000_000);
     let server = Fake::with("200 OK", "", bomb);
-    fails(
-        &["--max-size", "1MB", &server.url("/")],
-        &["at most 1000000 bytes"],
-    );
+    let most = ["--max-size", "1MB", &server.url("/")];
+    fails(&most, &["at most 1000000 bytes"]);
 
     let server = Fake::with("200 OK", "", &packed[..packed.len() / 2]);
     fails(&[&server.url("/")], &["gzip"]);
@@ -333,39 +280,27 @@ fn a_body_that_breaks_off() {
 #[test]
 fn compares_a_file_with_a_server() {
     let server = Fake::with("200 OK", "", PROFILE);
-    let before = tempfile::NamedTempFile::new().unwrap();
-    fs::write(before.path(), "main;leak 96\n").unwrap();
-    let before = before.path().to_str().unwrap();
-    for after in [
-        vec![server.url("/")],
-        vec![
-            "--from".to_owned(),
-            "tikv".to_owned(),
-            server.address.clone(),
-        ],
-    ] {
-        let after: Vec<&str> = after.iter().map(String::as_str).collect();
-        let (text, status) = said(&mut plimsoll(&[&["compare", before], &after[..]].concat()));
-        assert_eq!(status, 0, "{text}");
-        assert!(text.contains("+3.91 KiB"), "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    let before = file(&folder, "before", "main;leak 96\n");
+    let url = server.url("/");
+    for after in [&[url.as_str()][..], &["--from", "tikv", &server.address]] {
+        let compare = [&["compare", &before], after].concat();
+        says(&mut plimsoll(&compare), 0, &["+3.91 KiB"]);
     }
 }
 
 #[test]
 fn the_newest_of_risingwave() {
     let folder = tempfile::tempdir().unwrap();
-    let show = |folder: &str| said(&mut plimsoll(&["show", "--from", "risingwave", folder]));
-    let (text, status) = show(folder.path().to_str().unwrap());
-    assert_eq!(status, 5, "{text}");
-    assert!(text.contains("server.heap_profiling.dir"), "{text}");
-    for (name, seconds) in [("2025-01-01-00-00-00.auto.heap", 2), ("old.manual.heap", 1)] {
-        let path = folder.path().join(name);
-        fs::write(&path, PROFILE).unwrap();
-        let written = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+    let mut show = plimsoll(&["show", "--from", "risingwave"]);
+    show.arg(folder.path());
+    says(&mut show, 5, &["server.heap_profiling.dir"]);
+    let newest = "2025-01-01-00-00-00.auto.heap";
+    for (name, seconds) in [(newest, 2), ("old.manual.heap", 1)] {
+        let path = file(&folder, name, PROFILE);
+        let written = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         let file = fs::File::options().write(true).open(&path).unwrap();
         file.set_modified(written).unwrap();
     }
-    let (text, status) = show(folder.path().to_str().unwrap());
-    assert_eq!(status, 0, "{text}");
-    assert!(text.contains("2025-01-01-00-00-00.auto.heap"), "{text}");
+    says(&mut show, 0, &[newest]);
 }

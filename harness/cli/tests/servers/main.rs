@@ -11,8 +11,12 @@ mod series;
 mod tls;
 mod watch;
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
+
+use tempfile::TempDir;
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -20,26 +24,35 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// The tool, with nothing of this machine's around it.
 fn plimsoll(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-    command
-        .args(arguments)
-        .env_clear()
-        .env("NO_COLOR", "1")
-        .env("HOME", "/nonexistent");
+    command.args(arguments).env_clear();
+    command.env("NO_COLOR", "1").env("HOME", "/nonexistent");
     command
 }
 
 /// What it printed, all of it, and its status.
 fn said(command: &mut Command) -> (String, i32) {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command.output().unwrap();
-    let text = [stdout, stderr].concat();
-    (
-        String::from_utf8(text).unwrap(),
-        status.code().unwrap_or(-1),
-    )
+    let output = command.output().unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat());
+    (text.unwrap(), output.status.code().unwrap_or(-1))
+}
+
+/// That it ends with that status, and prints all of these; the whole text.
+#[track_caller]
+fn says(command: &mut Command, status: i32, expected: &[&str]) -> String {
+    let (text, ended) = said(command);
+    assert_eq!(ended, status, "{text}");
+    for part in expected {
+        assert!(text.contains(part), "expected {part:?} in: {text}");
+    }
+    text
+}
+
+/// A file of a temporary folder, with that in it, which nobody else can read.
+fn file(folder: &TempDir, name: &str, content: &str) -> String {
+    let path = folder.path().join(name);
+    fs::write(&path, content).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    path.to_str().unwrap().to_owned()
 }
 
 /// Dumps of real programs.

@@ -10,99 +10,66 @@ use std::time::Duration;
 use crate::fake::{Fake, whole};
 use crate::real::{Mode, Server};
 use crate::series::assert_fits_the_schema;
-use crate::{plimsoll, said};
+use crate::{plimsoll, said, says};
+
+/// `plimsoll watch`, so long and so often.
+fn watch(every: &str, length: &str, arguments: &[&str]) -> Command {
+    let pace = ["watch", "--every", every, "--for", length];
+    plimsoll(&[&pace, arguments].concat())
+}
 
 #[test]
 fn a_server_that_leaks() {
     let server = Server::start(Mode::Leaking);
     let folder = tempfile::tempdir().unwrap();
-    let picture = folder.path().join("growth.svg");
-    let dumps = folder.path().join("dumps");
-    let (text, status) = said(&mut plimsoll(&[
-        "watch",
-        "--from",
-        "greptimedb",
-        &server.address,
-        "--every",
+    let [picture, dumps] = ["growth.svg", "dumps"].map(|name| folder.path().join(name));
+    let mut command = watch(
         "300ms",
-        "--for",
         "3s",
-        "--json",
-        "--out",
-        dumps.to_str().unwrap(),
-        "--flamegraph",
-        picture.to_str().unwrap(),
-    ]));
-    assert_eq!(status, 1, "{text}");
-    assert!(text.contains("\"verdict\": \"regressed\""), "{text}");
-    assert!(text.contains("leak_on_purpose"), "{text}");
+        &["--from", "greptimedb", &server.address, "--json"],
+    );
+    command
+        .arg("--out")
+        .arg(&dumps)
+        .arg("--flamegraph")
+        .arg(&picture);
+    let expected = ["\"verdict\": \"regressed\"", "leak_on_purpose"];
+    let text = says(&mut command, 1, &expected);
     let (start, end) = (text.find('{').unwrap(), text.rfind("\n}").unwrap());
     let json = serde_json::from_str(&text[start..end + 2]).unwrap();
     assert_fits_the_schema(&json);
-    assert!(
-        fs::read_to_string(picture)
-            .unwrap()
-            .contains("leak_on_purpose")
-    );
+    let picture = fs::read_to_string(picture).unwrap();
+    assert!(picture.contains("leak_on_purpose"));
 
     // What it kept says the same afterwards.
-    let (text, status) = said(&mut plimsoll(&["compare", dumps.to_str().unwrap()]));
-    assert_eq!(status, 0, "{text}");
-    assert!(
-        text.contains("per dump") && text.contains("leak_on_purpose"),
-        "{text}"
-    );
+    let compare = ["compare", dumps.to_str().unwrap()];
+    says(&mut plimsoll(&compare), 0, &["per dump", "leak_on_purpose"]);
 }
 
 #[test]
 fn what_may_grow_so_much_an_hour() {
     let server = Server::start(Mode::Leaking);
     // Two seconds from the start, 2 KiB a millisecond: 7 GiB an hour.
-    let (text, status) = said(&mut plimsoll(&[
-        "watch",
-        "--from",
-        "tikv",
-        &server.address,
-        "--every",
-        "300ms",
-        "--for",
-        "2s",
-        "--allow",
-        "1TiB",
-    ]));
-    assert_eq!(status, 0, "{text}");
-    assert!(text.contains("within"), "{text}");
+    let from = ["--from", "tikv", &server.address, "--allow", "1TiB"];
+    says(&mut watch("300ms", "2s", &from), 0, &["within"]);
 }
 
 #[test]
 fn a_healthy_server() {
     let server = Server::start(Mode::Healthy);
-    let watch = [
-        "watch",
-        "--from",
-        "starrocks",
-        &server.address,
-        "--every",
-        "300ms",
-        "--for",
-        "3s",
-    ];
-    let (text, status) = said(&mut plimsoll(&watch));
-    assert_eq!(status, 0, "{text}");
-    assert!(text.contains("within: no stack keeps growing"), "{text}");
+    let from = ["--from", "starrocks", &server.address];
+    says(
+        &mut watch("300ms", "3s", &from),
+        0,
+        &["within: no stack keeps growing"],
+    );
 }
 
 #[test]
 fn what_is_wrong_at_first_is_not_waited_for() {
     let server = Server::start(Mode::Off);
-    let (text, status) = said(&mut plimsoll(&[
-        "watch",
-        "--from",
-        "materialize",
-        &server.address,
-    ]));
-    assert_eq!(status, 5, "{text}");
-    assert!(text.contains("action=activate"), "{text}");
+    let command = ["watch", "--from", "materialize", &server.address];
+    says(&mut plimsoll(&command), 5, &["action=activate"]);
 }
 
 /// Gains more with every dump; the fourth of them is none.
@@ -120,50 +87,28 @@ fn a_dump_that_is_missing() {
         };
         let _ = stream.write_all(&answer);
     });
-    let (text, status) = said(&mut plimsoll(&[
-        "watch",
-        &server.url("/"),
-        "--every",
-        "200ms",
-        "--for",
-        "2s",
-        "--fail-on",
-        "growth > 1GiB",
-    ]));
-    assert_eq!(status, 1, "{text}");
-    assert!(text.contains("a dump is missing"), "{text}");
-    assert!(text.contains("503 Service Unavailable: `busy`"), "{text}");
+    let url = server.url("/");
+    let missing = ["a dump is missing", "503 Service Unavailable: `busy`"];
+    says(
+        &mut watch("200ms", "2s", &[&url, "--fail-on", "growth > 1GiB"]),
+        1,
+        &missing,
+    );
 }
 
 #[test]
 fn a_condition() {
     let server = Fake::with("200 OK", "", "main;cache 50000\n");
-    let watch = |condition: &str| {
-        said(&mut plimsoll(&[
-            "watch",
-            &server.url("/"),
-            "--every",
-            "100ms",
-            "--for",
-            "400ms",
-            "--fail-on",
-            condition,
-        ]))
-    };
-    let (text, status) = watch("growth > 1MiB");
-    assert_eq!(status, 0, "{text}");
+    let url = server.url("/");
+    let watch = |condition: &str| watch("100ms", "400ms", &[&url, "--fail-on", condition]);
     // What is kept nowhere has no path.
-    assert!(text.contains(" from dump 1 of http://127.0.0.1"), "{text}");
+    let first = " from dump 1 of http://127.0.0.1";
+    says(&mut watch("growth > 1MiB"), 0, &[first]);
     let asked = server.requests().len();
-    let (text, status) = watch("growth > 1 object");
-    assert_eq!(status, 2, "{text}");
-    assert!(
-        text.contains("expected a profile with inuse_objects"),
-        "{text}"
-    );
+    let why = "expected a profile with inuse_objects";
+    says(&mut watch("growth > 1 object"), 2, &[why]);
     assert_eq!(server.requests().len(), asked + 1, "the first dump tells");
-    let (text, status) = watch("growth >");
-    assert_eq!(status, 2, "{text}");
+    says(&mut watch("growth >"), 2, &[]);
 }
 
 #[test]
@@ -176,9 +121,7 @@ fn a_server_that_is_started_again() {
         drop(server);
         Server::start_at(Mode::Leaking, port)
     });
-    let (text, _) = said(&mut plimsoll(&[
-        "watch", "--from", "databend", &address, "--every", "200ms", "--for", "6s",
-    ]));
+    let (text, _) = said(&mut watch("200ms", "6s", &["--from", "databend", &address]));
     drop(again.join().unwrap());
     assert!(text.contains("restarted since the last dump"), "{text}");
 }
@@ -186,35 +129,23 @@ fn a_server_that_is_started_again() {
 #[test]
 fn ctrl_c_is_the_end_of_it() {
     let server = Fake::with("200 OK", "", "main;cache 50000\n");
-    let watch = plimsoll(&["watch", &server.url("/"), "--every", "100ms", "--for", "1h"])
-        .stdout(Stdio::piped())
+    let url = server.url("/");
+    let watched = watch("100ms", "1h", &[&url])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     while server.requests().len() < 6 {
         thread::sleep(Duration::from_millis(20));
     }
-    let id = watch.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &id])
-            .status()
-            .unwrap()
-            .success()
-    );
-    let ended = watch.wait_with_output().unwrap();
+    let id = watched.id().to_string();
+    let killed = Command::new("kill").args(["-INT", &id]).status();
+    assert!(killed.unwrap().success());
+    let ended = watched.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(0), "{text}");
     assert!(text.contains("no stack keeps growing"), "{text}");
 
-    let watch = |length: &str| {
-        let url = server.url("/");
-        said(&mut plimsoll(&[
-            "watch", &url, "--every", "100ms", "--for", length,
-        ]))
-    };
-    let (text, status) = watch("200ms");
-    assert_eq!(status, 3, "{text}");
-    assert!(text.contains("too few to tell a leak"), "{text}");
-    assert_eq!(watch("10ms").1, 2);
+    let few = "too few to tell a leak";
+    says(&mut watch("100ms", "200ms", &[&url]), 3, &[few]);
+    says(&mut watch("100ms", "10ms", &[&url]), 2, &[]);
 }
