@@ -10,10 +10,11 @@ use std::path::Path;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout::valid_scenario_name;
 use plimsoll_core::report::{
-    Check, CheckOutcome, Failure, Finding, Report, StackGrowth, Standing, Subject, json,
+    Check, CheckOutcome, Failure, Finding, Report, StackGrowth, Standing, Subject,
+    json as report_json,
 };
 use plimsoll_core::{FoldedStack, Rate, Tally};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use project::{Project, finding, report};
 use reader::Page;
@@ -79,94 +80,94 @@ const HOSTILE: &[&str] = &[
     "漢字とかな",
 ];
 
+const RATE: Rate = Rate {
+    objects: 1.0,
+    bytes: 48.0,
+};
+
+fn stack(names: &str) -> FoldedStack {
+    FoldedStack(names.split(' ').map(str::to_owned).collect())
+}
+
+fn growth(names: &str, bytes: f64) -> StackGrowth {
+    StackGrowth {
+        stack: stack(names),
+        before: Tally::default(),
+        after: Tally::default(),
+        rate: Rate { bytes, ..RATE },
+        error: None,
+    }
+}
+
 /// A report with something in each field, of that verdict.
 fn full(scenario: &str, verdict: Verdict) -> Report {
     let mut report = report("r1", scenario, verdict);
     report.run.commit = Some("0123456".to_owned());
-    let stack = |names: &str| FoldedStack(names.split(' ').map(str::to_owned).collect());
-    let rate = Rate {
-        objects: 1.0,
-        bytes: 48.0,
+    let found = Finding {
+        verdict: match verdict {
+            Verdict::Failed | Verdict::Broken => Verdict::Regressed,
+            verdict => verdict,
+        },
+        reason: Some("a reason".to_owned()),
+        ..finding("main fill put", RATE)
     };
-    let worst = match verdict {
-        Verdict::Failed | Verdict::Broken => Verdict::Regressed,
-        verdict => verdict,
-    };
-    for standing in [
-        Standing::New,
-        Standing::Exceeded,
-        Standing::Expired,
-        Standing::Stale,
-        Standing::Moved,
-    ] {
-        report.findings.push(Finding {
-            verdict: worst,
+    use Standing::{Exceeded, Expired, Moved, New, Stale};
+    report.findings = [New, Exceeded, Expired, Stale, Moved]
+        .map(|standing| Finding {
             standing,
-            moved_from: (standing == Standing::Moved).then(|| stack("main other put")),
-            reason: Some("a reason".to_owned()),
-            ..finding("main fill put", rate)
-        });
-    }
+            moved_from: (standing == Moved).then(|| stack("main other put")),
+            ..found.clone()
+        })
+        .to_vec();
     report.findings.push(Finding {
-        verdict: worst,
         subject: Subject::Site {
             frames: stack("fill put"),
             stacks: 3,
         },
         frames: Vec::new(),
-        ..finding("main fill put", rate)
+        reason: None,
+        ..found
     });
-    for (name, outcome) in [
+    let checks = [
         ("canary", CheckOutcome::Failed),
         ("coverage", CheckOutcome::Unavailable),
-    ] {
-        report.checks.push(Check {
-            name: name.to_owned(),
-            outcome,
-            detail: "expected one thing\nfound another".to_owned(),
-        });
-    }
+    ];
+    report.checks.extend(checks.map(|(name, outcome)| Check {
+        name: name.to_owned(),
+        outcome,
+        detail: "expected one thing\nfound another".to_owned(),
+    }));
     report.failure = Some(Failure {
         what: "panicked: it did".to_owned(),
         iteration: Some(7),
         output: "one line\nand another\n".to_owned(),
     });
     report.notes.push("a note".to_owned());
-    for (names, bytes) in [("main fill put", 48.0), ("main drop free", -16.0)] {
-        report.growth.push(StackGrowth {
-            stack: stack(names),
-            before: Tally::default(),
-            after: Tally::default(),
-            rate: Rate {
-                objects: 1.0,
-                bytes,
-            },
-            error: None,
-        });
-    }
+    report.growth = vec![
+        growth("main fill put", 48.0),
+        growth("main drop free", -16.0),
+    ];
     report
 }
 
 /// Where a report has strings that are free: all but the words of the format.
 fn free_strings(report: &Report) -> Vec<String> {
-    let value: Value = serde_json::from_str(&json::to_string(report)).unwrap();
+    let value: Value = serde_json::from_str(&report_json::to_string(report)).unwrap();
     let mut places = Vec::new();
     strings(&value, String::new(), &mut places);
-    let reads = |place: &String| {
-        let mut value = value.clone();
-        *value.pointer_mut(place).unwrap() = Value::String("any text".to_owned());
-        json::parse(value.to_string().as_bytes()).is_ok()
-    };
-    places.retain(reads);
+    places.retain(|place| {
+        let poisoned = poisoned(report, std::slice::from_ref(place), "any text");
+        report_json::parse(poisoned.to_string().as_bytes()).is_ok()
+    });
     assert!(places.len() >= 40, "{places:?}");
     places
 }
 
 /// The report with that text in each of those places.
 fn poisoned(report: &Report, places: &[String], with: &str) -> Value {
-    let mut value: Value = serde_json::from_str(&json::to_string(report)).unwrap();
+    let mut value: Value = serde_json::from_str(&report_json::to_string(report)).unwrap();
     for place in places {
-        *value.pointer_mut(place).unwrap() = Value::String(with.to_owned());
+        *value.pointer_mut(place).unwrap() = json!(with);
     }
     value
 }
@@ -174,16 +175,12 @@ fn poisoned(report: &Report, places: &[String], with: &str) -> Value {
 fn strings(value: &Value, place: String, places: &mut Vec<String>) {
     match value {
         Value::String(_) => places.push(place),
-        Value::Array(all) => {
-            for (index, value) in all.iter().enumerate() {
-                strings(value, format!("{place}/{index}"), places);
-            }
-        }
-        Value::Object(all) => {
-            for (key, value) in all {
-                strings(value, format!("{place}/{key}"), places);
-            }
-        }
+        Value::Array(all) => (0..).zip(all).for_each(|(index, value): (usize, _)| {
+            strings(value, format!("{place}/{index}"), places);
+        }),
+        Value::Object(all) => all.iter().for_each(|(key, value)| {
+            strings(value, format!("{place}/{key}"), places);
+        }),
         _ => {}
     }
 }
@@ -206,63 +203,51 @@ fn read(project: &Project, path: &Path) -> [Page; 2] {
     })
 }
 
-fn write(project: &Project, value: &Value) -> std::path::PathBuf {
+/// Of that report as JSON.
+#[track_caller]
+fn read_json(project: &Project, value: &Value) -> [Page; 2] {
     project.write("x.json", &value.to_string());
-    project.path("x.json")
+    read(project, &project.path("x.json"))
+}
+
+/// What is in a project, as JSON.
+fn joined(project: &Project) -> Value {
+    let ran = project.plimsoll(&["report", "--format", "json"]);
+    serde_json::from_str(&ran.stdout).unwrap()
 }
 
 #[test]
 fn no_field_of_a_report_is_markdown() {
     let project = Project::new();
-    let verdicts = [
-        (
-            Verdict::Regressed,
-            "### 🔴 Leak check: 1 of 1 scenario keeps growing (+48 B per iteration)",
-        ),
-        (Verdict::Failed, "### 🔴 Leak check: 1 of 1 scenario failed"),
-        (
-            Verdict::Broken,
-            "### 🔴 Leak check: 1 of 1 scenario could not be measured",
-        ),
+    let within = "🟢 Leak check: 1 of 1 scenario is within its baseline; 1 allowance is no longer \
+                  needed; growth of 1 object per 1,000 iterations would have been seen";
+    let growing = "🔴 Leak check: 1 of 1 scenario keeps growing (+48 B per iteration)";
+    let broken = "🔴 Leak check: 1 of 1 scenario could not be measured";
+    for (verdict, line) in [
+        (Verdict::Regressed, growing),
+        (Verdict::Failed, "🔴 Leak check: 1 of 1 scenario failed"),
+        (Verdict::Broken, broken),
         (
             Verdict::Inconclusive,
-            "### 🟡 Leak check: 1 of 1 scenario is inconclusive",
+            "🟡 Leak check: 1 of 1 scenario is inconclusive",
         ),
-        (
-            Verdict::Improved,
-            "### 🟢 Leak check: 1 of 1 scenario is within its baseline; 1 allowance is no longer \
-             needed; growth of 1 object per 1,000 iterations would have been seen",
-        ),
-        (
-            Verdict::Within,
-            "### 🟢 Leak check: 1 of 1 scenario is within its baseline; 1 allowance is no longer \
-             needed; growth of 1 object per 1,000 iterations would have been seen",
-        ),
-    ];
-    for (verdict, line) in verdicts {
+        (Verdict::Improved, within),
+        (Verdict::Within, within),
+    ] {
         let report = full("http::echo", verdict);
         let places = free_strings(&report);
+        let read_with = |text: &str| read_json(&project, &poisoned(&report, &places, text));
         // What can be typed has commands.
-        let calm = ["calm", "a calm name"].map(|name| {
-            read(
-                &project,
-                &write(&project, &poisoned(&report, &places, name)),
-            )
-        });
+        let calm = ["calm", "a calm name"].map(read_with);
         for with in HOSTILE {
-            let pages = read(
-                &project,
-                &write(&project, &poisoned(&report, &places, with)),
-            );
             let calm = &calm[usize::from(!valid_scenario_name(with))];
-            for (page, calm) in pages.iter().zip(calm) {
-                assert_eq!(page.headline(), line.trim_start_matches("### "), "{with:?}");
+            for (page, calm) in read_with(with).iter().zip(calm) {
+                assert_eq!(page.headline(), line, "{with:?}");
                 // Whatever the names, the page has the same parts; but output of
                 // nothing is said to be nothing.
-                if with.trim().is_empty() {
-                    continue;
+                if !with.trim().is_empty() {
+                    assert_eq!(page.outline(), calm.outline(), "{with:?} in {}", page.text);
                 }
-                assert_eq!(page.outline(), calm.outline(), "{with:?} in {}", page.text);
             }
         }
     }
@@ -272,17 +257,14 @@ fn no_field_of_a_report_is_markdown() {
 fn no_problem_of_a_scenario_is_markdown() {
     let project = Project::new();
     project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
-    let joined = project.plimsoll(&["report", "--format", "json"]).stdout;
+    let mut joined = joined(&project);
+    let headline = "⚪ Leak check: 1 of 2 scenarios has no result";
     for with in HOSTILE {
-        let mut value: Value = serde_json::from_str(&joined).unwrap();
         for key in ["package", "target", "scenario", "platform", "problem"] {
-            value["scenarios"][1][key] = Value::String((*with).to_owned());
+            joined["scenarios"][1][key] = json!(with);
         }
-        for page in read(&project, &write(&project, &value)) {
-            assert_eq!(
-                page.headline(),
-                "⚪ Leak check: 1 of 2 scenarios has no result"
-            );
+        for page in read_json(&project, &joined) {
+            assert_eq!(page.headline(), headline);
             assert_eq!(page.tables, [2, 2], "{with:?} in {}", page.text);
         }
     }
@@ -299,66 +281,46 @@ fn a_thousand_scenarios_with_long_names() {
     }
     one.run.scenarios = vec!["lru_churn".to_owned()];
     project.leave(&one, 0);
-    let joined = project.plimsoll(&["report", "--format", "json"]).stdout;
-    let mut value: Value = serde_json::from_str(&joined).unwrap();
+    let mut joined = joined(&project);
     // A copy is short, so that a thousand are at most 8 MiB.
-    let scenario = value["scenarios"][0].clone();
+    let scenario = joined["scenarios"][0].clone();
     let names = (0..1_000).map(|n| {
         let mut scenario = scenario.clone();
-        scenario["scenario"] = Value::String(long(n));
-        scenario["report"]["scenario"] = Value::String(long(n));
+        scenario["scenario"] = json!(long(n));
+        scenario["report"]["scenario"] = json!(long(n));
         if n >= 100 {
-            scenario["report"]["growth"] = Value::Array(Vec::new());
+            scenario["report"]["growth"] = json!([]);
         }
         scenario
     });
-    value["scenarios"] = names.collect();
-    let path = write(&project, &value);
-    assert!(std::fs::metadata(&path).unwrap().len() <= 8 << 20);
-    let [comment, summary] = read(&project, &path);
+    joined["scenarios"] = names.collect();
+    assert!(joined.to_string().len() <= 8 << 20);
+    let [comment, summary] = read_json(&project, &joined);
+    let headline =
+        "🔴 Leak check: 1,000 of 1,000 scenarios keep growing (up to +48 B per iteration)";
+    let left_out = "Left out for length: the details of ";
     for page in [&comment, &summary] {
-        assert_eq!(
-            page.headline(),
-            "🔴 Leak check: 1,000 of 1,000 scenarios keep growing (up to +48 B per iteration)"
-        );
-        assert!(
-            page.text.contains("Left out for length: the details of "),
-            "{}",
-            page.text
-        );
+        assert_eq!(page.headline(), headline);
+        assert!(page.text.contains(left_out), "{}", page.text);
     }
     // Ten rows and a head stand open.
     assert_eq!(comment.tables[0], 11);
     assert_eq!(summary.tables, [201, 801]);
-    assert!(
-        comment.text.contains(" rows of the tables; "),
-        "{}",
-        comment.text
-    );
+    let rows = " rows of the tables; ";
+    assert!(comment.text.contains(rows), "{}", comment.text);
 }
 
 #[test]
 fn giant_stacks() {
     let project = Project::new();
-    let rate = Rate {
-        objects: 1.0,
-        bytes: 48.0,
-    };
     for depth in [1, 100, 9_000] {
         let mut report = report("r1", "deep", Verdict::Regressed);
         let names: Vec<String> = (0..depth).map(|n| format!("frame{n}")).collect();
-        report.growth.push(StackGrowth {
-            stack: FoldedStack(names.clone()),
-            before: Tally::default(),
-            after: Tally::default(),
-            rate,
-            error: None,
-        });
-        report.findings.push(finding("main put", rate));
+        report.growth.push(growth(&names.join(" "), 48.0));
+        report.findings.push(finding("main put", RATE));
         let path = project.leave(&report, 0);
         for page in read(&project, &path) {
-            let leaf = format!("frame{}", depth - 1);
-            assert!(page.text.contains(&leaf), "{}", page.text);
+            assert!(page.text.contains(&names[depth - 1]), "{}", page.text);
         }
     }
 }

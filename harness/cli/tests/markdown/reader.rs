@@ -6,19 +6,19 @@ use comrak::{Arena, Options, format_html, parse_document};
 /// The tags that pages are made of.
 const TAGS: &[&str] = &["details", "summary", "b", "code", "sub"];
 
+#[derive(Default)]
 pub(crate) struct Page {
     pub(crate) text: String,
     /// Rows of each table, its head included.
     pub(crate) tables: Vec<usize>,
     headlines: Vec<String>,
+    /// Of links and images; and tags in HTML of any kind, `/` first where they close.
     links: Vec<String>,
-    images: usize,
-    /// Tags in HTML of any kind, `/` first where they close.
     tags: Vec<String>,
     /// Text that is neither code nor in `<code>`.
     prose: Vec<String>,
     /// Kinds of all blocks but paragraphs of a list, in order.
-    outline: Vec<String>,
+    outline: Vec<&'static str>,
     comments: usize,
     html: [String; 2],
 }
@@ -41,15 +41,7 @@ impl Page {
         let root = parse_document(&arena, text, &options);
         let mut page = Page {
             text: text.to_owned(),
-            tables: Vec::new(),
-            headlines: Vec::new(),
-            links: Vec::new(),
-            images: 0,
-            tags: Vec::new(),
-            prose: Vec::new(),
-            outline: Vec::new(),
-            comments: 0,
-            html: [String::new(), String::new()],
+            ..Page::default()
         };
         page.walk(root);
         for (html, raw) in page.html.iter_mut().zip([true, false]) {
@@ -77,26 +69,20 @@ impl Page {
                     self.headlines.push(text);
                     "heading"
                 }
-                NodeValue::Link(link) => {
+                NodeValue::Link(link) | NodeValue::Image(link) => {
                     self.links.push(link.url.clone());
-                    "link"
-                }
-                NodeValue::Image(_) => {
-                    self.images += 1;
-                    "image"
+                    ""
                 }
                 NodeValue::HtmlBlock(block) => {
-                    let html = block.literal.clone();
-                    self.html_of(&html);
+                    self.html_of(&block.literal);
                     "html"
                 }
                 NodeValue::HtmlInline(html) => {
-                    let html = html.clone();
-                    self.html_of(&html);
+                    self.html_of(html);
                     ""
                 }
                 NodeValue::Text(text) => {
-                    self.prose.push(text.clone().into_owned());
+                    self.prose.push(text.to_string());
                     ""
                 }
                 NodeValue::CodeBlock(block) => {
@@ -116,7 +102,7 @@ impl Page {
                 other => panic!("{other:?} in\n{}", self.text),
             };
             if !kind.is_empty() {
-                self.outline.push(kind.to_owned());
+                self.outline.push(kind);
             }
         }
     }
@@ -137,11 +123,9 @@ impl Page {
             let end = start + rest[start..].find('>').unwrap();
             let tag = &rest[start + 1..end];
             let name = tag.split(' ').next().unwrap();
-            in_code = match name {
-                "code" => true,
-                "/code" => false,
-                _ => in_code,
-            };
+            if let "code" | "/code" = name {
+                in_code = name == "code";
+            }
             let plain = tag == name || tag == "details open";
             assert!(plain, "<{tag}> in\n{}", self.text);
             self.tags.push(name.to_owned());
@@ -157,7 +141,7 @@ impl Page {
     }
 
     /// Its parts, whatever they say.
-    pub(crate) fn outline(&self) -> (&[String], &[String], &[usize]) {
+    pub(crate) fn outline(&self) -> (&[&str], &[String], &[usize]) {
         (&self.outline, &self.tags, &self.tables)
     }
 
@@ -168,7 +152,6 @@ impl Page {
         assert!(text.starts_with("### "), "{text}");
         // At a desk there is nothing to link to.
         assert!(self.links.is_empty(), "{:?} in\n{text}", self.links);
-        assert_eq!(self.images, 0, "{text}");
         assert_eq!(self.comments, 0, "{text}");
         for tag in &self.tags {
             let name = tag.trim_start_matches('/');
@@ -189,17 +172,14 @@ impl Page {
             ] {
                 assert!(!prose.contains(no), "{no} in {prose:?} in\n{text}");
             }
-            let shortcode = prose
-                .split(' ')
-                .find(|word| word.len() > 2 && word.starts_with(':'));
-            assert_eq!(shortcode, None, "{text}");
+            let is_shortcode = |word: &str| word.len() > 2 && word.starts_with(':');
+            assert!(!prose.split(' ').any(is_shortcode), "{text}");
         }
         for c in text.chars() {
             assert!(c == '\n' || !c.is_control(), "{c:?} in\n{text}");
-            assert!(
-                !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}'),
-                "{c:?} in\n{text}"
-            );
+            let reorders = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+            let ends_line = matches!(c, '\u{2028}' | '\u{2029}');
+            assert!(!reorders && !ends_line, "{c:?} in\n{text}");
         }
         let [raw, sanitised] = &self.html;
         for html in [raw, sanitised] {
@@ -207,10 +187,8 @@ impl Page {
                 assert!(!html.contains(no), "{no} in\n{html}");
             }
         }
-        assert_eq!(
-            raw.matches("<details").count(),
-            raw.matches("</details>").count()
-        );
+        let [opened, closed] = ["<details", "</details>"].map(|tag| raw.matches(tag).count());
+        assert_eq!(opened, closed);
         assert!(!sanitised.contains("<details"), "{sanitised}");
     }
 }

@@ -67,13 +67,10 @@ fn an_older_greptimedb() {
 #[test]
 fn a_server_that_does_not_profile() {
     let server = Server::start(Mode::Off);
-    let greptimedb = [
-        "Memory profiling is not enabled",
-        "/debug/prof/mem/activate",
-    ];
+    let activate = "/debug/prof/mem/activate";
     for (from, expected) in [
         ("databend", ["500", "MALLOC_CONF=prof:true"]),
-        ("greptimedb", greptimedb),
+        ("greptimedb", ["profiling is not enabled", activate]),
         ("starrocks", ["found nothing", "JEMALLOC_CONF"]),
         ("tikv", ["500", "memory.enable-heap-profiling = true"]),
         ("materialize", ["403 Forbidden", "action=activate"]),
@@ -97,15 +94,11 @@ fn a_server_without_the_feature() {
 fn a_page_is_no_profile() {
     let page = "<!DOCTYPE html>\n<title>Sign in\u{1b}[2J</title>";
     let server = Fake::with("200 OK", "", page);
-    fails(
-        &[&server.url("/")],
-        &["found `<!DOCTYPE html>`", "prof:true"],
-    );
+    let why = ["found `<!DOCTYPE html>`", "prof:true"];
+    fails(&[&server.url("/")], &why);
     let server = Fake::with("400 Bad Request", "", "\n  no\u{1b}[2J such thing\nmore");
-    fails(
-        &[&server.url("/")],
-        &["found 400 Bad Request: `no such thing`"],
-    );
+    let why = ["found 400 Bad Request: `no such thing`"];
+    fails(&[&server.url("/")], &why);
 }
 
 #[test]
@@ -173,17 +166,12 @@ fn a_password_is_never_shown() {
     });
     let with_password = format!("http://user:s3cret@{}/?key=s3cret", server.address);
     let folder = tempfile::tempdir().unwrap();
-    let netrc = file(
-        &folder,
-        "netrc",
-        "machine 127.0.0.1 login user password s3cret",
-    );
+    let entry = "machine 127.0.0.1 login user password s3cret";
+    let netrc = file(&folder, "netrc", entry);
     let encoded = "dXNlcjpzM2NyZXQ=";
     let url = server.url("/");
-    let (user, password) = (
-        ("PLIMSOLL_HTTP_USER", "user"),
-        ("PLIMSOLL_HTTP_PASSWORD", "s3cret"),
-    );
+    let user = ("PLIMSOLL_HTTP_USER", "user");
+    let password = ("PLIMSOLL_HTTP_PASSWORD", "s3cret");
     for (arguments, env) in [
         (&["show", &with_password][..], &[][..]),
         (&["show", "--from", "tikv", &with_password], &[]),
