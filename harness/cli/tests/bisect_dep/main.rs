@@ -33,6 +33,36 @@ struct Project {
     _lock: File,
 }
 
+const MANIFEST: &str = r#"[package]
+name = "project"
+version = "0.0.0"
+edition = "2021"
+
+[dependencies]
+leaky = { version = "0.1", registry = "made" }
+
+[dev-dependencies]
+plimsoll = { path = "WORKSPACE/harness/measure" }
+
+[[test]]
+name = "leaks"
+harness = false
+
+[workspace]
+"#;
+
+const LEAKS: &str = r#"use plimsoll::Scenario;
+
+fn fills() -> Scenario {
+    Scenario::new("fills", || {
+        let mut pool = project::Pool::default();
+        move |i: u64| pool.fill(i)
+    })
+}
+
+plimsoll::main!(fills());
+"#;
+
 /// Whether the lockfile is committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lockfile {
@@ -60,50 +90,22 @@ impl Project {
         let dir = place.join("beside/project");
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let workspace = workspace.canonicalize().unwrap();
-        let harness = workspace.join("harness/measure");
-        let manifest = format!(
-            "[package]
-name = \"project\"
-version = \"0.0.0\"
-edition = \"2021\"
-
-[dependencies]
-leaky = {{ version = \"0.1\", registry = \"made\" }}
-
-[dev-dependencies]
-plimsoll = {{ path = {harness:?} }}
-
-[[test]]
-name = \"leaks\"
-harness = false
-
-[workspace]
-"
-        );
-        write(&dir.join("Cargo.toml"), &manifest);
-        write(&dir.join(".cargo/config.toml"), &registry.config);
-        write(&dir.join("src/lib.rs"), "pub use leaky::Pool;\n");
-        write(
-            &dir.join("tests/leaks.rs"),
-            "use plimsoll::Scenario;
-
-fn fills() -> Scenario {
-    Scenario::new(\"fills\", || {
-        let mut pool = project::Pool::default();
-        move |i: u64| pool.fill(i)
-    })
-}
-
-plimsoll::main!(fills());
-",
-        );
+        let manifest = MANIFEST.replace("WORKSPACE", workspace.to_str().unwrap());
+        let ignored = match lockfile {
+            Lockfile::Committed => "/target\n",
+            Lockfile::Ignored => "/target\nCargo.lock\n",
+        };
+        for (file, text) in [
+            ("Cargo.toml", manifest.as_str()),
+            (".cargo/config.toml", &registry.config),
+            ("src/lib.rs", "pub use leaky::Pool;\n"),
+            ("tests/leaks.rs", LEAKS),
+            (".gitignore", ignored),
+        ] {
+            write(&dir.join(file), text);
+        }
         // The versions of this repository, which have been fetched.
         fs::copy(workspace.join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
-        let mut ignored = "/target\n".to_owned();
-        if lockfile == Lockfile::Ignored {
-            ignored += "Cargo.lock\n";
-        }
-        write(&dir.join(".gitignore"), &ignored);
         let project = Project {
             target: shared.join("target"),
             kept: Kept::of(&manifest_of_leaky(&dir)),
@@ -147,21 +149,29 @@ plimsoll::main!(fills());
         output
     }
 
-    /// Prints JSON, with that status.
+    /// What it printed, and what it said beside that, with that status.
     #[track_caller]
-    fn found(&self, args: &[&str], status: i32) -> Value {
-        let output = self.bisect(&[&["--json"], args].concat());
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(status), "{said}");
-        serde_json::from_slice(&output.stdout).unwrap()
+    fn said(&self, args: &[&str], status: i32) -> (String, String) {
+        let output = self.bisect(args);
+        let [out, err] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(output.status.code(), Some(status), "{err}");
+        (out, err)
+    }
+
+    /// Prints JSON, with that status and all that is expected.
+    #[track_caller]
+    fn found(&self, args: &[&str], status: i32, expected: Value) -> Value {
+        let (out, _) = self.said(&[&["--json"], args].concat(), status);
+        let found = serde_json::from_str(&out).unwrap();
+        has(&found, &expected);
+        found
     }
 
     /// Says why not, with that status.
     #[track_caller]
     fn refused(&self, args: &[&str], status: i32) -> String {
-        let output = self.bisect(args);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(status), "{said}");
+        let (_, said) = self.said(args, status);
         let error = said.find("error: ").unwrap_or_else(|| panic!("{said}"));
         let registry = self.registry.dir().to_str().unwrap();
         said[error..].replace(registry, "REGISTRY")
@@ -171,10 +181,8 @@ plimsoll::main!(fills());
     fn is_as_before(&self) {
         let status = git::git(&self.dir, &["status", "--porcelain", "--ignored"]);
         let mut known = status.lines().map(|line| line.trim_start_matches("!! "));
-        assert!(
-            known.all(|name| ["target/", "Cargo.lock"].contains(&name)),
-            "{status}"
-        );
+        let is_known = known.all(|name| ["target/", "Cargo.lock"].contains(&name));
+        assert!(is_known, "{status}");
         assert_eq!(git::names(self.dir.parent().unwrap()), "project");
     }
 }
@@ -249,16 +257,13 @@ fn the_release_that_brought_it() {
     let project = Project::new("brought", Registry::fetched, &releases, Lockfile::Committed);
     let lockfile = fs::read(project.dir.join("Cargo.lock")).unwrap();
 
-    let found = project.found(&["--dep", "leaky", "0.1.0..0.1.7"], 0);
+    let expected = json!({
+        "result": "found", "first_bad": null, "builds": 6,
+        "good": {"version": "0.1.0"}, "bad": {"version": "0.1.7"},
+        "dep": {"name": "leaky", "version": "0.1.6", "before": "0.1.5", "change": "brought"},
+    });
+    let found = project.found(&["--dep", "leaky", "0.1.0..0.1.7"], 0, expected);
     let dep = &found["dep"];
-    has(
-        &found,
-        &json!({
-            "result": "found", "first_bad": null, "builds": 6,
-            "good": {"version": "0.1.0"}, "bad": {"version": "0.1.7"},
-            "dep": {"name": "leaky", "version": "0.1.6", "before": "0.1.5", "change": "brought"},
-        }),
-    );
     assert!(bytes(&dep["rate_before"]).abs() < 1.0, "{dep:#}");
     assert!((40.0..100.0).contains(&bytes(&dep["rate"])), "{dep:#}");
     let stack = found["stack"].as_array().unwrap();
@@ -271,17 +276,12 @@ fn the_release_that_brought_it() {
     assert!(picture.contains("Pool::fill"), "{picture}");
 
     // From what was measured: only those that are named.
-    let named = project.found(&["--dep", "leaky", "0.1.7,0.1.0,0.1.5"], 0);
-    let expected = json!({"builds": 0, "dep": {"version": "0.1.7", "before": "0.1.5"}});
-    has(&named, &expected);
-    let same = project.found(&["--dep", "leaky", "0.1.0..0.1.3"], 3);
-    has(
-        &same,
-        &json!({"result": "no-difference", "dep": {"change": null}}),
-    );
-    let one_of = project.found(&["--dep", "leaky", "0.1.0,0.1.4,0.1.7"], 3);
-    let expected = json!({"result": "one-of", "candidates": ["0.1.4", "0.1.7"]});
-    has(&one_of, &expected);
+    let named = json!({"builds": 0, "dep": {"version": "0.1.7", "before": "0.1.5"}});
+    project.found(&["--dep", "leaky", "0.1.7,0.1.0,0.1.5"], 0, named);
+    let same = json!({"result": "no-difference", "dep": {"change": null}});
+    project.found(&["--dep", "leaky", "0.1.0..0.1.3"], 3, same);
+    let one_of = json!({"result": "one-of", "candidates": ["0.1.4", "0.1.7"]});
+    project.found(&["--dep", "leaky", "0.1.0,0.1.4,0.1.7"], 3, one_of);
 
     // Nobody's requirement admits it, it does not build, nobody has published it, …
     let unusable = |range: &str, why: &str| {
@@ -305,32 +305,18 @@ fn the_release_that_brought_it() {
     assert_eq!(output.status.code(), Some(129), "{said}");
     assert!(said.contains("one of the ends, leaky 0.1.4, "), "{said}");
     let refused = |dep: &str, range: &str| project.refused(&["--dep", dep, range], 2);
-    assert_snapshot!(
-        refused("leaky", "0.1.0..0.1.8"),
-        @"error: leaky: there is no release 0.1.8: 10 are published, from 0.1.0 to 0.2.0"
-    );
-    assert_snapshot!(
-        refused("leak", "0.1.0..0.1.4"),
-        @"error: `leak` is no dependency: Cargo.lock does not have it"
-    );
+    assert_snapshot!(refused("leaky", "0.1.0..0.1.8"), @"error: leaky: there is no release 0.1.8: 10 are published, from 0.1.0 to 0.2.0");
+    assert_snapshot!(refused("leak", "0.1.0..0.1.4"), @"error: `leak` is no dependency: Cargo.lock does not have it");
     let from_path = refused("plimsoll", "0.1.0..0.1.4");
-    assert!(
-        from_path.starts_with("error: `plimsoll` is not from a registry: "),
-        "{from_path}"
-    );
-    let no_version = refused("leaky", "0.1..0.2");
-    assert!(
-        no_version.contains("expected a whole version"),
-        "{no_version}"
-    );
+    let why = "error: `plimsoll` is not from a registry: ";
+    assert!(from_path.starts_with(why), "{from_path}");
+    let said = refused("leaky", "0.1..0.2");
+    assert!(said.contains("expected a whole version"), "{said}");
     assert_eq!(fs::read(project.dir.join("Cargo.lock")).unwrap(), lockfile);
 
     // Without a repository there is no place to measure in.
-    fs::rename(
-        project.dir.join(".git"),
-        project.registry.dir().join(".git"),
-    )
-    .unwrap();
+    let elsewhere = project.registry.dir().join(".git");
+    fs::rename(project.dir.join(".git"), elsewhere).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
         .args([
             "bisect",
@@ -347,10 +333,8 @@ fn the_release_that_brought_it() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    let expected = format!(
-        "error: {} is not in a git repository",
-        project.dir.display()
-    );
+    let dir = project.dir.display();
+    let expected = format!("error: {dir} is not in a git repository");
     assert!(said.contains(&expected), "{said}");
 }
 
@@ -366,10 +350,8 @@ fn the_release_that_mended_it() {
     let manifest = manifest.replacen("[dependencies]\n", &format!("[dependencies]{another}"), 1);
     write(&project.dir.join("Cargo.toml"), &manifest);
     manifest_of_leaky(&project.dir);
-    git::git(
-        &project.dir,
-        &["commit", "--quiet", "--all", "-m", "another"],
-    );
+    let commit = ["commit", "--quiet", "--all", "-m", "another"];
+    git::git(&project.dir, &commit);
     let lockfile = fs::read(project.dir.join("Cargo.lock")).unwrap();
 
     assert_snapshot!(project.refused(&["--dep", "leaky", "0.1.0..0.1.7"], 2), @"
@@ -378,10 +360,8 @@ fn the_release_that_mended_it() {
       leaky@0.2.0
       hint: name one, as `--dep leaky@0.1.7`
     ");
-    let output = project.bisect(&["--dep", "leaky@0.1", "0.1.7..0.1.0", "--overlay", "never"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    let text = String::from_utf8(output.stdout).unwrap();
+    let args = ["--dep", "leaky@0.1", "0.1.7..0.1.0", "--overlay", "never"];
+    let (text, _) = project.said(&args, 0);
     let part = |from: &str| text[text.find(from).unwrap()..].to_owned();
     let first = text.lines().next().unwrap();
     assert_snapshot!(first, @"leaky 0.1.3 is the first release with which fills no longer grows past the good rate");
@@ -391,19 +371,15 @@ fn the_release_that_mended_it() {
     assert!(part("flame graph of what it took away: ").ends_with("growth.svg\n"));
 
     let args = ["--dep", "leaky@0.1", "0.1.0..0.1.7", "--overlay", "never"];
-    let found = project.found(&args, 0);
-    has(
-        &found,
-        &json!({
-            "builds": 0, "good": {"version": "0.1.7"},
-            "dep": {"version": "0.1.3", "before": "0.1.2", "change": "fixed"},
-        }),
-    );
+    let expected = json!({
+        "builds": 0, "good": {"version": "0.1.7"},
+        "dep": {"version": "0.1.3", "before": "0.1.2", "change": "fixed"},
+    });
+    let found = project.found(&args, 0, expected);
     let expected = "0.1.2 bad, 0.1.3 good, 0.1.4 skip (does not build)";
     assert_eq!(answers(&found), expected);
 
-    let output = project.bisect(&[&args[..], &["--format", "markdown"]].concat());
-    let markdown = String::from_utf8(output.stdout).unwrap();
+    let (markdown, _) = project.said(&[&args[..], &["--format", "markdown"]].concat(), 0);
     for line in [
         "### `leaky 0.1.3` is the first release with which `fills` no longer grows",
         "| Change | fixed |",

@@ -1,6 +1,5 @@
 //! A registry of one crate, in a folder.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -29,37 +28,24 @@ impl Registry {
     /// With an index in git, which cargo fetches and keeps in its cache.
     pub(crate) fn fetched(dir: &Path, releases: &[Does]) -> Registry {
         let index = dir.join("index");
-        let mut lines = String::new();
-        for (version, does) in versions(releases) {
-            let download = dir.join("download").join(&version);
-            fs::create_dir_all(&download).unwrap();
-            let line = release(&download.join("crate"), &version, does);
-            let _ = writeln!(lines, "{line}");
-        }
-        write(&index.join("le/ak").join(NAME), &lines);
-        let download = dir.join("download/{version}/crate");
-        write(
-            &index.join("config.json"),
-            &format!("{{\"dl\": \"file://{}\"}}\n", download.display()),
-        );
+        let download = dir.join("download");
+        let path = |version: &str| download.join(version).join("crate");
+        write(&index.join("le/ak").join(NAME), &packed(releases, path));
+        let download = download.display();
+        let config = format!("{{\"dl\": \"file://{download}/{{version}}/crate\"}}\n");
+        write(&index.join("config.json"), &config);
         crate::commit_all(&index);
+        let index = index.display();
         Registry {
-            config: format!(
-                "[registries.made]\nindex = \"file://{}\"\n",
-                index.display()
-            ),
+            config: format!("[registries.made]\nindex = \"file://{index}\"\n"),
             dir: dir.to_owned(),
         }
     }
 
     /// A local registry, which stands in for one that is nowhere.
     pub(crate) fn local(dir: &Path, releases: &[Does]) -> Registry {
-        let mut lines = String::new();
-        for (version, does) in versions(releases) {
-            let line = release(&dir.join(format!("{NAME}-{version}.crate")), &version, does);
-            let _ = writeln!(lines, "{line}");
-        }
-        write(&dir.join("index/le/ak").join(NAME), &lines);
+        let path = |version: &str| dir.join(format!("{NAME}-{version}.crate"));
+        write(&dir.join("index/le/ak").join(NAME), &packed(releases, path));
         let nowhere = "https://made.invalid/index";
         Registry {
             config: format!(
@@ -77,16 +63,19 @@ impl Registry {
     }
 }
 
-fn versions(releases: &[Does]) -> Vec<(String, Does)> {
-    let mut versions: Vec<(String, Does)> = releases
-        .iter()
-        .enumerate()
-        .map(|(number, does)| (format!("0.1.{number}"), *does))
-        .collect();
+/// Packs all releases, each where `path` says; their lines in the index.
+fn packed(releases: &[Does], path: impl Fn(&str) -> PathBuf) -> String {
+    let numbered = (0..)
+        .zip(releases)
+        .map(|(number, does)| (format!("0.1.{number}"), *does));
+    let mut versions: Vec<(String, Does)> = numbered.collect();
     // In the middle of them by its version, and for nobody who did not ask for it.
     versions.push(("0.1.4-rc.1".to_owned(), Does::NotBuild));
     versions.push(("0.2.0".to_owned(), Does::Nothing));
-    versions
+    let lines = versions
+        .iter()
+        .map(|(version, does)| release(&path(version), version, *does));
+    lines.collect()
 }
 
 /// Packs a release, and says what its line in the index is.
@@ -94,9 +83,10 @@ fn release(path: &Path, version: &str, does: Does) -> String {
     let dir = tempfile::tempdir().unwrap();
     let name = format!("{NAME}-{version}");
     let package = dir.path().join(&name);
+    let head = format!("[package]\nname = \"{NAME}\"\nversion = \"{version}\"\n");
     write(
         &package.join("Cargo.toml"),
-        &format!("[package]\nname = \"{NAME}\"\nversion = \"{version}\"\nedition = \"2021\"\n"),
+        &(head + "edition = \"2021\"\n"),
     );
     write(&package.join("src/lib.rs"), &source(does));
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -111,7 +101,7 @@ fn release(path: &Path, version: &str, does: Does) -> String {
     let sum = sum.split(' ').next().unwrap().to_owned();
     format!(
         "{{\"name\":\"{NAME}\",\"vers\":\"{version}\",\"deps\":[],\"cksum\":\"{sum}\",\
-         \"features\":{{}},\"yanked\":{}}}",
+         \"features\":{{}},\"yanked\":{}}}\n",
         // cargo takes it where it is asked for by its version.
         version == "0.1.2"
     )
@@ -164,8 +154,9 @@ impl Kept {
         let name = name.file_name().unwrap();
         // Of a registry with a host it would begin with that.
         assert!(name.to_str().unwrap().starts_with('-'), "{name:?}");
+        let folders = ["src", "cache", "index"];
         Kept(
-            ["src", "cache", "index"]
+            folders
                 .map(|folder| registry.join(folder).join(name))
                 .into(),
         )
