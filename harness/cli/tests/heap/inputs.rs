@@ -77,7 +77,7 @@ fn folded_stacks() {
         folded(&["--all-frames", &file]).replace('\n', ", ")
     };
     assert_snapshot!(shown(b"main;parse;push 4096\nmain;parse;push 4\n# a note\n\nmain 1\n"), @"main 1, main;parse;push 4100,");
-    let of_an_editor = "\u{feff}main;a 100\r\nmain;b 5\r\n";
+    let of_an_editor = "\u{feff}# a note\r\nmain;a 100\r\nmain;b 5\r\n";
     assert_snapshot!(shown(of_an_editor.as_bytes()), @"main;a 100, main;b 5,");
     assert_snapshot!(shown(b"main;\x1b[31mred\x00 7\nmain;\xff 5\n"), @"main;[31mred 7, main;� 5,");
 }
