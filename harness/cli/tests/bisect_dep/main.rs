@@ -310,8 +310,6 @@ fn the_release_that_brought_it() {
     let from_path = refused("plimsoll", "0.1.0..0.1.4");
     let why = "error: `plimsoll` is not from a registry: ";
     assert!(from_path.starts_with(why), "{from_path}");
-    let said = refused("leaky", "0.1..0.2");
-    assert!(said.contains("expected a whole version"), "{said}");
     assert_eq!(fs::read(project.dir.join("Cargo.lock")).unwrap(), lockfile);
 
     // Without a repository there is no place to measure in.

@@ -189,7 +189,11 @@ fn one_of_each_verdict() {
     ");
     let (start, end) = text.split_once("      <property name=\"within.").unwrap();
     let (_, end) = end.split_once("    </properties>\n").unwrap();
-    assert_snapshot!([start, end].concat(), @r#"
+    let (grows, others) = end.split_once("</failure>\n").unwrap();
+    // The text of a report is what core's tests are about: one of them is enough.
+    let others: Vec<&str> = others.lines().filter(|line| line.contains('<')).collect();
+    let shown = [start, grows, "</failure>\n", &others.join("\n")].concat();
+    assert_snapshot!(shown, @r#"
     <?xml version="1.0" encoding="UTF-8"?>
     <testsuites name="plimsoll" tests="8" failures="3" errors="3" time="0">
       <testsuite name="demo/leaks" tests="8" failures="3" errors="3" time="0" skipped="0">
@@ -233,15 +237,6 @@ fn one_of_each_verdict() {
         </testcase>
         <testcase classname="demo.leaks" name="resources" time="0">
           <failure message="threads and file descriptors keep growing (1,024 iterations, exact)" type="regressed">resources: threads and file descriptors keep growing (1,024 iterations, exact)
-
-      +1.00 threads per iteration, linear            allowed 0       new
-
-      +1.00 file descriptors per iteration, linear   allowed 0       new
-
-      at 1,000 iterations a second: 1,000 threads in 1.0 s, 1,024 file descriptors
-        in 1.0 s
-
-      files: target/plimsoll/demo/leaks/resources/
       if this is intended: cargo plimsoll accept resources</failure>
         </testcase>
         <testcase classname="demo.leaks" name="improved" time="0">
@@ -249,30 +244,14 @@ fn one_of_each_verdict() {
         </testcase>
         <testcase classname="demo.leaks" name="inconclusive" time="0">
           <failure message="too little was measured to tell (1,024 iterations, exact)" type="inconclusive">inconclusive: too little was measured to tell (1,024 iterations, exact)
-
-      to be found: 1 object or 8 B per 1,000 iterations
-      would have been seen: 1 object per 1,000 iterations
-      the time budget was spent first: raise it, or make an iteration cheaper
-      a steadier workload needs fewer iterations, and so does a coarser threshold
-
       files: target/plimsoll/demo/leaks/inconclusive/</failure>
         </testcase>
         <testcase classname="demo.leaks" name="failed" time="0">
           <error message="failed in iteration 4: panicked: &lt;no&gt; &quot;route&quot; &amp; [more]" type="failed">failed: failed in iteration 4: panicked: &lt;no&gt; "route" &amp; [more]
-
-      the end of what it printed:
-      │ thread panicked
-
       files: target/plimsoll/demo/leaks/failed/</error>
         </testcase>
         <testcase classname="demo.leaks" name="broken" time="0">
           <error message="the measurement cannot be trusted (1,024 iterations, exact)" type="broken">broken: the measurement cannot be trusted (1,024 iterations, exact)
-
-      canary: expected 64 objects, found 0
-        hint: profile
-        allocations do not all reach the profile: is another allocator installed, or
-        does the workload turn `prof.active` off?
-
       files: target/plimsoll/demo/leaks/broken/</error>
         </testcase>
         <testcase classname="demo.leaks" name="lost" time="0">

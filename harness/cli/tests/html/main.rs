@@ -131,15 +131,6 @@ fn is_quiet(browser: &mut Browser, url: &str) {
 }
 
 #[test]
-fn the_same_report_is_the_same_page() {
-    let project = usual();
-    let first = written(&project);
-    let bytes = project.read("page.html");
-    assert_eq!(written(&project), first);
-    assert_eq!(project.read("page.html"), bytes);
-}
-
-#[test]
 fn search_filter_and_sort() {
     let Some((mut browser, url, _project)) = opened("") else {
         return;
