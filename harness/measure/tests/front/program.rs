@@ -113,12 +113,8 @@ fn no_descriptor_left() -> Scenario {
         let mut held = Vec::new();
         move |i: u64| {
             if i == 20 {
-                let few = libc::rlimit {
-                    rlim_cur: 256,
-                    rlim_max: 256,
-                };
                 // SAFETY: the limit is valid for the call.
-                unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const few) };
+                unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &at_most(256)) };
                 held.extend(std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()));
             }
         }
@@ -149,58 +145,57 @@ fn panics_in_setup() -> Scenario {
     })
 }
 
-fn aborts() -> Scenario {
-    Scenario::new("aborts", || {
-        |i: u64| {
+/// Something happens in the hundredth iteration.
+fn in_100(name: &'static str, something: fn()) -> Scenario {
+    Scenario::new(name, move || {
+        move |i: u64| {
             if i == 100 {
-                std::process::abort();
+                something();
             }
         }
     })
 }
 
-fn segfaults() -> Scenario {
-    Scenario::new("segfaults", || {
-        |i: u64| {
-            if i == 100 {
-                // SAFETY: none; the kernel ends the process here, which is what
-                // the test is about.
-                unsafe { black_box(std::ptr::without_provenance_mut::<u8>(8)).write_volatile(1) }
-            }
-        }
-    })
+fn segfaults() {
+    // SAFETY: none; the kernel ends the process here, which is what the test is about.
+    unsafe { black_box(std::ptr::without_provenance_mut::<u8>(8)).write_volatile(1) }
 }
 
-fn killed() -> Scenario {
-    Scenario::new("killed", || {
-        |i: u64| {
-            if i == 100 {
-                // SAFETY: raise(3) takes a number.
-                unsafe { libc::raise(libc::SIGKILL) };
-            }
-        }
-    })
+fn is_killed() {
+    // SAFETY: raise(3) takes a number.
+    unsafe { libc::raise(libc::SIGKILL) };
 }
 
-fn exits() -> Scenario {
-    Scenario::new("exits", || {
-        |i: u64| {
-            if i == 100 {
-                std::process::exit(3);
-            }
-        }
-    })
+fn hangs() {
+    std::thread::sleep(Duration::from_secs(3_600));
 }
 
-fn hangs() -> Scenario {
-    Scenario::new("hangs", || {
-        |i: u64| {
-            if i == 100 {
-                std::thread::sleep(Duration::from_secs(3_600));
-            }
+/// What it forks goes on as if it were the workload.
+fn forks() {
+    // SAFETY: the child returns, and does nothing that could need a lock; the other
+    // waits for its end.
+    unsafe {
+        let child = libc::fork();
+        if child > 0 {
+            libc::waitpid(child, std::ptr::null_mut(), 0);
         }
-    })
-    .timeout(Duration::from_secs(5))
+    }
+}
+
+/// Lets no file grow beyond what the first dumps need.
+fn cuts_dumps() {
+    // SAFETY: signal(2) and setrlimit(2) with valid arguments.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        libc::setrlimit(libc::RLIMIT_FSIZE, &at_most(4_096));
+    }
+}
+
+fn at_most(limit: u64) -> libc::rlimit {
+    libc::rlimit {
+        rlim_cur: limit,
+        rlim_max: limit,
+    }
 }
 
 /// Leaves processes behind that hold the output open, one of them in a session of its own.
@@ -222,24 +217,6 @@ fn grandchild() -> Scenario {
         move |i: u64| {
             if i == 1_000 {
                 std::mem::forget(children.take());
-            }
-        }
-    })
-}
-
-/// What it forks goes on as if it were the workload.
-fn forks() -> Scenario {
-    Scenario::new("forks", || {
-        |i: u64| {
-            if i == 100 {
-                // SAFETY: the child returns, and does nothing that could need a lock; the other
-                // waits for its end.
-                unsafe {
-                    let child = libc::fork();
-                    if child > 0 {
-                        libc::waitpid(child, std::ptr::null_mut(), 0);
-                    }
-                }
             }
         }
     })
@@ -336,25 +313,6 @@ fn outside() -> Scenario {
     })
 }
 
-/// Lets no file grow beyond what the first dumps need.
-fn cuts_dumps() -> Scenario {
-    Scenario::new("cuts_dumps", || {
-        |i: u64| {
-            if i == 100 {
-                let limit = libc::rlimit {
-                    rlim_cur: 4_096,
-                    rlim_max: 4_096,
-                };
-                // SAFETY: signal(2) and setrlimit(2) with valid arguments.
-                unsafe {
-                    libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-                    libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
-                }
-            }
-        }
-    })
-}
-
 thread_local! {
     static LOCAL: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
@@ -376,27 +334,13 @@ fn leaks_in_a_thread() {
     std::thread::spawn(leak).join().expect("it does not panic");
 }
 
-fn short_threads() -> Scenario {
-    Scenario::new("short_threads", || |_i: u64| leaks_in_a_thread())
-}
-
-/// The same, with more objects than an exact profile has memory for, a page each.
-fn short_threads_beside_much() -> Scenario {
-    Scenario::new("short_threads_beside_much", || {
-        let held: Vec<Box<[u8; 64]>> = (0..60_000).map(|_| Box::new([0; 64])).collect();
-        move |_i: u64| {
-            black_box(&held);
-            leaks_in_a_thread();
-        }
-    })
-}
-
 /// Holds what cannot be dropped.
 fn drops_badly() -> Scenario {
     struct Bad;
     impl Drop for Bad {
         fn drop(&mut self) {
-            assert!(std::env::var_os("DROP_PANICS").is_none(), "not like this");
+            let panics = std::env::var_os("PLIMSOLL_TEST_PANIC").is_some();
+            assert!(!panics, "not like this");
             std::process::abort();
         }
     }
@@ -421,33 +365,21 @@ fn last_words() -> Scenario {
     })
 }
 
-fn left_out() -> Scenario {
-    Scenario::new("left_out", || |_i: u64| {}).ignore("takes a day")
-}
-
-/// More objects than an exact profile has memory for, a page each.
-fn holds_much() -> Scenario {
-    Scenario::new("holds_much", || {
+/// Beside more objects than an exact profile has memory for, a page each.
+fn beside_much(name: &'static str, iteration: fn()) -> Scenario {
+    Scenario::new(name, move || {
         let held: Vec<Box<[u8; 64]>> = (0..60_000).map(|_| Box::new([0; 64])).collect();
         move |_i: u64| {
             black_box(&held);
-            black_box(Box::new([0_u8; 64]));
+            iteration();
         }
     })
 }
 
-/// The same, and a leak beside it.
-fn leaks_beside_much() -> Scenario {
-    Scenario::new("leaks_beside_much", || {
-        let held: Vec<Box<[u8; 64]>> = (0..60_000).map(|_| Box::new([0; 64])).collect();
-        move |_i: u64| {
-            black_box(&held);
-            std::mem::forget(black_box(Box::new([0_u8; 256])));
-        }
-    })
+fn keeps_256_bytes() {
+    std::mem::forget(black_box(Box::new([0_u8; 256])));
 }
 
-/// Iterations of five milliseconds.
 fn is_slow() -> Scenario {
     Scenario::new("is_slow", || {
         |_i: u64| std::thread::sleep(Duration::from_millis(5))
@@ -504,26 +436,26 @@ plimsoll::main!(
     panics(),
     errs(),
     panics_in_setup(),
-    aborts(),
-    segfaults(),
-    killed(),
-    forks(),
-    exits(),
-    hangs(),
+    in_100("aborts", || std::process::abort()),
+    in_100("segfaults", segfaults),
+    in_100("killed", is_killed),
+    in_100("forks", forks),
+    in_100("exits", || std::process::exit(3)),
+    in_100("hangs", hangs).timeout(Duration::from_secs(5)),
     grandchild(),
     floods(),
     blind(),
     generated(),
     outside(),
-    cuts_dumps(),
+    in_100("cuts_dumps", cuts_dumps),
     joins(),
-    short_threads(),
-    short_threads_beside_much(),
+    Scenario::new("short_threads", || |_i: u64| leaks_in_a_thread()),
+    beside_much("short_threads_beside_much", leaks_in_a_thread),
     drops_badly(),
     last_words(),
-    left_out(),
-    holds_much(),
-    leaks_beside_much(),
+    Scenario::new("left_out", || |_i: u64| {}).ignore("takes a day"),
+    beside_much("holds_much", || drop(black_box(Box::new([0_u8; 64])))),
+    beside_much("leaks_beside_much", keeps_256_bytes),
     is_slow(),
     allocates_much(),
     keeps_deep_down(),
