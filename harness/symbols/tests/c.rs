@@ -4,84 +4,50 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use plimsoll_core::Avma;
 use plimsoll_symbols::{MappedFile, Options, build_id, symbolize};
-use support::{Bench, Process, summary};
+use support::{Bench, HIDDEN, NO_NOTES, Process};
 
-const HIDDEN: &str = "\
-keep library.c:8
-hidden library.c:14
-";
-const EXPORTED: &str = "fixture_exported library.c:26\n";
-
-/// The program with its library in one file.
-fn program(bench: &Bench, flags: &[&str]) -> Process {
-    let program = bench.cc("program", &[flags, &["main.c", "library.c"]].concat());
-    bench.start(&program)
-}
-
-/// The program with `libfixture.so.1`.
-fn with_library(bench: &Bench, flags: &[&str]) -> Process {
-    let program = build_with_library(bench, flags);
-    bench.start(&program)
-}
-
-fn build_with_library(bench: &Bench, flags: &[&str]) -> std::path::PathBuf {
-    let shared = [
-        "-shared",
-        "-fPIC",
-        "-Wl,-soname,libfixture.so.1",
-        "library.c",
-    ];
-    bench.cc("libfixture.so.1", &[flags, &shared].concat());
-    bench.cc("program", &["main.c", "libfixture.so.1"])
+#[track_caller]
+fn said(process: &Process) -> String {
+    process.resolved(&Options::default(), &["hidden", "exported"])
 }
 
 #[track_caller]
 fn check_full(process: &Process) {
-    let table = process.symbolize();
-    assert_eq!(process.shown(&table, "hidden"), HIDDEN);
-    assert_eq!(process.shown(&table, "exported"), EXPORTED);
-    assert_eq!(summary(&table), "without debug info 0, unresolved 0\n");
+    let exported = "fixture_exported library.c:26\n";
+    assert_eq!(said(process), format!("{HIDDEN}{exported}{NO_NOTES}"));
 }
 
-#[test]
-fn position_independent() {
-    check_full(&program(&Bench::new(), &["-g", "-fPIE", "-pie"]));
+/// Every address by its offset, and this note.
+#[track_caller]
+fn check_unnamed(process: &Process, note: &str) {
+    let [hidden, exported] = ["hidden", "exported"].map(|label| process.offset(label, "program"));
+    let summary = format!("without debug info 0, unresolved 2\n{note}\n");
+    assert_eq!(said(process), hidden + &exported + &summary);
 }
 
+/// Position-independent, and at a fixed address; at the offsets of the file, and elsewhere.
 #[test]
-fn at_a_fixed_address() {
-    check_full(&program(&Bench::new(), &["-g", "-fno-pie", "-no-pie"]));
+fn names_and_lines_wherever_code_is() {
+    for flags in [["-g", "-fPIE", "-pie"], ["-g", "-fno-pie", "-no-pie"]] {
+        check_full(&Bench::new().program(&flags));
+    }
+    for flags in [&["-g"][..], &["-g", "-Wl,-Ttext-segment=0x200000"]] {
+        check_full(&Bench::new().with_library(flags));
+    }
 }
 
-#[test]
-fn shared_library() {
-    check_full(&with_library(&Bench::new(), &["-g"]));
-}
-
-#[test]
-fn shared_library_whose_addresses_are_not_its_offsets() {
-    check_full(&with_library(
-        &Bench::new(),
-        &["-g", "-Wl,-Ttext-segment=0x200000"],
-    ));
-}
+const BY_SYMBOLS: &str = "libfixture.so.1 has no debug information: names from its symbol table";
 
 #[test]
 fn symbol_table_only() {
     let bench = Bench::new();
-    let process = with_library(&bench, &["-g0"]);
-    let table = process.symbolize();
-    assert_eq!(process.shown(&table, "hidden"), "hidden\n");
-    assert_eq!(process.shown(&table, "exported"), "fixture_exported\n");
+    let counts = "without debug info 2, unresolved 0";
     assert_eq!(
-        summary(&table),
-        "without debug info 2, unresolved 0\n\
-         libfixture.so.1 has no debug information: names from its symbol table\n"
+        said(&bench.with_library(&["-g0"])),
+        format!("hidden\nfixture_exported\n{counts}\n{BY_SYMBOLS}\n")
     );
 }
 
@@ -89,40 +55,21 @@ fn symbol_table_only() {
 fn stripped_library_has_what_it_exports() {
     for flags in [&["-s"][..], &["-s", "-Wl,-Ttext-segment=0x200000"]] {
         let bench = Bench::new();
-        let process = with_library(&bench, flags);
-        let table = process.symbolize();
-        let relative = process.addresses["hidden"].0 - process.start_of("libfixture.so.1");
+        let process = bench.with_library(flags);
+        let hidden = process.offset("hidden", "libfixture.so.1");
+        let counts = "without debug info 1, unresolved 1";
         assert_eq!(
-            process.shown(&table, "hidden"),
-            format!("libfixture.so.1+{relative:#x}\n")
-        );
-        assert_eq!(process.shown(&table, "exported"), "fixture_exported\n");
-        assert_eq!(
-            summary(&table),
-            "without debug info 1, unresolved 1\n\
-             libfixture.so.1 has no debug information: names from its symbol table\n"
+            said(&process),
+            format!("{hidden}fixture_exported\n{counts}\n{BY_SYMBOLS}\n")
         );
     }
 }
 
 #[test]
 fn stripped_program() {
-    for flags in [&["-s", "-fPIE", "-pie"][..], &["-s", "-fno-pie", "-no-pie"]] {
-        let bench = Bench::new();
-        let process = program(&bench, flags);
-        let table = process.symbolize();
-        for label in ["hidden", "exported"] {
-            let relative = process.addresses[label].0 - process.start_of("program");
-            assert_eq!(
-                process.shown(&table, label),
-                format!("program+{relative:#x}\n")
-            );
-        }
-        assert_eq!(
-            summary(&table),
-            "without debug info 0, unresolved 2\n\
-             program has no debug information: these addresses have no names\n"
-        );
+    for flags in [["-s", "-fPIE", "-pie"], ["-s", "-fno-pie", "-no-pie"]] {
+        let note = "program has no debug information: these addresses have no names";
+        check_unnamed(&Bench::new().program(&flags), note);
     }
 }
 
@@ -131,16 +78,14 @@ fn compressed_sections() {
     for format in ["zlib", "zstd"] {
         let bench = Bench::new();
         let flag = format!("-Wl,--compress-debug-sections={format}");
-        let process = with_library(&bench, &["-g", &flag]);
+        let process = bench.with_library(&["-g", &flag]);
         if cfg!(feature = "compressed") {
             check_full(&process);
             continue;
         }
-        let table = process.symbolize();
-        assert_eq!(process.shown(&table, "hidden"), "hidden\n", "{format}");
         assert_eq!(
-            summary(&table),
-            "without debug info 2, unresolved 0\n\
+            process.hidden(&Options::default()),
+            "hidden\nwithout debug info 2, unresolved 0\n\
              the debug information of libfixture.so.1 is compressed, which this build does not \
              read: names from its symbol table\n",
             "{format}"
@@ -152,176 +97,101 @@ fn compressed_sections() {
 #[cfg(feature = "compressed")]
 #[test]
 fn compressed_sections_by_name() {
-    let bench = Bench::new();
     let flags = ["-g", "-Wl,--compress-debug-sections=zlib-gnu"];
-    check_full(&with_library(&bench, &flags));
+    check_full(&Bench::new().with_library(&flags));
 }
 
 #[test]
 fn cpp_names() {
-    for flags in [&["-g"][..], &["-g0"]] {
+    for (flag, line) in [("-g", " program.cpp:10"), ("-g0", "")] {
         let bench = Bench::new();
-        let program = bench.cc("program", &[flags, &["program.cpp", "-lstdc++"]].concat());
+        let program = bench.cc("program", &[flag, "program.cpp", "-lstdc++"]);
         let process = bench.start(&program);
-        let table = process.symbolize();
-        let name = if cfg!(feature = "cpp") {
-            "store::Cache<int>::put(int, char const*)"
-        } else {
-            "_ZN5store5CacheIiE3putEiPKc"
+        let name = match cfg!(feature = "cpp") {
+            true => "store::Cache<int>::put(int, char const*)",
+            false => "_ZN5store5CacheIiE3putEiPKc",
         };
-        let line = if flags == ["-g"] {
-            " program.cpp:10"
-        } else {
-            ""
-        };
-        assert_eq!(process.shown(&table, "put"), format!("{name}{line}\n"));
+        let put = process.shown(&process.symbolize(), "put");
+        assert_eq!(put, format!("{name}{line}\n"));
     }
-}
-
-/// Every address by its offset, and this note.
-#[track_caller]
-fn check_unnamed(process: &Process, note: &str) {
-    let table = process.symbolize();
-    for label in ["hidden", "exported"] {
-        let relative = process.addresses[label].0 - process.start_of("program");
-        assert_eq!(
-            process.shown(&table, label),
-            format!("program+{relative:#x}\n")
-        );
-    }
-    assert_eq!(
-        summary(&table),
-        format!("without debug info 0, unresolved 2\n{note}\n")
-    );
 }
 
 #[test]
 fn deleted_file() {
     let bench = Bench::new();
-    let process = program(&bench, &["-g"]).each(|mapping| mapping.deleted = true);
-    check_unnamed(
-        &process,
-        "program was deleted or replaced: its addresses have no names",
-    );
-}
-
-#[test]
-fn deleted_file_that_is_still_elsewhere() {
-    let bench = Bench::new();
-    let process = program(&bench, &["-g"]);
+    let process = bench
+        .program(&["-g"])
+        .each(|mapping| mapping.deleted = true);
+    let note = "program was deleted or replaced: its addresses have no names";
+    check_unnamed(&process, note);
+    // It is still elsewhere.
+    bench.sh("mv program elsewhere");
     let elsewhere = bench.path("elsewhere");
-    fs::rename(bench.path("program"), &elsewhere).unwrap();
-    check_full(&process.each(|mapping| {
-        mapping.deleted = true;
-        mapping.open = Some(elsewhere.clone());
-    }));
+    check_full(&process.each(|mapping| mapping.open = Some(elsewhere.clone())));
 }
 
 #[test]
 fn files_that_are_none() {
     let bench = Bench::new();
-    let process = program(&bench, &["-g"]);
-    let path = bench.path("program");
-
-    fs::remove_file(&path).unwrap();
-    check_unnamed(
-        &process,
-        "program cannot be read: No such file or directory (os error 2): \
-         its addresses have no names",
-    );
-
-    let not_a_file = "program is not a regular file with contents: its addresses have no names";
-    fs::create_dir(&path).unwrap();
-    check_unnamed(&process, not_a_file);
-
-    fs::remove_dir(&path).unwrap();
-    fs::write(&path, "").unwrap();
-    check_unnamed(&process, not_a_file);
-
-    fs::remove_file(&path).unwrap();
-    bench.run(Command::new("mkfifo").arg(&path));
-    check_unnamed(&process, not_a_file);
-
-    fs::remove_file(&path).unwrap();
-    fs::write(&path, "#!/bin/sh\n").unwrap();
-    check_unnamed(
-        &process,
-        "program is not a readable ELF file: Could not read file magic: \
-         its addresses have no names",
-    );
+    let process = bench.program(&["-g"]);
+    let missing = "cannot be read: No such file or directory (os error 2)";
+    let not_a_file = "is not a regular file with contents";
+    let no_elf = "is not a readable ELF file: Could not read file magic";
+    for (script, why) in [
+        ("rm program", missing),
+        ("mkdir program", not_a_file),
+        ("rmdir program; touch program", not_a_file),
+        ("rm program; mkfifo program", not_a_file),
+        ("rm program; echo '#!/bin/sh' > program", no_elf),
+    ] {
+        bench.sh(script);
+        check_unnamed(
+            &process,
+            &format!("program {why}: its addresses have no names"),
+        );
+    }
 }
 
 #[test]
 fn build_ids() {
+    let check_other = |process: Process, found| {
+        let other = process.each(|mapping| mapping.build_id = Some("0011".parse().unwrap()));
+        let expected = format!("expected build ID 0011, found {found}");
+        let why = format!("program is not the file that was mapped: {expected}");
+        check_unnamed(&other, &format!("{why}: its addresses have no names"));
+    };
     let bench = Bench::new();
-    let process = program(&bench, &["-g", "-Wl,--build-id=0x00112233aabb"]);
-    let found = build_id(&bench.path("program"))
-        .unwrap()
-        .expect("one was asked for");
-    assert_eq!(found.to_string(), "00112233aabb");
-
-    let process = process.each(|mapping| mapping.build_id = Some(found.clone()));
+    let process = bench.program(&["-g", "-Wl,--build-id=0x00112233aabb"]);
+    let found = build_id(&bench.path("program")).unwrap();
+    assert_eq!(found.as_ref().unwrap().to_string(), "00112233aabb");
+    let process = process.each(|mapping| mapping.build_id = found.clone());
     check_full(&process);
-    let process = process.each(|mapping| mapping.build_id = Some("0011".parse().unwrap()));
-    check_unnamed(
-        &process,
-        "program is not the file that was mapped: expected build ID 0011, found 00112233aabb: \
-         its addresses have no names",
-    );
+    check_other(process, "00112233aabb");
 
-    let process = program(&bench, &["-Wl,--build-id=none"])
-        .each(|mapping| mapping.build_id = Some("0011".parse().unwrap()));
+    let process = bench.program(&["-Wl,--build-id=none"]);
     assert_eq!(build_id(&bench.path("program")).unwrap(), None);
-    check_unnamed(
-        &process,
-        "program is not the file that was mapped: expected build ID 0011, found none: \
-         its addresses have no names",
-    );
-}
-
-/// Splits the library's debug information off, to `debug`.
-fn split(bench: &Bench, debug: &Path) {
-    fs::create_dir_all(debug.parent().unwrap()).unwrap();
-    let library = bench.path("libfixture.so.1");
-    bench.run(
-        Command::new("objcopy")
-            .arg("--only-keep-debug")
-            .args([&library, debug]),
-    );
-    let mut link = std::ffi::OsString::from("--add-gnu-debuglink=");
-    link.push(debug);
-    bench.run(
-        Command::new("objcopy")
-            .arg("--strip-all")
-            .arg(link)
-            .arg(&library),
-    );
+    check_other(process, "none");
 }
 
 #[test]
 fn separate_debug_file() {
+    let id = "-Wl,--build-id=0x00112233aabb";
     for (id, debug) in [
-        (
-            "-Wl,--build-id=0x00112233aabb",
-            "debug/.build-id/00/112233aabb.debug",
-        ),
-        ("-Wl,--build-id=0x00112233aabb", ".debug/libfixture.debug"),
+        (id, "debug/.build-id/00/112233aabb.debug"),
+        (id, ".debug/libfixture.debug"),
         ("-Wl,--build-id=none", "libfixture.debug"),
     ] {
         let bench = Bench::new();
-        let program = build_with_library(&bench, &["-g", id]);
-        split(&bench, &bench.path(debug));
-        let process = bench.start(&program);
-        let options = Options {
-            debug_directories: vec![bench.path("debug")],
-            ..Options::default()
-        };
-
-        let table = process.symbolize_with(&options);
-        assert_eq!(process.shown(&table, "hidden"), HIDDEN, "{debug}");
+        let process = bench.with_library(&["-g", id]);
+        fs::create_dir_all(bench.path(debug).parent().unwrap()).unwrap();
+        bench.sh(&format!(
+            "objcopy --only-keep-debug libfixture.so.1 {debug}
+             objcopy --strip-all --add-gnu-debuglink={debug} libfixture.so.1"
+        ));
+        let options = bench.searching();
         assert_eq!(
-            summary(&table),
-            "without debug info 0, unresolved 0\n",
+            process.hidden(&options),
+            format!("{HIDDEN}{NO_NOTES}"),
             "{debug}"
         );
 
@@ -330,15 +200,11 @@ fn separate_debug_file() {
 
         // And not where it is of another build.
         bench.cc(
-            "other",
+            debug,
             &["-g", "-Wl,--build-id=0x0011", "main.c", "library.c"],
         );
-        fs::rename(bench.path("other"), bench.path(debug)).unwrap();
-        assert_eq!(
-            process.symbolize_with(&options).without_debug_info,
-            1,
-            "{debug}"
-        );
+        let table = process.symbolize_with(&options);
+        assert_eq!(table.without_debug_info, 1, "{debug}");
     }
 }
 
@@ -357,47 +223,32 @@ fn memory_without_a_file() {
         mapping(0x7000, "[stack:123]"),
     ];
     // A return address belongs to the call before it.
-    let addresses = [
-        0,
-        1,
-        0x1000,
-        0x1001,
-        0x2000,
-        0x2001,
-        0x3800,
-        0x5001,
-        0x7001,
-        u64::MAX,
+    let expected = [
+        (0, "[unmapped]"),
+        (1, "[unmapped]"),
+        (0x1000, "[unmapped]"),
+        (0x1001, "[anonymous]"),
+        (0x2000, "[anonymous]"),
+        (0x2001, "[unmapped]"),
+        (0x3800, "[anonymous]"),
+        (0x5001, "[vdso]"),
+        (0x7001, "[anonymous]"),
+        (u64::MAX, "[unmapped]"),
     ];
-    let table = symbolize(&mappings, &addresses.map(Avma).into(), &Options::default());
-    let lines = table
+    let addresses = expected.map(|(address, _)| Avma(address)).into();
+    let table = symbolize(&mappings, &addresses, &Options::default());
+    let found = table
         .iter()
-        .map(|(address, frames)| format!("{address} {}\n", frames[0].function));
-    assert_eq!(
-        lines.collect::<String>(),
-        "0x0 [unmapped]\n\
-         0x1 [unmapped]\n\
-         0x1000 [unmapped]\n\
-         0x1001 [anonymous]\n\
-         0x2000 [anonymous]\n\
-         0x2001 [unmapped]\n\
-         0x3800 [anonymous]\n\
-         0x5001 [vdso]\n\
-         0x7001 [anonymous]\n\
-         0xffffffffffffffff [unmapped]\n"
-    );
-    assert_eq!(table.unresolved, addresses.len());
+        .map(|(address, frames)| (address.0, frames[0].function.as_str()));
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    assert_eq!(table.unresolved, expected.len());
 }
 
 #[test]
 fn the_order_of_mappings_changes_nothing() {
     let bench = Bench::new();
-    let process = with_library(&bench, &["-g"]);
+    let mut process = bench.with_library(&["-g"]);
     let expected = process.symbolize();
-    let mut mappings = process.mappings.clone();
-    mappings.reverse();
-    assert_eq!(
-        symbolize(&mappings, &process.wanted(), &Options::default()),
-        expected
-    );
+    process.mappings.reverse();
+    assert_eq!(process.symbolize(), expected);
 }

@@ -5,151 +5,126 @@ mod support;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::Path;
-use std::process::Command;
 
-use plimsoll_symbols::{BuildId, Options, build_id};
-use support::{Bench, Process, has, summary};
+use plimsoll_symbols::{Options, build_id};
+use support::{Bench, HIDDEN, NO_NOTES, Process, has};
 
-const HIDDEN: &str = "\
-keep library.c:8
-hidden library.c:14
-";
-const NO_NOTES: &str = "without debug info 0, unresolved 0\n";
-
-fn program(bench: &Bench, flags: &[&str]) -> Process {
-    let program = bench.cc("program", &[flags, &["-g", "main.c", "library.c"]].concat());
-    bench.start(&program)
-}
-
-fn with_library(bench: &Bench, flags: &[&str]) -> Process {
-    let shared = ["-g", "-shared", "-fPIC", "-Wl,-soname,libfixture.so.1"];
-    bench.cc(
-        "libfixture.so.1",
-        &[flags, &shared, &["library.c"]].concat(),
-    );
-    bench.start(&bench.cc("program", &["main.c", "libfixture.so.1"]))
-}
-
-/// The frames of the hidden function, and all that is said.
-#[track_caller]
-fn resolved(process: &Process, options: &Options) -> String {
-    let table = process.symbolize_with(options);
-    process.shown(&table, "hidden") + &summary(&table)
-}
+const WITH_ID: [&str; 2] = ["-g", "-Wl,--build-id=0x0011"];
 
 #[track_caller]
 fn check_found(process: &Process, options: &Options) {
-    assert_eq!(resolved(process, options), format!("{HIDDEN}{NO_NOTES}"));
+    check_noted(process, options, "");
 }
 
-fn with_build_id(process: Process, id: &BuildId) -> Process {
-    process.each(|mapping| mapping.build_id = Some(id.clone()))
+#[track_caller]
+fn check_noted(process: &Process, options: &Options, note: &str) {
+    let expected = format!("{HIDDEN}{NO_NOTES}{note}");
+    assert_eq!(process.hidden(options), expected);
+}
+
+#[track_caller]
+fn check_refused(process: &Process, options: &Options, note: &str) {
+    let expected = format!("unresolved 2\n{note}: its addresses have no names\n");
+    let said = process.hidden(options);
+    assert!(said.ends_with(&expected), "{said}");
+}
+
+fn with_build_id(process: Process, id: &str) -> Process {
+    process.each(|mapping| mapping.build_id = Some(id.parse().unwrap()))
+}
+
+fn exe(bench: &Bench, name: &str) -> Options {
+    Options {
+        exe: Some(bench.path(name)),
+        ..Options::default()
+    }
 }
 
 #[test]
 fn the_program_elsewhere() {
     let bench = Bench::new();
-    let process = program(&bench, &[]);
-    let elsewhere = bench.path("elsewhere");
-    fs::rename(bench.path("program"), &elsewhere).unwrap();
-    let options = Options {
-        exe: Some(elsewhere),
-        ..Options::default()
-    };
+    let process = bench.program(&["-g"]);
+    bench.sh("mv program elsewhere");
+    let options = exe(&bench, "elsewhere");
     check_found(&process, &options);
     // It was said which file to read, so it does not matter what became of the
     // other.
-    check_found(
-        &process.each(|mapping| {
-            mapping.deleted = true;
-            mapping.inode = Some(1);
-        }),
-        &options,
-    );
+    let process = process.each(|mapping| {
+        mapping.deleted = true;
+        mapping.inode = Some(1);
+    });
+    check_found(&process, &options);
 }
 
 #[test]
 fn the_program_is_not_its_libraries() {
     let bench = Bench::new();
-    let process = with_library(&bench, &[]);
-    let options = Options {
-        exe: Some(bench.path("nothing")),
-        ..Options::default()
-    };
-    check_found(&process, &options);
+    check_found(&bench.with_library(&["-g"]), &exe(&bench, "nothing"));
 }
 
 #[test]
 fn another_build() {
     let bench = Bench::new();
-    let process = program(&bench, &["-Wl,--build-id=0x0011"]);
-    let process = with_build_id(process, &"0022".parse().unwrap());
-    let mut options = Options {
-        exe: Some(bench.path("program")),
-        ..Options::default()
-    };
+    let process = with_build_id(bench.program(&WITH_ID), "0022");
+    let mut options = exe(&bench, "program");
     let other = "program is not the file that was mapped: expected build ID 0022, found 0011";
-    assert!(resolved(&process, &options).ends_with(&format!(
-        "unresolved 2\n{other}: its addresses have no names\n"
-    )));
+    check_refused(&process, &options, other);
     options.force = true;
-    assert_eq!(
-        resolved(&process, &options),
-        format!("{HIDDEN}{NO_NOTES}{other}: its names may be wrong\n")
+    check_noted(
+        &process,
+        &options,
+        &format!("{other}: its names may be wrong\n"),
     );
 }
 
 #[test]
 fn deleted_and_there_again() {
     let bench = Bench::new();
-    let process = program(&bench, &["-Wl,--build-id=0x0011"]);
-    let process = process.each(|mapping| mapping.deleted = true);
-    let refused = "unresolved 2\nprogram was deleted or replaced: its addresses have no names\n";
-    assert!(resolved(&process, &Options::default()).ends_with(refused));
-    let force = Options {
-        force: true,
-        ..Options::default()
-    };
-    assert_eq!(
-        resolved(&process, &force),
-        format!("{HIDDEN}{NO_NOTES}program was deleted or replaced: its names may be wrong\n")
+    let process = bench
+        .program(&WITH_ID)
+        .each(|mapping| mapping.deleted = true);
+    let (refused, mut options) = ("program was deleted or replaced", Options::default());
+    check_refused(&process, &options, refused);
+    options.force = true;
+    check_noted(
+        &process,
+        &options,
+        &format!("{refused}: its names may be wrong\n"),
     );
+    options.force = false;
 
     // A file with the same build ID is the same build.
-    let process = with_build_id(process, &"0011".parse().unwrap());
-    check_found(&process, &Options::default());
-    let process = with_build_id(process, &"0022".parse().unwrap());
-    assert!(resolved(&process, &Options::default()).ends_with(refused));
-    fs::remove_file(bench.path("program")).unwrap();
-    assert!(resolved(&process, &Options::default()).ends_with(refused));
+    let process = with_build_id(process, "0011");
+    check_found(&process, &options);
+    let process = with_build_id(process, "0022");
+    check_refused(&process, &options, refused);
+    bench.sh("rm program");
+    check_refused(&process, &options, refused);
 }
 
 #[test]
 fn another_inode() {
     let bench = Bench::new();
-    let process = program(&bench, &["-Wl,--build-id=0x0011"]);
+    let options = Options::default();
+    let process = bench.program(&WITH_ID);
     let inode = bench.path("program").metadata().unwrap().ino();
     let process = process.each(|mapping| mapping.inode = Some(inode));
-    check_found(&process, &Options::default());
+    check_found(&process, &options);
 
     let process = process.each(|mapping| mapping.inode = Some(1));
-    assert_eq!(
-        resolved(&process, &Options::default()),
-        format!(
-            "{HIDDEN}{NO_NOTES}program was replaced since, or is a copy: expected inode 1, \
-             found {inode}, and no build ID is known: its names may be wrong\n"
-        )
+    let note = format!(
+        "program was replaced since, or is a copy: expected inode 1, found {inode}, and no build \
+         ID is known: its names may be wrong\n"
     );
+    check_noted(&process, &options, &note);
     // The build ID knows better.
-    let process = with_build_id(process, &"0011".parse().unwrap());
-    check_found(&process, &Options::default());
+    check_found(&with_build_id(process, "0011"), &options);
 }
 
 #[test]
 fn another_root() {
     let bench = Bench::new();
-    let process = with_library(&bench, &[]);
+    let process = bench.with_library(&["-g"]);
     let library = bench.path("libfixture.so.1").canonicalize().unwrap();
     let root = bench.path("root");
     let inside = root.join(library.strip_prefix("/").unwrap());
@@ -158,10 +133,8 @@ fn another_root() {
         ..Options::default()
     };
     // Not this machine's instead.
-    assert!(resolved(&process, &options).ends_with(
-        "unresolved 2\nlibfixture.so.1 cannot be read: No such file or directory \
-             (os error 2): its addresses have no names\n"
-    ));
+    let missing = "libfixture.so.1 cannot be read: No such file or directory (os error 2)";
+    check_refused(&process, &options, missing);
     fs::create_dir_all(inside.parent().unwrap()).unwrap();
     fs::create_dir_all(root.join("store")).unwrap();
     fs::rename(&library, root.join("store/real.so")).unwrap();
@@ -179,12 +152,11 @@ fn debug_files_in_any_layout() {
         "libfixture.so.1",
     ] {
         let bench = Bench::new();
-        let process = with_library(&bench, &["-Wl,--build-id=0x00112233"]);
-        let library = bench.path("libfixture.so.1");
-        let debug = bench.path("debug").join(name);
-        fs::create_dir_all(debug.parent().unwrap()).unwrap();
-        fs::copy(&library, &debug).unwrap();
-        bench.run(Command::new("strip").arg(&library));
+        let process = bench.with_library(&["-g", "-Wl,--build-id=0x00112233"]);
+        fs::create_dir_all(bench.path("debug").join(name).parent().unwrap()).unwrap();
+        bench.sh(&format!(
+            "cp libfixture.so.1 debug/{name}; strip libfixture.so.1"
+        ));
         let options = Options {
             debug_directories: vec![bench.path("nothing"), bench.path("debug")],
             ..Options::default()
@@ -193,11 +165,11 @@ fn debug_files_in_any_layout() {
 
         // A stripped copy has the ID and nothing else.
         if name == "libfixture.so.1" {
-            fs::copy(&library, &debug).unwrap();
+            bench.sh("cp libfixture.so.1 debug");
             assert_eq!(process.symbolize_with(&options).without_debug_info, 1);
         }
-        bench.cc("other.so", &["-g", "-shared", "-fPIC", "library.c"]);
-        fs::rename(bench.path("other.so"), &debug).unwrap();
+        let other = ["-g", "-shared", "-fPIC", "library.c"];
+        bench.cc(&format!("debug/{name}"), &other);
         assert_eq!(process.symbolize_with(&options).without_debug_info, 1);
     }
 }
@@ -205,31 +177,15 @@ fn debug_files_in_any_layout() {
 #[test]
 fn a_debug_link_under_another_root() {
     let bench = Bench::new();
-    let process = with_library(&bench, &["-Wl,--build-id=none"]);
-    let library = bench.path("libfixture.so.1");
-    let debug = bench.path("fixture.debug");
-    bench.run(
-        Command::new("objcopy")
-            .arg("--only-keep-debug")
-            .args([&library, &debug]),
-    );
-    bench.run(
-        Command::new("objcopy")
-            .args(["--strip-all", "--add-gnu-debuglink=fixture.debug"])
-            .arg(&library),
-    );
-    let inside = |root: &str, path: &Path| bench.path(root).join(path.strip_prefix("/").unwrap());
-    for (from, to) in [
-        (&library, inside("root", &library)),
-        (&debug, inside("debug", &debug)),
-    ] {
-        fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::rename(from, to).unwrap();
-    }
+    let process = bench.with_library(&["-g", "-Wl,--build-id=none"]);
+    bench.sh("objcopy --only-keep-debug libfixture.so.1 fixture.debug
+         objcopy --strip-all --add-gnu-debuglink=fixture.debug libfixture.so.1
+         mkdir -p root$PWD debug$PWD
+         mv libfixture.so.1 root$PWD
+         mv fixture.debug debug$PWD");
     let options = Options {
         sysroot: Some(bench.path("root")),
-        debug_directories: vec![bench.path("debug")],
-        ..Options::default()
+        ..bench.searching()
     };
     check_found(&process, &options);
 }
@@ -237,11 +193,11 @@ fn a_debug_link_under_another_root() {
 #[test]
 fn the_build_id_of_a_dump_that_has_one() {
     let bench = Bench::new();
-    let process = program(&bench, &["-Wl,--build-id=sha1"]);
-    let id = build_id(&bench.path("program"))
-        .unwrap()
-        .expect("asked for");
-    check_found(&with_build_id(process, &id), &Options::default());
+    let process = bench.program(&["-g", "-Wl,--build-id=sha1"]);
+    let id = build_id(&bench.path("program")).unwrap();
+    let process = process.each(|mapping| mapping.build_id = id.clone());
+    assert!(id.is_some());
+    check_found(&process, &Options::default());
 }
 
 #[test]
@@ -250,33 +206,27 @@ fn a_symbol_table_that_is_compressed() {
         return;
     }
     let bench = Bench::new();
-    let process = program(&bench, &[]);
-    let tool = |tool: &str, arguments: &[&str]| bench.run(Command::new(tool).args(arguments));
-    tool("objcopy", &["--only-keep-debug", "program", "debug"]);
-    tool("objcopy", &["--strip-debug", "debug", "mini"]);
-    tool("xz", &["mini"]);
-    tool(
-        "objcopy",
-        &["-S", "--add-section", ".gnu_debugdata=mini.xz", "program"],
-    );
+    let process = bench.program(&["-g"]);
+    bench.sh("objcopy --only-keep-debug program debug
+         objcopy --strip-debug debug mini
+         xz mini
+         objcopy -S --add-section .gnu_debugdata=mini.xz program");
     let options = Options {
         debug_directories: vec![bench.path("nothing")],
         ..Options::default()
     };
-    let table = process.symbolize_with(&options);
-    if cfg!(feature = "minidebuginfo") {
-        assert_eq!(process.shown(&table, "hidden"), "hidden\n");
-        assert_eq!(
-            summary(&table),
-            "without debug info 2, unresolved 0\n\
+    let said = process.hidden(&options);
+    let offset = process.offset("hidden", "program");
+    let expected = match cfg!(feature = "minidebuginfo") {
+        true => {
+            "hidden\nwithout debug info 2, unresolved 0\n\
              program has no debug information: names from its symbol table\n"
-        );
-    } else {
-        assert_eq!(
-            summary(&table),
-            "without debug info 0, unresolved 2\n\
+        }
+        false => &format!(
+            "{offset}without debug info 0, unresolved 2\n\
              the symbol table of program is in its section .gnu_debugdata, which this build does \
              not read\nprogram has no debug information: these addresses have no names\n"
-        );
-    }
+        ),
+    };
+    assert_eq!(said, expected);
 }

@@ -2,7 +2,8 @@
 
 mod support;
 
-use support::{Bench, summary};
+use plimsoll_symbols::Options;
+use support::Bench;
 
 const LEGACY: &[&str] = &["-Zunstable-options", "-Csymbol-mangling-version=legacy"];
 const V0: &[&str] = &["-Csymbol-mangling-version=v0"];
@@ -12,110 +13,66 @@ const V0: &[&str] = &["-Csymbol-mangling-version=v0"];
 fn resolved(flags: &[&[&str]]) -> String {
     let bench = Bench::new();
     let process = bench.start(&bench.rustc(&flags.concat()));
-    let table = process.symbolize();
-    let mut text = String::new();
-    for label in ["fill", "in_closure", "plain_name"] {
-        text.push_str(&format!("# {label}\n{}", process.shown(&table, label)));
-    }
-    text + &summary(&table)
+    process.resolved(&Options::default(), &["fill", "in_closure", "plain_name"])
 }
 
-#[test]
-fn full_debug_v0() {
-    assert_eq!(
-        resolved(&[&["-Cdebuginfo=2"], V0]),
-        "\
-# fill
-program::call program.rs:25
-<program::store::Cache<u8>>::put program.rs:17
-program::fill program.rs:31
-# in_closure
-program::call program.rs:25
-program::in_closure::{closure#0} program.rs:42
-program::with::<program::in_closure::{closure#0}> program.rs:37
-program::in_closure program.rs:42
-# plain_name
-plain_name program.rs:49
-without debug info 0, unresolved 0
-"
-    );
-}
+const FULL: [&str; 9] = [
+    "program::call program.rs:25",
+    "<program::store::Cache<u8>>::put program.rs:17",
+    "program::fill program.rs:31",
+    "program::call program.rs:25",
+    "program::in_closure::{closure#0} program.rs:42",
+    "program::with::<program::in_closure::{closure#0}> program.rs:37",
+    "program::in_closure program.rs:42",
+    "plain_name program.rs:49",
+    "without debug info 0, unresolved 0\n",
+];
 
 #[test]
-fn full_debug_legacy() {
-    assert_eq!(
-        resolved(&[&["-Cdebuginfo=2"], LEGACY]),
-        "\
-# fill
-program::call program.rs:25
-program::store::Cache<T>::put program.rs:17
-program::fill program.rs:31
-# in_closure
-program::call program.rs:25
-program::in_closure::{{closure}} program.rs:42
-program::with program.rs:37
-program::in_closure program.rs:42
-# plain_name
-plain_name program.rs:49
-without debug info 0, unresolved 0
-"
-    );
+fn full_debug_info() {
+    assert_eq!(resolved(&[&["-Cdebuginfo=2"], V0]), FULL.join("\n"));
+    let mut legacy = FULL;
+    legacy[1] = "program::store::Cache<T>::put program.rs:17";
+    legacy[4] = "program::in_closure::{{closure}} program.rs:42";
+    legacy[5] = "program::with program.rs:37";
+    assert_eq!(resolved(&[&["-Cdebuginfo=2"], LEGACY]), legacy.join("\n"));
 }
 
 /// DWARF has bare names; the physical function's path is the symbol table's.
 #[test]
 fn line_tables_only() {
+    let mut bare = FULL;
+    (bare[0], bare[1], bare[3]) = (
+        "call program.rs:25",
+        "put<u8> program.rs:17",
+        "call program.rs:25",
+    );
+    bare[4] = "{closure#0} program.rs:42";
+    bare[5] = "with<program::in_closure::{closure_env#0}> program.rs:37";
     for mangling in [V0, LEGACY] {
-        assert_eq!(
-            resolved(&[&["-Cdebuginfo=line-tables-only"], mangling]),
-            "\
-# fill
-call program.rs:25
-put<u8> program.rs:17
-program::fill program.rs:31
-# in_closure
-call program.rs:25
-{closure#0} program.rs:42
-with<program::in_closure::{closure_env#0}> program.rs:37
-program::in_closure program.rs:42
-# plain_name
-plain_name program.rs:49
-without debug info 0, unresolved 0
-"
-        );
+        let flags = [&["-Cdebuginfo=line-tables-only"], mangling];
+        assert_eq!(resolved(&flags), bare.join("\n"));
     }
 }
-
-const PHYSICAL: &str = "\
-# fill
-program::fill
-# in_closure
-program::in_closure
-# plain_name
-plain_name
-without debug info 3, unresolved 0
-";
 
 /// The standard library brings its own, which is no reason to be silent.
 #[test]
 fn without_debug_info() {
-    for mangling in [V0, LEGACY] {
-        let note = "program has no debug information but the standard library's: \
-                    names from its symbol table\n";
-        assert_eq!(
-            resolved(&[&["-Cdebuginfo=0", "-Cstrip=none"], mangling]),
-            format!("{PHYSICAL}{note}")
-        );
-    }
-}
-
-#[test]
-fn debug_info_stripped() {
-    for mangling in [V0, LEGACY] {
-        assert_eq!(
-            resolved(&[&["-Cdebuginfo=2", "-Cstrip=debuginfo"], mangling]),
-            format!("{PHYSICAL}program has no debug information: names from its symbol table\n")
-        );
+    for (flags, what) in [
+        (
+            ["-Cdebuginfo=0", "-Cstrip=none"],
+            " but the standard library's",
+        ),
+        (["-Cdebuginfo=2", "-Cstrip=debuginfo"], ""),
+    ] {
+        for mangling in [V0, LEGACY] {
+            let expected = format!(
+                "program::fill\nprogram::in_closure\nplain_name\n\
+                 without debug info 3, unresolved 0\n\
+                 program has no debug information{what}: names from its symbol table\n"
+            );
+            assert_eq!(resolved(&[&flags, mangling]), expected);
+        }
     }
 }
 
@@ -123,18 +80,12 @@ fn debug_info_stripped() {
 fn everything_stripped() {
     let bench = Bench::new();
     let process = bench.start(&bench.rustc(&["-Cdebuginfo=2", "-Cstrip=symbols"]));
-    let table = process.symbolize();
-    let start = process.start_of("program");
-    for (label, address) in &process.addresses {
-        let relative = address.0 - start;
-        assert_eq!(
-            process.shown(&table, label),
-            format!("program+{relative:#x}\n")
-        );
-    }
-    assert_eq!(
-        summary(&table),
-        "without debug info 0, unresolved 3\n\
-         program has no debug information: these addresses have no names\n"
-    );
+    let labels = ["fill", "in_closure", "plain_name"];
+    let expected = labels
+        .map(|label| process.offset(label, "program"))
+        .concat();
+    let note = "without debug info 0, unresolved 3\n\
+         program has no debug information: these addresses have no names\n";
+    let said = process.resolved(&Options::default(), &labels);
+    assert_eq!(said, expected + note);
 }

@@ -10,6 +10,10 @@ use plimsoll_core::dump::HeapDump;
 use plimsoll_core::{Avma, SymbolTable};
 use plimsoll_symbols::{MappedFile, Options, symbolize};
 
+/// The frames of the hidden function of the library.
+pub(crate) const HIDDEN: &str = "keep library.c:8\nhidden library.c:14\n";
+pub(crate) const NO_NOTES: &str = "without debug info 0, unresolved 0\n";
+
 /// A directory of one test's own.
 pub(crate) struct Bench {
     directory: tempfile::TempDir,
@@ -26,21 +30,41 @@ impl Bench {
         self.directory.path().join(name)
     }
 
+    /// Debug files in `debug`.
+    pub(crate) fn searching(&self) -> Options {
+        Options {
+            debug_directories: vec![self.path("debug")],
+            ..Options::default()
+        }
+    }
+
     #[track_caller]
     pub(crate) fn cc(&self, output: &str, arguments: &[&str]) -> PathBuf {
         let cc = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-        let mut command = Command::new(cc);
-        command
-            .args(["-O1", "-o", output])
-            .args(arguments.iter().map(|argument| {
-                if [".c", ".cpp"].iter().any(|end| argument.ends_with(end)) {
-                    fixture(argument)
-                } else {
-                    (*argument).into()
-                }
-            }));
-        self.run(&mut command);
+        let arguments = arguments.iter().map(|argument| {
+            match [".c", ".cpp"].iter().any(|end| argument.ends_with(end)) {
+                true => fixture(argument),
+                false => argument.into(),
+            }
+        });
+        self.run(Command::new(cc).args(["-O1", "-o", output]).args(arguments));
         self.path(output)
+    }
+
+    /// The program with its library in one file.
+    #[track_caller]
+    pub(crate) fn program(&self, flags: &[&str]) -> Process {
+        let sources = ["main.c", "library.c"];
+        self.start(&self.cc("program", &[flags, &sources].concat()))
+    }
+
+    /// The program with `libfixture.so.1`.
+    #[track_caller]
+    pub(crate) fn with_library(&self, flags: &[&str]) -> Process {
+        let shared = ["-shared", "-fPIC", "-Wl,-soname,libfixture.so.1"];
+        let library = [flags, &shared, &["library.c"]].concat();
+        self.cc("libfixture.so.1", &library);
+        self.start(&self.cc("program", &["main.c", "libfixture.so.1"]))
     }
 
     /// The Rust fixture, built so.
@@ -49,28 +73,26 @@ impl Bench {
         self.cc("return_address.o", &["-c", "return_address.c"]);
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let mut command = Command::new(rustc);
-        command.args([
-            "--edition=2024",
-            "-Copt-level=2",
-            "-Clink-arg=return_address.o",
-        ]);
+        command.args(["--edition=2024", "-Copt-level=2"]);
         // The older mangling can only be asked for with an unstable flag.
         command.args(arguments).env("RUSTC_BOOTSTRAP", "1");
-        command.arg("-o").arg("program").arg(fixture("program.rs"));
-        self.run(&mut command);
+        command.args(["-Clink-arg=return_address.o", "-o", "program"]);
+        self.run(command.arg(fixture("program.rs")));
         self.path("program")
     }
 
+    /// Runs a script of the shell.
     #[track_caller]
-    pub(crate) fn run(&self, command: &mut Command) -> String {
+    pub(crate) fn sh(&self, script: &str) {
+        self.run(Command::new("sh").args(["-ec", script]));
+    }
+
+    #[track_caller]
+    fn run(&self, command: &mut Command) -> String {
         let output = command.current_dir(self.directory.path()).output();
         let output = output.unwrap_or_else(|err| panic!("{command:?}: {err}"));
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            output.status.success(),
-            "{command:?}: {}\n{stderr}",
-            output.status
-        );
+        let (status, stderr) = (output.status, String::from_utf8_lossy(&output.stderr));
+        assert!(status.success(), "{command:?}: {status}\n{stderr}");
         String::from_utf8(output.stdout).expect("fixtures print text")
     }
 
@@ -90,10 +112,9 @@ pub(crate) fn has(tool: &str) -> bool {
     there
 }
 
-pub(crate) fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures")
-        .join(name)
+fn fixture(name: &str) -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    tests.join("fixtures").join(name)
 }
 
 /// What a fixture said of itself.
@@ -104,25 +125,21 @@ pub(crate) struct Process {
 
 impl Process {
     fn parse(output: &str) -> Self {
-        let mut maps = String::new();
-        let mut addresses = BTreeMap::new();
-        for line in output.lines() {
-            if let Some(labelled) = line.strip_prefix("@ ") {
-                let (label, address) = labelled.split_once(' ').expect("a label and an address");
-                addresses.insert(label.to_owned(), Avma(hex(address)));
-            } else {
-                maps.push_str(line);
-                maps.push('\n');
-            }
-        }
+        let (labelled, maps): (Vec<&str>, Vec<&str>) =
+            output.lines().partition(|line| line.starts_with("@ "));
+        let addresses = labelled.iter().map(|line| {
+            let (label, address) = line[2..].split_once(" 0x").expect("a label and an address");
+            let address = u64::from_str_radix(address, 16).expect("hexadecimal digits");
+            (label.to_owned(), Avma(address))
+        });
         // Through the dump's own parser, as the mappings of a run come.
-        let dump = format!("heap_v2/1\n  t*: 0: 0 [0: 0]\n\nMAPPED_LIBRARIES:\n{maps}");
+        let maps = maps.join("\n");
+        let dump = format!("heap_v2/1\n  t*: 0: 0 [0: 0]\n\nMAPPED_LIBRARIES:\n{maps}\n");
         let dump = HeapDump::parse(dump.as_bytes()).expect("a dump without stacks");
         let maps = dump.maps().expect("a dump with mappings");
-        let mappings = maps.mappings.iter().map(MappedFile::from).collect();
         Self {
-            mappings,
-            addresses,
+            mappings: maps.mappings.iter().map(MappedFile::from).collect(),
+            addresses: addresses.collect(),
         }
     }
 
@@ -138,34 +155,39 @@ impl Process {
         self.addresses.values().copied().collect()
     }
 
-    /// The frames at the labelled address, `function file:line`, leaf first,
-    /// and what is said of the whole.
+    /// The frames at the labelled address, `function file:line`, leaf first.
     pub(crate) fn shown(&self, table: &SymbolTable, label: &str) -> String {
         let frames = table.get(self.addresses[label]).iter().map(|frame| {
             let file = frame.file.as_deref().map(|file| {
-                let name = Path::new(file)
-                    .file_name()
-                    .and_then(OsStr::to_str)
-                    .unwrap_or(file);
-                format!(
-                    " {name}:{}",
-                    frame.line.map_or("?".to_owned(), |line| line.to_string())
-                )
+                let name = Path::new(file).file_name().and_then(OsStr::to_str);
+                let line = frame.line.map_or("?".to_owned(), |line| line.to_string());
+                format!(" {}:{line}", name.unwrap_or(file))
             });
             format!("{}{}\n", frame.function, file.unwrap_or_default())
         });
         frames.collect()
     }
 
-    /// Where the file at this path starts in memory.
-    pub(crate) fn start_of(&self, file_name: &str) -> u64 {
-        let of_file = |mapping: &&MappedFile| mapping.path.ends_with(file_name);
-        self.mappings
+    /// The frames of these labels, and what is said of the whole.
+    pub(crate) fn resolved(&self, options: &Options, labels: &[&str]) -> String {
+        let table = self.symbolize_with(options);
+        let shown = labels.iter().map(|label| self.shown(&table, label));
+        shown.collect::<String>() + &summary(&table)
+    }
+
+    /// The frames of the hidden function, and what is said of the whole.
+    pub(crate) fn hidden(&self, options: &Options) -> String {
+        self.resolved(options, &["hidden"])
+    }
+
+    /// What stands for the name of a labelled address without one.
+    pub(crate) fn offset(&self, label: &str, file: &str) -> String {
+        let of_file = self
+            .mappings
             .iter()
-            .filter(of_file)
-            .map(|mapping| mapping.start)
-            .min()
-            .expect("mapped")
+            .filter(|mapping| mapping.path.ends_with(file));
+        let start = of_file.map(|mapping| mapping.start).min().expect("mapped");
+        format!("{file}+{:#x}\n", self.addresses[label].0 - start)
     }
 
     pub(crate) fn each(mut self, change: impl Fn(&mut MappedFile)) -> Self {
@@ -174,19 +196,10 @@ impl Process {
     }
 }
 
-fn hex(digits: &str) -> u64 {
-    u64::from_str_radix(digits.trim_start_matches("0x"), 16).expect("hexadecimal digits")
-}
-
 /// Counts and notes as text.
-pub(crate) fn summary(table: &SymbolTable) -> String {
-    let mut text = format!(
-        "without debug info {}, unresolved {}\n",
-        table.without_debug_info, table.unresolved
-    );
-    for note in &table.notes {
-        text.push_str(note);
-        text.push('\n');
-    }
+fn summary(table: &SymbolTable) -> String {
+    let (without, unresolved) = (table.without_debug_info, table.unresolved);
+    let mut text = format!("without debug info {without}, unresolved {unresolved}\n");
+    text.extend(table.notes.iter().map(|note| format!("{note}\n")));
     text
 }
