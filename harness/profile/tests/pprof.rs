@@ -1,7 +1,6 @@
 //! pprof's format, read and written: what is read is ours and what Datadog's types
 //! write; what is written is read by us, by those types, and by `go tool pprof`.
 
-use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::process::Command;
 
@@ -34,79 +33,51 @@ fn told(bytes: &[u8]) -> String {
 }
 
 fn shown(profile: &Profile) -> String {
-    let mut text = String::new();
     let names: Vec<&str> = profile.measures().iter().map(|m| m.name()).collect();
-    write!(text, "{}", names.join(" ")).unwrap();
+    let mut text = names.join(" ");
     if let Some(interval) = profile.sample_interval() {
-        write!(text, ", a sample each {} bytes", interval.bytes()).unwrap();
+        text += &format!(", a sample each {} bytes", interval.bytes());
     }
     assert_eq!(profile.scaled_by(), None, "estimates are not scaled again");
     for note in profile.notes() {
-        write!(text, "\nnote: {note}").unwrap();
+        text += &format!("\nnote: {note}");
     }
     for mapping in profile.mappings() {
-        let MappedObject {
-            start,
-            end,
-            file_offset,
-            path,
-            deleted,
-            build_id,
-            executable,
-            inode,
-        } = mapping;
-        assert_eq!((*executable, *inode), (true, None));
-        write!(text, "\n{start:#x}-{end:#x} at {file_offset:#x} of {path}").unwrap();
-        if let Some(build_id) = build_id {
-            write!(text, ", {build_id}").unwrap();
-        }
-        text.push_str(if *deleted { ", deleted" } else { "" });
+        assert_eq!((mapping.executable, mapping.inode), (true, None));
+        let (start, end, path) = (mapping.start, mapping.end, &mapping.path);
+        text += &format!(
+            "\n{start:#x}-{end:#x} at {:#x} of {path}",
+            mapping.file_offset
+        );
+        let build_id = mapping.build_id.iter();
+        text.extend(build_id.map(|build_id| format!(", {build_id}")));
+        text += if mapping.deleted { ", deleted" } else { "" };
     }
-    for (stack, counts) in profile.stacks() {
-        let Counts { inuse, alloc } = counts;
-        write!(
-            text,
-            "\n{} in {} bytes, of {} in {}",
-            inuse.objects, inuse.bytes, alloc.objects, alloc.bytes
-        )
-        .unwrap();
+    for (stack, Counts { inuse, alloc }) in profile.stacks() {
+        text += &format!("\n{} in {} bytes", inuse.objects, inuse.bytes);
+        text += &format!(", of {} in {}", alloc.objects, alloc.bytes);
         for id in stack {
-            text.push_str("\n  ");
-            text.push_str(&located(profile.location(*id)));
+            text += &format!("\n  {}", located(profile.location(*id)));
         }
     }
     text
 }
 
 fn located(location: &Location) -> String {
-    let mut text = match location.address {
-        Some(address) => address.to_string(),
-        None => "-".to_owned(),
-    };
-    if let Some(mapping) = location.mapping {
-        write!(text, " in {mapping}").unwrap();
-    }
+    let address = location.address.map(|address| address.to_string());
+    let mut text = address.unwrap_or("-".to_owned());
+    text.extend(location.mapping.map(|mapping| format!(" in {mapping}")));
     for frame in &location.frames {
-        write!(text, " {}", frame.function).unwrap();
-        if let Some(file) = &frame.file {
-            write!(text, " {file}").unwrap();
-        }
-        if let Some(line) = frame.line {
-            write!(text, ":{line}").unwrap();
-        }
+        text += &format!(" {}", frame.function);
+        text.extend(frame.file.iter().map(|file| format!(" {file}")));
+        text.extend(frame.line.map(|line| format!(":{line}")));
     }
     text
 }
 
 fn view<'a>(profile: &'a Profile, filter: &Filter) -> View<'a> {
-    let mut names = Names::default();
-    View::new(
-        profile,
-        Granularity::Functions,
-        Frames::All,
-        filter,
-        &mut names,
-    )
+    let (by, names) = (Granularity::Functions, &mut Names::default());
+    View::new(profile, by, Frames::All, filter, names)
 }
 
 fn packed(before: Option<&View<'_>>, after: &View<'_>, about: &About<'_>) -> Vec<u8> {
@@ -151,49 +122,38 @@ fn told_by_prost(profile: &proto::Profile) -> String {
         profile.period,
     );
     for mapping in &profile.mappings {
-        write!(
-            text,
-            "\n{}: {:#x}-{:#x} at {:#x} of {}, known by {}",
-            mapping.id,
-            mapping.memory_start,
-            mapping.memory_limit,
-            mapping.file_offset,
-            string(mapping.filename),
-            some(mapping.build_id),
-        )
-        .unwrap();
-        let has = [
-            (mapping.has_functions, "functions"),
-            (mapping.has_filenames, "files"),
-            (mapping.has_line_numbers, "lines"),
-            (mapping.has_inline_frames, "inlined"),
-        ];
-        for (_, what) in has.iter().filter(|(has, _)| *has) {
-            write!(text, ", {what}").unwrap();
+        let (start, end, file) = (mapping.memory_start, mapping.memory_limit, mapping.filename);
+        text += &format!(
+            "\n{}: {start:#x}-{end:#x} at {:#x}",
+            mapping.id, mapping.file_offset
+        );
+        text += &format!(" of {}, known by {}", string(file), some(mapping.build_id));
+        for (has, what) in [
+            (mapping.has_functions, ", functions"),
+            (mapping.has_filenames, ", files"),
+            (mapping.has_line_numbers, ", lines"),
+            (mapping.has_inline_frames, ", inlined"),
+        ] {
+            text += if has { what } else { "" };
         }
     }
     for sample in &profile.samples {
-        write!(text, "\n{:?}", sample.values).unwrap();
+        text += &format!("\n{:?}", sample.values);
         for id in &sample.location_ids {
-            let location = profile.locations.iter().find(|known| known.id == *id);
-            let location = location.unwrap();
-            write!(
-                text,
-                "\n  {:#x} in {}",
-                location.address, location.mapping_id
-            )
-            .unwrap();
+            let mut locations = profile.locations.iter();
+            let location = locations.find(|known| known.id == *id).unwrap();
+            text += &format!("\n  {:#x} in {}", location.address, location.mapping_id);
             for line in &location.lines {
                 let mut functions = profile.functions.iter();
                 let function = functions.find(|known| known.id == line.function_id);
                 let function = function.unwrap();
                 let (name, file) = (string(function.name), string(function.filename));
-                write!(text, " {name} {file}:{}", line.line).unwrap();
+                text += &format!(" {name} {file}:{}", line.line);
             }
         }
     }
     for comment in &profile.comment {
-        write!(text, "\n# {}", string(*comment)).unwrap();
+        text += &format!("\n# {}", string(*comment));
     }
     text
 }
@@ -230,34 +190,34 @@ impl Theirs {
         self.0.samples.push(proto::Sample {
             location_ids: location_ids.to_vec(),
             values: values.to_vec(),
-            labels: Vec::new(),
+            ..Default::default()
         });
         self
     }
 
+    /// With its lines, each of a function.
     fn location(&mut self, id: u64, address: u64, lines: &[(u64, i64)]) -> &mut Self {
-        let line = |(function_id, line): &(u64, i64)| proto::Line {
+        let line = |(function_id, line): &_| proto::Line {
             function_id: *function_id,
             line: *line,
         };
         self.0.locations.push(proto::Location {
             id,
-            mapping_id: 0,
             address,
             lines: lines.iter().map(line).collect(),
-            is_folded: false,
+            ..Default::default()
         });
         self
     }
 
-    fn function(&mut self, id: u64, name: &str, system_name: &str, file: &str) -> &mut Self {
-        let function = proto::Function {
+    fn function(&mut self, id: u64, name: &str, file: &str) -> &mut Self {
+        let (name, filename) = (self.string(name), self.string(file));
+        self.0.functions.push(proto::Function {
             id,
-            name: self.string(name),
-            system_name: self.string(system_name),
-            filename: self.string(file),
-        };
-        self.0.functions.push(function);
+            name,
+            system_name: name,
+            filename,
+        });
         self
     }
 
@@ -294,18 +254,6 @@ fn inuse_space(rest: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-fn stack_of(function: &str, file: &str, line: u32) -> Vec<SourceFrame> {
-    vec![frame(function, file, line)]
-}
-
-fn frame(function: &str, file: &str, line: u32) -> SourceFrame {
-    SourceFrame {
-        function: function.to_owned(),
-        file: Some(file.to_owned()),
-        line: Some(line),
-    }
-}
-
 fn held(objects: u64, bytes: u64) -> Counts {
     Counts {
         inuse: Tally { objects, bytes },
@@ -319,43 +267,56 @@ fn program(start: u64) -> MappedObject {
         end: start + 0x8000,
         file_offset: 0x1000,
         path: "/srv/app".to_owned(),
-        deleted: false,
         build_id: Some("8f3a12".to_owned()),
         executable: true,
-        inode: None,
+        ..MappedObject::default()
     }
 }
+
+/// A program at `start`, in which nothing is allocated yet.
+fn started(start: u64) -> ProfileBuilder {
+    let mut builder = ProfileBuilder::new(&Measure::ALL[2..]);
+    builder.mapping(program(start));
+    builder
+}
+
+/// An address, with its frames as `function file:line`, joined by ` < `.
+fn at(builder: &mut ProfileBuilder, address: u64, frames: &str) -> LocationId {
+    let frames = frames.split(" < ").filter_map(|frame| {
+        let (function, place) = frame.rsplit_once(' ')?;
+        let (file, line) = place.split_once(':')?;
+        Some(SourceFrame {
+            function: function.to_owned(),
+            file: Some(file.to_owned()),
+            line: line.parse().ok(),
+        })
+    });
+    let location = Location {
+        address: Some(Avma(address)),
+        frames: frames.collect(),
+        ..Location::default()
+    };
+    builder.push(location).unwrap()
+}
+
+const PUSH: &str = "<T as app::Push>::push src/push.rs:7";
+const FILL: &str = "app::inlined src/fill.rs:9 < app::fill src/fill.rs:30";
+const MAIN: &str = "app::main src/main.rs:2";
 
 /// A program at `start` with three stacks, called from libc, which has no names. The
 /// second stack's leaf has an inlined function.
 fn app(start: u64) -> Profile {
-    let mut builder = ProfileBuilder::new(&Measure::ALL[2..]);
+    let mut builder = started(start);
     builder.sampled_by(SampleInterval::new(524_288).unwrap());
-    builder.mapping(program(start));
     builder.mapping(MappedObject {
         start: start + 0x10_0000,
         end: start + 0x11_0000,
         path: "/lib/libc.so.6".to_owned(),
         ..MappedObject::default()
     });
-    let mut located = |offset: u64, frames: Vec<SourceFrame>| {
-        let location = Location {
-            address: Some(Avma(start + offset)),
-            frames,
-            ..Location::default()
-        };
-        builder.push(location).unwrap()
-    };
-    let push = located(0x10, stack_of("<T as app::Push>::push", "src/push.rs", 7));
-    let fill = located(
-        0x20,
-        vec![
-            frame("app::inlined", "src/fill.rs", 9),
-            frame("app::fill", "src/fill.rs", 30),
-        ],
-    );
-    let main = located(0x30, stack_of("app::main", "src/main.rs", 2));
-    let start_main = located(0x10_0040, Vec::new());
+    let mut at = |offset: u64, frames| at(&mut builder, start + offset, frames);
+    let (push, fill, main) = (at(0x10, PUSH), at(0x20, FILL), at(0x30, MAIN));
+    let start_main = at(0x10_0040, "");
     builder.stack([push, main, start_main], held(3, 3_000));
     builder.stack([fill, main, start_main], held(1, 64));
     builder.stack([start_main], held(2, 32));
@@ -409,10 +370,10 @@ fn somebody_elses() {
         ("inuse_space", "bytes"),
     ]);
     theirs
-        .function(3, "main.leak", "main.leak", "main.go")
-        .function(9, "main.main", "main.main", "main.go")
+        .function(3, "main.leak", "main.go")
+        .function(9, "main.main", "main.go")
         // Ids that are addresses, and no line, a line of -1, a function without a name.
-        .function(1, "", "", "asm.s")
+        .function(1, "", "asm.s")
         .location(0x4a_0010, 0x4a_0010, &[(3, 12), (9, 80)])
         .location(0x4a_0100, 0x4a_0100, &[(9, -1)])
         .location(5, 0x4a_0200, &[(1, 4)])
@@ -485,11 +446,7 @@ fn cut_short() {
     // Of its first byte alone, nobody could tell.
     for end in 2..whole.len() {
         if let Ok(profile) = read(&whole[..end]) {
-            panic!(
-                "{end} of {} bytes are a profile:\n{}",
-                whole.len(),
-                shown(&profile)
-            );
+            panic!("{end} bytes are a profile:\n{}", shown(&profile));
         }
     }
 }
@@ -577,12 +534,8 @@ fn as_others_read_it() {
     let decoded = decoded(&bytes);
     assert_eq!(decoded.time_nanos, 1_700_000_000_000_000_000);
     assert_eq!((decoded.drop_frames, decoded.keep_frames), (0, 0));
-    assert!(
-        decoded
-            .functions
-            .iter()
-            .all(|function| function.system_name == 0)
-    );
+    let mut functions = decoded.functions.iter();
+    assert!(functions.all(|function| function.system_name == 0));
     assert_snapshot!(told_by_prost(&decoded), @r"
     alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes, inuse_space by default, every 524288 space/bytes
     1: 0x5500000000-0x5500008000 at 0x1000 of /srv/app, known by 8f3a12, functions, files, lines, inlined
@@ -605,16 +558,12 @@ fn as_others_read_it() {
 #[test]
 fn filtered() {
     let profile = app(0x55_0000_0000);
-    let told = |filter: Filter| {
-        let bytes = packed(None, &view(&profile, &filter), &About::default());
-        told(&bytes)
+    let told = |set: fn(&mut Filter, Option<Regex>), pattern: &str| {
+        let mut filter = Filter::default();
+        set(&mut filter, Some(Regex::new(pattern).unwrap()));
+        told(&packed(None, &view(&profile, &filter), &About::default()))
     };
-    let pattern = |pattern| Some(Regex::new(pattern).unwrap());
-    let focus = Filter {
-        focus: pattern("inlined"),
-        ..Filter::default()
-    };
-    assert_snapshot!(told(focus), @r"
+    assert_snapshot!(told(|filter, pattern| filter.focus = pattern, "inlined"), @r"
     inuse_objects inuse_space, a sample each 524288 bytes
     0x5500000000-0x5500008000 at 0x1000 of /srv/app, 8f3a12
     0x5500100000-0x5500110000 at 0x0 of /lib/libc.so.6
@@ -623,22 +572,15 @@ fn filtered() {
       0x5500000030 in 0 app::main src/main.rs:2
       0x5500100040 in 1
     ");
-    let ignore = Filter {
-        ignore: pattern("app::"),
-        ..Filter::default()
-    };
-    assert_snapshot!(told(ignore), @r"
+    assert_snapshot!(told(|filter, pattern| filter.ignore = pattern, "app::"), @r"
     inuse_objects inuse_space, a sample each 524288 bytes
     0x5500100000-0x5500110000 at 0x0 of /lib/libc.so.6
     2 in 32 bytes, of 0 in 0
       0x5500100040 in 0
     ");
     // Of one of the stacks nothing is left.
-    let hide = Filter {
-        hide: pattern("app::(inlined|main)|5500100040"),
-        ..Filter::default()
-    };
-    assert_snapshot!(told(hide), @r"
+    let hidden = "app::(inlined|main)|5500100040";
+    assert_snapshot!(told(|filter, pattern| filter.hide = pattern, hidden), @r"
     inuse_objects inuse_space, a sample each 524288 bytes
     0x5500000000-0x5500008000 at 0x1000 of /srv/app, 8f3a12
     0x5500100000-0x5500110000 at 0x0 of /lib/libc.so.6
@@ -653,23 +595,10 @@ fn filtered() {
 #[test]
 fn difference() {
     let before = app(0x55_0000_0000);
-    let mut builder = ProfileBuilder::new(&Measure::ALL[2..]);
-    builder.mapping(program(0x7f_0000_0000));
-    let located = |offset: u64, frames: Vec<SourceFrame>| Location {
-        address: Some(Avma(0x7f_0000_0000 + offset)),
-        frames,
-        ..Location::default()
-    };
-    let mut push = |location| builder.push(location).unwrap();
-    let grown = push(located(
-        0x20,
-        vec![
-            frame("app::inlined", "src/fill.rs", 9),
-            frame("app::fill", "src/fill.rs", 30),
-        ],
-    ));
-    let new = push(located(0x60, stack_of("app::new", "src/new.rs", 1)));
-    let main = push(located(0x30, stack_of("app::main", "src/main.rs", 2)));
+    let mut builder = started(0x7f_0000_0000);
+    let mut at = |offset: u64, frames| at(&mut builder, 0x7f_0000_0000 + offset, frames);
+    let (grown, main) = (at(0x20, FILL), at(0x30, MAIN));
+    let new = at(0x60, "app::new src/new.rs:1");
     builder.stack([grown, main], held(9, 900));
     builder.stack([new, main], held(1, 10));
     let after = builder.build();
@@ -702,19 +631,15 @@ fn difference() {
     2: 0x5500100000-0x5500110000 at 0x0 of /lib/libc.so.6, known by nothing
     # nothing was counted in alloc_objects, alloc_space
     ");
-    let (there, back) = (compared(&before, &after), compared(&after, &before));
-    let sums = |profile: &proto::Profile| {
-        let mut values: Vec<Vec<i64>> = profile.samples.iter().map(|s| s.values.clone()).collect();
+    let sorted = |profile: proto::Profile, sign: i64| {
+        let values = profile.samples.iter();
+        let values = values.map(|sample| sample.values.iter().map(|value| sign * value).collect());
+        let mut values: Vec<Vec<i64>> = values.collect();
         values.sort();
         values
     };
-    let mut negated: Vec<Vec<i64>> = sums(&back);
-    negated
-        .iter_mut()
-        .flatten()
-        .for_each(|value| *value = -*value);
-    negated.sort();
-    assert_eq!(sums(&there), negated);
+    let (there, back) = (compared(&before, &after), compared(&after, &before));
+    assert_eq!(sorted(there, 1), sorted(back, -1));
 }
 
 #[test]
@@ -798,24 +723,19 @@ fn as_go_reads_it() {
 
 /// What `go tool pprof` says; absent, and said so, where there is no Go.
 fn go(args: &[&str], file: &tempfile::NamedTempFile) -> Option<String> {
-    let run = Command::new("go")
+    let mut command = Command::new("go");
+    let command = command
         .args(["tool", "pprof", "-symbolize=none"])
-        .args(args)
-        .arg(file.path())
-        .output();
-    match run {
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "{said}");
-            Some(String::from_utf8(output.stdout).unwrap())
-        }
-        Err(why) => {
-            // Not `eprintln!`, which a test that passes keeps to itself.
-            let said = format!("SKIPPED: as_go_reads_it: `go` cannot be run: {why}\n");
-            std::io::stderr().write_all(said.as_bytes()).unwrap();
-            None
-        }
-    }
+        .args(args);
+    let Ok(output) = command.arg(file.path()).output() else {
+        // Not `eprintln!`, which a test that passes keeps to itself.
+        let said = b"SKIPPED: as_go_reads_it: `go` cannot be run\n";
+        std::io::stderr().write_all(said).unwrap();
+        return None;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    Some(String::from_utf8(output.stdout).unwrap())
 }
 
 prop_compose! {
@@ -840,15 +760,10 @@ fn any_profile() -> impl Strategy<Value = Profile> {
     let path = "(/[a-z]{1,8})?";
     let build_id = proptest::option::of("[0-9a-f]{2,40}");
     let mapping = (path, build_id, any::<u32>(), 0..0x1_8000_u64);
-    let location = (
-        proptest::option::of(1..0x9_0000_u64),
-        vec(any_frame(), 0..4),
-    );
-    let stack = (
-        vec(any::<prop::sample::Index>(), 0..9),
-        any_tally(),
-        any_tally(),
-    );
+    let address = proptest::option::of(1..0x9_0000_u64);
+    let location = (address, vec(any_frame(), 0..4));
+    let locations = vec(any::<prop::sample::Index>(), 0..9);
+    let stack = (locations, any_tally(), any_tally());
     (vec(mapping, 0..5), vec(location, 1..20), vec(stack, 0..30)).prop_map(
         |(mappings, locations, stacks)| {
             let mut builder = ProfileBuilder::new(&Measure::ALL);
@@ -858,10 +773,9 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                     end: (start << 16) + len,
                     file_offset: offset.into(),
                     path,
-                    deleted: false,
                     build_id,
                     executable: true,
-                    inode: None,
+                    ..MappedObject::default()
                 });
             }
             let mut push = |(address, frames): (Option<u64>, Vec<SourceFrame>)| {
@@ -895,29 +809,19 @@ type Resolved = Vec<(Location, Option<MappedObject>)>;
 
 /// Every stack, whatever the numbers of its locations are.
 fn resolved(profile: &Profile) -> Vec<(Resolved, Counts)> {
-    let within = |location: &Location| {
-        let call = location.address.map(|address| address.0 - 1);
-        let mut mappings = profile.mappings().iter();
-        match location.mapping {
-            Some(mapping) => Some(profile.mappings()[mapping].clone()),
-            None => mappings
-                .find(|m| call.is_some_and(|call| m.start <= call && call < m.end))
-                .cloned(),
-        }
-    };
     let one = |id: &LocationId| {
-        let location = profile.location(*id);
-        let mapping = within(location);
-        let location = Location {
-            mapping: None,
-            ..location.clone()
+        let mut location = profile.location(*id).clone();
+        let (call, mut mappings) = (location.address, profile.mappings().iter());
+        let is_of = |m: &&MappedObject| call.is_some_and(|Avma(at)| m.start < at && at <= m.end);
+        let mapping = match location.mapping.take() {
+            Some(mapping) => Some(&profile.mappings()[mapping]),
+            None => mappings.find(is_of),
         };
-        (location, mapping)
+        (location, mapping.cloned())
     };
     let stacks = profile.stacks();
-    stacks
-        .map(|(stack, counts)| (stack.iter().map(one).collect(), counts))
-        .collect()
+    let stacks = stacks.map(|(stack, counts)| (stack.iter().map(one).collect(), counts));
+    stacks.collect()
 }
 
 proptest! {
