@@ -13,7 +13,7 @@ use crate::samples::{any_report, growth, rate_of, regressed, tally_of, within};
 #[track_caller]
 fn frames(svg: &str) -> Vec<(String, String)> {
     let mut reader = Reader::from_str(svg);
-    let mut titles = Vec::new();
+    let mut titles: Vec<(String, String)> = Vec::new();
     let mut title: Option<String> = None;
     let mut depth = 0;
     loop {
@@ -23,26 +23,21 @@ fn frames(svg: &str) -> Vec<(String, String)> {
                 title = (start.name().as_ref() == b"title").then(String::new);
             }
             Event::Text(text) => {
-                if let Some(title) = &mut title {
-                    *title += &text.decode().expect("the picture is UTF-8");
-                }
+                let text = text.decode().expect("the picture is UTF-8");
+                title = title.map(|title| title + &text);
             }
             Event::GeneralRef(reference) => {
-                if let Some(title) = &mut title {
-                    *title += &format!("&{};", reference.decode().expect("UTF-8"));
-                }
+                let name = reference.decode().expect("UTF-8");
+                title = title.map(|title| format!("{title}&{name};"));
             }
             Event::End(_) => {
                 depth -= 1;
                 titles.extend(title.take().map(|title| (title, String::new())));
             }
             Event::Empty(empty) => {
-                let mut attributes = empty.attributes().map(|attribute| attribute.unwrap());
-                let fill = attributes.find(|attribute| attribute.key.as_ref() == b"fill");
-                if let Some(fill) = fill
-                    && let Some((_, color)) = titles.last_mut()
-                    && color.is_empty()
-                {
+                let fill = empty.try_get_attribute("fill").unwrap();
+                let of = titles.last_mut().filter(|(_, color)| color.is_empty());
+                if let (Some(fill), Some((_, color))) = (fill, of) {
                     *color = String::from_utf8_lossy(&fill.value).into_owned();
                 }
             }
@@ -150,13 +145,8 @@ fn rates_of_every_size_survive() {
         assert!(picture(&report).contains(&title), "{rate}");
     }
     let mut report = within();
-    let rates = [
-        f64::NAN,
-        f64::INFINITY,
-        f64::MAX,
-        f64::MIN,
-        f64::MIN_POSITIVE,
-    ];
+    let (least, greatest) = (f64::MIN_POSITIVE, f64::MAX);
+    let rates = [f64::NAN, f64::INFINITY, greatest, f64::MIN, least];
     report.growth = rates.map(|rate| growth(&["a"], 0, 1, rate)).to_vec();
     frames(&picture(&report));
 }

@@ -141,28 +141,19 @@ pub(crate) fn regressed() -> Report {
         after: 65_536,
     });
     report.findings = vec![finding()];
-    let grown = |names: [&str; 2], before, after, rate| {
-        growth(&["lru_churn", names[0], names[1]], before, after, rate)
+    let grown = |names: &str, before, after, rate| {
+        let names: Vec<&str> = names.split(' ').collect();
+        growth(&names, before, after, rate)
     };
+    let (put, resize, flush) = (
+        "lru_churn lru_churn::fill lru::LruCache::put",
+        "lru_churn lru_churn::fill lru::LruCache::resize",
+        "lru_churn lru_churn::flush bytes::BytesMut::reserve",
+    );
     report.growth = vec![
-        grown(
-            ["lru_churn::fill", "lru::LruCache::put"],
-            393_216,
-            6_291_456,
-            96.0,
-        ),
-        grown(
-            ["lru_churn::fill", "lru::LruCache::resize"],
-            4_096,
-            131_072,
-            2.0,
-        ),
-        grown(
-            ["lru_churn::flush", "bytes::BytesMut::reserve"],
-            70_000,
-            8_560,
-            -1.0,
-        ),
+        grown(put, 393_216, 6_291_456, 96.0),
+        grown(resize, 4_096, 131_072, 2.0),
+        grown(flush, 70_000, 8_560, -1.0),
     ];
     report
 }
