@@ -11,6 +11,7 @@ use std::process::Command;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::super::by_gimli::Random;
 use super::super::{cache, modules, recent, refresh};
 use super::tests::ALONE;
 use super::*;
@@ -69,14 +70,8 @@ impl Mapped {
         // SAFETY: mmap(2): new memory, at no address in particular; mprotect(2) of a
         // part of it.
         unsafe {
-            let all = libc::mmap(
-                ptr::null_mut(),
-                length + 2 * PAGE,
-                libc::PROT_NONE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            );
+            let (none, kind) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            let all = libc::mmap(ptr::null_mut(), length + 2 * PAGE, none, kind, -1, 0);
             assert_ne!(all, libc::MAP_FAILED);
             let start = all.cast::<u8>().wrapping_add(PAGE);
             assert_eq!(libc::mprotect(start.cast(), length, protection), 0);
@@ -94,10 +89,8 @@ impl Mapped {
         unsafe {
             ptr::copy_nonoverlapping(bytes.as_ptr(), code.start, bytes.len());
             let executable = libc::PROT_READ | libc::PROT_EXEC;
-            assert_eq!(
-                libc::mprotect(code.start.cast(), code.length, executable),
-                0
-            );
+            let protected = libc::mprotect(code.start.cast(), code.length, executable);
+            assert_eq!(protected, 0);
         }
         code
     }
@@ -340,29 +333,25 @@ fn through_a_library_that_is_loaded_later() {
     let _alone = ALONE.lock();
     modules::prepare();
     cache::clear();
-    let through = |library: &library::Library| {
-        let mut both = nothing();
-        library.call(&mut || deeper(2, &mut || record(&mut both)));
-        both
+    let deep = |library: &library::Library, both: &mut Both| {
+        library.call(&mut || deeper(2, &mut || record(both)));
     };
     // glibc knows it at once.
     let library = library::load().expect("a shared library");
-    walked("through a new library", |both| {
-        library.call(&mut || record(both))
-    });
+    walked("through a new library", |both| deep(&library, both));
     drop(library);
     // The table does not, and says that something is missing.
     modules::prepare_table();
     cache::clear();
     let library = library::load().expect("a shared library");
-    assert_eq!(through(&library).end, End::NoInformation);
+    let mut both = nothing();
+    deep(&library, &mut both);
+    assert_eq!(both.end, End::NoInformation);
     assert!(modules::has_missed());
     refresh();
     assert!(!modules::has_missed());
-    assert_eq!(through(&library).end, End::Root);
-    walked("through a library", |both| {
-        library.call(&mut || record(both))
-    });
+    let (end, _) = walked("through a library", |both| deep(&library, both));
+    assert_eq!(end, End::Root);
     modules::prepare();
 }
 
@@ -430,18 +419,11 @@ EXPORT void nested(call_back f, void *x) {
 }
 "#;
 
-const IN_C: [&str; 10] = [
-    "plain",
-    "large",
-    "dynamic",
-    "dynamic_large",
-    "aligned",
-    "aligned_dynamic",
-    "realigned",
-    "busy",
-    "one",
-    "nested",
-];
+/// The names of the functions.
+fn in_c() -> impl Iterator<Item = &'static str> {
+    let exported = C.lines().filter_map(|line| line.strip_prefix("EXPORT "));
+    exported.filter_map(|line| line.split([' ', '(']).nth(1))
+}
 
 type InC = unsafe extern "C" fn(CallBack, *mut c_void);
 
@@ -453,8 +435,7 @@ struct Compiled {
 
 impl Compiled {
     fn new(name: &str, options: &[&str]) -> Compiled {
-        let file = Self::file(name, options);
-        Self::load(file)
+        Self::load(Self::file(name, options))
     }
 
     fn file(name: &str, options: &[&str]) -> PathBuf {
@@ -510,21 +491,22 @@ impl Drop for Compiled {
 
 #[test]
 fn through_c_however_it_is_compiled() {
-    let libraries: Vec<Compiled> = [
-        ["-O0", "-fno-omit-frame-pointer"],
-        ["-O2", "-fomit-frame-pointer"],
-        ["-O2", "-fno-omit-frame-pointer"],
-        ["-O1", "-fstack-protector-all"],
-        ["-Os", "-fomit-frame-pointer"],
-    ]
-    .iter()
-    .enumerate()
-    .map(|(index, options)| Compiled::new(&format!("{index}"), options))
-    .collect();
+    let options = [
+        "-O0 -fno-omit-frame-pointer",
+        "-O2 -fomit-frame-pointer",
+        "-O2 -fno-omit-frame-pointer",
+        "-O1 -fstack-protector-all",
+        "-Os -fomit-frame-pointer",
+    ];
+    let compiled = options.iter().map(|options| {
+        let (level, option) = options.split_once(' ').unwrap();
+        Compiled::new(options, &[level, option])
+    });
+    let libraries: Vec<Compiled> = compiled.collect();
     however_modules_are_found(|| {
         for library in &libraries {
-            for outer in IN_C {
-                for inner in IN_C {
+            for outer in in_c() {
+                for inner in in_c() {
                     // Twice: the second goes on from the first.
                     for _ in 0..2 {
                         let (end, _) = walked(&format!("through {outer}, {inner}"), |both| {
@@ -540,6 +522,17 @@ fn through_c_however_it_is_compiled() {
     });
 }
 
+/// How a walk ends from within each function.
+#[track_caller]
+fn all_end(library: &Compiled, expected: End) {
+    however_modules_are_found(|| {
+        for name in in_c() {
+            let (end, _) = walked(name, |both| library.call(name, &mut || record(both)));
+            assert_eq!(end, expected, "{name}");
+        }
+    });
+}
+
 #[test]
 fn c_without_unwind_information_ends_a_walk() {
     let options = [
@@ -548,24 +541,13 @@ fn c_without_unwind_information_ends_a_walk() {
         "-fno-unwind-tables",
         "-fno-exceptions",
     ];
-    let library = Compiled::new("without", &options);
-    however_modules_are_found(|| {
-        for name in IN_C {
-            let (end, _) = walked(name, |both| library.call(name, &mut || record(both)));
-            assert_eq!(end, End::NoInformation, "{name}");
-        }
-    });
+    all_end(&Compiled::new("without", &options), End::NoInformation);
 }
 
-/// Where a header is in a file of ELF, of some kind.
-fn header_of(file: &[u8], kind: u32) -> usize {
-    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
-    let half = |at: usize| usize::from(u16::from_le_bytes(file[at..at + 2].try_into().unwrap()));
-    let headers = word(32) as usize;
-    (0..half(56))
-        .map(|index| headers + 56 * index)
-        .find(|header| word(*header) == kind)
-        .unwrap()
+fn number<const SIZE: usize>(file: &[u8], at: usize) -> usize {
+    let mut number = [0; 8];
+    number[..SIZE].copy_from_slice(&file[at..at + SIZE]);
+    usize::from_le_bytes(number)
 }
 
 /// As linkers leave it where they could not read all unwind information.
@@ -573,20 +555,15 @@ fn header_of(file: &[u8], kind: u32) -> usize {
 fn without_a_sorted_table() {
     let file = Compiled::file("unsorted", &["-O2"]);
     let mut bytes = std::fs::read(&file).unwrap();
-    let header = header_of(&bytes, libc::PT_GNU_EH_FRAME);
-    let index = u64::from_le_bytes(bytes[header + 8..header + 16].try_into().unwrap());
-    let index = usize::try_from(index).unwrap();
+    let headers = number::<8>(&bytes, 32);
+    let mut headers = (0..number::<2>(&bytes, 56)).map(|index| headers + 56 * index);
+    let kind = libc::PT_GNU_EH_FRAME as usize;
+    let header = headers.find(|header| number::<4>(&bytes, *header) == kind);
+    let index = number::<8>(&bytes, header.unwrap() + 8);
     assert_eq!(bytes[index], 1);
-    bytes[index + 2] = 0xff;
-    bytes[index + 3] = 0xff;
+    bytes[index + 2..index + 4].fill(0xff);
     std::fs::write(&file, bytes).unwrap();
-    let library = Compiled::load(file);
-    however_modules_are_found(|| {
-        for name in IN_C {
-            let (end, _) = walked(name, |both| library.call(name, &mut || record(both)));
-            assert_eq!(end, End::Root, "{name}");
-        }
-    });
+    all_end(&Compiled::load(file), End::Root);
 }
 
 /// As tools leave it that edit libraries, and need more headers than there is room
@@ -595,8 +572,7 @@ fn without_a_sorted_table() {
 fn with_its_headers_at_the_end_of_the_file() {
     let file = Compiled::file("edited", &["-O2"]);
     let mut bytes = std::fs::read(&file).unwrap();
-    let half = |at: usize| usize::from(u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap()));
-    let (start, length) = (64, 56 * half(56));
+    let (start, length) = (64, 56 * number::<2>(&bytes, 56));
     bytes.resize(bytes.len().next_multiple_of(4_096), 0);
     let end = bytes.len() as u64;
     let mut headers = bytes[start..start + length].to_vec();
@@ -610,11 +586,7 @@ fn with_its_headers_at_the_end_of_the_file() {
     bytes.extend(headers);
     bytes[32..40].copy_from_slice(&end.to_le_bytes());
     std::fs::write(&file, bytes).unwrap();
-    let library = Compiled::load(file);
-    however_modules_are_found(|| {
-        let (end, _) = walked("edited", |both| library.call("plain", &mut || record(both)));
-        assert_eq!(end, End::Root);
-    });
+    all_end(&Compiled::load(file), End::Root);
 }
 
 /// In the table it still is, until somebody looks.
@@ -629,24 +601,20 @@ fn generated_code_where_a_library_was() {
     cache::clear();
     // SAFETY: mmap(2) at a place where nothing is any longer, or else it fails.
     unsafe {
-        let code = libc::mmap(
-            place as *mut c_void,
-            4_096,
-            libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE,
-            -1,
-            0,
-        );
+        let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let code = libc::mmap(place as *mut c_void, 4_096, protection, kind, -1, 0);
         assert_eq!(code as usize, place);
         code.cast::<u8>().write_bytes(0, 4_096);
         libc::munmap(code, 4_096);
     }
-    let captured = machine::Captured::default();
     let mut frames = [ptr::null_mut(); 4];
-    let mut captured_there = captured;
-    captured_there.pc = place as u64 + 16;
-    captured_there.stack_pointer = &raw const frames as u64;
-    assert_eq!(walk(&captured_there, &mut frames), (0, End::NoInformation));
+    let captured = machine::Captured {
+        pc: place as u64 + 16,
+        stack_pointer: &raw const frames as u64,
+        ..machine::Captured::default()
+    };
+    assert_eq!(walk(&captured, &mut frames), (0, End::NoInformation));
     modules::prepare();
 }
 
@@ -682,11 +650,8 @@ fn a_walk_allocates_nothing_and_leaves_errno_alone() {
                 *errno() = 77;
                 cache::clear();
                 let (ended, walked) = (super::super::walks(), by_hook(&mut frames));
-                assert!(
-                    walked > 4,
-                    "{walked} frames, {ended:?}, {:?}",
-                    super::super::walks()
-                );
+                let after = super::super::walks();
+                assert!(walked > 4, "{walked} frames, {ended:?}, {after:?}");
                 assert_eq!(*errno(), 77);
             }
             assert_eq!(allocated(), before);
@@ -698,32 +663,17 @@ fn a_walk_allocates_nothing_and_leaves_errno_alone() {
 /// ends, whatever it finds, and the process does not.
 #[test]
 fn over_garbage() {
-    fn next(random: &mut u64) -> u64 {
-        *random ^= *random << 13;
-        *random ^= *random >> 7;
-        *random ^= *random << 17;
-        *random
-    }
     let mut real = nothing();
     through_c(&mut || record(&mut real));
     // Code of this program and of the C library, at any instruction, and in between.
-    let code: Vec<u64> = real
-        .ours
-        .frames()
-        .iter()
-        .map(|place| *place as u64)
-        .chain([
-            libc::qsort as *const () as u64,
-            libc::printf as *const () as u64,
-        ])
-        .collect();
+    let frames = real.ours.frames().iter().map(|place| *place as u64);
+    let of_libc = [libc::qsort as *const (), libc::printf as *const ()];
+    let code: Vec<u64> = frames.chain(of_libc.map(|place| place as u64)).collect();
     let stack = Mapped::stack(16 << 10);
     let (start, top) = (stack.start as u64, stack.top() as u64);
-    let word = |random: &mut u64| {
-        let choice = next(random);
-        let some_code = code[usize::try_from(choice >> 32).unwrap() % code.len()];
-        let more = next(random);
-        match choice % 48 {
+    let word = |random: &mut Random| {
+        let (some_code, more) = (code[random.below(code.len())], random.next());
+        match random.below(48) {
             0..=40 => some_code,
             41 => some_code
                 .wrapping_add(more % 0x2_0000)
@@ -736,21 +686,21 @@ fn over_garbage() {
         }
     };
     however_modules_are_found(|| {
-        let mut random = 0x9E37_79B9_7F4A_7C15;
+        let mut random = Random(0x9E37_79B9_7F4A_7C15);
         let (mut ends, mut deepest) = ([0_usize; 4], 0);
         let mut frames = [ptr::null_mut(); MOST_FRAMES];
         for _ in 0..4_000 {
             let words = stack.length / 8;
             for _ in 0..64 {
-                let at = usize::try_from(next(&mut random)).unwrap() % words;
+                let at = random.below(words);
                 // SAFETY: a word of the stack, which nobody is on.
                 unsafe { stack.start.cast::<u64>().add(at).write(word(&mut random)) };
             }
             let mut captured = machine::Captured {
                 pc: word(&mut random),
-                stack_pointer: match next(&mut random) % 4 {
+                stack_pointer: match random.below(4) {
                     0 => word(&mut random),
-                    _ => start + next(&mut random) % (top - start) / 8 * 8,
+                    _ => start + random.next() % (top - start) / 8 * 8,
                 },
                 frame_pointer: word(&mut random),
                 ..machine::Captured::default()
@@ -763,10 +713,8 @@ fn over_garbage() {
             ends[end as usize] += 1;
         }
         let is_hit = |end: End| ends[end as usize] > 0;
-        assert!(
-            is_hit(End::NoInformation) && is_hit(End::Astray),
-            "{ends:?}"
-        );
+        let is_each_hit = is_hit(End::NoInformation) && is_hit(End::Astray);
+        assert!(is_each_hit, "{ends:?}");
         assert!(deepest > 2, "{deepest}");
     });
 }
@@ -784,8 +732,8 @@ fn threads_may_have_small_stacks() {
         let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
         assert_eq!(libc::pthread_attr_init(&raw mut attributes), 0);
         let size = libc::PTHREAD_STACK_MIN;
-        let answer = libc::pthread_attr_setstacksize(&raw mut attributes, size);
-        assert_eq!(answer, 0);
+        let sized = libc::pthread_attr_setstacksize(&raw mut attributes, size);
+        assert_eq!(sized, 0);
         let mut thread = std::mem::zeroed();
         let (attributes, to) = (&raw mut attributes, ptr::null_mut());
         let started = libc::pthread_create(&raw mut thread, attributes, nothing, to);

@@ -93,30 +93,25 @@ fn generated_code_ends_a_walk() {
     ];
     let guarded = Mapped::stack(4_096);
     let here = 0_u64;
-    let garbage = [
-        0,
-        5,
-        8,
-        0x1235,
+    let (start, top) = (guarded.start as u64, guarded.top() as u64);
+    let small = [0, 5, 8, 0x1235];
+    let large = [
         1 << 46,
         1 << 63,
         0xdead_beef_dead_beef,
         u64::MAX,
         u64::MAX - 7,
-        guarded.top() as u64 - 8,
-        guarded.top() as u64,
-        guarded.start as u64,
-        &raw const here as u64,
     ];
+    let stacks = [top - 8, top, start, &raw const here as u64];
     however_modules_are_found(|| {
         for code in &codes {
-            for frame_pointer in garbage {
+            for frame_pointer in small.into_iter().chain(large).chain(stacks) {
                 let (end, frames) = walked("under generated code", |both| {
                     call(code, frame_pointer, &mut || record(both));
                 });
                 assert_eq!(end, End::NoInformation, "{frame_pointer:#x}");
                 assert!(frames > 0);
-                for name in IN_C {
+                for name in in_c() {
                     let (end, deeper) = walked("under generated code", |both| {
                         call(code, frame_pointer, &mut || {
                             library.call(name, &mut || record(both));
@@ -152,14 +147,15 @@ fn where_a_handler_returns_without_unwind_information() {
                 restorer: restorer.start,
                 mask: 0,
             };
+            let (signal, old) = (libc::SIGUSR1, ptr::null_mut::<Action>());
             // SAFETY: rt_sigaction(2) with such a structure, and a set of 8 bytes;
             // the restorer is the instructions that it has to be.
             let answer = unsafe {
                 libc::syscall(
                     libc::SYS_rt_sigaction,
-                    libc::SIGUSR1,
+                    signal,
                     &raw const action,
-                    ptr::null_mut::<Action>(),
+                    old,
                     8_usize,
                 )
             };
@@ -174,105 +170,67 @@ fn where_a_handler_returns_without_unwind_information() {
 // elsewhere, and says so.
 std::arch::global_asm!(
     // In the frame pointer.
-    ".globl plimsoll_test_on_stack_by_rbp",
-    "plimsoll_test_on_stack_by_rbp:",
+    ".globl plimsoll_test_on_stack_by_rbp; plimsoll_test_on_stack_by_rbp:",
     ".cfi_startproc",
     "push rbp",
-    ".cfi_def_cfa_offset 16",
-    ".cfi_offset rbp, -16",
+    ".cfi_def_cfa_offset 16; .cfi_offset rbp, -16",
     "mov rbp, rsp",
     ".cfi_def_cfa_register rbp",
     "mov rsp, rdx",
-    "mov rax, rdi",
-    "mov rdi, rsi",
-    "call rax",
+    "mov rax, rdi; mov rdi, rsi; call rax",
     "mov rsp, rbp",
     "pop rbp",
     ".cfi_def_cfa rsp, 8",
-    "ret",
-    ".cfi_endproc",
+    "ret; .cfi_endproc",
     // On the new stack, where an expression finds it.
-    ".globl plimsoll_test_on_stack_by_expression",
-    "plimsoll_test_on_stack_by_expression:",
+    ".globl plimsoll_test_on_stack_by_expression; plimsoll_test_on_stack_by_expression:",
     ".cfi_startproc",
     "push rbp",
-    ".cfi_def_cfa_offset 16",
-    ".cfi_offset rbp, -16",
+    ".cfi_def_cfa_offset 16; .cfi_offset rbp, -16",
     "mov [rdx - 16], rsp",
     "lea rbp, [rdx - 16]",
     "mov rsp, rbp",
     // DW_CFA_def_cfa_expression: DW_OP_breg6 0, DW_OP_deref, DW_OP_plus_uconst 16.
     ".cfi_escape 0x0f, 5, 0x76, 0, 0x06, 0x23, 16",
-    "mov rax, rdi",
-    "mov rdi, rsi",
-    "call rax",
+    "mov rax, rdi; mov rdi, rsi; call rax",
     "mov rsp, [rsp]",
     ".cfi_def_cfa rsp, 16",
     "pop rbp",
     ".cfi_def_cfa rsp, 8",
-    "ret",
-    ".cfi_endproc",
+    "ret; .cfi_endproc",
     // In a register that only those know who keep them all.
-    ".globl plimsoll_test_on_stack_by_r13",
-    "plimsoll_test_on_stack_by_r13:",
+    ".globl plimsoll_test_on_stack_by_r13; plimsoll_test_on_stack_by_r13:",
     ".cfi_startproc",
     "push r13",
-    ".cfi_def_cfa_offset 16",
-    ".cfi_offset r13, -16",
+    ".cfi_def_cfa_offset 16; .cfi_offset r13, -16",
     "mov r13, rsp",
     ".cfi_def_cfa_register r13",
     "mov rsp, rdx",
-    "mov rax, rdi",
-    "mov rdi, rsi",
-    "call rax",
+    "mov rax, rdi; mov rdi, rsi; call rax",
     "mov rsp, r13",
     ".cfi_def_cfa_register rsp",
     "pop r13",
     ".cfi_def_cfa rsp, 8",
-    "ret",
-    ".cfi_endproc",
+    "ret; .cfi_endproc",
     // Nowhere: the stack ends there.
-    ".globl plimsoll_test_on_stack_that_ends",
-    "plimsoll_test_on_stack_that_ends:",
+    ".globl plimsoll_test_on_stack_that_ends; plimsoll_test_on_stack_that_ends:",
     ".cfi_startproc",
     ".cfi_undefined rip",
-    "push r13",
-    "mov r13, rsp",
-    "mov rsp, rdx",
-    "mov rax, rdi",
-    "mov rdi, rsi",
-    "call rax",
-    "mov rsp, r13",
-    "pop r13",
-    "ret",
-    ".cfi_endproc",
+    "push r13; mov r13, rsp; mov rsp, rdx",
+    "mov rax, rdi; mov rdi, rsi; call rax",
+    "mov rsp, r13; pop r13; ret; .cfi_endproc",
     // Without a word.
-    ".globl plimsoll_test_on_stack_in_silence",
-    "plimsoll_test_on_stack_in_silence:",
-    "push r13",
-    "mov r13, rsp",
-    "mov rsp, rdx",
-    "mov rax, rdi",
-    "mov rdi, rsi",
-    "call rax",
-    "mov rsp, r13",
-    "pop r13",
-    "ret",
+    ".globl plimsoll_test_on_stack_in_silence; plimsoll_test_on_stack_in_silence:",
+    "push r13; mov r13, rsp; mov rsp, rdx",
+    "mov rax, rdi; mov rdi, rsi; call rax",
+    "mov rsp, r13; pop r13; ret",
     // A lie: beyond the stack's end.
-    ".globl plimsoll_test_on_stack_beyond",
-    "plimsoll_test_on_stack_beyond:",
+    ".globl plimsoll_test_on_stack_beyond; plimsoll_test_on_stack_beyond:",
     ".cfi_startproc",
-    "push r13",
-    "mov r13, rsp",
-    "mov rsp, rdx",
+    "push r13; mov r13, rsp; mov rsp, rdx",
     ".cfi_def_cfa rsp, 4104",
-    "mov rax, rdi",
-    "mov rdi, rsi",
-    "call rax",
-    "mov rsp, r13",
-    "pop r13",
-    "ret",
-    ".cfi_endproc",
+    "mov rax, rdi; mov rdi, rsi; call rax",
+    "mov rsp, r13; pop r13; ret; .cfi_endproc",
 );
 
 type OnStack = unsafe extern "C" fn(CallBack, *mut c_void, *mut u8);
