@@ -17,29 +17,26 @@ struct File {
     frames: (Vec<u8>, u64),
 }
 
+fn section((bytes, address): &(Vec<u8>, u64)) -> Section<'_> {
+    let address = *address;
+    Section { bytes, address }
+}
+
 impl File {
     fn index(&self) -> Section<'_> {
-        Section {
-            bytes: &self.index.0,
-            address: self.index.1,
-        }
+        section(&self.index)
     }
 
     fn frames(&self) -> Section<'_> {
-        Section {
-            bytes: &self.frames.0,
-            address: self.frames.1,
-        }
+        section(&self.frames)
     }
 
     /// What is loaded here: the program, the loader, C libraries, the kernel's.
     fn loaded() -> Vec<File> {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        let mut files: Vec<(&str, &str)> = maps
-            .lines()
-            .filter(|line| line.contains(" r-xp "))
-            .filter_map(|line| Some((line.split_whitespace().nth(5)?, line)))
-            .collect();
+        let code = maps.lines().filter(|line| line.contains(" r-xp "));
+        let named = code.filter_map(|line| Some((line.split_whitespace().nth(5)?, line)));
+        let mut files: Vec<(&str, &str)> = named.collect();
         files.sort_unstable();
         files.dedup_by_key(|(name, _)| *name);
         files
@@ -60,11 +57,8 @@ impl File {
             let number = from.fixed(size);
             (!from.is_broken()).then_some(number)
         };
-        let machine = if cfg!(target_arch = "x86_64") {
-            62
-        } else {
-            183
-        };
+        let is_x86 = cfg!(target_arch = "x86_64");
+        let machine = if is_x86 { 62 } else { 183 };
         if !file.starts_with(b"\x7fELF\x02\x01") || number(18, 2)? != machine {
             return None;
         }
@@ -86,13 +80,10 @@ impl File {
         };
         let index = of_kind(libc::PT_GNU_EH_FRAME).next()?;
         let index = from(number(index + 16, 8)?)?;
-        let section = Section {
-            bytes: &index.0,
-            address: index.1,
-        };
-        let frames = from(frames_address(&section)?)?;
+        let frames = from(frames_address(&section(&index))?)?;
+        let name = name.to_owned();
         Some(File {
-            name: name.to_owned(),
+            name,
             index,
             frames,
         })
@@ -238,15 +229,13 @@ impl Compared {
             CfaRule::Register { .. } => None,
         };
         let of_registers = row.registers.iter().filter_map(|rule| match rule {
-            RegisterRule::Expression(expression) | RegisterRule::ValueExpression(expression) => {
-                Some(*expression)
-            }
+            RegisterRule::Expression(expression) => Some(*expression),
+            RegisterRule::ValueExpression(expression) => Some(*expression),
             _ => None,
         });
-        for expression in of_cfa.into_iter().chain(of_registers) {
-            let operations = function.operations(expression).unwrap();
-            self.expressions.insert(operations.to_vec());
-        }
+        let expressions = of_cfa.into_iter().chain(of_registers);
+        let operations = expressions.map(|expression| function.operations(expression).unwrap());
+        self.expressions.extend(operations.map(<[u8]>::to_vec));
     }
 }
 
@@ -266,10 +255,10 @@ fn difference(
         (
             CfaRule::Register { register, offset },
             gimli::CfaRule::RegisterAndOffset {
-                register: other,
+                register: theirs,
                 offset: distance,
             },
-        ) => (*register, *offset) == (other.0, *distance),
+        ) => (*register, *offset) == (theirs.0, *distance),
         (CfaRule::Expression(ours), gimli::CfaRule::Expression(theirs)) => same(*ours, theirs),
         _ => false,
     };
@@ -396,11 +385,9 @@ fn over_wrong_bytes() {
     for round in 0..20_000 {
         let at = entries[random.below(entries.len())];
         let frames = file.frames();
-        let address = read(&frames, at).map(|function| {
-            let length = usize::try_from(function.end - function.start).unwrap();
-            function.start + random.below(length.max(1)) as u64
-        });
-        let address = address.unwrap();
+        let function = read(&frames, at).unwrap();
+        let length = usize::try_from(function.end - function.start).unwrap();
+        let address = function.start + random.below(length.max(1)) as u64;
         let entry = Entry::read(&file.frames(), at).unwrap();
         // In the function's entry, or in what it has in common with others.
         let of_common = entry.common..entry.common + 24;
@@ -435,10 +422,8 @@ fn over_wrong_bytes() {
             file.frames.0[place] = byte;
         }
     }
-    assert!(
-        by_both > 5_000 && by_both > understood / 10 * 9,
-        "{by_both} of {understood}"
-    );
+    assert!(by_both > 5_000, "{by_both}");
+    assert!(by_both > understood / 10 * 9, "{by_both} of {understood}");
 }
 
 /// One of every kind, some of them for rows of their own.
@@ -492,20 +477,14 @@ fn every_kind_of_instruction() {
     assert!(found(&file, 0x1000).unwrap().is_signal_frame());
     // gimli knows no `B`.
     let mut known = written();
-    let letter = known
-        .frames
-        .0
-        .iter()
-        .position(|byte| *byte == b'B')
-        .unwrap();
+    let mut bytes = known.frames.0.iter();
+    let letter = bytes.position(|byte| *byte == b'B').unwrap();
     known.frames.0[letter] = b'S';
     let mut compared = Compared::default();
     compared.file(&known, 1);
     assert_eq!(compared.differences, Vec::<String>::new());
-    assert_eq!(
-        (compared.functions, compared.rows, compared.refused_by_gimli),
-        (1, 12, 0)
-    );
+    let counts = (compared.functions, compared.rows, compared.refused_by_gimli);
+    assert_eq!(counts, (1, 12, 0));
     assert_eq!(compared.expressions.len(), 3);
 }
 
@@ -529,19 +508,11 @@ fn what_gimli_does_not_know() {
     // An expression, and then a part of what it stands in the place of.
     let of_offset = cfa(&[DEF_CFA_EXPRESSION, 0, DEF_CFA_OFFSET, 16]);
     assert!(matches!(of_offset, CfaRule::Expression(_)));
-    let of_both = &[
-        DEF_CFA_EXPRESSION,
-        0,
-        DEF_CFA_OFFSET,
-        16,
-        DEF_CFA_REGISTER,
-        6,
-    ];
-    assert_eq!(cfa(of_both), of_register(6, 16));
-    assert_eq!(
-        cfa(&[DEF_CFA_EXPRESSION, 0, DEF_CFA_REGISTER, 6]),
-        of_register(6, 8)
-    );
+    let both = [DEF_CFA_OFFSET, 16, DEF_CFA_REGISTER, 6];
+    let of_both = cfa(&[&[DEF_CFA_EXPRESSION, 0], &both[..]].concat());
+    assert_eq!(of_both, of_register(6, 16));
+    let of_one = cfa(&[DEF_CFA_EXPRESSION, 0, DEF_CFA_REGISTER, 6]);
+    assert_eq!(of_one, of_register(6, 8));
 }
 
 #[test]
@@ -568,11 +539,8 @@ fn of_a_section_that_ends_too_soon() {
     let whole = written();
     let mut understood = 0;
     for length in 0..whole.frames.0.len() {
-        let frames = whole.frames.0[..length].to_vec();
-        let file = File {
-            frames: (frames, whole.frames.1),
-            ..written()
-        };
+        let mut file = written();
+        file.frames.0.truncate(length);
         for address in [0, 0x1000, 0x1020, u64::MAX] {
             let function = found(&file, address);
             let row = function.and_then(|function| row_of(&function, address));
@@ -583,11 +551,8 @@ fn of_a_section_that_ends_too_soon() {
     // All but the zeros behind the last entry.
     assert_eq!(understood, 2 * 4);
     for length in 0..whole.index.0.len() {
-        let index = whole.index.0[..length].to_vec();
-        let file = File {
-            index: (index, whole.index.1),
-            ..written()
-        };
+        let mut file = written();
+        file.index.0.truncate(length);
         assert!(found(&file, 0x1000).is_none());
     }
 }
