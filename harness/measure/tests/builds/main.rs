@@ -35,28 +35,23 @@ const SOURCES: [(&str, &str); 7] = [
     ("src/tasks.rs", include_str!("leaky/src/tasks.rs")),
     ("tests/leaks.rs", include_str!("leaky/tests/leaks.rs")),
     ("shelf/src/lib.rs", include_str!("leaky/shelf/src/lib.rs")),
-    (
-        "shelf/src/boards.rs",
-        include_str!("leaky/shelf/src/boards.rs"),
-    ),
+    ("shelf/src/boards.rs", BOARDS),
 ];
+const BOARDS: &str = include_str!("leaky/shelf/src/boards.rs");
 
-/// How a build is made: what rustc is told of the program and of the crate that it
-/// depends on, behind the flags of its kind.
-struct Build {
-    name: &'static str,
-    kind: Kind,
-    flags: &'static str,
-}
-
-#[derive(PartialEq)]
-enum Kind {
-    Debug,
-    /// With what a debug build of the crates is that it depends on, as they are there.
-    Release,
-    /// With these optimised at link time.
-    Lto,
-}
+/// What rustc is told of the program and of the crate that it depends on, behind the flags of
+/// its kind, which the name begins with: `lto` is optimised at link time with what it depends
+/// on; the others have that as a debug build has it. The baseline is recorded in the first.
+const BUILDS: &str = "\
+debug -Cdebuginfo=2
+debug-v0 -Cdebuginfo=2 -Csymbol-mangling-version=v0
+release-limited -Cdebuginfo=1
+release-lines -Cdebuginfo=line-tables-only
+release-lines-v0 -Cdebuginfo=line-tables-only -Csymbol-mangling-version=v0
+release-one-unit -Cdebuginfo=2 -Ccodegen-units=1 -Csymbol-mangling-version=v0
+release-small-lines -Cdebuginfo=line-tables-only -Copt-level=s
+release-symbols -Cdebuginfo=0
+lto";
 
 const RELEASE: &str = "-Copt-level=3 -Cdebug-assertions=off -Coverflow-checks=off";
 
@@ -64,43 +59,6 @@ const RELEASE: &str = "-Copt-level=3 -Cdebug-assertions=off -Coverflow-checks=of
 /// over crates that are not optimised at all.
 const LTO: &str = "\n[profile.lto]\ninherits = \"release\"\nlto = \"fat\"\n\
      debug = \"line-tables-only\"\n\n[profile.lto.package.\"*\"]\nopt-level = 1\n";
-
-/// The first is the one that the baseline is recorded in.
-const BUILDS: [Build; 9] = [
-    build("debug", Kind::Debug, "-Cdebuginfo=2"),
-    build(
-        "debug-v0",
-        Kind::Debug,
-        "-Cdebuginfo=2 -Csymbol-mangling-version=v0",
-    ),
-    build("release-limited", Kind::Release, "-Cdebuginfo=1"),
-    build(
-        "release-lines",
-        Kind::Release,
-        "-Cdebuginfo=line-tables-only",
-    ),
-    build(
-        "release-lines-v0",
-        Kind::Release,
-        "-Cdebuginfo=line-tables-only -Csymbol-mangling-version=v0",
-    ),
-    build(
-        "release-one-unit",
-        Kind::Release,
-        "-Cdebuginfo=2 -Ccodegen-units=1 -Csymbol-mangling-version=v0",
-    ),
-    build(
-        "small-lines",
-        Kind::Release,
-        "-Cdebuginfo=line-tables-only -Copt-level=s",
-    ),
-    build("release-symbols", Kind::Release, "-Cdebuginfo=0"),
-    build("lto", Kind::Lto, ""),
-];
-
-const fn build(name: &'static str, kind: Kind, flags: &'static str) -> Build {
-    Build { name, kind, flags }
-}
 
 /// The program's folder.
 struct Ground {
@@ -119,29 +77,23 @@ impl Ground {
         lock.lock().unwrap();
         let dir = temporary.join("builds/leaky");
         let _ = fs::remove_dir_all(&dir);
-        let package = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .canonicalize()
-            .unwrap();
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let package = package.canonicalize().unwrap();
         for (path, text) in SOURCES {
             write(&dir.join(path), text);
         }
-        write(
-            &dir.join("Cargo.toml"),
-            &format!(
-                "[package]\nname = \"leaky\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
-                 [dependencies]\nshelf = {{ path = \"shelf\" }}\n\n\
-                 [dev-dependencies]\nplimsoll = {{ path = {package:?} }}\n\n\
-                 [[test]]\nname = \"leaks\"\nharness = false\n\n[workspace]\n{LTO}"
-            ),
+        let of = |name: &str| {
+            format!("[package]\nname = {name:?}\nversion = \"0.0.0\"\nedition = \"2024\"\n")
+        };
+        let dependencies = format!(
+            "\n[dependencies]\nshelf = {{ path = \"shelf\" }}\n\n\
+             [dev-dependencies]\nplimsoll = {{ path = {package:?} }}\n\n\
+             [[test]]\nname = \"leaks\"\nharness = false\n\n[workspace]\n{LTO}"
         );
-        write(
-            &dir.join("target/CACHEDIR.TAG"),
-            "Signature: 8a477f597d28d172789f06886806bc55\n",
-        );
-        write(
-            &dir.join("shelf/Cargo.toml"),
-            "[package]\nname = \"shelf\"\nversion = \"0.0.0\"\nedition = \"2024\"\n",
-        );
+        write(&dir.join("Cargo.toml"), &(of("leaky") + &dependencies));
+        write(&dir.join("shelf/Cargo.toml"), &of("shelf"));
+        let tag = "Signature: 8a477f597d28d172789f06886806bc55\n";
+        write(&dir.join("target/CACHEDIR.TAG"), tag);
         // The versions of this repository, which have been fetched.
         fs::copy(package.join("../../Cargo.lock"), dir.join("Cargo.lock")).unwrap();
         let ground = Ground {
@@ -166,33 +118,27 @@ impl Ground {
 
     /// The program, where the next build does not replace it, and below a folder that is
     /// marked as cargo's: reports go there.
-    fn build(&self, build: &Build) -> PathBuf {
-        let program = self.dir.join(format!("target/{}-leaks", build.name));
+    fn build(&self, name: &str, flags: &str) -> PathBuf {
+        let program = self.dir.join(format!("target/{name}-leaks"));
         // cargo builds for each wrapper anew; what it asks for itself comes before.
-        let wrapper = self.dir.with_file_name(build.name);
-        let (release, profile): (&str, &[&str]) = match build.kind {
-            Kind::Debug => ("", &[]),
-            Kind::Release => (RELEASE, &[]),
-            Kind::Lto => ("", &["--profile", "lto"]),
-        };
-        write(
-            &wrapper,
-            &format!("#!/bin/sh\nexec \"$@\" {release} {}\n", build.flags),
-        );
+        let wrapper = self.dir.with_file_name(name);
+        let is_release = name.starts_with("release");
+        let release = if is_release { RELEASE } else { "" };
+        let profile = if name == "lto" { "lto" } else { "test" };
+        let script = format!("#!/bin/sh\nexec \"$@\" {release} {flags}\n");
+        write(&wrapper, &script);
         fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
         let args = ["test", "--no-run", "--offline", "--message-format=json"];
         let output = ran(self
             .cargo(&args)
             .args(["--test", "leaks"])
-            .args(profile)
+            .args(["--profile", profile])
             .env("CARGO_INCREMENTAL", "0")
             .env("RUSTC_WORKSPACE_WRAPPER", &wrapper));
         let messages = String::from_utf8(output.stdout).unwrap();
-        let built = messages
-            .rsplit_once("\"executable\":\"")
-            .and_then(|(_, rest)| rest.split_once('"'))
-            .map(|(path, _)| path);
-        fs::copy(built.expect("cargo says what it built"), &program).unwrap();
+        let built = messages.rsplit_once("\"executable\":\"");
+        let (built, _) = built.unwrap().1.split_once('"').unwrap();
+        fs::copy(built, &program).unwrap();
         program
     }
 
@@ -236,27 +182,28 @@ fn one_baseline_for_every_build() {
     std::thread::scope(|scope| {
         let ground = &ground;
         scope.spawn(move || {
-            for build in &BUILDS {
-                built.send((build, ground.build(build))).unwrap();
+            for build in BUILDS.lines() {
+                let (name, flags) = build.split_once(' ').unwrap_or((build, ""));
+                built.send((name, ground.build(name, flags))).unwrap();
             }
         });
-        for (number, (build, program)) in programs.iter().enumerate() {
+        for (number, (name, program)) in programs.iter().enumerate() {
             if number == 0 {
                 ground.accept(&ground.measure(&program, ""));
             }
-            holds(ground, build, &program);
+            holds(ground, name, &program);
         }
     });
 }
 
 /// What was accepted is within; one leak more, or twice as much, is too much.
 #[track_caller]
-fn holds(ground: &Ground, build: &Build, program: &Path) {
+fn holds(ground: &Ground, name: &str, program: &Path) {
     let report = ground.measure(program, "");
-    let said = format!("{}:\n{}", build.name, shown(&report));
+    let said = format!("{name}:\n{}", shown(&report));
     assert_eq!(report.verdict, Verdict::Within, "{said}");
     let moved = of(&report, Standing::Moved);
-    match build.name {
+    match name {
         "debug" => assert_eq!(moved, 0, "{said}"),
         // A method that the trait provides.
         "debug-v0" => assert_eq!(moved, 1, "{said}"),
@@ -267,9 +214,9 @@ fn holds(ground: &Ground, build: &Build, program: &Path) {
     }
 
     let report = ground.measure(program, "further");
-    let said = format!("{}, one leak more:\n{}", build.name, shown(&report));
+    let said = format!("{name}, one leak more:\n{}", shown(&report));
     assert_eq!(report.verdict, Verdict::Regressed, "{said}");
-    if build.name != "release-symbols" {
+    if name != "release-symbols" {
         // And it is the only one that is blamed.
         assert_eq!(of(&report, Standing::New), 1, "{said}");
         assert_eq!(report.findings.len(), 10, "{said}");
@@ -278,7 +225,7 @@ fn holds(ground: &Ground, build: &Build, program: &Path) {
     }
 
     let report = ground.measure(program, "twice");
-    let said = format!("{}, twice as much:\n{}", build.name, shown(&report));
+    let said = format!("{name}, twice as much:\n{}", shown(&report));
     assert_eq!(report.verdict, Verdict::Regressed, "{said}");
     assert_eq!(of(&report, Standing::Moved), 0, "{said}");
     assert_eq!(of(&report, Standing::Allowed), 0, "{said}");
@@ -286,21 +233,15 @@ fn holds(ground: &Ground, build: &Build, program: &Path) {
 
 fn of(report: &Report, standing: Standing) -> usize {
     let findings = report.findings.iter();
-    findings
-        .filter(|finding| finding.standing == standing)
-        .count()
+    findings.filter(|found| found.standing == standing).count()
 }
 
 fn shown(report: &Report) -> String {
     let mut text = report.verdict.to_string();
     for finding in &report.findings {
-        text += &format!(
-            "\n{} {:?} {:?} {}",
-            finding.verdict,
-            finding.standing,
-            finding.rate,
-            shown_subject(&finding.subject)
-        );
+        let subject = shown_subject(&finding.subject);
+        let (verdict, standing, rate) = (finding.verdict, finding.standing, finding.rate);
+        text += &format!("\n{verdict} {standing:?} {rate:?} {subject}");
     }
     text
 }
