@@ -316,7 +316,7 @@ fn remarks(page: &mut Page, report: &Report) {
         let threshold = count(report.threshold.iterations);
         lines.push(format!(
             "the threshold was coarsened to 1 object in {threshold}: a longer budget would \
-             see less"
+             find smaller growth"
         ));
     }
     for check in report.checks(CheckOutcome::Unavailable) {
