@@ -4,34 +4,23 @@ mod project;
 
 use insta::assert_snapshot;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Finding, Standing, Subject};
-use plimsoll_core::{FoldedStack, Rate};
+use plimsoll_core::report::{Finding, Report, Standing, Subject};
 
-use project::{Project, finding, regressed, report};
-
-const RATE: Rate = Rate {
-    objects: 1.0,
-    bytes: 96.0,
+use project::{
+    BASELINE, CARGO_PLIMSOLL, Project, RATE, allow, finding, growth, of_test, rate, regressed,
+    report, site, stack, unused, within,
 };
 
 fn leaky() -> Project {
-    let project = Project::new();
-    project.leave(&regressed("r1", "lru_churn", "main lru::fill", RATE), 0);
-    project
+    Project::with(&[regressed("r1", "lru_churn", "main lru::fill", RATE)])
 }
 
 #[test]
 fn a_first_allowance() {
     let project = leaky();
-    let args = [
-        "accept",
-        "lru_churn",
-        "--reason",
-        "the index",
-        "--issue",
-        "https://example.org/7",
-    ];
-    assert_snapshot!(project.plimsoll(&args), @r#"
+    let accept = "accept lru_churn --reason index --issue https://example.org/7";
+    assert_snapshot!(project.said(&[accept, accept]), @r#"
+    > accept lru_churn --reason index --issue https://example.org/7
     baselines/lru_churn.toml (new)
       + # What this scenario may grow per iteration, as agreed with `plimsoll accept`.
       + format = 1
@@ -53,132 +42,38 @@ fn a_first_allowance() {
       + objects = 1.0
       + bytes = 96.0
       + law = "linear"
-      + reason = "the index"
+      + reason = "index"
       + issue = "https://example.org/7"
     lru_churn: accepted 1 allowance; commit the file
     --- 0
-    "#);
-    let written = project.read("baselines/lru_churn.toml");
-    assert!(written.contains("reason = \"the index\""), "{written}");
-
-    assert_snapshot!(project.plimsoll(&args), @"
+    > accept lru_churn --reason index --issue https://example.org/7
     baselines/lru_churn.toml: has it all, nothing changes
     --- 0
-    ");
-    assert_eq!(project.read("baselines/lru_churn.toml"), written);
-    // And nothing is left beside it.
-    assert_eq!(
-        std::fs::read_dir(project.path("baselines"))
-            .unwrap()
-            .count(),
-        1
-    );
-}
-
-#[test]
-fn what_people_wrote_stays() {
-    let project = leaky();
-    project.write(
-        "baselines/lru_churn.toml",
-        "# ours\nformat = 1\n\n[[allow]]\nstack = ['other'] # kept\nobjects = 1\nbytes = 8\n\
-         law = 'linear'\n\n# why\n[[allow]]\nstack = ['main', 'lru::fill']\nlaw = 'linear'\n\
-         objects = 0.5 # half\nbytes = 48\nreason = 'because'\n",
-    );
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @r#"
-    baselines/lru_churn.toml
-        format = 1
-
-      + [measured]
-      + test = "demo/leaks"
-      + target = "x86_64-unknown-linux-gnu"
-      + profile = "debug"
-      + toolchain = "rustc 1.95.0"
-      + jemalloc = "5.3.0"
-      + sample-interval = 1
-      + iterations = 1024
-      +
-        [[allow]]
-        stack = ['other'] # kept
-      …
-        stack = ['main', 'lru::fill']
-        law = 'linear'
-      - objects = 0.5 # half
-      - bytes = 48
-      + objects = 1.0 # half
-      + bytes = 96.0
-        reason = 'because'
-    lru_churn: accepted 1 allowance; commit the file
-    --- 0
     "#);
-    assert_snapshot!(project.read("baselines/lru_churn.toml"), @r#"
-    # ours
-    format = 1
-
-    [measured]
-    test = "demo/leaks"
-    target = "x86_64-unknown-linux-gnu"
-    profile = "debug"
-    toolchain = "rustc 1.95.0"
-    jemalloc = "5.3.0"
-    sample-interval = 1
-    iterations = 1024
-
-    [[allow]]
-    stack = ['other'] # kept
-    objects = 1
-    bytes = 8
-    law = 'linear'
-
-    # why
-    [[allow]]
-    stack = ['main', 'lru::fill']
-    law = 'linear'
-    objects = 1.0 # half
-    bytes = 96.0
-    reason = 'because'
-    "#);
+    assert_eq!(project.files("baselines").len(), 1);
 }
 
 #[test]
 fn as_a_subcommand_of_cargo() {
-    let project = leaky();
-    let program = env!("CARGO_BIN_EXE_cargo-plimsoll");
-    let ran = project.run(program, &["plimsoll", "accept", "lru_churn"], &[]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(project.exists("baselines/lru_churn.toml"));
+    let args = ["plimsoll", "accept", "lru_churn"];
+    leaky()
+        .run(CARGO_PLIMSOLL, &args, &[])
+        .has(0, &["accepted 1 allowance"]);
 }
 
 #[test]
 fn sites_and_resources() {
-    let project = Project::new();
-    let site = Subject::Site {
-        frames: FoldedStack(vec!["a".to_owned(), "b".to_owned()]),
-        stacks: 9,
-    };
-    let mut report = regressed("r1", "http::echo", "main x", RATE);
-    report.findings = vec![
-        Finding {
-            subject: Subject::Descriptors,
-            frames: Vec::new(),
-            ..finding("", RATE)
-        },
-        Finding {
-            subject: site,
-            error: Rate {
-                objects: 0.0,
-                bytes: 0.01,
-            },
-            ..finding("a b", RATE)
-        },
-        Finding {
-            standing: Standing::Allowed,
-            verdict: Verdict::Within,
-            ..finding("ok", RATE)
-        },
-    ];
-    project.leave(&report, 0);
-    let ran = project.plimsoll(&["accept", "http::echo"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
+    let mut report = regressed("r1", "http::echo", "fd", RATE);
+    report.findings[0].subject = Subject::Descriptors;
+    let mut pair = finding("a b", RATE);
+    pair.subject = site("a b", 9);
+    pair.error = rate(0.0, 0.01);
+    let mut allowed = finding("ok", RATE);
+    allowed.standing = Standing::Allowed;
+    allowed.verdict = Verdict::Within;
+    report.findings.extend([pair, allowed]);
+    let project = Project::with(&[report]);
+    project.typed("accept http::echo").has(0, &[]);
     let written = project.read("baselines/http++echo.toml");
     assert_snapshot!(written.split_once("[[allow]]").unwrap().1, @r#"
 
@@ -199,122 +94,113 @@ fn sites_and_resources() {
 }
 
 #[test]
-fn a_dry_run_writes_nothing() {
+fn nothing_is_accepted_in_ci() {
     let project = leaky();
-    let ran = project.plimsoll_with(&["accept", "lru_churn", "--dry-run"], &[("CI", "true")]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(
-        ran.stdout
-            .ends_with("lru_churn: would accept 1 allowance\n"),
-        "{ran}"
-    );
-    assert!(!project.exists("baselines"));
-}
-
-#[test]
-fn not_under_ci() {
-    let project = leaky();
-    let ran = project.plimsoll_with(&["accept", "lru_churn"], &[("CI", "true")]);
-    assert_snapshot!(ran, @"
+    assert_snapshot!(project.said(&["CI=true accept lru_churn", "CI=1 accept"]), @"
+    > CI=true accept lru_churn
     --- 2
     error: the variable CI is set: in CI nothing is accepted, because a person has to accept growth
       hint: run `cargo test --test leaks` and `plimsoll accept lru_churn` where you work, and commit what changes
+    > CI=1 accept
+    --- 2
+    error: the variable CI is set: in CI nothing is accepted, because a person has to accept growth
+      hint: run `cargo test --test leaks` and `plimsoll accept` where you work, and commit what changes
     ");
+    project
+        .typed("CI=true accept lru_churn --dry-run")
+        .has(0, &["lru_churn: would accept 1 allowance\n--- 0\n"]);
     assert!(!project.exists("baselines"));
-    for no_ci in ["", "false", "0"] {
-        let ran = project.plimsoll_with(&["accept", "lru_churn"], &[("CI", no_ci)]);
-        assert_eq!(ran.status, Some(0), "{ran}");
+    for no_ci in ["CI=", "CI=false", "CI=0"] {
+        project
+            .typed(&format!("{no_ci} accept lru_churn"))
+            .has(0, &[]);
     }
 }
 
 #[test]
-fn nothing_to_accept() {
-    let project = Project::new();
-    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+fn within_there_is_nothing_to_accept() {
+    let project = Project::with(&[within("r1", "lru_churn")]);
+    assert_snapshot!(project.said(&["accept lru_churn", "accept"]), @"
+    > accept lru_churn
     lru_churn: nothing to accept, it is within
+    --- 0
+    > accept
+    nothing to accept in any scenario of the last run
     --- 0
     ");
     assert!(!project.exists("baselines"));
 }
 
 #[test]
-fn nothing_trustworthy() {
+fn what_cannot_be_trusted_is_not_accepted() {
     let project = leaky();
-    let refused = |verdict| {
+    let verdicts = [Verdict::Failed, Verdict::Broken, Verdict::Inconclusive];
+    let refused = verdicts.map(|verdict| {
         project.leave(&report("r1", "http::echo", verdict), 0);
         // One that could be accepted is named beside it: all or nothing.
-        let ran = project.plimsoll(&["accept", "lru_churn", "http::echo"]);
-        assert!(!project.exists("baselines"));
-        ran
-    };
-    assert_snapshot!(refused(Verdict::Failed), @"
+        project.typed("accept lru_churn http::echo").to_string()
+    });
+    assert_snapshot!(refused.concat(), @"
     --- 3
     error: http::echo: nothing was accepted: its workload failed, and what grew until then says little
       hint: mend the workload, and measure again
-    ");
-    assert_snapshot!(refused(Verdict::Broken), @"
     --- 4
     error: http::echo: nothing was accepted: its measurement cannot be trusted
       hint: `plimsoll report` says what was wrong; mend that, and measure again
-    ");
-    assert_snapshot!(refused(Verdict::Inconclusive), @"
     --- 3
     error: http::echo: nothing was accepted: its run was inconclusive: what it would take to pass is not known
       hint: give the scenario a larger budget, and measure again
     ");
+    assert!(!project.exists("baselines"));
+    // What was not named is left out; with --all it is named.
+    project.typed("accept --all").has(3, &[]);
+    assert_snapshot!(project.typed("accept --dry-run").stderr, @"warning: http::echo: left out: its run was inconclusive: what it would take to pass is not known");
+    project
+        .typed("accept")
+        .has(0, &["lru_churn: accepted 1 allowance; commit the file\n"]);
 }
 
 #[test]
-fn which_scenario() {
+fn which_scenario_and_which_test() {
     let project = leaky();
-    assert_snapshot!(project.plimsoll(&["accept", "lru_chrn"]), @"
+    let lines = [
+        "accept lru_chrn",
+        "accept http::echo",
+        "accept --package dmeo --test leaks",
+    ];
+    assert_snapshot!(project.said(&lines), @"
+    > accept lru_chrn
     --- 2
     error: no scenario lru_chrn in the last run
       expected one of: http::echo, lru_churn
-    ");
-    assert_snapshot!(project.plimsoll(&["accept", "http::echo"]), @"
+    > accept http::echo
     --- 5
     error: http::echo has no result: it left no report in this run
       hint: measure it with `cargo test --test leaks -- http::echo`
-    ");
-    let ran = project.plimsoll(&["accept", "../../x"]);
-    assert_eq!(ran.status, Some(2), "{ran}");
-}
-
-#[test]
-fn which_test() {
-    let project = leaky();
-    assert_snapshot!(project.plimsoll(&["accept", "--package", "dmeo", "--test", "leaks"]), @"
+    > accept --package dmeo --test leaks
     --- 5
     error: no report of the package dmeo, test target leaks
       expected one of: demo (test target leaks)
       hint: measure it first, with `cargo test --test leaks`
     ");
+    let name = ["no scenario can have that name"];
+    project.typed("accept ../../x").has(2, &name);
 }
 
 #[test]
-fn words_that_say_nothing() {
-    let project = leaky();
+fn words_that_say_nothing_are_refused() {
+    let says = ["expected some text; without the option, the text in the file stays"];
     for option in ["--reason", "--issue"] {
-        let ran = project.plimsoll(&["accept", option, " "]);
-        assert_eq!(ran.status, Some(2), "{ran}");
-        assert!(
-            ran.stderr
-                .contains("expected some text; without the option, the text in the file stays"),
-            "{ran}"
-        );
+        leaky().plimsoll(&["accept", option, " "]).has(2, &says);
     }
-    assert!(!project.exists("baselines"));
 }
 
 #[test]
 fn one_name_in_two_packages() {
     let project = leaky();
-    let mut other = regressed("r2", "lru_churn", "main other", RATE);
-    other.run.package = "other".to_owned();
-    project.leave(&other, 1);
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    let other = regressed("r2", "lru_churn", "main other", RATE);
+    project.leave(&of_test("other", "leaks", other), 1);
+    assert_snapshot!(project.typed("accept lru_churn"), @"
     --- 2
     error: lru_churn is the name of more than one scenario
         demo (test target leaks)
@@ -322,167 +208,82 @@ fn one_name_in_two_packages() {
       hint: choose one with --package
     ");
     // Nor can both be written into one file.
-    let refused = project.plimsoll(&["accept"]);
-    assert_eq!(refused.status, Some(2), "{refused}");
-    std::fs::create_dir(project.path("other/baselines")).unwrap();
-    let both = project.plimsoll(&["accept", "--dry-run"]);
-    assert_eq!(both.status, Some(0), "{both}");
-    for file in ["baselines/lru_churn.toml", "other/baselines/lru_churn.toml"] {
-        assert!(both.stdout.contains(file), "{both}");
-    }
-    let ran = project.plimsoll(&["accept", "lru_churn", "--package", "other"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(
-        project
-            .read("other/baselines/lru_churn.toml")
-            .contains("\"other\"")
-    );
+    project.typed("accept").has(2, &[]);
+    project.write("other/baselines/.keep", "");
+    let files = ["baselines/lru_churn.toml", "other/baselines/lru_churn.toml"];
+    project.typed("accept --dry-run").has(0, &files);
+    project
+        .typed("accept lru_churn --package other")
+        .has(0, &[]);
+    assert!(project.read(files[1]).contains("\"other\""));
     assert!(!project.exists("baselines"));
 }
 
 #[test]
-fn the_newest_run_of_each_target() {
+fn the_newest_run_of_each_target_counts() {
     let project = leaky();
-    let mut other = report("r2", "pool", Verdict::Within);
-    other.run.target = "slow".to_owned();
+    let mut other = of_test("demo", "slow", within("r2", "pool"));
     other.run.scenarios = vec!["pool".to_owned()];
     project.leave(&other, 5);
-    let ran = project.plimsoll(&["accept", "--all"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(
-        ran.stdout
-            .contains("pool: nothing to accept, it is within\n"),
-        "{ran}"
-    );
-    assert!(project.exists("baselines/lru_churn.toml"));
-}
-
-#[test]
-fn all_that_have_something_to_accept() {
-    let project = leaky();
-    project.leave(&report("r1", "http::echo", Verdict::Broken), 0);
-    let ran = project.plimsoll(&["accept"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert_snapshot!(ran.stderr, @"warning: http::echo: left out: its measurement cannot be trusted");
-    assert!(
-        ran.stdout
-            .ends_with("lru_churn: accepted 1 allowance; commit the file\n"),
-        "{ran}"
-    );
-    // What was named is not left out.
-    assert_eq!(project.plimsoll(&["accept", "--all"]).status, Some(4));
-
-    let quiet = Project::new();
-    quiet.leave(&report("r1", "lru_churn", Verdict::Within), 0);
-    assert_snapshot!(quiet.plimsoll(&["accept"]), @"
-    nothing to accept in any scenario of the last run
-    --- 0
-    ");
-    assert_snapshot!(quiet.plimsoll_with(&["accept"], &[("CI", "1")]), @"
-    --- 2
-    error: the variable CI is set: in CI nothing is accepted, because a person has to accept growth
-      hint: run `cargo test --test leaks` and `plimsoll accept` where you work, and commit what changes
-    ");
+    let says = [
+        "pool: nothing to accept, it is within\n",
+        "lru_churn: accepted",
+    ];
+    project.typed("accept --all").has(0, &says);
 }
 
 /// Who names no scenario accepts what is new, and says nothing anew of the rest.
 #[test]
-fn what_was_agreed_to_since_the_run_is_left_alone() {
+fn what_was_accepted_since_the_run_is_left_alone() {
     let project = leaky();
-    let other = regressed("r1", "other", "main other::fill", RATE);
-    project.leave(&other, 0);
-    let first = [
-        "accept",
-        "lru_churn",
-        "--reason",
-        "A",
-        "--expires",
-        "2999-01-31",
-    ];
-    project.plimsoll(&first);
-    let agreed = project.read("baselines/lru_churn.toml");
-    let rest = project.plimsoll(&["accept", "--reason", "B", "--expires", "never"]);
-    assert!(
-        rest.stdout.contains("other: accepted 1 allowance"),
-        "{rest}"
-    );
-    assert_eq!(project.read("baselines/lru_churn.toml"), agreed);
+    let leave = |rate| project.leave(&regressed("r1", "other", "main other::fill", rate), 0);
+    leave(RATE);
+    project.typed("accept lru_churn --reason A --expires 2999-01-31");
+    let agreed = project.read(BASELINE);
+    let accepted = ["other: accepted 1 allowance"];
+    project
+        .typed("accept --reason B --expires never")
+        .has(0, &accepted);
+    assert_eq!(project.read(BASELINE), agreed);
     assert!(project.read("baselines/other.toml").contains("\"B\""));
-    let again = project.plimsoll(&["accept", "--reason", "C"]);
-    assert_eq!(
-        again.stdout, "nothing to accept in any scenario of the last run\n",
-        "{again}"
-    );
+    let nothing = ["nothing to accept in any scenario of the last run\n"];
+    project.typed("accept --reason C").has(0, &nothing);
     // By its name, it is meant.
-    project.plimsoll(&["accept", "lru_churn", "--reason", "C"]);
-    assert!(project.read("baselines/lru_churn.toml").contains("\"C\""));
+    project.typed("accept lru_churn --reason C");
+    assert!(project.read(BASELINE).contains("\"C\""));
     // Another rate is new.
-    let faster = Rate {
-        bytes: 192.0,
-        ..RATE
-    };
-    project.leave(&regressed("r1", "other", "main other::fill", faster), 0);
-    let more = project.plimsoll(&["accept", "--reason", "D"]);
-    assert!(
-        more.stdout.contains("other: accepted 1 allowance"),
-        "{more}"
-    );
+    leave(rate(1.0, 192.0));
+    project.typed("accept --reason D").has(0, &accepted);
 }
 
 #[test]
 fn a_name_that_another_package_has_and_does_not_need() {
     let project = leaky();
-    let mut other = report("r2", "lru_churn", Verdict::Within);
-    other.run.package = "other".to_owned();
-    project.leave(&other, 1);
-    let ran = project.plimsoll(&["accept"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(project.exists("baselines/lru_churn.toml"));
+    project.leave(&of_test("other", "leaks", within("r2", "lru_churn")), 1);
+    project
+        .typed("accept")
+        .has(0, &["lru_churn: accepted 1 allowance"]);
 }
 
 #[test]
 fn what_another_test_of_that_name_uses_stays() {
     let project = Project::new();
-    project.write("baselines/.keep", "");
-    let allow = |stack: &str, rate: &str| {
-        format!(
-            "[[allow]]\nstack = ['{stack}']\nobjects = {rate}\nbytes = {rate}\nlaw = 'linear'\n"
-        )
+    let file = |ours: f64| {
+        let ours = allow("'main'", rate(ours, ours));
+        format!("format = 1\n{ours}{}", allow("'theirs'", rate(9.0, 9.0)))
     };
-    let file = format!(
-        "format = 1\n{}{}",
-        allow("main", "9.0"),
-        allow("theirs", "9.0")
-    );
-    project.write("baselines/lru_churn.toml", &file);
-    let found = |stack: &str, standing, rate: Rate| Finding {
-        standing,
-        allowed: Rate {
-            objects: 9.0,
-            bytes: 9.0,
-        },
+    project.write(BASELINE, &file(9.0));
+    let used = |names: &str| Finding {
         verdict: Verdict::Within,
-        ..finding(stack, rate)
+        standing: Standing::Allowed,
+        ..finding(names, rate(1.0, 1.0))
     };
-    let unused = |stack: &str| Finding {
-        verdict: Verdict::Improved,
-        levels: Vec::new(),
-        ..found(stack, Standing::Stale, Rate::default())
-    };
-    let small = Rate {
-        objects: 1.0,
-        bytes: 1.0,
-    };
-    let leave = |package: &str, findings: Vec<Finding>| {
+    let gone = |names: &str| unused(Subject::Stack(stack(names)), Standing::Stale);
+    let leave = |package: &str, findings: &[Finding]| {
         let mut report = report(package, "lru_churn", Verdict::Improved);
-        report.run.package = package.to_owned();
-        report.findings = findings;
-        project.leave(&report, 0);
+        report.findings = findings.to_vec();
+        project.leave(&of_test(package, "leaks", report), 0);
     };
-    let ours = || vec![found("main", Standing::Allowed, small), unused("theirs")];
-    leave("demo", ours());
-    // Of before there was that baseline.
-    leave("other", Vec::new());
     let note = |what: &str| {
         format!(
             "note: lru_churn: the allowance of {what} stays: the scenario of that name of other \
@@ -490,114 +291,161 @@ fn what_another_test_of_that_name_uses_stays() {
              hint: a plimsoll.toml in the package's folder gives it baselines of its own\n"
         )
     };
-    let ran = project.plimsoll(&["accept", "--lower", "--package", "demo"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert_eq!(ran.stderr, note("theirs") + &note("main"));
-    assert_eq!(project.read("baselines/lru_churn.toml"), file);
+    let lower = "accept --lower --package demo";
+    leave("demo", &[used("main"), gone("theirs")]);
+    // Of before there was that baseline.
+    leave("other", &[]);
+    let said = project.typed(lower).has(0, &[]).stderr;
+    assert_eq!(said, note("theirs") + &note("main"));
+    assert_eq!(project.read(BASELINE), file(9.0));
 
-    leave(
-        "other",
-        vec![unused("main"), found("theirs", Standing::Allowed, small)],
-    );
-    let ran = project.plimsoll(&["accept", "--lower", "--package", "demo"]);
-    assert_eq!(ran.stderr, note("theirs"));
-    let written = project.read("baselines/lru_churn.toml");
-    assert!(
-        written.ends_with(&(allow("main", "1.0") + &allow("theirs", "9.0"))),
-        "{written}"
-    );
+    leave("other", &[gone("main"), used("theirs")]);
+    assert_eq!(project.typed(lower).stderr, note("theirs"));
+    let written = project.read(BASELINE);
+    let (_, allowances) = written.split_once("[[allow]]").unwrap();
+    assert_eq!(allowances, file(1.0).split_once("[[allow]]").unwrap().1);
 
-    leave("demo", ours());
-    leave("other", vec![unused("main"), unused("theirs")]);
-    let ran = project.plimsoll(&["accept", "--package", "demo"]);
-    assert_eq!(ran.stderr, "");
-    assert!(!project.read("baselines/lru_churn.toml").contains("theirs"));
+    leave("demo", &[used("main"), gone("theirs")]);
+    leave("other", &[gone("main"), gone("theirs")]);
+    assert_eq!(project.typed("accept --package demo").stderr, "");
+    assert!(!project.read(BASELINE).contains("theirs"));
 }
 
 #[test]
-fn a_named_run_beside_a_report_that_cannot_be_read() {
+fn a_named_run_is_taken_beside_a_report_that_cannot_be_read() {
     let project = leaky();
     project.write("target/plimsoll/other/leaks/lru_churn/report.json", "{");
-    let ran = project.plimsoll(&["accept", "lru_churn"]);
-    assert_eq!(ran.status, Some(5), "{ran}");
-    assert!(ran.stderr.contains("name a run with `--run r1`"), "{ran}");
-    let ran = project.plimsoll(&["accept", "lru_churn", "--run", "r1"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
+    project
+        .typed("accept lru_churn")
+        .has(5, &["name a run with `--run r1`"]);
+    project.typed("accept lru_churn --run r1").has(0, &[]);
 }
 
 #[test]
 fn a_reason_that_is_required() {
     let project = leaky();
     project.write("plimsoll.toml", "require-reason = true\n");
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    assert_snapshot!(project.typed("accept lru_churn"), @"
     --- 2
     error: lru_churn: an allowance has no reason
       expected one for lru::fill, as `require-reason = true` has it
       hint: give the reason with --reason
     ");
     assert!(!project.exists("baselines"));
-    let ran = project.plimsoll(&["accept", "lru_churn", "--reason", "a pool"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
+    project
+        .typed("accept lru_churn --reason pool")
+        .has(0, &["accepted"]);
     // The one that the file has by now will do.
-    let ran = project.plimsoll(&["accept", "lru_churn"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
+    project.typed("accept lru_churn").has(0, &[]);
 }
 
 #[test]
 fn an_older_run_is_not_taken_unasked() {
     let project = leaky();
-    project.leave(&report("r2", "http::echo", Verdict::Within), 5);
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    project.leave(&within("r2", "http::echo"), 5);
+    assert_snapshot!(project.typed("accept lru_churn"), @"
     --- 5
     error: lru_churn has no result: it left no report in this run
       hint: measure it with `cargo test --test leaks -- lru_churn`, or take an earlier run's with `--run r1`
     ");
-    let ran = project.plimsoll(&["accept", "lru_churn", "--run", "r1"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
+    project.typed("accept lru_churn --run r1").has(0, &[]);
 }
 
 #[test]
-fn expired() {
-    let project = Project::new();
-    project.write(
-        "baselines/lru_churn.toml",
-        "format = 1\n[[allow]]\nstack = ['main']\nobjects = 1.0\nbytes = 96.0\nlaw = 'linear'\n\
-         expires = 2001-01-01\n",
-    );
-    let mut report = regressed("r1", "lru_churn", "main", RATE);
-    report.findings[0].standing = Standing::Expired;
-    report.findings[0].reason = Some("until the spring".to_owned());
-    project.leave(&report, 0);
+fn an_expired_allowance_needs_another_day() {
+    let project = Project::expired(RATE);
     // What it says to type is taken, with a day.
     let command = "cargo plimsoll accept lru_churn --expires YYYY-MM-DD";
     for format in ["text", "html"] {
-        let shown = project.plimsoll(&["report", "--format", format]).stdout;
-        assert!(shown.contains(command), "{shown}");
+        let report = format!("report --format {format}");
+        project.typed(&report).has(0, &[command]);
     }
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    let accept = "accept lru_churn";
+    let days = ["2020-02-30", "2002-01-01"].map(|day| format!("{accept} --expires {day}"));
+    assert_snapshot!(project.said(&[accept, &days[0]]), @"
+    > accept lru_churn
     --- 2
     error: lru_churn: an allowance has expired
       its reason: until the spring
       hint: say until when it holds, with `--expires YYYY-MM-DD` or `--expires never`
-    ");
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn", "--expires", "2020-02-30"]), @"
+    > accept lru_churn --expires 2020-02-30
     --- 2
     error: invalid value '2020-02-30' for '--expires <DATE>': expected a day that is in the calendar, or `never`
 
     For more information, try '--help'.
     ");
-    let ran = project.plimsoll(&["accept", "lru_churn", "--expires", "2002-01-01"]);
-    assert_eq!(ran.status, Some(2), "{ran}");
-    let ran = project.plimsoll(&["accept", "lru_churn", "--expires", "9999-01-01"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
+    project.typed(&days[1]).has(2, &[]);
+    project
+        .typed("accept lru_churn --expires 9999-01-01")
+        .has(0, &[]);
+    assert!(project.read(BASELINE).ends_with("expires = 9999-01-01\n"));
+    project
+        .typed("accept lru_churn --expires never")
+        .has(0, &[]);
+    assert!(!project.read(BASELINE).contains("expires"));
+}
+
+#[test]
+fn lower_and_expired_at_once() {
+    let project = Project::expired(rate(5.0, 960.0));
+    project
+        .typed("accept --lower --expires never")
+        .has(0, &["lru_churn: accepted 1 allowance; commit the file\n"]);
+    let written = project.read(BASELINE);
     assert!(
-        project
-            .read("baselines/lru_churn.toml")
-            .ends_with("expires = 9999-01-01\n")
+        written.contains("objects = 1.0\nbytes = 96.0\n"),
+        "{written}"
     );
-    let ran = project.plimsoll(&["accept", "lru_churn", "--expires", "never"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(!project.read("baselines/lru_churn.toml").contains("expires"));
+}
+
+/// Allowances of a pattern and of threads, of which the pattern is used by one stack, or by two.
+fn patterned(subject: Subject, standing: Standing) -> Project {
+    let mut report = report("r1", "lru_churn", Verdict::Regressed);
+    report.findings = vec![Finding {
+        subject,
+        standing,
+        allowed: rate(0.5, 48.0),
+        ..finding("one lru::put", RATE)
+    }];
+    report.growth = ["one lru::put", "two lru::put"]
+        .map(|names| growth(names, RATE))
+        .to_vec();
+    let project = Project::with(&[report]);
+    let pattern = allow("'...', 'lru::put'", rate(0.5, 48.0));
+    let threads = "[[allow]]\nresource = 'threads'\nobjects = 1.0\nlaw = 'linear'\n";
+    project.write(
+        BASELINE,
+        &format!("format = 1\n\n# put\n{pattern}expires = 2001-01-01\n\n{threads}"),
+    );
+    project
+}
+
+#[test]
+fn a_pattern_gets_the_new_rate() {
+    let one = || Subject::Stack(stack("one lru::put"));
+    let several = || site("lru::put", 2);
+    for subject in [one(), several()] {
+        let project = patterned(subject, Standing::Exceeded);
+        let before = project.read(BASELINE);
+        project.typed("accept").has(0, &[]);
+        // By the same report again.
+        project.typed("accept").has(0, &["nothing changes"]);
+        let rate = before.replace("0.5", "1.0").replace("48.0", "96.0");
+        let (_, expected) = rate.split_once("# put").unwrap();
+        assert!(project.read(BASELINE).ends_with(expected));
+    }
+    for subject in [one(), several()] {
+        let project = patterned(subject, Standing::Expired);
+        project.typed("accept --expires never --lower").has(0, &[]);
+        let written = project.read(BASELINE);
+        assert!(!written.contains("expires"), "{written}");
+        assert_eq!(written.matches("[[allow]]").count(), 2, "{written}");
+    }
+    // A rate that a person has given it since then is theirs.
+    let project = patterned(one(), Standing::Exceeded);
+    project.replace(BASELINE, "48.0", "4800.0");
+    project.typed("accept").has(0, &[]);
+    assert!(project.read(BASELINE).contains("bytes = 4800.0"));
 }
 
 const AGREED: &str = "\
@@ -633,144 +481,8 @@ expires = 2001-01-01
 ";
 
 /// A stack that has another caller, and two allowances that nothing uses.
-/// A project with allowances of a pattern and of threads, of which the pattern is used by
-/// one stack, or by several.
-fn patterned(finding: Finding) -> Project {
-    let project = Project::new();
-    project.write(
-        "baselines/lru_churn.toml",
-        "format = 1\n\n# all that is put\n[[allow]]\nstack = ['...', 'lru::put']\n\
-         objects = 0.5\nbytes = 48.0\nlaw = 'linear'\nreason = 'the index'\n\
-         expires = 2001-01-01\n\n[[allow]]\nresource = 'threads'\nobjects = 1.0\n\
-         law = 'linear'\n",
-    );
-    let mut report = report("r1", "lru_churn", Verdict::Regressed);
-    report.findings = vec![Finding {
-        allowed: Rate {
-            objects: 0.5,
-            bytes: 48.0,
-        },
-        ..finding
-    }];
-    report.growth = ["one", "two"]
-        .map(|caller| plimsoll_core::report::StackGrowth {
-            stack: FoldedStack(vec![caller.to_owned(), "lru::put".to_owned()]),
-            before: plimsoll_core::Tally::default(),
-            after: plimsoll_core::Tally::default(),
-            rate: RATE,
-            error: None,
-        })
-        .to_vec();
-    project.leave(&report, 0);
-    project
-}
-
-#[test]
-fn a_pattern_gets_the_new_rate() {
-    let one = |standing| Finding {
-        standing,
-        ..finding("one lru::put", RATE)
-    };
-    let several = |standing| Finding {
-        subject: Subject::Site {
-            frames: FoldedStack(vec!["lru::put".to_owned()]),
-            stacks: 2,
-        },
-        ..one(standing)
-    };
-    let accepted = |finding| {
-        let project = patterned(finding);
-        let ran = project.plimsoll(&["accept"]);
-        assert_eq!(ran.status, Some(0), "{ran}");
-        // By the same report again.
-        let ran = project.plimsoll(&["accept"]);
-        assert!(ran.stdout.contains("nothing changes"), "{ran}");
-        let written = project.read("baselines/lru_churn.toml");
-        written
-            .split_once("# all that is put\n")
-            .unwrap()
-            .1
-            .to_owned()
-    };
-    let of_one = accepted(one(Standing::Exceeded));
-    assert_snapshot!(of_one, @"
-    [[allow]]
-    stack = ['...', 'lru::put']
-    objects = 1.0
-    bytes = 96.0
-    law = 'linear'
-    reason = 'the index'
-    expires = 2001-01-01
-
-    [[allow]]
-    resource = 'threads'
-    objects = 1.0
-    law = 'linear'
-    ");
-    assert_eq!(accepted(several(Standing::Exceeded)), of_one);
-    for finding in [one(Standing::Expired), several(Standing::Expired)] {
-        let project = patterned(finding);
-        let ran = project.plimsoll(&["accept", "--expires", "never", "--lower"]);
-        assert_eq!(ran.status, Some(0), "{ran}");
-        let written = project.read("baselines/lru_churn.toml");
-        assert!(!written.contains("expires"), "{written}");
-        assert_eq!(written.matches("[[allow]]").count(), 2, "{written}");
-    }
-    // A rate that a person has given it since then is theirs.
-    let project = patterned(one(Standing::Exceeded));
-    let file = project.read("baselines/lru_churn.toml");
-    let file = file.replace("48.0", "4800.0");
-    project.write("baselines/lru_churn.toml", &file);
-    let ran = project.plimsoll(&["accept"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(
-        project
-            .read("baselines/lru_churn.toml")
-            .contains("bytes = 4800.0"),
-        "{ran}"
-    );
-}
-
-#[test]
-fn lower_and_expired_at_once() {
-    let project = Project::new();
-    project.write(
-        "baselines/lru_churn.toml",
-        "format = 1\n[[allow]]\nstack = ['main']\nobjects = 5.0\nbytes = 960.0\n\
-         law = 'linear'\nexpires = 2001-01-01\n",
-    );
-    let mut report = regressed("r1", "lru_churn", "main", RATE);
-    report.findings[0].standing = Standing::Expired;
-    report.findings[0].allowed = Rate {
-        objects: 5.0,
-        bytes: 960.0,
-    };
-    project.leave(&report, 0);
-    let ran = project.plimsoll(&["accept", "--lower", "--expires", "never"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    let written = project.read("baselines/lru_churn.toml");
-    assert!(
-        written.contains("objects = 1.0\nbytes = 96.0\n"),
-        "{written}"
-    );
-    assert!(
-        ran.stdout
-            .ends_with("lru_churn: accepted 1 allowance; commit the file\n"),
-        "{ran}"
-    );
-}
-
-fn settled(verdict: Verdict) -> plimsoll_core::report::Report {
-    let unused = |subject, standing| Finding {
-        verdict: Verdict::Improved,
-        subject,
-        frames: Vec::new(),
-        rate: Rate::default(),
-        standing,
-        levels: Vec::new(),
-        ..finding("", RATE)
-    };
-    let stack = |names: &str| FoldedStack(names.split(' ').map(str::to_owned).collect());
+fn settled(verdict: Verdict) -> Report {
+    let cache = Subject::Stack(stack("... cache::grow"));
     let mut report = report("r1", "lru_churn", verdict);
     report.findings = vec![
         Finding {
@@ -779,7 +491,7 @@ fn settled(verdict: Verdict) -> plimsoll_core::report::Report {
             moved_from: Some(stack("main old lru::fill lru::put")),
             ..finding("main new lru::fill lru::put", RATE)
         },
-        unused(Subject::Stack(stack("... cache::grow")), Standing::Stale),
+        unused(cache, Standing::Stale),
         unused(Subject::Threads, Standing::Expired),
     ];
     report
@@ -787,18 +499,21 @@ fn settled(verdict: Verdict) -> plimsoll_core::report::Report {
 
 #[test]
 fn moved_and_removed() {
-    let project = Project::new();
-    project.write("baselines/lru_churn.toml", AGREED);
-    project.leave(&settled(Verdict::Improved), 0);
-    let dry = project.plimsoll(&["accept", "lru_churn", "--dry-run"]);
-    assert_eq!(project.read("baselines/lru_churn.toml"), AGREED);
+    let project = Project::with(&[settled(Verdict::Improved)]);
+    // Nothing to remove from.
+    let gone = "baselines/lru_churn.toml: has none of it any more, nothing changes\n";
+    project.typed("accept lru_churn").has(0, &[gone]);
+    assert!(!project.exists("baselines"));
+    project.write(BASELINE, AGREED);
+    let dry = project.typed("accept lru_churn --dry-run");
+    assert_eq!(project.read(BASELINE), AGREED);
     assert_snapshot!(dry.stdout.split_once("lru_churn: ").unwrap().1, @"
     would move lru::put from old to new
     lru_churn: would remove cache::grow, which no longer grows
     lru_churn: would remove threads, which no longer grows
     lru_churn: would move 1 allowance, remove 2
     ");
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @r#"
+    assert_snapshot!(project.typed("accept lru_churn"), @r#"
     baselines/lru_churn.toml
         stack = [
             'main',
@@ -828,178 +543,89 @@ fn moved_and_removed() {
     lru_churn: moved 1 allowance, removed 2; commit the file
     --- 0
     "#);
-    let written = project.read("baselines/lru_churn.toml");
-    assert_snapshot!(written, @r#"
-    format = 1
-
-    # the old caller
-    [[allow]]
-    stack = [
-        'main',
-        "new", # calls it
-        'lru::fill',
-        'lru::put',
-    ]
-    objects = 1.0
-    bytes = 96.0
-    law = 'linear'
-    reason = 'because'
-
-    # caches
-    "#);
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
-    baselines/lru_churn.toml: has none of it any more, nothing changes
-    --- 0
-    ");
-    let ran = project.plimsoll(&["accept", "lru_churn", "--reason", "another"]);
-    assert_snapshot!(ran.stderr, @"
+    project.typed("accept lru_churn").has(0, &[gone]);
+    let words = project.typed("accept lru_churn --reason another");
+    assert_snapshot!(words.stderr, @"
     note: no allowance was written, so --reason, --issue and --expires have no effect
       hint: edit the file
     ");
-    assert_eq!(project.read("baselines/lru_churn.toml"), written);
 }
 
 #[test]
-fn beside_growth() {
-    let project = Project::new();
-    project.write("baselines/lru_churn.toml", AGREED);
+fn what_goes_beside_growth_may_be_the_same() {
     let mut report = settled(Verdict::Regressed);
     report.findings.push(finding("main other", RATE));
-    project.leave(&report, 0);
-    // What goes may be what comes, by a name that nothing recognised.
+    let project = Project::with(&[report]);
     let words = "stack = ['...', 'cache::grow']\nreason = 'a cache'\nexpires = 2999-01-31";
     let written = AGREED.replace("stack = ['...', 'cache::grow']", words);
-    project.write("baselines/lru_churn.toml", &written);
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @r#"
+    project.write(BASELINE, &written);
+    let accept = "accept lru_churn";
+    assert_snapshot!(project.said(&[accept, "accept lru_churn --reason cache"]), @r#"
+    > accept lru_churn
     --- 2
     error: lru_churn: the allowance of cache::grow goes, and one of other is new: are they the same?
       its reason: a cache
       its last day: 2999-01-31
       hint: say of the new one what holds from now on, with `--reason "…"` and `--expires YYYY-MM-DD` or `--expires never`
-    "#);
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn", "--reason", "cache"]), @"
+    > accept lru_churn --reason cache
     --- 2
     error: lru_churn: the allowance of cache::grow goes, and one of other is new: are they the same?
       its last day: 2999-01-31
       hint: say of the new one what holds from now on, with `--expires YYYY-MM-DD` or `--expires never`
-    ");
-    let words = [
-        "accept",
-        "lru_churn",
-        "--reason",
-        "cache",
-        "--expires",
-        "never",
-    ];
-    let ran = project.plimsoll(&words);
-    let last = ran.stdout.lines().last().unwrap();
-    assert_snapshot!(last, @"lru_churn: accepted 1 allowance, moved 1, removed 2; commit the file");
+    "#);
+    let all = project.typed("accept lru_churn --reason cache --expires never");
+    assert_snapshot!(all.last_line(), @"lru_churn: accepted 1 allowance, moved 1, removed 2; commit the file");
 }
 
 #[test]
-fn nothing_to_remove_from() {
-    let project = Project::new();
-    project.leave(&settled(Verdict::Improved), 0);
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
-    baselines/lru_churn.toml: has none of it any more, nothing changes
-    --- 0
-    ");
-    assert!(!project.exists("baselines"));
-}
-
-#[test]
-fn a_baseline_that_cannot_be_read() {
+fn a_baseline_that_cannot_be_read_stays() {
     let project = leaky();
-    project.write("baselines/lru_churn.toml", "format = 3\n");
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
-    --- 5
-    error: baselines/lru_churn.toml:1: written by a newer plimsoll
-      expected format 1 or older, found 3
-      hint: upgrade, or remove the file and re-record with `plimsoll accept lru_churn`
-    ");
-    project.write("baselines/lru_churn.toml", "format = 1\n[[alow]]\n");
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    project.write(BASELINE, "format = 1\n[[alow]]\n");
+    assert_snapshot!(project.typed("accept lru_churn"), @"
     --- 5
     error: baselines/lru_churn.toml:2: unknown key `alow`
       expected one of `format`, `measured`, `allow`
       hint: did you mean `allow`?
     ");
-    assert_eq!(
-        project.read("baselines/lru_churn.toml"),
-        "format = 1\n[[alow]]\n"
-    );
+    assert_eq!(project.read(BASELINE), "format = 1\n[[alow]]\n");
 }
 
 #[cfg(unix)]
 #[test]
 fn modes_and_links() {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
     let project = leaky();
-    let mode = || {
-        project
-            .path("baselines/lru_churn.toml")
-            .metadata()
-            .unwrap()
-            .permissions()
-            .mode()
-    };
-    let ran = project.plimsoll(&["accept", "lru_churn"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
+    let mode = |path| project.path(path).metadata().unwrap().permissions().mode() & 0o777;
+    project.typed("accept lru_churn").has(0, &[]);
     // As for any new file, so that others can read what is committed.
-    assert_eq!(
-        mode() & 0o777,
-        project
-            .path("Cargo.toml")
-            .metadata()
-            .unwrap()
-            .permissions()
-            .mode()
-            & 0o777
-    );
+    assert_eq!(mode(BASELINE), mode("Cargo.toml"));
 
     // A link in the place of a file is replaced, not written through.
-    std::fs::rename(
-        project.path("baselines/lru_churn.toml"),
-        project.path("mine"),
-    )
-    .unwrap();
-    std::os::unix::fs::symlink(
-        project.path("mine"),
-        project.path("baselines/lru_churn.toml"),
-    )
-    .unwrap();
+    std::fs::rename(project.path(BASELINE), project.path("mine")).unwrap();
+    symlink(project.path("mine"), project.path(BASELINE)).unwrap();
     let mine = project.read("mine");
-    let ran = project.plimsoll(&["accept", "lru_churn", "--reason", "new"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
+    project.typed("accept lru_churn --reason new").has(0, &[]);
     assert_eq!(project.read("mine"), mine);
-    assert!(
-        project
-            .read("baselines/lru_churn.toml")
-            .contains("reason = \"new\"")
-    );
+    assert!(project.read(BASELINE).contains("reason = \"new\""));
 }
 
 #[test]
-fn a_package_of_elsewhere() {
-    let project = Project::new();
-    let mut report = regressed("r1", "lru_churn", "main", RATE);
-    report.run.package = "elsewhere".to_owned();
-    project.leave(&report, 0);
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+fn a_package_of_elsewhere_is_left_to_it() {
+    let elsewhere = regressed("r1", "lru_churn", "main", RATE);
+    let project = Project::with(&[of_test("elsewhere", "leaks", elsewhere)]);
+    assert_snapshot!(project.typed("accept lru_churn"), @"
     --- 2
     error: lru_churn is a scenario of the package elsewhere, which is not in this workspace
       hint: say where it is with --manifest-path
     ");
     // Beside one of this workspace, it is another's that has the same target directory.
     project.leave(&regressed("r2", "lru_churn", "main", RATE), 0);
-    let ran = project.plimsoll(&["accept", "--dry-run"]);
-    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran}");
-    assert!(
-        ran.stdout.contains("baselines/lru_churn.toml (new)"),
-        "{ran}"
-    );
-    let named = project.plimsoll(&["accept", "--dry-run", "lru_churn"]);
-    assert_eq!(named.stdout, ran.stdout);
-    let asked = project.plimsoll(&["accept", "--dry-run", "--package", "elsewhere"]);
-    assert!(asked.stderr.contains("not in this workspace"), "{asked}");
+    let new = ["baselines/lru_churn.toml (new)"];
+    let all = project.typed("accept --dry-run").has(0, &new);
+    assert_eq!(all.stderr, "");
+    let named = project.typed("accept --dry-run lru_churn");
+    assert_eq!(named.stdout, all.stdout);
+    project
+        .typed("accept --dry-run --package elsewhere")
+        .has(2, &["not in this workspace"]);
 }

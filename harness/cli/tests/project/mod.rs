@@ -2,19 +2,26 @@
 
 #![allow(dead_code, reason = "every test file uses some of it")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::{Duration, SystemTime};
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Report, Run, json};
-use plimsoll_core::{Rate, layout};
+use plimsoll_core::report::{Finding, Report, Run, StackGrowth, Standing, Subject, json};
+use plimsoll_core::{FoldedStack, Rate, Tally, layout};
 
 #[path = "../../../core/tests/report/sample.rs"]
 mod sample;
 
 pub(crate) use self::sample::finding;
+
+pub(crate) const PLIMSOLL: &str = env!("CARGO_BIN_EXE_plimsoll");
+pub(crate) const CARGO_PLIMSOLL: &str = env!("CARGO_BIN_EXE_cargo-plimsoll");
+/// The baseline of the scenario that most tests are about.
+pub(crate) const BASELINE: &str = "baselines/lru_churn.toml";
+pub(crate) const RATE: Rate = rate(1.0, 96.0);
 
 pub(crate) struct Project {
     dir: tempfile::TempDir,
@@ -37,28 +44,82 @@ impl std::fmt::Display for Ran {
     }
 }
 
+impl Ran {
+    /// Asserts how it ended, and that all of these were printed.
+    #[track_caller]
+    pub(crate) fn has(self, status: i32, parts: &[&str]) -> Ran {
+        assert_eq!(self.status, Some(status), "{self}");
+        let text = self.to_string();
+        for part in parts {
+            assert!(text.contains(part), "expected {part:?} in: {text}");
+        }
+        self
+    }
+
+    /// Asserts that none of these was printed.
+    #[track_caller]
+    pub(crate) fn lacks(self, parts: &[&str]) -> Ran {
+        let text = self.to_string();
+        for part in parts {
+            assert!(!text.contains(part), "unexpected {part:?} in: {text}");
+        }
+        self
+    }
+
+    pub(crate) fn last_line(&self) -> &str {
+        self.stdout.lines().last().unwrap_or_default()
+    }
+}
+
 impl Project {
+    pub(crate) fn empty() -> Self {
+        Project {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
     /// Two packages: `demo` at the root of the workspace, `other` below it.
     pub(crate) fn new() -> Self {
-        let project = Project {
-            dir: tempfile::tempdir().unwrap(),
-        };
-        let package = |name: &str| {
-            format!("[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2021\"\n")
-        };
-        project.write(
-            "Cargo.toml",
-            &(package("demo") + "[workspace]\nmembers = [\"other\"]\n"),
-        );
-        project.write("src/lib.rs", "");
-        project.write("other/Cargo.toml", &package("other"));
-        project.write("other/src/lib.rs", "");
+        let project = Project::empty();
+        project.package("", "demo", "lib");
+        project.package("other", "other", "lib");
+        project.append("Cargo.toml", "[workspace]\nmembers = [\"other\"]\n");
         project.write("Cargo.lock", "version = 3\n");
         project
     }
 
+    /// The two packages, with reports that were left at the same time.
+    pub(crate) fn with(reports: &[Report]) -> Self {
+        let project = Project::new();
+        for report in reports {
+            project.leave(report, 0);
+        }
+        project
+    }
+
+    /// With an allowance of `main` that has expired and is needed again.
+    pub(crate) fn expired(allowed: Rate) -> Self {
+        let mut report = regressed("r1", "lru_churn", "main", RATE);
+        report.findings[0].standing = Standing::Expired;
+        report.findings[0].allowed = allowed;
+        report.findings[0].reason = Some("until the spring".to_owned());
+        let project = Project::with(&[report]);
+        let baseline = "format = 1\n".to_owned() + &allow("'main'", allowed);
+        project.write(BASELINE, &(baseline + "expires = 2001-01-01\n"));
+        project
+    }
+
+    /// What `cargo new` makes; the source is `lib` or `main`.
+    pub(crate) fn package(&self, dir: &str, name: &str, source: &str) {
+        let manifest = format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[dependencies]\n"
+        );
+        self.write(&format!("{dir}/Cargo.toml"), &manifest);
+        self.write(&format!("{dir}/src/{source}.rs"), "pub fn main() {}\n");
+    }
+
     pub(crate) fn path(&self, path: &str) -> PathBuf {
-        self.dir.path().join(path)
+        self.dir.path().join(path.trim_start_matches('/'))
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {
@@ -68,7 +129,37 @@ impl Project {
     }
 
     pub(crate) fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.path(path)).unwrap()
+        fs::read_to_string(self.path(path)).unwrap_or_else(|err| panic!("{path}: {err}"))
+    }
+
+    pub(crate) fn append(&self, path: &str, text: &str) {
+        self.write(path, &(self.read(path) + text));
+    }
+
+    /// Asserts that a file has this, and writes that in its place.
+    #[track_caller]
+    pub(crate) fn replace(&self, path: &str, this: &str, that: &str) {
+        let text = self.read(path);
+        assert!(text.contains(this), "expected {this:?} in: {text}");
+        self.write(path, &text.replace(this, that));
+    }
+
+    /// Every file of a folder and those below it, by its path.
+    pub(crate) fn files(&self, folder: &str) -> BTreeMap<PathBuf, String> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![self.path(folder)];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let text = fs::read_to_string(&path).unwrap();
+                    files.insert(path, text);
+                }
+            }
+        }
+        files
     }
 
     pub(crate) fn exists(&self, path: &str) -> bool {
@@ -90,17 +181,57 @@ impl Project {
     }
 
     pub(crate) fn plimsoll(&self, args: &[&str]) -> Ran {
-        self.run(env!("CARGO_BIN_EXE_plimsoll"), args, &[])
+        self.run(PLIMSOLL, args, &[])
     }
 
     pub(crate) fn plimsoll_with(&self, args: &[&str], env: &[(&str, &str)]) -> Ran {
-        self.run(env!("CARGO_BIN_EXE_plimsoll"), args, env)
+        self.run(PLIMSOLL, args, env)
+    }
+
+    /// A command line of `plimsoll` as a shell has it, without quotes: `CI=1 accept lru_churn`.
+    pub(crate) fn typed(&self, line: &str) -> Ran {
+        self.typed_in("", line)
+    }
+
+    pub(crate) fn typed_in(&self, folder: &str, line: &str) -> Ran {
+        let mut command = self.command(PLIMSOLL);
+        command.current_dir(self.path(folder));
+        let is_variable = |word: &str| word.starts_with(|char: char| char.is_ascii_uppercase());
+        for word in line.split(' ').filter(|word| !word.is_empty()) {
+            match word.split_once('=').filter(|_| is_variable(word)) {
+                Some((name, value)) => command.env(name, value),
+                None => command.arg(word),
+            };
+        }
+        self.ran(command.output().unwrap())
+    }
+
+    /// What each of these command lines says, below it.
+    pub(crate) fn said(&self, lines: &[&str]) -> String {
+        let said = lines
+            .iter()
+            .map(|line| format!("> {line}\n{}", self.typed(line)));
+        said.collect()
     }
 
     pub(crate) fn run(&self, program: &str, args: &[&str], env: &[(&str, &str)]) -> Ran {
+        let mut command = self.command(program);
+        command.args(args).envs(env.iter().copied());
+        self.ran(command.output().unwrap())
+    }
+
+    /// A program in the project's folder. What the tests themselves run under is not what
+    /// they are about.
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.args(args).current_dir(self.dir.path());
-        // What the tests themselves run under is not what they are about.
+        command.current_dir(self.path(""));
+        let names = std::env::vars_os().map(|(name, _)| name);
+        for name in names {
+            let text = name.to_string_lossy();
+            if text.starts_with("PLIMSOLL_") || text.starts_with("GITHUB_") {
+                command.env_remove(name);
+            }
+        }
         for name in [
             "CI",
             "CARGO_TARGET_DIR",
@@ -110,7 +241,10 @@ impl Project {
         ] {
             command.env_remove(name);
         }
-        let output = command.envs(env.iter().copied()).output().unwrap();
+        command
+    }
+
+    pub(crate) fn ran(&self, output: Output) -> Ran {
         let text = |bytes| {
             let text = String::from_utf8(bytes).unwrap();
             // macOS has its temporary folders behind a link.
@@ -124,6 +258,21 @@ impl Project {
             stderr: text(output.stderr),
         }
     }
+}
+
+/// A terminal: the end of the keyboard and the screen, and that of a program.
+#[cfg(unix)]
+pub(crate) fn terminal() -> (fs::File, fs::File) {
+    use rustix::fs::{Mode, OFlags};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+    let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&keyboard).unwrap();
+    unlockpt(&keyboard).unwrap();
+    let name = ptsname(&keyboard, Vec::new()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY;
+    let side = rustix::fs::open(name.as_c_str(), flags, Mode::empty()).unwrap();
+    (keyboard.into(), side.into())
 }
 
 pub(crate) fn set_time(path: &Path, minute: u64) {
@@ -148,4 +297,62 @@ pub(crate) fn regressed(run: &str, scenario: &str, stack: &str, rate: Rate) -> R
     let mut report = report(run, scenario, Verdict::Regressed);
     report.findings.push(finding(stack, rate));
     report
+}
+
+pub(crate) fn within(run: &str, scenario: &str) -> Report {
+    report(run, scenario, Verdict::Within)
+}
+
+pub(crate) fn of_test(package: &str, target: &str, mut report: Report) -> Report {
+    report.run.package = package.to_owned();
+    report.run.target = target.to_owned();
+    report
+}
+
+/// What is left of an allowance that nothing uses.
+pub(crate) fn unused(subject: Subject, standing: Standing) -> Finding {
+    Finding {
+        verdict: Verdict::Improved,
+        subject,
+        frames: Vec::new(),
+        standing,
+        levels: Vec::new(),
+        ..finding("", Rate::default())
+    }
+}
+
+/// Frames, root first, with a space between two.
+pub(crate) fn stack(names: &str) -> FoldedStack {
+    FoldedStack(names.split(' ').map(str::to_owned).collect())
+}
+
+pub(crate) fn site(names: &str, stacks: usize) -> Subject {
+    let frames = stack(names);
+    Subject::Site { frames, stacks }
+}
+
+pub(crate) const fn rate(objects: f64, bytes: f64) -> Rate {
+    Rate { objects, bytes }
+}
+
+/// A stack that grew by that much in a hundred iterations.
+pub(crate) fn growth(names: &str, rate: Rate) -> StackGrowth {
+    StackGrowth {
+        stack: stack(names),
+        before: Tally::default(),
+        after: Tally {
+            objects: 100,
+            bytes: 9_600,
+        },
+        rate,
+        error: None,
+    }
+}
+
+/// An allowance in a baseline, of frames as they are written there.
+pub(crate) fn allow(frames: &str, rate: Rate) -> String {
+    let Rate { objects, bytes } = rate;
+    format!(
+        "[[allow]]\nstack = [{frames}]\nobjects = {objects:?}\nbytes = {bytes:?}\nlaw = 'linear'\n"
+    )
 }
