@@ -220,6 +220,21 @@ impl Project {
         self.ran(command.output().unwrap())
     }
 
+    /// A command line of git, on a day.
+    #[track_caller]
+    pub(crate) fn git(&self, line: &str, day: &str) {
+        let words = "-c init.defaultBranch=work -c user.name=a -c user.email=a@example.org";
+        let args: Vec<&str> = words.split(' ').chain(line.split(' ')).collect();
+        let date = format!("{day}T12:00:00Z");
+        let env = [
+            ("GIT_CONFIG_GLOBAL", "/dev/null"),
+            ("GIT_CONFIG_SYSTEM", "/dev/null"),
+            ("GIT_AUTHOR_DATE", &date),
+            ("GIT_COMMITTER_DATE", &date),
+        ];
+        self.run("git", &args, &env).has(0, &[]);
+    }
+
     /// A program in the project's folder. What the tests themselves run under is not what
     /// they are about.
     pub(crate) fn command(&self, program: &str) -> Command {
@@ -228,7 +243,8 @@ impl Project {
         let names = std::env::vars_os().map(|(name, _)| name);
         for name in names {
             let text = name.to_string_lossy();
-            if text.starts_with("PLIMSOLL_") || text.starts_with("GITHUB_") {
+            let prefixes = ["PLIMSOLL_", "GITHUB_", "GIT_"];
+            if prefixes.iter().any(|prefix| text.starts_with(prefix)) {
                 command.env_remove(name);
             }
         }
