@@ -2,22 +2,18 @@
 
 mod project;
 
-use std::process::Command;
-
 use insta::assert_snapshot;
+use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, Standing, Subject};
-use plimsoll_core::{FoldedStack, Rate};
 use serde_json::Value;
 
-use project::{Project, Ran, finding, report};
-
-const RATE: Rate = Rate {
-    objects: 1.0,
-    bytes: 96.0,
+use project::{
+    BASELINE, Project, RATE, finding, growth, of_test, rate, regressed, report, site, stack,
+    unused, within,
 };
 
-const AGREED: &str = "\
+const PUT: &str = "\
 format = 1
 
 [measured]
@@ -39,7 +35,8 @@ bytes = 96.0
 law = 'linear'
 reason = 'the index is never pruned'
 issue = 'https://example.org/issues/7'
-
+";
+const THREADS: &str = "
 [[allow]]
 resource = 'threads'
 objects = 1.0
@@ -47,17 +44,20 @@ law = 'linear'
 expires = 2001-01-31
 ";
 
-/// A project with that baseline, of a scenario that was measured.
-fn agreed() -> Project {
-    let project = Project::new();
-    project.write("baselines/lru_churn.toml", AGREED);
-    project.leave(&used(RATE), 0);
+/// With a baseline of a scenario that was measured, and that needs all of its first allowance.
+fn with(baseline: &str) -> Project {
+    let project = Project::with(&[used(RATE)]);
+    project.write(BASELINE, baseline);
     project
+}
+
+fn agreed() -> Project {
+    with(&(PUT.to_owned() + THREADS))
 }
 
 /// A run that needs so much of the first allowance.
 fn used(rate: Rate) -> Report {
-    let mut report = report("r1", "lru_churn", Verdict::Within);
+    let mut report = within("r1", "lru_churn");
     report.findings = vec![Finding {
         verdict: Verdict::Within,
         standing: Standing::Allowed,
@@ -67,38 +67,19 @@ fn used(rate: Rate) -> Report {
     report
 }
 
-fn git(project: &Project, args: &[&str], day: &str) {
-    let status = Command::new("git")
-        .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
-        .args(args)
-        .current_dir(project.path("."))
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .env("GIT_AUTHOR_DATE", format!("{day}T12:00:00Z"))
-        .env("GIT_COMMITTER_DATE", format!("{day}T12:00:00Z"))
-        .output()
-        .unwrap();
-    assert!(status.status.success(), "{args:?}: {status:?}");
-}
-
 /// What depends on the day on which the test runs is left out.
-fn without_days(ran: &Ran) -> String {
-    let shown = ran.to_string();
-    let lines = shown.lines().map(|line| {
-        let line = match line.split_once("today is ") {
-            Some((start, _)) => format!("{start}today is DAY"),
-            None => line.to_owned(),
-        };
-        match (line.find(", in "), line.find("age: ")) {
-            (Some(end), _) if line.ends_with(" days") => format!("{}, in N days", &line[..end]),
-            (_, Some(start)) if line.contains(" days, ") => {
-                let (_, rest) = line.split_once(" days, ").unwrap();
-                format!("{}age: N days, {rest}", &line[..start])
-            }
-            _ => line,
+fn without_days(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        if let Some((start, _)) = line.split_once("today is ") {
+            format!("{start}today is DAY\n")
+        } else if let Some((start, rest)) = line.split_once(" days") {
+            let start = start.trim_end_matches(|char: char| char.is_ascii_digit() || char == ',');
+            format!("{start}N days{rest}\n")
+        } else {
+            format!("{line}\n")
         }
     });
-    lines.collect::<Vec<_>>().join("\n") + "\n"
+    lines.collect()
 }
 
 #[test]
@@ -109,7 +90,8 @@ fn list() {
         "format = 1\n[[allow]]\nstack = ['a', 'b']\nobjects = 0.5\nbytes = 4\nlaw = 'stepped'\n\
          expires = 9999-12-31\n",
     );
-    assert_snapshot!(without_days(&project.plimsoll(&["baseline", "list"])), @"
+    let list = project.typed("baseline list").to_string();
+    assert_snapshot!(without_days(&list), @"
     baselines/lru_churn.toml: 2 allowances (debug, 65,536 iterations, exact)
       lru::put (3 frames)
         allows 96 B, 1.00 objects per iteration, linear
@@ -135,85 +117,59 @@ fn list() {
     2 baselines, 3 allowances
     --- 0
     ");
-}
-
-#[test]
-fn nothing_agreed() {
-    let project = Project::new();
-    assert_snapshot!(project.plimsoll(&["baseline", "list"]), @"
-    0 baselines, 0 allowances
-    --- 0
-    ");
-    assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
-    0 baselines, 0 allowances
-    --- 0
-    ");
-    assert_snapshot!(project.plimsoll(&["baseline", "show", "lru_churn"]), @"
-    lru_churn: no baseline, nothing may grow
-    --- 0
-    ");
-}
-
-#[test]
-fn show() {
-    let project = agreed();
+    // One alone has its frames.
     project.write("baselines/pool.toml", "format = 1\n");
-    assert_snapshot!(project.plimsoll(&["baseline", "show", "lru_churn"]), @"
+    let show = project.typed("baseline show lru_churn").has(0, &[]).stdout;
+    let (put, rest) = show.split_once("    allows").unwrap();
+    assert_snapshot!(put, @"
     baselines/lru_churn.toml: 2 allowances (debug, 65,536 iterations, exact)
       lru::put
         └ lru::fill
         └ ...
-        allows 96 B, 1.00 objects per iteration, linear
-        needs 96 B, 1.00 objects
-        reason: the index is never pruned
-        issue: https://example.org/issues/7
-        age: unknown, not committed
-      threads
-        allows 1.00 threads per iteration, linear
-        needs: unknown, no result of it in the newest run
-        reason: none
-        expired: it held until 2001-01-31
-        age: unknown, not committed
-
-    --- 0
     ");
+    let (_, listed) = list.split_once("    allows").unwrap();
+    assert_eq!(listed.split_once("other/").unwrap().0, rest);
 }
 
 #[test]
-fn a_name_that_no_scenario_has_is_warned_of() {
-    let project = agreed();
-    assert_snapshot!(project.plimsoll(&["baseline", "show", "lru_chrun"]), @"
+fn without_baselines_nothing_may_grow() {
+    let lines = ["baseline list", "baseline check", "baseline show lru_churn"];
+    assert_snapshot!(Project::new().said(&lines), @"
+    > baseline list
+    0 baselines, 0 allowances
+    --- 0
+    > baseline check
+    0 baselines, 0 allowances
+    --- 0
+    > baseline show lru_churn
+    lru_churn: no baseline, nothing may grow
+    --- 0
+    ");
+    // A name that no scenario has is warned of.
+    let lines = ["baseline show lru_chrun", "baseline show http::echo"];
+    assert_snapshot!(agreed().said(&lines), @"
+    > baseline show lru_chrun
     lru_chrun: no baseline, nothing may grow
     --- 0
     warning: no measured test has a scenario `lru_chrun`
       expected one of http::echo, lru_churn
+    > baseline show http::echo
+    http::echo: no baseline, nothing may grow
+    --- 0
     ");
-    let ran = project.plimsoll(&["baseline", "show", "http::echo"]);
-    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran}");
 }
 
 #[test]
 fn ages_are_gits() {
     let project = agreed();
-    git(&project, &["init", "--quiet"], "2001-01-01");
-    git(&project, &["add", "baselines"], "2001-01-01");
-    git(
-        &project,
-        &["commit", "--quiet", "-m", "agree"],
-        "2001-01-02",
-    );
-    project.write(
-        "baselines/lru_churn.toml",
-        &AGREED.replace("never", "hardly"),
-    );
-    git(&project, &["commit", "--quiet", "-am", "why"], "2001-02-03");
-    project.write(
-        "baselines/lru_churn.toml",
-        &(AGREED.replace("never", "hardly")
-            + "\n[[allow]]\nresource = 'descriptors'\nobjects = 1\nlaw = 'linear'\n"),
-    );
-    let ran = project.plimsoll(&["baseline", "list"]);
-    let shown = without_days(&ran);
+    project.git("init --quiet", "2001-01-01");
+    project.git("add baselines", "2001-01-01");
+    project.git("commit --quiet -m agree", "2001-01-02");
+    project.replace(BASELINE, "never", "hardly");
+    project.git("commit --quiet -am why", "2001-02-03");
+    let descriptors = "\n[[allow]]\nresource = 'descriptors'\nobjects = 1\nlaw = 'linear'\n";
+    project.append(BASELINE, descriptors);
+    let shown = without_days(&project.typed("baseline list").stdout);
     let ages: Vec<&str> = shown.lines().filter(|line| line.contains("age:")).collect();
     assert_snapshot!(ages.join("\n"), @"
         age: N days, as it is since 2001-02-03
@@ -225,7 +181,8 @@ fn ages_are_gits() {
 #[test]
 fn check() {
     let project = agreed();
-    assert_snapshot!(without_days(&project.plimsoll(&["baseline", "check"])), @"
+    let checked = project.typed("baseline check").to_string();
+    assert_snapshot!(without_days(&checked), @"
     1 baseline, 2 allowances: 1 error, 1 warning
     --- 1
     error: baselines/lru_churn.toml:23: the allowance of threads has expired
@@ -235,69 +192,57 @@ fn check() {
       who reviews it cannot know why it may grow
       hint: write `reason = \"…\"` below it
     ");
-    project.write(
-        "baselines/lru_churn.toml",
-        &AGREED.replace("2001-01-31", "9999-12-31"),
-    );
-    let ran = project.plimsoll(&["baseline", "check"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(ran.stdout.ends_with(": 1 warning\n"), "{ran}");
+    project.replace(BASELINE, "2001-01-31", "9999-12-31");
+    project
+        .typed("baseline check")
+        .has(0, &["allowances: 1 warning\n"]);
 }
 
 #[test]
 fn what_ends_in_any_frames_is_called_by_the_last_that_has_a_name() {
-    let project = agreed();
-    let agreed = AGREED.split("\n[[allow]]\nresource").next().unwrap();
-    let any = agreed.replace("    'lru::put',\n", "    '...',\n");
-    let any = any.replace("reason =", "expires = 2001-01-31\nreason =");
-    project.write("baselines/lru_churn.toml", &any);
-    let ran = project.plimsoll(&["baseline", "check"]);
+    let project = with(PUT);
+    project.replace(BASELINE, "    'lru::put',\n", "    '...',\n");
+    project.replace(BASELINE, "reason =", "expires = 2001-01-31\nreason =");
     let what = "lru_churn.toml:11: the allowance of lru::fill has expired\n";
-    assert!(ran.stderr.contains(what), "{ran}");
-    let ran = project.plimsoll(&["baseline", "list"]);
-    assert!(ran.stdout.contains("\n  lru::fill (3 frames)\n"), "{ran}");
+    project.typed("baseline check").has(1, &[what]);
+    project
+        .typed("baseline list")
+        .has(0, &["\n  lru::fill (3 frames)\n"]);
 }
 
 #[test]
 fn a_reason_that_is_required() {
     let project = agreed();
-    let agreed = AGREED.replace("2001-01-31", "9999-12-31");
-    project.write("baselines/lru_churn.toml", &agreed);
+    project.replace(BASELINE, "2001-01-31", "9999-12-31");
     project.write("plimsoll.toml", "require-reason = true\n");
-    assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
+    assert_snapshot!(project.typed("baseline check"), @"
     1 baseline, 2 allowances: 1 error
     --- 1
     error: baselines/lru_churn.toml:23: the allowance of threads has no reason
       expected one: `require-reason = true`
       hint: write `reason = \"…\"` below it
     ");
-    let ran = project.plimsoll_with(
-        &["baseline", "check"],
-        &[("PLIMSOLL_REQUIRE_REASON", "false")],
-    );
-    assert_eq!(ran.status, Some(0), "{ran}");
-    project.write("baselines/lru_churn.toml", &(agreed + "reason = ' '\n"));
-    let ran = project.plimsoll(&["baseline", "check"]);
-    assert_eq!(ran.status, Some(1), "{ran}");
+    project
+        .typed("PLIMSOLL_REQUIRE_REASON=false baseline check")
+        .has(0, &[]);
+    project.append(BASELINE, "reason = ' '\n");
+    project.typed("baseline check").has(1, &[]);
     project.write("plimsoll.toml", "require-reason = 'yes'\n");
-    assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
-    --- 5
-    error: plimsoll.toml:1: `require-reason`: unexpected value
-      expected `true` or `false`
-      found the string `yes`
-    ");
+    let says = ["error: plimsoll.toml:1: `require-reason`: unexpected value"];
+    project.typed("baseline check").has(5, &says);
 }
 
 #[test]
 fn what_cannot_be_read() {
     let project = agreed();
     project.write("baselines/newer.toml", "format = 2\n");
-    project.write("baselines/lru_churn.toml", "format = 1\n[[alow]]\n");
+    project.write(BASELINE, "format = 1\n[[alow]]\n");
     project.write("baselines/a b.toml", "format = 1\n");
     // Neither is a baseline.
     project.write("baselines/.lru_churn.toml.x.tmp", "");
     project.write("baselines/README.md", "");
-    let problems = "
+    let checked = project.typed("baseline check").has(1, &[]).stderr;
+    assert_snapshot!(checked, @"
     error: baselines/a b.toml: no scenario can be called `a b`
       hint: remove or rename the file
     error: baselines/lru_churn.toml:2: unknown key `alow`
@@ -306,18 +251,10 @@ fn what_cannot_be_read() {
     error: baselines/newer.toml:1: written by a newer plimsoll
       expected format 1 or older, found 2
       hint: upgrade, or remove the file and re-record with `plimsoll accept newer`
-    ";
-    let problems: String = problems
-        .lines()
-        .skip(1)
-        .map(|line| line.get(4..).unwrap_or_default().to_owned() + "\n")
-        .collect();
-    let problems = problems.trim_end();
-    let ran = project.plimsoll(&["baseline", "check"]);
-    assert_eq!((ran.status, ran.stderr.trim_end()), (Some(1), problems));
-    let ran = project.plimsoll(&["baseline", "list"]);
-    assert_eq!((ran.status, ran.stderr.trim_end()), (Some(5), problems));
-    assert_snapshot!(ran.stdout, @"
+    ");
+    let listed = project.typed("baseline list");
+    assert_eq!(listed.stderr, checked);
+    assert_snapshot!(listed.has(5, &[]).stdout, @"
     baselines/a b.toml: cannot be read
 
     baselines/lru_churn.toml: cannot be read
@@ -326,59 +263,42 @@ fn what_cannot_be_read() {
 
     3 baselines, 0 allowances
     ");
-    let ran = project.plimsoll(&["baseline", "show", "lru_churn"]);
-    assert_eq!(ran.status, Some(5), "{ran}");
-}
-
-#[test]
-fn a_folder_is_no_baseline() {
-    let project = agreed();
-    std::fs::create_dir(project.path("baselines/lru.toml")).unwrap();
-    let ran = project.plimsoll(&["baseline", "check"]);
-    assert_eq!(ran.status, Some(1), "{ran}");
-    let problem = "error: baselines/lru.toml: expected a file, found ";
-    assert!(ran.stderr.contains(problem), "{ran}");
+    project.typed("baseline show lru_churn").has(5, &[]);
 }
 
 #[cfg(unix)]
 #[test]
 fn what_is_no_file() {
-    let project = agreed();
-    let pipe = |path: &str| {
-        let status = Command::new("mkfifo").arg(project.path(path)).status();
-        assert!(status.unwrap().success());
-    };
-    std::fs::remove_file(project.path("baselines/lru_churn.toml")).unwrap();
-    pipe("baselines/lru_churn.toml");
+    let project = Project::with(&[regressed("r1", "lru_churn", "main", RATE)]);
+    let pipe = |path: &str| project.run("mkfifo", &[path], &[]).has(0, &[]);
+    std::fs::create_dir_all(project.path("baselines/http++echo.toml")).unwrap();
+    pipe(BASELINE);
     std::os::unix::fs::symlink("lru_churn.toml", project.path("baselines/linked.toml")).unwrap();
-    assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
-    2 baselines, 0 allowances: 2 errors
-    --- 1
-    error: baselines/linked.toml: expected a file, found a pipe, a socket or a device
-    error: baselines/lru_churn.toml: expected a file, found a pipe, a socket or a device
-    ");
-    let mut grown = used(RATE);
-    grown.verdict = Verdict::Regressed;
-    grown.findings[0].verdict = Verdict::Regressed;
-    grown.findings[0].standing = Standing::New;
-    project.leave(&grown, 0);
-    assert_snapshot!(project.plimsoll(&["accept", "lru_churn"]), @"
+    pipe("plimsoll.toml");
+    let lines = ["accept lru_churn", "config show"];
+    assert_snapshot!(project.said(&lines), @"
+    > accept lru_churn
     --- 5
     error: cannot read baselines/lru_churn.toml: expected a file, found a pipe, a socket or a device
-    ");
-    pipe("plimsoll.toml");
-    assert_snapshot!(project.plimsoll(&["config", "show"]), @"
+    > config show
     --- 5
     error: plimsoll.toml: expected a file, found a pipe, a socket or a device
+    ");
+    std::fs::remove_file(project.path("plimsoll.toml")).unwrap();
+    assert_snapshot!(project.typed("baseline check"), @"
+    3 baselines, 0 allowances: 3 errors
+    --- 1
+    error: baselines/http++echo.toml: expected a file, found a folder
+    error: baselines/linked.toml: expected a file, found a pipe, a socket or a device
+    error: baselines/lru_churn.toml: expected a file, found a pipe, a socket or a device
     ");
 }
 
 #[test]
 fn a_scenario_that_no_test_has() {
-    let project = agreed();
-    project.write("baselines/lru_churn.toml", "format = 1\n");
+    let project = with("format = 1\n");
     project.write("baselines/renamed.toml", "format = 1\n");
-    assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
+    assert_snapshot!(project.typed("baseline check"), @"
     2 baselines, 0 allowances: 1 error
     --- 1
     error: baselines/renamed.toml: no measured test has a scenario `renamed`
@@ -387,26 +307,21 @@ fn a_scenario_that_no_test_has() {
     ");
     // Another package has its baselines in the same folder, and was not measured.
     project.write("other/tests/leaks-too.rs", "plimsoll::main!(renamed());\n");
-    assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
+    assert_snapshot!(project.typed("baseline check"), @"
     2 baselines, 0 allowances: 1 warning
     --- 0
     warning: baselines/renamed.toml: no measured test has a scenario `renamed`
       expected one of http::echo, lru_churn
       hint: one of these may have it, measure them: other (test target leaks_too)
     ");
-    let mut other = report("r2", "renamed", Verdict::Within);
-    other.run.package = "other".to_owned();
-    other.run.target = "leaks_too".to_owned();
+    let mut other = of_test("other", "leaks_too", within("r2", "renamed"));
     other.run.scenarios = vec!["renamed".to_owned()];
     project.leave(&other, 1);
-    let ran = project.plimsoll(&["baseline", "check"]);
-    assert_snapshot!(ran, @"
-    2 baselines, 0 allowances
-    --- 0
-    ");
+    let fine = "2 baselines, 0 allowances\n--- 0\n";
+    assert_eq!(project.typed("baseline check").to_string(), fine);
     // Nobody can tell where nothing was measured.
     std::fs::remove_dir_all(project.path("target")).unwrap();
-    assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
+    assert_snapshot!(project.typed("baseline check"), @"
     2 baselines, 0 allowances
     --- 0
     note: nothing was measured here, so neither the scenarios nor their needs are known
@@ -416,18 +331,11 @@ fn a_scenario_that_no_test_has() {
 
 #[test]
 fn a_scenario_that_two_tests_have() {
-    let project = agreed();
-    let agreed = AGREED.split("\n[[allow]]\nresource").next().unwrap();
-    project.write("baselines/lru_churn.toml", agreed);
-    project.write(
-        "other/tests/leaks-too.rs",
-        "plimsoll::main!(lru_churn());\n",
-    );
-    let mut other = used(RATE);
-    other.run.package = "other".to_owned();
-    other.run.target = "leaks_too".to_owned();
-    project.leave(&other, 1);
-    assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
+    let project = with(PUT);
+    let test = "plimsoll::main!(lru_churn());\n";
+    project.write("other/tests/leaks-too.rs", test);
+    project.leave(&of_test("other", "leaks_too", used(RATE)), 1);
+    assert_snapshot!(project.typed("baseline check"), @"
     1 baseline, 1 allowance: 1 warning
     --- 0
     warning: baselines/lru_churn.toml: what one test uses of this file, others take for stale
@@ -435,42 +343,29 @@ fn a_scenario_that_two_tests_have() {
       hint: rename one, or give its package a plimsoll.toml, and so baselines of its own
     ");
     // Nothing is accepted that could be taken for another's.
-    project.write("baselines/lru_churn.toml", "format = 1\n");
-    let ran = project.plimsoll(&["baseline", "check"]);
-    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran}");
+    project.write(BASELINE, "format = 1\n");
+    let ran = project.typed("baseline check").has(0, &[]);
+    assert_eq!(ran.stderr, "");
 }
 
 #[test]
 fn what_is_not_needed() {
-    let project = agreed();
-    let agreed = AGREED.split("\n[[allow]]\nresource").next().unwrap();
-    project.write("baselines/lru_churn.toml", agreed);
-    let mut stale = used(Rate::default());
-    stale.verdict = Verdict::Improved;
-    stale.findings[0].verdict = Verdict::Improved;
-    stale.findings[0].standing = Standing::Stale;
-    stale.findings[0].levels.clear();
-    stale.findings[0].subject = Subject::Stack(FoldedStack(
-        ["...", "lru::fill", "lru::put"].map(str::to_owned).to_vec(),
-    ));
+    let project = with(PUT);
+    let put = Subject::Stack(stack("... lru::fill lru::put"));
+    let mut stale = report("r1", "lru_churn", Verdict::Improved);
+    stale.findings = vec![unused(put, Standing::Stale)];
     project.leave(&stale, 0);
-    assert_snapshot!(project.plimsoll(&["baseline", "check"]), @"
+    assert_snapshot!(project.typed("baseline check"), @"
     1 baseline, 1 allowance: 1 warning
     --- 0
     warning: baselines/lru_churn.toml:11: nothing uses the allowance of lru::put any more
       hint: take it out with `plimsoll accept lru_churn`
     ");
     let half = |error: f64| {
-        let mut report = used(Rate {
-            objects: 0.3,
-            bytes: 30.0,
-        });
-        report.findings[0].error = Rate {
-            objects: 0.01,
-            bytes: error,
-        };
+        let mut report = used(rate(0.3, 30.0));
+        report.findings[0].error = rate(0.01, error);
         project.leave(&report, 0);
-        project.plimsoll(&["baseline", "check"])
+        project.typed("baseline check").has(0, &[])
     };
     assert_snapshot!(half(2.5), @"
     1 baseline, 1 allowance: 1 warning
@@ -479,97 +374,62 @@ fn what_is_not_needed() {
       it allows 96 B, 1.00 objects, the newest run needed 32.5 B, 0.31 objects
       hint: `objects = 0.31`, `bytes = 32.5` would do, and `plimsoll accept lru_churn --lower` writes it
     ");
-    let enough = half(18.5);
-    assert_eq!((enough.status, enough.stderr.as_str()), (Some(0), ""));
-    let nothing = project.plimsoll(&["accept", "--lower"]);
-    assert_eq!(
-        nothing.stdout,
-        "nothing to accept in any scenario of the last run\n"
-    );
+    assert_eq!(half(18.5).stderr, "");
+    let nothing = "nothing to accept in any scenario of the last run\n";
+    assert_eq!(project.typed("accept --lower").stdout, nothing);
 
     half(2.5);
-    let unasked = project.plimsoll(&["accept", "lru_churn"]);
-    assert!(unasked.stdout.contains("nothing to accept"), "{unasked}");
-    let lowered = project.plimsoll(&["accept", "--lower"]);
-    assert_eq!(lowered.status, Some(0), "{lowered}");
-    let written = project.read("baselines/lru_churn.toml");
-    let (_, allowance) = written.split_once("[[allow]]").unwrap();
-    let rate = agreed.replace("objects = 1.0", "objects = 0.31");
-    let rate = rate.replace("bytes = 96.0", "bytes = 32.5");
-    let (_, expected) = rate.split_once("[[allow]]").unwrap();
-    assert_eq!(allowance, expected);
-    let again = project.plimsoll(&["accept", "--lower", "lru_churn"]);
-    assert!(again.stdout.contains("nothing to accept"), "{again}");
-    assert_eq!(project.read("baselines/lru_churn.toml"), written);
+    let unasked = project.typed("accept lru_churn");
+    unasked.has(0, &["nothing to accept"]);
+    project.typed("accept --lower").has(0, &[]);
+    let lower = PUT.replace("objects = 1.0", "objects = 0.31");
+    let lower = lower.replace("bytes = 96.0", "bytes = 32.5");
+    let written = project.read(BASELINE);
+    assert!(written.ends_with(lower.split_once("[[allow]]").unwrap().1));
+    let again = project.typed("accept --lower lru_churn");
+    again.has(0, &["nothing to accept"]);
+    assert_eq!(project.read(BASELINE), written);
 }
 
 #[test]
 fn several_stacks_of_one_allowance() {
     let project = agreed();
-    let mut report = used(Rate {
-        objects: 0.9,
-        bytes: 90.0,
-    });
-    report.findings[0].subject = Subject::Site {
-        frames: FoldedStack(vec!["lru::put".to_owned()]),
-        stacks: 2,
-    };
-    let stack = |caller: &str| plimsoll_core::report::StackGrowth {
-        stack: FoldedStack(
-            [caller, "lru::fill", "lru::put"]
-                .map(str::to_owned)
-                .to_vec(),
-        ),
-        before: plimsoll_core::Tally::default(),
-        after: plimsoll_core::Tally {
-            objects: 10,
-            bytes: 100,
-        },
-        rate: RATE,
-        error: None,
-    };
-    report.growth = vec![stack("one"), stack("two")];
+    let mut report = used(rate(0.9, 90.0));
+    report.findings[0].subject = site("lru::put", 2);
+    report.growth = ["one lru::fill lru::put", "two lru::fill lru::put"]
+        .map(|names| growth(names, RATE))
+        .to_vec();
     project.leave(&report, 0);
-    let ran = project.plimsoll(&["baseline", "show", "lru_churn"]);
-    assert!(ran.stdout.contains("needs 90 B, 0.90 objects\n"), "{ran}");
+    let needs = ["needs 90 B, 0.90 objects\n"];
+    project.typed("baseline show lru_churn").has(0, &needs);
 }
 
 #[test]
 fn json() {
     let project = agreed();
-    let schema = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/schema/baselines-v1.schema.json"
-    );
-    let schema = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
-    let schema = jsonschema::validator_for(&schema).unwrap();
+    let schema = include_str!("../schema/baselines-v1.schema.json");
+    let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
     project.write("baselines/newer.toml", "format = 2\n");
     let printed = |command: &str, status: i32| -> Value {
-        let ran = project.plimsoll(&["baseline", command, "--json"]);
-        assert_eq!(ran.status, Some(status), "{ran}");
-        let value: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let ran = project.typed(&format!("baseline {command} --json"));
+        let value: Value = serde_json::from_str(&ran.has(status, &[]).stdout).unwrap();
         let errors = schema.iter_errors(&value).map(|err| err.to_string());
         assert_eq!(errors.collect::<Vec<_>>(), [""; 0]);
         value
     };
     let list = printed("list", 5);
-    let one = &list["baselines"][0]["allowances"][0];
-    assert_eq!(one["stack"][2], "lru::put");
-    assert_eq!(one["need"]["rate"]["bytes"], 96.0);
+    let [put, threads] = [0, 1].map(|at| &list["baselines"][0]["allowances"][at]);
+    assert_eq!(put["stack"][2], "lru::put");
+    assert_eq!(put["need"]["rate"]["bytes"], 96.0);
     assert_eq!(
-        (&one["line"], &one["age_in_days"]),
+        (&put["line"], &put["age_in_days"]),
         (&11.into(), &Value::Null)
     );
-    let expired = &list["baselines"][0]["allowances"][1];
-    assert!(expired["days_left"].as_i64().unwrap() < -9_000);
+    assert!(threads["days_left"].as_i64().unwrap() < -9_000);
     let check = printed("check", 1);
     assert_eq!(check["passed"], false);
-    let rules: Vec<&str> = check["problems"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|problem| problem["rule"].as_str().unwrap())
-        .collect();
+    let problems = check["problems"].as_array().unwrap().iter();
+    let rules: Vec<&str> = problems.map(|one| one["rule"].as_str().unwrap()).collect();
     assert_eq!(rules, ["expired", "no-reason", "newer-format"]);
 }
 
@@ -577,15 +437,15 @@ fn json() {
 fn what_a_file_says_is_escaped() {
     let project = Project::new();
     project.write(
-        "baselines/lru_churn.toml",
+        BASELINE,
         "format = 1\n[[allow]]\nstack = [\"a\\u001b[31m\"]\nobjects = 1\nbytes = 1\n\
          law = 'linear'\nreason = \"\\u001b]0;x\\n\"\nexpires = 2001-01-01\n",
     );
-    for command in [&["list"][..], &["check"], &["show", "lru_churn"]] {
-        let args: Vec<&str> = [&["baseline"], command].concat();
-        let ran = project.plimsoll(&args);
-        assert!(!ran.to_string().contains('\u{1b}'), "{ran}");
-        assert!(ran.to_string().contains("\\u{1b}"), "{ran}");
+    for (command, status) in [("list", 0), ("check", 1), ("show lru_churn", 0)] {
+        project
+            .typed(&format!("baseline {command}"))
+            .has(status, &["\\u{1b}"])
+            .lacks(&["\u{1b}"]);
     }
 }
 
@@ -593,12 +453,13 @@ fn what_a_file_says_is_escaped() {
 fn another_manifest() {
     let project = agreed();
     let manifest = project.path("Cargo.toml");
-    let elsewhere = Project::new();
-    let ran = elsewhere.plimsoll(&[
+    let args = [
         "baseline",
         "list",
         "--manifest-path",
         manifest.to_str().unwrap(),
-    ]);
-    assert!(ran.stdout.ends_with("1 baseline, 2 allowances\n"), "{ran}");
+    ];
+    Project::new()
+        .plimsoll(&args)
+        .has(0, &["1 baseline, 2 allowances\n"]);
 }
