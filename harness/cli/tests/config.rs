@@ -3,49 +3,32 @@
 
 mod project;
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
-
 use insta::assert_snapshot;
 use jsonschema::Validator;
-use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::BuilderSetting;
-use plimsoll_core::settings::{Fallback, KEYS, Key, Layer};
+use plimsoll_core::settings::{Fallback, KEYS, Layer};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use project::{Project, Ran, report};
+use project::{PLIMSOLL, Project, within};
 
+const DOCS: &str = include_str!("../../../docs/settings.md");
 const SCHEMA: &str = include_str!("../../core/schema/plimsoll-toml-v1.schema.json");
-
-/// With these variables, and with no other that would set something.
-fn config(project: &Project, args: &[&str], variables: &[(&str, &str)]) -> Ran {
-    let names: Vec<String> = KEYS.iter().map(Key::variable).collect();
-    let mut all: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
-    all.extend(variables);
-    let args: Vec<&str> = ["config"].iter().chain(args).copied().collect();
-    project.plimsoll_with(&args, &all)
-}
 
 fn with_two_files() -> Project {
     let project = Project::new();
-    project.write(
-        "plimsoll.toml",
-        "# ours\nbudget = \"20s\"\nstale = \"deny\"\n",
-    );
-    project.write(
-        "other/plimsoll.toml",
-        "budget = \"5s\"\n\nthreshold = 10_000\n",
-    );
+    let workspace = "# ours\nbudget = \"20s\"\nstale = \"deny\"\n";
+    project.write("plimsoll.toml", workspace);
+    let package = "budget = \"5s\"\n\nthreshold = 10_000\n";
+    project.write("other/plimsoll.toml", package);
     project
 }
 
 #[test]
 fn each_setting_with_where_it_is_from() {
     let project = with_two_files();
-    let variables = [("PLIMSOLL_THRESHOLD", "5_00"), ("PLIMSOLL_KEEP_RUNGS", "1")];
-    let shown = config(&project, &["show", "--package", "other"], &variables);
+    let variables = "PLIMSOLL_THRESHOLD=5_00 PLIMSOLL_KEEP_RUNGS=1";
+    let shown = project.typed(&format!("{variables} config show --package other"));
     assert_snapshot!(shown, @r#"
     # settings of the package other
     #   other/plimsoll.toml  the package's
@@ -66,8 +49,9 @@ fn each_setting_with_where_it_is_from() {
 
 #[test]
 fn all_settings_with_their_defaults() {
-    let shown = config(&with_two_files(), &["show", "--effective"], &[]);
-    assert_snapshot!(shown, @r#"
+    let shown = with_two_files().typed("config show --effective");
+    let (settings, _) = shown.stdout.split_once("\n# what a").unwrap();
+    assert_snapshot!(settings, @r#"
     # settings of the package demo
     #   plimsoll.toml  the workspace's
 
@@ -84,48 +68,35 @@ fn all_settings_with_their_defaults() {
     spend-budget = false    # default
     # sample-interval       # default: 1, or what time and memory allow
     unwinder = "plimsoll"   # default
-
-    # what a scenario's own builder sets goes before the files, and after variables;
-    # after a run it is shown here:
-    #   budget, max-iterations, threshold, settle,
-    #   timeout, inconclusive, sample-interval
-    --- 0
     "#);
     // What is shown can be taken for a file.
     let layer = Layer::parse(shown.stdout.as_bytes()).unwrap();
-    assert_eq!(
-        layer.settings.budget,
-        Some(std::time::Duration::from_secs(20))
-    );
+    let budget = std::time::Duration::from_secs(20);
+    assert_eq!(layer.settings.budget, Some(budget));
     assert_eq!(layer.settings.threshold, None);
 }
 
 #[test]
 fn what_builders_set() {
     let project = with_two_files();
-    project.leave(&report("r1", "http::echo", Verdict::Within), 0);
-    let variables = [("PLIMSOLL_THRESHOLD", "500")];
-    let nothing = config(&project, &["show"], &variables);
-    assert!(
-        nothing
-            .stdout
-            .ends_with("\n# no scenario's own builder sets anything, as of their last run\n"),
-        "{nothing}"
-    );
-    let mut churn = report("r1", "lru_churn", Verdict::Within);
-    let set = |(key, value): (&str, &str)| BuilderSetting {
-        key: key.to_owned(),
-        value: value.to_owned(),
-    };
-    churn.builder = [
+    project.leave(&within("r1", "http::echo"), 0);
+    let nothing = "\n# no scenario's own builder sets anything, as of their last run\n";
+    project.typed("config show").has(0, &[nothing]);
+    let mut churn = within("r1", "lru_churn");
+    let set = [
         ("budget", "20s"),
         ("threshold", "100"),
         ("later", "a\u{1b}"),
-    ]
-    .map(set)
-    .to_vec();
+    ];
+    churn.builder = set
+        .map(|(key, value)| BuilderSetting {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        })
+        .to_vec();
     project.leave(&churn, 0);
-    assert_snapshot!(config(&project, &["show"], &variables), @r#"
+    let show = "PLIMSOLL_THRESHOLD=500 config show";
+    assert_snapshot!(project.typed(show), @r#"
     # settings of the package demo
     #   plimsoll.toml  the workspace's
 
@@ -141,8 +112,8 @@ fn what_builders_set() {
     #     later = "a\u001b"
     --- 0
     "#);
-    let shown = config(&project, &["show", "--json"], &variables);
-    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let shown = project.typed(&format!("{show} --json")).stdout;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(
         shown["builders"],
         json!([{
@@ -152,35 +123,20 @@ fn what_builders_set() {
         }])
     );
     // Of another package nothing is known.
-    let other = config(&project, &["show", "--package", "other"], &[]);
-    assert!(
-        other.stdout.contains("after a run it is shown here"),
-        "{other}"
-    );
-}
-
-#[test]
-fn nothing_is_set() {
-    assert_snapshot!(config(&Project::new(), &["show"], &[]), @"
-    # settings of the package demo
-    #   no plimsoll.toml
-
-    # nothing is set
-
-    # what a scenario's own builder sets goes before the files, and after variables;
-    # after a run it is shown here:
-    #   budget, max-iterations, threshold, settle,
-    #   timeout, inconclusive, sample-interval
-    --- 0
-    ");
+    project
+        .typed("config show --package other")
+        .has(0, &["after a run it is shown here"]);
+    let head = "# settings of the package demo\n#   no plimsoll.toml\n\n# nothing is set\n\n# what";
+    Project::new().typed("config show").has(0, &[head]);
 }
 
 #[test]
 fn for_programs() {
-    let variables = [("PLIMSOLL_BUDGET", "1s")];
-    let args = ["show", "--json", "--manifest-path", "other/Cargo.toml"];
-    let ran = config(&with_two_files(), &args, &variables);
-    let shown: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let show = |line: &str| -> Value {
+        let ran = with_two_files().typed(line).has(0, &[]);
+        serde_json::from_str(&ran.stdout).unwrap()
+    };
+    let shown = show("PLIMSOLL_BUDGET=1s config show --json --manifest-path other/Cargo.toml");
     let file = |path: &str, line: u64| json!({ "kind": "file", "path": path, "line": line });
     assert_eq!(
         shown,
@@ -223,8 +179,7 @@ fn for_programs() {
             "builders": null,
         })
     );
-    let all = config(&with_two_files(), &["show", "--json", "--effective"], &[]);
-    let all: Value = serde_json::from_str(&all.stdout).unwrap();
+    let all = show("config show --json --effective");
     assert_eq!(all["settings"].as_array().unwrap().len(), KEYS.len());
     assert_eq!(all["settings"][1]["value"], Value::Null);
     assert_eq!(all["settings"][1]["origin"], json!({ "kind": "default" }));
@@ -233,70 +188,58 @@ fn for_programs() {
 #[test]
 fn the_package_is_that_of_the_folder() {
     let project = with_two_files();
-    let shown = |folder: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
-            .args(["config", "show"])
-            .current_dir(project.path(folder))
-            .output()
-            .unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
-    assert!(shown("other/src").starts_with("# settings of the package other\n"));
-    assert!(shown("src").starts_with("# settings of the package demo\n"));
-
     // And of the manifest that was named, whichever way there.
-    for (manifest, package) in [
-        ("other/Cargo.toml", "other"),
-        ("other/../other/Cargo.toml", "other"),
-        ("other/src/../../src/../Cargo.toml", "demo"),
+    for (folder, options, package) in [
+        ("other/src", "", "other"),
+        ("src", "", "demo"),
+        ("", "--manifest-path other/Cargo.toml", "other"),
+        ("", "--manifest-path other/../other/Cargo.toml", "other"),
+        (
+            "",
+            "--manifest-path other/src/../../src/../Cargo.toml",
+            "demo",
+        ),
     ] {
-        let ran = config(&project, &["show", "--manifest-path", manifest], &[]);
         let head = format!("# settings of the package {package}\n");
-        assert!(ran.stdout.starts_with(&head), "{manifest}: {ran}");
+        project
+            .typed_in(folder, &format!("config show {options}"))
+            .has(0, &[&head]);
     }
 
     // In a root that is no package, the workspace's alone.
     project.write("Cargo.toml", "[workspace]\nmembers = [\"other\"]\n");
-    let root = shown("");
-    assert!(
-        root.starts_with("# settings of the workspace\n#   plimsoll.toml"),
-        "{root}"
-    );
-    assert!(!root.contains("other/"), "{root}");
+    project
+        .typed("config show")
+        .has(0, &["# settings of the workspace\n#   plimsoll.toml"])
+        .lacks(&["other/"]);
 }
 
 #[test]
 fn what_cannot_be_read() {
     let project = with_two_files();
-    project.write("other/plimsoll.toml", "stale = \"deny\"\nbugdet = \"2s\"\n");
+    let typo = "stale = \"deny\"\nbugdet = \"2s\"\n";
+    project.write("other/plimsoll.toml", typo);
     // The other package has nothing to do with it.
-    assert_eq!(config(&project, &["show"], &[]).status, Some(0));
-    assert_snapshot!(config(&project, &["show", "-p", "other"], &[]), @"
+    project.typed("config show").has(0, &[]);
+    let lines = ["config show -p other", "config show -p nope"];
+    assert_snapshot!(project.said(&lines), @r"
+    > config show -p other
     --- 5
     error: other/plimsoll.toml:2: `bugdet`: there is no such setting
       hint: `budget`?
-    ");
-    project.write("plimsoll.toml", "budget = 10\n");
-    assert_snapshot!(config(&project, &["show"], &[]), @"
-    --- 5
-    error: plimsoll.toml:1: `budget`: unexpected value
-      expected a time such as `500ms`, `10s` or `2m`
-      found `10`
-    ");
-    project.write("plimsoll.toml", "\"\\u001b[31m\" = 1\n");
-    let hostile = config(&project, &["show"], &[]);
-    assert!(!hostile.stderr.contains('\u{1b}'), "{hostile}");
-    assert_snapshot!(config(&Project::new(), &["show"], &[("PLIMSOLL_STALE", "no\u{1b}")]), @r"
-    --- 2
-    error: PLIMSOLL_STALE: unexpected value
-      expected `warn` or `deny`
-      found `no\u{1b}`
-    ");
-    assert_snapshot!(config(&project, &["show", "-p", "nope"], &[]), @"
+    > config show -p nope
     --- 2
     error: `nope` is no package of this workspace
       hint: one of demo, other
     ");
+    project
+        .typed("PLIMSOLL_STALE=no\u{1b} config show")
+        .has(2, &["expected `warn` or `deny`\n  found `no\\u{1b}`\n"]);
+    project.write("plimsoll.toml", "\"\\u001b[31m\" = 1\n");
+    project
+        .typed("config show")
+        .has(5, &["plimsoll.toml:1: "])
+        .lacks(&["\u{1b}"]);
 }
 
 #[cfg(unix)]
@@ -307,26 +250,20 @@ fn a_variable_that_is_no_text_is_refused() {
 
     let project = Project::new();
     project.write("baselines/lru_churn.toml", "format = 1\n");
-    for command in [["config", "show"], ["baseline", "check"]] {
-        let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
-            .args(command)
-            .current_dir(project.path("."))
-            .env("PLIMSOLL_STALE", OsStr::from_bytes(b"de\xffny"))
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert_eq!(
-            String::from_utf8(output.stderr).unwrap(),
-            "error: PLIMSOLL_STALE: unexpected value\n  expected `warn` or `deny`\n  \
-             found bytes that are not UTF-8\n"
-        );
+    let odd = OsStr::from_bytes(b"de\xffny");
+    for line in [["config", "show"], ["baseline", "check"]] {
+        let mut command = project.command(PLIMSOLL);
+        let output = command.args(line).env("PLIMSOLL_STALE", odd).output();
+        let error = "--- 2\nerror: PLIMSOLL_STALE: unexpected value\n  \
+             expected `warn` or `deny`\n  found bytes that are not UTF-8\n";
+        assert_eq!(project.ran(output.unwrap()).to_string(), error);
     }
 }
 
 #[test]
 fn the_schema_is_printed() {
-    let ran = config(&Project::new(), &["schema"], &[]);
-    assert_eq!((ran.status, ran.stdout.as_str()), (Some(0), SCHEMA));
+    let ran = Project::new().typed("config schema").has(0, &[]);
+    assert_eq!(ran.stdout, SCHEMA);
 }
 
 fn validator() -> Validator {
@@ -387,37 +324,25 @@ fn the_schema_takes_what_is_read_and_refuses_what_is_not() {
 
 #[test]
 fn the_docs_have_every_setting() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
-    let page = fs::read_to_string(page).unwrap();
     let mut table =
         "| key | variable | builder | default | meaning |\n|---|---|---|---|---|\n".to_owned();
     for key in &KEYS {
-        let builder = key
-            .builder
-            .map_or(String::new(), |call| format!(" `{call}`"));
+        let call = key.builder.map(|call| format!(" `{call}`"));
+        let builder = call.unwrap_or_default();
         let default = match key.fallback {
             Fallback::Value(value) => format!("`{value}`"),
             Fallback::Words(words) => words.to_owned(),
         };
-        table += &format!(
-            "| `{}` | `{}` |{builder} | {default} | {} |\n",
-            key.name,
-            key.variable(),
-            key.doc
-        );
+        let (name, variable, doc) = (key.name, key.variable(), key.doc);
+        table += &format!("| `{name}` | `{variable}` |{builder} | {default} | {doc} |\n");
     }
-    assert!(page.contains(&(table.clone() + "\n")), "{table}");
+    assert!(DOCS.contains(&(table.clone() + "\n")), "{table}");
 }
 
 #[test]
 fn files_in_the_docs_are_read() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
-    let page = fs::read_to_string(page).unwrap();
-    let files: Vec<&str> = page
-        .split("```toml\n")
-        .skip(1)
-        .filter_map(|rest| rest.split("```").next())
-        .collect();
+    let blocks = DOCS.split("```toml\n").skip(1);
+    let files: Vec<&str> = blocks.filter_map(|rest| rest.split("```").next()).collect();
     assert_eq!(files.len(), 2, "{files:?}");
     for file in files {
         Layer::parse(file.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{file}"));
