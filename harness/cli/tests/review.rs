@@ -5,26 +5,19 @@ mod project;
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
-use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Finding, Report, StackGrowth, Standing};
-use plimsoll_core::{FoldedStack, Rate, Tally};
-use rustix::fs::{Mode, OFlags};
+use plimsoll_core::report::{Standing, Subject};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use project::{Project, finding, regressed, report};
-
-const RATE: Rate = Rate {
-    objects: 1.0,
-    bytes: 96.0,
+use project::{
+    BASELINE, PLIMSOLL, Project, RATE, finding, growth, regressed, stack, unused, within,
 };
+
 /// Longer than any machine takes to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -40,28 +33,13 @@ struct Terminal {
 
 impl Terminal {
     fn open(project: &Project, args: &[&str], env: &[(&str, &str)]) -> Terminal {
-        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&keyboard).unwrap();
-        unlockpt(&keyboard).unwrap();
-        let name = ptsname(&keyboard, Vec::new()).unwrap();
-        let flags = OFlags::RDWR | OFlags::NOCTTY;
-        let side = rustix::fs::open(name.as_c_str(), flags, Mode::empty()).unwrap();
-        let end = |side: &OwnedFd| Stdio::from(side.try_clone().unwrap());
-        let child = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
-            .arg("review")
-            .args(args)
-            .current_dir(project.path("."))
-            .env_remove("CI")
-            .env_remove("CARGO_TARGET_DIR")
-            .env_remove("CARGO_BUILD_TARGET_DIR")
-            .env("NO_COLOR", "1")
-            .envs(env.iter().copied())
-            .stdin(end(&side))
-            .stdout(end(&side))
-            .stderr(end(&side))
-            .spawn()
-            .unwrap();
-        let keyboard = File::from(keyboard);
+        let (keyboard, side) = project::terminal();
+        let end = || Stdio::from(side.try_clone().unwrap());
+        let mut command = project.command(PLIMSOLL);
+        command.arg("review").args(args).env("NO_COLOR", "1");
+        command.envs(env.iter().copied());
+        command.stdin(end()).stdout(end()).stderr(end());
+        let child = command.spawn().unwrap();
         let mut screen = keyboard.try_clone().unwrap();
         let (send, receive) = channel();
         thread::spawn(move || {
@@ -116,12 +94,14 @@ impl Terminal {
         }
     }
 
-    /// How it ended, and all that was on the screen.
-    fn end(mut self) -> (ExitStatus, String) {
-        let status = self.child.wait().unwrap();
+    /// Asserts how it ended, and gives all that was on the screen.
+    #[track_caller]
+    fn end(mut self, status: Option<i32>) -> String {
+        let ended = self.child.wait().unwrap();
         let started = Instant::now();
         while self.more() && started.elapsed() < PATIENCE {}
-        (status, self.seen)
+        assert_eq!(ended.code(), status, "{}", self.seen);
+        self.seen
     }
 }
 
@@ -138,31 +118,14 @@ law = 'linear'
 
 /// Two stacks that grow, an allowance that nothing uses, and another scenario.
 fn grown() -> Project {
-    let project = Project::new();
-    project.write("baselines/lru_churn.toml", AGREED);
-    let mut one = regressed("r1", "lru_churn", "main lru::fill lru::put", RATE);
-    let grew = |frames: &str| StackGrowth {
-        stack: FoldedStack(frames.split(' ').map(str::to_owned).collect()),
-        before: Tally::default(),
-        after: Tally {
-            objects: 1_024,
-            bytes: 98_304,
-        },
-        rate: RATE,
-        error: None,
-    };
-    one.growth = vec![grew("main lru::fill lru::put"), grew("main index::add")];
-    one.findings.push(finding("main index::add", RATE));
-    one.findings.push(Finding {
-        verdict: Verdict::Improved,
-        frames: Vec::new(),
-        rate: Rate::default(),
-        standing: Standing::Stale,
-        levels: Vec::new(),
-        ..finding("main old::pool", RATE)
-    });
-    project.leave(&one, 0);
-    project.leave(&regressed("r1", "http::echo", "main echo", RATE), 0);
+    let stacks = ["main lru::fill lru::put", "main index::add"];
+    let mut one = regressed("r1", "lru_churn", stacks[0], RATE);
+    one.growth = stacks.map(|names| growth(names, RATE)).to_vec();
+    one.findings.push(finding(stacks[1], RATE));
+    let pool = Subject::Stack(stack("main old::pool"));
+    one.findings.push(unused(pool, Standing::Stale));
+    let project = Project::with(&[one, regressed("r1", "http::echo", "main echo", RATE)]);
+    project.write(BASELINE, AGREED);
     project
 }
 
@@ -179,10 +142,9 @@ fn one_finding_at_a_time() {
     terminal.answer(CHOICE, "a");
     terminal.expect("4 of 4: http::echo");
     // Nothing is written before the last answer.
-    assert_eq!(project.read("baselines/lru_churn.toml"), AGREED);
+    assert_eq!(project.read(BASELINE), AGREED);
     terminal.answer(CHOICE, "s");
-    let (status, seen) = terminal.end();
-    assert_eq!(status.code(), Some(0), "{seen}");
+    let seen = terminal.end(Some(0));
     let (first, rest) = seen.split_once("2 of 4").unwrap();
     assert_snapshot!(first, @"
     1 of 4: lru_churn
@@ -201,20 +163,18 @@ fn one_finding_at_a_time() {
     why it may grow: a cache, by design
     allow this growth? [a,s,r,i,e,q,?] a
     ");
-    let (_, third) = rest.split_once("3 of 4").unwrap();
-    let (third, _) = third.split_once("4 of 4").unwrap();
-    assert_snapshot!(third, @": lru_churn
-  no longer grows                                allowed 0 B     stale
-    old::pool
-    └ main
+    let (_, third) = rest.split_once("3 of 4: lru_churn\n").unwrap();
+    let (third, last) = third.split_once("4 of 4").unwrap();
+    assert_snapshot!(third, @"
+      no longer grows                                allowed 0 B     stale
+        old::pool
+        └ main
 
-take the allowance out? [a,s,q,?] a
-");
-    assert!(
-        seen.ends_with("lru_churn: accepted 1 allowance, removed 1; commit the file\n"),
-        "{seen}"
-    );
-    let written = project.read("baselines/lru_churn.toml");
+    take the allowance out? [a,s,q,?] a
+    ");
+    let done = "lru_churn: accepted 1 allowance, removed 1; commit the file\n";
+    assert!(last.ends_with(done), "{seen}");
+    let written = project.read(BASELINE);
     let (above, allowance) = written.split_once("[[allow]]").unwrap();
     assert!(above.contains("[measured]"), "{written}");
     assert_snapshot!(allowance, @r#"
@@ -229,22 +189,15 @@ take the allowance out? [a,s,q,?] a
     law = "linear"
     reason = "a cache, by design"
     "#);
-    assert!(
-        !written.contains("index::add") && !written.contains("old::pool"),
-        "{written}"
-    );
     assert!(!project.exists("baselines/http++echo.toml"));
 
     // What was accepted since the run is not asked about again.
     let mut terminal = Terminal::open(&project, &["lru_churn", "--dry-run"], &[("CI", "1")]);
     terminal.answer("1 of 1: lru_churn", "a");
-    let (status, seen) = terminal.end();
-    assert_eq!(status.code(), Some(0), "{seen}");
-    assert!(
-        seen.ends_with("lru_churn: would accept 1 allowance\n"),
-        "{seen}"
-    );
-    assert_eq!(project.read("baselines/lru_churn.toml"), written);
+    let seen = terminal.end(Some(0));
+    let done = "lru_churn: would accept 1 allowance\n";
+    assert!(seen.ends_with(done), "{seen}");
+    assert_eq!(project.read(BASELINE), written);
 }
 
 #[test]
@@ -255,9 +208,8 @@ fn quitting_asks() {
         terminal.answer(CHOICE, "a");
         terminal.answer(CHOICE, "q");
         terminal.answer("[y,n] ", answer);
-        let (status, seen) = terminal.end();
-        assert_eq!(status.code(), Some(0), "{seen}");
-        let written = project.read("baselines/lru_churn.toml");
+        let seen = terminal.end(Some(0));
+        let written = project.read(BASELINE);
         assert_eq!(written != AGREED, is_written, "{seen}");
     }
 }
@@ -270,13 +222,10 @@ fn what_ends_it_leaves_all_as_it_was() {
     terminal.expect(CHOICE);
     // The end of the input, as Ctrl-D types it.
     terminal.keyboard.write_all(&[4]).unwrap();
-    let (status, seen) = terminal.end();
-    assert_eq!(status.code(), Some(130), "{seen}");
-    assert!(
-        seen.contains("error: nothing was written: the input ended"),
-        "{seen}"
-    );
-    assert_eq!(project.read("baselines/lru_churn.toml"), AGREED);
+    let seen = terminal.end(Some(130));
+    let ended = "error: nothing was written: the input ended";
+    assert!(seen.contains(ended), "{seen}");
+    assert_eq!(project.read(BASELINE), AGREED);
 
     let mut terminal = Terminal::open(&project, &[], &[]);
     terminal.answer(CHOICE, "a");
@@ -284,13 +233,10 @@ fn what_ends_it_leaves_all_as_it_was() {
     // Whoever runs the tests in the background may have Ctrl-C ignored.
     let pid = Pid::from_child(&terminal.child);
     kill_process(pid, Signal::TERM).unwrap();
-    let (status, seen) = terminal.end();
-    assert!(!status.success(), "{seen}");
-    assert_eq!(project.read("baselines/lru_churn.toml"), AGREED);
-    let left = std::fs::read_dir(project.path("baselines"))
-        .unwrap()
-        .count();
-    assert_eq!(left, 1);
+    // By the signal, with no status of its own.
+    terminal.end(None);
+    assert_eq!(project.read(BASELINE), AGREED);
+    assert_eq!(project.files("baselines").len(), 1);
 }
 
 #[test]
@@ -304,49 +250,31 @@ fn a_reason_that_is_required() {
     terminal.expect("expected one line of text");
     terminal.answer("grow: ", "it echoes");
     terminal.answer(CHOICE, "a");
-    let (status, seen) = terminal.end();
-    assert_eq!(status.code(), Some(0), "{seen}");
-    assert!(
-        project
-            .read("baselines/http++echo.toml")
-            .contains("reason = \"it echoes\"")
-    );
+    terminal.end(Some(0));
+    let written = project.read("baselines/http++echo.toml");
+    assert!(written.contains("reason = \"it echoes\""), "{written}");
 }
 
 #[test]
 fn an_allowance_that_has_expired() {
-    let project = Project::new();
-    let mut expired: Report = regressed("r1", "lru_churn", "main", RATE);
-    expired.findings[0].standing = Standing::Expired;
-    project.write(
-        "baselines/lru_churn.toml",
-        "format = 1\n[[allow]]\nstack = ['main']\nobjects = 1.0\nbytes = 96.0\nlaw = 'linear'\n\
-         expires = 2001-01-01\n",
-    );
-    project.leave(&expired, 0);
+    let project = Project::expired(RATE);
     let mut terminal = Terminal::open(&project, &[], &[]);
     terminal.answer(CHOICE, "a");
     terminal.answer("never): ", "9999-01-01");
     terminal.answer(CHOICE, "a");
-    let (status, seen) = terminal.end();
-    assert_eq!(status.code(), Some(0), "{seen}");
-    assert!(
-        project
-            .read("baselines/lru_churn.toml")
-            .ends_with("expires = 9999-01-01\n")
-    );
+    terminal.end(Some(0));
+    assert!(project.read(BASELINE).ends_with("expires = 9999-01-01\n"));
 }
 
 #[test]
 fn without_a_terminal() {
-    let project = grown();
-    assert_snapshot!(project.plimsoll(&["review", "lru_churn"]), @"
+    assert_snapshot!(grown().said(&["review lru_churn", "CI=true review"]), @"
+    > review lru_churn
     --- 2
     error: cannot ask: there is no terminal
       expected standard input and output to be a terminal
       hint: `plimsoll accept lru_churn --dry-run` shows what can be accepted, `plimsoll accept lru_churn` accepts all of it
-    ");
-    assert_snapshot!(project.plimsoll_with(&["review"], &[("CI", "true")]), @"
+    > CI=true review
     --- 2
     error: the variable CI is set: in CI nothing is accepted, because a person has to accept growth
       hint: run `cargo test --test leaks` and `plimsoll review` where you work, and commit what changes
@@ -355,11 +283,7 @@ fn without_a_terminal() {
 
 #[test]
 fn nothing_to_review() {
-    let project = Project::new();
-    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
-    let (status, seen) = Terminal::open(&project, &[], &[]).end();
-    assert_eq!(
-        (status.code(), seen.as_str()),
-        (Some(0), "nothing to accept in the last run\n")
-    );
+    let project = Project::with(&[within("r1", "lru_churn")]);
+    let seen = Terminal::open(&project, &[], &[]).end(Some(0));
+    assert_eq!(seen, "nothing to accept in the last run\n");
 }
