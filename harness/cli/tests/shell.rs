@@ -2,15 +2,15 @@
 
 mod project;
 
-use std::collections::BTreeSet;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::Command;
 
 use project::Project;
 
 /// The commands, as the first page of the manual lists them.
-const COMMANDS: &[&str] = &[
+const COMMANDS: [&str; 6] = [
     "show",
     "report",
     "accept",
@@ -19,24 +19,9 @@ const COMMANDS: &[&str] = &[
     "completions",
 ];
 
-/// What bash offers after these words, the last of which is being typed.
-fn offered(script: &str, words: &[&str]) -> Vec<String> {
-    let (last, rest) = words.split_last().unwrap();
-    let output = Command::new("bash")
-        .args(["--noprofile", "--norc", "-c"])
-        .arg(
-            "source \"$1\" || exit; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1))\n\
-             _plimsoll plimsoll \"${@: -1}\" \"${@: -2:1}\" && printf '%s\\n' \"${COMPREPLY[@]}\"",
-        )
-        .args(["bash", script])
-        .args(rest)
-        .arg(last)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let offered = String::from_utf8(output.stdout).unwrap();
-    offered.lines().map(str::to_owned).collect()
-}
+/// The last of the words is being typed.
+const OFFER: &str = "source plimsoll.bash || exit; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1))\n\
+    _plimsoll plimsoll \"${@: -1}\" \"${@: -2:1}\" && printf '%s\\n' \"${COMPREPLY[@]}\"";
 
 #[test]
 fn bash_completes_commands_and_options() {
@@ -45,72 +30,55 @@ fn bash_completes_commands_and_options() {
         return;
     }
     let project = Project::new();
-    let script = project.plimsoll(&["completions", "bash"]).stdout;
+    let script = project.typed("completions bash").stdout;
     project.write("plimsoll.bash", &script);
-    let script = project.path("plimsoll.bash").display().to_string();
-    assert_eq!(offered(&script, &["plimsoll", "con"]), ["config"]);
-    assert_eq!(offered(&script, &["plimsoll", "bisect-"]), ["bisect-run"]);
-    assert_eq!(
-        offered(&script, &["plimsoll", "config", "s"]),
-        ["show", "schema"]
-    );
-    assert_eq!(
-        offered(&script, &["plimsoll", "config", "show", "--eff"]),
-        ["--effective"]
-    );
-    assert_eq!(
-        offered(&script, &["plimsoll", "report", "--format", "ju"]),
-        ["junit"]
-    );
+    for (line, offered) in [
+        ("plimsoll con", "config\n"),
+        ("plimsoll bisect-", "bisect-run\n"),
+        ("plimsoll config s", "show\nschema\n"),
+        ("plimsoll config show --eff", "--effective\n"),
+        ("plimsoll report --format ju", "junit\n"),
+    ] {
+        let mut args = vec!["--noprofile", "--norc", "-c", OFFER, "bash"];
+        args.extend(line.split(' '));
+        let ran = project.run("bash", &args, &[]).has(0, &[]);
+        assert_eq!(ran.stdout, offered, "{line}");
+    }
 }
 
 #[test]
 fn every_shell_knows_every_command() {
     let project = Project::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let ran = project.plimsoll(&["completions", shell]);
-        assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{shell}");
-        for command in COMMANDS {
-            assert!(ran.stdout.contains(command), "{shell} has no {command}");
-        }
+        let ran = project.typed(&format!("completions {shell}"));
+        assert_eq!(ran.has(0, &COMMANDS).stderr, "", "{shell}");
     }
-    let other = project.plimsoll(&["completions", "tcsh"]);
-    assert_eq!(other.status, Some(2), "{other}");
-    assert!(other.stderr.contains("elvish"), "{other}");
+    project.typed("completions tcsh").has(2, &["elvish"]);
 }
 
 #[test]
 fn every_command_has_a_manual_page() {
     let project = Project::new();
-    let ran = project.plimsoll(&["man", "--output", "share/man1"]);
-    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""));
-    let mut pages: BTreeSet<String> = fs::read_dir(project.path("share/man1"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    assert_eq!(
-        ran.stdout,
-        format!("{} manual pages in share/man1\n", pages.len())
-    );
-    assert!(pages.remove("cargo-plimsoll.1"));
-    assert_eq!(
-        project.read("share/man1/cargo-plimsoll.1"),
-        ".so man1/plimsoll.1\n"
-    );
+    let ran = project.typed("man --output share/man1");
+    let files = project.files("share/man1").into_iter();
+    let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let mut pages: BTreeMap<String, String> =
+        files.map(|(path, text)| (name(path), text)).collect();
+    let says = format!("{} manual pages in share/man1\n--- 0\n", pages.len());
+    assert_eq!(ran.to_string(), says);
+    let cargo = pages.remove("cargo-plimsoll.1");
+    assert_eq!(cargo.as_deref(), Some(".so man1/plimsoll.1\n"));
 
     let mut listed = BTreeSet::from(["plimsoll.1".to_owned()]);
-    for page in &pages {
-        let text = project.read(&format!("share/man1/{page}"));
-        check(page, &text);
-        listed.extend(below(&text));
+    for (page, text) in &pages {
+        check(page, text);
+        listed.extend(below(text));
     }
     // Each page is listed on another, and each that is listed is there.
-    assert_eq!(listed, pages);
+    assert!(listed.iter().eq(pages.keys()), "{listed:?}");
     for command in COMMANDS {
-        assert!(
-            pages.contains(&format!("plimsoll-{command}.1")),
-            "{command}"
-        );
+        let page = format!("plimsoll-{command}.1");
+        assert!(pages.contains_key(&page), "{page}");
     }
 }
 
@@ -120,17 +88,15 @@ fn check(page: &str, text: &str) {
     let version = env!("CARGO_PKG_VERSION");
     let head = format!(".TH {name} 1  \"plimsoll {version}\" plimsoll");
     assert!(text.lines().any(|line| line == head), "{page}: {text}");
-    for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS"] {
-        assert!(
-            text.contains(&format!("\n.SH {section}\n")),
-            "{page}: {section}"
-        );
-    }
     let escaped = name.replace('-', "\\-");
-    assert!(
-        text.contains(&format!("\n.SH NAME\n{escaped} \\- ")),
-        "{page}: {text}"
-    );
+    for part in [
+        ".SH NAME\n".to_owned() + &escaped + " \\- ",
+        ".SH SYNOPSIS\n".to_owned(),
+        ".SH DESCRIPTION\n".to_owned(),
+        ".SH OPTIONS\n".to_owned(),
+    ] {
+        assert!(text.contains(&format!("\n{part}")), "{page}: {part}");
+    }
     let known = [
         ".ie", ".el", ".TH", ".SH", ".TP", ".PP", ".RS", ".RE", ".br", ".IP",
     ];
@@ -152,10 +118,6 @@ fn below(text: &str) -> Vec<String> {
 fn pages_that_cannot_be_written() {
     let project = Project::new();
     project.write("file", "");
-    let ran = project.plimsoll(&["man", "--output", "file/man1"]);
-    assert_eq!(ran.status, Some(5), "{ran}");
-    assert!(
-        ran.stderr.contains("cannot write file/man1/plimsoll.1"),
-        "{ran}"
-    );
+    let says = ["cannot write file/man1/plimsoll.1"];
+    project.typed("man --output file/man1").has(5, &says);
 }

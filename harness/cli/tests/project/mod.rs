@@ -184,10 +184,6 @@ impl Project {
         self.run(PLIMSOLL, args, &[])
     }
 
-    pub(crate) fn plimsoll_with(&self, args: &[&str], env: &[(&str, &str)]) -> Ran {
-        self.run(PLIMSOLL, args, env)
-    }
-
     /// A command line of `plimsoll` as a shell has it, without quotes: `CI=1 accept lru_churn`.
     pub(crate) fn typed(&self, line: &str) -> Ran {
         self.typed_in("", line)
