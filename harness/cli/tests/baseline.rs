@@ -25,11 +25,7 @@ sample-interval = 1
 iterations = 65536
 
 [[allow]]
-stack = [
-    '...',
-    'lru::fill',
-    'lru::put',
-]
+stack = ['...', 'lru::fill', 'lru::put']
 objects = 1.0
 bytes = 96.0
 law = 'linear'
@@ -185,10 +181,10 @@ fn check() {
     assert_snapshot!(without_days(&checked), @"
     1 baseline, 2 allowances: 1 error, 1 warning
     --- 1
-    error: baselines/lru_churn.toml:23: the allowance of threads has expired
+    error: baselines/lru_churn.toml:19: the allowance of threads has expired
       it held until 2001-01-31, today is DAY
       hint: fix the growth, or accept it again after a run: `plimsoll accept lru_churn --expires YYYY-MM-DD`
-    warning: baselines/lru_churn.toml:23: the allowance of threads has no reason
+    warning: baselines/lru_churn.toml:19: the allowance of threads has no reason
       who reviews it cannot know why it may grow
       hint: write `reason = \"…\"` below it
     ");
@@ -201,7 +197,7 @@ fn check() {
 #[test]
 fn what_ends_in_any_frames_is_called_by_the_last_that_has_a_name() {
     let project = with(PUT);
-    project.replace(BASELINE, "    'lru::put',\n", "    '...',\n");
+    project.replace(BASELINE, "'lru::put'", "'...'");
     project.replace(BASELINE, "reason =", "expires = 2001-01-31\nreason =");
     let what = "lru_churn.toml:11: the allowance of lru::fill has expired\n";
     project.typed("baseline check").has(1, &[what]);
@@ -218,7 +214,7 @@ fn a_reason_that_is_required() {
     assert_snapshot!(project.typed("baseline check"), @"
     1 baseline, 2 allowances: 1 error
     --- 1
-    error: baselines/lru_churn.toml:23: the allowance of threads has no reason
+    error: baselines/lru_churn.toml:19: the allowance of threads has no reason
       expected one: `require-reason = true`
       hint: write `reason = \"…\"` below it
     ");
@@ -254,15 +250,11 @@ fn what_cannot_be_read() {
     ");
     let listed = project.typed("baseline list");
     assert_eq!(listed.stderr, checked);
-    assert_snapshot!(listed.has(5, &[]).stdout, @"
-    baselines/a b.toml: cannot be read
-
-    baselines/lru_churn.toml: cannot be read
-
-    baselines/newer.toml: cannot be read
-
-    3 baselines, 0 allowances
-    ");
+    let says = [
+        "lru_churn.toml: cannot be read\n",
+        "3 baselines, 0 allowances\n",
+    ];
+    listed.has(5, &says);
     project.typed("baseline show lru_churn").has(5, &[]);
 }
 

@@ -57,18 +57,14 @@ fn words(line: &str) -> Vec<String> {
 
 /// The arguments, where a line calls the program; up to what stands for anything.
 fn arguments(line: &str) -> Option<Vec<String>> {
-    let line = line
-        .trim()
-        .trim_start_matches("- ")
-        .trim_start_matches("$ ");
-    let line = line.strip_prefix("run: ").unwrap_or(line);
-    let line = line.strip_prefix("cargo ").unwrap_or(line);
-    let line = line.strip_prefix("./").unwrap_or(line);
+    let mut line = line.trim();
+    for prefix in ["- ", "$ ", "run: ", "cargo ", "./"] {
+        line = line.strip_prefix(prefix).unwrap_or(line);
+    }
     let mut arguments = Vec::new();
     for word in words(line.strip_prefix("plimsoll ")?) {
-        let word = word.as_str();
-        if ["|", "#", "&&", "||"].contains(&word) || word.starts_with('>') || word.starts_with("${")
-        {
+        let is_word = ["|", "#", "&&", "||"].contains(&&*word);
+        if is_word || word.starts_with('>') || word.starts_with("${") {
             break;
         }
         if word.contains('…') {
@@ -95,10 +91,8 @@ fn takes(arguments: &[String]) -> Result<(), String> {
         .arg("--help")
         .output()
         .unwrap();
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    output.status.success().then_some(()).ok_or(said)
 }
 
 #[test]
@@ -114,13 +108,12 @@ fn the_program_takes_what_is_shown() {
         shown.extend(text.lines().map(str::to_owned));
     }
     let commands: BTreeSet<Vec<String>> = shown.iter().filter_map(|line| arguments(line)).collect();
-    let used = |name: &str| {
-        commands
-            .iter()
-            .any(|command| command.first().is_some_and(|first| first == name))
-    };
+    let used: BTreeSet<&str> = commands
+        .iter()
+        .filter_map(|words| Some(words.first()?.as_str()))
+        .collect();
     for name in ["report", "accept", "comment", "fetch"] {
-        assert!(used(name), "`{name}` is shown nowhere: {commands:#?}");
+        assert!(used.contains(name), "`{name}` is shown nowhere: {used:?}");
     }
     for command in &commands {
         takes(command).unwrap_or_else(|err| panic!("{command:?} is shown:\n{err}"));
@@ -135,10 +128,8 @@ fn what_it_does_not_take_is_noticed() {
         "```yaml\n    - plimsoll report --format cobertura\n```\n",
         "```bash\nplimsoll comment --report x \\\n  --image banch\n```\n",
     ] {
-        let commands: Vec<_> = code(wrong)
-            .iter()
-            .filter_map(|line| arguments(line))
-            .collect();
+        let lines = code(wrong);
+        let commands: Vec<_> = lines.iter().filter_map(|line| arguments(line)).collect();
         assert_eq!(commands.len(), 1, "{wrong}");
         assert!(takes(&commands[0]).is_err(), "{wrong}");
     }

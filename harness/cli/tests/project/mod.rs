@@ -112,7 +112,8 @@ impl Project {
     /// What `cargo new` makes; the source is `lib` or `main`.
     pub(crate) fn package(&self, dir: &str, name: &str, source: &str) {
         let manifest = format!(
-            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[dependencies]\n"
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n\
+             [dependencies]\n"
         );
         self.write(&format!("{dir}/Cargo.toml"), &manifest);
         self.write(&format!("{dir}/src/{source}.rs"), "pub fn main() {}\n");
