@@ -73,7 +73,7 @@ fn sites_and_resources() {
     allowed.verdict = Verdict::Within;
     report.findings.extend([pair, allowed]);
     let project = Project::with(&[report]);
-    project.typed("accept http::echo").has(0, &[]);
+    project.ok("accept http::echo");
     let written = project.read("baselines/http++echo.toml");
     for part in [
         "\"...\",\n    \"a\",\n    \"b\",\n]\nobjects = 1.0\nbytes = 96.01\n",
@@ -99,9 +99,7 @@ fn nothing_is_accepted_in_ci() {
         .has(0, &["lru_churn: would accept 1 allowance\n--- 0\n"]);
     assert!(!project.exists("baselines"));
     for no_ci in ["CI=", "CI=false", "CI=0"] {
-        project
-            .typed(&format!("{no_ci} accept lru_churn"))
-            .has(0, &[]);
+        project.ok(&format!("{no_ci} accept lru_churn"));
     }
 }
 
@@ -200,9 +198,7 @@ fn one_name_in_two_packages() {
     project.write("other/baselines/.keep", "");
     let files = ["baselines/lru_churn.toml", "other/baselines/lru_churn.toml"];
     project.typed("accept --dry-run").has(0, &files);
-    project
-        .typed("accept lru_churn --package other")
-        .has(0, &[]);
+    project.ok("accept lru_churn --package other");
     assert!(project.read(files[1]).contains("\"other\""));
     assert!(!project.exists("baselines"));
 }
@@ -283,7 +279,7 @@ fn what_another_test_of_that_name_uses_stays() {
     leave("demo", &[used("main"), gone("theirs")]);
     // Of before there was that baseline.
     leave("other", &[]);
-    let said = project.typed(lower).has(0, &[]).stderr;
+    let said = project.ok(lower).stderr;
     assert_eq!(said, note("theirs") + &note("main"));
     assert_eq!(project.read(BASELINE), file(9.0));
 
@@ -306,7 +302,7 @@ fn a_named_run_is_taken_beside_a_report_that_cannot_be_read() {
     project
         .typed("accept lru_churn")
         .has(5, &["name a run with `--run r1`"]);
-    project.typed("accept lru_churn --run r1").has(0, &[]);
+    project.ok("accept lru_churn --run r1");
 }
 
 #[test]
@@ -324,7 +320,7 @@ fn a_reason_that_is_required() {
         .typed("accept lru_churn --reason pool")
         .has(0, &["accepted"]);
     // The one that the file has by now will do.
-    project.typed("accept lru_churn").has(0, &[]);
+    project.ok("accept lru_churn");
 }
 
 #[test]
@@ -336,7 +332,7 @@ fn an_older_run_is_not_taken_unasked() {
     error: lru_churn has no result: it left no report in this run
       hint: measure it with `cargo test --test leaks -- lru_churn`, or take an earlier run's with `--run r1`
     ");
-    project.typed("accept lru_churn --run r1").has(0, &[]);
+    project.ok("accept lru_churn --run r1");
 }
 
 #[test]
@@ -363,13 +359,9 @@ fn an_expired_allowance_needs_another_day() {
     For more information, try '--help'.
     ");
     project.typed(&days[1]).has(2, &[]);
-    project
-        .typed("accept lru_churn --expires 9999-01-01")
-        .has(0, &[]);
+    project.ok("accept lru_churn --expires 9999-01-01");
     assert!(project.read(BASELINE).ends_with("expires = 9999-01-01\n"));
-    project
-        .typed("accept lru_churn --expires never")
-        .has(0, &[]);
+    project.ok("accept lru_churn --expires never");
     assert!(!project.read(BASELINE).contains("expires"));
 }
 
@@ -415,7 +407,7 @@ fn a_pattern_gets_the_new_rate() {
     for subject in [one(), several()] {
         let project = patterned(subject, Standing::Exceeded);
         let before = project.read(BASELINE);
-        project.typed("accept").has(0, &[]);
+        project.ok("accept");
         // By the same report again.
         project.typed("accept").has(0, &["nothing changes"]);
         let rate = before.replace("0.5", "1.0").replace("48.0", "96.0");
@@ -424,7 +416,7 @@ fn a_pattern_gets_the_new_rate() {
     }
     for subject in [one(), several()] {
         let project = patterned(subject, Standing::Expired);
-        project.typed("accept --expires never --lower").has(0, &[]);
+        project.ok("accept --expires never --lower");
         let written = project.read(BASELINE);
         assert!(!written.contains("expires"), "{written}");
         assert_eq!(written.matches("[[allow]]").count(), 2, "{written}");
@@ -432,7 +424,7 @@ fn a_pattern_gets_the_new_rate() {
     // A rate that a person has given it since then is theirs.
     let project = patterned(one(), Standing::Exceeded);
     project.replace(BASELINE, "48.0", "4800.0");
-    project.typed("accept").has(0, &[]);
+    project.ok("accept");
     assert!(project.read(BASELINE).contains("bytes = 4800.0"));
 }
 
@@ -559,7 +551,7 @@ fn modes_and_links() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let project = leaky();
     let mode = |path| project.path(path).metadata().unwrap().permissions().mode() & 0o777;
-    project.typed("accept lru_churn").has(0, &[]);
+    project.ok("accept lru_churn");
     // As for any new file, so that others can read what is committed.
     assert_eq!(mode(BASELINE), mode("Cargo.toml"));
 
@@ -567,7 +559,7 @@ fn modes_and_links() {
     std::fs::rename(project.path(BASELINE), project.path("mine")).unwrap();
     symlink(project.path("mine"), project.path(BASELINE)).unwrap();
     let mine = project.read("mine");
-    project.typed("accept lru_churn --reason new").has(0, &[]);
+    project.ok("accept lru_churn --reason new");
     assert_eq!(project.read("mine"), mine);
     assert!(project.read(BASELINE).contains("reason = \"new\""));
 }

@@ -133,7 +133,7 @@ fn what_builders_set() {
 #[test]
 fn for_programs() {
     let show = |line: &str| -> Value {
-        let ran = with_two_files().typed(line).has(0, &[]);
+        let ran = with_two_files().ok(line);
         serde_json::from_str(&ran.stdout).unwrap()
     };
     let shown = show("PLIMSOLL_BUDGET=1s config show --json --manifest-path other/Cargo.toml");
@@ -210,7 +210,7 @@ fn what_cannot_be_read() {
     let typo = "stale = \"deny\"\nbugdet = \"2s\"\n";
     project.write("other/plimsoll.toml", typo);
     // The other package has nothing to do with it.
-    project.typed("config show").has(0, &[]);
+    project.ok("config show");
     let lines = ["config show -p other", "config show -p nope"];
     assert_snapshot!(project.said(&lines), @r"
     > config show -p other
@@ -252,7 +252,7 @@ fn a_variable_that_is_no_text_is_refused() {
 
 #[test]
 fn the_schema_is_printed() {
-    let ran = Project::new().typed("config schema").has(0, &[]);
+    let ran = Project::new().ok("config schema");
     assert_eq!(ran.stdout, SCHEMA);
 }
 

@@ -49,7 +49,7 @@ fn what_can_be_done_about_an_allowance() {
     large.findings[0].standing = Standing::Allowed;
     large.findings[0].allowed = rate(3.0, 200.0);
     large.notes = vec!["the allowance of echo is larger".to_owned()];
-    let ran = Project::with(&[stale, large]).typed("report").has(0, &[]);
+    let ran = Project::with(&[stale, large]).ok("report");
     let (_, to_do) = ran.stdout.split_once("to remove").unwrap();
     assert_snapshot!(to_do, @"
      what is stale: cargo plimsoll accept lru_churn
@@ -209,7 +209,7 @@ fn the_newest_run_alone() {
 fn json() {
     let project = Project::new();
     let path = project.leave(&regressed("r1", "lru_churn", "main fill", RATE), 0);
-    let ran = project.typed("report --format json").has(0, &[]);
+    let ran = project.ok("report --format json");
     assert_eq!(ran.stderr, "");
     let joined: Value = serde_json::from_str(&ran.stdout).unwrap();
     let one = std::fs::read(path).unwrap();
@@ -401,11 +401,11 @@ fn a_folder_from_elsewhere() {
     let project = Project::with(&[within("r1", "lru_churn")]);
     let (reports, shard) = (project.path("target/plimsoll"), project.path("shard 1"));
     std::fs::rename(&reports, &shard).unwrap();
-    project.typed("report .").has(0, &[]);
+    project.ok("report .");
     // Without a project around it, `target/plimsoll` is where one would look.
     std::fs::remove_file(project.path("Cargo.toml")).unwrap();
     std::fs::rename(shard, reports).unwrap();
-    project.typed("report").has(0, &[]);
+    project.ok("report");
 }
 
 #[test]
@@ -433,7 +433,7 @@ fn an_unreadable_report_of_an_unknown_run_is_not_passed_over() {
     ");
     // It was there before: not this run's.
     set_time(&project.path(path), 0);
-    let ran = project.typed("report").has(0, &[]);
+    let ran = project.ok("report");
     let warning = format!("warning: {path}: ");
     assert!(ran.stderr.starts_with(&warning), "{ran}");
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, SystemTime};
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Finding, Report, Run, StackGrowth, Standing, Subject, json};
+use plimsoll_core::report::{Finding, Report, StackGrowth, Standing, Subject, json};
 use plimsoll_core::{FoldedStack, Rate, Tally, layout};
 
 #[path = "../../../core/tests/report/sample.rs"]
@@ -22,6 +22,10 @@ pub(crate) const CARGO_PLIMSOLL: &str = env!("CARGO_BIN_EXE_cargo-plimsoll");
 /// The baseline of the scenario that most tests are about.
 pub(crate) const BASELINE: &str = "baselines/lru_churn.toml";
 pub(crate) const RATE: Rate = rate(1.0, 96.0);
+
+/// What the tests themselves run under is not what they are about.
+const NOT_OURS: &str =
+    "CARGO_BUILD_TARGET_DIR CARGO_TARGET_DIR CI CLICOLOR_FORCE GIT NO_COLOR PLIMSOLL_";
 
 pub(crate) struct Project {
     dir: tempfile::TempDir,
@@ -169,11 +173,8 @@ impl Project {
 
     /// Leaves a report where a run would, so many minutes after the first.
     pub(crate) fn leave(&self, report: &Report, minute: u64) -> PathBuf {
-        let Run {
-            package, target, ..
-        } = &report.run;
-        let reports = self.path("target/plimsoll");
-        let dir = layout::scenario_dir(&reports, package, target, &report.scenario);
+        let (run, reports) = (&report.run, self.path("target/plimsoll"));
+        let dir = layout::scenario_dir(&reports, &run.package, &run.target, &report.scenario);
         let path = dir.join(layout::REPORT);
         fs::create_dir_all(dir).unwrap();
         fs::write(&path, json::to_string(report)).unwrap();
@@ -183,6 +184,11 @@ impl Project {
 
     pub(crate) fn plimsoll(&self, args: &[&str]) -> Ran {
         self.run(PLIMSOLL, args, &[])
+    }
+
+    #[track_caller]
+    pub(crate) fn ok(&self, line: &str) -> Ran {
+        self.typed(line).has(0, &[])
     }
 
     /// A command line of `plimsoll` as a shell has it, without quotes: `CI=1 accept lru_churn`.
@@ -232,27 +238,15 @@ impl Project {
         self.run("git", &args, &env).has(0, &[]);
     }
 
-    /// A program in the project's folder. What the tests themselves run under is not what
-    /// they are about.
+    /// A program in the project's folder.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.path(""));
-        let names = std::env::vars_os().map(|(name, _)| name);
-        for name in names {
+        for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
-            let prefixes = ["PLIMSOLL_", "GITHUB_", "GIT_"];
-            if prefixes.iter().any(|prefix| text.starts_with(prefix)) {
+            if NOT_OURS.split(' ').any(|prefix| text.starts_with(prefix)) {
                 command.env_remove(name);
             }
-        }
-        for name in [
-            "CI",
-            "CARGO_TARGET_DIR",
-            "CARGO_BUILD_TARGET_DIR",
-            "CLICOLOR_FORCE",
-            "NO_COLOR",
-        ] {
-            command.env_remove(name);
         }
         command
     }
@@ -290,12 +284,8 @@ pub(crate) fn terminal() -> (fs::File, fs::File) {
 
 pub(crate) fn set_time(path: &Path, minute: u64) {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 + 60 * minute);
-    fs::File::options()
-        .write(true)
-        .open(path)
-        .unwrap()
-        .set_modified(time)
-        .unwrap();
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(time).unwrap();
 }
 
 /// A report of a run of `demo`'s test target `leaks`, with two scenarios.
