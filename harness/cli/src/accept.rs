@@ -162,7 +162,7 @@ fn acceptance(
             });
         return Err(Refused::usage(format!(
             "{}: an allowance has expired{reason}\n  \
-             hint: say until when it holds, with `--expires YYYY-MM-DD` or `--expires never`",
+             hint: set its new last day with `--expires YYYY-MM-DD`, or use `--expires never`",
             safe_line(&report.scenario)
         )));
     }
@@ -200,8 +200,9 @@ fn refuse_lost_words(
         }
         if !say.is_empty() {
             return Err(Refused::usage(format!(
-                "{}: the allowance of {} goes, and one of {} is new: are they the same?{lost}\n  \
-                 hint: say of the new one what holds from now on, with {}",
+                "{}: the allowance of {} would be removed and one of {} added: they may be \
+                 the same growth{lost}\n  \
+                 hint: repeat this for the new allowance, with {}",
                 safe_line(&report.scenario),
                 safe_line(&leaf_of(&gone.subject)),
                 safe_line(&leaf_of(new)),

@@ -47,7 +47,7 @@ fn a_first_allowance() {
     lru_churn: accepted 1 allowance; commit the file
     --- 0
     > accept lru_churn --reason index --issue https://example.org/7
-    baselines/lru_churn.toml: has it all, nothing changes
+    baselines/lru_churn.toml: already has it, nothing changes
     --- 0
     "#);
     assert_eq!(project.files("baselines").len(), 1);
@@ -128,19 +128,19 @@ fn what_cannot_be_trusted_is_not_accepted() {
     });
     assert_snapshot!(refused.concat(), @"
     --- 3
-    error: http::echo: nothing was accepted: its workload failed, and what grew until then says little
-      hint: mend the workload, and measure again
+    error: http::echo: nothing was accepted: its workload failed, and growth up to a failure says little
+      hint: fix the workload, and measure again
     --- 4
     error: http::echo: nothing was accepted: its measurement cannot be trusted
-      hint: `plimsoll report` says what was wrong; mend that, and measure again
+      hint: `plimsoll report` says what was wrong; fix that, and measure again
     --- 3
-    error: http::echo: nothing was accepted: its run was inconclusive: what it would take to pass is not known
+    error: http::echo: nothing was accepted: its run was inconclusive, so the allowance that it needs is not known
       hint: give the scenario a larger budget, and measure again
     ");
     assert!(!project.exists("baselines"));
     // What was not named is left out; with --all it is named.
     project.typed("accept --all").has(3, &[]);
-    assert_snapshot!(project.typed("accept --dry-run").stderr, @"warning: http::echo: left out: its run was inconclusive: what it would take to pass is not known");
+    assert_snapshot!(project.typed("accept --dry-run").stderr, @"warning: http::echo: left out: its run was inconclusive, so the allowance that it needs is not known");
     project
         .typed("accept")
         .has(0, &["lru_churn: accepted 1 allowance; commit the file\n"]);
@@ -270,8 +270,8 @@ fn what_another_test_of_that_name_uses_stays() {
     };
     let note = |what: &str| {
         format!(
-            "note: lru_churn: the allowance of {what} stays: the scenario of that name of other \
-             (test target leaks) has the same file, and may need it\n  \
+            "note: lru_churn: the allowance of {what} stays, because the scenario of the same \
+             name in other (test target leaks) uses the same file and may need it\n  \
              hint: a plimsoll.toml in the package's folder gives it baselines of its own\n"
         )
     };
@@ -312,7 +312,7 @@ fn a_reason_that_is_required() {
     assert_snapshot!(project.typed("accept lru_churn"), @"
     --- 2
     error: lru_churn: an allowance has no reason
-      expected one for lru::fill, as `require-reason = true` has it
+      `require-reason = true` needs one for lru::fill
       hint: give the reason with --reason
     ");
     assert!(!project.exists("baselines"));
@@ -351,7 +351,7 @@ fn an_expired_allowance_needs_another_day() {
     --- 2
     error: lru_churn: an allowance has expired
       its reason: until the spring
-      hint: say until when it holds, with `--expires YYYY-MM-DD` or `--expires never`
+      hint: set its new last day with `--expires YYYY-MM-DD`, or use `--expires never`
     > accept lru_churn --expires 2020-02-30
     --- 2
     error: invalid value '2020-02-30' for '--expires <DATE>': expected a day that is in the calendar, or `never`
@@ -457,7 +457,7 @@ fn settled(verdict: Verdict) -> Report {
 fn moved_and_removed() {
     let project = Project::with(&[settled(Verdict::Improved)]);
     // Nothing to remove from.
-    let gone = "baselines/lru_churn.toml: has none of it any more, nothing changes\n";
+    let gone = "baselines/lru_churn.toml: no longer has it, nothing changes\n";
     project.typed("accept lru_churn").has(0, &[gone]);
     assert!(!project.exists("baselines"));
     project.write(BASELINE, &agreed());
@@ -518,15 +518,15 @@ fn what_goes_beside_growth_may_be_the_same() {
     assert_snapshot!(project.said(&[accept, "accept lru_churn --reason cache"]), @r#"
     > accept lru_churn
     --- 2
-    error: lru_churn: the allowance of cache::grow goes, and one of other is new: are they the same?
+    error: lru_churn: the allowance of cache::grow would be removed and one of other added: they may be the same growth
       its reason: a cache
       its last day: 2999-01-31
-      hint: say of the new one what holds from now on, with `--reason "…"` and `--expires YYYY-MM-DD` or `--expires never`
+      hint: repeat this for the new allowance, with `--reason "…"` and `--expires YYYY-MM-DD` or `--expires never`
     > accept lru_churn --reason cache
     --- 2
-    error: lru_churn: the allowance of cache::grow goes, and one of other is new: are they the same?
+    error: lru_churn: the allowance of cache::grow would be removed and one of other added: they may be the same growth
       its last day: 2999-01-31
-      hint: say of the new one what holds from now on, with `--expires YYYY-MM-DD` or `--expires never`
+      hint: repeat this for the new allowance, with `--expires YYYY-MM-DD` or `--expires never`
     "#);
     let all = project.typed("accept lru_churn --reason cache --expires never");
     assert_snapshot!(all.last_line(), @"lru_churn: accepted 1 allowance, moved 1, removed 2; commit the file");

@@ -99,7 +99,7 @@ fn list() {
         allows 1.00 threads per iteration, linear
         needs: unknown, no result of it in the newest run
         reason: none
-        expired: it held until 2001-01-31
+        expired: its last day was 2001-01-31
         age: unknown, not committed
 
     other/baselines/http++echo.toml: 1 allowance
@@ -168,8 +168,8 @@ fn ages_are_gits() {
     let shown = without_days(&project.typed("baseline list").stdout);
     let ages: Vec<&str> = shown.lines().filter(|line| line.contains("age:")).collect();
     assert_snapshot!(ages.join("\n"), @"
-        age: N days, as it is since 2001-02-03
-        age: N days, as it is since 2001-01-02
+        age: N days, unchanged since 2001-02-03
+        age: N days, unchanged since 2001-01-02
         age: unknown, not committed
     ");
 }
@@ -182,10 +182,10 @@ fn check() {
     1 baseline, 2 allowances: 1 error, 1 warning
     --- 1
     error: baselines/lru_churn.toml:19: the allowance of threads has expired
-      it held until 2001-01-31, today is DAY
+      its last day was 2001-01-31, and today is DAY
       hint: fix the growth, or accept it again after a run: `plimsoll accept lru_churn --expires YYYY-MM-DD`
     warning: baselines/lru_churn.toml:19: the allowance of threads has no reason
-      who reviews it cannot know why it may grow
+      a reviewer cannot know why this growth is accepted
       hint: write `reason = \"…\"` below it
     ");
     project.replace(BASELINE, "2001-01-31", "9999-12-31");
@@ -215,7 +215,7 @@ fn a_reason_that_is_required() {
     1 baseline, 2 allowances: 1 error
     --- 1
     error: baselines/lru_churn.toml:19: the allowance of threads has no reason
-      expected one: `require-reason = true`
+      `require-reason = true` needs one
       hint: write `reason = \"…\"` below it
     ");
     project.ok("PLIMSOLL_REQUIRE_REASON=false baseline check");
@@ -302,7 +302,7 @@ fn a_scenario_that_no_test_has() {
     --- 0
     warning: baselines/renamed.toml: no measured test has a scenario `renamed`
       expected one of http::echo, lru_churn
-      hint: one of these may have it, measure them: other (test target leaks_too)
+      hint: one of these tests may have it; measure them: other (test target leaks_too)
     ");
     let mut other = of_test("other", "leaks_too", within("r2", "renamed"));
     other.run.scenarios = vec!["renamed".to_owned()];
@@ -328,7 +328,7 @@ fn a_scenario_that_two_tests_have() {
     assert_snapshot!(project.typed("baseline check"), @"
     1 baseline, 1 allowance: 1 warning
     --- 0
-    warning: baselines/lru_churn.toml: what one test uses of this file, others take for stale
+    warning: baselines/lru_churn.toml: several tests share this file, and an allowance that one needs is stale for another
       a scenario `lru_churn` is in demo (test target leaks) and in other (test target leaks_too)
       hint: rename one, or give its package a plimsoll.toml, and so baselines of its own
     ");
@@ -348,8 +348,8 @@ fn what_is_not_needed() {
     assert_snapshot!(project.typed("baseline check"), @"
     1 baseline, 1 allowance: 1 warning
     --- 0
-    warning: baselines/lru_churn.toml:11: nothing uses the allowance of lru::put any more
-      hint: take it out with `plimsoll accept lru_churn`
+    warning: baselines/lru_churn.toml:11: the allowance of lru::put is no longer needed
+      hint: remove it with `plimsoll accept lru_churn`
     ");
     let half = |error: f64| {
         let mut report = used(rate(0.3, 30.0));
@@ -362,7 +362,7 @@ fn what_is_not_needed() {
     --- 0
     warning: baselines/lru_churn.toml:11: the allowance of lru::put is more than twice what it needs
       it allows 96 B, 1.00 objects, the newest run needed 32.5 B, 0.31 objects
-      hint: `objects = 0.31`, `bytes = 32.5` would do, and `plimsoll accept lru_churn --lower` writes it
+      hint: `objects = 0.31`, `bytes = 32.5` is enough; `plimsoll accept lru_churn --lower` writes it
     ");
     assert_eq!(half(18.5).stderr, "");
     let nothing = "nothing to accept in any scenario of the last run\n";

@@ -39,8 +39,8 @@ fn each_setting_with_where_it_is_from() {
     stale = "deny"     # plimsoll.toml:3
     keep-rungs = true  # PLIMSOLL_KEEP_RUNGS
 
-    # what a scenario's own builder sets goes before the files, and after variables;
-    # after a run it is shown here:
+    # settings of a scenario's builder override the files, and variables override them;
+    # a run shows them here:
     #   budget, max-iterations, threshold, settle,
     #   timeout, inconclusive, sample-interval
     --- 0
@@ -50,7 +50,7 @@ fn each_setting_with_where_it_is_from() {
 #[test]
 fn all_settings_with_their_defaults() {
     let shown = with_two_files().typed("config show --effective");
-    let (settings, _) = shown.stdout.split_once("\n# what a").unwrap();
+    let (settings, _) = shown.stdout.split_once("\n# settings of a scenario").unwrap();
     assert_snapshot!(settings, @r#"
     # settings of the package demo
     #   plimsoll.toml  the workspace's
@@ -80,7 +80,7 @@ fn all_settings_with_their_defaults() {
 fn what_builders_set() {
     let project = with_two_files();
     project.leave(&within("r1", "http::echo"), 0);
-    let nothing = "\n# no scenario's own builder sets anything, as of their last run\n";
+    let nothing = "\n# in the last run, no scenario's builder set anything\n";
     project.typed("config show").has(0, &[nothing]);
     let mut churn = within("r1", "lru_churn");
     let set = [
@@ -104,11 +104,11 @@ fn what_builders_set() {
     threshold = 500  # PLIMSOLL_THRESHOLD
     stale = "deny"   # plimsoll.toml:3
 
-    # scenarios' own builders, as of their last run, go before the files, and after
-    # variables:
+    # settings of scenarios' builders in the last run; they override the files, and
+    # variables override them:
     #   lru_churn (test target leaks)
     #     budget = "20s"
-    #     threshold = 100  # not used: PLIMSOLL_THRESHOLD goes before
+    #     threshold = 100  # not used: PLIMSOLL_THRESHOLD overrides it
     #     later = "a\u001b"
     --- 0
     "#);
@@ -125,8 +125,8 @@ fn what_builders_set() {
     // Of another package nothing is known.
     project
         .typed("config show --package other")
-        .has(0, &["after a run it is shown here"]);
-    let head = "# settings of the package demo\n#   no plimsoll.toml\n\n# nothing is set\n\n# what";
+        .has(0, &["a run shows them here"]);
+    let head = "# settings of the package demo\n#   no plimsoll.toml\n\n# nothing is set\n\n# settings of a";
     Project::new().typed("config show").has(0, &[head]);
 }
 

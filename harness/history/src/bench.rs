@@ -261,7 +261,7 @@ impl Bench<'_> {
         }
         self.worktree.check_out(commit)?;
         if let Err(why) = self.worktree.submodules()? {
-            anyhow::bail!("the submodules of {}: {why}", commit.short());
+            anyhow::bail!("checking out the submodules of {}: {why}", commit.short());
         }
         if let (true, Some(overlay)) = (built.laid_over, &self.overlay) {
             let laid = overlay.lay(self.worktree.path_of())?;

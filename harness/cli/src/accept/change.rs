@@ -134,7 +134,7 @@ impl Change {
         };
         Err(Refused::usage(format!(
             "{}: an allowance has no reason\n  \
-             expected one for {}, as `require-reason = true` has it\n  \
+             `require-reason = true` needs one for {}\n  \
              hint: give the reason with --reason",
             safe_line(&self.scenario),
             safe_line(what)
@@ -158,8 +158,8 @@ impl Change {
         let path_shown = shown(path);
         if self.is_nothing() {
             let has = match self.allowances {
-                0 => "has none of it any more",
-                _ => "has it all",
+                0 => "no longer has it",
+                _ => "already has it",
             };
             out.print(&format!("{path_shown}: {has}, nothing changes\n"))?;
             return Ok(());

@@ -163,8 +163,8 @@ impl Chosen {
         });
         for (subject, other) in left {
             out.note(&format!(
-                "{}: the allowance of {} stays: the scenario of that name of {} (test target {}) \
-                 has the same file, and may need it\n  \
+                "{}: the allowance of {} stays, because the scenario of the same name in {} \
+                 (test target {}) uses the same file and may need it\n  \
                  hint: a plimsoll.toml in the package's folder gives it baselines of its own",
                 safe_line(&self.report.scenario),
                 safe_line(&leaf_of(&subject)),
@@ -293,11 +293,11 @@ fn untrustworthy(verdict: Verdict) -> Option<(&'static str, &'static str)> {
     match verdict {
         Verdict::Within | Verdict::Improved | Verdict::Regressed => None,
         Verdict::Inconclusive => Some((
-            "its run was inconclusive: what it would take to pass is not known",
+            "its run was inconclusive, so the allowance that it needs is not known",
             "give the scenario a larger budget, and measure again",
         )),
         Verdict::Failed => Some((
-            "its workload failed, and what grew until then says little",
+            "its workload failed, and growth up to a failure says little",
             "fix the workload, and measure again",
         )),
         Verdict::Broken => Some((

@@ -124,7 +124,7 @@ impl At<'_> {
             tests => (
                 Level::Warning,
                 format!(
-                    "hint: one of these may have it, measure them: {}",
+                    "hint: one of these tests may have it; measure them: {}",
                     safe_line(&tests.join(", "))
                 ),
             ),
@@ -146,7 +146,8 @@ impl At<'_> {
             return None;
         }
         let tests: Vec<&str> = tests.iter().map(String::as_str).collect();
-        let what = "what one test uses of this file, others take for stale";
+        let what =
+            "several tests share this file, and an allowance that one needs is stale for another";
         let found = format!(
             "a scenario `{scenario}` is in {}",
             safe_line(&tests.join(" and in "))
@@ -162,7 +163,10 @@ impl At<'_> {
             reason, expires, ..
         } = &entry.allowance;
         let last = expires.filter(|_| entry.days_left(shelf.today).is_some_and(|days| days < 0))?;
-        let mut more = vec![format!("it held until {last}, today is {}", shelf.today)];
+        let mut more = vec![format!(
+            "its last day was {last}, and today is {}",
+            shelf.today
+        )];
         more.extend(
             reason
                 .iter()
@@ -181,13 +185,10 @@ impl At<'_> {
             return None;
         }
         let (level, why) = match folder.require_reason {
-            true => (
-                Level::Error,
-                "expected one: `require-reason = true`".to_owned(),
-            ),
+            true => (Level::Error, "`require-reason = true` needs one".to_owned()),
             false => (
                 Level::Warning,
-                "who reviews it cannot know why it may grow".to_owned(),
+                "a reviewer cannot know why this growth is accepted".to_owned(),
             ),
         };
         let what = format!("the allowance of {} has no reason", subject(entry));
@@ -202,8 +203,8 @@ impl At<'_> {
             Some(Verdict::Regressed) => format!("{} review {}", self.name, self.file.scenario),
             _ => self.accept(),
         };
-        let what = format!("nothing uses the allowance of {} any more", subject(entry));
-        let hint = format!("hint: take it out with `{command}`");
+        let what = format!("the allowance of {} is no longer needed", subject(entry));
+        let hint = format!("hint: remove it with `{command}`");
         Some(self.problem(Level::Warning, "stale", Some(entry.line()), &what, &[hint]))
     }
 
@@ -224,7 +225,7 @@ impl At<'_> {
             rate(&entry.allowance.subject, needed)
         );
         let hint = format!(
-            "hint: `{}` would do, and `{} --lower` writes it",
+            "hint: `{}` is enough; `{} --lower` writes it",
             written(entry, needed),
             self.accept()
         );

@@ -114,7 +114,7 @@ fn about(entry: &Entry, shelf: &Shelf) -> String {
     );
     if let (Some(last), Some(days)) = (allowance.expires, entry.days_left(shelf.today)) {
         lines.push(match days {
-            ..0 => format!("expired: it held until {last}"),
+            ..0 => format!("expired: its last day was {last}"),
             _ => format!("expires: {last}, in {}", number_of_days(days)),
         });
     }
@@ -122,7 +122,7 @@ fn about(entry: &Entry, shelf: &Shelf) -> String {
         None => "age: unknown, not committed".to_owned(),
         Some(day) => {
             let age = number_of_days(day.days_until(shelf.today).max(0));
-            format!("age: {age}, as it is since {day}")
+            format!("age: {age}, unchanged since {day}")
         }
     });
     lines.iter().map(|line| format!("    {line}\n")).collect()

@@ -87,11 +87,11 @@ fn builders(found: &Found) -> String {
         return about_builders();
     };
     if builders.is_empty() {
-        return "# no scenario's own builder sets anything, as of their last run\n".to_owned();
+        return "# in the last run, no scenario's builder set anything\n".to_owned();
     }
     let mut text =
-        "# scenarios' own builders, as of their last run, go before the files, and after\n\
-                    # variables:\n"
+        "# settings of scenarios' builders in the last run; they override the files, and\n\
+                    # variables override them:\n"
             .to_owned();
     for of in builders {
         text += &format!(
@@ -103,7 +103,7 @@ fn builders(found: &Found) -> String {
             let line = safe_line(&format!("{} = {}", setting.key, builder_value(setting)));
             let variable = Key::find(&setting.key).filter(|key| found.variables.get(key).is_some());
             let unless = variable.map_or_else(String::new, |key| {
-                format!("  # not used: {} goes before", key.variable())
+                format!("  # not used: {} overrides it", key.variable())
             });
             text += &format!("#     {line}{unless}\n");
         }
@@ -120,8 +120,8 @@ fn about_builders() -> String {
         .collect();
     let lines: Vec<String> = names.chunks(4).map(|line| line.join(", ")).collect();
     format!(
-        "# what a scenario's own builder sets goes before the files, and after variables;\n\
-         # after a run it is shown here:\n\
+        "# settings of a scenario's builder override the files, and variables override them;\n\
+         # a run shows them here:\n\
          #   {}\n",
         lines.join(",\n#   ")
     )
