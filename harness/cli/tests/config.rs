@@ -50,7 +50,10 @@ fn each_setting_with_where_it_is_from() {
 #[test]
 fn all_settings_with_their_defaults() {
     let shown = with_two_files().typed("config show --effective");
-    let (settings, _) = shown.stdout.split_once("\n# settings of a scenario").unwrap();
+    let (settings, _) = shown
+        .stdout
+        .split_once("\n# settings of a scenario")
+        .unwrap();
     assert_snapshot!(settings, @r#"
     # settings of the package demo
     #   plimsoll.toml  the workspace's
