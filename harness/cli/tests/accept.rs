@@ -209,10 +209,7 @@ fn the_newest_run_of_each_target_counts() {
     let mut other = of_test("demo", "slow", within("r2", "pool"));
     other.run.scenarios = vec!["pool".to_owned()];
     project.leave(&other, 5);
-    let says = [
-        "pool: nothing to accept, it is within\n",
-        "lru_churn: accepted",
-    ];
+    let says = ["pool: nothing to accept", "lru_churn: accepted"];
     project.typed("accept --all").has(0, &says);
 }
 
@@ -244,9 +241,8 @@ fn what_was_accepted_since_the_run_is_left_alone() {
 fn a_name_that_another_package_has_and_does_not_need() {
     let project = leaky();
     project.leave(&of_test("other", "leaks", within("r2", "lru_churn")), 1);
-    project
-        .typed("accept")
-        .has(0, &["lru_churn: accepted 1 allowance"]);
+    let says = ["lru_churn: accepted 1 allowance"];
+    project.typed("accept").has(0, &says);
 }
 
 #[test]
@@ -316,9 +312,7 @@ fn a_reason_that_is_required() {
       hint: give the reason with --reason
     ");
     assert!(!project.exists("baselines"));
-    project
-        .typed("accept lru_churn --reason pool")
-        .has(0, &["accepted"]);
+    project.ok("accept lru_churn --reason pool");
     // The one that the file has by now will do.
     project.ok("accept lru_churn");
 }

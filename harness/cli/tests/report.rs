@@ -5,12 +5,12 @@ mod project;
 use insta::assert_snapshot;
 use plimsoll_core::Tally;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Rung, Standing, Subject, Survivors};
+use plimsoll_core::report::{Standing, Subject, Survivors};
 use serde_json::Value;
 
 use project::{
-    CARGO_PLIMSOLL, PLIMSOLL, Project, RATE, Ran, of_test, rate, regressed, report, set_time,
-    stack, unused, within,
+    CARGO_PLIMSOLL, PLIMSOLL, Project, RATE, Ran, of_test, rate, regressed, report, sample,
+    set_time, stack, unused, within,
 };
 
 #[test]
@@ -66,12 +66,7 @@ fn what_can_be_done_about_an_allowance() {
 #[test]
 fn a_verdict_is_explained() {
     let mut grows = regressed("r1", "lru_churn", "main lru::fill lru::put", RATE);
-    grows.rungs = (0..3)
-        .map(|octave| Rung {
-            iterations: 256 << octave,
-            ..grows.rungs[0].clone()
-        })
-        .collect();
+    grows.rungs = [256, 512, 1_024].map(sample::rung).to_vec();
     let finding = &mut grows.findings[0];
     let tally = |objects| {
         let bytes = 96 * objects;
@@ -152,29 +147,20 @@ fn a_verdict_is_explained() {
         .typed("report --explain=lru::put")
         .has(0, &["lru::fill"])
         .lacks(&["threads"]);
-    let lines = ["report --explain=nothing", "report --explain --format json"];
-    assert_snapshot!(project.said(&lines), @"
-    > report --explain=nothing
+    let says = ["'--explain[=<PART>]' cannot be used with '--format <FORMAT>'"];
+    let json = project.typed("report --explain --format json");
+    json.has(2, &says);
+    assert_snapshot!(project.typed("report --explain=nothing"), @"
     --- 5
     error: no finding has a stack that contains `nothing`
       expected a part of one of:
       lru_churn: main;lru::fill;lru::put
       lru_churn: threads
       hint: `PLIMSOLL_EXPLAIN=PART` around `cargo test` explains what passed, too
-    > report --explain --format json
-    --- 2
-    error: the argument '--explain[=<PART>]' cannot be used with '--format <FORMAT>'
-
-    Usage: plimsoll report --explain[=<PART>] [DIR|FILE]...
-
-    For more information, try '--help'.
     ");
-    Project::with(&[within("r1", "lru_churn")])
-        .typed("report --explain")
-        .has(
-            0,
-            &["no scenario has a finding: there is nothing to explain\n"],
-        );
+    let nothing = "no scenario has a finding: there is nothing to explain\n";
+    let quiet = Project::with(&[within("r1", "lru_churn")]);
+    assert_eq!(quiet.ok("report --explain").stdout, nothing);
 }
 
 #[test]
@@ -194,15 +180,11 @@ fn the_newest_run_alone() {
     error: target/plimsoll: no report of run none
       runs that left reports: new, old
     ");
-    let old = project.typed("report --run old");
-    assert_eq!(
-        old.last_line(),
-        "2 scenarios: 1 within, 1 no result (run old)"
-    );
+    let says = ["2 scenarios: 1 within, 1 no result (run old)"];
+    project.typed("report --run old").has(0, &says);
     // As old as each other, the last id is taken.
-    Project::with(&[within("b", "lru_churn"), within("a", "http::echo")])
-        .typed("report")
-        .has(0, &["(run b)"]);
+    let project = Project::with(&[within("b", "lru_churn"), within("a", "http::echo")]);
+    project.typed("report").has(0, &["(run b)"]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use plimsoll_core::report::{Finding, Report, StackGrowth, Standing, Subject, jso
 use plimsoll_core::{FoldedStack, Rate, Tally, layout};
 
 #[path = "../../../core/tests/report/sample.rs"]
-mod sample;
+pub(crate) mod sample;
 
 pub(crate) use self::sample::finding;
 
