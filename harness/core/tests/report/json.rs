@@ -1,7 +1,9 @@
 //! `report.json`, written and read.
 
 use insta::assert_snapshot;
-use plimsoll_core::report::json::{MAX_BYTES, ReportError, parse, to_string};
+use plimsoll_core::Rate;
+use plimsoll_core::report::Report;
+use plimsoll_core::report::json::{Limits, MAX_BYTES, ReportError, parse, parse_within, to_string};
 use proptest::prelude::*;
 
 use crate::samples::{REPORT_1, any_report, failed, finding, growth, rate_of, regressed, within};
@@ -126,6 +128,28 @@ fn what_is_written_is_cut_to_what_can_be_read() {
     assert_eq!(read.growth.last().unwrap().after.bytes, 2_999);
     assert!(!read.findings.is_empty());
     assert_snapshot!(read.notes.last().unwrap(), @"too long for a report, left out: findings, small growth, notes");
+}
+
+/// A report of a pull request may have any number in it.
+#[test]
+fn no_rate_is_larger_than_a_program_can_reach() {
+    let too_large = rate_of(0.0, -1e17);
+    let changes: [fn(&mut Report, Rate); 6] = [
+        |report, rate| report.visible = Some(rate),
+        |report, rate| report.findings[0].rate = rate,
+        |report, rate| report.findings[0].error = rate,
+        |report, rate| report.findings[0].allowed = rate,
+        |report, rate| report.growth[0].rate = rate,
+        |report, rate| report.growth[0].error = Some(rate),
+    ];
+    for (index, change) in changes.iter().enumerate() {
+        let mut report = regressed();
+        report.growth = vec![growth(&["main"], 0, 96, 1.0)];
+        let read = |report: &Report| parse_within(to_string(report).as_bytes(), &Limits::UNTRUSTED);
+        assert_eq!(read(&report), Ok(report.clone()), "{index}");
+        change(&mut report, too_large);
+        assert_eq!(read(&report), Err(ReportError::OutOfRange), "{index}");
+    }
 }
 
 proptest! {
