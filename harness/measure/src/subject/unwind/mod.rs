@@ -4,7 +4,6 @@
 //! program replace its unwinder (`experimental.hooks.prof_backtrace`). This unwinder uses the
 //! same unwind information as libgcc, and caches what that says about each address. With a warm
 //! cache a frame costs two loads and a comparison.
-//! says of an address: after a while a frame costs two loads and a comparison.
 //!
 //! ```text
 //! hook ─► walk ─► cache::get ──────────────────► Rule::apply ─► caller …
