@@ -2,6 +2,7 @@ use plimsoll_core::Tally;
 use plimsoll_core::report::{Survivors, json as report};
 
 use super::*;
+use crate::render::fixtures;
 
 fn none(name: &str) -> Scenario {
     Scenario {
@@ -49,15 +50,24 @@ fn between<'a>(page: &'a str, start: &str, end: &str) -> Vec<&'a str> {
 
 #[test]
 fn the_worst_stands_first_and_the_same_is_the_same() {
+    let of = |(name, verdict)| match verdict {
+        "none" => none(name),
+        _ => measured(name, verdict),
+    };
+    let verdicts = [
+        "within",
+        "none",
+        "broken",
+        "regressed",
+        "within",
+        "inconclusive",
+    ];
     let scenarios = || {
-        vec![
-            measured("a", "within"),
-            none("b"),
-            measured("c", "broken"),
-            measured("d", "regressed"),
-            measured("e", "within"),
-            measured("f", "inconclusive"),
-        ]
+        ["a", "b", "c", "d", "e", "f"]
+            .into_iter()
+            .zip(verdicts)
+            .map(of)
+            .collect()
     };
     let page = render(&joined(scenarios()));
     let order = between(&page, "<a class=\"name\" href=\"#", "\"");
@@ -69,7 +79,6 @@ fn the_worst_stands_first_and_the_same_is_the_same() {
 
 #[test]
 fn what_grows_most_stands_first_of_one_verdict() {
-    use crate::render::fixtures;
     let page = render(&fixtures::joined(vec![
         fixtures::regressed("slow", &[("main put", 1.0)]),
         fixtures::regressed("fast", &[("main put", 100.0)]),
@@ -81,7 +90,6 @@ fn what_grows_most_stands_first_of_one_verdict() {
 
 #[test]
 fn who_stayed_stands_with_each_finding() {
-    use crate::render::fixtures;
     let mut report = fixtures::regressed("lru", &[("main put", 48.0)]);
     let none = render(&fixtures::joined(vec![report.clone()]));
     assert!(!none.contains("Who stayed"), "{none}");
@@ -104,10 +112,8 @@ fn who_stayed_stands_with_each_finding() {
         "{page}"
     );
     let rows = between(&page, "<th scope=\"row\">2,049–4,096</th>", "</tr>");
-    assert!(
-        rows[0].starts_with("<td>2,048</td><td>513</td><td class=\"share\"><svg"),
-        "{rows:?}"
-    );
+    let row = "<td>2,048</td><td>513</td><td class=\"share\"><svg";
+    assert!(rows[0].starts_with(row), "{rows:?}");
     assert_eq!(between(rows[0], "class=\"part\" width=\"", "\""), ["25.0%"]);
     assert!(page.contains("<td>unknown</td><td>18,446,744,073,709,551,615</td>"));
     // Where nothing goes, it is folded.
@@ -129,17 +135,8 @@ fn a_run_without_scenarios_is_not_green() {
 
 #[test]
 fn every_scenario_has_its_own_address() {
-    let page = render(&joined(vec![
-        none("a b"),
-        none("a-b"),
-        none("a<b"),
-        none("~~"),
-    ]));
-    let ids = between(
-        &page,
-        "<tbody role=\"rowgroup\" class=\"scenario v-none\" id=\"",
-        "\"",
-    );
+    let page = render(&joined(["a b", "a-b", "a<b", "~~"].map(none).into()));
+    let ids = between(&page, "class=\"scenario v-none\" id=\"", "\"");
     assert_eq!(ids, ["a-b", "a-b-2", "a-b-3", "scenario"]);
 }
 
@@ -149,23 +146,17 @@ fn nothing_but_our_style_and_script_can_do_anything() {
     let evil = "</style></script><script>x</script><p onclick='x' style=\"x\">";
     if let Outcome::Report(report) = &mut scenario.outcome {
         report.notes.push(evil.to_owned());
-        report.growth.push(plimsoll_core::report::StackGrowth {
-            stack: plimsoll_core::FoldedStack(vec![evil.to_owned()]),
-            before: plimsoll_core::Tally::default(),
-            after: plimsoll_core::Tally::default(),
-            rate: plimsoll_core::Rate {
-                objects: f64::NAN,
-                bytes: f64::INFINITY,
-            },
-            error: None,
-        });
+        let mut growth = fixtures::growth("", f64::NAN);
+        growth.stack.0 = vec![evil.to_owned()];
+        growth.rate.bytes = f64::INFINITY;
+        report.growth.push(growth);
     }
     let page = render(&joined(vec![scenario, none(evil)]));
     let scripts = between(&page, "<script", ">");
     assert_eq!(scripts, ["", " type=\"application/json\""]);
-    assert_eq!(page.matches("</script").count(), 2);
-    assert_eq!(page.matches("<style").count(), 1);
-    assert_eq!(page.matches("</style").count(), 1);
+    for (tag, times) in [("</script", 2), ("<style", 1), ("</style", 1)] {
+        assert_eq!(page.matches(tag).count(), times, "{tag}");
+    }
     let body = page.split_once("<body>").unwrap().1;
     for tag in between(body, "<", ">") {
         assert!(!tag.contains(" on") && !tag.contains(" style"), "<{tag}>");
@@ -174,10 +165,8 @@ fn nothing_but_our_style_and_script_can_do_anything() {
     let policy = between(&page, "script-src 'sha256-", "'");
     let script = page.split_once("<script>").unwrap().1;
     let script = script.split_once("</script>").unwrap().0;
-    assert_eq!(
-        by_digest(""),
-        "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
-    );
+    let of_nothing = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='";
+    assert_eq!(by_digest(""), of_nothing);
     assert_eq!(by_digest(script), format!("'sha256-{}'", policy[0]));
     let data = between(&page, "<script type=\"application/json\">", "</script>");
     let data: serde_json::Value = serde_json::from_str(data[0]).unwrap();

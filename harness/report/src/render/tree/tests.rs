@@ -50,19 +50,17 @@ fn towers() {
 
 #[test]
 fn of_samples_each_number_has_its_error() {
-    let mut report = regressed(
-        "a",
-        &[
-            ("demo::main http::serve http::parse alloc::push", 4_000.0),
-            ("demo::main http::serve log::line", 200.0),
-            ("demo::main cache::evict", -1_600.0),
-        ],
-    );
+    let stacks = [
+        ("demo::main http::serve http::parse alloc::push", 4_000.0),
+        ("demo::main http::serve log::line", 200.0),
+        ("demo::main cache::evict", -1_600.0),
+    ];
+    let mut report = regressed("a", &stacks);
     report.measured.as_mut().unwrap().sample_interval = 4_096;
-    for (growth, error) in report.growth.iter_mut().zip([300.0, 40.0, 90.0]) {
+    for (growth, bytes) in report.growth.iter_mut().zip([300.0, 40.0, 90.0]) {
         growth.error = Some(Rate {
             objects: 1.0,
-            bytes: error,
+            bytes,
         });
     }
     let text = render(&report).unwrap();
@@ -102,10 +100,8 @@ fn the_widest_path_keeps_its_leaf() {
     let text = drawn(&[(&deeper.join(" "), 48.0)]);
     assert!(text.contains("› frame39999"), "{text}");
     // At each frame something else is called.
-    let mut comb = Vec::new();
-    for depth in 1..300 {
-        comb.push(format!("{} other{depth}", deep[..depth].join(" ")));
-    }
+    let comb = (1..300).map(|depth| format!("{} other{depth}", deep[..depth].join(" ")));
+    let comb: Vec<String> = comb.collect();
     let mut stacks: Vec<(&str, f64)> = comb.iter().map(|stack| (stack.as_str(), 1.0)).collect();
     let whole = deep.join(" ");
     stacks.push((&whole, 1_000.0));
@@ -118,11 +114,8 @@ fn many_stacks_fit() {
     let stacks: Vec<String> = (0..1_000)
         .map(|n| format!("main a{} b{} c{n} {}", n % 3, n % 30, "x".repeat(500)))
         .collect();
-    let stacks: Vec<(&str, f64)> = stacks
-        .iter()
-        .enumerate()
-        .map(|(n, stack)| (stack.as_str(), if n % 5 == 0 { -9.0 } else { 9.0 }))
-        .collect();
+    let rates = [-9.0, 9.0, 9.0, 9.0, 9.0].into_iter().cycle();
+    let stacks: Vec<(&str, f64)> = stacks.iter().map(String::as_str).zip(rates).collect();
     drawn(&stacks);
 }
 
