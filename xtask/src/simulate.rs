@@ -67,7 +67,7 @@ impl Cell {
                 healthy: model::simulate_growing(self.shape, self.interval, runs, seed),
                 ..Outcome::default()
             },
-            false => model::simulate(self.shape, self.interval, runs, seed),
+            false => model::simulate(self.shape, (self.interval, true), runs, seed),
         }
     }
 }

@@ -33,13 +33,8 @@ fn assessed(
     policy: Policy,
 ) -> Assessment {
     let iterations: Vec<u64> = (0..rungs).map(rung).collect();
-    let flat = Series::new(vec![
-        Tally {
-            objects: 3,
-            bytes: 0
-        };
-        rungs
-    ]);
+    let (objects, bytes) = (3, 0);
+    let flat = Series::new(vec![Tally { objects, bytes }; rungs]);
     let mut observed = Observed {
         threads: flat.clone(),
         descriptors: flat,
@@ -77,7 +72,13 @@ fn shown(assessment: &Assessment) -> String {
             Subject::Descriptors => "descriptors".to_owned(),
         };
         let Rate { objects, bytes } = finding.rate;
-        text += &format!("\n{} {:?}: {subject}", finding.verdict, finding.standing);
+        // One finding is on the line of the verdict.
+        text += if assessment.findings.len() == 1 {
+            " | "
+        } else {
+            "\n"
+        };
+        text += &format!("{} {:?}: {subject}", finding.verdict, finding.standing);
         text += &format!(" {objects:.2} objects {bytes:.2} B {}", finding.law);
         if let Some(from) = &finding.moved_from {
             text += &format!(", from {from}");
@@ -90,20 +91,11 @@ fn shown(assessment: &Assessment) -> String {
 fn growth_without_an_allowance() {
     let leak: &[(&str, Level)] = &[("main;leak", LEAK)];
     assert_snapshot!(at_top(41, &[]), @"within, 1 per 1000");
-    assert_snapshot!(at_top(41, leak), @r"
-    regressed, 1 per 1000
-    regressed New: main;leak 1.00 objects 32.00 B linear
-    ");
-    assert_snapshot!(judged(41, leak, "", Policy { at_top: false, ..TOP }), @r"
-    inconclusive, 1 per 1000
-    inconclusive New: main;leak 1.00 objects 32.00 B linear
-    ");
+    assert_snapshot!(at_top(41, leak), @"regressed, 1 per 1000 | regressed New: main;leak 1.00 objects 32.00 B linear");
+    assert_snapshot!(judged(41, leak, "", Policy { at_top: false, ..TOP }), @"inconclusive, 1 per 1000 | inconclusive New: main;leak 1.00 objects 32.00 B linear");
     let full: Level = |n| (n.min(1_000), 48 * n.min(1_000));
     assert_snapshot!(at_top(41, &[("main;fill", full)]), @"within, 1 per 1000");
-    assert_snapshot!(at_top(29, &[("threads", |n| (n + 1, 0))]), @r"
-    regressed, 1 per 100 (coarsened)
-    regressed New: threads 1.00 objects 0.00 B linear
-    ");
+    assert_snapshot!(at_top(29, &[("threads", |n| (n + 1, 0))]), @"regressed, 1 per 100 (coarsened) | regressed New: threads 1.00 objects 0.00 B linear");
 }
 
 #[test]
@@ -112,24 +104,15 @@ fn a_short_ladder_has_a_coarser_threshold_where_it_may() {
     assert_snapshot!(at_top(16, &[]), @"within, 1 per 10 (coarsened)");
     assert_snapshot!(at_top(13, &[]), @"inconclusive, 1 per 10 (coarsened)");
     // For want of memory nothing coarsens, and what grows is found as ever.
-    let ended = |rungs, stacks: &[(&str, Level)]| {
-        judged(
-            rungs,
-            stacks,
-            "",
-            Policy {
-                may_coarsen: false,
-                ..TOP
-            },
-        )
+    let policy = Policy {
+        may_coarsen: false,
+        ..TOP
     };
+    let ended = |rungs, stacks: &[(&str, Level)]| judged(rungs, stacks, "", policy);
     assert_snapshot!(ended(30, &[]), @"inconclusive, 1 per 1000");
     assert_snapshot!(ended(16, &[]), @"inconclusive, 1 per 1000");
     assert_snapshot!(ended(41, &[]), @"within, 1 per 1000");
-    assert_snapshot!(ended(30, &[("main;leak", LEAK)]), @"
-    regressed, 1 per 1000
-    regressed New: main;leak 1.00 objects 32.00 B linear
-    ");
+    assert_snapshot!(ended(30, &[("main;leak", LEAK)]), @"regressed, 1 per 1000 | regressed New: main;leak 1.00 objects 32.00 B linear");
     // Nor does a threshold that was set.
     assert_snapshot!(judged(30, &[], "", Policy { threshold: Some(1_000), ..TOP }), @"inconclusive, 1 per 1000");
     // Batches are told apart as soon as the ladder is long enough, though when each object
@@ -154,19 +137,11 @@ fn a_leak_on_many_stacks_is_found_by_their_site() {
         ],
     );
     assert!(thin.starts_with("regressed"), "{thin}");
-    let turns = at_top(
-        41,
-        &[
-            ("a;leak", |n| (n.min(6_000), n.min(6_000) * 64)),
-            ("b;leak", |n| {
-                (n.saturating_sub(6_000), n.saturating_sub(6_000) * 64)
-            }),
-        ],
-    );
-    assert!(
-        turns.contains("regressed New: 2 stacks at leak 1.00 objects"),
-        "{turns}"
-    );
+    const UP_TO: Level = |n| (n.min(6_000), n.min(6_000) * 64);
+    const FROM: Level = |n| (n.saturating_sub(6_000), n.saturating_sub(6_000) * 64);
+    let turns = at_top(41, &[("a;leak", UP_TO), ("b;leak", FROM)]);
+    let found = "regressed New: 2 stacks at leak 1.00 objects";
+    assert!(turns.contains(found), "{turns}");
 }
 
 /// Two pools, and the rungs before which each of them reached a new peak, by how many objects.
@@ -183,15 +158,10 @@ fn a_site_is_not_found_where_its_stacks_are_at_new_peaks() {
     assert_snapshot!(at_top(43, &[("a;pool", first), ("b;pool", second)]), @"within, 1 per 100 (coarsened)");
     // On one stack it would be a leak that comes in bursts.
     let both: Level = |n| {
-        (
-            peaks(n, FIRST).0 + peaks(n, SECOND).0,
-            peaks(n, FIRST).1 + peaks(n, SECOND).1,
-        )
+        let (first, second) = (peaks(n, FIRST), peaks(n, SECOND));
+        (first.0 + second.0, first.1 + second.1)
     };
-    assert_snapshot!(at_top(43, &[("a;pool", both)]), @r"
-    regressed, 1 per 1000
-    regressed New: a;pool 0.00 objects 0.08 B stepped
-    ");
+    assert_snapshot!(at_top(43, &[("a;pool", both)]), @"regressed, 1 per 1000 | regressed New: a;pool 0.00 objects 0.08 B stepped");
 }
 
 /// An allowance for `main;a;b;leak`.
@@ -200,25 +170,13 @@ const ALLOWED: &str = "[[allow]]\nstack = [\"main\", \"a\", \"b\", \"leak\"]\nob
 #[test]
 fn growth_with_an_allowance() {
     let allowed = |stacks: &[(&str, Level)]| judged(41, stacks, ALLOWED, TOP);
-    assert_snapshot!(allowed(&[("main;a;b;leak", LEAK)]), @r"
-    within, 1 per 1000
-    within Allowed: main;a;b;leak 1.00 objects 32.00 B linear
-    ");
-    assert_snapshot!(allowed(&[("main;a;b;leak", |n| (n, 48 * n))]), @r"
-    regressed, 1 per 1000
-    regressed Exceeded: main;a;b;leak 1.00 objects 48.00 B linear
-    ");
-    assert_snapshot!(allowed(&[]), @r"
-    improved, 1 per 1000
-    improved Stale: main;a;b;leak 0.00 objects 0.00 B linear
-    ");
+    assert_snapshot!(allowed(&[("main;a;b;leak", LEAK)]), @"within, 1 per 1000 | within Allowed: main;a;b;leak 1.00 objects 32.00 B linear");
+    assert_snapshot!(allowed(&[("main;a;b;leak", |n| (n, 48 * n))]), @"regressed, 1 per 1000 | regressed Exceeded: main;a;b;leak 1.00 objects 48.00 B linear");
+    assert_snapshot!(allowed(&[]), @"improved, 1 per 1000 | improved Stale: main;a;b;leak 0.00 objects 0.00 B linear");
     let known = assessed(41, &[("main;a;b;leak", LEAK)], ALLOWED, TOP);
     assert_eq!(known.findings[0].reason.as_deref(), Some("known"));
     // Another caller is a move, and only one stack may use it.
-    assert_snapshot!(allowed(&[("main;new;a;b;leak", LEAK)]), @r"
-    within, 1 per 1000
-    within Moved: main;new;a;b;leak 1.00 objects 32.00 B linear, from main;a;b;leak
-    ");
+    assert_snapshot!(allowed(&[("main;new;a;b;leak", LEAK)]), @"within, 1 per 1000 | within Moved: main;new;a;b;leak 1.00 objects 32.00 B linear, from main;a;b;leak");
     assert_snapshot!(allowed(&[("main;n;a;b;leak", LEAK), ("main;o;a;b;leak", LEAK)]), @r"
     regressed, 1 per 1000
     regressed New: main;o;a;b;leak 1.00 objects 32.00 B linear
@@ -226,12 +184,8 @@ fn growth_with_an_allowance() {
     ");
     // A slow leak that was accepted is not stale on a slow machine.
     let slow = ALLOWED.replace("1.0", "0.004").replace("32.0", "0.032");
-    let text = judged(
-        30,
-        &[("main;a;b;leak", |n| (n / 250, n / 250 * 8))],
-        &slow,
-        TOP,
-    );
+    let level: Level = |n| (n / 250, n / 250 * 8);
+    let text = judged(30, &[("main;a;b;leak", level)], &slow, TOP);
     assert!(text.starts_with("within"), "{text}");
 }
 
@@ -255,28 +209,12 @@ fn what_was_not_seen_is_said_in_numbers() {
 fn an_expired_allowance_fails_whether_it_is_used_or_not() {
     let expiring = format!("{ALLOWED}expires = 2026-01-31\n");
     let on = |day: &str, stacks: &[(&str, Level)]| {
-        judged(
-            41,
-            stacks,
-            &expiring,
-            Policy {
-                today: Some(day.parse().unwrap()),
-                ..TOP
-            },
-        )
+        let today = Some(day.parse().unwrap());
+        judged(41, stacks, &expiring, Policy { today, ..TOP })
     };
-    assert_snapshot!(on("2026-01-31", &[("main;a;b;leak", LEAK)]), @r"
-    within, 1 per 1000
-    within Allowed: main;a;b;leak 1.00 objects 32.00 B linear
-    ");
-    assert_snapshot!(on("2026-02-01", &[("main;a;b;leak", LEAK)]), @r"
-    regressed, 1 per 1000
-    regressed Expired: main;a;b;leak 1.00 objects 32.00 B linear
-    ");
-    assert_snapshot!(on("2026-02-01", &[]), @r"
-    regressed, 1 per 1000
-    regressed Expired: main;a;b;leak 0.00 objects 0.00 B linear
-    ");
+    assert_snapshot!(on("2026-01-31", &[("main;a;b;leak", LEAK)]), @"within, 1 per 1000 | within Allowed: main;a;b;leak 1.00 objects 32.00 B linear");
+    assert_snapshot!(on("2026-02-01", &[("main;a;b;leak", LEAK)]), @"regressed, 1 per 1000 | regressed Expired: main;a;b;leak 1.00 objects 32.00 B linear");
+    assert_snapshot!(on("2026-02-01", &[]), @"regressed, 1 per 1000 | regressed Expired: main;a;b;leak 0.00 objects 0.00 B linear");
     // Nor does it excuse a move.
     assert_snapshot!(on("2026-02-01", &[("main;new;a;b;leak", LEAK)]), @r"
     regressed, 1 per 1000
@@ -315,8 +253,7 @@ fn more_growth_never_improves_a_verdict() {
     ];
     for rungs in [17, 29, 41, 49] {
         let verdicts = levels.map(|level| at_top(rungs, &[("main;leak", level)]));
-        let rank =
-            |text: &String| Verdict::from_word(text.split(',').next().unwrap_or_default()).unwrap();
+        let rank = |text: &String| Verdict::from_word(text.split_once(',').unwrap().0).unwrap();
         assert!(verdicts.iter().map(rank).is_sorted(), "{verdicts:#?}");
     }
 }
@@ -371,8 +308,6 @@ fn the_interval_for_a_threshold_is_the_largest_that_settles() {
         assert!(iterations_to_settle(Some(threshold), next) > iterations);
     }
     assert_eq!(interval_to_settle(1_000, 15_999), None);
-    assert_eq!(
-        interval_to_settle(1_000, 16_000),
-        Some(SampleInterval::default())
-    );
+    let exact = Some(SampleInterval::default());
+    assert_eq!(interval_to_settle(1_000, 16_000), exact);
 }

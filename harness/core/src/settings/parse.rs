@@ -207,12 +207,17 @@ mod tests {
     use super::*;
     use crate::settings::{Fallback, Inconclusive};
 
+    /// The lines of an error as one.
+    fn one_line(error: &str) -> String {
+        error.replace("\n  ", " | ")
+    }
+
     /// Returns what a file sets, each setting with its line, or what is wrong with it.
     #[track_caller]
     fn read(file: impl AsRef<[u8]>) -> String {
         let layer = match Layer::parse(file.as_ref()) {
             Ok(layer) => layer,
-            Err(error) => return error.explain("plimsoll.toml"),
+            Err(error) => return one_line(&error.explain("plimsoll.toml")),
         };
         let set = KEYS.iter().filter_map(|key| {
             let Entry { line, text } = layer.get(key)?;
@@ -244,20 +249,9 @@ mod tests {
 
     #[test]
     fn keys_that_no_setting_has() {
-        assert_snapshot!(read("stale = \"deny\"\nbugdet = \"2s\"\n"), @"
-        plimsoll.toml:2: `bugdet`: there is no such setting
-          hint: `budget`?
-        ");
-        assert_snapshot!(read("[treshold]\nx = 1\n"), @"
-        plimsoll.toml:1: `treshold`: there is no such setting
-          hint: `threshold`?
-        ");
-        assert_snapshot!(read("\"\\u001b[31m\" = 1"), @r"
-        plimsoll.toml:1: `\u{1b}[31m`: there is no such setting
-          hint: one of budget, max-iterations, threshold, settle, timeout, inconclusive,
-            memory-limit, stale, require-reason, keep-rungs, spend-budget, sample-interval,
-            unwinder
-        ");
+        assert_snapshot!(read("stale = \"deny\"\nbugdet = \"2s\"\n"), @"plimsoll.toml:2: `bugdet`: there is no such setting | hint: `budget`?");
+        assert_snapshot!(read("[treshold]\nx = 1\n"), @"plimsoll.toml:1: `treshold`: there is no such setting | hint: `threshold`?");
+        assert_snapshot!(read("\"\\u001b[31m\" = 1"), @r"plimsoll.toml:1: `\u{1b}[31m`: there is no such setting | hint: one of budget, max-iterations, threshold, settle, timeout, inconclusive, |   memory-limit, stale, require-reason, keep-rungs, spend-budget, sample-interval, |   unwinder");
     }
 
     #[test]
@@ -275,7 +269,7 @@ mod tests {
             ),
             ("threshold = 0", count, "`0`"),
             ("threshold = \"10\"", count, "the string `10`"),
-            ("sample-interval = 500", power, "`500`\n  hint: 512"),
+            ("sample-interval = 500", power, "`500` | hint: 512"),
             (
                 "unwinder = \"gdb\"",
                 "`plimsoll`, `libgcc` or `compare`",
@@ -285,29 +279,17 @@ mod tests {
         ] {
             let (key, _) = line.split_once(' ').unwrap();
             let place = format!("plimsoll.toml:2: `{key}`: unexpected value");
-            let error = format!("{place}\n  expected {expected}\n  found {found}");
+            let error = format!("{place} | expected {expected} | found {found}");
             assert_eq!(read(format!("\n{line}")), error);
         }
     }
 
     #[test]
     fn what_is_no_settings_file() {
-        assert_snapshot!(read("budget ="), @"
-        plimsoll.toml:1: not TOML
-          string values must be quoted, expected literal string
-        ");
-        assert_snapshot!(read("stale = \"deny\"\nstale = \"warn\""), @"
-        plimsoll.toml:2: not TOML
-          duplicate key
-        ");
-        assert_snapshot!(read(b"# \xff"), @"
-        plimsoll.toml:1: not a text file
-          expected UTF-8, found other bytes
-        ");
-        assert_snapshot!(read(" ".repeat(MAX_BYTES + 1)), @"
-        plimsoll.toml: too large
-          expected at most 65536 bytes
-        ");
+        assert_snapshot!(read("budget ="), @"plimsoll.toml:1: not TOML | string values must be quoted, expected literal string");
+        assert_snapshot!(read("stale = \"deny\"\nstale = \"warn\""), @"plimsoll.toml:2: not TOML | duplicate key");
+        assert_snapshot!(read(b"# \xff"), @"plimsoll.toml:1: not a text file | expected UTF-8, found other bytes");
+        assert_snapshot!(read(" ".repeat(MAX_BYTES + 1)), @"plimsoll.toml: too large | expected at most 65536 bytes");
     }
 
     #[test]
@@ -321,17 +303,8 @@ mod tests {
         let keep = with("PLIMSOLL_KEEP_RUNGS", "1").unwrap();
         assert_eq!(keep.keep_rungs, Some(true));
         assert_eq!(with("PLIMSOLL_BUDGET", "").unwrap(), Settings::default());
-        assert_snapshot!(with("PLIMSOLL_BUDGET", "ten\n").unwrap_err(), @r"
-        PLIMSOLL_BUDGET: unexpected value
-          expected a time such as `500ms`, `10s` or `2m`
-          found `ten\n`
-        ");
-        assert_snapshot!(with("PLIMSOLL_SAMPLE_INTERVAL", "500").unwrap_err(), @"
-        PLIMSOLL_SAMPLE_INTERVAL: unexpected value
-          expected a power of two up to 1073741824
-          found `500`
-          hint: 512
-        ");
+        assert_snapshot!(one_line(&with("PLIMSOLL_BUDGET", "ten\n").unwrap_err().to_string()), @r"PLIMSOLL_BUDGET: unexpected value | expected a time such as `500ms`, `10s` or `2m` | found `ten\n`");
+        assert_snapshot!(one_line(&with("PLIMSOLL_SAMPLE_INTERVAL", "500").unwrap_err().to_string()), @"PLIMSOLL_SAMPLE_INTERVAL: unexpected value | expected a power of two up to 1073741824 | found `500` | hint: 512");
     }
 
     #[cfg(unix)]
@@ -351,10 +324,7 @@ mod tests {
             let error = format!("{name}: unexpected value\n  expected {expected}\n  {found}");
             assert_eq!(with(name).unwrap_err().to_string(), error);
         }
-        assert_snapshot!(with("PLIMSOLL_STAL").unwrap_err(), @"
-        PLIMSOLL_STAL: there is no such variable
-          hint: PLIMSOLL_STALE?
-        ");
+        assert_snapshot!(one_line(&with("PLIMSOLL_STAL").unwrap_err().to_string()), @"PLIMSOLL_STAL: there is no such variable | hint: PLIMSOLL_STALE?");
         // A variable of somebody else.
         assert_eq!(with("PLIMSOLL_SHA").unwrap(), Layer::default());
     }

@@ -1,124 +1,38 @@
 //! The committed schema against what the writer emits.
-//!
-//! The validators on crates.io bring over 70 crates; the schema needs a dozen
-//! keywords. This one knows those, and panics at any other.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-use plimsoll_core::report::json::to_string;
+use jsonschema::Validator;
+use plimsoll_core::report::{Report, json::to_string};
 use proptest::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::samples::{REPORT_1, any_report, failed, regressed, within};
 
 const SCHEMA: &str = include_str!("../../schema/report-v2.schema.json");
 const SCHEMA_1: &str = include_str!("../../schema/report-v1.schema.json");
 
-fn schema() -> Value {
-    serde_json::from_str(SCHEMA).expect("the schema is JSON")
+fn parsed(json: &str) -> Value {
+    serde_json::from_str(json).expect("it is JSON")
 }
 
-fn value(report: &plimsoll_core::report::Report) -> Value {
-    serde_json::from_str(&to_string(report)).expect("a report is JSON")
+fn value(report: &Report) -> Value {
+    parsed(&to_string(report))
 }
 
-/// What is wrong with a value, in the words of the schema's keyword.
-fn validate(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
-    let schema = schema.as_object().expect("a schema is an object");
-    for (keyword, wants) in schema {
-        let holds = match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" => true,
-            "$ref" => {
-                let path = wants.as_str().and_then(|path| path.strip_prefix('#'));
-                let target = path
-                    .and_then(|path| root.pointer(path))
-                    .expect("refs lead somewhere");
-                validate(root, target, value, at)?;
-                true
-            }
-            "type" => match wants {
-                Value::Array(types) => types.iter().any(|ty| is_of_type(value, ty)),
-                ty => is_of_type(value, ty),
-            },
-            "const" => value == wants,
-            "enum" => array(wants).contains(value),
-            "anyOf" | "oneOf" => {
-                let holds = |one: &&Value| validate(root, one, value, at).is_ok();
-                let holding = array(wants).iter().filter(holds).count();
-                holding == 1 || holding > 1 && keyword == "anyOf"
-            }
-            "properties" => {
-                let wants = object(wants);
-                for (key, value) in value.as_object().into_iter().flatten() {
-                    if let Some(wants) = wants.get(key) {
-                        validate(root, wants, value, &format!("{at}/{key}"))?;
-                    }
-                }
-                true
-            }
-            "additionalProperties" => {
-                assert_eq!(wants, &Value::Bool(false));
-                let known = object(&schema["properties"]);
-                value
-                    .as_object()
-                    .is_none_or(|value| value.keys().all(|key| known.contains_key(key)))
-            }
-            "required" => value.as_object().is_none_or(|value| {
-                array(wants)
-                    .iter()
-                    .all(|key| key.as_str().is_some_and(|key| value.contains_key(key)))
-            }),
-            "items" => {
-                for (index, item) in value.as_array().into_iter().flatten().enumerate() {
-                    validate(root, wants, item, &format!("{at}/{index}"))?;
-                }
-                true
-            }
-            "maxItems" => value
-                .as_array()
-                .is_none_or(|items| items.len() as u64 <= number(wants)),
-            "maxLength" => value
-                .as_str()
-                .is_none_or(|text| text.chars().count() as u64 <= number(wants)),
-            "minimum" => value.as_u64().is_none_or(|value| value >= number(wants)),
-            "maximum" => value.as_u64().is_none_or(|value| value <= number(wants)),
-            other => panic!("a keyword that this validator does not know: {other}"),
-        };
-        if !holds {
-            return Err(format!("{at}: {keyword}"));
-        }
-    }
-    Ok(())
+fn validator(schema: &str) -> Validator {
+    jsonschema::validator_for(&parsed(schema)).expect("it is a schema")
 }
 
-fn is_of_type(value: &Value, ty: &Value) -> bool {
-    match ty.as_str() {
-        Some("object") => value.is_object(),
-        Some("array") => value.is_array(),
-        Some("string") => value.is_string(),
-        Some("boolean") => value.is_boolean(),
-        Some("null") => value.is_null(),
-        Some("number") => value.is_number(),
-        Some("integer") => value.is_u64(),
-        other => panic!("a type that this validator does not know: {other:?}"),
-    }
-}
-
-fn array(value: &Value) -> &Vec<Value> {
-    value.as_array().expect("an array")
-}
-
-fn object(value: &Value) -> &Map<String, Value> {
-    value.as_object().expect("an object")
-}
-
-fn number(value: &Value) -> u64 {
-    value.as_u64().expect("a number")
+/// Where a value is not as a schema has it, and the keyword that says so.
+fn validate(schema: &Validator, value: &Value) -> Result<(), String> {
+    let result = schema.validate(value);
+    result.map_err(|error| format!("{}: {}", error.instance_path(), error.kind().keyword()))
 }
 
 fn valid(value: &Value) -> Result<(), String> {
-    let schema = schema();
-    validate(&schema, &schema, value, "")
+    validate(&validator(SCHEMA), value)
 }
 
 #[test]
@@ -127,13 +41,10 @@ fn samples_are_valid() {
         assert_eq!(valid(&value(&report)), Ok(()));
     }
     // Format 1 is as it was.
-    let schema: Value = serde_json::from_str(SCHEMA_1).expect("the schema is JSON");
-    let report: Value = serde_json::from_str(REPORT_1).expect("a report is JSON");
-    assert_eq!(validate(&schema, &schema, &report, ""), Ok(()));
-    assert_eq!(
-        validate(&schema, &schema, &value(&regressed()), ""),
-        Err("/findings/0: additionalProperties".to_owned())
-    );
+    let schema = validator(SCHEMA_1);
+    assert_eq!(validate(&schema, &parsed(REPORT_1)), Ok(()));
+    let refused = Err("/findings/0: additionalProperties".to_owned());
+    assert_eq!(validate(&schema, &value(&regressed())), refused);
 }
 
 #[test]
@@ -169,7 +80,11 @@ fn the_schema_is_strict_and_described() {
         if let Some(properties) = schema.get("properties").and_then(Value::as_object)
             && schema.get("type").is_some()
         {
-            let required = array(&schema["required"]).iter().filter_map(Value::as_str);
+            let required = schema["required"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str);
             let came_later = |key: &str| {
                 ["builder", "rarest"].contains(&key)
                     || key == "error" && at.ends_with("$defs/growth")
@@ -192,7 +107,7 @@ fn the_schema_is_strict_and_described() {
             _ => {}
         }
     }
-    visit("", &schema());
+    visit("", &parsed(SCHEMA));
 }
 
 proptest! {
@@ -200,6 +115,7 @@ proptest! {
 
     #[test]
     fn every_report_is_valid(report in any_report()) {
-        prop_assert_eq!(valid(&value(&report)), Ok(()));
+        static SCHEMA_2: LazyLock<Validator> = LazyLock::new(|| validator(SCHEMA));
+        prop_assert_eq!(validate(&SCHEMA_2, &value(&report)), Ok(()));
     }
 }

@@ -15,14 +15,14 @@ use plimsoll_core::baseline::Baseline;
 use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::judge::{Assessment, Observed, Policy, Verdict, iterations_to_conclude, judge};
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
-use plimsoll_core::{FoldedStack, Series};
+use plimsoll_core::{FoldedStack, Series, Tally};
 
 use self::behaviour::{Alive, Behaviour, Pace, add};
 pub(crate) use self::shapes::{GROWING, SHAPES};
 use self::shapes::{Shape, Stacks, base, push};
 use super::random::Random;
 
-pub(crate) const POLICY: Policy = Policy {
+const POLICY: Policy = Policy {
     threshold: None,
     at_top: true,
     accuse_from: 0,
@@ -41,6 +41,8 @@ pub(crate) struct Workload {
     /// At each rung, up to an octave after three budgets.
     pub(crate) iterations: Vec<u64>,
     pub(crate) interval: SampleInterval,
+    /// Whether the profile tells when objects were born; else there are levels alone.
+    pub(crate) births: bool,
 }
 
 impl Workload {
@@ -83,7 +85,16 @@ impl Workload {
         let mut stacks: BTreeMap<FoldedStack, Series> = BTreeMap::new();
         for (names, alive) in sampled {
             let stack = FoldedStack(names.split(';').map(str::to_owned).collect());
-            let series = Series::of_births(self.interval, &alive[..rungs]);
+            let level = |alive: &Vec<Tally>| {
+                alive.iter().fold(Tally::default(), |mut level, born| {
+                    level += *born;
+                    level
+                })
+            };
+            let series = match self.births {
+                true => Series::of_births(self.interval, &alive[..rungs]),
+                false => Series::new(alive[..rungs].iter().map(level).collect()),
+            };
             stacks.entry(stack).or_default().merge(&series);
         }
         // As the front: what did not move is not there.
@@ -228,8 +239,11 @@ fn numbers(shape: usize, interval: SampleInterval, seed: u64) -> Random {
     Random(seed ^ (shape as u64) << 32 ^ interval.bytes() << 40)
 }
 
+/// How a workload is profiled: the interval, and whether births are known.
+pub(crate) type Profiled = (SampleInterval, bool);
+
 /// One workload of a shape.
-fn drawn((_, draw): Shape, random: &mut Random, interval: SampleInterval) -> Workload {
+fn drawn((_, draw): Shape, random: &mut Random, (interval, births): Profiled) -> Workload {
     let mut iterations = ladder(random, interval);
     let last = iterations.last().copied().unwrap_or(0);
     let rungs = iterations.len();
@@ -238,16 +252,18 @@ fn drawn((_, draw): Shape, random: &mut Random, interval: SampleInterval) -> Wor
         stacks: draw.stacks(random, last),
         iterations,
         interval,
+        births,
     }
 }
 
 /// Judges so many healthy workloads of a shape, and plants a leak into each that
 /// is *within*, of every kind in turn.
-pub(crate) fn simulate(shape: usize, interval: SampleInterval, runs: u64, seed: u64) -> Outcome {
+pub(crate) fn simulate(shape: usize, profiled: Profiled, runs: u64, seed: u64) -> Outcome {
+    let (interval, _) = profiled;
     let mut outcome = Outcome::default();
     let mut random = numbers(shape, interval, seed);
     for run in 0..runs {
-        let healthy = drawn(SHAPES[shape], &mut random, interval);
+        let healthy = drawn(SHAPES[shape], &mut random, profiled);
         let mut noise = Random(random.next());
         let sampled = healthy.run(&mut noise);
         let (seen, rungs) = healthy.judged(&sampled);
@@ -305,7 +321,7 @@ pub(crate) fn simulate_growing(
     let mut verdicts = Verdicts::default();
     let mut random = numbers(SHAPES.len() + shape, interval, seed);
     for _ in 0..runs {
-        let growing = drawn(GROWING[shape], &mut random, interval);
+        let growing = drawn(GROWING[shape], &mut random, (interval, true));
         let mut noise = Random(random.next());
         let sampled = growing.run(&mut noise);
         verdicts.count(growing.judged(&sampled).0.verdict);

@@ -200,7 +200,7 @@ fn what_was_renamed_is_the_same_leak() {
     ] {
         let moved = held(&format!("{old} 2 64"), &format!("{new} 2 64"));
         let expected = format!(
-            "within, 1 per 1000\nwithin Moved: {new} 2.00 objects 64.00 B linear, from {old}"
+            "within, 1 per 1000 | within Moved: {new} 2.00 objects 64.00 B linear, from {old}"
         );
         assert_eq!(moved.trim_end(), expected);
         for rate in ["1 32", "2 96", "3 64"] {
@@ -231,10 +231,7 @@ fn symbols_alone() {
     ");
     // Two objects in three are inlined, and what is left is ours.
     assert_snapshot!(
-        held(debug, "*a::hoard 1 32\n*plimsoll::subject::workload_iteration 5 160"), @"
-    within, 1 per 1000
-    within Moved: 2 stacks at a::hoard 6.00 objects 192.00 B linear
-    ");
+        held(debug, "*a::hoard 1 32\n*plimsoll::subject::workload_iteration 5 160"), @"within, 1 per 1000 | within Moved: 2 stacks at a::hoard 6.00 objects 192.00 B linear");
     let more = [
         "*a::hoard 1 32\n*plimsoll::subject::workload_iteration 6 192",
         "*a::hoard 1 32\n*plimsoll::subject::workload_iteration 4 128",
@@ -249,14 +246,8 @@ fn symbols_alone() {
 fn one_stack_in_place_of_two_and_two_in_place_of_one() {
     let two = "main;<a::B as a::F>::f 1 32\nmain;<a::C as a::F>::f 1 64";
     let one = "main;a::f 2 96";
-    assert_snapshot!(held(two, one), @"
-    within, 1 per 1000
-    within Moved: main;a::f 2.00 objects 96.00 B linear
-    ");
-    assert_snapshot!(held(one, two), @"
-    within, 1 per 1000
-    within Moved: 2 stacks at <a::B as a::F>::f 2.00 objects 96.00 B linear
-    ");
+    assert_snapshot!(held(two, one), @"within, 1 per 1000 | within Moved: main;a::f 2.00 objects 96.00 B linear");
+    assert_snapshot!(held(one, two), @"within, 1 per 1000 | within Moved: 2 stacks at <a::B as a::F>::f 2.00 objects 96.00 B linear");
     assert_eq!(verdict(two, "main;a::f 3 128"), Verdict::Regressed);
     // Neither uses the allowance twice.
     let both = "main;<a::B as a::F>::f 2 96\nmain;<a::C as a::F>::f 2 96";
