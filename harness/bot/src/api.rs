@@ -738,13 +738,10 @@ mod tests {
             };
             headers.next_page()
         };
-        assert_eq!(
-            next(
-                "<https://a/repositories/1/x?page=1>; rel=\"prev\", <https://a/repositories/1/x?page=3>; rel=\"next\""
-            ),
-            Some("https://a/repositories/1/x?page=3".to_owned())
-        );
-        assert_eq!(next("<https://a/x?page=9>; rel=\"last\""), None);
+        let to = |page, rel| format!("<https://a/repositories/1/x?page={page}>; rel=\"{rel}\"");
+        let found = next(&format!("{}, {}", to(1, "prev"), to(3, "next")));
+        assert_eq!(found.as_deref(), Some("https://a/repositories/1/x?page=3"));
+        assert_eq!(next(&to(9, "last")), None);
         assert_eq!(next("nonsense"), None);
     }
 
@@ -802,7 +799,7 @@ mod tests {
 
     #[test]
     fn what_an_answer_says() {
-        let said = |status: u16, message: &str| {
+        let said = |(status, message)| {
             let found = accepted(answer(status, Headers::default(), message), None);
             let sure = |problem: &Problem| if problem.is_unsure() { "unsure: " } else { "" };
             found.map_or_else(
@@ -810,40 +807,31 @@ mod tests {
                 |answer| format!("accepted {}", answer.status),
             )
         };
-        insta::assert_snapshot!(
-            [
-                said(200, ""),
-                said(299, ""),
-                said(300, "m"),
-                said(401, "m"),
-                said(403, "m"),
-                said(403, "issue is locked."),
-                said(403, "User is blocked"),
-                said(404, "m"),
-                said(410, "m"),
-                said(422, "m"),
-                said(499, "m"),
-                said(500, "m"),
-                said(599, "m"),
-            ]
-            .join("\n"),
-            @"
+        let successes = [(200, ""), (299, "")];
+        let denied = [
+            (401, "m"),
+            (403, "m"),
+            (403, "issue is locked."),
+            (403, "User is blocked"),
+        ];
+        let others = [300, 404, 410, 422, 499, 500, 599].map(|status| (status, "m"));
+        let all = successes.into_iter().chain(denied).chain(others).map(said);
+        insta::assert_snapshot!(all.collect::<Vec<_>>().join("\n"), @"
         accepted 200
         accepted 299
-        refused (300): m
         GitHub rejected the token (401)
           hint: set GITHUB_TOKEN to `${{ github.token }}` in the step's `env`
         the token may not do that (403): m
         the conversation is locked
         the token may not do that (403): User is blocked
+        refused (300): m
         not found (404): it is not there, or the token may not see it
         it is gone (410)
         refused (422): m
         refused (499): m
         unsure: GitHub failed (500)
         unsure: GitHub failed (599)
-        "
-        );
+        ");
         let needs = Headers {
             accepted_permissions: Some("issues=write; pull_requests=write,checks=read".to_owned()),
             ..Headers::default()
@@ -860,22 +848,18 @@ mod tests {
 
     #[test]
     fn hosts_are_what_they_look_like() {
-        assert_eq!(
-            origin("https://api.github.com/x"),
-            Some("https://api.github.com")
-        );
-        assert_eq!(
-            origin("http://127.0.0.1:8080?x"),
-            Some("http://127.0.0.1:8080")
-        );
-        assert_eq!(origin("https://api.github.com@evil.example/x"), None);
-        assert_eq!(origin("https:///x"), None);
-        assert_eq!(origin("/x"), None);
+        for (address, expected) in [
+            ("https://api.github.com/x", Some("https://api.github.com")),
+            ("http://127.0.0.1:8080?x", Some("http://127.0.0.1:8080")),
+            ("https://api.github.com@evil.example/x", None),
+            ("https:///x", None),
+            ("/x", None),
+        ] {
+            assert_eq!(origin(address), expected, "{address}");
+        }
         assert_eq!(resolve("/y", "https://a/x").as_deref(), Some("https://a/y"));
-        assert_eq!(
-            resolve("https://b/y", "https://a/x").as_deref(),
-            Some("https://b/y")
-        );
+        let elsewhere = resolve("https://b/y", "https://a/x");
+        assert_eq!(elsewhere.as_deref(), Some("https://b/y"));
         assert_eq!(resolve("//b/y", "https://a/x"), None);
     }
 

@@ -94,24 +94,14 @@ mod tests {
 
     #[test]
     fn the_artifact_of_the_newest_attempt() {
-        let names = [
-            "report-1",
-            "report-2",
-            "report-2",
-            "report",
-            "report-",
-            "report-9",
-            "report-3x",
-            "report-+3",
-            "other-3",
-            "reports-3",
-        ];
+        let names = "report-1 report-2 report-2 report report- report-9 report-3x report-+3 other-3 \
+                     reports-3";
         let listed = |(name, id): (&str, u64)| Listed {
             id,
             name: name.to_owned(),
             expired: false,
         };
-        let all: Vec<Listed> = names.into_iter().zip(1..).map(listed).collect();
+        let all: Vec<Listed> = names.split(' ').zip(1..).map(listed).collect();
         let newest = |attempts| newest(&all, "report", attempts).map(|found| found.id);
         assert_eq!(newest(1..=3), Some(3));
         assert_eq!(newest(1..=2), Some(3));

@@ -396,11 +396,11 @@ mod tests {
     #[test]
     fn a_check_run_says_whose_it_is() {
         let found = ours(5, "plimsoll:default:7:500.2:c0ffee", "failure").unwrap();
+        assert_eq!((found.id, found.pull_request, found.age), (5, 7, (500, 2)));
         assert_eq!(
-            (found.id, found.pull_request, found.age, &*found.job),
-            (5, 7, (500, 2), "c0ffee")
+            (&*found.job, found.conclusion),
+            ("c0ffee", Conclusion::Failure)
         );
-        assert_eq!(found.conclusion, Conclusion::Failure);
         for other in [
             "",
             "plimsoll:linux:7:500.2:c0ffee",
@@ -415,35 +415,24 @@ mod tests {
     }
 
     fn all(of: &[(u64, &str, &str)]) -> Vec<Ours> {
-        let found = of.iter();
-        found
-            .map(|(id, run, conclusion)| {
-                let external_id = format!("plimsoll:default:{run}:x");
-                ours(*id, &external_id, conclusion).unwrap()
-            })
-            .collect()
+        let one = |(id, run, conclusion): &(u64, &str, &str)| {
+            ours(*id, &format!("plimsoll:default:{run}:x"), conclusion).unwrap()
+        };
+        of.iter().map(one).collect()
     }
 
     #[test]
     fn the_newest_and_of_one_run_the_worst() {
-        let newest = |of: &[(u64, &str, &str)]| newest(&all(of)).map(|check| check.id);
-        assert_eq!(newest(&[]), None);
-        assert_eq!(
-            newest(&[(1, "7:600.1", "success"), (2, "7:500.9", "failure")]),
-            Some(1)
-        );
-        assert_eq!(
-            newest(&[(1, "7:500.2", "success"), (2, "7:500.1", "failure")]),
-            Some(1)
-        );
-        assert_eq!(
-            newest(&[(1, "7:500.1", "failure"), (2, "7:500.1", "neutral")]),
-            Some(1)
-        );
-        assert_eq!(
-            newest(&[(1, "7:500.1", "failure"), (2, "7:500.1", "failure")]),
-            Some(2)
-        );
+        for (one, two, expected) in [
+            ((1, "7:600.1", "success"), (2, "7:500.9", "failure"), 1),
+            ((1, "7:500.2", "success"), (2, "7:500.1", "failure"), 1),
+            ((1, "7:500.1", "failure"), (2, "7:500.1", "neutral"), 1),
+            ((1, "7:500.1", "failure"), (2, "7:500.1", "failure"), 2),
+        ] {
+            let newest = newest(&all(&[one, two])).map(|check| check.id);
+            assert_eq!(newest, Some(expected), "{one:?} {two:?}");
+        }
+        assert!(newest(&[]).is_none());
     }
 
     /// A red check run does not count any more if a newer run of its pull request is green.

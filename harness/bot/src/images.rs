@@ -177,16 +177,18 @@ mod tests {
 
     #[test]
     fn only_branches_of_ours_are_pruned() {
-        assert_eq!(
-            number_of("refs/heads/plimsoll-images/pr-7/default"),
-            Some(7)
-        );
-        assert_eq!(number_of("refs/heads/plimsoll-images/pr-7"), None);
-        assert_eq!(number_of("refs/heads/plimsoll-images/pr-x/default"), None);
-        assert_eq!(
-            number_of("refs/heads/plimsoll-images/pr-7/../../main"),
-            None
-        );
-        assert_eq!(number_of("refs/heads/main"), None);
+        for (branch, expected) in [
+            ("plimsoll-images/pr-7/default", Some(7)),
+            ("plimsoll-images/pr-7", None),
+            ("plimsoll-images/pr-x/default", None),
+            ("plimsoll-images/pr-7/../../main", None),
+            ("main", None),
+        ] {
+            assert_eq!(
+                number_of(&format!("refs/heads/{branch}")),
+                expected,
+                "{branch}"
+            );
+        }
     }
 }

@@ -332,28 +332,41 @@ mod tests {
         Event::WorkflowRun(Box::new(WorkflowRun::deserialize(run).unwrap()))
     }
 
-    /// Returns what is known of a job, in words.
-    fn said(pull_request: Option<u64>, head: Option<&str>, event: Option<&Event>) -> String {
-        let named = Named {
+    fn named(pull_request: Option<u64>, head: Option<&str>) -> Named {
+        Named {
             repository: None,
             pull_request,
             head: head.map(|head| head.parse().unwrap()),
-        };
-        let environment = Environment {
+        }
+    }
+
+    fn environment(run_id: Option<u64>) -> Environment {
+        Environment {
             repository: Some("octo/demo".to_owned()),
-            run_id: Some(500),
+            run_id,
             ..Environment::default()
-        };
+        }
+    }
+
+    /// Returns what is known of a job, in words.
+    fn said(pull_request: Option<u64>, head: Option<&str>, event: Option<&Event>) -> String {
+        let (named, environment) = (named(pull_request, head), environment(Some(500)));
         match known(&named, &environment, event) {
             Err(err) => format!("error: {}", err.to_string().lines().next().unwrap()),
             Ok(Known::PullRequest { repository, number }) => format!("asks {repository}#{number}"),
             Ok(Known::Target(target)) => {
-                let Target { run, attempt, .. } = *target;
-                let fork = if target.fork { " of a fork" } else { "" };
-                let head = &target.head.as_str()[..4];
+                let Target {
+                    pull_request,
+                    run,
+                    attempt,
+                    fork,
+                    head,
+                    ..
+                } = *target;
+                let fork = if fork { " of a fork" } else { "" };
                 format!(
-                    "{:?} at {head}{fork}, run {run}.{attempt}",
-                    target.pull_request
+                    "{pull_request:?} at {}{fork}, run {run}.{attempt}",
+                    &head.as_str()[..4]
                 )
             }
         }
@@ -362,18 +375,13 @@ mod tests {
     #[test]
     fn what_is_known_without_asking() {
         let (own, fork) = (pull_event(1), pull_event(2));
-        let push = Event::Other {
-            head: Some(HEAD.to_owned()),
-            base: Some("0".to_owned()),
-        };
-        let none = Event::Other {
-            head: None,
+        let other = |head: Option<&str>| Event::Other {
+            head: head.map(str::to_owned),
             base: None,
         };
-        let queue = Event::MergeGroup {
-            head: HEAD.to_owned(),
-            base: None,
-        };
+        let (push, none) = (other(Some(HEAD)), other(None));
+        let (head, base) = (HEAD.to_owned(), None);
+        let queue = Event::MergeGroup { head, base };
         let named = "b".repeat(40);
         let lines = [
             said(None, None, Some(&own)),
@@ -413,22 +421,9 @@ mod tests {
     /// A comment that is posted by hand has no run to link to.
     #[test]
     fn where_the_run_can_be_seen() {
-        for (run_id, address) in [
-            (
-                Some(500),
-                Some("https://github.com/octo/demo/actions/runs/500/attempts/1"),
-            ),
-            (None, None),
-        ] {
-            let environment = Environment {
-                repository: Some("octo/demo".to_owned()),
-                run_id,
-                ..Environment::default()
-            };
-            let named = Named {
-                head: Some(HEAD.parse().unwrap()),
-                ..Named::default()
-            };
+        let url = "https://github.com/octo/demo/actions/runs/500/attempts/1";
+        for (run_id, address) in [(Some(500), Some(url)), (None, None)] {
+            let (named, environment) = (named(None, Some(HEAD)), environment(run_id));
             let Ok(Known::Target(target)) = known(&named, &environment, None) else {
                 panic!("the commit is named");
             };
@@ -449,10 +444,8 @@ mod tests {
         for text in ["javascript:alert(1)", "https://a)[x](", "git.example"] {
             assert_eq!(server(text), "https://github.com", "{text}");
         }
-        assert_eq!(
-            percent_encoded("octo:a b/c-d_e.f~é"),
-            "octo%3Aa%20b%2Fc-d_e.f~%C3%A9"
-        );
+        let encoded = percent_encoded("octo:a b/c-d_e.f~é");
+        assert_eq!(encoded, "octo%3Aa%20b%2Fc-d_e.f~%C3%A9");
     }
 
     #[test]
@@ -462,9 +455,7 @@ mod tests {
             previous_filename: Some("baselines/lru.toml".to_owned()),
             status: Some("renamed".to_owned()),
         };
-        assert_eq!(
-            file.names().collect::<Vec<_>>(),
-            ["old/lru.toml", "baselines/lru.toml"]
-        );
+        let names: Vec<_> = file.names().collect();
+        assert_eq!(names, ["old/lru.toml", "baselines/lru.toml"]);
     }
 }

@@ -452,24 +452,20 @@ mod tests {
         climb
     }
 
+    const LEAK: &[(&str, f64)] = &[("main;put", 80.0)];
+
     #[track_caller]
-    fn check(
-        before: &[(&str, f64)],
-        after: &[(&str, f64)],
-        error: f64,
-        outcome: Outcome,
-    ) -> Verified {
+    fn check(before: &[(&str, f64)], after: &[(&str, f64)], error: f64, of: Outcome) -> Verified {
         let verified = Verified::of(&climb(before, error), &climb(after, error), None);
-        assert_eq!(verified.outcome, outcome, "{verified:?}");
+        assert_eq!(verified.outcome, of, "{verified:?}");
         verified
     }
 
     #[test]
     fn what_fell() {
-        let leak = [("main;put", 80.0)];
-        let fixed = check(&leak, &[], 0.0, Outcome::Fixed);
+        let fixed = check(LEAK, &[], 0.0, Outcome::Fixed);
         assert_eq!((fixed.share, fixed.deviations), (1.0, None));
-        let fell = check(&leak, &[("main;put", 20.0)], 4.0, Outcome::Fell);
+        let fell = check(LEAK, &[("main;put", 20.0)], 4.0, Outcome::Fell);
         assert!((fell.share - 0.75).abs() < 1e-9);
         // The rate fell by 60. The combined error is 5.66, which is 2.5 standard deviations.
         assert!((fell.deviations.unwrap() - 26.5).abs() < 0.1, "{fell:?}");
@@ -477,37 +473,24 @@ mod tests {
 
     #[test]
     fn what_did_not() {
-        let leak = [("main;put", 80.0)];
-        check(&leak, &leak, 0.0, Outcome::NotFallen);
-        let more = check(&leak, &[("main;put", 160.0)], 1.0, Outcome::NotFallen);
+        check(LEAK, LEAK, 0.0, Outcome::NotFallen);
+        let more = check(LEAK, &[("main;put", 160.0)], 1.0, Outcome::NotFallen);
         assert!(more.share < 0.0);
         // The function was renamed.
-        check(&leak, &[("main;store", 80.0)], 0.0, Outcome::NotFallen);
+        check(LEAK, &[("main;store", 80.0)], 0.0, Outcome::NotFallen);
     }
 
     #[test]
     fn what_cannot_be_told() {
-        check(
-            &[("main;put", 80.0)],
-            &[("main;put", 70.0)],
-            60.0,
-            Outcome::Unclear,
-        );
-        check(&[], &[("main;put", 80.0)], 0.0, Outcome::NothingGrew);
+        check(LEAK, &[("main;put", 70.0)], 60.0, Outcome::Unclear);
+        check(&[], LEAK, 0.0, Outcome::NothingGrew);
         check(&[], &[], 0.0, Outcome::NothingGrew);
     }
 
     #[test]
     fn what_is_new() {
-        let verified = check(
-            &[("main;put", 80.0)],
-            &[("main;log;push", 4_000.0)],
-            0.0,
-            Outcome::Fixed,
-        );
-        assert_eq!(
-            verified.new.unwrap().stack.frames(),
-            ["main", "log", "push"]
-        );
+        let verified = check(LEAK, &[("main;log;push", 4_000.0)], 0.0, Outcome::Fixed);
+        let new = verified.new.unwrap().stack;
+        assert_eq!(new.frames(), ["main", "log", "push"]);
     }
 }

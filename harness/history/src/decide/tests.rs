@@ -8,6 +8,10 @@ use plimsoll_core::{Series, Tally};
 use super::*;
 use crate::sample;
 
+fn rate(objects: f64, bytes: f64) -> Rate {
+    Rate { objects, bytes }
+}
+
 /// `bytes objects stack`, a line each.
 fn climb(iterations: u64, text: &str) -> Climb {
     let mut climb = Climb {
@@ -17,12 +21,9 @@ fn climb(iterations: u64, text: &str) -> Climb {
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let mut words = line.split(' ');
         let mut number = || words.next().unwrap().parse().unwrap();
-        let rate = Rate {
-            bytes: number(),
-            objects: number(),
-        };
+        let (bytes, objects) = (number(), number());
         let stack = folded(words.next().unwrap());
-        climb.rates.insert(stack.clone(), rate);
+        climb.rates.insert(stack.clone(), rate(objects, bytes));
         climb.growing.insert(stack);
     }
     climb
@@ -45,6 +46,15 @@ fn answer(question: &Question, text: &str) -> &'static str {
     }
 }
 
+/// What revisions answer to the question between two ends, a row each.
+#[track_caller]
+fn check(good: &str, bad: &str, revisions: &[(&str, &str)]) {
+    let question = ends(good, bad).unwrap();
+    for (text, expected) in revisions {
+        assert_eq!(answer(&question, text), *expected, "{text}");
+    }
+}
+
 #[test]
 fn the_stack_that_gained_most_is_asked_about() {
     let question = ends(
@@ -53,36 +63,26 @@ fn the_stack_that_gained_most_is_asked_about() {
     )
     .unwrap();
     assert_eq!(question.stack, folded("main;cache;insert"));
-    let others: Vec<String> = question
-        .others
-        .iter()
-        .map(|(stack, _)| stack.to_string())
-        .collect();
+    let others = question.others.iter();
+    let others: Vec<String> = others.map(|(stack, _)| stack.to_string()).collect();
     assert_eq!(others, ["main;small", "main;known"]);
 }
 
 #[test]
 fn no_question_without_a_difference() {
     assert_eq!(ends("", ""), Err(NoQuestion::NothingGrows));
-    assert_eq!(
-        ends("32 1 main;put", "32 1 main;put"),
-        Err(NoQuestion::NoDifference)
-    );
+    let same = ends("32 1 main;put", "32 1 main;put");
+    assert_eq!(same, Err(NoQuestion::NoDifference));
     // A rate that fell is no difference either.
-    assert_eq!(
-        ends("64 1 main;put", "32 1 main;put"),
-        Err(NoQuestion::NoDifference)
-    );
+    let fallen = ends("64 1 main;put", "32 1 main;put");
+    assert_eq!(fallen, Err(NoQuestion::NoDifference));
 }
 
 /// What a ladder of so many rungs says of one stack, by its objects and bytes.
 fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
     let iterations: Vec<u64> = (0..rungs).map(rung).collect();
-    let levels = iterations.iter().map(|n| {
-        let (objects, bytes) = level(*n);
-        Tally { objects, bytes }
-    });
-    let levels: Vec<Tally> = levels.collect();
+    let tally = |(objects, bytes)| Tally { objects, bytes };
+    let levels: Vec<Tally> = iterations.iter().map(|n| tally(level(*n))).collect();
     let stack = folded("main;keep");
     let flat = Series::new(vec![Tally::default(); rungs]);
     let observed = Observed {
@@ -101,13 +101,12 @@ fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
     };
     let found = judge(&observed, &Baseline::default(), &policy);
     let mut report = sample::report("r1", "churn", found.verdict);
-    report.rungs = iterations
-        .iter()
-        .map(|n| Rung {
-            iterations: *n,
-            ..report.rungs[0].clone()
-        })
-        .collect();
+    let first = report.rungs.remove(0);
+    let rung = |n: &u64| Rung {
+        iterations: *n,
+        ..first.clone()
+    };
+    report.rungs = iterations.iter().map(rung).collect();
     report.findings = found.findings;
     let [first, last] = [rungs - 13, rungs - 1];
     report.growth = vec![StackGrowth {
@@ -149,12 +148,9 @@ fn what_samples_say_has_its_error() {
         let mut climb = climb(16_384, text);
         climb.is_sampled = true;
         for stack in climb.rates.keys().filter(|stack| !is_resource(stack)) {
-            let bytes = 10.0 * error;
-            let error = Rate {
-                objects: error,
-                bytes,
-            };
-            climb.errors.insert(stack.clone(), error);
+            climb
+                .errors
+                .insert(stack.clone(), rate(error, 10.0 * error));
         }
         climb
     };
@@ -203,57 +199,67 @@ fn either_end_may_be_the_bad_one() {
 
 #[test]
 fn a_revision_is_held_against_the_good_rate() {
-    let question = ends("", "80 1 main;store;put").unwrap();
-    for (text, expected) in [
-        ("", "good"),
-        ("80 1 main;store;put", "bad"),
-        // Another caller, the same leaf.
-        ("80 1 other;main;store;put", "bad"),
-        // The first of two steps.
-        ("16 1 main;store;put", "bad"),
-        // More than at the bad end.
-        ("800 10 main;store;put", "bad"),
-        // A second leak is none of it.
-        ("4000 50 main;log;push", "good"),
-        // One tenth is where it begins, and a quarter around that is no answer.
-        ("8 0.1 main;store;put", "unclear"),
-        ("5 0.05 main;store;put", "good"),
-        // Shrinking.
-        ("-80 -1 main;store;put", "good"),
-    ] {
-        assert_eq!(answer(&question, text), expected, "{text}");
-    }
+    check(
+        "",
+        "80 1 main;store;put",
+        &[
+            ("", "good"),
+            ("80 1 main;store;put", "bad"),
+            // Another caller, the same leaf.
+            ("80 1 other;main;store;put", "bad"),
+            // The first of two steps.
+            ("16 1 main;store;put", "bad"),
+            // More than at the bad end.
+            ("800 10 main;store;put", "bad"),
+            // A second leak is none of it.
+            ("4000 50 main;log;push", "good"),
+            // One tenth is where it begins, and a quarter around that is no answer.
+            ("8 0.1 main;store;put", "unclear"),
+            ("5 0.05 main;store;put", "good"),
+            // Shrinking.
+            ("-80 -1 main;store;put", "good"),
+        ],
+    );
 }
 
 #[test]
 fn the_same_growth_under_another_name_has_moved() {
-    let question = ends("", "80 1 main;store;put\n24 1 main;log;push").unwrap();
-    assert_eq!(answer(&question, "80 1 main;table;put_new"), "moved");
-    // Something that neither end has, and as much: who can tell?
-    assert_eq!(answer(&question, "60 1 main;table;put_new"), "unclear");
-    assert_eq!(answer(&question, "1 0.01 main;table;put_new"), "good");
-    // It is at the bad end as well: another one.
-    assert_eq!(answer(&question, "80 1 main;log;push"), "good");
+    check(
+        "",
+        "80 1 main;store;put\n24 1 main;log;push",
+        &[
+            ("80 1 main;table;put_new", "moved"),
+            // Something that neither end has, and as much: who can tell?
+            ("60 1 main;table;put_new", "unclear"),
+            ("1 0.01 main;table;put_new", "good"),
+            // It is at the bad end as well: another one.
+            ("80 1 main;log;push", "good"),
+        ],
+    );
 }
 
 #[test]
 fn a_module_that_is_renamed_changes_nothing() {
     let bad = "28 0 run;store::Store::put;store::journal::Log::append\n\
                90 2 run;store::Store::put;store::pages::Cache::put";
-    let question = ends("", bad).unwrap();
-    assert_eq!(question.stack.frames()[2], "store::pages::Cache::put");
-    for (text, expected) in [
-        // Whatever its rate is on a short climb.
-        (
-            "150 3 run;store::Store::put;store::cache::Cache::put",
-            "bad",
-        ),
-        ("1 0 run;store::Store::put;store::cache::Cache::put", "good"),
-        // The second leak, before its module was called so.
-        ("90 2 run;store::Store::put;store::log::Log::append", "good"),
-    ] {
-        assert_eq!(answer(&question, text), expected, "{text}");
-    }
+    assert_eq!(
+        ends("", bad).unwrap().stack.frames()[2],
+        "store::pages::Cache::put"
+    );
+    check(
+        "",
+        bad,
+        &[
+            // Whatever its rate is on a short climb.
+            (
+                "150 3 run;store::Store::put;store::cache::Cache::put",
+                "bad",
+            ),
+            ("1 0 run;store::Store::put;store::cache::Cache::put", "good"),
+            // The second leak, before its module was called so.
+            ("90 2 run;store::Store::put;store::log::Log::append", "good"),
+        ],
+    );
     // At the good end, too.
     let renamed = "90 2 run;store::Store::put;store::cache::Cache::put";
     let question = ends(renamed, bad).unwrap();
@@ -274,73 +280,65 @@ fn a_function_that_is_renamed_between_the_ends_is_no_difference() {
 
 #[test]
 fn threads_and_stacks_are_not_each_other_under_another_name() {
-    let question = ends("", "0 1 [threads]").unwrap();
-    assert_eq!(answer(&question, "24 1 main;put"), "good");
-    assert_eq!(answer(&question, "0 1 [threads]"), "bad");
-    assert_eq!(answer(&question, "0 1 [descriptors]"), "good");
+    check(
+        "",
+        "0 1 [threads]",
+        &[
+            ("24 1 main;put", "good"),
+            ("0 1 [threads]", "bad"),
+            ("0 1 [descriptors]", "good"),
+        ],
+    );
 }
 
 #[test]
 fn an_error_that_reaches_across_is_no_answer() {
     let question = ends("", "80 1 main;put").unwrap();
     let mut noisy = climb(1_024, "40 0.5 main;put");
-    noisy.errors.insert(
-        folded("main;put"),
-        Rate {
-            objects: 0.5,
-            bytes: 40.0,
-        },
-    );
+    noisy.errors.insert(folded("main;put"), rate(0.5, 40.0));
     assert!(matches!(question.answer(&noisy), Answer::Unclear(_)));
 }
 
 #[test]
-fn a_short_climb_does_not_show_a_slow_growth() {
-    let question = ends("", "0.08 0.01 main;put").unwrap();
-    assert!(!question.shows_in(&climb(1_024, "")));
-    assert!(question.shows_in(&climb(65_536, "")));
-}
-
-#[test]
 fn a_climb_that_is_too_short_for_the_growth_says_nothing() {
-    let question = ends("", "0.08 0.01 main;put").unwrap();
+    let bad = "0.08 0.01 main;put";
     // A slow revision gets no farther than this within the budget.
-    for text in ["", "0.08 0.01 main;put"] {
-        assert_eq!(answer(&question, text), "unclear", "{text}");
-    }
-    assert_eq!(answer(&question, "8 1 main;put"), "bad");
-    let long = question.answer(&climb(65_536, ""));
-    assert!(matches!(long, Answer::Good(_)));
+    check(
+        "",
+        bad,
+        &[("", "unclear"), (bad, "unclear"), ("8 1 main;put", "bad")],
+    );
+    let question = ends("", bad).unwrap();
+    assert!(!question.shows_in(&climb(1_024, "")));
+    let long = climb(65_536, "");
+    assert!(question.shows_in(&long));
+    assert!(matches!(question.answer(&long), Answer::Good(_)));
 }
 
 #[test]
 fn a_growth_in_bytes_alone() {
     let question = ends("8 0 main;push", "72 0 main;push").unwrap();
-    assert_eq!(
-        question.quantities,
-        Quantities {
-            objects: false,
-            bytes: true
-        }
-    );
+    let (objects, bytes) = (false, true);
+    assert_eq!(question.quantities, Quantities { objects, bytes });
     assert_eq!(answer(&question, "8 0 main;push"), "good");
     assert_eq!(answer(&question, "72 0 main;push"), "bad");
 }
 
 #[test]
 fn patterns() {
-    let fits = |pattern: &str, stack: &str| {
-        let pattern: Pattern = pattern.parse().unwrap();
-        pattern.fits(&folded(stack))
-    };
-    assert!(fits("put", "main;store::put;grow"));
-    assert!(fits("main;put", "main;store::put;grow"));
-    assert!(!fits("main;grow", "main;store::put;grow"));
-    assert!(fits("main;...;grow", "main;store::put;grow"));
-    assert!(fits("main;...;put", "main;put"));
-    assert!(!fits("put;main", "main;store::put;grow"));
-    assert!(fits("a;b", "a;a;b"));
-    assert!(!fits("a;b;c;d", "a;b;c"));
+    for (pattern, stack, expected) in [
+        ("put", "main;store::put;grow", true),
+        ("main;put", "main;store::put;grow", true),
+        ("main;grow", "main;store::put;grow", false),
+        ("main;...;grow", "main;store::put;grow", true),
+        ("main;...;put", "main;put", true),
+        ("put;main", "main;store::put;grow", false),
+        ("a;b", "a;a;b", true),
+        ("a;b;c;d", "a;b;c", false),
+    ] {
+        let fits = pattern.parse::<Pattern>().unwrap().fits(&folded(stack));
+        assert_eq!(fits, expected, "{pattern}: {stack}");
+    }
     for text in ["", ";", "a;;b", "...", "...;..."] {
         assert!(text.parse::<Pattern>().is_err(), "{text}");
     }

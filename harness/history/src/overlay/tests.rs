@@ -58,15 +58,13 @@ impl World {
         for part in text.split("== ").skip(1) {
             let (head, lines) = part.split_once('\n').unwrap_or((part, ""));
             let lines = lines.replace("; ", "\n");
-            let lines = lines.lines().map(|line| match line.trim() {
-                "test leaks" => "\n[[test]]\nname = \"leaks\"\nharness = false\n".to_owned(),
-                line => match line.strip_prefix("package ") {
-                    Some(named) => {
-                        let (name, version) = named.split_once(' ').unwrap();
-                        package(name, version)
-                    }
-                    None => format!("{line}\n"),
-                },
+            let lines = lines.lines().map(|line| match line.trim().split_once(' ') {
+                Some(("test", "leaks")) => "\n[[test]]\nname = \"leaks\"\nharness = false\n".into(),
+                Some(("package", named)) => {
+                    let (name, version) = named.split_once(' ').unwrap();
+                    package(name, version)
+                }
+                _ => format!("{}\n", line.trim()),
             });
             let mut text = lines.collect::<String>().trim_end().to_owned();
             text.push('\n');
@@ -79,11 +77,8 @@ impl World {
             let (path, others) = head.split_once(" + ").unwrap_or((head, ""));
             self.write(path, &text);
             for other in others.split_whitespace() {
-                let text = if other.ends_with("leaks.rs") {
-                    LEAKS
-                } else {
-                    ""
-                };
+                let is_test = other.ends_with("leaks.rs");
+                let text = if is_test { LEAKS } else { "" };
                 let folder = Path::new(path).parent().unwrap();
                 self.write(folder.join(other).to_str().unwrap(), text);
             }
@@ -179,17 +174,13 @@ impl World {
         let text = String::from_utf8(output.stdout).unwrap();
         let here = format!("({}", self.path("").display());
         // `core v0.0.7 (/tmp/…/old/core)`
-        let line = |line: &str| {
+        let lines = text.lines().skip(1).filter(|line| !line.ends_with("(*)"));
+        let names = lines.map(|line| {
             line.replace(" v", " ")
                 .replace(&here, "in ")
                 .replace(')', "")
-        };
-        let names: BTreeSet<String> = text
-            .lines()
-            .skip(1)
-            .filter(|line| !line.ends_with("(*)"))
-            .map(line)
-            .collect();
+        });
+        let names: BTreeSet<String> = names.collect();
         names.into_iter().collect::<Vec<_>>().join(", ")
     }
 

@@ -252,20 +252,16 @@ mod tests {
     #[test]
     fn a_local_registry_by_the_nearest_configuration() {
         let far =
-            "[source.crates-io]\nreplace-with = 'mirror'\n[source.here]\nlocal-registry = 'far'\n";
+            "[source.crates-io]\nreplace-with = 'mirror'\n[source.here]\nlocal-registry = 'far'";
+        let mirror = "[source.mirror]\nreplace-with = 'here'";
+        let near = "[source.here]\nlocal-registry = 'near'";
         let mut files = vec![
             ("far/index/le/ak/leaky", LOCAL),
             ("home/config.toml", far),
-            (
-                "work/.cargo/config.toml",
-                "[source.mirror]\nreplace-with = 'here'\n",
-            ),
+            ("work/.cargo/config.toml", mirror),
         ];
         assert_snapshot!(World::of(&files).releases(MANIFEST), @"0.1.1");
-        files.push((
-            "work/project/.cargo/config",
-            "[source.here]\nlocal-registry = 'near'\n",
-        ));
+        files.push(("work/project/.cargo/config", near));
         assert_snapshot!(World::of(&files).releases(MANIFEST), @"error: work/project/near: I/O error: No such file or directory (os error 2)");
     }
 

@@ -1,98 +1,104 @@
 use super::*;
 
-#[test]
-fn code_spans() {
-    let check = |text: &str, expected: &str| assert_eq!(code_span(text, 40), expected, "{text:?}");
-    check("lru::put", "`lru::put`");
-    check("a`b", "``a`b``");
-    check("`a``b", "``` `a``b ```");
-    check("`", "`` ` ``");
-    check("", "`(no name)`");
-    check(" \t\u{2028}\u{200b} ", "`(no name)`");
-    check("a\r\nb\u{0}c\u{1b}[31m", "`a  bc[31m`");
-    check("user\u{202e}nimda", "`usernimda`");
-    check("@someone", "`@\u{200b}someone`");
-    check("a|b", "`a|b`");
-    check(
-        &"x".repeat(41),
-        "`xxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxxxxxxxxx`",
-    );
+/// What a text becomes, a row each.
+#[track_caller]
+fn check(sink: impl Fn(&str) -> String, rows: &[(&str, &str)]) {
+    for (text, expected) in rows {
+        assert_eq!(sink(text), *expected, "{text:?}");
+    }
 }
 
 #[test]
-fn code_spans_in_tables() {
-    assert_eq!(table_code_span("a|b", 40), "`a\\|b`");
-    assert_eq!(table_code_span("a\\|b", 40), "`a\\\u{200b}\\|b`");
-    assert_eq!(
-        table_code_span("a\\\\|b||", 40),
-        "`a\\\\\u{200b}\\|b\\|\\|`"
-    );
+fn code_spans() {
+    let rows = [
+        ("lru::put", "`lru::put`"),
+        ("a`b", "``a`b``"),
+        ("`a``b", "``` `a``b ```"),
+        ("`", "`` ` ``"),
+        ("", "`(no name)`"),
+        (" \t\u{2028}\u{200b} ", "`(no name)`"),
+        ("a\r\nb\u{0}c\u{1b}[31m", "`a  bc[31m`"),
+        ("user\u{202e}nimda", "`usernimda`"),
+        ("@someone", "`@\u{200b}someone`"),
+        ("a|b", "`a|b`"),
+        (
+            &"x".repeat(41),
+            "`xxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxxxxxxxxx`",
+        ),
+    ];
+    check(|text| code_span(text, 40), &rows);
+    let in_tables = [
+        ("a|b", "`a\\|b`"),
+        ("a\\|b", "`a\\\u{200b}\\|b`"),
+        ("a\\\\|b||", "`a\\\\\u{200b}\\|b\\|\\|`"),
+    ];
+    check(|text| table_code_span(text, 40), &in_tables);
 }
 
 #[test]
 fn fences() {
-    assert_eq!(fenced("a\n  b\r\nc", 40), "```text\na\n  b\nc\n```");
-    assert_eq!(fenced("```\n<b>", 40), "````text\n```\n<b>\n````");
-    assert_eq!(
-        fenced("\u{1b}[31mred\u{1b}[0m\u{1b}[é\u{2028}::error::\u{0}", 40),
-        "```text\nred[é\n::error::\n```"
-    );
+    let steering = "\u{1b}[31mred\u{1b}[0m\u{1b}[é\u{2028}::error::\u{0}";
+    let rows = [
+        ("a\n  b\r\nc", "```text\na\n  b\nc\n```"),
+        ("```\n<b>", "````text\n```\n<b>\n````"),
+        (steering, "```text\nred[é\n::error::\n```"),
+    ];
+    check(|text| fenced(text, 40), &rows);
 }
 
 #[test]
 fn html_places() {
-    assert_eq!(
-        html_code("Vec<T>::push('@a' & \"b\")", 60),
-        "<code>Vec&lt;T&gt;::push(&#39;@\u{200b}a&#39; &amp; &quot;b&quot;)</code>"
+    let code = "<code>Vec&lt;T&gt;::push(&#39;@\u{200b}a&#39; &amp; &quot;b&quot;)</code>";
+    check(
+        |text| html_code(text, 60),
+        &[("Vec<T>::push('@a' & \"b\")", code)],
     );
-    assert_eq!(
-        html_attribute("\"><script>\n", 60),
-        "&quot;&gt;&lt;script&gt;"
+    let attribute = "&quot;&gt;&lt;script&gt;";
+    check(
+        |text| html_attribute(text, 60),
+        &[("\"><script>\n", attribute)],
     );
 }
 
 #[test]
 fn addresses() {
+    let address = url("https://example.org/a/b?c=d&e=(f)");
     assert_eq!(
-        url("https://example.org/a/b?c=d&e=(f)").as_deref(),
+        address.as_deref(),
         Some("https://example.org/a/b?c=d&amp;e=%28f%29")
     );
-    for no in [
-        "javascript:alert(1)",
-        "https://",
-        "https://a b",
-        "https://a\"b",
-        "https://a`b",
-        "https://a<b",
-        "https://a\\b",
-        "//a",
-        "https://a|b",
-    ] {
+    let no = "javascript:alert(1) https:// https://a\"b https://a`b https://a<b https://a\\b //a https://a|b";
+    for no in no.split(' ').chain(["https://a b"]) {
         assert_eq!(url(no), None, "{no}");
     }
 }
 
 #[test]
 fn commands_of_a_runner() {
-    assert_eq!(
-        workflow_command_data("50%\r\n::error::x\n##[group]y", 40),
-        "50%25%0A: :error::x%0A# #[group]y"
+    let data = (
+        "50%\r\n::error::x\n##[group]y",
+        "50%25%0A: :error::x%0A# #[group]y",
     );
-    assert_eq!(
-        workflow_command_property("a:b,c%\n::x", 40),
-        "a%3Ab%2Cc%25 %3A%3Ax"
-    );
+    check(|text| workflow_command_data(text, 40), &[data]);
+    let property = ("a:b,c%\n::x", "a%3Ab%2Cc%25 %3A%3Ax");
+    check(|text| workflow_command_property(text, 40), &[property]);
 }
 
 #[test]
 fn logs_hold_no_command() {
-    let check = |text: &str, expected: &str| assert_eq!(log(text), expected, "{text:?}");
-    check("plain :: text", "plain :: text");
-    check("::error::x", ": :error::x");
-    check("  :::add-mask::x", "  : ::add-mask::x");
-    check("\u{a0}::debug::", "\u{a0}: :debug::");
-    check("a ##[error]b ###[c]", "a # #[error]b ## #[c]");
-    check("a\n::error::b", "a\n: :error::b");
+    let rows = [
+        ("plain :: text", "plain :: text"),
+        ("::error::x", ": :error::x"),
+        ("  :::add-mask::x", "  : ::add-mask::x"),
+        ("\u{a0}::debug::", "\u{a0}: :debug::"),
+        ("a ##[error]b ###[c]", "a # #[error]b ## #[c]"),
+        ("a\n::error::b", "a\n: :error::b"),
+        (
+            "a\r::add-mask::x\r\n##[error]y",
+            "a\n: :add-mask::x\n# #[error]y",
+        ),
+    ];
+    check(log, &rows);
 }
 
 #[test]
@@ -103,12 +109,4 @@ fn plain_lines() {
     let heap = format!("a{}", "\u{301}".repeat(500));
     assert_eq!(plain_line(&heap, 40), "a");
     assert_eq!(plain_line("e\u{301}", 40), "e\u{301}");
-}
-
-#[test]
-fn a_carriage_return_begins_no_command() {
-    assert_eq!(
-        log("a\r::add-mask::x\r\n##[error]y"),
-        "a\n: :add-mask::x\n# #[error]y"
-    );
 }

@@ -133,31 +133,31 @@ fn young_member_of_any_workspace() {
     for (root, laid) in [
         // A pattern has it already.
         (
-            "[workspace]\nmembers = [\"*\"]\n",
-            "[workspace]\nmembers = [\"*\"]\n",
+            "[workspace]\nmembers = ['*']",
+            "[workspace]\nmembers = ['*']",
         ),
+        ("[workspace]", "[workspace]\nmembers = [\"leaks\"]"),
         (
-            "[workspace]\nmembers = [\"core\"]\nexclude = [\"leaks\", \"x\"]\n",
-            "[workspace]\nmembers = [\"leaks\", \"core\"]\nexclude = [ \"x\"]\n",
+            "[workspace]\nmembers = ['core']\nexclude = ['leaks', 'x']",
+            "[workspace]\nmembers = [\"leaks\", 'core']\nexclude = [ 'x']",
         ),
         // What is named counts more than what is left out.
         (
-            "[workspace]\nmembers = [\"*\"]\nexclude = [\"./leaks/\"]\n",
-            "[workspace]\nmembers = [\"leaks\", \"*\"]\nexclude = []\n",
+            "[workspace]\nmembers = ['*']\nexclude = ['./leaks/']",
+            "[workspace]\nmembers = [\"leaks\", '*']\nexclude = []",
         ),
-        ("[workspace]\n", "[workspace]\nmembers = [\"leaks\"]\n"),
         (
-            "[package]\nname = \"core\"\n# end\n",
-            "[package]\nname = \"core\"\n\n[workspace]\nmembers = [\"leaks\"]\n# end\n",
+            "[package]\nname = 'core'\n# end",
+            "[package]\nname = 'core'\n\n[workspace]\nmembers = [\"leaks\"]\n# end",
         ),
     ] {
-        let world = with_young_member(root);
+        let world = with_young_member(&format!("{root}\n"));
         if root.starts_with("[package]") {
             world.remove("old/core");
             world.write("old/src/lib.rs", "");
         }
         let differences = world.laid(ALONE);
-        assert_eq!(world.read("old/Cargo.toml"), laid, "{root}");
+        assert_eq!(world.read("old/Cargo.toml").trim_end(), laid, "{root}");
         assert!(
             differences.contains("cargo: core 0.0."),
             "{root}: {differences}"
@@ -266,10 +266,9 @@ fn default_features() {
         let manifest = "== old/Cargo.toml + src/lib.rs\npackage demo 0.1.0\n".to_owned();
         world.add(&(manifest + old));
         let laid = world.laid(DEMO);
-        let lines = laid
-            .lines()
-            .filter(|line| line.contains("had") || line.contains("dep"));
-        lines.collect::<Vec<_>>().join("\n")
+        let is_of_it = |line: &&str| line.contains("had") || line.contains("dep");
+        let lines: Vec<&str> = laid.lines().filter(is_of_it).collect();
+        lines.join("\n")
     };
     assert_snapshot!(laid(&format!("[dependencies]\n{WITHOUT}")), @"
         + [dev-dependencies]; had = { version = '1', default-features = true }
@@ -326,9 +325,11 @@ fn dependency_of_the_workspace() {
     // The same for a package that the revision does not have.
     world.remove("work/demo/src");
     world.remove("old/demo");
-    world.write(
+    world.edit("old/Cargo.toml", "'demo', ", "");
+    world.edit(
         "old/Cargo.toml",
-        "[workspace]\nresolver = \"2\"\nmembers = [\"old-help\"]\n",
+        "[workspace.dependencies]\nhad = '1'\n",
+        "",
     );
     let alone = At {
         others: false,
@@ -336,8 +337,8 @@ fn dependency_of_the_workspace() {
     };
     assert_snapshot!(world.laid(alone), @r#"
     ~ Cargo.toml
-        - members = ["old-help"]
-        + members = ["demo", "old-help"]
+        - members = ['old-help']
+        + members = ["demo", 'old-help']
     + demo/Cargo.toml
         + [package]; name = "demo"; version = "0.1.0"; edition = "2021"; [dev-dependencies]; had = { version = '2', features = ["fast"] }; helper = { path = "../old-help", package = 'help' }; young = { version = '2', default-features = false, features = ["fast", "slow"] }
         + [[test]]; name = "leaks"; harness = false

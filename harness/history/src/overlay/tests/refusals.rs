@@ -11,54 +11,25 @@ fn where_it_cannot_be_laid() {
     let world = with_young_member("[workspace]\nmembers = [\"core\"]\n");
     world.write("work/Cargo.lock", "version = 4\n");
     // Each takes away what stands first, and adds what stands next.
-    for (gone, there, why) in [
-        (
-            "old/core",
-            "",
-            "the test needs the package `core` (crates/core), which is not there",
-        ),
-        (
-            "",
-            "== old/one/Cargo.toml\npackage core 0.1.0\n== old/two/Cargo.toml\npackage core 0.1.0",
-            "there are two packages `core`: in one and in two",
-        ),
-        (
-            "old/two",
-            "== old/leaks/Cargo.toml + src/lib.rs\npackage other 0.1.0",
-            "there is no package `leaks`, and in leaks is `other`",
-        ),
-        (
-            "old/leaks",
-            "== old/leaks\na file",
-            "`leaks` is no folder there",
-        ),
-        (
-            "old/leaks",
-            "== old/leaks/tests/leaks.rs/file\n",
-            "`leaks/tests/leaks.rs` is a folder there",
-        ),
-        (
-            "old/leaks",
-            "== old/Cargo.toml\n[workspace]\nmembers = 'core'",
-            "its workspace has string as `members`, where cargo takes an array",
-        ),
-        (
-            "",
-            "== old/Cargo.toml\n[workspace",
-            "there is no workspace that the package `leaks` could be a member of",
-        ),
-        (
-            "",
-            "== old/Cargo.toml\n[workspace]\nmembers = ['one']\n\
-             == old/Cargo.lock\nversion = 3\n[[package]",
-            "Cargo.lock: line 2: unclosed array table, expected `]`",
-        ),
-    ] {
-        if !gone.is_empty() {
-            world.remove(gone);
+    let cases = [
+        "old/core | | the test needs the package `core` (crates/core), which is not there",
+        "| one/Cargo.toml\npackage core 0.1.0\n== old/two/Cargo.toml\npackage core 0.1.0 | there are two packages `core`: in one and in two",
+        "old/two | leaks/Cargo.toml + src/lib.rs\npackage other 0.1.0 | there is no package `leaks`, and in leaks is `other`",
+        "old/leaks | leaks\na file | `leaks` is no folder there",
+        "old/leaks | leaks/tests/leaks.rs/file\n | `leaks/tests/leaks.rs` is a folder there",
+        "old/leaks | Cargo.toml\n[workspace]\nmembers = 'core' | its workspace has string as `members`, where cargo takes an array",
+        "| Cargo.toml\n[workspace | there is no workspace that the package `leaks` could be a member of",
+        "| Cargo.toml\n[workspace]\nmembers = ['one']\n== old/Cargo.lock\nversion = 3\n[[package] | Cargo.lock: line 2: unclosed array table, expected `]`",
+    ];
+    for case in cases {
+        let parts: Vec<&str> = case.split('|').map(|part| part.trim_matches(' ')).collect();
+        if !parts[0].is_empty() {
+            world.remove(parts[0]);
         }
-        world.add(there);
-        assert_eq!(world.refused(ALONE), why);
+        if !parts[1].is_empty() {
+            world.add(&format!("== old/{}", parts[1]));
+        }
+        assert_eq!(world.refused(ALONE), parts[2]);
     }
 }
 
@@ -72,21 +43,14 @@ fn where_it_cannot_be_laid_beside_code() {
          [workspace]; members = ['demo']",
     );
     let at = demo_in("demo");
-    for (manifest, why) in [
-        ("", "there is no package `demo`"),
-        (
-            "package was 0.1.0",
-            "there is no package `demo` (`was` is in demo)",
-        ),
-        (
-            "package demo 0.1.0",
-            "the test requires the feature `slow`, which its package does not have",
-        ),
-        (
-            "package demo 0.1.0\n[test]\nname = 'x'\n[features]\nslow = []",
-            "its manifest has table as `test`, where cargo takes an array of tables",
-        ),
-    ] {
+    let cases = [
+        "there is no package `demo`",
+        "package was 0.1.0 | there is no package `demo` (`was` is in demo)",
+        "package demo 0.1.0 | the test requires the feature `slow`, which its package does not have",
+        "package demo 0.1.0\n[test]\nname = 'x'\n[features]\nslow = [] | its manifest has table as `test`, where cargo takes an array of tables",
+    ];
+    for case in cases {
+        let (manifest, why) = case.split_once(" | ").unwrap_or(("", case));
         if !manifest.is_empty() {
             world.add(&format!("== old/demo/Cargo.toml\n{manifest}"));
         }
@@ -114,11 +78,8 @@ fn links_lead_nowhere() {
 
     fs::remove_file(world.path("old/tests")).unwrap();
     fs::create_dir(world.path("old/tests")).unwrap();
-    let (mine, link) = (
-        world.path("outside/leaks.rs"),
-        world.path("old/tests/leaks.rs"),
-    );
-    symlink(mine, link).unwrap();
+    let link = world.path("old/tests/leaks.rs");
+    symlink(world.path("outside/leaks.rs"), link).unwrap();
     assert_snapshot!(world.laid(DEMO), @r#"
     ~ Cargo.toml
         + path = "tests/leaks.rs"
@@ -216,8 +177,11 @@ fn digest_is_of_what_is_laid() {
     differs("a file beside it", digest());
     fs::rename(world.path("work/tests/data"), world.path("work/tests/date")).unwrap();
     differs("its name", digest());
-    let entry = "name = \"help\"\nversion = \"1.0.0\"";
-    world.edit("work/Cargo.lock", entry, &entry.replace("1.0.0", "1.0.1"));
+    world.edit(
+        "work/Cargo.lock",
+        "\"help\"\nversion = \"1.0.0\"",
+        "\"help\"\nversion = \"1.0.1\"",
+    );
     differs("what is locked", digest());
     world.edit("work/Cargo.toml", "harness = false", "harness = true");
     differs("the manifest", digest());
