@@ -265,23 +265,15 @@ mod tests {
         insta::assert_snapshot!(cut["components"], @r##"{"responses":{"a":{"schema":{"$ref":"#/components/schemas/b"}}},"schemas":{"b":{"properties":{"next":{"$ref":"#/components/schemas/b"},"title":{"type":"string"}}}}}"##);
         assert_eq!(cut["$source"]["version"], "1.2.3");
         assert!(cut["paths"].get("/other").is_none());
-        assert!(
-            !String::from_utf8(print(&cut).unwrap())
-                .unwrap()
-                .contains("\"prose\"")
-        );
+        let printed = String::from_utf8(print(&cut).unwrap()).unwrap();
+        assert!(!printed.contains("\"prose\""));
     }
 
     #[test]
     fn the_order_of_the_input_does_not_show() {
         let mut turned = description();
-        let paths: Map<String, Value> = turned["paths"]
-            .as_object()
-            .unwrap()
-            .iter()
-            .rev()
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect();
+        let paths = turned["paths"].as_object().unwrap().clone();
+        let paths: Map<String, Value> = paths.into_iter().rev().collect();
         turned["paths"] = Value::Object(paths);
         let (turned, straight) = (extract(&turned).unwrap(), extract(&description()).unwrap());
         assert_eq!(print(&turned).unwrap(), print(&straight).unwrap());

@@ -108,19 +108,6 @@ fn an_inlined_iteration() {
     "), @"leaks::{{closure}} @ tests/leaks.rs");
 }
 
-#[test]
-fn registration_set() {
-    assert_snapshot!(folded("
-        malloc
-        new<tokio::runtime::io::scheduled_io::ScheduledIo> @ /rustc/5980/library/alloc/src/sync.rs < allocate @ /c/registry/src/index/tokio-1.36.0/src/runtime/io/registration_set.rs < tokio::runtime::io::driver::Handle::add_source @ /c/registry/src/index/tokio-1.36.0/src/runtime/io/driver.rs
-        case::iteration @ src/lib.rs
-    "), @"
-    tokio::runtime::io::registration_set::allocate @ tokio-1.36.0/src/runtime/io/registration_set.rs
-    tokio::runtime::io::driver::Handle::add_source @ tokio-1.36.0/src/runtime/io/driver.rs
-    case::iteration @ src/lib.rs
-    ");
-}
-
 /// Legacy mangling, symbol tables only.
 #[test]
 fn debug_stack_without_files() {

@@ -263,17 +263,15 @@ mod tests {
         let (_dir, places, case) = zoo();
         let adapter = write(&places, &case, Variant::Leaky).unwrap();
         let ours = adapter.dir.join("Cargo.lock");
-        fs::write(&ours, "version = 4\n# and ours\n").unwrap();
-        write(&places, &case, Variant::Leaky).unwrap();
-        assert_eq!(
-            fs::read_to_string(&ours).unwrap(),
-            "version = 4\n# and ours\n"
-        );
-
-        let measured = places.zoo.join("cases/a-b/leaky/adapter.lock");
-        fs::write(measured, "version = 4\n# newer\n").unwrap();
-        write(&places, &case, Variant::Leaky).unwrap();
-        assert_eq!(fs::read_to_string(&ours).unwrap(), "version = 4\n# newer\n");
+        let theirs = places.zoo.join("cases/a-b/leaky/adapter.lock");
+        for (changed, text) in [
+            (&ours, "version = 4\n# and ours\n"),
+            (&theirs, "version = 4\n# newer\n"),
+        ] {
+            fs::write(changed, text).unwrap();
+            write(&places, &case, Variant::Leaky).unwrap();
+            assert_eq!(fs::read_to_string(&ours).unwrap(), text);
+        }
     }
 
     #[test]

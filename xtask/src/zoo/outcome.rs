@@ -251,31 +251,22 @@ pub(super) mod tests {
         use Verdict::{Improved, Inconclusive, Regressed, Within};
         assert_eq!(wrong(Expected::Pass, "c", vec![ran(Within, &[])]), "right");
         for verdict in [Improved, Inconclusive, Regressed] {
-            assert_eq!(
-                wrong(Expected::Pass, "c", vec![ran(verdict, &[])]),
-                format!("expected within, found {verdict}")
-            );
+            let found = wrong(Expected::Pass, "c", vec![ran(verdict, &[])]);
+            assert_eq!(found, format!("expected within, found {verdict}"));
         }
-        assert_eq!(
-            wrong(Expected::Flag, "c", vec![ran(Inconclusive, &[&["c"]])]),
-            "expected regressed, found inconclusive"
-        );
+        let unsure = wrong(Expected::Flag, "c", vec![ran(Inconclusive, &[&["c"]])]);
+        assert_eq!(unsure, "expected regressed, found inconclusive");
     }
 
     #[test]
     fn the_culprit_has_to_be_named_where_people_look() {
         let flagged = |culprit: &str, stacks: &[&[&str]]| {
-            wrong(
-                Expected::Flag,
-                culprit,
-                vec![ran(Verdict::Regressed, stacks)],
-            )
+            let runs = vec![ran(Verdict::Regressed, stacks)];
+            wrong(Expected::Flag, culprit, runs)
         };
         let nowhere = "`x::leak` is in none of the first 3 frames of what is shown";
-        assert_eq!(
-            flagged("x::leak", &[&["a", "b", "x::leaky::c", "d"]]),
-            "right"
-        );
+        let third: &[&str] = &["a", "b", "x::leaky::c", "d"];
+        assert_eq!(flagged("x::leak", &[third]), "right");
         assert_eq!(flagged("x::leak", &[&["a", "b", "c", "x::leak"]]), nowhere);
         assert_eq!(flagged("x::leak", &[]), nowhere);
         let other: &[&str] = &["other"];
@@ -289,30 +280,23 @@ pub(super) mod tests {
     fn every_run_has_to_be_right() {
         let good = ran(Verdict::Within, &[]);
         let bad = ran(Verdict::Regressed, &[&["a"]]);
-        assert_eq!(
-            wrong(Expected::Pass, "c", vec![good.clone(), good.clone()]),
-            "right"
-        );
-        assert_eq!(
-            wrong(Expected::Pass, "c", vec![good.clone(), bad, good.clone()]),
-            "1 of 3 runs: expected within, found regressed"
-        );
         let silent = Run {
             report: Err("the test left no report".to_owned()),
             ..good.clone()
         };
-        assert_eq!(
-            wrong(Expected::Pass, "c", vec![silent]),
-            "the test left no report"
-        );
         let lies = Run {
             passed: false,
-            ..good
+            ..good.clone()
         };
-        assert_eq!(
-            wrong(Expected::Pass, "c", vec![lies]),
-            "it is within, but the test failed"
-        );
-        assert_eq!(wrong(Expected::Pass, "c", vec![]), "it was not run");
+        let one_of_three = "1 of 3 runs: expected within, found regressed";
+        for (runs, expected) in [
+            (vec![good.clone(), good.clone()], "right"),
+            (vec![good.clone(), bad, good], one_of_three),
+            (vec![silent], "the test left no report"),
+            (vec![lies], "it is within, but the test failed"),
+            (vec![], "it was not run"),
+        ] {
+            assert_eq!(wrong(Expected::Pass, "c", runs), expected);
+        }
     }
 }

@@ -22,8 +22,9 @@ fn shown(baseline: &Baseline) -> String {
     let mut lines: Vec<String> = measured.map(|measured| format!("{measured:?}")).collect();
     for one in &baseline.allowances {
         let Rate { objects, bytes } = one.rate;
+        let bytes_law = Some(one.bytes_law).filter(|law| *law != one.law);
         let words = [
-            (one.bytes_law != one.law).then(|| format!(" bytes={}", one.bytes_law)),
+            bytes_law.map(|law| format!(" bytes={law}")),
             one.reason
                 .as_ref()
                 .map(|reason| format!(" reason={reason}")),
@@ -31,10 +32,8 @@ fn shown(baseline: &Baseline) -> String {
             one.expires.map(|date| format!(" expires={date}")),
         ];
         let words: String = words.into_iter().flatten().collect();
-        lines.push(format!(
-            "{} {objects:?} {bytes:?} {}{words}",
-            one.subject, one.law
-        ));
+        let (subject, law) = (&one.subject, one.law);
+        lines.push(format!("{subject} {objects:?} {bytes:?} {law}{words}"));
     }
     lines.join("\n")
 }

@@ -111,35 +111,21 @@ fn growth_of(last: u64, objects: &[u64]) -> Growth {
 
 #[test]
 fn a_few_objects_at_random_rise_if_they_stay() {
-    const NEW_PEAKS: [u64; 17] = [
-        54, 64, 74, 87, 101, 112, 123, 125, 132, 133, 144, 144, 149, 163, 186, 195, 196,
-    ];
-    const TWO_BURSTS: [u64; 17] = [
-        13, 12, 11, 10, 13, 12, 13, 16, 22, 22, 31, 36, 49, 50, 54, 49, 51,
-    ];
-    for (law, objects) in [
-        ("filling", &[0, 0, 1, 0, 2, 1, 3][..]),
-        (
-            "fluctuating",
-            &[0, 0, 0, 0, 1, 0, 2, 2, 2, 5, 7, 6, 6, 8, 7, 9, 13],
-        ),
-        ("fluctuating", &TWO_BURSTS),
+    for case in [
+        "filling 0 0 1 0 2 1 3",
+        "fluctuating 0 0 0 0 1 0 2 2 2 5 7 6 6 8 7 9 13",
+        // Two bursts.
+        "fluctuating 13 12 11 10 13 12 13 16 22 22 31 36 49 50 54 49 51",
         // Never seen to fall, and full all the same.
-        (
-            "filling",
-            &[1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 4],
-        ),
-        ("filling", &NEW_PEAKS),
-        (
-            "stepped",
-            &[0, 0, 0, 1, 1, 1, 3, 3, 4, 6, 8, 9, 13, 15, 19, 20, 27],
-        ),
-        (
-            "stepped",
-            &[1, 2, 2, 2, 3, 3, 6, 8, 8, 9, 9, 12, 12, 17, 20, 26, 29],
-        ),
+        "filling 1 1 1 1 2 2 2 2 3 3 3 3 3 4 4 4 4",
+        // New peaks.
+        "filling 54 64 74 87 101 112 123 125 132 133 144 144 149 163 186 195 196",
+        "stepped 0 0 0 1 1 1 3 3 4 6 8 9 13 15 19 20 27",
+        "stepped 1 2 2 2 3 3 6 8 8 9 9 12 12 17 20 26 29",
     ] {
-        let growth = growth_of(16_384, objects);
+        let (law, objects) = case.split_once(' ').unwrap();
+        let objects: Vec<u64> = objects.split(' ').map(|n| n.parse().unwrap()).collect();
+        let growth = growth_of(16_384, &objects);
         let rises = law == "stepped";
         let found = (growth.objects.law.to_string(), growth.objects.rising);
         assert_eq!(found, (law.to_owned(), rises), "{objects:?}: {growth:?}");
@@ -173,10 +159,8 @@ fn growth_beside_turnover(
         *now.last_mut().unwrap() += comes_and_goes(*n);
         alive.push(now.iter().map(|n| tally(*n, 32 * n)).collect());
     }
-    Growth::of(
-        &iterations,
-        &Series::of_births(SampleInterval::default(), &alive),
-    )
+    let series = Series::of_births(SampleInterval::default(), &alive);
+    Growth::of(&iterations, &series)
 }
 
 /// Anything up to so many.

@@ -258,15 +258,12 @@ mod tests {
     fn values_of_another_kind() {
         let time = "a time such as `500ms`, `10s` or `2m`";
         let count = "a whole number above zero";
+        let size = "a size such as `512MiB` or `2GiB`";
         let power = "a power of two up to 1073741824";
         for (line, expected, found) in [
             ("budget = 10", time, "`10`"),
             ("budget = {}", time, "a table"),
-            (
-                "memory-limit = \"2 gigs\"",
-                "a size such as `512MiB` or `2GiB`",
-                "`2 gigs`",
-            ),
+            ("memory-limit = \"2 gigs\"", size, "`2 gigs`"),
             ("threshold = 0", count, "`0`"),
             ("threshold = \"10\"", count, "the string `10`"),
             ("sample-interval = 500", power, "`500` | hint: 512"),
@@ -343,10 +340,9 @@ mod tests {
             ("PLIMSOLL_keep-rungs", "PLIMSOLL_KEEP_RUNGS"),
             ("PLIMSOLL_verbose", "PLIMSOLL_VERBOSE"),
         ] {
-            assert_eq!(
-                with(found).unwrap_err().to_string(),
-                format!("{found}: there is no such variable\n  hint: {nearest}?")
-            );
+            let error = with(found).unwrap_err().to_string();
+            let expected = format!("{found}: there is no such variable\n  hint: {nearest}?");
+            assert_eq!(error, expected);
         }
         // Variables of plimsoll that are not settings, and variables of somebody else.
         let others = "VERBOSE HTTP_TOKEN SHA TLASE RELEASE ".split(' ');

@@ -39,11 +39,9 @@ fn samples_come_back() {
 fn other_versions() {
     let newer = to_string(&within()).replacen("\"version\": 2", "\"version\": 3", 1);
     let newer = newer.replacen("\"verdict\"", "\"outcome\"", 1);
+    let newer = parse(newer.as_bytes()).unwrap_err();
     let (expected, found) = (2, 3);
-    assert_eq!(
-        parse(newer.as_bytes()),
-        Err(ReportError::Newer { expected, found })
-    );
+    assert_eq!(newer, ReportError::Newer { expected, found });
     assert_snapshot!(refused("\"version\": 2", "\"version\": 3"), @"written by a newer plimsoll: expected format 2 or older, found 3");
     assert_snapshot!(refused("\"version\": 2", "\"version\": 0"), @"`version`: expected 1 to 2, found 0");
     assert_snapshot!(refused("\"version\": 2", "\"version\": \"1\""), @r#"line 2, column 16: invalid type: string "1", expected u64"#);
@@ -77,16 +75,12 @@ fn keys_and_words_that_are_not_in_the_format() {
 #[test]
 fn too_much() {
     let (limit, found) = (MAX_BYTES, MAX_BYTES + 1);
-    assert_eq!(
-        parse(&vec![b' '; found]),
-        Err(ReportError::TooLong { limit, found })
-    );
+    let too_long = parse(&vec![b' '; found]).unwrap_err();
+    assert_eq!(too_long, ReportError::TooLong { limit, found });
     let deep = format!("\n{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     let (limit, line) = (32, 2);
-    assert_eq!(
-        parse(deep.as_bytes()),
-        Err(ReportError::TooDeep { limit, line })
-    );
+    let too_deep = parse(deep.as_bytes()).unwrap_err();
+    assert_eq!(too_deep, ReportError::TooDeep { limit, line });
     // Brackets in a string are text.
     let mut brackets = within();
     brackets.notes.push("[{\"\\".repeat(40));
@@ -112,9 +106,8 @@ fn what_is_written_is_cut_to_what_can_be_read() {
     report.findings = vec![finding(); 5_000];
     let failure = report.failure.as_mut().unwrap();
     failure.output = format!("{}the end", "ż".repeat(100_000));
-    let deep: Vec<String> = (0..50)
-        .map(|n| format!("{}{n}", "frame\u{1}".repeat(300)))
-        .collect();
+    let deep = (0..50).map(|n| format!("{}{n}", "frame\u{1}".repeat(300)));
+    let deep: Vec<String> = deep.collect();
     let deep: Vec<&str> = deep.iter().map(String::as_str).collect();
     report.growth = (1..3_000).map(|n| growth(&deep, 0, n, 1.0)).collect();
 

@@ -145,15 +145,25 @@ pub(crate) fn regressed() -> Report {
         let names: Vec<&str> = names.split(' ').collect();
         growth(&names, before, after, rate)
     };
-    let (put, resize, flush) = (
-        "lru_churn lru_churn::fill lru::LruCache::put",
-        "lru_churn lru_churn::fill lru::LruCache::resize",
-        "lru_churn lru_churn::flush bytes::BytesMut::reserve",
-    );
     report.growth = vec![
-        grown(put, 393_216, 6_291_456, 96.0),
-        grown(resize, 4_096, 131_072, 2.0),
-        grown(flush, 70_000, 8_560, -1.0),
+        grown(
+            "lru_churn lru_churn::fill lru::LruCache::put",
+            393_216,
+            6_291_456,
+            96.0,
+        ),
+        grown(
+            "lru_churn lru_churn::fill lru::LruCache::resize",
+            4_096,
+            131_072,
+            2.0,
+        ),
+        grown(
+            "lru_churn lru_churn::flush bytes::BytesMut::reserve",
+            70_000,
+            8_560,
+            -1.0,
+        ),
     ];
     report
 }
@@ -205,40 +215,23 @@ fn folded() -> impl Strategy<Value = FoldedStack> {
     vec(words(), 0..14).prop_map(FoldedStack)
 }
 
-prop_compose! {
-    fn any_site()(frames in folded(), stacks in any::<u32>()) -> Subject {
-        Subject::Site { frames, stacks: stacks as usize }
-    }
-}
-
 fn subject() -> impl Strategy<Value = Subject> {
     let stack = folded().prop_map(Subject::Stack);
+    let stacks = any::<u32>().prop_map(|n| n as usize);
+    let site = (folded(), stacks).prop_map(|(frames, stacks)| Subject::Site { frames, stacks });
     let resource = one_of(&[Subject::Threads, Subject::Descriptors]);
-    prop_oneof![1 => stack, 1 => any_site(), 2 => resource]
+    prop_oneof![1 => stack, 1 => site, 2 => resource]
 }
 
 fn one_of<T: Clone + std::fmt::Debug + 'static>(all: &[T]) -> impl Strategy<Value = T> + use<T> {
     proptest::sample::select(all.to_vec())
 }
 
-prop_compose! {
-    fn any_frame()(
-        function in words(),
-        file in option::of(words()),
-        line in option::of(any::<u32>()),
-    ) -> Frame {
-        Frame { function, file, line }
-    }
-}
-
-prop_compose! {
-    fn any_survivors()(
-        [from, to] in any::<[u64; 2]>(),
-        allocated in option::of(any::<u64>()),
-        alive in tally(),
-    ) -> Survivors {
-        Survivors { from, to, allocated, alive }
-    }
+/// A struct, of whose fields each is drawn.
+macro_rules! drawn {
+    ($name:ident { $($field:ident: $strategy:expr),* $(,)? }) => {
+        ($($strategy),*).prop_map(|($($field),*)| $name { $($field),* })
+    };
 }
 
 fn any_law() -> impl Strategy<Value = Law> {
@@ -250,13 +243,17 @@ prop_compose! {
         verdict in one_of(&Verdict::ALL),
         standing in one_of(&[New, Allowed, Exceeded, Moved, Expired, Stale]),
         subject in subject(),
-        frames in vec(any_frame(), 0..12),
+        frames in vec(drawn!(Frame {
+            function: words(), file: option::of(words()), line: option::of(any::<u32>()),
+        }), 0..12),
         [rate, error, allowed] in [rate(), rate(), rate()],
         [law, objects_law, bytes_law] in [any_law(), any_law(), any_law()],
         moved_from in option::of(folded()),
         reason in option::of(words()),
         levels in vec(tally(), 0..4),
-        survivors in vec(any_survivors(), 0..4),
+        survivors in vec(drawn!(Survivors {
+            from: any::<u64>(), to: any::<u64>(), allocated: option::of(any::<u64>()), alive: tally(),
+        }), 0..4),
     ) -> Finding {
         Finding {
             verdict, subject, frames, rate, error, law, objects_law, bytes_law, allowed, standing,
@@ -265,73 +262,83 @@ prop_compose! {
     }
 }
 
-prop_compose! {
-    fn any_run()(
-        words in vec(words(), 6),
-        commit in option::of(words()),
-        scenarios in vec(words(), 0..4),
-    ) -> Run {
-        let [id, package, target, plimsoll, files, baseline] = words.try_into().unwrap();
-        Run { id, commit, package, target, scenarios, plimsoll, files, baseline }
-    }
+fn any_run() -> impl Strategy<Value = Run> {
+    drawn!(Run {
+        id: words(),
+        package: words(),
+        target: words(),
+        plimsoll: words(),
+        files: words(),
+        baseline: words(),
+        commit: option::of(words()),
+        scenarios: vec(words(), 0..4),
+    })
 }
 
-prop_compose! {
-    fn any_measured()(words in vec(words(), 5), sample_interval in any::<u64>()) -> Measured {
-        let [target, profile, toolchain, jemalloc, unwinder] = words.try_into().unwrap();
-        Measured { target, profile, toolchain, jemalloc, sample_interval, unwinder }
-    }
+fn any_measured() -> impl Strategy<Value = Measured> {
+    drawn!(Measured {
+        target: words(),
+        profile: words(),
+        toolchain: words(),
+        jemalloc: words(),
+        unwinder: words(),
+        sample_interval: any::<u64>(),
+    })
 }
 
-prop_compose! {
-    fn any_rung()(
-        [iterations, threads, descriptors, resident] in any::<[u64; 4]>(),
-        live in tally(),
-        allocated in option::of(any::<u64>()),
-    ) -> Rung {
-        Rung { iterations, live, allocated, threads, descriptors, resident }
-    }
+fn any_rung() -> impl Strategy<Value = Rung> {
+    drawn!(Rung {
+        iterations: any::<u64>(),
+        threads: any::<u64>(),
+        descriptors: any::<u64>(),
+        resident: any::<u64>(),
+        live: tally(),
+        allocated: option::of(any::<u64>()),
+    })
 }
 
-prop_compose! {
-    fn any_check()(
-        name in words(),
-        outcome in one_of(&[CheckOutcome::Passed, CheckOutcome::Unavailable, CheckOutcome::Failed]),
-        detail in words(),
-    ) -> Check {
-        Check { name, outcome, detail }
-    }
+fn any_check() -> impl Strategy<Value = Check> {
+    let outcomes = [
+        CheckOutcome::Passed,
+        CheckOutcome::Unavailable,
+        CheckOutcome::Failed,
+    ];
+    drawn!(Check {
+        name: words(),
+        outcome: one_of(&outcomes),
+        detail: words()
+    })
 }
 
-prop_compose! {
-    fn any_growth()(
-        stack in folded(),
-        (before, after) in (tally(), tally()),
-        rate in rate(),
-        error in option::of(rate()),
-    ) -> StackGrowth {
-        StackGrowth { stack, before, after, rate, error }
-    }
+fn any_growth() -> impl Strategy<Value = StackGrowth> {
+    drawn!(StackGrowth {
+        stack: folded(),
+        before: tally(),
+        after: tally(),
+        rate: rate(),
+        error: option::of(rate()),
+    })
 }
 
-prop_compose! {
-    fn any_failure()(
-        what in words(),
-        iteration in option::of(any::<u64>()),
-        output in vec(words(), 0..40),
-    ) -> Failure {
-        Failure { what, iteration, output: output.join("\n") }
-    }
+fn any_failure() -> impl Strategy<Value = Failure> {
+    let output = vec(words(), 0..40).prop_map(|lines| lines.join("\n"));
+    drawn!(Failure {
+        what: words(),
+        iteration: option::of(any::<u64>()),
+        output: output
+    })
 }
 
-prop_compose! {
-    fn any_completeness()(n in any::<[u32; 6]>()) -> Completeness {
-        let [stacks, zero_object_stacks, truncated_stacks, addresses, without_debug_info, unresolved] =
-            n.map(|n| n as usize);
-        Completeness {
-            stacks, zero_object_stacks, truncated_stacks, addresses, without_debug_info, unresolved,
-        }
-    }
+fn any_completeness() -> impl Strategy<Value = Completeness> {
+    let count = || any::<u32>().prop_map(|n| n as usize);
+    drawn!(Completeness {
+        stacks: count(),
+        zero_object_stacks: count(),
+        truncated_stacks: count(),
+        addresses: count(),
+        without_debug_info: count(),
+        unresolved: count(),
+    })
 }
 
 prop_compose! {

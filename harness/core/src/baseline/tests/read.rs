@@ -80,7 +80,7 @@ fn values() {
     let interval = FULL.replace("sample-interval = 1", "sample-interval = 0");
     assert_snapshot!(parsed(&interval), @"error: line 10: unexpected `sample-interval`: expected 1, which is exact, or more, found `0`");
 
-    let rate = |rate: &str| {
+    let rate = |rate| {
         allow(&format!(
             "resource = 'threads'\nlaw = 'linear'\nobjects = {rate}"
         ))

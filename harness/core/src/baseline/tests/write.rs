@@ -11,11 +11,8 @@ fn settled(existing: Option<&str>, acceptance: &Acceptance) -> String {
         Ok(text) => text,
         Err(err) => return format!("error: {err}"),
     };
-    assert_eq!(
-        update(Some(&text), acceptance).as_ref(),
-        Ok(&text),
-        "accepted twice"
-    );
+    let again = update(Some(&text), acceptance);
+    assert_eq!(again.as_ref(), Ok(&text), "accepted twice");
     text
 }
 
@@ -88,14 +85,9 @@ fn a_new_file() {
     threads.allowance.reason = Some("a pool that is \"never\" joined\nas it should be".to_owned());
     threads.allowance.issue = Some("https://example.org/7".to_owned());
     threads.allowance.expires = Date::new(2027, 1, 31);
-    let text = settled(
-        None,
-        &all_of_the_run(vec![
-            threads,
-            accept("main a <dyn b>::\"c\"", 30.7213, 48.0),
-            accept_for(AllowanceSubject::Stack(site), 0.0, 0.25),
-        ]),
-    );
+    let c = accept("main a <dyn b>::\"c\"", 30.7213, 48.0);
+    let site = accept_for(AllowanceSubject::Stack(site), 0.0, 0.25);
+    let text = settled(None, &all_of_the_run(vec![threads, c, site]));
     assert_snapshot!(text.replace(MEASURED, "(measured)\n"), @r#"
     # What this scenario may grow per iteration, as agreed with `plimsoll accept`.
     format = 1
@@ -198,10 +190,8 @@ fn measured_goes_before_what_it_measured() {
     let measured_too = text.replacen("\n\n", &format!("\n\n{MEASURED}\n"), 1);
     assert_eq!(settled(Some(&text), &all_of_the_run(vec![])), measured_too);
     // It stays there without allowances, and above the only one.
-    assert_eq!(
-        removed(&measured_too, &["threads"]),
-        format!("# ours\nformat = 1\n\n{MEASURED}")
-    );
+    let alone = format!("# ours\nformat = 1\n\n{MEASURED}");
+    assert_eq!(removed(&measured_too, &["threads"]), alone);
     let replaced = Acceptance {
         removed: vec![AllowanceSubject::Threads],
         ..all_of_the_run(vec![accept("a", 1.0, 8.0)])
@@ -494,8 +484,6 @@ law = 'linear'
     ");
     assert_eq!(removed(text, &["a", "descriptors", "... b"]), text);
     let windows = text.replace('\n', "\r\n");
-    assert_eq!(
-        removed(&windows, &["threads"]),
-        removed(text, &["threads"]).replace('\n', "\r\n")
-    );
+    let expected = removed(text, &["threads"]).replace('\n', "\r\n");
+    assert_eq!(removed(&windows, &["threads"]), expected);
 }

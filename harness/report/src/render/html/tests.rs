@@ -1,44 +1,29 @@
 use plimsoll_core::Tally;
-use plimsoll_core::report::{Survivors, json as report};
+use plimsoll_core::report::Survivors;
 
 use super::*;
 use crate::render::fixtures;
 
 fn none(name: &str) -> Scenario {
+    let why = "it left no report in this run".to_owned();
     Scenario {
-        package: "demo".to_owned(),
-        target: "leaks".to_owned(),
-        name: name.to_owned(),
-        platform: None,
-        outcome: Outcome::NoResult("it left no report in this run".to_owned()),
+        outcome: Outcome::NoResult(why),
+        ..measured(name, Verdict::Within)
     }
 }
 
 fn joined(scenarios: Vec<Scenario>) -> Joined {
     Joined {
-        runs: vec!["r1".to_owned()],
-        source: None,
         scenarios,
+        ..fixtures::joined(Vec::new())
     }
 }
 
-/// A report as a file has it: what is left out here, a test fills in.
-fn measured(name: &str, verdict: &str) -> Scenario {
-    let text = format!(
-        r#"{{"version": 1, "run": {{"id": "r1", "commit": null, "package": "demo",
-        "target": "leaks", "scenarios": ["{name}"], "plimsoll": "0.1.0", "files": "",
-        "baseline": ""}}, "scenario": "{name}", "verdict": "{verdict}", "measured": null,
-        "rungs": [], "end": "budget", "threshold": {{"iterations": 1000, "coarsened": false}},
-        "visible": null, "findings": [], "checks": [], "completeness": {{"stacks": 0,
-        "zero_object_stacks": 0, "truncated_stacks": 0, "addresses": 0,
-        "without_debug_info": 0, "unresolved": 0}}, "failure": null, "notes": [],
-        "compared": null, "growth": []}}"#
-    );
-    let report = report::parse(text.as_bytes()).unwrap();
-    Scenario {
-        outcome: Outcome::Report(Box::new(report)),
-        ..none(name)
-    }
+/// A report with next to nothing in it: a test fills in what it needs.
+fn measured(name: &str, verdict: Verdict) -> Scenario {
+    let mut report = fixtures::report(name, verdict);
+    (report.measured, report.visible, report.rungs) = (None, None, Vec::new());
+    fixtures::joined(vec![report]).scenarios.remove(0)
 }
 
 fn between<'a>(page: &'a str, start: &str, end: &str) -> Vec<&'a str> {
@@ -50,23 +35,18 @@ fn between<'a>(page: &'a str, start: &str, end: &str) -> Vec<&'a str> {
 
 #[test]
 fn the_worst_stands_first_and_the_same_is_the_same() {
-    let of = |(name, verdict)| match verdict {
-        "none" => none(name),
-        _ => measured(name, verdict),
-    };
-    let verdicts = [
-        "within",
-        "none",
-        "broken",
-        "regressed",
-        "within",
-        "inconclusive",
-    ];
     let scenarios = || {
-        ["a", "b", "c", "d", "e", "f"]
+        use Verdict::{Broken, Inconclusive, Regressed, Within};
+        let others = [
+            ("c", Broken),
+            ("d", Regressed),
+            ("e", Within),
+            ("f", Inconclusive),
+        ];
+        let others = others.map(|(name, verdict)| measured(name, verdict));
+        [measured("a", Within), none("b")]
             .into_iter()
-            .zip(verdicts)
-            .map(of)
+            .chain(others)
             .collect()
     };
     let page = render(&joined(scenarios()));
@@ -129,7 +109,7 @@ fn a_run_without_scenarios_is_not_green() {
     let page = render(&joined(Vec::new()));
     assert!(page.contains("There are no scenarios"));
     assert!(page.contains("<h1 class=\"v-none\">"));
-    let page = render(&joined(vec![measured("a", "within"), none("b")]));
+    let page = render(&joined(vec![measured("a", Verdict::Within), none("b")]));
     assert!(page.contains("1 of 2 scenarios has no result"));
 }
 
@@ -142,7 +122,7 @@ fn every_scenario_has_its_own_address() {
 
 #[test]
 fn nothing_but_our_style_and_script_can_do_anything() {
-    let mut scenario = measured("a", "within");
+    let mut scenario = measured("a", Verdict::Within);
     let evil = "</style></script><script>x</script><p onclick='x' style=\"x\">";
     if let Outcome::Report(report) = &mut scenario.outcome {
         report.notes.push(evil.to_owned());
@@ -176,7 +156,7 @@ fn nothing_but_our_style_and_script_can_do_anything() {
 
 #[test]
 fn names_that_no_scenario_can_have_are_in_no_command() {
-    let mut scenario = measured("a", "regressed");
+    let mut scenario = measured("a", Verdict::Regressed);
     let page = render(&joined(vec![scenario.clone()]));
     assert!(page.contains("cargo plimsoll accept a<"));
     assert!(page.contains("cargo test -p demo --test leaks -- --exact a<"));
@@ -188,7 +168,7 @@ fn names_that_no_scenario_can_have_are_in_no_command() {
 
 #[test]
 fn the_source_is_text_and_no_link() {
-    let mut joined = joined(vec![measured("a", "within")]);
+    let mut joined = joined(vec![measured("a", Verdict::Within)]);
     joined.source = Some(Source {
         repository: "o/<r>".to_owned(),
         event: "pull_request".to_owned(),
