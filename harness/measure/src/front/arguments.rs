@@ -260,10 +260,8 @@ mod tests {
 
     fn selected(line: &str) -> Vec<&'static str> {
         let arguments = parsed(line).unwrap();
-        ["http", "http_echo", "lru"]
-            .into_iter()
-            .filter(|name| arguments.selects(name))
-            .collect()
+        let names = ["http", "http_echo", "lru"].into_iter();
+        names.filter(|name| arguments.selects(name)).collect()
     }
 
     #[test]
@@ -285,36 +283,35 @@ mod tests {
         assert_eq!(parsed("--test-threads=3").unwrap().test_threads, Some(3));
         assert_eq!(parsed("--test-threads 3").unwrap().test_threads, Some(3));
         assert_eq!(parsed("--shuffle").unwrap().shuffle, Some(None));
-        assert_eq!(
-            parsed("--shuffle-seed 7 --shuffle").unwrap().shuffle,
-            Some(Some(7))
-        );
+        let seeded = parsed("--shuffle-seed 7 --shuffle").unwrap();
+        assert_eq!(seeded.shuffle, Some(Some(7)));
         assert!(parsed("-Z unstable-options --format json").is_ok());
         assert!(parsed("-Zunstable-options --format=json").is_ok());
     }
 
     #[test]
     fn what_libtest_refuses_is_refused_in_its_words() {
-        let refused = |line: &str| parsed(line).unwrap_err();
-        assert_eq!(refused("--nonsense"), "Unrecognized option: 'nonsense'");
-        assert_eq!(refused("-x"), "Unrecognized option: 'x'");
-        assert_eq!(refused("--skip"), "Argument to option 'skip' missing");
-        assert_eq!(
-            refused("--exact=yes"),
-            "Option 'exact' does not take an argument"
-        );
-        assert_eq!(
-            refused("--test-threads 0"),
-            "argument for --test-threads must not be 0"
-        );
-        assert_eq!(
-            refused("--test-threads x"),
-            "argument for --test-threads must be a number > 0 (error: invalid digit found in string)"
-        );
-        assert_eq!(
-            refused("--format yaml"),
-            "argument for --format must be pretty, terse, or json (was yaml)"
-        );
+        let number = "a number > 0 (error: invalid digit found in string)";
+        for (line, expected) in [
+            ("--nonsense", "Unrecognized option: 'nonsense'"),
+            ("-x", "Unrecognized option: 'x'"),
+            ("--skip", "Argument to option 'skip' missing"),
+            ("--exact=yes", "Option 'exact' does not take an argument"),
+            (
+                "--test-threads 0",
+                "argument for --test-threads must not be 0",
+            ),
+            (
+                "--test-threads x",
+                &format!("argument for --test-threads must be {number}"),
+            ),
+            (
+                "--format yaml",
+                "argument for --format must be pretty, terse, or json (was yaml)",
+            ),
+        ] {
+            assert_eq!(parsed(line).unwrap_err(), expected);
+        }
     }
 
     #[test]
@@ -325,15 +322,10 @@ mod tests {
             _ => None,
         };
         let arguments = Arguments::parse([], variables).unwrap();
-        assert_eq!(
-            (arguments.test_threads, arguments.nocapture),
-            (Some(2), true)
-        );
+        assert!(arguments.test_threads == Some(2) && arguments.nocapture);
         let words = ["--test-threads=1".to_owned()];
-        assert_eq!(
-            Arguments::parse(words, variables).unwrap().test_threads,
-            Some(1)
-        );
+        let arguments = Arguments::parse(words, variables).unwrap();
+        assert_eq!(arguments.test_threads, Some(1));
         assert!(Arguments::parse([], |_| Some("none".to_owned())).is_err());
     }
 }

@@ -204,7 +204,7 @@ mod tests {
                 "/cache/volume",
             ),
             (
-                "/w/target/x86_64-unknown-linux-gnu/debug/deps/leaks-1",
+                &format!("/w/target/{TRIPLE}/debug/deps/leaks-1"),
                 "/w/target",
                 "/w/target",
             ),
@@ -214,10 +214,8 @@ mod tests {
             let found = target_dir_of(Path::new(program), TRIPLE, exists);
             assert_eq!(found.as_deref(), Some(Path::new(expected)), "{program}");
         }
-        assert_eq!(
-            target_dir_of(Path::new("/w/leaks"), TRIPLE, |_| false),
-            None
-        );
+        let found = target_dir_of(Path::new("/w/leaks"), TRIPLE, |_| false);
+        assert_eq!(found, None);
     }
 
     #[test]

@@ -598,44 +598,31 @@ mod tests {
             let mut profile = Profile::new(&greeting, plan);
             // About the number that is sampled of eight objects of 512 bytes.
             let canary = if plan.is_exact() { 1 } else { 5 };
-            let first = dump(
-                plan,
-                &[(" 0x1000", canary)],
-                &[("0x10 0x20 0x1000", 5), ("0x30 0x1000", 0), ("0x50", 7)],
-            );
-            let second = dump(
-                plan,
-                &[(" 0x1000", canary), (" 0x1001", canary)],
-                &[
-                    ("0x10 0x20 0x1001", 4),
-                    ("0x10 0x20 0x1000", 2),
-                    ("0x30 0x1000", 0),
-                    ("0x30 0x1001", 0),
-                    ("0x40 0x1000", 0),
-                    ("0x40 0x1001", 1),
-                    ("0x50", 6),
-                    ("0x60 0x1001", 3),
-                    ("0x60", 2),
-                ],
-            );
+            let canaries = [(" 0x1000", canary), (" 0x1001", canary)];
+            let stacks = [("0x10 0x20 0x1000", 5), ("0x30 0x1000", 0), ("0x50", 7)];
+            let first = dump(plan, &canaries[..1], &stacks);
+            let stacks = [
+                ("0x10 0x20 0x1001", 4),
+                ("0x10 0x20 0x1000", 2),
+                ("0x30 0x1000", 0),
+                ("0x30 0x1001", 0),
+                ("0x40 0x1000", 0),
+                ("0x40 0x1001", 1),
+                ("0x50", 6),
+                ("0x60 0x1001", 3),
+                ("0x60", 2),
+            ];
+            let second = dump(plan, &canaries, &stacks);
             let third = dump(plan, &[("", 3 * canary)], &[("0x10 0x20", 1)]);
             profile.add(first.as_bytes(), rung(16)).unwrap();
             profile.add(second.as_bytes(), rung(19)).unwrap();
             let found = profile.completeness;
-            assert_eq!(
-                // The canary's stack has one frame too many as well.
-                (
-                    found.stacks,
-                    found.zero_object_stacks,
-                    found.truncated_stacks
-                ),
-                (6, 1, 2)
-            );
-            let mut allocated: Vec<_> = profile
-                .stacks
-                .iter()
-                .map(|(stack, series)| (stack[0].0, series.allocated()))
-                .collect();
+            assert_eq!((found.stacks, found.zero_object_stacks), (6, 1));
+            // The canary's stack has one frame too many as well.
+            assert_eq!(found.truncated_stacks, 2);
+            let allocated = profile.stacks.iter();
+            let allocated = allocated.map(|(stack, series)| (stack[0].0, series.allocated()));
+            let mut allocated: Vec<_> = allocated.collect();
             allocated.sort();
             let expected: [(u64, &[(usize, u64)]); 4] = match plan.is_exact() {
                 true => [
@@ -694,9 +681,8 @@ mod tests {
             }
             let check = profile.coverage();
             assert_eq!(check.outcome, CheckOutcome::Failed);
-            let is_told = check
-                .detail
-                .contains("threads started and ended: a thread that ends");
+            let told = "threads started and ended: a thread that ends";
+            let is_told = check.detail.contains(told);
             assert_eq!(profile.short_threads().is_some(), is_told);
             is_told
         };
@@ -719,9 +705,7 @@ mod tests {
             profile.add(text.as_bytes(), rung(16)).unwrap();
             (profile.rungs[0].live, profile.noise)
         };
-        assert_eq!(
-            live(&[("0x10 0x1000", 1), ("0x10 0x1001", 1), ("0x10 0x1002", 1)]),
-            live(&[("0x10", 3)])
-        );
+        let by_birth = live(&[("0x10 0x1000", 1), ("0x10 0x1001", 1), ("0x10 0x1002", 1)]);
+        assert_eq!(by_birth, live(&[("0x10", 3)]));
     }
 }

@@ -121,10 +121,11 @@ mod tests {
     #[test]
     fn a_timeout_follows_the_budget() {
         let with = |budget, timeout| {
+            let rest = Settings::default();
             let set = Settings {
                 budget,
                 timeout,
-                ..Settings::default()
+                ..rest
             };
             Effective::of(&set, 1).unwrap().timeout
         };
@@ -138,9 +139,10 @@ mod tests {
     #[test]
     fn a_sample_interval_is_a_power_of_two() {
         let with = |interval: u64| {
+            let (sample_interval, rest) = (Some(interval), Settings::default());
             let set = Settings {
-                sample_interval: Some(interval),
-                ..Settings::default()
+                sample_interval,
+                ..rest
             };
             Effective::of(&set, 1)
         };

@@ -552,26 +552,24 @@ fn a_baseline_of_a_scenario_that_is_gone_is_named() {
 fn a_baseline_that_cannot_be_read_fails() {
     let project = Project::new("bad_baseline");
     let is = |text: &[u8]| project.write("baselines/bounded.toml", text);
-    is(b"format = 99\n");
-    let said = "bounded: its baseline cannot be used
-        baselines/bounded.toml:1: written by a newer plimsoll
-        expected format 1 or older, found 99
-        hint: upgrade, or remove the file
-        target/plimsoll/plimsoll/front/bounded/";
-    project.fails("bounded", "", said);
     is(b"format = 1\nallowance = 3\n");
     let run = project.exact("bounded", "");
-    let said = "baselines/bounded.toml:2: unknown key `allowance`
+    let said = "bounded: its baseline cannot be used
+        baselines/bounded.toml:2: unknown key `allowance`
         expected one of `format`, `measured`, `allow`
-        nothing was measured: fix the file";
+        nothing was measured: fix the file
+        target/plimsoll/plimsoll/front/bounded/";
     run.fails(said);
     assert!(!run.text.contains("reproduce"), "{}", run.text);
     let report = project.report("bounded");
     assert_eq!(ended(&report), (Broken, LadderEnd::Failure));
-    assert_eq!(report.checks.len(), 1, "{:?}", report.checks);
-    let check = &report.checks[0];
-    assert_eq!(check.name, "baseline");
-    assert_eq!(check.outcome, CheckOutcome::Failed);
+    let [check] = report.checks.as_slice() else {
+        panic!("{:?}", report.checks);
+    };
+    assert_eq!(
+        (check.name.as_str(), check.outcome),
+        ("baseline", CheckOutcome::Failed)
+    );
     let place = "baselines/bounded.toml:2: ";
     assert!(check.detail.contains(place), "{check:?}");
     assert!(report.rungs.is_empty() && report.findings.is_empty());
@@ -594,14 +592,6 @@ fn a_baseline_that_cannot_be_read_fails() {
         expected one, as `require-reason = true` has it";
     project.fails("bounded", "", said);
     is(format!("{threads}reason = 'a pool'\n").as_bytes());
-    project.passes("bounded", "", "");
-
-    // What was accepted in another profile, at another sample interval, holds here.
-    is(
-        b"format = 1\n[measured]\ntarget = 'x'\nprofile = 'release'\ntoolchain = 'x'\n\
-         jemalloc = '5.3.0'\nsample-interval = 512\niterations = 64\n[[allow]]\nreason = 'x'\n\
-         stack = ['a', 'b']\nobjects = 1\nbytes = 8\nlaw = 'linear'\n",
-    );
     project.passes("bounded", "", "");
 
     let file = project.root.join("baselines/bounded.toml");
@@ -646,8 +636,6 @@ fn settings_are_read_and_refused() {
     }
     for (set, said) in [
         ("BUDGET=ten", "PLIMSOLL_BUDGET\n`10s`"),
-        ("SAMPLE_INTERVAL=500", "a power of two\nhint: 512"),
-        ("UNWINDER=gdb", "`plimsoll`, `libgcc` or `compare`"),
         ("THRESHOLD=1000000000", "bounded"),
     ] {
         project.exact("bounded", set).fails(said);

@@ -9,10 +9,8 @@ use std::time::{Duration, Instant};
 use plimsoll::Scenario;
 
 /// Keeps one object of 40 bytes in every iteration.
-fn leak() -> Scenario {
-    Scenario::new("leak", || {
-        |_i: u64| std::mem::forget(black_box(vec![1_u8; 40]))
-    })
+fn leak(_: u64) {
+    std::mem::forget(black_box(vec![1_u8; 40]));
 }
 
 fn bounded() -> Scenario {
@@ -28,15 +26,11 @@ fn bounded() -> Scenario {
 }
 
 /// One object in 1,000 iterations, under a churn of a hundred times as much.
-fn slow_leak() -> Scenario {
-    Scenario::new("slow_leak", || {
-        |i: u64| {
-            drop(black_box(vec![1_u8; 64]));
-            if i % 1_000 == 999 {
-                std::mem::forget(black_box(vec![1_u8; 32]));
-            }
-        }
-    })
+fn slow_leak(i: u64) {
+    drop(black_box(vec![1_u8; 64]));
+    if i % 1_000 == 999 {
+        std::mem::forget(black_box(vec![1_u8; 32]));
+    }
 }
 
 /// No object is ever added: one block doubles.
@@ -64,13 +58,9 @@ fn by_the_clock() -> Scenario {
 }
 
 /// In C's allocator, which no global allocator of Rust's sees.
-fn c_leak() -> Scenario {
-    Scenario::new("c_leak", || {
-        |_i: u64| {
-            // SAFETY: malloc(3) takes a size; what it answers is not touched.
-            black_box(unsafe { libc::malloc(24) });
-        }
-    })
+fn c_leak(_: u64) {
+    // SAFETY: malloc(3) takes a size; what it answers is not touched.
+    black_box(unsafe { libc::malloc(24) });
 }
 
 /// On another thread than the one that runs the iterations.
@@ -93,18 +83,12 @@ fn thread_side_leak() -> Scenario {
     })
 }
 
-fn thread_leak() -> Scenario {
-    Scenario::new("thread_leak", || {
-        |_i: u64| {
-            std::thread::spawn(|| std::thread::sleep(Duration::from_secs(3_600)));
-        }
-    })
+fn thread_leak(_: u64) {
+    std::thread::spawn(hangs);
 }
 
-fn descriptor_leak() -> Scenario {
-    Scenario::new("descriptor_leak", || {
-        |_i: u64| std::fs::File::open("/dev/null").map(std::mem::forget)
-    })
+fn descriptor_leak(_: u64) -> std::io::Result<()> {
+    std::fs::File::open("/dev/null").map(std::mem::forget)
 }
 
 /// Opens as many files as it may, and does not say so.
@@ -121,19 +105,13 @@ fn no_descriptor_left() -> Scenario {
     })
 }
 
-fn panics() -> Scenario {
-    Scenario::new("panics", || {
-        |i: u64| {
-            println!("iteration {i}");
-            assert!(i < 700, "too many: {i}");
-        }
-    })
+fn panics(i: u64) {
+    println!("iteration {i}");
+    assert!(i < 700, "too many: {i}");
 }
 
-fn errs() -> Scenario {
-    Scenario::new("errs", || {
-        |i: u64| if i < 50 { Ok(()) } else { Err("no more") }
-    })
+fn errs(i: u64) -> Result<(), &'static str> {
+    if i < 50 { Ok(()) } else { Err("no more") }
 }
 
 fn panics_in_setup() -> Scenario {
@@ -318,13 +296,9 @@ thread_local! {
 }
 
 /// Threads that come and go, each with something of its own.
-fn joins() -> Scenario {
-    Scenario::new("joins", || {
-        |_i: u64| {
-            let thread = std::thread::spawn(|| LOCAL.with(|local| local.borrow_mut().push(1)));
-            thread.join().map_err(|_| "the thread panicked")
-        }
-    })
+fn joins(_: u64) -> Result<(), &'static str> {
+    let thread = std::thread::spawn(|| LOCAL.with(|local| local.borrow_mut().push(1)));
+    thread.join().map_err(|_| "the thread panicked")
 }
 
 /// Starts a thread that leaks three objects of 64 bytes and ends, mostly before its first
@@ -353,16 +327,12 @@ fn drops_badly() -> Scenario {
 }
 
 /// Says its last words without ending the line.
-fn last_words() -> Scenario {
-    Scenario::new("last_words", || {
-        |i: u64| {
-            if i < 20 {
-                return Ok(());
-            }
-            print!("the last words");
-            Err("no more")
-        }
-    })
+fn last_words(i: u64) -> Result<(), &'static str> {
+    if i < 20 {
+        return Ok(());
+    }
+    print!("the last words");
+    Err("no more")
 }
 
 /// Beside more objects than an exact profile has memory for, a page each.
@@ -380,21 +350,15 @@ fn keeps_256_bytes() {
     std::mem::forget(black_box(Box::new([0_u8; 256])));
 }
 
-fn is_slow() -> Scenario {
-    Scenario::new("is_slow", || {
-        |_i: u64| std::thread::sleep(Duration::from_millis(5))
-    })
+fn is_slow(_: u64) {
+    std::thread::sleep(Duration::from_millis(5));
 }
 
 /// Far more allocations in an iteration than an exact profile has time for.
-fn allocates_much() -> Scenario {
-    Scenario::new("allocates_much", || {
-        |_i: u64| {
-            for _ in 0..20_000 {
-                black_box(Box::new([0_u8; 32]));
-            }
-        }
-    })
+fn allocates_much(_: u64) {
+    for _ in 0..20_000 {
+        black_box(Box::new([0_u8; 32]));
+    }
 }
 
 /// Keeps an object of every iteration on a stack that is deeper than jemalloc keeps, and
@@ -425,16 +389,16 @@ fn keeps_deep_down() -> Scenario {
 }
 
 plimsoll::main!(
-    leak(),
+    Scenario::new("leak", || leak),
     bounded(),
-    slow_leak(),
+    Scenario::new("slow_leak", || slow_leak),
     pushed(),
-    c_leak(),
+    Scenario::new("c_leak", || c_leak),
     thread_side_leak(),
-    thread_leak(),
-    descriptor_leak(),
-    panics(),
-    errs(),
+    Scenario::new("thread_leak", || thread_leak),
+    Scenario::new("descriptor_leak", || descriptor_leak),
+    Scenario::new("panics", || panics),
+    Scenario::new("errs", || errs),
     panics_in_setup(),
     in_100("aborts", || std::process::abort()),
     in_100("segfaults", segfaults),
@@ -448,16 +412,16 @@ plimsoll::main!(
     generated(),
     outside(),
     in_100("cuts_dumps", cuts_dumps),
-    joins(),
+    Scenario::new("joins", || joins),
     Scenario::new("short_threads", || |_i: u64| leaks_in_a_thread()),
     beside_much("short_threads_beside_much", leaks_in_a_thread),
     drops_badly(),
-    last_words(),
+    Scenario::new("last_words", || last_words),
     Scenario::new("left_out", || |_i: u64| {}).ignore("takes a day"),
     beside_much("holds_much", || drop(black_box(Box::new([0_u8; 64])))),
     beside_much("leaks_beside_much", keeps_256_bytes),
-    is_slow(),
-    allocates_much(),
+    Scenario::new("is_slow", || is_slow),
+    Scenario::new("allocates_much", || allocates_much),
     keeps_deep_down(),
     by_the_clock(),
     no_descriptor_left(),

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use gimli::{CieOrFde, UnwindSection};
+use object::{Object, ObjectSection};
 
 use super::super::by_gimli::{self, Context, Random, State};
 use super::*;
@@ -39,48 +40,28 @@ impl File {
         let mut files: Vec<(&str, &str)> = named.collect();
         files.sort_unstable();
         files.dedup_by_key(|(name, _)| *name);
-        files
-            .into_iter()
-            .filter_map(|(name, line)| match name {
-                "[vdso]" => File::parse(name, &in_memory(line)?),
-                // Of another test, it may be gone any moment.
-                _ => File::parse(name, &std::fs::read(name).ok()?),
-            })
-            .collect()
+        let parsed = |(name, line)| match name {
+            "[vdso]" => File::parse(name, &in_memory(line)?),
+            // Of another test, it may be gone any moment.
+            _ => File::parse(name, &std::fs::read(name).ok()?),
+        };
+        files.into_iter().filter_map(parsed).collect()
     }
 
     /// A file as if it were loaded at its own addresses; none where it is not of this
     /// machine, or has no unwind information.
     fn parse(name: &str, file: &[u8]) -> Option<File> {
-        let number = |at: usize, size: u32| {
-            let mut from = Cursor::new(file, at);
-            let number = from.fixed(size);
-            (!from.is_broken()).then_some(number)
+        let file = object::File::parse(file).ok()?;
+        let of_here = match cfg!(target_arch = "x86_64") {
+            true => object::Architecture::X86_64,
+            false => object::Architecture::Aarch64,
         };
-        let is_x86 = cfg!(target_arch = "x86_64");
-        let machine = if is_x86 { 62 } else { 183 };
-        if !file.starts_with(b"\x7fELF\x02\x01") || number(18, 2)? != machine {
-            return None;
-        }
-        let headers: Vec<usize> = (0..place(number(56, 2)?))
-            .map(|header| Some(place(number(32, 8)?) + 56 * header))
-            .collect::<Option<_>>()?;
-        let of_kind = |kind: u32| {
-            let is_of_kind = move |header: &&usize| number(**header, 4) == Some(u64::from(kind));
-            headers.iter().filter(is_of_kind)
+        let section = |name: &str| {
+            let section = file.section_by_name(name)?;
+            Some((section.data().ok()?.to_vec(), section.address()))
         };
-        let from = |address: u64| {
-            of_kind(libc::PT_LOAD).find_map(|header| {
-                let offset = number(header + 8, 8)?;
-                let before = address.checked_sub(number(header + 16, 8)?)?;
-                let length = number(header + 32, 8)?;
-                let bytes = file.get(place(offset)..)?.get(..place(length))?;
-                Some((bytes.get(place(before)..)?.to_vec(), address))
-            })
-        };
-        let index = of_kind(libc::PT_GNU_EH_FRAME).next()?;
-        let index = from(number(index + 16, 8)?)?;
-        let frames = from(frames_address(&section(&index))?)?;
+        (file.architecture() == of_here).then_some(())?;
+        let (index, frames) = (section(".eh_frame_hdr")?, section(".eh_frame")?);
         let name = name.to_owned();
         Some(File {
             name,
@@ -137,6 +118,7 @@ struct Compared {
 impl Compared {
     /// Every so many functions of a file.
     fn file(&mut self, file: &File, stride: usize) {
+        assert_eq!(frames_address(&file.index()), Some(file.frames.1));
         let (section, bases) = by_gimli::section(&file.frames.0, file.frames.1);
         let mut entries = section.entries(&bases);
         let mut seen = 0;
@@ -194,14 +176,11 @@ impl Compared {
         }
         let mut rows = theirs.rows(&section, &bases, &mut context).unwrap();
         loop {
-            let row = match rows.next_row() {
-                Ok(Some(row)) => row,
-                Ok(None) => return,
-                Err(_) => {
-                    self.refused_by_gimli += 1;
-                    return;
-                }
+            let Ok(row) = rows.next_row() else {
+                self.refused_by_gimli += 1;
+                return;
             };
+            let Some(row) = row else { return };
             let (start, end) = (row.start_address(), row.end_address());
             let middle = start.wrapping_add(end.wrapping_sub(start) / 2);
             for address in [start, middle] {
@@ -209,15 +188,13 @@ impl Compared {
                     continue;
                 }
                 self.rows += 1;
+                let place = format!("{place}: at {address:#x}: {instructions}");
                 let Some(found) = row_of(ours, address) else {
-                    self.differences
-                        .push(format!("{place}: refused at {address:#x}: {instructions}"));
-                    return;
+                    return self.differences.push(format!("{place}: refused"));
                 };
-                if let Some(difference) = difference(ours, &found, row, &file.frames.0) {
-                    let at = format!("{place}: at {address:#x}: {difference}: {instructions}");
-                    self.differences.push(at);
-                }
+                let difference = difference(ours, &found, row, &file.frames.0);
+                self.differences
+                    .extend(difference.map(|what| format!("{place}: {what}")));
                 self.note_expressions(ours, &found);
             }
         }
@@ -229,8 +206,7 @@ impl Compared {
             CfaRule::Register { .. } => None,
         };
         let of_registers = row.registers.iter().filter_map(|rule| match rule {
-            RegisterRule::Expression(expression) => Some(*expression),
-            RegisterRule::ValueExpression(expression) => Some(*expression),
+            RegisterRule::Expression(of) | RegisterRule::ValueExpression(of) => Some(*of),
             _ => None,
         });
         let expressions = of_cfa.into_iter().chain(of_registers);
@@ -246,20 +222,17 @@ fn difference(
     theirs: &by_gimli::Row,
     frames: &[u8],
 ) -> Option<String> {
-    use gimli::RegisterRule as Theirs;
+    use gimli::{CfaRule as TheirCfa, RegisterRule as Theirs};
     let same = |ours: Expression, theirs: &gimli::UnwindExpression<usize>| {
         let theirs = frames.get(theirs.offset..theirs.offset + theirs.length);
         function.operations(ours) == theirs
     };
     let is_same = match (&ours.cfa(), theirs.cfa()) {
-        (
-            CfaRule::Register { register, offset },
-            gimli::CfaRule::RegisterAndOffset {
-                register: theirs,
-                offset: distance,
-            },
-        ) => (*register, *offset) == (theirs.0, *distance),
-        (CfaRule::Expression(ours), gimli::CfaRule::Expression(theirs)) => same(*ours, theirs),
+        (CfaRule::Register { register, offset }, TheirCfa::RegisterAndOffset { .. }) => {
+            let (register, offset) = (gimli::Register(*register), *offset);
+            *theirs.cfa() == TheirCfa::RegisterAndOffset { register, offset }
+        }
+        (CfaRule::Expression(ours), TheirCfa::Expression(theirs)) => same(*ours, theirs),
         _ => false,
     };
     if !is_same {
@@ -473,7 +446,6 @@ fn written() -> File {
 #[test]
 fn every_kind_of_instruction() {
     let file = written();
-    assert_eq!(frames_address(&file.index()), Some(file.frames.1));
     assert!(found(&file, 0x1000).unwrap().is_signal_frame());
     // gimli knows no `B`.
     let mut known = written();
