@@ -383,39 +383,50 @@ mod tests {
         let (head, base) = (HEAD.to_owned(), None);
         let queue = Event::MergeGroup { head, base };
         let named = "b".repeat(40);
-        let lines = [
-            said(None, None, Some(&own)),
-            said(None, None, Some(&fork)),
-            said(Some(7), None, Some(&fork)),
+        let run = run_event();
+        let (not_known, asks) = ("error: no commit to report on", "asks octo/demo#8");
+        let refused = "error: this `workflow_run` job may write, and follows a workflow that ran a \
+                       pull request's code";
+        for (pull_request, head, event, expected) in [
+            (None, None, Some(&own), "Some(7) at aaaa, run 500.1"),
+            (
+                None,
+                None,
+                Some(&fork),
+                "Some(7) at aaaa of a fork, run 500.1",
+            ),
+            (
+                Some(7),
+                None,
+                Some(&fork),
+                "Some(7) at aaaa of a fork, run 500.1",
+            ),
             // GitHub has to be asked for the head of pull request 8.
-            said(Some(8), None, Some(&fork)),
-            said(Some(8), None, Some(&push)),
-            said(Some(8), None, None),
-            said(Some(8), Some(&named), Some(&fork)),
-            said(None, Some(&named), Some(&own)),
-            said(None, None, Some(&push)),
-            said(None, None, Some(&queue)),
-            said(None, None, Some(&none)),
-            said(None, None, None),
+            (Some(8), None, Some(&fork), asks),
+            (Some(8), None, Some(&push), asks),
+            (Some(8), None, None, asks),
+            (
+                Some(8),
+                Some(&*named),
+                Some(&fork),
+                "Some(8) at bbbb, run 500.1",
+            ),
+            (
+                None,
+                Some(&*named),
+                Some(&own),
+                "Some(7) at bbbb, run 500.1",
+            ),
+            (None, None, Some(&push), "None at aaaa, run 500.1"),
+            (None, None, Some(&queue), "None at aaaa, run 500.1"),
+            (None, None, Some(&none), not_known),
+            (None, None, None, not_known),
             // Refused whatever is named, because the report is the word of the pull request's
             // code.
-            said(Some(8), Some(&named), Some(&run_event())),
-        ];
-        insta::assert_snapshot!(lines.join("\n"), @"
-        Some(7) at aaaa, run 500.1
-        Some(7) at aaaa of a fork, run 500.1
-        Some(7) at aaaa of a fork, run 500.1
-        asks octo/demo#8
-        asks octo/demo#8
-        asks octo/demo#8
-        Some(8) at bbbb, run 500.1
-        Some(7) at bbbb, run 500.1
-        None at aaaa, run 500.1
-        None at aaaa, run 500.1
-        error: no commit to report on
-        error: no commit to report on
-        error: this `workflow_run` job may write, and follows a workflow that ran a pull request's code
-        ");
+            (Some(8), Some(&*named), Some(&run), refused),
+        ] {
+            assert_eq!(said(pull_request, head, event), expected);
+        }
     }
 
     /// A comment that is posted by hand has no run to link to.

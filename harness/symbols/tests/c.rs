@@ -44,10 +44,10 @@ const BY_SYMBOLS: &str = "libfixture.so.1 has no debug information: names from i
 #[test]
 fn symbol_table_only() {
     let bench = Bench::new();
-    let counts = "without debug info 2, unresolved 0";
+    let names = "hidden\nfixture_exported\nwithout debug info 2, unresolved 0";
     assert_eq!(
         said(&bench.with_library(&["-g0"])),
-        format!("hidden\nfixture_exported\n{counts}\n{BY_SYMBOLS}\n")
+        format!("{names}\n{BY_SYMBOLS}\n")
     );
 }
 
@@ -57,11 +57,8 @@ fn stripped_library_has_what_it_exports() {
         let bench = Bench::new();
         let process = bench.with_library(flags);
         let hidden = process.offset("hidden", "libfixture.so.1");
-        let counts = "without debug info 1, unresolved 1";
-        assert_eq!(
-            said(&process),
-            format!("{hidden}fixture_exported\n{counts}\n{BY_SYMBOLS}\n")
-        );
+        let names = format!("{hidden}fixture_exported\nwithout debug info 1, unresolved 1");
+        assert_eq!(said(&process), format!("{names}\n{BY_SYMBOLS}\n"));
     }
 }
 
@@ -83,13 +80,10 @@ fn compressed_sections() {
             check_full(&process);
             continue;
         }
-        assert_eq!(
-            process.hidden(&Options::default()),
-            "hidden\nwithout debug info 2, unresolved 0\n\
+        let expected = "hidden\nwithout debug info 2, unresolved 0\n\
              the debug information of libfixture.so.1 is compressed, which this build does not \
-             read: names from its symbol table\n",
-            "{format}"
-        );
+             read: names from its symbol table\n";
+        assert_eq!(process.hidden(&Options::default()), expected, "{format}");
     }
 }
 
@@ -145,10 +139,8 @@ fn files_that_are_none() {
         ("rm program; echo '#!/bin/sh' > program", no_elf),
     ] {
         bench.sh(script);
-        check_unnamed(
-            &process,
-            &format!("program {why}: its addresses have no names"),
-        );
+        let note = format!("program {why}: its addresses have no names");
+        check_unnamed(&process, &note);
     }
 }
 
@@ -199,10 +191,8 @@ fn separate_debug_file() {
         assert_eq!(process.symbolize().without_debug_info, 1, "{debug}");
 
         // And not where it is of another build.
-        bench.cc(
-            debug,
-            &["-g", "-Wl,--build-id=0x0011", "main.c", "library.c"],
-        );
+        let other = ["-g", "-Wl,--build-id=0x0011", "main.c", "library.c"];
+        bench.cc(debug, &other);
         let table = process.symbolize_with(&options);
         assert_eq!(table.without_debug_info, 1, "{debug}");
     }
@@ -217,11 +207,12 @@ fn memory_without_a_file() {
         ..MappedFile::default()
     };
     let mappings = [
-        mapping(0x5000, "[vdso]"),
-        mapping(0x1000, ""),
-        mapping(0x3000, "[anon:.bss]"),
-        mapping(0x7000, "[stack:123]"),
+        (0x5000, "[vdso]"),
+        (0x1000, ""),
+        (0x3000, "[anon:.bss]"),
+        (0x7000, "[stack:123]"),
     ];
+    let mappings = mappings.map(|(start, path)| mapping(start, path));
     // A return address belongs to the call before it.
     let expected = [
         (0, "[unmapped]"),

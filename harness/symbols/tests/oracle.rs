@@ -50,10 +50,8 @@ fn check(path: &Path) {
         while let Some(frame) = frames.next().unwrap() {
             named = frame.function.is_some();
             let location = frame.location.as_ref();
-            expected.push((
-                location.and_then(|place| place.file).map(str::to_owned),
-                location.and_then(|place| place.line),
-            ));
+            let file = location.and_then(|place| place.file).map(str::to_owned);
+            expected.push((file, location.and_then(|place| place.line)));
         }
         inlined += expected.len().saturating_sub(1);
         // Padding between functions has a line at most, and no name to show it by.

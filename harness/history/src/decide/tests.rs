@@ -199,43 +199,37 @@ fn either_end_may_be_the_bad_one() {
 
 #[test]
 fn a_revision_is_held_against_the_good_rate() {
-    check(
-        "",
-        "80 1 main;store;put",
-        &[
-            ("", "good"),
-            ("80 1 main;store;put", "bad"),
-            // Another caller, the same leaf.
-            ("80 1 other;main;store;put", "bad"),
-            // The first of two steps.
-            ("16 1 main;store;put", "bad"),
-            // More than at the bad end.
-            ("800 10 main;store;put", "bad"),
-            // A second leak is none of it.
-            ("4000 50 main;log;push", "good"),
-            // One tenth is where it begins, and a quarter around that is no answer.
-            ("8 0.1 main;store;put", "unclear"),
-            ("5 0.05 main;store;put", "good"),
-            // Shrinking.
-            ("-80 -1 main;store;put", "good"),
-        ],
-    );
+    let revisions = [
+        ("", "good"),
+        ("80 1 main;store;put", "bad"),
+        // Another caller, the same leaf.
+        ("80 1 other;main;store;put", "bad"),
+        // The first of two steps.
+        ("16 1 main;store;put", "bad"),
+        // More than at the bad end.
+        ("800 10 main;store;put", "bad"),
+        // A second leak is none of it.
+        ("4000 50 main;log;push", "good"),
+        // One tenth is where it begins, and a quarter around that is no answer.
+        ("8 0.1 main;store;put", "unclear"),
+        ("5 0.05 main;store;put", "good"),
+        // Shrinking.
+        ("-80 -1 main;store;put", "good"),
+    ];
+    check("", "80 1 main;store;put", &revisions);
 }
 
 #[test]
 fn the_same_growth_under_another_name_has_moved() {
-    check(
-        "",
-        "80 1 main;store;put\n24 1 main;log;push",
-        &[
-            ("80 1 main;table;put_new", "moved"),
-            // Something that neither end has, and as much: who can tell?
-            ("60 1 main;table;put_new", "unclear"),
-            ("1 0.01 main;table;put_new", "good"),
-            // It is at the bad end as well: another one.
-            ("80 1 main;log;push", "good"),
-        ],
-    );
+    let revisions = [
+        ("80 1 main;table;put_new", "moved"),
+        // Something that neither end has, and as much: who can tell?
+        ("60 1 main;table;put_new", "unclear"),
+        ("1 0.01 main;table;put_new", "good"),
+        // It is at the bad end as well: another one.
+        ("80 1 main;log;push", "good"),
+    ];
+    check("", "80 1 main;store;put\n24 1 main;log;push", &revisions);
 }
 
 #[test]
@@ -246,20 +240,17 @@ fn a_module_that_is_renamed_changes_nothing() {
         ends("", bad).unwrap().stack.frames()[2],
         "store::pages::Cache::put"
     );
-    check(
-        "",
-        bad,
-        &[
-            // Whatever its rate is on a short climb.
-            (
-                "150 3 run;store::Store::put;store::cache::Cache::put",
-                "bad",
-            ),
-            ("1 0 run;store::Store::put;store::cache::Cache::put", "good"),
-            // The second leak, before its module was called so.
-            ("90 2 run;store::Store::put;store::log::Log::append", "good"),
-        ],
-    );
+    let revisions = [
+        // Whatever its rate is on a short climb.
+        (
+            "150 3 run;store::Store::put;store::cache::Cache::put",
+            "bad",
+        ),
+        ("1 0 run;store::Store::put;store::cache::Cache::put", "good"),
+        // The second leak, before its module was called so.
+        ("90 2 run;store::Store::put;store::log::Log::append", "good"),
+    ];
+    check("", bad, &revisions);
     // At the good end, too.
     let renamed = "90 2 run;store::Store::put;store::cache::Cache::put";
     let question = ends(renamed, bad).unwrap();
@@ -280,15 +271,12 @@ fn a_function_that_is_renamed_between_the_ends_is_no_difference() {
 
 #[test]
 fn threads_and_stacks_are_not_each_other_under_another_name() {
-    check(
-        "",
-        "0 1 [threads]",
-        &[
-            ("24 1 main;put", "good"),
-            ("0 1 [threads]", "bad"),
-            ("0 1 [descriptors]", "good"),
-        ],
-    );
+    let revisions = [
+        ("24 1 main;put", "good"),
+        ("0 1 [threads]", "bad"),
+        ("0 1 [descriptors]", "good"),
+    ];
+    check("", "0 1 [threads]", &revisions);
 }
 
 #[test]
