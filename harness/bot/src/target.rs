@@ -355,18 +355,12 @@ mod tests {
             Err(err) => format!("error: {}", err.to_string().lines().next().unwrap()),
             Ok(Known::PullRequest { repository, number }) => format!("asks {repository}#{number}"),
             Ok(Known::Target(target)) => {
-                let Target {
-                    pull_request,
-                    run,
-                    attempt,
-                    fork,
-                    head,
-                    ..
-                } = *target;
-                let fork = if fork { " of a fork" } else { "" };
+                assert_eq!((target.run, target.attempt), (500, 1));
+                let fork = if target.fork { " of a fork" } else { "" };
                 format!(
-                    "{pull_request:?} at {}{fork}, run {run}.{attempt}",
-                    &head.as_str()[..4]
+                    "{:?} at {}{fork}",
+                    target.pull_request,
+                    &target.head.as_str()[..4]
                 )
             }
         }
@@ -383,47 +377,29 @@ mod tests {
         let (head, base) = (HEAD.to_owned(), None);
         let queue = Event::MergeGroup { head, base };
         let named = "b".repeat(40);
+        let named = Some(named.as_str());
         let run = run_event();
         let (not_known, asks) = ("error: no commit to report on", "asks octo/demo#8");
         let refused = "error: this `workflow_run` job may write, and follows a workflow that ran a \
                        pull request's code";
+        let (one, fork_of_one) = ("Some(7) at aaaa", "Some(7) at aaaa of a fork");
         for (pull_request, head, event, expected) in [
-            (None, None, Some(&own), "Some(7) at aaaa, run 500.1"),
-            (
-                None,
-                None,
-                Some(&fork),
-                "Some(7) at aaaa of a fork, run 500.1",
-            ),
-            (
-                Some(7),
-                None,
-                Some(&fork),
-                "Some(7) at aaaa of a fork, run 500.1",
-            ),
+            (None, None, Some(&own), one),
+            (None, None, Some(&fork), fork_of_one),
+            (Some(7), None, Some(&fork), fork_of_one),
             // GitHub has to be asked for the head of pull request 8.
             (Some(8), None, Some(&fork), asks),
             (Some(8), None, Some(&push), asks),
             (Some(8), None, None, asks),
-            (
-                Some(8),
-                Some(&*named),
-                Some(&fork),
-                "Some(8) at bbbb, run 500.1",
-            ),
-            (
-                None,
-                Some(&*named),
-                Some(&own),
-                "Some(7) at bbbb, run 500.1",
-            ),
-            (None, None, Some(&push), "None at aaaa, run 500.1"),
-            (None, None, Some(&queue), "None at aaaa, run 500.1"),
+            (Some(8), named, Some(&fork), "Some(8) at bbbb"),
+            (None, named, Some(&own), "Some(7) at bbbb"),
+            (None, None, Some(&push), "None at aaaa"),
+            (None, None, Some(&queue), "None at aaaa"),
             (None, None, Some(&none), not_known),
             (None, None, None, not_known),
             // Refused whatever is named, because the report is the word of the pull request's
             // code.
-            (Some(8), Some(&*named), Some(&run), refused),
+            (Some(8), named, Some(&run), refused),
         ] {
             assert_eq!(said(pull_request, head, event), expected);
         }

@@ -239,14 +239,12 @@ fn at(builder: &mut ProfileBuilder, address: u64, frames: &str) -> LocationId {
             line: line.parse().ok(),
         })
     });
-    let (address, frames, rest) = (Some(Avma(address)), frames.collect(), Location::default());
-    builder
-        .push(Location {
-            address,
-            frames,
-            ..rest
-        })
-        .unwrap()
+    let location = Location {
+        address: Some(Avma(address)),
+        frames: frames.collect(),
+        ..Location::default()
+    };
+    builder.push(location).unwrap()
 }
 
 const PUSH: &str = "<T as app::Push>::push src/push.rs:7";
@@ -323,13 +321,11 @@ fn somebody_elses() {
     profile.string_table.extend(strings.map(str::to_owned));
     // One has no name.
     for (id, name, filename) in [(3, 9, 11), (9, 10, 11), (1, 0, 12)] {
-        let (system_name, default) = (name, proto::Function::default());
         profile.functions.push(proto::Function {
             id,
             name,
-            system_name,
+            system_name: name,
             filename,
-            ..default
         });
     }
     // Ids that are addresses, and no line, a line of -1, one of a function without a name.
@@ -518,12 +514,8 @@ fn as_others_read_it() {
     let decoded = decoded(&bytes);
     assert_eq!(decoded.time_nanos, 1_700_000_000_000_000_000);
     assert_eq!((decoded.drop_frames, decoded.keep_frames), (0, 0));
-    assert!(
-        decoded
-            .functions
-            .iter()
-            .all(|function| function.system_name == 0)
-    );
+    let mut functions = decoded.functions.iter();
+    assert!(functions.all(|function| function.system_name == 0));
     assert_snapshot!(told_by_prost(&decoded), @r#"
     alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes, inuse_space by default, every 524288 space/bytes
     1: 0x5500000000-0x5500008000 at 0x1000 of /srv/app, "8f3a12", has [true, true, true, true]
@@ -614,6 +606,7 @@ fn difference() {
     # nothing was counted in alloc_objects, alloc_space
     "#);
     assert_eq!(compared(&before, &before).period, 524_288);
+    assert_eq!(compared(&after, &before).period, 0);
 }
 
 #[test]
@@ -703,6 +696,16 @@ fn go(args: &[&str], file: &tempfile::NamedTempFile) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
+prop_compose! {
+    fn any_frame()(
+        function in "[a-z<>: ]{1,12}",
+        file in proptest::option::of("[a-z/.]{1,12}"),
+        line in proptest::option::of(1..=u32::MAX),
+    ) -> SourceFrame {
+        SourceFrame { function, file, line }
+    }
+}
+
 fn any_tally() -> impl Strategy<Value = Tally> {
     // What a double holds.
     let number = prop_oneof![0..9_u64, 0..1_u64 << 53];
@@ -712,21 +715,11 @@ fn any_tally() -> impl Strategy<Value = Tally> {
 /// Locations, each in one or two of the mappings, which may overlap, or in none, and
 /// stacks of them.
 fn any_profile() -> impl Strategy<Value = Profile> {
-    let (path, text) = ("(/[a-z]{1,8})?", proptest::option::of::<&str>);
-    let build_id = text("[0-9a-f]{2,40}");
+    let path = "(/[a-z]{1,8})?";
+    let build_id = proptest::option::of("[0-9a-f]{2,40}");
     let mapping = (path, build_id, any::<u32>(), 0..0x1_8000_u64);
     let address = proptest::option::of(1..0x9_0000_u64);
-    let frame = (
-        "[a-z<>: ]{1,12}",
-        text("[a-z/.]{1,12}"),
-        proptest::option::of(1..=u32::MAX),
-    );
-    let frame = frame.prop_map(|(function, file, line)| SourceFrame {
-        function,
-        file,
-        line,
-    });
-    let location = (address, vec(frame, 0..4));
+    let location = (address, vec(any_frame(), 0..4));
     let locations = vec(any::<prop::sample::Index>(), 0..9);
     let stack = (locations, any_tally(), any_tally());
     (vec(mapping, 0..5), vec(location, 1..20), vec(stack, 0..30)).prop_map(
@@ -744,15 +737,13 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                 });
             }
             let mut push = |(address, frames): (Option<u64>, Vec<SourceFrame>)| {
-                // The zero before the first is no address there.
-                let address = address.map(|address| Avma(address + 1));
-                builder
-                    .push(Location {
-                        address,
-                        frames,
-                        ..Location::default()
-                    })
-                    .unwrap()
+                let location = Location {
+                    // The zero before the first is no address there.
+                    address: address.map(|address| Avma(address + 1)),
+                    frames,
+                    ..Location::default()
+                };
+                builder.push(location).unwrap()
             };
             let ids: Vec<LocationId> = locations.into_iter().map(&mut push).collect();
             // Live objects alone are counted where nothing else is: so it is read.
