@@ -19,6 +19,17 @@ pub struct SourceFrame {
     pub line: Option<u32>,
 }
 
+impl SourceFrame {
+    /// Makes a frame of which only the name is known.
+    pub fn named(function: String) -> SourceFrame {
+        SourceFrame {
+            function,
+            file: None,
+            line: None,
+        }
+    }
+}
+
 /// The functions at every address of a profile. It is a value, so folding needs no file and no
 /// symboliser.
 ///

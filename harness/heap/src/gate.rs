@@ -202,7 +202,7 @@ impl Gate {
     /// Checks that a profile counts what the condition is about. Otherwise the condition could
     /// never hold.
     pub fn check(&self, name: &str, profile: &Profile, asked: Measure) -> anyhow::Result<()> {
-        let has = profile.measures();
+        let has = &profile.measures[..];
         let mut wanted = self.parts.iter().map(|part| part.limit.measure(asked));
         match wanted.find(|wanted| !has.contains(wanted)) {
             Some(wanted) if !profile.is_empty() => {

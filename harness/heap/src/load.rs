@@ -40,7 +40,7 @@ pub(crate) fn load<const N: usize>(
     let notes = progress.during("looking up names", || symbolize(&mut loaded, args))?;
     progress.clear();
     for loaded in &loaded {
-        for note in loaded.profile.notes() {
+        for note in &loaded.profile.notes {
             out.note(&format!("{}: {}", loaded.name, safe_line(note)));
         }
     }
@@ -154,7 +154,7 @@ impl Answers {
 /// Returns the addresses without names.
 pub(super) fn unnamed(profile: &Profile) -> impl Iterator<Item = Avma> {
     profile
-        .locations()
+        .locations
         .iter()
         .filter(|location| location.frames.is_empty())
         .filter_map(|location| location.address)
@@ -176,7 +176,7 @@ fn names(asked: &mut Asked, args: &SymbolArgs) -> Option<SymbolTable> {
 /// Sets the build IDs of mappings. jemalloc's text has none, and whoever reads the profile on
 /// another machine needs them.
 pub(super) fn identify(profile: &mut Profile, args: &SymbolArgs) {
-    let mappings = profile.mappings().iter().cloned();
+    let mappings = profile.mappings.iter().cloned();
     let mappings: Vec<MappedFile> = mappings.map(|mapping| mapped(mapping, args)).collect();
     let ids = plimsoll_symbols::build_ids(&mappings, &options(args));
     profile.identify(ids.into_iter().map(|id| Some(id?.to_string())));
@@ -211,7 +211,7 @@ pub(super) struct Asked {
 impl Asked {
     fn of(profile: &Profile) -> Asked {
         Asked {
-            mappings: profile.mappings().to_vec(),
+            mappings: profile.mappings.to_vec(),
             addresses: unnamed(profile).collect(),
             moved: BTreeMap::new(),
         }

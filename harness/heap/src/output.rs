@@ -36,7 +36,7 @@ pub(crate) fn emit(
 pub(crate) fn measure(args: &WhatArgs, sides: &[&Loaded]) -> anyhow::Result<Measure> {
     let asked = args.measure();
     for side in sides {
-        let has = side.profile.measures();
+        let has = &side.profile.measures[..];
         // An empty profile has no values of any measure.
         if has.contains(&asked) || side.profile.is_empty() {
             continue;
@@ -291,7 +291,7 @@ impl Heap<'_> {
             }
         };
         let sampled = self.sides.iter().filter_map(|side| {
-            let interval = side.profile.sample_interval()?;
+            let interval = side.profile.sample_interval?;
             (!interval.is_exact()).then(|| interval.bytes())
         });
         if let Some(interval) = sampled.max() {

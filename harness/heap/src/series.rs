@@ -268,7 +268,7 @@ impl Series {
             let loaded = spaces.load(dump, source, asked.symbols, &mut progress)?;
             let mut shares: HashMap<Box<[NameId]>, Share> = HashMap::new();
             let mut whole = Share::default();
-            let interval = loaded.profile.sample_interval();
+            let interval = loaded.profile.sample_interval;
             // If the interval is not known, the estimates are used as they are.
             let seen = |size: f64| interval.map_or(1.0, |interval| interval.probability(size));
             let view = view(&loaded, asked.what, &mut names);

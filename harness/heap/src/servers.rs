@@ -174,12 +174,12 @@ pub(crate) fn hint(server: Option<Server>, found: Found<'_>) -> Option<&'static 
              PLIMSOLL_HTTP_USER and PLIMSOLL_HTTP_PASSWORD, or from ~/.netrc",
         ),
         // A profile that was recognised and has an error gets no hint.
-        (Found::NoProfile(ReadError::Empty | ReadError::Unknown { .. }), Some(server))
+        (Found::NoProfile(ReadError::Empty | ReadError::Unknown(_)), Some(server))
         | (Found::Status(_) | Found::Nobody, Some(server)) => Some(server.hint(found)),
         (Found::Status(StatusCode::METHOD_NOT_ALLOWED), None) => {
             Some("--from says what kind of server it is, and how its profile is asked for")
         }
-        (Found::NoProfile(ReadError::Empty | ReadError::Unknown { .. }), None) => Some(
+        (Found::NoProfile(ReadError::Empty | ReadError::Unknown(_)), None) => Some(
             "the program has to run under jemalloc with `prof:true` in MALLOC_CONF; --from knows \
              some servers",
         ),

@@ -38,7 +38,7 @@ impl Spaces {
         for source in sources.iter().rev() {
             progress.doing(&format!("reading {}", source.name()));
             let profile = load::read(source, args, progress).with_context(|| source.name())?;
-            notes.extend(profile.notes().iter().cloned());
+            notes.extend(profile.notes.iter().cloned());
             let place = spaces.iter().position(|space| space.suits(&profile));
             let place = place.unwrap_or_else(|| {
                 spaces.push(Space::default());
@@ -88,7 +88,7 @@ impl Space {
     /// Tells whether a dump can share this space: each mapping of its code is the same here,
     /// or nothing is mapped there.
     fn suits(&self, profile: &Profile) -> bool {
-        let code = profile.mappings().iter().filter(|mapping| is_code(mapping));
+        let code = profile.mappings.iter().filter(|mapping| is_code(mapping));
         code.into_iter()
             .all(|mapping| match self.overlapping(mapping) {
                 Some(known) => is_same(mapping, known),
@@ -97,7 +97,7 @@ impl Space {
     }
 
     fn add(&mut self, profile: &Profile) {
-        for mapping in profile.mappings() {
+        for mapping in &profile.mappings {
             if mapping.start < mapping.end && self.overlapping(mapping).is_none() {
                 let place = self.asked.mappings.len();
                 self.ranges.insert(mapping.start, (mapping.end, place));

@@ -262,7 +262,7 @@ struct Process {
 impl Process {
     fn of(profile: &Profile) -> Process {
         let mut files = BTreeMap::new();
-        for mapping in profile.mappings() {
+        for mapping in &profile.mappings {
             if mapping.path.starts_with('/') {
                 let first = files.entry(mapping.path.clone()).or_insert(mapping.start);
                 *first = mapping.start.min(*first);

@@ -1,4 +1,3 @@
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
@@ -259,42 +258,25 @@ impl<'c, 'a> Tree<'c, 'a> {
     /// Returns the width of the last of this many widest frames. Returns 0 if there are no
     /// more frames than that.
     fn widest(&mut self, frames: usize) -> f64 {
-        let mut open = BinaryHeap::from([ByWidth(self.all())]);
+        // No width is negative, and the bits of such numbers are in the order of the numbers.
+        // No callee is wider than its caller.
+        let mut found = vec![self.all()];
+        let mut open = BinaryHeap::from([(found[0].width.to_bits(), 0)]);
         let mut seen = 0;
-        while let Some(ByWidth(frame)) = open.pop() {
+        while let Some((width, place)) = open.pop() {
             if seen >= frames {
-                return frame.width;
+                return f64::from_bits(width);
             }
             seen += 1;
-            let (_, callees) = self.callees(&frame);
-            open.extend(callees.into_iter().map(ByWidth));
+            let (_, callees) = self.callees(&found[place].clone());
+            for callee in callees {
+                open.push((callee.width.to_bits(), found.len()));
+                found.push(callee);
+            }
         }
         0.0
     }
 }
-
-/// A frame, ordered by its width. No callee is wider than its caller.
-struct ByWidth(Frame);
-
-impl Ord for ByWidth {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.width.total_cmp(&other.0.width)
-    }
-}
-
-impl PartialOrd for ByWidth {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for ByWidth {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for ByWidth {}
 
 #[cfg(test)]
 mod tests {

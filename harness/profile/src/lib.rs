@@ -31,7 +31,7 @@
 //!     &Filter::default(),
 //!     &mut names,
 //! );
-//! let table = Table::of(&view, profile.measures()[0], false, &names);
+//! let table = Table::of(&view, profile.measures[0], false, &names);
 //! assert_eq!(names.get(table.rows[0].name), "parse");
 //! assert_eq!((table.rows[0].flat, table.total), (700.0, 1000.0));
 //! # Ok::<(), plimsoll_profile::read::ReadError>(())

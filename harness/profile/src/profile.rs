@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt;
 
 use foldhash::fast::RandomState;
@@ -10,20 +9,27 @@ use plimsoll_core::{Avma, Counts, SourceFrame, Tally};
 ///
 /// The representation is compact, for dumps of a million stacks: each location is stored once,
 /// and a stack is a run of location numbers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
-    scaled_by: Option<SampleInterval>,
-    sample_interval: Option<SampleInterval>,
-    measures: Vec<Measure>,
-    locations: Vec<Location>,
-    mappings: Vec<MappedObject>,
+    /// The sample interval by which counts are scaled to estimates. Absent if the counts are
+    /// estimates already, as in pprof's format.
+    pub scaled_by: Option<SampleInterval>,
+    /// The mean number of bytes between two samples, if the profile says it.
+    pub sample_interval: Option<SampleInterval>,
+    /// What the profile counts.
+    pub measures: Vec<Measure>,
+    /// All locations, in the order of their numbers.
+    pub locations: Vec<Location>,
+    /// The mappings of the process.
+    pub mappings: Vec<MappedObject>,
     /// The locations of all stacks, one stack after the other, each leaf first.
     frames: Vec<LocationId>,
     stacks: Vec<Stack>,
     /// Everything that was ever allocated, by stack. Shorter than `stacks` if the last stacks
     /// have none.
     alloc: Vec<Tally>,
-    notes: Vec<String>,
+    /// What a reader of the profile should know, one sentence fragment each.
+    pub notes: Vec<String>,
 }
 
 /// The most functions that one location may have: its own, and a thousand that were inlined
@@ -54,7 +60,7 @@ struct Stack {
 pub struct Location {
     /// The return address. Absent if the profile has only names.
     pub address: Option<Avma>,
-    /// The index of the mapping in [`Profile::mappings()`], if the profile says it. If absent,
+    /// The index of the mapping in [`Profile::mappings`], if the profile says it. If absent,
     /// it is the mapping that contains the address.
     pub mapping: Option<usize>,
     /// The functions, leaf first. There are several if calls were inlined, and none before
@@ -120,6 +126,11 @@ impl Measure {
         matches!(self, Measure::AllocSpace | Measure::InuseSpace)
     }
 
+    /// Returns pprof's name of the unit.
+    pub(crate) fn unit(self) -> &'static str {
+        if self.is_space() { "bytes" } else { "count" }
+    }
+
     /// Returns pprof's name of the measure, such as `inuse_space`.
     pub fn name(self) -> &'static str {
         match self {
@@ -157,22 +168,6 @@ impl std::ops::AddAssign for Values {
 }
 
 impl Profile {
-    /// Returns the mean number of bytes between two samples, if the profile says it.
-    pub fn sample_interval(&self) -> Option<SampleInterval> {
-        self.sample_interval
-    }
-
-    /// Returns the sample interval by which counts are scaled to estimates. Absent if the
-    /// counts are estimates already, as in pprof's format.
-    pub fn scaled_by(&self) -> Option<SampleInterval> {
-        self.scaled_by
-    }
-
-    /// Returns what the profile counts.
-    pub fn measures(&self) -> &[Measure] {
-        &self.measures
-    }
-
     /// Returns the number of stacks.
     pub fn len(&self) -> usize {
         self.stacks.len()
@@ -185,7 +180,7 @@ impl Profile {
 
     /// Returns every stack in the file's order: its locations, leaf first, and its counts as
     /// printed.
-    pub fn stacks(&self) -> impl ExactSizeIterator<Item = (&[LocationId], Counts)> {
+    pub fn stacks(&self) -> impl ExactSizeIterator<Item = (&[LocationId], Counts)> + Clone {
         (0..self.len()).map(|stack| (self.stack(stack), self.counts(stack)))
     }
 
@@ -222,37 +217,17 @@ impl Profile {
         self.values(self.counts(stack))
     }
 
-    /// Returns all locations, in the order of their numbers.
-    pub fn locations(&self) -> &[Location] {
-        &self.locations
-    }
-
-    /// Returns all locations with their numbers.
-    pub(crate) fn numbered_locations(&self) -> impl Iterator<Item = (LocationId, &Location)> {
-        (0..).map(LocationId).zip(&self.locations)
-    }
-
     /// Returns the location with a number.
     pub fn location(&self, id: LocationId) -> &Location {
         &self.locations[id.0 as usize]
     }
 
-    /// Returns the mappings of the process.
-    pub fn mappings(&self) -> &[MappedObject] {
-        &self.mappings
-    }
-
     /// Sets the build IDs, in hexadecimal, of mappings that have none. `ids` has one item for
-    /// each mapping, in the order of [`Profile::mappings()`].
+    /// each mapping, in the order of [`Profile::mappings`].
     pub fn identify(&mut self, ids: impl IntoIterator<Item = Option<String>>) {
         for (mapping, id) in self.mappings.iter_mut().zip(ids) {
             mapping.build_id = mapping.build_id.take().or(id);
         }
-    }
-
-    /// Returns what a reader of the profile should know, one sentence fragment each.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
     }
 
     /// Sets the frames of each location that has an address and no frames yet.
@@ -273,19 +248,12 @@ impl Profile {
     /// name the same location 65,536 times, with a thousand frames each time.
     pub(crate) fn check(&self) -> Result<(), TooManyFrames> {
         let most = ANY_FRAMES.saturating_add(self.frames.len().saturating_mul(FRAMES_OF_ONE));
-        if self
-            .locations
-            .iter()
-            .all(|location| location.frames.len() <= FRAMES_OF_ONE)
-        {
+        let few = |location: &Location| location.frames.len() <= FRAMES_OF_ONE;
+        if self.locations.iter().all(few) {
             return Ok(());
         }
-        let of_location = |id: &LocationId| self.location(*id).frames.len();
-        let found = self
-            .frames
-            .iter()
-            .map(of_location)
-            .fold(0, usize::saturating_add);
+        let frames = self.frames.iter().map(|id| self.location(*id).frames.len());
+        let found = frames.fold(0, usize::saturating_add);
         match found <= most {
             true => Ok(()),
             false => Err(TooManyFrames { most, found }),
@@ -302,64 +270,34 @@ fn as_printed(tally: Tally) -> Estimate {
 }
 
 /// Collects a [`Profile`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ProfileBuilder {
-    profile: Profile,
+    /// The profile so far.
+    pub profile: Profile,
     by_address: HashMap<Avma, LocationId, RandomState>,
     by_frames: HashMap<Vec<SourceFrame>, LocationId, RandomState>,
 }
 
 /// An error: the profile has more locations than there are numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected fewer than 4,294,967,295 places in the program, found more")]
 pub struct TooManyLocations;
-
-impl fmt::Display for TooManyLocations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected fewer than 4,294,967,295 places in the program, found more")
-    }
-}
-
-impl std::error::Error for TooManyLocations {}
 
 /// An error: all stacks together have more frames, inlined ones included, than a profile of
 /// this size can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected stacks with at most {most} frames in all, inlined ones included, found {found}")]
 pub struct TooManyFrames {
     most: usize,
     found: usize,
 }
 
-impl fmt::Display for TooManyFrames {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TooManyFrames { most, found } = self;
-        write!(
-            f,
-            "expected stacks with at most {most} frames in all, inlined ones included, \
-             found {found}"
-        )
-    }
-}
-
-impl std::error::Error for TooManyFrames {}
-
 impl ProfileBuilder {
     /// Creates a builder for a profile that counts `measures`.
     pub fn new(measures: &[Measure]) -> Self {
-        ProfileBuilder {
-            profile: Profile {
-                scaled_by: None,
-                sample_interval: None,
-                measures: measures.to_vec(),
-                locations: Vec::new(),
-                mappings: Vec::new(),
-                frames: Vec::new(),
-                stacks: Vec::new(),
-                alloc: Vec::new(),
-                notes: Vec::new(),
-            },
-            by_address: HashMap::default(),
-            by_frames: HashMap::default(),
-        }
+        let mut builder = ProfileBuilder::default();
+        builder.profile.measures = measures.to_vec();
+        builder
     }
 
     /// Returns the location of an address, and adds it if there is none.
@@ -368,17 +306,15 @@ impl ProfileBuilder {
     ///
     /// If there are too many locations.
     pub fn address(&mut self, address: Avma) -> Result<LocationId, TooManyLocations> {
-        match self.by_address.entry(address) {
-            Entry::Occupied(known) => Ok(*known.get()),
-            Entry::Vacant(new) => {
-                let id = LocationId::of(self.profile.locations.len())?;
-                self.profile.locations.push(Location {
-                    address: Some(address),
-                    ..Location::default()
-                });
-                Ok(*new.insert(id))
-            }
+        if let Some(known) = self.by_address.get(&address) {
+            return Ok(*known);
         }
+        let id = self.push(Location {
+            address: Some(address),
+            ..Location::default()
+        })?;
+        self.by_address.insert(address, id);
+        Ok(id)
     }
 
     /// Returns the location that has these frames and no address, and adds it if there is
@@ -405,7 +341,10 @@ impl ProfileBuilder {
     ///
     /// If there are too many locations.
     pub fn push(&mut self, location: Location) -> Result<LocationId, TooManyLocations> {
-        let id = LocationId::of(self.profile.locations.len())?;
+        let id = match u32::try_from(self.profile.locations.len()) {
+            Ok(place) if place < u32::MAX => LocationId(place),
+            _ => return Err(TooManyLocations),
+        };
         self.profile.locations.push(location);
         Ok(id)
     }
@@ -422,65 +361,5 @@ impl ProfileBuilder {
             end: profile.frames.len(),
             inuse: counts.inuse,
         });
-    }
-
-    /// Returns the counts of all stacks so far.
-    pub fn counts(&self) -> impl Iterator<Item = Counts> + Clone {
-        (0..self.profile.len()).map(|stack| self.profile.counts(stack))
-    }
-
-    /// Says that counts are samples, which this interval scales to estimates.
-    pub fn scale_by(&mut self, interval: SampleInterval) -> &mut Self {
-        self.profile.scaled_by = Some(interval);
-        self.sampled_by(interval)
-    }
-
-    /// Says that counts are estimates already, made from samples with this interval.
-    pub fn sampled_by(&mut self, interval: SampleInterval) -> &mut Self {
-        self.profile.sample_interval = Some(interval);
-        self
-    }
-
-    /// Sets what the profile counts.
-    pub fn measures(&mut self, measures: &[Measure]) -> &mut Self {
-        self.profile.measures = measures.to_vec();
-        self
-    }
-
-    /// Adds a mapping of the process.
-    pub fn mapping(&mut self, mapping: MappedObject) -> &mut Self {
-        self.profile.mappings.push(mapping);
-        self
-    }
-
-    /// Adds a note for readers of the profile, unless it is there already.
-    pub fn note(&mut self, note: String) -> &mut Self {
-        if !self.profile.notes.contains(&note) {
-            self.profile.notes.push(note);
-        }
-        self
-    }
-
-    /// Sets the frames of locations that have an address and no frames yet.
-    ///
-    /// # Errors
-    ///
-    /// See [`Profile::name`].
-    pub fn name(&mut self, frames: impl Fn(Avma) -> Vec<SourceFrame>) -> Result<(), TooManyFrames> {
-        self.profile.name(frames)
-    }
-
-    /// Returns the finished profile.
-    pub fn build(self) -> Profile {
-        self.profile
-    }
-}
-
-impl LocationId {
-    fn of(place: usize) -> Result<LocationId, TooManyLocations> {
-        match u32::try_from(place) {
-            Ok(place) if place < u32::MAX => Ok(LocationId(place)),
-            _ => Err(TooManyLocations),
-        }
     }
 }

@@ -43,7 +43,7 @@ impl Sums {
             flat: 0.0,
             cum: 0.0,
         };
-        let names = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        let names = u32::try_from(names.all().len()).unwrap_or(u32::MAX);
         Sums {
             rows: (0..names).map(row).collect(),
             seen: vec![0; names as usize],

@@ -1,8 +1,7 @@
 use std::collections::HashMap;
-use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
+use indexmap::IndexSet;
 use plimsoll_core::fold::{FrameKind, Left, Namer, left};
 use plimsoll_core::{Avma, Frame, SourceFrame};
 use regex::Regex;
@@ -48,12 +47,7 @@ pub struct Filter {
 
 /// A table of names, each stored once. Two profiles that are compared share one.
 #[derive(Debug, Default)]
-pub struct Names {
-    names: Vec<Box<str>>,
-    /// The index of each name in `names`, hashed by the name. The table itself stores no name.
-    ids: HashTable<u32>,
-    hasher: RandomState,
-}
+pub struct Names(IndexSet<Box<str>, RandomState>);
 
 /// The number of a name in [`Names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,39 +56,19 @@ pub struct NameId(pub(crate) u32);
 impl Names {
     /// Returns the name with a number.
     pub fn get(&self, id: NameId) -> &str {
-        &self.names[id.0 as usize]
+        &self.0[id.0 as usize]
     }
 
     /// Returns all names, in the order of their numbers.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(AsRef::as_ref)
-    }
-
-    /// Returns the number of names.
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    /// Tells whether there are no names.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+    pub(crate) fn all(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.iter().map(AsRef::as_ref)
     }
 
     /// Returns the number of a name, and adds the name if it is new.
     pub(crate) fn id(&mut self, name: &str) -> NameId {
-        let (names, hasher) = (&self.names, &self.hasher);
-        let of = |id: &u32| &*names[*id as usize];
-        let new = u32::try_from(names.len()).unwrap_or(u32::MAX);
-        let entry = self.ids.entry(
-            hasher.hash_one(name),
-            |id| of(id) == name,
-            |id| hasher.hash_one(of(id)),
-        );
-        let id = *entry.or_insert(new).get();
-        if id == new {
-            self.names.push(name.into());
-        }
-        NameId(id)
+        let known = self.0.get_index_of(name);
+        let id = known.unwrap_or_else(|| self.0.insert_full(name.into()).0);
+        NameId(u32::try_from(id).unwrap_or(u32::MAX))
     }
 }
 
@@ -145,13 +119,13 @@ impl<'a> View<'a> {
             profile,
             frames,
             names: Vec::new(),
-            ends: Vec::with_capacity(profile.locations().len()),
-            fits: Vec::with_capacity(profile.locations().len()),
+            ends: Vec::with_capacity(profile.locations.len()),
+            fits: Vec::with_capacity(profile.locations.len()),
             hidden: Vec::new(),
             has_focus: filter.focus.is_some(),
             nothing: ["[empty]", "[allocator]"].map(|name| names.id(name)),
         };
-        for (id, location) in profile.numbered_locations() {
+        for (id, location) in (0..).map(LocationId).zip(&profile.locations) {
             let unnamed = location.frames.is_empty();
             let unnamed = unnamed.then(|| without_name(location.address));
             let mut fits = Fits::default();
@@ -167,9 +141,8 @@ impl<'a> View<'a> {
                     None => namer.name(&location.frames[frame_place]),
                 };
                 let fit = |pattern: &Option<Regex>| {
-                    pattern
-                        .as_ref()
-                        .is_some_and(|pattern| fits_frame(pattern, source, frame, location))
+                    let pattern = pattern.as_ref();
+                    pattern.is_some_and(|pattern| fits_frame(pattern, source, frame, location))
                 };
                 // jeprof removes `malloc` from stacks before it matches patterns, but not
                 // Rust's own allocation functions.
@@ -223,9 +196,8 @@ impl<'a> View<'a> {
     fn hides_of(&self, stack: &[LocationId]) -> bool {
         let has = |id: &LocationId| {
             let after = self.hidden.partition_point(|(hidden, _)| hidden < id);
-            self.hidden
-                .get(after)
-                .is_some_and(|(hidden, _)| hidden == id)
+            let next = self.hidden.get(after);
+            next.is_some_and(|(hidden, _)| hidden == id)
         };
         !self.hidden.is_empty() && stack.iter().any(has)
     }
@@ -347,14 +319,10 @@ struct Cached<'a> {
 
 impl<'a> Cached<'a> {
     fn new(profile: &'a Profile, frames: Frames) -> Self {
-        let all = || {
-            profile
-                .locations()
-                .iter()
-                .flat_map(|location| &location.frames)
-        };
+        let all = profile.locations.iter();
+        let all = all.flat_map(|location| &location.frames);
         Cached {
-            namer: (frames == Frames::Folded).then(|| Namer::new(all())),
+            namer: (frames == Frames::Folded).then(|| Namer::new(all)),
             named: HashMap::default(),
         }
     }
@@ -394,11 +362,8 @@ fn is_asked(frames: Frames, kind: FrameKind, source: &SourceFrame) -> bool {
 
 /// Returns a frame for a location without names: its address is the name.
 fn without_name(address: Option<Avma>) -> SourceFrame {
-    SourceFrame {
-        function: address.map_or_else(|| UNKNOWN.to_owned(), |address| address.to_string()),
-        file: None,
-        line: None,
-    }
+    let name = address.map(|address| address.to_string());
+    SourceFrame::named(name.unwrap_or_else(|| UNKNOWN.to_owned()))
 }
 
 /// Tells whether a frame's name is only an address: `module+0x1234` or `0x1234`.

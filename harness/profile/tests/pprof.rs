@@ -33,16 +33,16 @@ fn told(bytes: &[u8]) -> String {
 }
 
 fn shown(profile: &Profile) -> String {
-    let names: Vec<&str> = profile.measures().iter().map(|m| m.name()).collect();
+    let names: Vec<&str> = profile.measures.iter().map(|m| m.name()).collect();
     let mut text = names.join(" ");
-    if let Some(interval) = profile.sample_interval() {
+    if let Some(interval) = profile.sample_interval {
         text += &format!(", a sample each {} bytes", interval.bytes());
     }
-    assert_eq!(profile.scaled_by(), None, "estimates are not scaled again");
-    for note in profile.notes() {
+    assert_eq!(profile.scaled_by, None, "estimates are not scaled again");
+    for note in &profile.notes {
         text += &format!("\nnote: {note}");
     }
-    for mapping in profile.mappings() {
+    for mapping in &profile.mappings {
         assert_eq!((mapping.executable, mapping.inode), (true, None));
         let (start, end, path) = (mapping.start, mapping.end, &mapping.path);
         text += &format!(
@@ -224,7 +224,7 @@ fn program(start: u64) -> MappedObject {
 /// A program at `start`, in which nothing is allocated yet.
 fn started(start: u64) -> ProfileBuilder {
     let mut builder = ProfileBuilder::new(&Measure::ALL[2..]);
-    builder.mapping(program(start));
+    builder.profile.mappings.push(program(start));
     builder
 }
 
@@ -255,8 +255,8 @@ const MAIN: &str = "app::main src/main.rs:2";
 /// second stack's leaf has an inlined function.
 fn app(start: u64) -> Profile {
     let mut builder = started(start);
-    builder.sampled_by(SampleInterval::new(524_288).unwrap());
-    builder.mapping(MappedObject {
+    builder.profile.sample_interval = SampleInterval::new(524_288);
+    builder.profile.mappings.push(MappedObject {
         start: start + 0x10_0000,
         end: start + 0x11_0000,
         path: "/lib/libc.so.6".to_owned(),
@@ -268,7 +268,7 @@ fn app(start: u64) -> Profile {
     builder.stack([push, main, start_main], held(3, 3_000));
     builder.stack([fill, main, start_main], held(1, 64));
     builder.stack([start_main], held(2, 32));
-    builder.build()
+    builder.profile
 }
 
 #[test]
@@ -581,7 +581,7 @@ fn difference() {
     let new = at(0x60, "app::new src/new.rs:1");
     builder.stack([grown, main], held(9, 900));
     builder.stack([new, main], held(1, 10));
-    let after = builder.build();
+    let after = builder.profile;
 
     assert_snapshot!(told_by_prost(&compared(&before, &after)), @r#"
     alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes, inuse_space by default, every 0 space/bytes
@@ -612,11 +612,12 @@ fn difference() {
 #[test]
 fn estimates_are_rounded() {
     let mut builder = ProfileBuilder::new(&Measure::ALL[2..]);
-    builder.scale_by(SampleInterval::new(100).unwrap());
+    builder.profile.scaled_by = SampleInterval::new(100);
+    builder.profile.sample_interval = builder.profile.scaled_by;
     let leaf = builder.address(Avma(0x1000)).unwrap();
     // 1 / (1 − exp(−1)) is 1.58.
     builder.stack([leaf], held(1, 100));
-    assert_snapshot!(told(&written(&builder.build())), @r"
+    assert_snapshot!(told(&written(&builder.profile)), @r"
     inuse_objects inuse_space, a sample each 100 bytes
     2 in 158 bytes, of 0 in 0
       0x1000
@@ -726,7 +727,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
         |(mappings, locations, stacks)| {
             let mut builder = ProfileBuilder::new(&Measure::ALL);
             for ((path, build_id, offset, len), start) in mappings.into_iter().zip(1..) {
-                builder.mapping(MappedObject {
+                builder.profile.mappings.push(MappedObject {
                     start: start << 16,
                     end: (start << 16) + len,
                     file_offset: offset.into(),
@@ -751,13 +752,13 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             if stacks.iter().all(|(_, _, alloc)| *alloc == nothing)
                 && stacks.iter().any(|(_, inuse, _)| *inuse != nothing)
             {
-                builder.measures(&[Measure::InuseObjects, Measure::InuseSpace]);
+                builder.profile.measures = Measure::ALL[2..].to_vec();
             }
             for (stack, inuse, alloc) in stacks {
                 let stack = stack.iter().map(|index| *index.get(&ids));
                 builder.stack(stack, Counts { inuse, alloc });
             }
-            builder.build()
+            builder.profile
         },
     )
 }
@@ -769,10 +770,10 @@ type Resolved = Vec<(Location, Option<MappedObject>)>;
 fn resolved(profile: &Profile) -> Vec<(Resolved, Counts)> {
     let one = |id: &LocationId| {
         let mut location = profile.location(*id).clone();
-        let (call, mut mappings) = (location.address, profile.mappings().iter());
+        let (call, mut mappings) = (location.address, profile.mappings.iter());
         let is_of = |m: &&MappedObject| call.is_some_and(|Avma(at)| m.start < at && at <= m.end);
         let mapping = match location.mapping.take() {
-            Some(mapping) => Some(&profile.mappings()[mapping]),
+            Some(mapping) => Some(&profile.mappings[mapping]),
             None => mappings.find(is_of),
         };
         (location, mapping.cloned())
@@ -788,7 +789,7 @@ proptest! {
         let bytes = written(&profile);
         let back = read(&bytes).unwrap();
         prop_assert_eq!(resolved(&back), resolved(&profile));
-        prop_assert_eq!(back.measures(), profile.measures());
+        prop_assert_eq!(&back.measures, &profile.measures);
         prop_assert_eq!(written(&back), bytes);
     }
 

@@ -110,7 +110,7 @@ fn dump(interval: u64, stacks: &str) -> String {
 /// For pprof: one object of 64 bytes, of that address in that mapping.
 fn packed(mapping: MappedObject, address: u64) -> Vec<u8> {
     let mut builder = ProfileBuilder::new(&[Measure::InuseObjects, Measure::InuseSpace]);
-    builder.mapping(mapping);
+    builder.profile.mappings.push(mapping);
     let location = builder.push(Location {
         address: Some(Avma(address)),
         mapping: Some(0),
@@ -120,7 +120,7 @@ fn packed(mapping: MappedObject, address: u64) -> Vec<u8> {
     let inuse = Tally { objects, bytes };
     let alloc = Tally::default();
     builder.stack([location.unwrap()], Counts { inuse, alloc });
-    let (profile, filter, mut names) = (builder.build(), Filter::default(), Names::default());
+    let (profile, filter, mut names) = (builder.profile, Filter::default(), Names::default());
     let all = Frames::All;
     let view = View::new(&profile, Granularity::Functions, all, &filter, &mut names);
     let mut packed = Vec::new();

@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         let calls = Calls::of(&view);
         assert_eq!(calls.is_empty(), profile.is_empty());
-        let gains = calls.gains(profile.measures()[0], false);
+        let gains = calls.gains(profile.measures[0], false);
         for least in [Least::Width(0.0), Least::Widest(3)] {
             let left: f64 = calls
                 .wide(&gains, 1.0, least)

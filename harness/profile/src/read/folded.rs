@@ -25,38 +25,23 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
-        let otherwise = || ReadError::Text {
-            line: number,
-            expected: EXPECTED,
-            found: quoted(text.as_bytes()),
-        };
+        let otherwise = || ReadError::text(number, EXPECTED, quoted(text.as_bytes()));
         let (stack, bytes) = text.rsplit_once([' ', '\t']).ok_or_else(otherwise)?;
         let bytes = whole(bytes).ok_or_else(otherwise)?;
         locations.clear();
         for name in stack.trim_end().rsplit(';') {
             if locations.len() == MAX_FRAMES {
-                return Err(ReadError::Text {
-                    line: number,
-                    expected: "at most 65536 frames in a stack",
-                    found: "more".to_owned(),
-                });
+                let expected = "at most 65536 frames in a stack";
+                return Err(ReadError::text(number, expected, "more".to_owned()));
             }
-            locations.push(builder.frames(vec![SourceFrame {
-                function: name.trim().to_owned(),
-                file: None,
-                line: None,
-            }])?);
+            let frame = SourceFrame::named(name.trim().to_owned());
+            locations.push(builder.frames(vec![frame])?);
         }
         let inuse = Tally { objects: 0, bytes };
-        builder.stack(
-            locations.iter().copied(),
-            Counts {
-                inuse,
-                alloc: Tally::default(),
-            },
-        );
+        let alloc = Tally::default();
+        builder.stack(locations.iter().copied(), Counts { inuse, alloc });
     }
-    Ok(builder.build())
+    Ok(builder.profile)
 }
 
 /// Tells whether a line is a stack and a number.

@@ -46,38 +46,40 @@ pub(super) fn read(
             break;
         }
         if piece.len() > MAX_LINE {
-            let line = reader.lines_read() + 1;
-            return Err(ReadError::Line { line });
+            return Err(ReadError::Line(reader.lines_read() + 1));
         }
     }
     reader.end(&piece, &mut record)?;
     if let Some(why) = too_many {
         return Err(why.into());
     }
-    let end = reader.finish(builder.counts())?;
+    let end = reader.finish(builder.profile.stacks().map(|(_, counts)| counts))?;
 
-    builder.scale_by(end.sample_interval);
+    let mut profile = builder.profile;
+    profile.scaled_by = Some(end.sample_interval);
+    profile.sample_interval = profile.scaled_by;
     if has_alloc {
-        builder.measures(&Measure::ALL);
+        profile.measures = Measure::ALL.to_vec();
     }
     match end.maps {
-        Some(maps) => mappings(maps, &mut builder),
+        Some(maps) => mappings(maps, &mut profile),
         None => {
-            builder.note("the dump has no mappings: its addresses have no names".to_owned());
+            let note = "the dump has no mappings: its addresses have no names";
+            profile.notes.push(note.to_owned());
         }
     }
     if let Some(symbols) = symbols {
-        builder.name(|address| symbols.of(address))?;
+        profile.name(|address| symbols.of(address))?;
     }
-    Ok(builder.build())
+    Ok(profile)
 }
 
 /// Adds the mappings to the profile. A hostile dump may have a million mappings, so they are
 /// moved out of `maps` and never held twice.
-fn mappings(maps: Maps, builder: &mut ProfileBuilder) {
+fn mappings(maps: Maps, profile: &mut Profile) {
     for mapping in maps.mappings {
         let path = mapping.file().unwrap_or(&mapping.path);
-        builder.mapping(MappedObject {
+        profile.mappings.push(MappedObject {
             start: mapping.start,
             end: mapping.end,
             file_offset: mapping.offset,
@@ -92,16 +94,13 @@ fn mappings(maps: Maps, builder: &mut ProfileBuilder) {
     let mut unreadable = 0;
     for line in &maps.unreadable {
         match of_macos(line) {
-            Some(mapping) => {
-                builder.mapping(mapping);
-            }
+            Some(mapping) => profile.mappings.push(mapping),
             None => unreadable += 1,
         }
     }
     if unreadable > 0 {
-        builder.note(format!(
-            "{unreadable} of the dump's mappings cannot be read"
-        ));
+        let note = format!("{unreadable} of the dump's mappings cannot be read");
+        profile.notes.push(note);
     }
 }
 

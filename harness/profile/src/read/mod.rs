@@ -20,7 +20,7 @@ mod pprof;
 mod symbols;
 mod zstd;
 
-use std::fmt;
+use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
@@ -52,6 +52,8 @@ impl Default for Limits {
 const MAX_RATIO: u64 = 200;
 /// The ratio is not checked up to this many unpacked bytes.
 const ANY_RATIO: u64 = 64 << 20;
+/// Bytes of the buffers before and behind a decoder.
+const BUFFER: usize = 64 << 10;
 /// Layers of compression: a server's around a file's.
 const MAX_LAYERS: usize = 2;
 /// How many bytes are read to recognise the format.
@@ -60,15 +62,21 @@ const LOOKED_AT: usize = 4_096;
 const MAX_LINE: usize = 2 << 20;
 
 /// Why a profile cannot be read.
-#[derive(Debug)]
+//
+// There is no `source`: the message of the cause, with its place, is part of `Display`.
+#[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// Its bytes cannot be read.
+    #[error("{0}")]
     Io(io::Error),
     /// It is empty.
+    #[error("expected a heap profile, found nothing")]
     Empty,
     /// It is larger than this many bytes.
+    #[error("expected a profile of at most {0} bytes, found more")]
     TooLarge(u64),
     /// Its compressed data cannot be unpacked.
+    #[error("expected {with}, found what cannot be unpacked: {why}")]
     Compressed {
         /// The compression: `gzip` or `zstd`.
         with: &'static str,
@@ -76,20 +84,24 @@ pub enum ReadError {
         why: io::Error,
     },
     /// It unpacks to more than 200 times its size.
+    #[error(
+        "expected compressed data that grows to at most {MAX_RATIO} times its size, found more"
+    )]
     Bomb,
     /// It is compressed more than twice.
+    #[error("expected at most {MAX_LAYERS} layers of compression, found more")]
     Layers,
-    /// One of its lines is longer than 2 MiB.
-    Line {
-        /// The number of the line, from 1.
-        line: usize,
-    },
-    /// It is another kind of profile, or no profile at all.
-    Unknown {
-        /// What the bytes look like.
-        found: String,
-    },
+    /// This line, counted from 1, is longer than 2 MiB.
+    #[error("line {0}: expected at most {MAX_LINE} bytes in one line, found more")]
+    Line(usize),
+    /// It is another kind of profile, or no profile at all: what the bytes look like.
+    #[error(
+        "expected a heap profile (jemalloc's `heap_v2/…`, pprof's protobuf, or folded stacks), \
+         found {0}"
+    )]
+    Unknown(String),
     /// A line is not what the format expects.
+    #[error("line {line}: expected {expected}, found {found}")]
     Text {
         /// The number of the line, from 1.
         line: usize,
@@ -99,93 +111,33 @@ pub enum ReadError {
         found: String,
     },
     /// It is not valid as jemalloc's text.
-    Dump(DumpError),
+    #[error(transparent)]
+    Dump(#[from] DumpError),
     /// It is not valid as pprof's protobuf.
-    Pprof(PprofError),
+    #[error(transparent)]
+    Pprof(#[from] PprofError),
     /// It has more locations than there are numbers.
-    TooManyLocations(TooManyLocations),
+    #[error(transparent)]
+    TooManyLocations(#[from] TooManyLocations),
     /// Its stacks have more frames than a profile of its size can have.
-    TooManyFrames(TooManyFrames),
+    #[error(transparent)]
+    TooManyFrames(#[from] TooManyFrames),
 }
 
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReadError::Io(why) => why.fmt(f),
-            ReadError::Empty => f.write_str("expected a heap profile, found nothing"),
-            ReadError::TooLarge(bytes) => {
-                write!(f, "expected a profile of at most {bytes} bytes, found more")
-            }
-            ReadError::Compressed { with, why } => {
-                write!(f, "expected {with}, found what cannot be unpacked: {why}")
-            }
-            ReadError::Bomb => write!(
-                f,
-                "expected compressed data that grows to at most {MAX_RATIO} times its size, \
-                 found more"
-            ),
-            ReadError::Layers => {
-                write!(
-                    f,
-                    "expected at most {MAX_LAYERS} layers of compression, found more"
-                )
-            }
-            ReadError::Line { line } => write!(
-                f,
-                "line {line}: expected at most {MAX_LINE} bytes in one line, found more"
-            ),
-            ReadError::Unknown { found } => write!(
-                f,
-                "expected a heap profile (jemalloc's `heap_v2/…`, pprof's protobuf, or folded \
-                 stacks), found {found}"
-            ),
-            ReadError::Text {
-                line,
-                expected,
-                found,
-            } => write!(f, "line {line}: expected {expected}, found {found}"),
-            ReadError::Dump(why) => why.fmt(f),
-            ReadError::Pprof(why) => why.fmt(f),
-            ReadError::TooManyLocations(why) => why.fmt(f),
-            ReadError::TooManyFrames(why) => why.fmt(f),
+impl ReadError {
+    fn text(line: usize, expected: &'static str, found: String) -> ReadError {
+        ReadError::Text {
+            line,
+            expected,
+            found,
         }
-    }
-}
-
-// There is no `source`: the message of the cause, with its place, is part of `Display`.
-impl std::error::Error for ReadError {}
-
-impl From<DumpError> for ReadError {
-    fn from(why: DumpError) -> Self {
-        ReadError::Dump(why)
-    }
-}
-
-impl From<PprofError> for ReadError {
-    fn from(why: PprofError) -> Self {
-        ReadError::Pprof(why)
-    }
-}
-
-impl From<TooManyLocations> for ReadError {
-    fn from(why: TooManyLocations) -> Self {
-        ReadError::TooManyLocations(why)
-    }
-}
-
-impl From<TooManyFrames> for ReadError {
-    fn from(why: TooManyFrames) -> Self {
-        ReadError::TooManyFrames(why)
     }
 }
 
 impl From<io::Error> for ReadError {
     fn from(why: io::Error) -> Self {
         // `Limited` and `Unpacked` wrap a `ReadError` in their `io::Error`.
-        match why.downcast::<ReadError>() {
-            Ok(said) => said,
-            Err(why) => ReadError::Io(why),
-        }
+        why.downcast().unwrap_or_else(ReadError::Io)
     }
 }
 
@@ -217,26 +169,26 @@ fn unpacked(input: &mut dyn BufRead, limits: Limits, layers: usize) -> Result<Pr
     let mut whole = io::Cursor::new(&beginning).chain(input);
     match kind {
         Kind::Gzip | Kind::Zstd if layers == MAX_LAYERS => Err(ReadError::Layers),
-        Kind::Gzip => {
-            let counted = Counted::new(&mut whole);
-            let mut counted = BufReader::with_capacity(64 << 10, counted);
-            let decoder = MultiGzDecoder::new(&mut counted);
-            inner(
-                Unpacked::new(decoder, "gzip", |decoder| decoder.get_ref().get_ref().count),
-                limits,
-                layers,
-            )
-        }
-        Kind::Zstd => {
-            let counted = Counted::new(&mut whole);
-            let counted = BufReader::with_capacity(64 << 10, counted);
-            inner(
-                Unpacked::new(ZstdDecoder::new(counted), "zstd", |decoder| {
-                    decoder.get_ref().get_ref().count
-                }),
-                limits,
-                layers,
-            )
+        Kind::Gzip | Kind::Zstd => {
+            let count = Cell::new(0);
+            let packed = Counted {
+                input: &mut whole,
+                count: &count,
+            };
+            let packed = BufReader::with_capacity(BUFFER, packed);
+            let (with, decoder): (_, Box<dyn Read>) = match kind {
+                Kind::Gzip => ("gzip", Box::new(MultiGzDecoder::new(packed))),
+                _ => ("zstd", Box::new(ZstdDecoder::new(packed))),
+            };
+            let unpacked = Unpacked {
+                decoder,
+                with,
+                packed: &count,
+                count: 0,
+            };
+            let mut unpacked = BufReader::with_capacity(BUFFER, unpacked);
+            let mut limited = Limited::new(&mut unpacked, limits.bytes);
+            self::unpacked(&mut limited, limits, layers + 1)
         }
         Kind::Heap => heap::read(&mut whole, None),
         Kind::Symbols => symbols::read(&mut whole),
@@ -245,52 +197,39 @@ fn unpacked(input: &mut dyn BufRead, limits: Limits, layers: usize) -> Result<Pr
     }
 }
 
-fn inner(unpacked: impl Read, limits: Limits, layers: usize) -> Result<Profile, ReadError> {
-    let mut unpacked = BufReader::with_capacity(64 << 10, unpacked);
-    let mut limited = Limited::new(&mut unpacked, limits.bytes);
-    self::unpacked(&mut limited, limits, layers + 1)
-}
-
 /// Reads enough of the input to recognise its format. The bytes are left in `beginning`.
 fn kind(input: &mut dyn BufRead, beginning: &mut Vec<u8>) -> Result<Kind, ReadError> {
     let mut input = input.take(LOOKED_AT as u64);
     input.read_to_end(beginning)?;
     let is = |magic: &[u8]| beginning.starts_with(magic);
     let text = || quoted(first_line(beginning));
-    if beginning.is_empty() {
-        Err(ReadError::Empty)
+    let found = if beginning.is_empty() {
+        return Err(ReadError::Empty);
     } else if is(&[0x1f, 0x8b]) {
-        Ok(Kind::Gzip)
+        return Ok(Kind::Gzip);
     } else if is(&[0x28, 0xb5, 0x2f, 0xfd]) || is_skipped_by_zstd(beginning) {
-        Ok(Kind::Zstd)
+        return Ok(Kind::Zstd);
     } else if is(b"heap_v2/") {
-        Ok(Kind::Heap)
+        return Ok(Kind::Heap);
     } else if is(b"--- symbol") || is(b"---symbol") {
-        Ok(Kind::Symbols)
+        return Ok(Kind::Symbols);
     } else if is(b"heap_v") {
-        Err(ReadError::Unknown {
-            found: format!("jemalloc's format of another version, {}", text()),
-        })
+        format!("jemalloc's format of another version, {}", text())
     } else if is(b"heap profile:") {
-        Err(ReadError::Unknown {
-            found: "gperftools' own format, `heap profile:`".to_owned(),
-        })
+        "gperftools' own format, `heap profile:`".to_owned()
     } else if is(b"\x7fELF") {
-        Err(ReadError::Unknown {
-            found: "a program (ELF): name it with --exe".to_owned(),
-        })
+        "a program (ELF): name it with --exe".to_owned()
     } else if is(b"<") || is(b"{") {
         // Mostly a server's answer: the request is not authorised, or there is no such page.
-        Err(ReadError::Unknown { found: text() })
+        text()
     } else if is_text(beginning) || folded::is_line(first_line(beginning)) {
-        Ok(Kind::Folded)
+        return Ok(Kind::Folded);
     } else if may_be_protobuf(beginning) {
-        Ok(Kind::Pprof)
+        return Ok(Kind::Pprof);
     } else {
-        Err(ReadError::Unknown {
-            found: format!("the bytes `{}`", hexadecimal(beginning)),
-        })
-    }
+        format!("the bytes `{}`", hexadecimal(beginning))
+    };
+    Err(ReadError::Unknown(found))
 }
 
 fn first_line(beginning: &[u8]) -> &[u8] {
@@ -357,7 +296,7 @@ fn next_line(
     let mut limited = (&mut *input).take(MAX_LINE as u64 + 1);
     limited.read_until(b'\n', line)?;
     if line.len() > MAX_LINE {
-        return Err(ReadError::Line { line: *number });
+        return Err(ReadError::Line(*number));
     }
     if line.is_empty() {
         return Ok(false);
@@ -379,21 +318,16 @@ struct Limited<'a> {
 
 impl<'a> Limited<'a> {
     fn new(input: &'a mut dyn BufRead, limit: u64) -> Self {
-        Limited {
-            input,
-            left: limit,
-            limit,
-        }
+        let left = limit;
+        Limited { input, left, limit }
     }
 }
 
 impl Read for Limited<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(into)?;
-        self.left = self
-            .left
-            .checked_sub(read as u64)
-            .ok_or_else(|| io::Error::other(ReadError::TooLarge(self.limit)))?;
+        let left = self.left.checked_sub(read as u64);
+        self.left = left.ok_or_else(|| io::Error::other(ReadError::TooLarge(self.limit)))?;
         Ok(read)
     }
 }
@@ -415,60 +349,38 @@ impl BufRead for Limited<'_> {
 }
 
 /// A reader that counts the bytes that were read.
-struct Counted<R> {
+struct Counted<'c, R> {
     input: R,
-    count: u64,
+    count: &'c Cell<u64>,
 }
 
-impl<R> Counted<R> {
-    fn new(input: R) -> Self {
-        Counted { input, count: 0 }
-    }
-}
-
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(into)?;
-        self.count += read as u64;
+        self.count.set(self.count.get() + read as u64);
         Ok(read)
     }
 }
 
 /// The output of a decoder. Fails if the output is out of proportion to the input.
-struct Unpacked<D> {
+struct Unpacked<'c, D> {
     decoder: D,
     with: &'static str,
-    /// Returns how many bytes the decoder has read.
-    packed: fn(&D) -> u64,
+    /// How many bytes the decoder has read.
+    packed: &'c Cell<u64>,
     count: u64,
 }
 
-impl<D> Unpacked<D> {
-    fn new(decoder: D, with: &'static str, packed: fn(&D) -> u64) -> Self {
-        Unpacked {
-            decoder,
-            with,
-            packed,
-            count: 0,
-        }
-    }
-}
-
-impl<D: Read> Read for Unpacked<D> {
+impl<D: Read> Read for Unpacked<'_, D> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let with = self.with;
         let read = self.decoder.read(into).map_err(|why| {
             // An error of the layer below is passed on unchanged.
-            match why.downcast::<ReadError>() {
-                Ok(said) => io::Error::other(said),
-                Err(why) => io::Error::other(ReadError::Compressed {
-                    with: self.with,
-                    why,
-                }),
-            }
+            let why = why.downcast();
+            io::Error::other(why.unwrap_or_else(|why| ReadError::Compressed { with, why }))
         })?;
         self.count += read as u64;
-        let packed = (self.packed)(&self.decoder);
-        if self.count > ANY_RATIO && self.count / MAX_RATIO > packed {
+        if self.count > ANY_RATIO && self.count / MAX_RATIO > self.packed.get() {
             return Err(io::Error::other(ReadError::Bomb));
         }
         Ok(read)

@@ -71,9 +71,10 @@ const SAMPLE_TYPES: [(&str, Measure); 16] = [
 ];
 
 /// Why bytes cannot be read as a heap profile in pprof's format.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PprofError {
     /// They are not valid protobuf of this kind, or contradict themselves.
+    #[error("pprof's protobuf, byte {offset}, {field}: expected {expected}, found {found}")]
     Malformed {
         /// The offset, counted from the first byte after decompression.
         offset: usize,
@@ -84,11 +85,13 @@ pub enum PprofError {
         /// What stands there.
         found: String,
     },
-    /// They are a profile, but not of a heap.
-    NoHeap {
-        /// Its sample types.
-        found: Vec<String>,
-    },
+    /// They are a profile, but not of a heap. These are its sample types.
+    #[error(
+        "expected the sample types of a heap profile (`inuse_space` in bytes, `inuse_objects`, \
+         `alloc_space`, `alloc_objects`, or other profilers' names of them), found {}",
+        if .0.is_empty() { "none".to_owned() } else { .0.join(", ") }
+    )]
+    NoHeap(Vec<String>),
 }
 
 impl PprofError {
@@ -96,45 +99,16 @@ impl PprofError {
         offset: usize,
         field: &'static str,
         expected: &'static str,
-        found: String,
+        found: impl Into<String>,
     ) -> PprofError {
         PprofError::Malformed {
             offset,
             field,
             expected,
-            found,
+            found: found.into(),
         }
     }
 }
-
-impl fmt::Display for PprofError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PprofError::Malformed {
-                offset,
-                field,
-                expected,
-                found,
-            } => write!(
-                f,
-                "pprof's protobuf, byte {offset}, {field}: expected {expected}, found {found}"
-            ),
-            PprofError::NoHeap { found } => {
-                f.write_str(
-                    "expected the sample types of a heap profile (`inuse_space` in bytes, \
-                     `inuse_objects`, `alloc_space`, `alloc_objects`, or other profilers' names \
-                     of them), found ",
-                )?;
-                match found.as_slice() {
-                    [] => f.write_str("none"),
-                    found => f.write_str(&found.join(", ")),
-                }
-            }
-        }
-    }
-}
-
-impl std::error::Error for PprofError {}
 
 pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
     let mut bytes = Vec::new();
@@ -145,32 +119,30 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
     let columns = Columns::of(&tables.sample_types)?;
 
     let mut builder = ProfileBuilder::new(&columns.measures());
-    if let Some(interval) = tables.sample_interval() {
-        builder.sampled_by(interval);
-    }
+    builder.profile.sample_interval = tables.sample_interval();
     if !columns.others.is_empty() {
-        let others = columns.others.join(", ");
-        builder.note(format!("sample types that are not read: {others}"));
+        let note = format!(
+            "sample types that are not read: {}",
+            columns.others.join(", ")
+        );
+        builder.profile.notes.push(note);
     }
     let mut room = Room::of(bytes.len());
     for mapping in &tables.mappings {
-        builder.mapping(mapping.object(&mut room)?);
+        builder.profile.mappings.push(mapping.object(&mut room)?);
     }
     let locations = locations(profile, &tables, &mut room, &mut builder)?;
     samples(profile, &columns, &locations, &mut builder)?;
+    let mut profile = builder.profile;
     // Profilers that count only live objects also write Go's four sample types.
-    let counts_alloc = builder
-        .counts()
-        .any(|counts| counts.alloc != Tally::default());
-    let counts_inuse = builder
-        .counts()
-        .any(|counts| counts.inuse != Tally::default());
-    if counts_inuse && !counts_alloc {
-        let mut measures = columns.measures();
-        measures.retain(|measure| Measure::ALL[2..].contains(measure));
-        builder.measures(&measures);
+    let counts = |tally: fn(Counts) -> Tally| {
+        let mut stacks = profile.stacks();
+        stacks.any(|(_, counts)| tally(counts) != Tally::default())
+    };
+    if counts(|counts| counts.inuse) && !counts(|counts| counts.alloc) {
+        let live = &Measure::ALL[2..];
+        profile.measures.retain(|measure| live.contains(measure));
     }
-    let profile = builder.build();
     profile.check()?;
     Ok(profile)
 }
@@ -198,12 +170,8 @@ impl<'a> Strings<'a> {
                 let string = field.bytes(NAME)?;
                 // A field that is left out refers to the first string.
                 if strings.is_empty() && !string.is_empty() {
-                    return Err(PprofError::malformed(
-                        field.offset,
-                        NAME,
-                        "an empty string first",
-                        format!("{} bytes", string.len()),
-                    ));
+                    let found = format!("{} bytes", string.len());
+                    return Err(field.malformed(NAME, "an empty string first", found));
                 }
                 strings.push(string);
             }
@@ -217,12 +185,8 @@ impl<'a> Strings<'a> {
         let place = field.varint(name)?;
         let string = usize::try_from(place).ok().and_then(|at| self.0.get(at));
         string.copied().ok_or_else(|| {
-            PprofError::malformed(
-                field.offset,
-                name,
-                "a place in the string table",
-                format!("{place} of {}", self.0.len()),
-            )
+            let found = format!("{place} of {}", self.0.len());
+            field.malformed(name, "a place in the string table", found)
         })
     }
 }
@@ -256,12 +220,7 @@ impl<'a> ValueType<'a> {
         let name = String::from_utf8_lossy(self.name).replace('-', "_");
         let known = SAMPLE_TYPES.iter().find(|(known, _)| *known == name);
         let (_, measure) = known?;
-        let unit: &[u8] = if measure.is_space() {
-            b"bytes"
-        } else {
-            b"count"
-        };
-        (self.unit == unit).then_some(*measure)
+        (self.unit == measure.unit().as_bytes()).then_some(*measure)
     }
 }
 
@@ -316,29 +275,21 @@ impl Mapping<'_> {
     }
 }
 
-/// A budget of memory for lines and mappings, in bytes.
-struct Room {
-    left: usize,
-}
+/// A budget of memory for lines and mappings: the bytes that are left.
+struct Room(usize);
 
 impl Room {
     fn of(bytes: usize) -> Self {
-        let left = bytes.saturating_mul(NAMED_RATIO);
-        Room {
-            left: left.saturating_add(ANY_NAMED),
-        }
+        Room(bytes.saturating_mul(NAMED_RATIO).saturating_add(ANY_NAMED))
     }
 
     /// Takes the memory of a `T`, and of names with this many bytes together.
     fn take<T>(&mut self, names: usize, offset: usize) -> Result<(), PprofError> {
-        let left = self.left.checked_sub(size_of::<T>() + names);
-        self.left = left.ok_or_else(|| {
-            PprofError::malformed(
-                offset,
-                "Profile",
-                "lines and mappings that take at most twelve times as much as the profile",
-                "more".to_owned(),
-            )
+        let left = self.0.checked_sub(size_of::<T>() + names);
+        self.0 = left.ok_or_else(|| {
+            let expected =
+                "lines and mappings that take at most twelve times as much as the profile";
+            PprofError::malformed(offset, "Profile", expected, "more")
         })?;
         Ok(())
     }
@@ -467,12 +418,8 @@ impl Ids {
     /// Returns the index of the entry that a field refers to.
     fn find(&self, id: u64, offset: usize, name: &'static str) -> Result<usize, PprofError> {
         self.get(id).ok_or_else(|| {
-            PprofError::malformed(
-                offset,
-                name,
-                "the id of something in the profile",
-                id.to_string(),
-            )
+            let expected = "the id of something in the profile";
+            PprofError::malformed(offset, name, expected, id.to_string())
         })
     }
 }
@@ -503,9 +450,7 @@ impl Columns {
             }
         }
         if columns.measures().is_empty() {
-            return Err(PprofError::NoHeap {
-                found: columns.others,
-            });
+            return Err(PprofError::NoHeap(columns.others));
         }
         Ok(columns)
     }
@@ -560,12 +505,8 @@ fn locations(
                 2 => location.mapping = mapping(&field, tables)?,
                 3 => location.address = return_address(field.varint("Location.address")?),
                 4 if location.frames.len() == MAX_FUNCTIONS => {
-                    return Err(PprofError::malformed(
-                        field.offset,
-                        "Location.line",
-                        "at most 1001 lines in a location",
-                        "more".to_owned(),
-                    ));
+                    let expected = "at most 1001 lines in a location";
+                    return Err(field.malformed("Location.line", expected, "more"));
                 }
                 4 => location.frames.extend(frame(&field, tables, room)?),
                 _ => {}
@@ -654,12 +595,8 @@ fn samples(
             Ok(())
         })?;
         if values.len() != columns.len {
-            return Err(PprofError::malformed(
-                field.offset,
-                "Sample.value",
-                "one for each sample type",
-                format!("{} for {}", values.len(), columns.len),
-            ));
+            let found = format!("{} for {}", values.len(), columns.len);
+            return Err(field.malformed("Sample.value", "one for each sample type", found));
         }
         builder.stack(stack.iter().copied(), columns.counts(&values));
         Ok(())
@@ -675,12 +612,8 @@ fn sample_locations(
     let mut ids = field.varints(NAME)?;
     while let Some((id, offset)) = ids.next()? {
         if stack.len() == MAX_FRAMES {
-            return Err(PprofError::malformed(
-                offset,
-                NAME,
-                "at most 65536 locations in a sample",
-                "more".to_owned(),
-            ));
+            let expected = "at most 65536 locations in a sample";
+            return Err(PprofError::malformed(offset, NAME, expected, "more"));
         }
         let place = locations.ids.find(id, offset, NAME)?;
         stack.push(locations.locations[place]);
@@ -697,20 +630,17 @@ fn sample_values(
     let mut numbers = field.varints(NAME)?;
     while let Some((value, offset)) = numbers.next()? {
         if values.len() == columns.len {
-            return Err(PprofError::malformed(
-                offset,
-                NAME,
-                "one for each sample type",
-                "more".to_owned(),
-            ));
+            let expected = "one for each sample type";
+            return Err(PprofError::malformed(offset, NAME, expected, "more"));
         }
         let signed = value.cast_signed();
         if signed < 0 && columns.places.contains(&Some(values.len())) {
+            let found = format!("{signed}: a difference of two profiles");
             return Err(PprofError::malformed(
                 offset,
                 NAME,
                 "what a heap holds",
-                format!("{signed}: a difference of two profiles"),
+                found,
             ));
         }
         values.push(value);

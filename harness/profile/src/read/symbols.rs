@@ -38,11 +38,7 @@ impl Symbols {
         let before = address.0.checked_sub(1);
         let names = before.and_then(|call| self.names.get(&call));
         let names = names.or_else(|| self.names.get(&address.0));
-        let frame = |name: &String| SourceFrame {
-            function: name.clone(),
-            file: None,
-            line: None,
-        };
+        let frame = |name: &String| SourceFrame::named(name.clone());
         names.into_iter().flatten().rev().map(frame).collect()
     }
 }
@@ -55,11 +51,8 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
     next_line(input, &mut line, &mut number)?;
     loop {
         if !next_line(input, &mut line, &mut number)? {
-            return Err(ReadError::Text {
-                line: number,
-                expected,
-                found: "the end of the file".to_owned(),
-            });
+            let found = "the end of the file".to_owned();
+            return Err(ReadError::text(number, expected, found));
         }
         if line.starts_with(b"---") {
             break;
@@ -71,11 +64,7 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
         let (address, names) = text.split_once(' ').unwrap_or((&text, ""));
         let digits = address.strip_prefix("0x");
         let Some(address) = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()) else {
-            return Err(ReadError::Text {
-                line: number,
-                expected,
-                found: quoted(&line),
-            });
+            return Err(ReadError::text(number, expected, quoted(&line)));
         };
         // jeprof writes the address itself if it found no name.
         let is_name = |name: &&str| !name.is_empty() && !name.starts_with("0x");
@@ -86,11 +75,8 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
             .map(str::to_owned)
             .collect();
         if names.len() > MAX_FUNCTIONS {
-            return Err(ReadError::Text {
-                line: number,
-                expected: "at most 1001 functions at one address",
-                found: "more".to_owned(),
-            });
+            let expected = "at most 1001 functions at one address";
+            return Err(ReadError::text(number, expected, "more".to_owned()));
         }
         if !names.is_empty() {
             symbols.names.insert(address, names);
@@ -99,11 +85,8 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
     // The list of names ends with `---`, then `--- heap`; or directly with `--- heap`.
     let said = !line.starts_with(b"--- heap");
     if said && (!next_line(input, &mut line, &mut number)? || !line.starts_with(b"--- heap")) {
-        return Err(ReadError::Text {
-            line: number,
-            expected: "`--- heap` after the names",
-            found: quoted(&line),
-        });
+        let expected = "`--- heap` after the names";
+        return Err(ReadError::text(number, expected, quoted(&line)));
     }
     symbols.lines = number;
     heap::read(input, Some(&symbols))

@@ -22,10 +22,6 @@ impl<R: BufRead> ZstdDecoder<R> {
         }
     }
 
-    pub(super) fn get_ref(&self) -> &R {
-        &self.input
-    }
-
     /// Begins the next frame. Returns false at the end of the input.
     fn begin(&mut self) -> io::Result<bool> {
         while !self.input.fill_buf()?.is_empty() {

@@ -27,7 +27,7 @@ pub fn folded(
     for (number, name) in names.all().enumerate() {
         ranks.entry(frame(name)).or_default().push(number);
     }
-    let mut rank_of = vec![0; names.len()];
+    let mut rank_of = vec![0; names.all().len()];
     for (rank, numbers) in ranks.values().enumerate() {
         for number in numbers {
             rank_of[*number] = rank;
@@ -35,9 +35,8 @@ pub fn folded(
     }
     let frames: Vec<String> = ranks.into_keys().collect();
     let ranks = |stack: &usize| {
-        calls
-            .root_first(*stack)
-            .map(|name| rank_of[name.0 as usize])
+        let names = calls.root_first(*stack);
+        names.map(|name| rank_of[name.0 as usize])
     };
 
     let mut stacks: Vec<usize> = (0..calls.len()).filter(|at| gains[*at] != 0.0).collect();
@@ -60,14 +59,12 @@ pub fn folded(
 /// Returns a name without characters that end a frame or a line. It is trimmed, and `[unknown]`
 /// if nothing is left.
 fn frame(name: &str) -> String {
-    let safe: String = name
-        .chars()
-        .map(|char| match char {
-            ';' => ':',
-            char if is_hidden(char) => ' ',
-            char => char,
-        })
-        .collect();
+    let safe = name.chars().map(|char| match char {
+        ';' => ':',
+        char if is_hidden(char) => ' ',
+        char => char,
+    });
+    let safe: String = safe.collect();
     match safe.trim() {
         "" => "[unknown]".to_owned(),
         safe => safe.to_owned(),

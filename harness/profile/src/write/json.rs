@@ -41,14 +41,9 @@ pub fn json(
     plimsoll: &str,
 ) -> io::Result<()> {
     let is_growth = sides.len() > 1;
-    let measures: Vec<Measure> = Measure::ALL
-        .into_iter()
-        .filter(|measure| {
-            sides
-                .iter()
-                .any(|side| side.profile.measures().contains(measure))
-        })
-        .collect();
+    let mut measures = Measure::ALL.to_vec();
+    let counts = |side: &Side<'_>, measure: &Measure| side.profile.measures.contains(measure);
+    measures.retain(|measure| sides.iter().any(|side| counts(side, measure)));
     let values = |values: &Values| -> Value {
         let all = measures.iter().map(|measure| {
             let number = values.get(*measure);
@@ -93,9 +88,9 @@ pub fn json(
     let profile = |side: &Side<'_>| {
         json!({
             "name": side.name,
-            "sample_interval": side.profile.sample_interval().map(|interval| interval.bytes()),
+            "sample_interval": side.profile.sample_interval.map(|interval| interval.bytes()),
             "stacks": side.profile.len(),
-            "notes": side.profile.notes(),
+            "notes": side.profile.notes,
         })
     };
     let whole = Whole {

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use foldhash::fast::RandomState;
+use indexmap::IndexSet;
 
 use crate::merged::Merged;
 use crate::profile::{Location, LocationId, MappedObject, Measure, Profile, Values};
@@ -76,7 +77,7 @@ pub fn pprof(
         .iter()
         .copied()
         .chain((!missing.is_empty()).then_some(comment.as_str()))
-        .map(|comment| tables.strings.place(comment))
+        .map(|comment| place(&mut tables.strings, comment))
         .collect();
     // pprof takes the first mapping for the program, so the mappings of the later profile come
     // first.
@@ -86,7 +87,7 @@ pub fn pprof(
     let mut out = Packed::new(out);
     let mut message = Message::default();
     for measure in &measures {
-        message.value_type(measure.name(), unit(*measure), &mut tables.strings);
+        message.value_type(measure.name(), measure.unit(), &mut tables.strings);
         out.message(field::SAMPLE_TYPE, &mut message);
     }
     later.number(&mut tables);
@@ -113,10 +114,8 @@ pub fn pprof(
                 None => (&later, added),
             };
             let mut merged = Merged::default();
-            for added in later
-                .stacks()
-                .chain(earlier.stacks().map(|at| of_later + at))
-            {
+            let earlier_stacks = earlier.stacks().map(|at| of_later + at);
+            for added in later.stacks().chain(earlier_stacks) {
                 merged.add(added, |added| {
                     let (side, stack) = place(added);
                     side.stack(stack)
@@ -138,7 +137,7 @@ pub fn pprof(
             }
         }
     }
-    let interval = |view: &View<'_>| view.profile().sample_interval();
+    let interval = |view: &View<'_>| view.profile().sample_interval;
     let same = before.is_none_or(|before| interval(before) == interval(after));
     let period = interval(after).filter(|_| same);
     tables.write(&mut out);
@@ -147,18 +146,16 @@ pub fn pprof(
     message.value_type("space", "bytes", strings);
     out.message(field::PERIOD_TYPE, &mut message);
     let mut last = Message::default();
-    last.number(
-        field::TIME_NANOS,
-        about.time_nanos.unwrap_or(0).cast_unsigned(),
-    );
+    let time = about.time_nanos.unwrap_or(0);
+    last.number(field::TIME_NANOS, time.cast_unsigned());
     last.number(field::PERIOD, period.map_or(0, |interval| interval.bytes()));
     for comment in &comments {
         last.number(field::COMMENT, *comment);
     }
-    let place = strings.place(Measure::InuseSpace.name());
+    let place = place(strings, Measure::InuseSpace.name());
     last.number(field::DEFAULT_SAMPLE_TYPE, place);
-    out.fields(&last);
-    for string in &strings.strings {
+    out.write(&last.0);
+    for string in [""].iter().chain(&*strings) {
         out.bytes(field::STRING_TABLE, string.as_bytes());
     }
     out.finish()
@@ -179,10 +176,6 @@ mod field {
     pub(super) const DEFAULT_SAMPLE_TYPE: u64 = 14;
 }
 
-fn unit(measure: Measure) -> &'static str {
-    if measure.is_space() { "bytes" } else { "count" }
-}
-
 fn rounded(measures: &[Measure], value: impl Fn(Measure) -> f64) -> Vec<i64> {
     #[expect(
         clippy::cast_possible_truncation,
@@ -197,22 +190,25 @@ fn rounded(measures: &[Measure], value: impl Fn(Measure) -> f64) -> Vec<i64> {
 struct Tables<'a> {
     strings: Strings<'a>,
     mappings: Vec<Mapping<'a>>,
-    functions: HashMap<Function, u64, RandomState>,
-    /// The functions in the order of their ids, which begin at 1.
-    function_list: Vec<Function>,
-    locations: HashMap<Place, u32, RandomState>,
-    location_list: Vec<Place>,
+    /// The functions, as indices of name and file in the string table. Ids begin at 1.
+    functions: IndexSet<(u64, u64), RandomState>,
+    /// Ids begin at 1.
+    locations: IndexSet<Place, RandomState>,
 }
 
-/// A function, as indices in the string table.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Function {
-    name: u64,
-    file: u64,
+/// The string table, without the empty string that is its first.
+type Strings<'a> = IndexSet<&'a str, RandomState>;
+
+/// Returns the place of a string in the string table, and adds it if it is new.
+fn place<'a>(strings: &mut Strings<'a>, string: &'a str) -> u64 {
+    match string {
+        "" => 0,
+        _ => strings.insert_full(string).0 as u64 + 1,
+    }
 }
 
 /// A location as it is written.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 struct Place {
     /// The id of its mapping; 0 for none.
     mapping: u64,
@@ -250,26 +246,6 @@ impl<'a> Tables<'a> {
         known
     }
 
-    fn location(&mut self, place: Place) -> u32 {
-        if let Some(id) = self.locations.get(&place) {
-            return *id;
-        }
-        // Each of the two profiles has fewer than `u32::MAX` locations.
-        let id = u32::try_from(self.location_list.len() + 1).unwrap_or(u32::MAX);
-        self.location_list.push(place.clone());
-        self.locations.insert(place, id);
-        id
-    }
-
-    fn function(&mut self, function: Function) -> u64 {
-        let next = self.function_list.len() as u64 + 1;
-        let id = *self.functions.entry(function).or_insert(next);
-        if id == next {
-            self.function_list.push(function);
-        }
-        id
-    }
-
     fn write(&mut self, out: &mut Packed<impl Write>) {
         let mut message = Message::default();
         for (id, mapping) in (1..).zip(&self.mappings) {
@@ -278,9 +254,9 @@ impl<'a> Tables<'a> {
             message.number(2, object.start);
             message.number(3, object.end);
             message.number(4, object.file_offset);
-            message.number(5, self.strings.place(&object.path));
+            message.number(5, place(&mut self.strings, &object.path));
             let build_id = object.build_id.as_deref().unwrap_or("");
-            message.number(6, self.strings.place(build_id));
+            message.number(6, place(&mut self.strings, build_id));
             // If a location has no name, none of the four flags is set, so that other tools
             // look up names.
             let known = mapping.has_functions;
@@ -291,7 +267,7 @@ impl<'a> Tables<'a> {
             out.message(field::MAPPING, &mut message);
         }
         let mut line = Message::default();
-        for (id, place) in (1..).zip(&self.location_list) {
+        for (id, place) in (1..).zip(&self.locations) {
             message.number(1, id);
             message.number(2, place.mapping);
             message.number(3, place.address);
@@ -302,12 +278,12 @@ impl<'a> Tables<'a> {
             }
             out.message(field::LOCATION, &mut message);
         }
-        for (id, function) in (1..).zip(&self.function_list) {
+        for (id, (name, file)) in (1..).zip(&self.functions) {
             message.number(1, id);
-            message.number(2, function.name);
+            message.number(2, *name);
             // There is no `system_name`. If it equals the name, pprof takes the name for C++
             // and shortens it, so that `<T as Trait>::f` becomes `::f`.
-            message.number(4, function.file);
+            message.number(4, *file);
             out.message(field::FUNCTION, &mut message);
         }
     }
@@ -318,32 +294,6 @@ fn part(mapping: &MappedObject) -> Part<'_> {
     match mapping.build_id.as_deref().unwrap_or(&mapping.path) {
         "" => ("", mapping.start, size),
         file => (file, mapping.file_offset, size),
-    }
-}
-
-/// The string table. Its first string is empty.
-struct Strings<'a> {
-    strings: Vec<&'a str>,
-    places: HashMap<&'a str, u64, RandomState>,
-}
-
-impl Default for Strings<'_> {
-    fn default() -> Self {
-        Strings {
-            strings: vec![""],
-            places: HashMap::from_iter([("", 0)]),
-        }
-    }
-}
-
-impl<'a> Strings<'a> {
-    fn place(&mut self, string: &'a str) -> u64 {
-        let next = self.strings.len() as u64;
-        let place = *self.places.entry(string).or_insert(next);
-        if place == next {
-            self.strings.push(string);
-        }
-        place
     }
 }
 
@@ -369,16 +319,16 @@ impl<'v, 'a> Side<'v, 'a> {
         let profile = view.profile();
         let ranges = Ranges::of(profile);
         let mapping = |location: &Location| {
-            let said = location.mapping.filter(|at| *at < profile.mappings().len());
+            let said = location.mapping.filter(|at| *at < profile.mappings.len());
             said.or_else(|| ranges.at(call(location)?))
         };
-        let mut of_location = vec![None; profile.locations().len()];
+        let mut of_location = vec![None; profile.locations.len()];
         for (stack, _) in profile.stacks().filter(|(stack, _)| view.wants(stack)) {
             for id in stack {
                 of_location[id.0 as usize].get_or_insert_with(|| mapping(profile.location(*id)));
             }
         }
-        let mut used = vec![false; profile.mappings().len()];
+        let mut used = vec![false; profile.mappings.len()];
         for mapping in of_location.iter().flatten().flatten() {
             used[*mapping] = true;
         }
@@ -392,7 +342,7 @@ impl<'v, 'a> Side<'v, 'a> {
                 })
             })
         };
-        let mappings = profile.mappings().iter().zip(used);
+        let mappings = profile.mappings.iter().zip(used);
         let written = mappings.map(&mut write).collect();
         Side {
             view,
@@ -405,7 +355,7 @@ impl<'v, 'a> Side<'v, 'a> {
     /// Assigns ids to the locations of all wanted stacks.
     fn number(&mut self, tables: &mut Tables<'a>) {
         let profile = self.view.profile();
-        let mut ids = vec![None; profile.locations().len()];
+        let mut ids = vec![None; profile.locations.len()];
         for (locations, _) in profile.stacks().filter(|(stack, _)| self.view.wants(stack)) {
             for id in locations {
                 let known = &mut ids[id.0 as usize];
@@ -438,16 +388,14 @@ impl<'v, 'a> Side<'v, 'a> {
     fn location(&self, id: LocationId, tables: &mut Tables<'a>) -> Option<u32> {
         let location = self.view.profile().location(id);
         let mut lines = Vec::with_capacity(location.frames.len());
-        for (place, frame) in location.frames.iter().enumerate() {
-            if self.view.hides(id, place) {
+        for (number, frame) in location.frames.iter().enumerate() {
+            if self.view.hides(id, number) {
                 continue;
             }
-            let file = frame.file.as_deref().unwrap_or("");
-            let function = Function {
-                name: tables.strings.place(&frame.function),
-                file: tables.strings.place(file),
-            };
-            lines.push((tables.function(function), frame.line.unwrap_or(0)));
+            let name = place(&mut tables.strings, &frame.function);
+            let file = place(&mut tables.strings, frame.file.as_deref().unwrap_or(""));
+            let (function, _) = tables.functions.insert_full((name, file));
+            lines.push((function as u64 + 1, frame.line.unwrap_or(0)));
         }
         if lines.is_empty() && self.view.hides(id, 0) {
             return None;
@@ -455,7 +403,7 @@ impl<'v, 'a> Side<'v, 'a> {
         let mut address = call(location).unwrap_or(0);
         let mapping = self.of_location[id.0 as usize].flatten().and_then(|from| {
             let to = self.written[from]?;
-            let start = self.view.profile().mappings()[from].start;
+            let start = self.view.profile().mappings[from].start;
             let mapping = &mut tables.mappings[to];
             if address != 0 {
                 let moved = mapping.object.start.wrapping_sub(start);
@@ -467,11 +415,13 @@ impl<'v, 'a> Side<'v, 'a> {
             mapping.has_inlined |= lines.len() > 1;
             Some(to as u64 + 1)
         });
-        Some(tables.location(Place {
+        let (place, _) = tables.locations.insert_full(Place {
             mapping: mapping.unwrap_or(0),
             address,
             lines: lines.into(),
-        }))
+        });
+        // Each of the two profiles has fewer than `u32::MAX` locations.
+        Some(u32::try_from(place + 1).unwrap_or(u32::MAX))
     }
 }
 
@@ -501,7 +451,7 @@ struct Ranges {
 
 impl Ranges {
     fn of(profile: &Profile) -> Self {
-        let ranges = profile.mappings().iter().enumerate();
+        let ranges = profile.mappings.iter().enumerate();
         let mut sorted: Vec<(u64, u64, usize)> = ranges
             .map(|(place, mapping)| (mapping.start, mapping.end, place))
             .collect();
@@ -566,8 +516,8 @@ impl Message {
     }
 
     fn value_type<'a>(&mut self, name: &'a str, unit: &'a str, strings: &mut Strings<'a>) {
-        self.number(1, strings.place(name));
-        self.number(2, strings.place(unit));
+        self.number(1, place(strings, name));
+        self.number(2, place(strings, unit));
     }
 }
 
@@ -575,7 +525,6 @@ impl Message {
 /// make equal bytes.
 struct Packed<W: Write> {
     gzip: GzEncoder<W>,
-    head: Message,
     /// The first error. Nothing is written after it.
     written: io::Result<()>,
 }
@@ -584,7 +533,6 @@ impl<W: Write> Packed<W> {
     fn new(out: W) -> Self {
         Packed {
             gzip: GzEncoder::new(out, Compression::new(LEVEL)),
-            head: Message::default(),
             written: Ok(()),
         }
     }
@@ -595,17 +543,11 @@ impl<W: Write> Packed<W> {
         }
     }
 
-    fn fields(&mut self, message: &Message) {
-        self.write(&message.0);
-    }
-
     fn bytes(&mut self, field: u64, bytes: &[u8]) {
-        let mut head = std::mem::take(&mut self.head);
+        let mut head = Message::default();
         head.head(field, bytes.len());
         self.write(&head.0);
         self.write(bytes);
-        head.0.clear();
-        self.head = head;
     }
 
     /// Writes a message field, and empties `message`.

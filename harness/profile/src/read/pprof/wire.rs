@@ -56,12 +56,8 @@ impl<'a> Message<'a> {
         let number = tag >> 3;
         // Protobuf's largest field number is 2^29 - 1.
         if !(1..1 << 29).contains(&number) {
-            return Err(PprofError::malformed(
-                start,
-                self.name,
-                "a field's number",
-                number.to_string(),
-            ));
+            let (expected, found) = ("a field's number", number.to_string());
+            return Err(PprofError::malformed(start, self.name, expected, found));
         }
         let mut offset = self.offset;
         let value = match tag & 7 {
@@ -74,12 +70,9 @@ impl<'a> Message<'a> {
             }
             5 => self.take(4).map(|_| Value::Fixed)?,
             other => {
-                return Err(PprofError::malformed(
-                    start,
-                    self.name,
-                    "a varint, a fixed number or bytes",
-                    format!("wire type {other} in field {number}"),
-                ));
+                let expected = "a varint, a fixed number or bytes";
+                let found = format!("wire type {other} in field {number}");
+                return Err(PprofError::malformed(start, self.name, expected, found));
             }
         };
         Ok(Some(Field {
@@ -92,11 +85,13 @@ impl<'a> Message<'a> {
     fn take(&mut self, len: u64) -> Result<&'a [u8], PprofError> {
         let split = usize::try_from(len).ok();
         let Some((taken, rest)) = split.and_then(|len| self.bytes.split_at_checked(len)) else {
+            let expected = "as many bytes as are announced";
+            let found = format!("{} of {len}", self.bytes.len());
             return Err(PprofError::malformed(
                 self.offset,
                 self.name,
-                "as many bytes as are announced",
-                format!("{} of {len}", self.bytes.len()),
+                expected,
+                found,
             ));
         };
         self.offset += taken.len();
@@ -123,12 +118,8 @@ impl<'a> Message<'a> {
             ..10 => "the end",
             _ => "more bits",
         };
-        Err(PprofError::malformed(
-            self.offset,
-            name,
-            "a varint of at most 64 bits",
-            found.to_owned(),
-        ))
+        let expected = "a varint of at most 64 bits";
+        Err(PprofError::malformed(self.offset, name, expected, found))
     }
 }
 
@@ -151,10 +142,11 @@ impl<'a> Field<'a> {
 
     /// Returns the value as a message.
     pub(super) fn message(&self, name: &'static str) -> Result<Message<'a>, PprofError> {
+        let (bytes, offset) = (self.bytes(name)?, self.offset);
         Ok(Message {
             name,
-            bytes: self.bytes(name)?,
-            offset: self.offset,
+            bytes,
+            offset,
         })
     }
 
@@ -165,10 +157,11 @@ impl<'a> Field<'a> {
             Value::Bytes(bytes) => (None, bytes),
             Value::Fixed => return Err(self.otherwise(name, "a varint, or several")),
         };
+        let offset = self.offset;
         let packed = Message {
             name,
             bytes,
-            offset: self.offset,
+            offset,
         };
         Ok(Varints { one, packed })
     }
@@ -179,7 +172,17 @@ impl<'a> Field<'a> {
             Value::Bytes(_) => "bytes",
             Value::Fixed => "a fixed number",
         };
-        PprofError::malformed(self.offset, name, expected, found.to_owned())
+        self.malformed(name, expected, found)
+    }
+
+    /// Makes an error at this field.
+    pub(super) fn malformed(
+        &self,
+        name: &'static str,
+        expected: &'static str,
+        found: impl Into<String>,
+    ) -> PprofError {
+        PprofError::malformed(self.offset, name, expected, found)
     }
 }
 
