@@ -282,10 +282,7 @@ fn mapped(mapping: MappedObject, args: &SymbolArgs) -> MappedFile {
         path: mapping.path.into(),
         deleted: mapping.deleted,
         open: None,
-        build_id: mapping
-            .build_id
-            .as_deref()
-            .and_then(|id| id.parse::<BuildId>().ok()),
+        build_id: mapping.build_id.as_deref().and_then(BuildId::parse),
         executable: mapping.executable,
         // The inode of another machine's file means nothing here.
         inode: mapping.inode.filter(|_| args.sysroot.is_none()),

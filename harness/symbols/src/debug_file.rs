@@ -12,7 +12,7 @@
 //! `.gnu_debugaltlink` names. A compiler may split debug information off: into a `.dwo` file
 //! for each unit, which may be joined into a `.dwp` package.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use object::{Object, ObjectSection};
 
 use crate::BuildId;
 use crate::bytes::Bytes;
-use crate::dwarf::{Finder, Kind, Package, Sections, SplitOff};
+use crate::dwarf::{Finder, Package, SectionSet, Sections, SplitOff};
 use crate::image::Image;
 use crate::sysroot;
 
@@ -37,7 +37,7 @@ pub(crate) struct Places<'a> {
 
 /// A file that was found, and its path.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: Bytes,
 }
@@ -45,11 +45,10 @@ pub(crate) struct Found {
 impl Places<'_> {
     /// Finds the debug file of an image. Skips files that belong to another image, as their
     /// build ID shows or, if one of the two has none, the checksum in the debug link.
-    pub(crate) fn debug_file(&self, image: &Image<'_>) -> Option<Found> {
+    pub(crate) fn debug_file(&self, image: &Image<'_>) -> Option<FoundFile> {
         let by_id = image.build_id().and_then(|id| {
             let flat = self.directories.iter().flat_map(|directory| {
-                let names = [self.mapped, self.opened].map(Path::file_name);
-                names.into_iter().flatten().flat_map(|name| {
+                self.names().flat_map(|name| {
                     let mut debug = name.to_owned();
                     debug.push(".debug");
                     [directory.join(debug), directory.join(name)]
@@ -58,14 +57,20 @@ impl Places<'_> {
             self.by_build_id(&id).or_else(|| {
                 // A stripped copy has the same build ID, so the file must have debug
                 // information too.
-                flat.into_iter()
-                    .find_map(|path| with_id(path, &id, has_debug_info))
+                let mut flat = flat;
+                flat.find_map(|path| with_id(path, &id, has_debug_info))
             })
         });
         by_id.or_else(|| self.by_link(image))
     }
 
-    fn by_build_id(&self, id: &BuildId) -> Option<Found> {
+    /// Returns the names of the file.
+    fn names(&self) -> impl Iterator<Item = &OsStr> {
+        let names = [self.mapped, self.opened].map(Path::file_name);
+        names.into_iter().flatten()
+    }
+
+    fn by_build_id(&self, id: &BuildId) -> Option<FoundFile> {
         let digits = id.to_string();
         let (first, rest) = digits.split_at_checked(2)?;
         let file = format!("{rest}.debug");
@@ -80,7 +85,7 @@ impl Places<'_> {
         })
     }
 
-    fn by_link(&self, image: &Image<'_>) -> Option<Found> {
+    fn by_link(&self, image: &Image<'_>) -> Option<FoundFile> {
         let (name, checksum) = image.object.gnu_debuglink().ok()??;
         let name = std::str::from_utf8(name).ok()?;
         // The link must be a plain name, which does not lead out of the directory.
@@ -97,21 +102,16 @@ impl Places<'_> {
             }
             candidates.push(directory.join(name));
         }
-        candidates.into_iter().find_map(|candidate| {
-            // A debug link may name the file that contains it.
-            if candidate == path {
-                return None;
-            }
-            let bytes = Bytes::open(&candidate).ok()?;
+        // A debug link may name the file that contains it.
+        candidates.retain(|candidate| *candidate != path);
+        candidates.into_iter().find_map(|path| {
+            let bytes = Bytes::open(&path).ok()?;
             let found = Image::parse(&bytes).ok()?.build_id();
             let own = match (found, image.build_id()) {
                 (Some(found), Some(expected)) => found == expected,
                 _ => crc32(&bytes) == checksum,
             };
-            own.then_some(Found {
-                path: candidate,
-                bytes,
-            })
+            own.then_some(FoundFile { path, bytes })
         })
     }
 
@@ -121,7 +121,7 @@ impl Places<'_> {
         &self,
         image: &Image<'_>,
         at: &Path,
-    ) -> Option<(String, Option<Found>)> {
+    ) -> Option<(String, Option<FoundFile>)> {
         let (link, id) = image.object.gnu_debugaltlink().ok()??;
         let link = Path::new(OsStr::from_bytes(link));
         let name = link.file_name().unwrap_or_default().to_string_lossy();
@@ -157,13 +157,7 @@ impl Places<'_> {
         // `program.debug` has the package `program.dwp`.
         candidates.extend(debug_file.map(|path| path.with_extension("dwp")));
         for directory in self.directories {
-            let names = [self.mapped, self.opened].map(Path::file_name);
-            candidates.extend(
-                names
-                    .into_iter()
-                    .flatten()
-                    .map(|name| package(&directory.join(name))),
-            );
+            candidates.extend(self.names().map(|name| package(&directory.join(name))));
         }
         candidates.iter().find_map(|path| {
             let bytes = Bytes::open(path).ok()?;
@@ -172,11 +166,11 @@ impl Places<'_> {
     }
 }
 
-fn with_id(path: PathBuf, id: &BuildId, suits: impl Fn(&Image<'_>) -> bool) -> Option<Found> {
+fn with_id(path: PathBuf, id: &BuildId, suits: impl Fn(&Image<'_>) -> bool) -> Option<FoundFile> {
     let bytes = Bytes::open(&path).ok()?;
     let image = Image::parse(&bytes).ok()?;
     let own = image.build_id().as_ref() == Some(id) && suits(&image);
-    own.then_some(Found { path, bytes })
+    own.then_some(FoundFile { path, bytes })
 }
 
 fn has_debug_info(image: &Image<'_>) -> bool {
@@ -218,18 +212,13 @@ impl Finder for SplitOffFiles<'_> {
             if name.is_relative() {
                 candidates.push(directory.join(name));
             }
-            let file: Option<OsString> = name.file_name().map(OsStr::to_owned);
-            candidates.extend(file.map(|file| directory.join(file)));
+            candidates.extend(name.file_name().map(|file| directory.join(file)));
         }
         candidates.dedup();
         for path in candidates {
-            let Ok(bytes) = Bytes::open(&path) else {
-                continue;
-            };
-            let Ok(image) = Image::parse(&bytes) else {
-                continue;
-            };
-            if let Ok(Some(sections)) = Sections::load(&image.object, Kind::SplitOff)
+            if let Ok(bytes) = Bytes::open(&path)
+                && let Ok(image) = Image::parse(&bytes)
+                && let Ok(Some(sections)) = Sections::load(&image.object, SectionSet::SplitOff)
                 && is_it(&sections)
             {
                 return;
@@ -240,30 +229,13 @@ impl Finder for SplitOffFiles<'_> {
 
 /// Computes the checksum of `.gnu_debuglink`: CRC-32 as in zlib and Ethernet.
 fn crc32(bytes: &[u8]) -> u32 {
-    const TABLE: [u32; 256] = {
-        let mut table = [0_u32; 256];
-        let mut index = 0;
-        let mut seed = 0_u32;
-        while index < 256 {
-            let mut value = seed;
-            let mut bit = 0;
-            while bit < 8 {
-                value = if value & 1 == 1 {
-                    0xedb8_8320 ^ (value >> 1)
-                } else {
-                    value >> 1
-                };
-                bit += 1;
-            }
-            table[index] = value;
-            index += 1;
-            seed += 1;
-        }
-        table
-    };
+    let table: [u32; 256] = std::array::from_fn(|index| {
+        let seed = u32::try_from(index).unwrap_or(0);
+        (0..8).fold(seed, |value, _| (value >> 1) ^ (0xedb8_8320 * (value & 1)))
+    });
     let sum = bytes.iter().fold(u32::MAX, |sum, byte| {
         let [low, ..] = sum.to_le_bytes();
-        TABLE[usize::from(low ^ byte)] ^ (sum >> 8)
+        table[usize::from(low ^ byte)] ^ (sum >> 8)
     });
     !sum
 }

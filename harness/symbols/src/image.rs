@@ -1,4 +1,3 @@
-use std::fmt;
 use std::path::Path;
 
 use object::{Object, ObjectSegment};
@@ -28,19 +27,16 @@ struct Segment {
 impl<'data> Image<'data> {
     pub(crate) fn parse(bytes: &'data [u8]) -> Result<Self, ReadError> {
         let object = object::File::parse(bytes).map_err(|err| ReadError::Elf(err.to_string()))?;
-        let mut segments: Vec<Segment> = object
-            .segments()
-            .map(|segment| {
-                let (offset, size) = segment.file_range();
-                let executable = segment.permissions().executable();
-                Segment {
-                    offset,
-                    size,
-                    svma: segment.address(),
-                    executable,
-                }
-            })
-            .collect();
+        let segments = object.segments().map(|segment| {
+            let (offset, size) = segment.file_range();
+            Segment {
+                offset,
+                size,
+                svma: segment.address(),
+                executable: segment.permissions().executable(),
+            }
+        });
+        let mut segments: Vec<Segment> = segments.collect();
         // The last page of one segment and the first page of the next may be one page of the
         // file. If both contain a byte, the executable segment counts.
         segments.sort_by_key(|segment| !segment.executable);
@@ -49,23 +45,16 @@ impl<'data> Image<'data> {
 
     /// Returns the SVMA of the byte at an offset in the file.
     pub(crate) fn svma(&self, file_offset: u64) -> Option<u64> {
-        let segment = self.segments.iter().find(|segment| {
-            file_offset
-                .checked_sub(segment.offset)
-                .is_some_and(|at| at < segment.size)
-        })?;
-        segment.svma.checked_add(file_offset - segment.offset)
+        self.segments.iter().find_map(|segment| {
+            let at = file_offset.checked_sub(segment.offset)?;
+            (at < segment.size).then(|| segment.svma.checked_add(at))
+        })?
     }
 
     /// Returns the distance of an SVMA from the start of the image.
     pub(crate) fn relative(&self, svma: u64) -> u64 {
-        let first = self
-            .segments
-            .iter()
-            .map(|segment| segment.svma)
-            .min()
-            .unwrap_or(0);
-        svma.wrapping_sub(first & !(PAGE - 1))
+        let first = self.segments.iter().map(|segment| segment.svma).min();
+        svma.wrapping_sub(first.unwrap_or(0) & !(PAGE - 1))
     }
 
     pub(crate) fn build_id(&self) -> Option<BuildId> {
@@ -78,14 +67,6 @@ impl<'data> Image<'data> {
         let code = self.segments.iter().filter(|segment| segment.executable);
         let code = code.map(|segment| segment.svma..segment.svma.saturating_add(segment.size));
         SymbolIndex::new(&self.object, more, &code.collect::<Vec<_>>())
-    }
-}
-
-impl fmt::Debug for Image<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Image")
-            .field("segments", &self.segments)
-            .finish_non_exhaustive()
     }
 }
 

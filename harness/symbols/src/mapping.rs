@@ -61,25 +61,24 @@ impl MappedFile {
     /// Returns the name for all addresses of a mapping that is not of a file.
     pub(crate) fn special(&self) -> Option<String> {
         let path = self.path.to_string_lossy();
-        if path.is_empty() || path.starts_with("//anon") || path.starts_with("/memfd:") {
-            Some("[anonymous]".to_owned())
-        } else if path.starts_with('[') {
-            // The process itself chooses the text of `[anon:name]`, which is not needed here.
-            let known = ["[vdso]", "[vsyscall]", "[heap]", "[stack]"];
-            let name = known.into_iter().find(|known| *known == path);
-            Some(name.unwrap_or("[anonymous]").to_owned())
-        } else {
-            None
+        if !path.starts_with('[')
+            && !path.is_empty()
+            && !path.starts_with("//anon")
+            && !path.starts_with("/memfd:")
+        {
+            return None;
         }
+        // The process itself chooses the text of `[anon:name]`, which is not needed here.
+        let known = ["[vdso]", "[vsyscall]", "[heap]", "[stack]"];
+        let name = known.into_iter().find(|known| *known == path);
+        Some(name.unwrap_or("[anonymous]").to_owned())
     }
 
     /// Returns the name that notes and unresolved frames show: the file name without its
     /// directory, because the directory differs between machines.
     pub(crate) fn file_name(&self) -> String {
-        match self.path.file_name() {
-            Some(name) => name.to_string_lossy().into_owned(),
-            None => self.path.to_string_lossy().into_owned(),
-        }
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
+        name.to_string_lossy().into_owned()
     }
 }
 

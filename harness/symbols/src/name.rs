@@ -61,9 +61,8 @@ pub(crate) fn is_mangled(symbol: &str) -> bool {
 
 fn cut(mut name: String) -> String {
     if name.len() > MAX_BYTES {
-        let end = (0..=MAX_BYTES)
-            .rev()
-            .find(|end| name.is_char_boundary(*end));
+        let mut ends = (0..=MAX_BYTES).rev();
+        let end = ends.find(|end| name.is_char_boundary(*end));
         name.truncate(end.unwrap_or(0));
         name.push('…');
     }

@@ -53,21 +53,18 @@ impl<'data> SymbolIndex<'data> {
         more: Option<&object::File<'data>>,
         code: &[Range<u64>],
     ) -> Self {
-        let full = object
-            .symbols()
-            .chain(more.into_iter().flat_map(|more| more.symbols()))
-            .filter_map(|symbol| function(&symbol, false));
-        let dynamic = object
-            .dynamic_symbols()
-            .filter_map(|symbol| function(&symbol, true));
+        let more = more.into_iter().flat_map(|more| more.symbols());
+        let full = object.symbols().chain(more);
+        let full = full.filter_map(|symbol| function(&symbol, false));
+        let dynamic = object.dynamic_symbols();
+        let dynamic = dynamic.filter_map(|symbol| function(&symbol, true));
         let mut left = MAX_NAMES;
-        let mut symbols: Vec<Symbol> = full
-            .chain(dynamic)
-            .take_while(|symbol| {
-                left = left.saturating_sub(symbol.name.len());
-                left > 0
-            })
-            .collect();
+        let is_within_limit = |symbol: &Symbol<'_>| {
+            left = left.saturating_sub(symbol.name.len());
+            left > 0
+        };
+        let symbols = full.chain(dynamic).take_while(is_within_limit);
+        let mut symbols: Vec<Symbol> = symbols.collect();
         symbols.sort_unstable_by_key(|symbol| (symbol.svma, symbol.dynamic));
         // Checking whether a name is mangled is slow, and only matters for aliases.
         for aliases in symbols.chunk_by_mut(|a, b| (a.svma, a.dynamic) == (b.svma, b.dynamic)) {
@@ -104,18 +101,11 @@ impl<'data> SymbolIndex<'data> {
     pub(crate) fn find(&self, svma: u64, bare: Option<&str>) -> Option<String> {
         let after = self.symbols.partition_point(|symbol| symbol.svma <= svma);
         let holds = |symbol: &&Symbol| svma < symbol.end;
-        let nearest = self.symbols[..after]
-            .iter()
-            .rev()
-            .take(MAX_STEPS)
-            .find(holds)?;
-        let first = self
-            .symbols
-            .partition_point(|symbol| symbol.svma < nearest.svma);
-        let mut aliases = self.symbols[first..after]
-            .iter()
-            .filter(holds)
-            .map(|symbol| symbol.name);
+        let mut near = self.symbols[..after].iter().rev().take(MAX_STEPS);
+        let nearest = near.find(holds)?.svma;
+        let first = self.symbols.partition_point(|symbol| symbol.svma < nearest);
+        let aliases = self.symbols[first..after].iter().filter(holds);
+        let mut aliases = aliases.map(|symbol| symbol.name);
         let Some(bare) = bare else {
             return aliases.next().and_then(|name| self.shown(name));
         };
@@ -124,11 +114,8 @@ impl<'data> SymbolIndex<'data> {
         if name::is_of(&preferred, bare) {
             return Some(preferred);
         }
-        Some(
-            names
-                .find(|name| name::is_of(name, bare))
-                .unwrap_or(preferred),
-        )
+        let other = names.find(|name| name::is_of(name, bare));
+        Some(other.unwrap_or(preferred))
     }
 
     fn shown(&self, name: &str) -> Option<String> {

@@ -7,7 +7,9 @@ use plimsoll_core::{Avma, SourceFrame, SymbolTable, SymbolTableBuilder};
 use crate::BuildId;
 use crate::bytes::{Bytes, ReadError};
 use crate::debug_file::{Places, SplitOffFiles};
-use crate::dwarf::{Dwarf, DwarfError, Finder, Frames, Kind, PackageSections, RawFrame, Sections};
+use crate::dwarf::{
+    Dwarf, DwarfError, Finder, Frames, PackageSections, RawFrame, SectionSet, Sections,
+};
 use crate::image::Image;
 use crate::mapping::{MappedFile, Mappings};
 use crate::symbol_index::SymbolIndex;
@@ -50,8 +52,7 @@ pub fn symbolize(
     options: &Options,
 ) -> SymbolTable {
     let mut table = SymbolTableBuilder::new();
-    let program = program(mappings);
-    let first_pages = first_pages(mappings);
+    let files_of = Files::new(mappings, options);
     let by_address = Mappings::new(mappings);
     let mut files: BTreeMap<Source<'_>, Vec<(Avma, &MappedFile)>> = BTreeMap::new();
     for &address in addresses {
@@ -61,20 +62,14 @@ pub fn symbolize(
         };
         match mapping.special() {
             Some(name) => unresolved(&mut table, address, name),
-            None => files
-                .entry(Source::of(mapping))
-                .or_default()
-                .push((address, mapping)),
+            None => {
+                let addresses = files.entry(Source::of(mapping)).or_default();
+                addresses.push((address, mapping));
+            }
         }
     }
-    for (source, addresses) in files {
-        let file = File {
-            source,
-            name: addresses[0].1.file_name(),
-            first_pages: &first_pages,
-            options,
-            is_program: program == Some(source.path),
-        };
+    for addresses in files.into_values() {
+        let file = files_of.file(addresses[0].1);
         if let Err(note) = file.resolve(&addresses, &mut table) {
             table.note(note);
             for (address, mapping) in addresses {
@@ -91,49 +86,21 @@ pub fn symbolize(
 /// that [`symbolize`] would read, unless that is known to be another file. Mappings that are
 /// not executable are not read, because whole heaps may be mapped from files.
 pub fn build_ids(mappings: &[MappedFile], options: &Options) -> Vec<Option<BuildId>> {
-    let program = program(mappings);
-    let first_pages = first_pages(mappings);
+    let files = Files::new(mappings, options);
     let mut known: BTreeMap<Source<'_>, Option<BuildId>> = BTreeMap::new();
     let ids = mappings.iter().map(|mapping| {
         if !mapping.executable || mapping.special().is_some() {
             return mapping.build_id.clone();
         }
-        let source = Source::of(mapping);
-        let id = known.entry(source).or_insert_with(|| {
-            let file = File {
-                source,
-                name: mapping.file_name(),
-                first_pages: &first_pages,
-                options,
-                is_program: program == Some(source.path),
-            };
-            file.build_id()
-        });
-        id.clone()
+        let id = known.entry(Source::of(mapping));
+        id.or_insert_with(|| files.file(mapping).build_id()).clone()
     });
     ids.collect()
 }
 
-/// Returns the path of the first executable file, or of the first file if none is known to be
-/// executable.
-fn program(mappings: &[MappedFile]) -> Option<&Path> {
-    let files = || mappings.iter().filter(|file| file.special().is_none());
-    let program = files().find(|file| file.executable);
-    program
-        .or_else(|| files().next())
-        .map(|file| file.path.as_path())
-}
-
 fn unresolved(table: &mut SymbolTableBuilder, address: Avma, function: String) {
     table.count_unresolved();
-    table.insert(
-        address,
-        vec![SourceFrame {
-            function,
-            file: None,
-            line: None,
-        }],
-    );
+    table.insert(address, vec![SourceFrame::named(function)]);
 }
 
 /// The properties that are equal for all mappings of one file.
@@ -158,25 +125,48 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The addresses at which the first page of each file is mapped, by the file's path.
-type FirstPages<'a> = HashMap<&'a Path, Vec<u64>>;
-
-fn first_pages(mappings: &[MappedFile]) -> FirstPages<'_> {
-    let mut pages = FirstPages::new();
-    for mapping in mappings.iter().filter(|mapping| mapping.file_offset == 0) {
-        pages.entry(&mapping.path).or_default().push(mapping.start);
-    }
-    pages
+/// What is known of all files together.
+struct Files<'a> {
+    /// The path of the first executable file, or of the first file if none is known to be
+    /// executable.
+    program: Option<&'a Path>,
+    /// The addresses at which the first page of each file is mapped, by the file's path.
+    first_pages: HashMap<&'a Path, Vec<u64>>,
+    options: &'a Options,
 }
 
-#[derive(Debug)]
+impl<'a> Files<'a> {
+    fn new(mappings: &'a [MappedFile], options: &'a Options) -> Self {
+        let files = || mappings.iter().filter(|file| file.special().is_none());
+        let program = files().find(|file| file.executable);
+        let program = program.or_else(|| files().next());
+        let mut first_pages = HashMap::<&Path, Vec<u64>>::new();
+        for mapping in mappings.iter().filter(|mapping| mapping.file_offset == 0) {
+            let pages = first_pages.entry(&mapping.path).or_default();
+            pages.push(mapping.start);
+        }
+        Files {
+            program: program.map(|file| file.path.as_path()),
+            first_pages,
+            options,
+        }
+    }
+
+    fn file(&'a self, mapping: &'a MappedFile) -> File<'a> {
+        File {
+            source: Source::of(mapping),
+            name: mapping.file_name(),
+            files: self,
+            options: self.options,
+        }
+    }
+}
+
 struct File<'a> {
     source: Source<'a>,
     name: String,
-    /// The addresses of the first page of every file.
-    first_pages: &'a FirstPages<'a>,
+    files: &'a Files<'a>,
     options: &'a Options,
-    is_program: bool,
 }
 
 impl File<'_> {
@@ -206,16 +196,15 @@ impl File<'_> {
             sysroot: self.options.sysroot.as_deref(),
         };
         let elsewhere = !places.directories.is_empty();
-        let own_sections = Sections::load(&image.object, Kind::Whole);
+        let own_sections = Sections::load(&image.object, SectionSet::Whole);
         let debug_file = (elsewhere && matches!(own_sections, Ok(None)))
             .then(|| places.debug_file(&image))
             .flatten();
-        let debug_image = debug_file
-            .as_ref()
-            .and_then(|file| Image::parse(&file.bytes).ok());
+        let debug_image = debug_file.as_ref();
+        let debug_image = debug_image.and_then(|file| Image::parse(&file.bytes).ok());
         // A debug file also has the symbol table.
         let (names_image, sections) = match &debug_image {
-            Some(debug) => (debug, Sections::load(&debug.object, Kind::Whole)),
+            Some(debug) => (debug, Sections::load(&debug.object, SectionSet::Whole)),
             None => (&image, own_sections),
         };
         let debug_path = debug_file.as_ref().map(|file| file.path.as_path());
@@ -231,7 +220,7 @@ impl File<'_> {
         let supplementary = supplementary.and_then(|(_, found)| found);
         let supplementary = supplementary.as_ref().and_then(|found| {
             let image = Image::parse(&found.bytes).ok()?;
-            Sections::load(&image.object, Kind::Whole).ok()?
+            Sections::load(&image.object, SectionSet::Whole).ok()?
         });
         let dwarf = self.dwarf(&sections, supplementary.as_ref(), table);
         let had_debug_info = !matches!(sections, Ok(None));
@@ -239,9 +228,8 @@ impl File<'_> {
         let svma_of = |address: Avma, mapping: &MappedFile| {
             image.svma((address.0 - mapping.start - 1).wrapping_add(mapping.file_offset))
         };
-        let svmas = addresses
-            .iter()
-            .filter_map(|(address, mapping)| svma_of(*address, mapping));
+        let svmas = addresses.iter();
+        let svmas = svmas.filter_map(|(address, mapping)| svma_of(*address, mapping));
         let svmas: Vec<u64> = BTreeSet::from_iter(svmas).into_iter().collect();
         let package = elsewhere.then(|| places.package(debug_path)).flatten();
         let package = package.as_ref().and_then(|bytes| {
@@ -255,9 +243,8 @@ impl File<'_> {
         let finder: Option<&dyn Finder> = if elsewhere { Some(&split_off) } else { None };
         let frames = dwarf.as_ref().map(|dwarf| dwarf.frames(&svmas, finder));
         let is_mini = mini_debug_info::is_in(names_image);
-        let mini = is_mini
-            .then(|| mini_debug_info::unpack(names_image))
-            .flatten();
+        let mini = is_mini.then(|| mini_debug_info::unpack(names_image));
+        let mini = mini.flatten();
         let names = Names {
             image: names_image,
             mini: mini.as_deref().and_then(|mini| Image::parse(mini).ok()),
@@ -380,13 +367,9 @@ impl File<'_> {
         ));
     }
 
-    fn note_no_debug_info(
-        &self,
-        has_that_of_std: bool,
-        named: bool,
-        table: &mut SymbolTableBuilder,
-    ) {
-        let but = match has_that_of_std {
+    fn note_no_debug_info(&self, has_std: bool, named: bool, table: &mut SymbolTableBuilder) {
+        let name = &self.name;
+        let but = match has_std {
             true => " but the standard library's",
             false => "",
         };
@@ -394,10 +377,7 @@ impl File<'_> {
             true => "names from its symbol table",
             false => "these addresses have no names",
         };
-        table.note(format!(
-            "{} has no debug information{but}: {instead}",
-            self.name
-        ));
+        table.note(format!("{name} has no debug information{but}: {instead}"));
     }
 
     fn deleted(&self) -> String {
@@ -429,7 +409,7 @@ impl File<'_> {
         let Source { path, open, .. } = self.source;
         match (open, &self.options.exe, &self.options.sysroot) {
             (Some(open), _, _) => (open.to_owned(), true),
-            (None, Some(exe), _) if self.is_program => (exe.clone(), true),
+            (None, Some(exe), _) if self.files.program == Some(path) => (exe.clone(), true),
             (None, _, Some(root)) => (sysroot::resolve(root, path), false),
             (None, _, None) => (path.to_owned(), false),
         }
@@ -450,10 +430,8 @@ impl File<'_> {
     }
 
     fn damaged(&self, err: &DwarfError) -> String {
-        format!(
-            "some debug information of {} cannot be read: {err}",
-            self.name
-        )
+        let name = &self.name;
+        format!("some debug information of {name} cannot be read: {err}")
     }
 
     fn note_trouble(&self, trouble: Option<Trouble>, table: &mut SymbolTableBuilder) {
@@ -480,7 +458,7 @@ impl File<'_> {
     fn offset_name(&self, address: Avma, mapping: &MappedFile) -> String {
         // The distance is from the file's first page. A library that is loaded twice has two of
         // them; then the nearer one counts.
-        let starts = self.first_pages.get(self.source.path);
+        let starts = self.files.first_pages.get(self.source.path);
         let starts = starts.into_iter().flatten().copied();
         let start = starts.filter(|start| *start <= address.0).max();
         let start = start.unwrap_or(mapping.start.saturating_sub(mapping.file_offset));
@@ -523,35 +501,25 @@ impl Names<'_, '_> {
         {
             // With `debug = "line-tables-only"`, DWARF says `push` where the symbol table says
             // `alloc::vec::Vec<T>::push`.
-            let is_linkage_name = function.is_c || name::is_mangled(&function.symbol.name);
-            let full = if is_linkage_name {
-                None
-            } else {
-                self.symbol(svma, Some(&function.symbol.name))
+            let symbol = &function.symbol;
+            let full = match function.is_c || name::is_mangled(&symbol.name) {
+                true => None,
+                false => self.symbol(svma, Some(&symbol.name)),
             };
-            let full = full.unwrap_or_else(|| function.symbol.shown().to_owned());
-            let mut frames: Vec<SourceFrame> = Vec::with_capacity(inlined.len() + 1);
-            frames.extend(inlined.iter().map(|frame| {
+            let full = full.unwrap_or_else(|| symbol.shown().to_owned());
+            let inlined = inlined.iter().map(|frame| {
                 let function = frame.function.as_ref();
-                let function = function.map_or_else(
-                    || "[inlined]".to_owned(),
-                    |function| function.symbol.shown().to_owned(),
-                );
-                at_source(function, frame)
-            }));
-            frames.push(at_source(full, physical));
-            return Lookup::Full(frames);
+                let function = function.map_or("[inlined]", |function| function.symbol.shown());
+                at_source(function.to_owned(), frame)
+            });
+            return Lookup::Full(inlined.chain([at_source(full, physical)]).collect());
         }
         // The unit may have lines but no functions, so the frame has at least a line.
         match self.symbol(svma, None) {
             Some(function) => {
                 let frame = match physical {
                     Some((physical, _)) => at_source(function, physical),
-                    None => SourceFrame {
-                        function,
-                        file: None,
-                        line: None,
-                    },
+                    None => SourceFrame::named(function),
                 };
                 Lookup::Symbol(frame, trouble)
             }
@@ -560,12 +528,9 @@ impl Names<'_, '_> {
     }
 
     fn symbol(&self, svma: u64, bare: Option<&str>) -> Option<String> {
-        self.symbols
-            .get_or_init(|| {
-                self.image
-                    .symbols(self.mini.as_ref().map(|mini| &mini.object))
-            })
-            .find(svma, bare)
+        let mini = self.mini.as_ref().map(|mini| &mini.object);
+        let symbols = self.symbols.get_or_init(|| self.image.symbols(mini));
+        symbols.find(svma, bare)
     }
 }
 

@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 
 use plimsoll_core::Avma;
-use plimsoll_symbols::{MappedFile, Options, build_id, symbolize};
+use plimsoll_symbols::{BuildId, MappedFile, Options, build_id, symbolize};
 use support::{Bench, HIDDEN, NO_NOTES, Process};
 
 #[track_caller]
@@ -147,7 +147,7 @@ fn files_that_are_none() {
 #[test]
 fn build_ids() {
     let check_other = |process: Process, found| {
-        let other = process.each(|mapping| mapping.build_id = Some("0011".parse().unwrap()));
+        let other = process.each(|mapping| mapping.build_id = BuildId::parse("0011"));
         let expected = format!("expected build ID 0011, found {found}");
         let why = format!("program is not the file that was mapped: {expected}");
         check_unnamed(&other, &format!("{why}: its addresses have no names"));

@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 
-use plimsoll_symbols::{Options, build_id};
+use plimsoll_symbols::{BuildId, Options, build_id};
 use support::{Bench, HIDDEN, NO_NOTES, Process, has};
 
 const WITH_ID: [&str; 2] = ["-g", "-Wl,--build-id=0x0011"];
@@ -30,7 +30,7 @@ fn check_refused(process: &Process, options: &Options, note: &str) {
 }
 
 fn with_build_id(process: Process, id: &str) -> Process {
-    process.each(|mapping| mapping.build_id = Some(id.parse().unwrap()))
+    process.each(|mapping| mapping.build_id = BuildId::parse(id))
 }
 
 fn exe(bench: &Bench, name: &str) -> Options {

@@ -15,7 +15,7 @@ const MAX_PLANS: u64 = 1 << 16;
 
 /// The kinds of entries that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     Subprogram,
     InlinedSubroutine,
     Other,
@@ -24,10 +24,8 @@ pub(super) enum Kind {
 /// What all entries of one abbreviation have in common.
 #[derive(Debug)]
 struct Plan {
-    kind: Kind,
-    has_children: bool,
-    /// Whether the entries say where their code is.
-    has_code: bool,
+    /// An entry, but for its offset.
+    entry: Entry,
     steps: Vec<Step>,
 }
 
@@ -50,8 +48,9 @@ enum Step {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) offset: UnitOffset,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
     pub(super) has_children: bool,
+    /// Whether the entry says where its code is.
     pub(super) has_code: bool,
 }
 
@@ -98,7 +97,7 @@ impl<'u, 'a> Entries<'u, 'a> {
     pub(super) fn next_function(&mut self) -> Result<Option<Entry>, gimli::Error> {
         while !self.is_empty() {
             if let Some(entry) = self.next()?
-                && entry.kind == Kind::Subprogram
+                && entry.kind == EntryKind::Subprogram
                 && entry.has_code
             {
                 return Ok(Some(entry));
@@ -118,13 +117,13 @@ impl<'u, 'a> Entries<'u, 'a> {
             return Ok(None);
         }
         let index = usize::try_from(code).unwrap_or(usize::MAX);
-        if !matches!(self.plans.get(index), Some(Some(_))) {
-            return self.first_of(code, offset).map(Some);
-        }
         let Some(Some(plan)) = self.plans.get(index) else {
-            return Err(end());
+            return self.first_of(code, offset).map(Some);
         };
-        let entry = plan.entry(offset);
+        let entry = Entry {
+            offset,
+            ..plan.entry
+        };
         self.at = self.over(&plan.steps, offset)?;
         Ok(Some(entry))
     }
@@ -135,7 +134,10 @@ impl<'u, 'a> Entries<'u, 'a> {
         let abbreviation = self.unit.abbreviations.get(code);
         let abbreviation = abbreviation.ok_or(gimli::Error::InvalidAbbreviationCode(code))?;
         let plan = Plan::new(abbreviation, self.unit);
-        let entry = plan.entry(offset);
+        let entry = Entry {
+            offset,
+            ..plan.entry
+        };
         self.at = self.over(&plan.steps, offset)?;
         if let Ok(index) = usize::try_from(code)
             && code < MAX_PLANS
@@ -212,23 +214,17 @@ impl Plan {
             }
         }
         Self {
-            kind: match abbreviation.tag() {
-                gimli::DW_TAG_subprogram => Kind::Subprogram,
-                gimli::DW_TAG_inlined_subroutine => Kind::InlinedSubroutine,
-                _ => Kind::Other,
+            entry: Entry {
+                offset: UnitOffset(0),
+                kind: match abbreviation.tag() {
+                    gimli::DW_TAG_subprogram => EntryKind::Subprogram,
+                    gimli::DW_TAG_inlined_subroutine => EntryKind::InlinedSubroutine,
+                    _ => EntryKind::Other,
+                },
+                has_children: abbreviation.has_children(),
+                has_code,
             },
-            has_children: abbreviation.has_children(),
-            has_code,
             steps,
-        }
-    }
-
-    fn entry(&self, offset: UnitOffset) -> Entry {
-        Entry {
-            offset,
-            kind: self.kind,
-            has_children: self.has_children,
-            has_code: self.has_code,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Finds the functions of a unit, and the calls that were inlined into them.
 
 use super::budget::{Budget, STEP};
-use super::entries::{Entries, Kind};
+use super::entries::{Entries, EntryKind};
 use super::unit::RangeAttributes;
 use super::{DwarfError, MAX_INLINED, Reader};
 use gimli::{AttributeValue, UnitOffset};
@@ -54,15 +54,14 @@ impl Functions {
             at: vec![None; svmas.len()],
             calls: Vec::new(),
         };
-        let mut functions: Vec<(UnitOffset, usize)> = Vec::new();
-        for (index, start) in starts.into_iter().enumerate() {
-            if let Some((_, entry)) = start {
-                functions.push((entry, index));
-                found.at[index] = Some(Function {
-                    entry,
-                    inlined: Vec::new(),
-                });
-            }
+        let starts = starts.into_iter().enumerate();
+        let starts = starts.filter_map(|(index, start)| Some((start?.1, index)));
+        let mut functions: Vec<(UnitOffset, usize)> = starts.collect();
+        for (entry, index) in &functions {
+            found.at[*index] = Some(Function {
+                entry: *entry,
+                inlined: Vec::new(),
+            });
         }
         functions.sort_unstable_by_key(|(entry, index)| (entry.0, *index));
         for of_one in functions.chunk_by(|a, b| a.0 == b.0) {
@@ -91,9 +90,10 @@ impl<'a> Finder<'_, 'a> {
         entries: &mut Entries<'_, 'a>,
     ) -> Result<Vec<Option<(u64, UnitOffset)>>, DwarfError> {
         let mut starts: Vec<Option<(u64, UnitOffset)>> = vec![None; self.svmas.len()];
+        let (budget, svmas) = (self.budget, self.svmas);
         while let Some(entry) = entries.next_function()? {
             self.read(entry.offset)?;
-            self.ranges(|budget, svmas, begin, end| {
+            self.ranges(|begin, end| {
                 let first = svmas.partition_point(|svma| *svma < begin);
                 for (start, svma) in starts[first..].iter_mut().zip(&svmas[first..]) {
                     if *svma >= end {
@@ -123,6 +123,7 @@ impl<'a> Finder<'_, 'a> {
             return Ok(());
         }
         let (first, last) = (function[0].1, function[function.len() - 1].1);
+        let (budget, svmas) = (self.budget, &self.svmas[first..=last]);
         // The depth of the next entry in the function.
         let mut depth = 1_usize;
         // The depths of the inlined calls around the next entry. Each of these calls contains
@@ -145,16 +146,15 @@ impl<'a> Finder<'_, 'a> {
                 around.pop();
             }
             match entry.kind {
-                Kind::Other => {}
-                Kind::Subprogram => boring = here,
-                Kind::InlinedSubroutine => {
+                EntryKind::Other => {}
+                EntryKind::Subprogram => boring = here,
+                EntryKind::InlinedSubroutine => {
                     let level = around.len();
                     let call = found.calls.len();
                     let mut holds = false;
                     if entry.has_code && level < MAX_INLINED {
                         self.read(entry.offset)?;
-                        self.ranges(|budget, svmas, begin, end| {
-                            let svmas = &svmas[first..=last];
+                        self.ranges(|begin, end| {
                             let from = first + svmas.partition_point(|svma| *svma < begin);
                             let to = first + svmas.partition_point(|svma| *svma < end);
                             for at in &mut found.at[from..to] {
@@ -192,16 +192,13 @@ impl<'a> Finder<'_, 'a> {
     /// Calls `found` with each range of the entry that was read last.
     fn ranges(
         &self,
-        mut found: impl FnMut(&Budget, &[u64], u64, u64) -> Result<(), DwarfError>,
+        mut found: impl FnMut(u64, u64) -> Result<(), DwarfError>,
     ) -> Result<(), DwarfError> {
         let mut ranges = RangeAttributes::default();
         for attribute in self.entry.attrs() {
             ranges.take(attribute);
         }
-        let (budget, svmas) = (self.budget, self.svmas);
-        ranges.each(self.dwarf, self.unit, budget, |begin, end| {
-            found(budget, svmas, begin, end)
-        })?;
+        ranges.each(self.dwarf, self.unit, self.budget, &mut found)?;
         Ok(())
     }
 

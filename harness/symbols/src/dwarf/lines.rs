@@ -178,10 +178,8 @@ fn open<'a>(
     // A file in the list takes a few bytes here, and about a hundred in memory.
     budget.spend(header.saturating_mul(16))?;
     let address_size = unit.header.address_size();
-    let program = dwarf
-        .debug_line
-        .program(offset, address_size, unit.comp_dir, unit.name)?;
-    Ok(program)
+    let lines = &dwarf.debug_line;
+    Ok(lines.program(offset, address_size, unit.comp_dir, unit.name)?)
 }
 
 /// Returns the ranges of code that a line program describes.

@@ -96,7 +96,7 @@ pub(crate) struct Sections<'data> {
 
 /// Which sections of a file are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SectionSet {
     /// `.debug_info` and so on.
     Whole,
     /// The sections that were split off: `.debug_info.dwo` and so on.
@@ -107,11 +107,11 @@ impl<'data> Sections<'data> {
     /// Loads the sections. Returns `None` for a file without debug information.
     pub(crate) fn load(
         object: &object::File<'data>,
-        kind: Kind,
+        kind: SectionSet,
     ) -> Result<Option<Self>, DwarfError> {
         let name = |id: SectionId| match kind {
-            Kind::Whole => Some(id.name()),
-            Kind::SplitOff => id.dwo_name(),
+            SectionSet::Whole => Some(id.name()),
+            SectionSet::SplitOff => id.dwo_name(),
         };
         let main = name(SectionId::DebugInfo).and_then(|name| object.section_by_name(name));
         if main.is_none_or(|section| section.size() == 0) {
@@ -173,10 +173,9 @@ impl<'data> PackageSections<'data> {
 pub(crate) struct Package<'a>(gimli::DwarfPackage<Reader<'a>>);
 
 fn endian(object: &object::File<'_>) -> RunTimeEndian {
-    if object.is_little_endian() {
-        RunTimeEndian::Little
-    } else {
-        RunTimeEndian::Big
+    match object.is_little_endian() {
+        true => RunTimeEndian::Little,
+        false => RunTimeEndian::Big,
     }
 }
 
@@ -204,10 +203,8 @@ impl Loader {
             }
             let length = u64::try_from(data.data.len()).unwrap_or(u64::MAX);
             let left = MAX_UNCOMPRESSED.saturating_sub(self.uncompressed);
-            let most = length
-                .saturating_mul(MAX_RATIO)
-                .max(ANY_UNCOMPRESSED)
-                .min(left);
+            let most = length.saturating_mul(MAX_RATIO).max(ANY_UNCOMPRESSED);
+            let most = most.min(left);
             let found = data.uncompressed_size;
             if found > most {
                 return Err(DwarfError::TooLarge { most, found });
@@ -265,8 +262,8 @@ impl Symbol {
 
     /// Returns the name as it is shown; it is demangled only once.
     pub(crate) fn shown(&self) -> &str {
-        self.shown
-            .get_or_init(|| crate::name::shown(&self.name).into())
+        let shown = || crate::name::shown(&self.name).into();
+        self.shown.get_or_init(shown)
     }
 }
 
@@ -329,19 +326,21 @@ impl<'a> Dwarf<'a> {
         finder: Option<&dyn Finder>,
     ) -> Vec<Result<Frames, DwarfError>> {
         let mut found: Vec<Result<Frames, DwarfError>> = vec![Ok(Frames::default()); svmas.len()];
-        let mut names = Names::new(
-            self.origin(),
-            self.dwarf.sup().and_then(|dwarf| {
-                let units = self
-                    .supplementary
-                    .get_or_init(|| Units::without_ranges(dwarf).ok());
-                Some(Origin {
-                    dwarf,
-                    units: Some(units.as_ref()?),
-                    budget: &self.budget,
-                })
-            }),
-        );
+        let own = Origin {
+            dwarf: &self.dwarf,
+            units: Some(&self.units),
+            budget: &self.budget,
+        };
+        let supplementary = self.dwarf.sup().and_then(|dwarf| {
+            let units = || Units::without_ranges(dwarf).ok();
+            let units = Some(self.supplementary.get_or_init(units).as_ref()?);
+            Some(Origin {
+                dwarf,
+                units,
+                ..own
+            })
+        });
+        let mut names = Names::new(own, supplementary);
         // Most addresses belong to the first unit that claims them. The others are tried with
         // the next unit.
         let mut asking: Vec<usize> = (0..svmas.len()).collect();
@@ -358,7 +357,10 @@ impl<'a> Dwarf<'a> {
             by_unit.sort_unstable();
             for of_one in by_unit.chunk_by(|a, b| a.0 == b.0) {
                 let here: Vec<u64> = of_one.iter().map(|(_, index)| svmas[*index]).collect();
-                let mut said = Said::new(&here);
+                let mut said = Said {
+                    frames: vec![Ok(Vec::new()); here.len()],
+                    split: false,
+                };
                 let result = self.in_unit(of_one[0].0, &here, &mut names, finder, &mut said);
                 for ((_, index), frames) in of_one.iter().zip(said.frames) {
                     match (result, frames) {
@@ -377,14 +379,6 @@ impl<'a> Dwarf<'a> {
             nth += 1;
         }
         found
-    }
-
-    fn origin(&self) -> Origin<'_, 'a> {
-        Origin {
-            dwarf: &self.dwarf,
-            units: Some(&self.units),
-            budget: &self.budget,
-        }
     }
 
     fn in_unit<'f>(
@@ -483,6 +477,14 @@ fn in_split_off<'x>(
     None
 }
 
+const C: [gimli::DwLang; 5] = [
+    gimli::DW_LANG_C,
+    gimli::DW_LANG_C89,
+    gimli::DW_LANG_C99,
+    gimli::DW_LANG_C11,
+    gimli::DW_LANG_C17,
+];
+
 /// The frames that one unit has for some addresses.
 struct Said {
     frames: Vec<Result<Vec<RawFrame>, DwarfError>>,
@@ -490,13 +492,6 @@ struct Said {
 }
 
 impl Said {
-    fn new(svmas: &[u64]) -> Self {
-        Self {
-            frames: vec![Ok(Vec::new()); svmas.len()],
-            split: false,
-        }
-    }
-
     fn collect<'a>(
         &mut self,
         unit: &Unit<'a>,
@@ -505,32 +500,22 @@ impl Said {
         names: &mut Names<'_, 'a>,
         budget: &Budget,
     ) {
-        let is_c = matches!(
-            unit.language,
-            Some(
-                gimli::DW_LANG_C
-                    | gimli::DW_LANG_C89
-                    | gimli::DW_LANG_C99
-                    | gimli::DW_LANG_C11
-                    | gimli::DW_LANG_C17
-            )
-        );
+        let is_c = unit.language.is_some_and(|language| C.contains(&language));
         let mut name = |entry| -> Result<Option<RawFunction>, DwarfError> {
             let symbol = names.of(&unit.unit, entry)?;
             Ok(symbol.map(|symbol| RawFunction { symbol, is_c }))
         };
         for (index, (at, said)) in functions.at.iter().zip(&mut self.frames).enumerate() {
             let location = lines.location(index);
-            let Some(at) = at else {
+            *said = match at {
+                Some(at) => frames(at, functions, location, lines, &mut name, budget),
                 // The unit may have lines but no functions, so the frame has at least a line.
-                *said = Ok(Vec::from_iter(location.map(|(file, line)| RawFrame {
+                None => Ok(Vec::from_iter(location.map(|(file, line)| RawFrame {
                     function: None,
                     file,
                     line,
-                })));
-                continue;
+                }))),
             };
-            *said = frames(at, functions, location, lines, &mut name, budget);
         }
     }
 }

@@ -17,12 +17,18 @@ const MAX_STEPS: usize = 16;
 const MAX_OPEN: usize = 256;
 
 /// A file of debug information in which references are followed.
+#[derive(Clone, Copy)]
 pub(super) struct Origin<'f, 'a> {
     pub(super) dwarf: &'f gimli::Dwarf<Reader<'a>>,
     /// Absent for a `.dwo` file, whose only unit refers only to itself.
     pub(super) units: Option<&'f Units<'a>>,
     pub(super) budget: &'f Budget,
 }
+
+type Reading<'a> = gimli::Unit<Reader<'a>>;
+
+/// The name of a function, if it has one.
+type Named = Result<Option<Rc<Symbol>>, DwarfError>;
 
 /// The names in one file, and in its supplementary file.
 pub(super) struct Names<'f, 'a> {
@@ -45,21 +51,17 @@ impl<'f, 'a> Names<'f, 'a> {
     }
 
     /// Returns the linkage name of an entry's function, or its bare name if there is none.
-    pub(super) fn of(
-        &mut self,
-        unit: &gimli::Unit<Reader<'a>>,
-        entry: UnitOffset,
-    ) -> Result<Option<Rc<Symbol>>, DwarfError> {
+    pub(super) fn of(&mut self, unit: &Reading<'a>, entry: UnitOffset) -> Named {
         self.resolve(unit, false, entry, MAX_STEPS)
     }
 
     fn resolve(
         &mut self,
-        unit: &gimli::Unit<Reader<'a>>,
+        unit: &Reading<'a>,
         supplementary: bool,
         entry: UnitOffset,
         steps: usize,
-    ) -> Result<Option<Rc<Symbol>>, DwarfError> {
+    ) -> Named {
         let place = entry.to_debug_info_offset(&unit.header);
         let place = place.map(|offset| (supplementary, offset.0));
         if let Some(known) = place.and_then(|place| self.known.get(&place)) {
@@ -74,11 +76,11 @@ impl<'f, 'a> Names<'f, 'a> {
 
     fn read(
         &mut self,
-        unit: &gimli::Unit<Reader<'a>>,
+        unit: &Reading<'a>,
         supplementary: bool,
         entry: UnitOffset,
         steps: usize,
-    ) -> Result<Option<Rc<Symbol>>, DwarfError> {
+    ) -> Named {
         let Some(file) = self.file(supplementary) else {
             return Ok(None);
         };
@@ -119,13 +121,13 @@ impl<'f, 'a> Names<'f, 'a> {
     }
 
     /// Follows a reference to another unit, which may be in the supplementary file.
-    fn far(
-        &mut self,
-        supplementary: bool,
-        offset: DebugInfoOffset,
-        steps: usize,
-    ) -> Result<Option<Rc<Symbol>>, DwarfError> {
-        let Some(units) = self.file(supplementary).and_then(|file| file.units) else {
+    fn far(&mut self, supplementary: bool, offset: DebugInfoOffset, steps: usize) -> Named {
+        let Some(&Origin {
+            dwarf,
+            units: Some(units),
+            budget,
+        }) = self.file(supplementary)
+        else {
             return Ok(None);
         };
         let Some(index) = units.holding(offset) else {
@@ -134,10 +136,7 @@ impl<'f, 'a> Names<'f, 'a> {
         let unit = match self.open.get(&(supplementary, index)) {
             Some(unit) => Rc::clone(unit),
             None => {
-                let Some(file) = self.file(supplementary) else {
-                    return Ok(None);
-                };
-                let unit = Rc::new(Unit::read(file.dwarf, units.headers[index], file.budget)?);
+                let unit = Rc::new(Unit::read(dwarf, units.headers[index], budget)?);
                 if self.open.len() == MAX_OPEN {
                     self.open.clear();
                 }
@@ -152,10 +151,9 @@ impl<'f, 'a> Names<'f, 'a> {
     }
 
     fn file(&self, supplementary: bool) -> Option<&Origin<'f, 'a>> {
-        if supplementary {
-            self.supplementary.as_ref()
-        } else {
-            Some(&self.own)
+        match supplementary {
+            true => self.supplementary.as_ref(),
+            false => Some(&self.own),
         }
     }
 }

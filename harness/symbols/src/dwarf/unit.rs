@@ -48,7 +48,10 @@ impl<'a> Unit<'a> {
         let length = table_length(table);
         budget.spend(length)?;
         let mut unit = Self::with(dwarf, header, &table[..length])?;
-        unit.read_strings(dwarf, budget)?;
+        // The strings of the root entry are elsewhere in the file, and most units do not need
+        // them.
+        unit.unit.name = unit.text(dwarf, unit.name.as_ref(), budget)?;
+        unit.unit.comp_dir = unit.text(dwarf, unit.directory.as_ref(), budget)?;
         Ok(unit)
     }
 
@@ -140,14 +143,6 @@ impl<'a> Unit<'a> {
             dwo_name,
             ranges,
         })
-    }
-
-    /// Reads the strings of the root entry. They are elsewhere in the file, and most units do
-    /// not need them.
-    fn read_strings(&mut self, dwarf: &Dwarf<'a>, budget: &Budget) -> Result<(), DwarfError> {
-        self.unit.name = self.text(dwarf, self.name.as_ref(), budget)?;
-        self.unit.comp_dir = self.text(dwarf, self.directory.as_ref(), budget)?;
-        Ok(())
     }
 
     /// Returns the file with the rest of the unit, relative to the unit's directory.
@@ -296,10 +291,10 @@ impl<'a> RangeAttributes<'a> {
         budget: &Budget,
         mut found: impl FnMut(u64, u64) -> Result<(), DwarfError>,
     ) -> Result<bool, DwarfError> {
-        let mut any = false;
         if let Some(list) = &self.list
             && let Some(offset) = dwarf.attr_ranges_offset(unit, *list)?
         {
+            let mut any = false;
             let mut list = dwarf.ranges(unit, offset)?;
             while let Some(range) = list.next()? {
                 budget.spend(STEP)?;
@@ -324,13 +319,11 @@ impl<'a> RangeAttributes<'a> {
             Some(AttributeValue::Udata(size)) => Some(low.wrapping_add(*size)),
             high => address(high)?,
         };
-        if let Some(high) = high
-            && low < high
-        {
-            any = true;
+        let range = high.filter(|high| low < *high);
+        if let Some(high) = range {
             found(low, high)?;
         }
-        Ok(any)
+        Ok(range.is_some())
     }
 }
 
@@ -357,17 +350,11 @@ impl<'a> Units<'a> {
         let mut headers = Vec::new();
         let mut units = dwarf.units();
         while let Some(header) = units.next()? {
-            let of_types = matches!(
-                header.type_(),
-                UnitType::Type { .. } | UnitType::SplitType { .. }
-            );
-            if of_types {
-                continue;
+            match header.type_() {
+                UnitType::Type { .. } | UnitType::SplitType { .. } => {}
+                _ if headers.len() == MAX_UNITS => return Err(DwarfError::TooMuch),
+                _ => headers.push(header),
             }
-            if headers.len() == MAX_UNITS {
-                return Err(DwarfError::TooMuch);
-            }
-            headers.push(header);
         }
         Ok(Self {
             headers,
@@ -419,10 +406,8 @@ impl<'a> Units<'a> {
                 && let Some(offset) = header.debug_info_offset()
             {
                 let first = arange_sets.partition_point(|set| set.0.0 < offset.0);
-                for (_, set) in arange_sets[first..]
-                    .iter()
-                    .take_while(|set| set.0 == offset)
-                {
+                let sets = arange_sets[first..].iter();
+                for (_, set) in sets.take_while(|set| set.0 == offset) {
                     let mut entries = dwarf.debug_aranges.header(*set)?.entries();
                     while let Some(entry) = entries.next().transpose() {
                         budget.spend(STEP)?;
@@ -486,10 +471,8 @@ impl<'a> Units<'a> {
     /// Returns the unit that contains an entry.
     pub(super) fn holding(&self, offset: DebugInfoOffset) -> Option<usize> {
         let start = |header: &Header<'a>| header.debug_info_offset().map(|offset| offset.0);
-        let after = self
-            .headers
-            .partition_point(|header| start(header) <= Some(offset.0));
-        after.checked_sub(1)
+        let is_before = |header: &Header<'a>| start(header) <= Some(offset.0);
+        self.headers.partition_point(is_before).checked_sub(1)
     }
 }
 
