@@ -153,7 +153,7 @@ pub fn read(input: &mut dyn BufRead, limits: Limits) -> Result<Profile, ReadErro
 
 /// A format, as told by the first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Format {
     Gzip,
     Zstd,
     Heap,
@@ -168,8 +168,8 @@ fn unpacked(input: &mut dyn BufRead, limits: Limits, layers: usize) -> Result<Pr
     // The bytes that were read to recognise the format are part of the profile.
     let mut whole = io::Cursor::new(&beginning).chain(input);
     match kind {
-        Kind::Gzip | Kind::Zstd if layers == MAX_LAYERS => Err(ReadError::Layers),
-        Kind::Gzip | Kind::Zstd => {
+        Format::Gzip | Format::Zstd if layers == MAX_LAYERS => Err(ReadError::Layers),
+        Format::Gzip | Format::Zstd => {
             let count = Cell::new(0);
             let packed = Counted {
                 input: &mut whole,
@@ -177,7 +177,7 @@ fn unpacked(input: &mut dyn BufRead, limits: Limits, layers: usize) -> Result<Pr
             };
             let packed = BufReader::with_capacity(BUFFER, packed);
             let (with, decoder): (_, Box<dyn Read>) = match kind {
-                Kind::Gzip => ("gzip", Box::new(MultiGzDecoder::new(packed))),
+                Format::Gzip => ("gzip", Box::new(MultiGzDecoder::new(packed))),
                 _ => ("zstd", Box::new(ZstdDecoder::new(packed))),
             };
             let unpacked = Unpacked {
@@ -190,15 +190,15 @@ fn unpacked(input: &mut dyn BufRead, limits: Limits, layers: usize) -> Result<Pr
             let mut limited = Limited::new(&mut unpacked, limits.bytes);
             self::unpacked(&mut limited, limits, layers + 1)
         }
-        Kind::Heap => heap::read(&mut whole, None),
-        Kind::Symbols => symbols::read(&mut whole),
-        Kind::Folded => folded::read(&mut whole),
-        Kind::Pprof => pprof::read(&mut whole),
+        Format::Heap => heap::read(&mut whole, None),
+        Format::Symbols => symbols::read(&mut whole),
+        Format::Folded => folded::read(&mut whole),
+        Format::Pprof => pprof::read(&mut whole),
     }
 }
 
 /// Reads enough of the input to recognise its format. The bytes are left in `beginning`.
-fn kind(input: &mut dyn BufRead, beginning: &mut Vec<u8>) -> Result<Kind, ReadError> {
+fn kind(input: &mut dyn BufRead, beginning: &mut Vec<u8>) -> Result<Format, ReadError> {
     let mut input = input.take(LOOKED_AT as u64);
     input.read_to_end(beginning)?;
     let is = |magic: &[u8]| beginning.starts_with(magic);
@@ -206,13 +206,13 @@ fn kind(input: &mut dyn BufRead, beginning: &mut Vec<u8>) -> Result<Kind, ReadEr
     let found = if beginning.is_empty() {
         return Err(ReadError::Empty);
     } else if is(&[0x1f, 0x8b]) {
-        return Ok(Kind::Gzip);
+        return Ok(Format::Gzip);
     } else if is(&[0x28, 0xb5, 0x2f, 0xfd]) || is_skipped_by_zstd(beginning) {
-        return Ok(Kind::Zstd);
+        return Ok(Format::Zstd);
     } else if is(b"heap_v2/") {
-        return Ok(Kind::Heap);
+        return Ok(Format::Heap);
     } else if is(b"--- symbol") || is(b"---symbol") {
-        return Ok(Kind::Symbols);
+        return Ok(Format::Symbols);
     } else if is(b"heap_v") {
         format!("jemalloc's format of another version, {}", text())
     } else if is(b"heap profile:") {
@@ -223,9 +223,9 @@ fn kind(input: &mut dyn BufRead, beginning: &mut Vec<u8>) -> Result<Kind, ReadEr
         // Mostly a server's answer: the request is not authorised, or there is no such page.
         text()
     } else if is_text(beginning) || folded::is_line(first_line(beginning)) {
-        return Ok(Kind::Folded);
+        return Ok(Format::Folded);
     } else if may_be_protobuf(beginning) {
-        return Ok(Kind::Pprof);
+        return Ok(Format::Pprof);
     } else {
         format!("the bytes `{}`", hexadecimal(beginning))
     };
