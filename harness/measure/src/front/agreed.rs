@@ -50,10 +50,10 @@ pub(crate) fn read(place: &Place, name: &str, settings: &Effective) -> Result<Ag
 /// or removed. The paths are sorted, and relative to the workspace.
 ///
 /// A baseline that does not name its test is left out: the scenario may belong to another test.
-pub(crate) fn left_behind(place: &Place, run: &Run) -> Vec<String> {
+pub(crate) fn orphaned(place: &Place, run: &Run) -> Vec<String> {
     let files = fs::read_dir(&place.baselines).into_iter().flatten();
     let files = files.filter_map(|entry| Some(entry.ok()?.path()));
-    let is_left = |file: &PathBuf| {
+    let is_orphaned = |file: &PathBuf| {
         let scenario = layout::scenario_of_baseline(file);
         scenario.is_some_and(|scenario| !run.scenarios.contains(&scenario))
             && place::read(file)
@@ -61,10 +61,8 @@ pub(crate) fn left_behind(place: &Place, run: &Run) -> Vec<String> {
                 .and_then(|bytes| Baseline::parse(&bytes).ok()?.measured?.test)
                 .is_some_and(|test| test == run.test())
     };
-    let mut left: Vec<String> = files
-        .filter(is_left)
-        .map(|file| place.relative(&file))
-        .collect();
-    left.sort();
-    left
+    let orphaned = files.filter(is_orphaned);
+    let mut orphaned: Vec<String> = orphaned.map(|file| place.relative(&file)).collect();
+    orphaned.sort();
+    orphaned
 }

@@ -91,37 +91,23 @@ impl Arguments {
                 break;
             }
             let (option, attached) = match word.split_once('=') {
-                Some((option, value)) if option.starts_with("--") => {
-                    (option.to_owned(), Some(value.to_owned()))
-                }
-                _ => (word.clone(), None),
+                Some((option, value)) if option.starts_with("--") => (option, Some(value)),
+                _ => (word.as_str(), None),
             };
-            let takes_value = arguments.flag(&option).is_none();
-            if !takes_value && attached.is_some() {
-                let name = option.trim_start_matches('-');
-                return Err(format!("Option '{name}' does not take an argument"));
-            }
-            if !takes_value {
-                continue;
-            }
-            if !option.starts_with('-') || option == "-" {
+            let name = option.trim_start_matches('-');
+            if arguments.flag(option) {
+                if attached.is_some() {
+                    return Err(format!("Option '{name}' does not take an argument"));
+                }
+            } else if !option.starts_with('-') || option == "-" {
                 arguments.filters.push(word);
-                continue;
+            } else if !VALUED.contains(&option) {
+                return Err(format!("Unrecognized option: '{name}'"));
+            } else {
+                let value = attached.map(str::to_owned).or_else(|| words.next());
+                let value = value.ok_or_else(|| format!("Argument to option '{name}' missing"))?;
+                arguments.valued(option, value)?;
             }
-            let name = option.trim_start_matches('-').to_owned();
-            if !VALUED.contains(&option.as_str()) {
-                return match option.strip_prefix("-Z") {
-                    Some("unstable-options") => {
-                        arguments.flag("--test");
-                        continue;
-                    }
-                    _ => Err(format!("Unrecognized option: '{name}'")),
-                };
-            }
-            let value = attached
-                .or_else(|| words.next())
-                .ok_or_else(|| format!("Argument to option '{name}' missing"))?;
-            arguments.valued(&option, value)?;
         }
         if arguments.test_threads.is_none()
             && let Some(value) = variable("RUST_TEST_THREADS")
@@ -143,8 +129,8 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// Sets an option that has no value. Returns `None` if `option` is no such option.
-    fn flag(&mut self, option: &str) -> Option<()> {
+    /// Sets an option that has no value. Returns whether `option` is such an option.
+    fn flag(&mut self, option: &str) -> bool {
         match option {
             "--include-ignored" => self.include_ignored = true,
             "--ignored" => self.ignored = true,
@@ -162,10 +148,11 @@ impl Arguments {
             | "--exclude-should-panic"
             | "--force-run-in-process"
             | "--report-time"
-            | "--ensure-time" => {}
-            _ => return None,
+            | "--ensure-time"
+            | "-Zunstable-options" => {}
+            _ => return false,
         }
-        Some(())
+        true
     }
 
     fn valued(&mut self, option: &str, value: String) -> Result<(), String> {
@@ -175,28 +162,20 @@ impl Arguments {
             "--test-threads" => self.test_threads = Some(threads("--test-threads", &value)?),
             "--shuffle-seed" => self.shuffle = Some(Some(number("--shuffle-seed", &value)?)),
             "--color" => {
-                self.color = Some(match value.as_str() {
-                    "auto" => ColorSetting::Auto,
-                    "always" => ColorSetting::Always,
-                    "never" => ColorSetting::Never,
-                    _ => {
-                        return Err(format!(
-                            "argument for --color must be auto, always, or never (was {value})"
-                        ));
-                    }
-                });
+                let choices = [
+                    ("auto", ColorSetting::Auto),
+                    ("always", ColorSetting::Always),
+                    ("never", ColorSetting::Never),
+                ];
+                self.color = Some(chosen("--color", &value, choices)?);
             }
             "--format" => {
-                self.format = Some(match value.as_str() {
-                    "pretty" => FormatSetting::Pretty,
-                    "terse" => FormatSetting::Terse,
-                    "json" => FormatSetting::Json,
-                    _ => {
-                        return Err(format!(
-                            "argument for --format must be pretty, terse, or json (was {value})"
-                        ));
-                    }
-                });
+                let choices = [
+                    ("pretty", FormatSetting::Pretty),
+                    ("terse", FormatSetting::Terse),
+                    ("json", FormatSetting::Json),
+                ];
+                self.format = Some(chosen("--format", &value, choices)?);
             }
             _ if value == "unstable-options" => {}
             _ => return Err(format!("Unrecognized option to `-Z`: {value}")),
@@ -211,12 +190,9 @@ impl Arguments {
 
     /// Returns whether the test of this name is selected.
     pub(crate) fn selects(&self, name: &str) -> bool {
-        let matches = |filter: &String| {
-            if self.exact {
-                filter == name
-            } else {
-                name.contains(filter.as_str())
-            }
+        let matches = |filter: &String| match self.exact {
+            true => filter == name,
+            false => name.contains(filter.as_str()),
         };
         (self.filters.is_empty() || self.filters.iter().any(matches))
             && !self.skip.iter().any(matches)
@@ -233,6 +209,15 @@ const VALUED: [&str; 7] = [
     "--format",
     "-Z",
 ];
+
+/// Returns which of three words a value is.
+fn chosen<T>(name: &str, value: &str, choices: [(&str, T); 3]) -> Result<T, String> {
+    let [a, b, c] = choices.each_ref().map(|(word, _)| *word);
+    let chosen = choices.into_iter().find(|(word, _)| *word == value);
+    chosen
+        .map(|(_, chosen)| chosen)
+        .ok_or_else(|| format!("argument for {name} must be {a}, {b}, or {c} (was {value})"))
+}
 
 fn threads(name: &str, value: &str) -> Result<usize, String> {
     match value.parse::<usize>() {

@@ -20,11 +20,10 @@ use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung, units
 use super::observe;
 use super::pace::{Pace, Took};
 use super::pause::{self, Octave, Paused};
-use super::plan::{Pilot, Plan};
+use super::plan::Pilot;
 use super::policy::{Again, Before, Enough, Next, Stop, Terms};
 use super::process::{Answer, Subject, dump_command, ending};
 use super::profile::{Greeting, Profile};
-use super::settings::Effective;
 use crate::subject::channel::Command;
 use crate::subject::unwind::Walks;
 
@@ -47,7 +46,6 @@ pub(crate) struct Climb {
     pub(crate) accused_at: Option<usize>,
     /// The time at which each rung was reached.
     reached: Vec<Instant>,
-    pub(crate) plan: Plan,
 }
 
 /// The outcome of one attempt at a ladder.
@@ -60,28 +58,20 @@ pub(crate) enum Attempt {
 /// The inputs of a climb, besides its subject.
 pub(crate) struct Route<'a> {
     pub(crate) folder: &'a Path,
-    pub(crate) settings: &'a Effective,
-    pub(crate) plan: Plan,
+    pub(crate) terms: Terms<'a>,
     pub(crate) baseline: &'a Baseline,
     pub(crate) normalization: &'a Normalization,
     pub(crate) today: Option<Date>,
 }
 
 impl Route<'_> {
-    fn terms(&self) -> Terms<'_> {
-        Terms {
-            settings: self.settings,
-            plan: self.plan,
-        }
-    }
-
     /// Returns the policy by which a ladder that ended like this is judged. `accused_at` is as
     /// in [`Before`].
     pub(crate) fn policy(&self, end: LadderEnd, accused_at: Option<usize>) -> Policy {
         Policy {
-            threshold: self.settings.threshold,
+            threshold: self.terms.settings.threshold,
             at_top: end != LadderEnd::Settled,
-            accuse_from: self.terms().accuse_from(end, accused_at),
+            accuse_from: self.terms.accuse_from(end, accused_at),
             may_coarsen: !matches!(
                 end,
                 LadderEnd::Memory | LadderEnd::Threads | LadderEnd::Descriptors
@@ -93,24 +83,19 @@ impl Route<'_> {
 
 /// Takes a subject up the ladder.
 pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
-    let (greeting, failed) = match subject.wait(route.settings.timeout, u64::MAX) {
+    let (greeting, failed) = match subject.wait(route.terms.settings.timeout, u64::MAX) {
         Answer::Line(line) => (Greeting::parse(&line).unwrap_or_default(), None),
         other => {
             let failure = failure(subject, route, other, Phase::Starting);
             (Greeting::default(), Some(Stop::Failed(failure)))
         }
     };
-    let unprofiled = || greeting.profiling_problem(route.plan);
+    let broken = |name: &str, problem: Option<String>| Some(Stop::broken(name, problem?));
     let unfit = failed
-        .or_else(|| Some(Stop::broken("profiling", unprofiled()?)))
-        .or_else(|| {
-            Some(Stop::broken(
-                "unwinder",
-                greeting.stack_problem()?.to_owned(),
-            ))
-        });
+        .or_else(|| broken("profiling", greeting.profiling_problem(route.terms.plan)))
+        .or_else(|| broken("unwinder", greeting.stack_problem().map(str::to_owned)));
     let mut climb = Climb {
-        profile: Profile::new(&greeting, route.plan),
+        profile: Profile::new(&greeting, route.terms.plan),
         greeting,
         end: LadderEnd::Failure,
         failure: None,
@@ -120,10 +105,9 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
         overtime: None,
         accused_at: None,
         reached: Vec::new(),
-        plan: route.plan,
     };
     let stop = unfit.unwrap_or_else(|| match ascend(subject, route, &mut climb) {
-        Err(Stop::End(end)) => route.terms().ended(end, climb.profile.short_threads()),
+        Err(Stop::End(end)) => route.terms.ended(end, climb.profile.short_threads()),
         Err(stop) => stop,
     });
     match stop {
@@ -144,7 +128,7 @@ fn ascend(
     route: &Route<'_>,
     climb: &mut Climb,
 ) -> Result<Infallible, Stop> {
-    let (settings, terms) = (route.settings, route.terms());
+    let (settings, terms) = (route.terms.settings, &route.terms);
     let profile = &mut climb.profile;
     ask(subject, route, &Command::SetUp).map_err(|answer| {
         let less = match answer {
@@ -163,9 +147,8 @@ fn ascend(
     loop {
         let done = last.as_ref().map_or(0, |rung| rung.iterations);
         let next = rung(profile.rungs.len());
-        climb
-            .pace
-            .reached(done, started.elapsed().saturating_sub(waited));
+        let elapsed = started.elapsed().saturating_sub(waited);
+        climb.pace.reached(done, elapsed);
         climb.enough = terms.enough(&climb.pace);
         let at = Before {
             last: last.as_ref(),
@@ -217,7 +200,7 @@ fn ascend(
 
 /// Sends a command to the subject, within the scenario's limits of time and memory.
 fn ask(subject: &mut Subject<'_>, route: &Route<'_>, command: &Command) -> Result<(), Answer> {
-    let settings = route.settings;
+    let settings = route.terms.settings;
     match subject.ask(command, settings.timeout, settings.memory_limit) {
         Answer::Line(line) if line.starts_with("done") => Ok(()),
         other => Err(other),
@@ -233,7 +216,7 @@ fn run(
 ) -> Result<Took, Stop> {
     let (started, waited) = (Instant::now(), observe::waited(subject.process()));
     ask(subject, route, &Command::Run(until)).map_err(|answer| match answer {
-        Answer::OutOfMemory => route.terms().out_of_memory(last),
+        Answer::OutOfMemory => route.terms.out_of_memory(last),
         other => Stop::Failed(failure(subject, route, other, Phase::Running)),
     })?;
     let all = started.elapsed();
@@ -248,7 +231,7 @@ fn run(
 fn pilot(subject: &mut Subject<'_>, route: &Route<'_>) -> Result<Pace, Stop> {
     let mut pace = Pace::default();
     let mut done = 0;
-    let short = |until: &u64| *until <= route.settings.max_iterations;
+    let short = |until: &u64| *until <= route.terms.settings.max_iterations;
     for until in [1, 4].into_iter().take_while(short) {
         // The first iteration is unlike all others, so a later measurement replaces it.
         pace = Pace::default();
@@ -287,10 +270,11 @@ fn timed(
 /// Returns `None` if a pause would show nothing, or if the subject fails. The subject cannot be
 /// used afterwards.
 fn pause(subject: &mut Subject<'_>, route: &Route<'_>, climb: &mut Climb) -> Option<Paused> {
-    let settings = route.settings;
-    let may_tell = pause::may_follow(climb.end) && !settings.spend_budget;
+    let settings = route.terms.settings;
+    let is_cut_short = matches!(climb.end, LadderEnd::Budget | LadderEnd::Iterations);
+    let may_tell = is_cut_short && !settings.spend_budget;
     // Sampled levels move in jumps, so a pause would show nothing.
-    (may_tell && route.plan.is_exact()).then_some(())?;
+    (may_tell && route.terms.plan.is_exact()).then_some(())?;
     let (observed, _) = climb.profile.observe(route.normalization);
     let policy = route.policy(climb.end, climb.accused_at);
     let findings = judge(&observed, route.baseline, &policy).findings;
@@ -314,8 +298,7 @@ fn pause(subject: &mut Subject<'_>, route: &Route<'_>, climb: &mut Climb) -> Opt
     matches!(dumped, Answer::Line(line) if line.starts_with("dumped ")).then_some(())?;
     let dump = fs::read(&path).ok()?;
     fs::remove_file(&path).ok()?;
-    let dump = HeapDump::parse(&dump).ok()?;
-    let dump = dump.without_births();
+    let dump = HeapDump::parse(&dump).ok()?.without_births();
     let live = |record: Record<'_>| (record.stack.to_vec(), record.counts.inuse.objects);
     Some(Paused {
         octave,
@@ -351,7 +334,7 @@ fn take_dump(
         Stop::broken("dump", problem)
     };
     let command = dump_command(&path).map_err(unwritable)?;
-    match subject.ask(&command, route.settings.timeout, u64::MAX) {
+    match subject.ask(&command, route.terms.settings.timeout, u64::MAX) {
         Answer::Line(line) => match line.strip_prefix("dumped ") {
             Some(numbers) => {
                 let mut numbers = numbers.split(' ');
@@ -384,7 +367,7 @@ fn take_dump(
         .and_then(|()| fs::read(&kept))
         .map_err(unwritable)?;
     profile.add(&dump, rung).map_err(Stop::Broken)?;
-    if !route.settings.keep_rungs {
+    if !route.terms.settings.keep_rungs {
         forget_rung(route.folder, profile);
     }
     Ok(())
@@ -411,7 +394,7 @@ fn settled(profile: &mut Profile, route: &Route<'_>) -> bool {
 fn verdict(profile: &mut Profile, route: &Route<'_>, at_top: bool) -> Verdict {
     let (observed, _) = profile.observe(route.normalization);
     let policy = Policy {
-        threshold: route.settings.threshold,
+        threshold: route.terms.settings.threshold,
         at_top,
         accuse_from: 0,
         may_coarsen: true,
@@ -434,10 +417,10 @@ fn failure(subject: &Subject<'_>, route: &Route<'_>, answer: Answer, phase: Phas
     let what = match answer {
         Answer::Line(line) => line.strip_prefix("failed ").unwrap_or(&line).to_owned(),
         Answer::Exited(status) => ending(status),
-        Answer::OutOfMemory => format!(
-            "used more than its {} MiB of memory",
-            route.settings.memory_limit >> 20
-        ),
+        Answer::OutOfMemory => {
+            let limit = route.terms.settings.memory_limit >> 20;
+            format!("used more than its {limit} MiB of memory")
+        }
         Answer::Closed => "closed the channel to the harness and kept running".to_owned(),
         Answer::Forked => "a process that the workload forked returned from the workload; it must \
                            end with exec or _exit"
@@ -462,8 +445,6 @@ fn failure(subject: &Subject<'_>, route: &Route<'_>, answer: Answer, phase: Phas
 /// Returns the dumps of the first and the last rung that the verdict uses.
 pub(crate) fn before_and_after(folder: &Path, profile: &Profile) -> Option<(PathBuf, PathBuf)> {
     let file = |rung: &Rung| layout::rung_file(folder, rung.iterations);
-    Some((
-        file(&profile.rungs[profile.before()?]),
-        file(profile.rungs.last()?),
-    ))
+    let before = &profile.rungs[profile.before()?];
+    Some((file(before), file(profile.rungs.last()?)))
 }

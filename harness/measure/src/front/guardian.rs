@@ -28,7 +28,7 @@ pub(crate) const FLAG: &str = "--plimsoll-guardian";
 /// _PLIMSOLL_SUBJECT=RUN.NUMBER. start of the value in one subject
 /// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Mark(String);
+pub(crate) struct Mark(pub(crate) String);
 
 impl Mark {
     pub(crate) const VARIABLE: &'static str = "_PLIMSOLL_SUBJECT";
@@ -43,10 +43,6 @@ impl Mark {
 
     fn of_subject(&self, number: u64) -> Mark {
         Mark(format!("{}{number}.", self.0))
-    }
-
-    pub(crate) fn value(&self) -> &str {
-        &self.0
     }
 
     /// Kills every process whose environment has this mark.
@@ -97,7 +93,7 @@ impl Guardian {
     pub(crate) fn start() -> io::Result<Guardian> {
         let mark = Mark::of_this_run();
         let mut child = Command::new("/proc/self/exe")
-            .args([FLAG, mark.value()])
+            .args([FLAG, &mark.0])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -130,10 +126,9 @@ impl Guardian {
     }
 
     fn say(&self, line: std::fmt::Arguments<'_>) {
-        let Ok(mut pipe) = self.pipe.lock() else {
-            return;
-        };
-        if let Some(pipe) = pipe.as_mut() {
+        if let Ok(mut pipe) = self.pipe.lock()
+            && let Some(pipe) = pipe.as_mut()
+        {
             // If the guardian was killed, the run goes on without one.
             let _ = pipe.write_all(line.to_string().as_bytes());
         }

@@ -26,10 +26,8 @@ pub(crate) fn run(
         ));
         return ExitCode::from(FAILED);
     }
-    let mut chosen: Vec<Scenario> = scenarios
-        .into_iter()
-        .filter(|scenario| arguments.selects(scenario.name))
-        .collect();
+    let mut chosen = scenarios;
+    chosen.retain(|scenario| arguments.selects(scenario.name));
     let (Some(scenario), true) = (chosen.pop(), chosen.is_empty()) else {
         complain(
             "error: PLIMSOLL_ISOLATION=off runs one scenario in this process\n  \
@@ -38,20 +36,15 @@ pub(crate) fn run(
         );
         return ExitCode::from(FAILED);
     };
-    let settings = &effective[scenario.name];
-    complain(&format!(
-        "{}: in this process, nothing is measured",
-        scenario.name
-    ));
+    let name = scenario.name;
+    let settings = &effective[name];
+    complain(&format!("{name}: in this process, nothing is measured"));
     // If `MALLOC_CONF` switches the profiler on, stacks are walked as in a measurement.
     if jemalloc::opt_prof().unwrap_or(false)
         && settings.unwinder == Unwinder::Plimsoll
         && let Err(problem) = unwind::install()
     {
-        complain(&format!(
-            "{}: libgcc walks the stacks: {problem}",
-            scenario.name
-        ));
+        complain(&format!("{name}: libgcc walks the stacks: {problem}"));
     }
     unwind::end_stacks_here!();
     let mut workload = (scenario.setup)();
@@ -59,18 +52,13 @@ pub(crate) fn run(
     let mut done = 0;
     while done < settings.max_iterations && started.elapsed() < settings.budget {
         if let Err(message) = workload(done) {
-            complain(&format!(
-                "{}: iteration {done} failed: {message}",
-                scenario.name
-            ));
+            complain(&format!("{name}: iteration {done} failed: {message}"));
             return ExitCode::from(FAILED);
         }
         done += 1;
     }
-    say(&format!(
-        "{}: {done} iterations ran, and nothing was measured",
-        scenario.name
-    ));
+    let nothing = "iterations ran, and nothing was measured";
+    say(&format!("{name}: {done} {nothing}"));
     ExitCode::SUCCESS
 }
 

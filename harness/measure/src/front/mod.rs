@@ -19,7 +19,7 @@ mod profile;
 mod settings;
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -39,7 +39,7 @@ use self::coarse::Coarse;
 use self::guardian::Guardian;
 use self::place::Place;
 use self::plan::Plan;
-use self::policy::Enough;
+use self::policy::{Enough, Terms};
 use self::process::Subject;
 use self::settings::Effective;
 use crate::scenario::Scenario;
@@ -52,8 +52,8 @@ const FAILED: u8 = 101;
 /// Runs the tests as the command line asks.
 pub(crate) fn run(target: &Target, scenarios: Vec<Scenario>) -> ExitCode {
     match Front::prepare(target, &scenarios) {
-        Ok(Prepared::Run(front)) => front.run(scenarios),
-        Ok(Prepared::Help) => {
+        Ok(Some(front)) => front.run(scenarios),
+        Ok(None) => {
             say(arguments::HELP);
             ExitCode::SUCCESS
         }
@@ -71,6 +71,8 @@ fn within_80_columns(line: &str) -> String {
         return line.to_owned();
     }
     let mut lines: Vec<String> = Vec::new();
+    let fits =
+        |line: &str, part: &str| line.chars().count() + part.trim_end().chars().count() <= 80;
     for part in line.split_inclusive("; ") {
         match lines.last_mut() {
             Some(last) if !part.starts_with("would") && fits(last, part) => last.push_str(part),
@@ -80,10 +82,6 @@ fn within_80_columns(line: &str) -> String {
     }
     let ends = lines.iter().map(|line| line.trim_end_matches([';', ' ']));
     ends.collect::<Vec<_>>().join("\n")
-}
-
-fn fits(line: &str, part: &str) -> bool {
-    line.chars().count() + part.trim_end().chars().count() <= 80
 }
 
 /// Prints to stdout. Only this function and [`complain`] print beside libtest-mimic.
@@ -96,9 +94,20 @@ fn complain(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-enum Prepared {
-    Run(Box<Front>),
-    Help,
+/// Returns whether a variable has the value `unusual`. Unset and empty count as usual.
+///
+/// # Errors
+///
+/// A message, if the variable has another value.
+fn is_unusual(name: &str, unusual: &str, usual: &[&str]) -> Result<bool, String> {
+    match std::env::var(name).unwrap_or_default().as_str() {
+        value if value == unusual => Ok(true),
+        value if value.is_empty() || usual.contains(&value) => Ok(false),
+        other => Err(format!(
+            "{name}: expected `{unusual}` or `{}`, found `{other}`",
+            usual[0]
+        )),
+    }
 }
 
 struct Front {
@@ -133,55 +142,38 @@ struct Shared {
 }
 
 impl Front {
-    fn prepare(target: &Target, scenarios: &[Scenario]) -> Result<Prepared, String> {
+    /// Returns `None` if the command line asks for help.
+    fn prepare(target: &Target, scenarios: &[Scenario]) -> Result<Option<Front>, String> {
         let variable = |name: &str| std::env::var(name).ok();
         let arguments = Arguments::parse(std::env::args().skip(1), variable)?;
         if arguments.help {
-            return Ok(Prepared::Help);
+            return Ok(None);
         }
         check_names(scenarios)?;
         let place = Place::find(target);
         let files = settings::read_files(&place)?;
-        let environment =
-            Layer::from_variables(std::env::vars_os()).map_err(|error| error.to_string())?;
+        let environment = Layer::from_variables(std::env::vars_os());
+        let environment = environment.map_err(|error| error.to_string())?.settings;
         let memory = observe::memory_limit();
         let mut effective = BTreeMap::new();
         for scenario in scenarios {
             let builder = &scenario.options.settings;
-            let set = environment.settings.or(builder).or(&files);
+            let set = environment.or(builder).or(&files);
             let settings = Effective::of(&set, memory)
                 .map_err(|message| format!("{}: {message}", scenario.name))?;
-            effective.insert(scenario.name, settings.saying(builder));
+            effective.insert(scenario.name, settings.with_builder(builder));
         }
         let is_on = |name: &str| variable(name).is_some_and(|value| !["", "0"].contains(&&*value));
-        let isolated = match variable("PLIMSOLL_ISOLATION").as_deref() {
-            None | Some("" | "on" | "process") => false,
-            Some("off") => true,
-            Some(other) => {
-                return Err(format!(
-                    "PLIMSOLL_ISOLATION: expected `off` or `on`, found `{other}`"
-                ));
-            }
-        };
-        let baselines_optional = match variable("PLIMSOLL_BASELINES").as_deref() {
-            None | Some("" | "required") => false,
-            Some("optional") => true,
-            Some(other) => {
-                return Err(format!(
-                    "PLIMSOLL_BASELINES: expected `optional` or `required`, found `{other}`"
-                ));
-            }
-        };
+        let isolated = is_unusual("PLIMSOLL_ISOLATION", "off", &["on", "process"])?;
+        let baselines_optional = is_unusual("PLIMSOLL_BASELINES", "optional", &["required"])?;
         let color = match arguments.color {
             Some(libtest_mimic::ColorSetting::Always) => true,
             Some(libtest_mimic::ColorSetting::Never) => false,
             _ => std::io::stdout().is_terminal() && !is_on("NO_COLOR"),
         };
+        let names = scenarios.iter().map(|scenario| scenario.name);
         let shared = Shared {
-            scenarios: scenarios
-                .iter()
-                .map(|scenario| scenario.name.to_owned())
-                .collect(),
+            scenarios: names.map(str::to_owned).collect(),
             normalization: Normalization {
                 workspace_root: Some(place.workspace.display().to_string()),
             },
@@ -200,14 +192,13 @@ impl Front {
             said: Mutex::default(),
             coarse: Mutex::default(),
         };
-        let front = Front {
+        Ok(Some(Front {
             arguments,
             shared: Arc::new(shared),
             effective,
-            stale: environment.settings.or(&files).stale.unwrap_or_default(),
+            stale: environment.or(&files).stale.unwrap_or_default(),
             isolated,
-        };
-        Ok(Prepared::Run(Box::new(front)))
+        }))
     }
 
     fn run(self, scenarios: Vec<Scenario>) -> ExitCode {
@@ -215,10 +206,7 @@ impl Front {
         if self.isolated && !self.arguments.list {
             return isolation::run(&self.arguments, scenarios, &self.effective);
         }
-        let mut trials: Vec<Trial> = scenarios
-            .into_iter()
-            .map(|scenario| self.trial(&scenario))
-            .collect();
+        let mut trials: Vec<Trial> = scenarios.iter().map(|one| self.trial(one)).collect();
         let mut mimic = libtest_mimic::Arguments {
             ignored: self.arguments.ignored,
             include_ignored: self.arguments.include_ignored,
@@ -233,12 +221,8 @@ impl Front {
         };
         // libtest-mimic takes only one filter. It can skip any number of tests by name; its
         // count of tests that were filtered out is then right as well.
-        let left_out = |trial: &&Trial| !self.arguments.selects(trial.name());
-        mimic.skip = trials
-            .iter()
-            .filter(left_out)
-            .map(|trial| trial.name().to_owned())
-            .collect();
+        let names = trials.iter().map(|trial| trial.name().to_owned());
+        mimic.skip = names.filter(|name| !self.arguments.selects(name)).collect();
         mimic.exact = !mimic.skip.is_empty();
         if let Some(seed) = self.arguments.shuffle {
             let seed = seed.unwrap_or_else(order::clock_seed);
@@ -252,12 +236,8 @@ impl Front {
         let mut conclusion = libtest_mimic::run(&mimic, trials);
         // After libtest-mimic has printed its lines, in the order of the list.
         if let Ok(said) = self.shared.said.lock() {
-            for line in self
-                .shared
-                .scenarios
-                .iter()
-                .filter_map(|name| said.get(name))
-            {
+            let names = self.shared.scenarios.iter();
+            for line in names.filter_map(|name| said.get(name)) {
                 complain(line);
             }
         }
@@ -266,7 +246,10 @@ impl Front {
         {
             complain(&said);
         }
-        if self.arguments.selects_all() && self.says_what_is_left() && self.stale == Stale::Deny {
+        if self.arguments.selects_all()
+            && self.reports_orphaned_baselines()
+            && self.stale == Stale::Deny
+        {
             conclusion.num_failed += 1;
         }
         conclusion.exit_code()
@@ -274,10 +257,10 @@ impl Front {
 
     /// Prints which baselines belong to scenarios that this test no longer has. Returns whether
     /// there are any.
-    fn says_what_is_left(&self) -> bool {
+    fn reports_orphaned_baselines(&self) -> bool {
         let place = &self.shared.place;
-        let left = agreed::left_behind(place, &place.run("", &self.shared.scenarios));
-        for file in &left {
+        let orphaned = agreed::orphaned(place, &place.run("", &self.shared.scenarios));
+        for file in &orphaned {
             let level = match self.stale {
                 Stale::Warn => "warning",
                 Stale::Deny => "error",
@@ -288,7 +271,7 @@ impl Front {
                 escape::terminal(file)
             ));
         }
-        !left.is_empty()
+        !orphaned.is_empty()
     }
 
     fn trial(&self, scenario: &Scenario) -> Trial {
@@ -304,9 +287,8 @@ impl Front {
                 return Ok(Completion::ignored_with(reason));
             }
             if shared.fail_fast && shared.failed.load(Ordering::Relaxed) {
-                return Ok(Completion::ignored_with(
-                    "not started: another test has failed",
-                ));
+                let why = "not started: another test has failed";
+                return Ok(Completion::ignored_with(why));
             }
             let outcome = shared.measure(name, &settings);
             if outcome.is_err() {
@@ -323,8 +305,8 @@ impl Shared {
     fn measure(&self, name: &'static str, settings: &Effective) -> Result<(), Failed> {
         let folder = self.place.scenario(name);
         let problem = |what: String| Failed::from(format!("{name}: plimsoll: {what}"));
-        let _lock = outcome::clear(&folder)
-            .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
+        let unwritable = |error: io::Error| problem(format!("{}: {error}", folder.display()));
+        let _lock = outcome::clear(&folder).map_err(unwritable)?;
         let run = self.place.run(name, &self.scenarios);
         let (baseline, baseline_text) = match self.agreed(name, settings) {
             Ok(read) => read,
@@ -336,8 +318,10 @@ impl Shared {
         };
         let mut route = Route {
             folder: &folder,
-            settings,
-            plan: settings.plan.unwrap_or(Plan::EXACT),
+            terms: Terms {
+                settings,
+                plan: settings.plan.unwrap_or(Plan::EXACT),
+            },
             baseline: &baseline,
             normalization: &self.normalization,
             today: Date::from_unix_seconds(order::seconds_now()),
@@ -349,7 +333,7 @@ impl Shared {
                 name,
                 &folder,
                 self.captures,
-                (route.plan, settings.unwinder),
+                (route.terms.plan, settings.unwinder),
                 self.guardian()?,
             )
             .map_err(|error| problem(format!("the subject cannot be started: {error}")))?;
@@ -368,30 +352,25 @@ impl Shared {
                     break (*climb, subject.output_tail());
                 }
                 Attempt::Again(again) => {
-                    route.plan = again.plan;
+                    route.terms.plan = again.plan;
                     why.extend(again.why);
                     enough = enough.or(again.enough);
                 }
             }
             drop(subject);
-            outcome::forget_rungs(&folder)
-                .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
+            outcome::forget_rungs(&folder).map_err(unwritable)?;
         };
-        outcome::keep_dumps(&climb, &route)
-            .map_err(|error| problem(format!("{}: {error}", folder.display())))?;
+        outcome::keep_dumps(&climb, &route).map_err(unwritable)?;
         let part = self.explain.as_deref();
-        let outcome::Judged {
-            report,
-            explained,
-            would_do,
-        } = outcome::report(climb, &route, run, name, why, part);
-        if let Some(coarse) = Coarse::of(&report, would_do)
+        let judged = outcome::report(climb, &route, run, name, why, part);
+        let report = judged.report;
+        if let Some(coarse) = Coarse::of(&report, judged.would_do)
             && let Ok(mut all) = self.coarse.lock()
         {
             all.push(coarse);
         }
         outcome::write(&report, &folder, baseline_text.as_deref()).map_err(problem)?;
-        self.conclude(&report, settings, &output, &explained)
+        self.conclude(&report, settings, &output, &judged.explained)
     }
 
     fn agreed(&self, name: &str, settings: &Effective) -> Result<Agreed, String> {
@@ -432,10 +411,8 @@ impl Shared {
             ..text::Style::plain()
         };
         if !passes {
-            return Err(Failed::from(format!(
-                "\n{}{explained}",
-                text::render(report, &style).trim_end()
-            )));
+            let page = text::render(report, &style);
+            return Err(format!("\n{}{explained}", page.trim_end()).into());
         }
         let is_remarkable = report.findings.iter().any(Finding::is_remarkable);
         let quiet = report.verdict == Verdict::Within && !is_remarkable;

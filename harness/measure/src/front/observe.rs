@@ -12,10 +12,17 @@ const OWN_DESCRIPTORS: u64 = 1;
 
 /// Returns the resident set in bytes, or zero if the process is gone.
 pub(crate) fn resident(process: u32) -> u64 {
-    fs::read_to_string(format!("/proc/{process}/statm"))
-        .ok()
-        .and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok())
-        .map_or(0, |pages| pages.saturating_mul(sys::page_size()))
+    let pages = number(&format!("/proc/{process}/statm"), second_word);
+    pages.map_or(0, |pages| pages.saturating_mul(sys::page_size()))
+}
+
+/// Reads the number that `find` finds in a file.
+fn number(file: &str, find: fn(&str) -> Option<&str>) -> Option<u64> {
+    find(&fs::read_to_string(file).ok()?)?.trim().parse().ok()
+}
+
+fn second_word(text: &str) -> Option<&str> {
+    text.split_whitespace().nth(1)
 }
 
 /// Returns how many threads the process has.
@@ -48,11 +55,8 @@ pub(crate) fn settle(process: u32, limit: Duration) {
     while before.len() > 1 && quiet < 2 && started.elapsed() < limit {
         std::thread::sleep(Duration::from_millis(1));
         let now = run_times(process);
-        quiet = if now == before && !is_busy(process) {
-            quiet + 1
-        } else {
-            0
-        };
+        let is_quiet = now == before && !is_busy(process);
+        quiet = if is_quiet { quiet + 1 } else { 0 };
         before = now;
     }
 }
@@ -60,29 +64,23 @@ pub(crate) fn settle(process: u32, limit: Duration) {
 /// Returns whether a thread other than the first runs, or waits for a core or a disk. A
 /// thread's run time alone is not enough, because the kernel updates it only now and then.
 fn is_busy(process: u32) -> bool {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
-        return false;
-    };
     let first = process.to_string();
-    tasks
-        .flatten()
+    tasks(process)
         .filter(|task| task.file_name() != *first)
         .filter_map(|task| fs::read_to_string(task.path().join("stat")).ok())
         // The line is "tid (name) state …", and a name may contain brackets.
-        .filter_map(|stat| {
-            stat.rsplit_once(") ")
-                .map(|(_, rest)| rest.starts_with(['R', 'D']))
-        })
+        .filter_map(|stat| Some(stat.rsplit_once(") ")?.1.starts_with(['R', 'D'])))
         .any(|busy| busy)
+}
+
+fn tasks(process: u32) -> impl Iterator<Item = fs::DirEntry> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task"));
+    tasks.into_iter().flatten().flatten()
 }
 
 /// Returns the nanoseconds that each thread has run, as text.
 fn run_times(process: u32) -> BTreeMap<String, String> {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
-        return BTreeMap::new();
-    };
-    tasks
-        .flatten()
+    tasks(process)
         .map(|task| {
             // The file has "run time, waiting time, times run". If the kernel has no scheduler
             // statistics, the `stat` file shows changes too.
@@ -98,9 +96,8 @@ fn run_times(process: u32) -> BTreeMap<String, String> {
 /// processor so far; zero if the kernel has no scheduler statistics.
 pub(crate) fn waited(process: u32) -> Duration {
     // "run time, waiting time, times run", in nanoseconds.
-    let times = fs::read_to_string(format!("/proc/{process}/schedstat")).unwrap_or_default();
-    let waiting = times.split_whitespace().nth(1);
-    Duration::from_nanos(waiting.and_then(|time| time.parse().ok()).unwrap_or(0))
+    let waiting = number(&format!("/proc/{process}/schedstat"), second_word);
+    Duration::from_nanos(waiting.unwrap_or(0))
 }
 
 /// Returns a subject's default memory limit in bytes: half of the machine's or container's
@@ -111,53 +108,35 @@ pub(crate) fn memory_limit() -> u64 {
     const MOST: u64 = 2 << 30;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let share = |all: u64| all / 2 / (cores as u64);
-    [machine_memory(), cgroup_limit()]
-        .into_iter()
-        .flatten()
-        .map(share)
-        .fold(MOST, u64::min)
+    // The limit of a container is that of cgroup v2, as seen inside the container.
+    let container = number("/sys/fs/cgroup/memory.max", |text| text.lines().next());
+    let known = [machine_memory(), container].into_iter().flatten();
+    known.map(share).fold(MOST, u64::min)
 }
 
 fn machine_memory() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim()
-        .strip_suffix("kB")?
-        .trim()
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(1_024)
-}
-
-/// Returns the memory limit of a container (cgroup v2, as seen inside the container).
-fn cgroup_limit() -> Option<u64> {
-    fs::read_to_string("/sys/fs/cgroup/memory.max")
-        .ok()?
-        .trim()
-        .parse()
-        .ok()
+    let kibibytes = number("/proc/meminfo", |text| {
+        let mut lines = text.lines();
+        let total = lines.find_map(|line| line.strip_prefix("MemTotal:"))?;
+        total.trim().strip_suffix("kB")
+    });
+    kibibytes?.checked_mul(1_024)
 }
 
 /// Returns the most threads that a subject may have: half of the container's limit, but at most
 /// 4,096.
 pub(crate) fn thread_limit() -> u64 {
     const MOST: u64 = 4_096;
-    let cgroup = fs::read_to_string("/sys/fs/cgroup/pids.max").ok();
-    let limit = cgroup.and_then(|text| text.trim().parse::<u64>().ok());
+    let limit = number("/sys/fs/cgroup/pids.max", |text| text.lines().next());
     limit.map_or(MOST, |limit| MOST.min(limit / 2))
 }
 
 /// Returns the most files that the process may have open: its soft limit, or 1,024 if unknown.
 pub(crate) fn descriptor_limit(process: u32) -> u64 {
-    fs::read_to_string(format!("/proc/{process}/limits"))
-        .ok()
-        .and_then(|text| {
-            let line = text
-                .lines()
-                .find(|line| line.starts_with("Max open files"))?;
-            line.split_whitespace().nth(3)?.parse().ok()
-        })
-        .unwrap_or(1_024)
+    let limit = number(&format!("/proc/{process}/limits"), |text| {
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.starts_with("Max open files"))?;
+        line.split_whitespace().nth(3)
+    });
+    limit.unwrap_or(1_024)
 }

@@ -18,7 +18,7 @@ use plimsoll_core::{FoldedStack, Frame, Rate, Series, layout};
 
 use super::climb::{Climb, Route, before_and_after};
 use super::plan::Plan;
-use super::policy::{Enough, Terms};
+use super::policy::{Enough, Terms, check};
 use super::profile::{Greeting, Sources};
 use super::settings::Effective;
 use crate::subject::unwind::Walks;
@@ -61,21 +61,19 @@ pub(crate) fn report(
     if climb.failure.is_some() {
         verdict = Verdict::Failed;
     }
-    if checks
-        .iter()
-        .any(|check| check.outcome == CheckOutcome::Failed)
-    {
+    let has_failed = |check: &Check| check.outcome == CheckOutcome::Failed;
+    if checks.iter().any(has_failed) {
         verdict = Verdict::Broken;
     }
     let before = climb.profile.before().unwrap_or(0);
     let paused = climb.profile.paused.as_ref();
-    let by_clock = paused.map(|paused| paused.notes(&findings, &sources));
-    let by_clock = by_clock.unwrap_or_default();
+    let by_clock = paused.map_or(Vec::new(), |paused| paused.notes(&findings, &sources));
     let larger = more_than_needed(verdict, &findings, &run.baseline);
-    let late = overtime(verdict, &climb, route.settings);
-    let needed = budget_that_would_do(verdict, &climb, route.settings);
+    let settings = route.terms.settings;
+    let late = overtime(verdict, &climb, settings);
+    let needed = budget_that_would_do(verdict, &climb, &route.terms);
     let is_coarse = verdict <= Verdict::Improved && threshold.coarsened;
-    let would_do = is_coarse.then(|| would_do_for_default(&climb, short_by, route.settings));
+    let would_do = is_coarse.then(|| would_do_for_default(&climb, short_by, &route.terms));
     let would_do = would_do.flatten();
     let finer = would_do.as_ref();
     let finer = finer.map(|would_do| format!("{would_do} would show smaller leaks"));
@@ -83,20 +81,16 @@ pub(crate) fn report(
         run,
         scenario: scenario.to_owned(),
         verdict,
-        measured: measured(&climb.greeting, climb.plan),
-        builder: route.settings.builder.clone(),
+        measured: measured(&climb.greeting, route.terms.plan),
+        builder: settings.builder.clone(),
         compared: climb.profile.rungs.last().map(|last| Compared {
             before: climb.profile.rungs[before].iterations,
             after: last.iterations,
         }),
         end: climb.end,
-        threshold: if climb.profile.rungs.is_empty() {
-            Threshold {
-                coarsened: false,
-                ..threshold
-            }
-        } else {
-            threshold
+        threshold: Threshold {
+            coarsened: threshold.coarsened && !climb.profile.rungs.is_empty(),
+            ..threshold
         },
         visible: visible.filter(|_| is_trusted(verdict)),
         rarest: rarest.filter(|_| is_trusted(verdict)),
@@ -109,7 +103,7 @@ pub(crate) fn report(
             .chain(why)
             .chain(by_clock)
             .chain(larger)
-            .chain(timeout_within_budget(verdict, climb.end, route.settings))
+            .chain(timeout_within_budget(verdict, climb.end, settings))
             .chain(late)
             .chain(needed)
             .chain(finer)
@@ -140,10 +134,10 @@ pub(crate) fn report(
 
 /// Returns whether the run measured enough to accept its findings.
 fn is_trusted(verdict: Verdict) -> bool {
-    match verdict {
-        Verdict::Within | Verdict::Improved | Verdict::Regressed => true,
-        Verdict::Inconclusive | Verdict::Failed | Verdict::Broken => false,
-    }
+    matches!(
+        verdict,
+        Verdict::Within | Verdict::Improved | Verdict::Regressed
+    )
 }
 
 /// Makes the report of a scenario that was not run, because its baseline cannot be used.
@@ -168,11 +162,7 @@ pub(crate) fn without_baseline(
         visible: None,
         rarest: None,
         findings: Vec::new(),
-        checks: vec![Check {
-            name: BASELINE.to_owned(),
-            outcome: CheckOutcome::Failed,
-            detail,
-        }],
+        checks: vec![check(BASELINE, CheckOutcome::Failed, detail)],
         completeness: Completeness::default(),
         failure: None,
         notes: Vec::new(),
@@ -185,21 +175,17 @@ pub(crate) fn without_baseline(
 /// Without this condition the C library, which is below every thread, would always cause them.
 fn notes(findings: &[Finding], how_names_were_found: &[String]) -> Vec<String> {
     let lacks_source = |finding: &Finding| finding.frames.iter().any(|frame| frame.file.is_none());
-    if findings.iter().any(lacks_source) {
-        how_names_were_found.to_vec()
-    } else {
-        Vec::new()
+    match findings.iter().any(lacks_source) {
+        true => how_names_were_found.to_vec(),
+        false => Vec::new(),
     }
 }
 
 /// Returns notes on allowances that are more than twice what is needed. They do not change the
 /// verdict, because rates may depend on timing.
 fn more_than_needed(verdict: Verdict, findings: &[Finding], baseline: &str) -> Vec<String> {
-    let findings = findings
-        .iter()
-        .filter(|finding| finding.has_twice_its_need());
-    let findings = findings.filter(|_| is_trusted(verdict));
-    let said = findings.map(|finding| {
+    let too_large = |finding: &&Finding| is_trusted(verdict) && finding.has_twice_its_need();
+    let said = findings.iter().filter(too_large).map(|finding| {
         let (what, is_heap) = match &finding.subject {
             Subject::Threads => ("threads", false),
             Subject::Descriptors => ("file descriptors", false),
@@ -224,42 +210,28 @@ fn more_than_needed(verdict: Verdict, findings: &[Finding], baseline: &str) -> V
 }
 
 /// Returns which budget would be enough for a verdict, if there is none.
-fn budget_that_would_do(verdict: Verdict, climb: &Climb, settings: &Effective) -> Option<String> {
+fn budget_that_would_do(verdict: Verdict, climb: &Climb, terms: &Terms<'_>) -> Option<String> {
+    (verdict == Verdict::Inconclusive).then_some(())?;
     let reached = climb.profile.rungs.last().map_or(0, |rung| rung.iterations);
-    let (iterations, profiled, time, what) = match verdict {
-        Verdict::Inconclusive => {
-            let enough = climb
-                .enough
-                .filter(|enough| enough.plan != climb.plan || reached < enough.iterations);
-            let terms = Terms {
-                settings,
-                plan: climb.plan,
+    let is_ahead = |enough: &Enough| enough.plan != terms.plan || reached < enough.iterations;
+    let to_accuse = terms.accuse_from(LadderEnd::Budget, climb.accused_at);
+    let (iterations, profiled, time, what) = match climb.enough.filter(is_ahead) {
+        Some(enough) => {
+            let profiled = match enough.plan == terms.plan {
+                true => "",
+                false => " of an exact profile",
             };
-            let to_accuse = terms.accuse_from(LadderEnd::Budget, climb.accused_at);
-            match enough {
-                Some(Enough {
-                    plan,
-                    iterations,
-                    time,
-                }) => {
-                    let profiled = match plan == climb.plan {
-                        true => "",
-                        false => " of an exact profile",
-                    };
-                    (iterations, profiled, time, "would be enough")
-                }
-                None if reached < to_accuse => (
-                    to_accuse,
-                    "",
-                    climb.pace.until(to_accuse)?,
-                    "are needed to tell a leak from a buffer that is filling",
-                ),
-                None => return None,
-            }
+            (enough.iterations, profiled, enough.time, "would be enough")
         }
-        _ => return None,
+        None if reached < to_accuse => (
+            to_accuse,
+            "",
+            climb.pace.until(to_accuse)?,
+            "are needed to tell a leak from a buffer that is filling",
+        ),
+        None => return None,
     };
-    (time > settings.budget).then(|| {
+    (time > terms.settings.budget).then(|| {
         format!(
             "{} iterations{profiled} {what}, so a budget of about {} would do",
             units::count(iterations),
@@ -274,7 +246,7 @@ fn budget_that_would_do(verdict: Verdict, climb: &Climb, settings: &Effective) -
 ///
 /// `short_by` says how many times the error must shrink. It shrinks at best in proportion to
 /// the iterations.
-fn would_do_for_default(climb: &Climb, short_by: f64, settings: &Effective) -> Option<String> {
+fn would_do_for_default(climb: &Climb, short_by: f64, terms: &Terms<'_>) -> Option<String> {
     const MOST: f64 = 1e12;
     let reached = climb.profile.rungs.last().map_or(0, |rung| rung.iterations);
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
@@ -285,11 +257,11 @@ fn would_do_for_default(climb: &Climb, short_by: f64, settings: &Effective) -> O
         clippy::cast_sign_loss,
         reason = "positive, and below the limit"
     )]
-    let iterations = judge::iterations_to_settle(None, climb.plan.interval()).max(enough as u64);
+    let iterations = judge::iterations_to_settle(None, terms.plan.interval()).max(enough as u64);
     if climb.end == LadderEnd::Iterations {
         return Some(format!("`max-iterations` of {}", units::count(iterations)));
     }
-    let time = climb.pace.until(iterations)?.max(settings.budget);
+    let time = climb.pace.until(iterations)?.max(terms.settings.budget);
     Some(format!("a budget of about {}", budget(time)))
 }
 
@@ -342,18 +314,17 @@ fn overtime(verdict: Verdict, climb: &Climb, settings: &Effective) -> Option<Str
 /// Returns notes on how stacks were walked.
 fn unwinding(greeting: &Greeting, ended: Walks) -> Vec<String> {
     let mut notes = Vec::new();
-    if !greeting.get("reason").is_empty() {
+    let reason = greeting.get("reason");
+    if !reason.is_empty() {
         notes.push(format!(
-            "stacks were walked by libgcc, which is slow: of plimsoll's own unwinder, {}",
-            greeting.get("reason")
+            "stacks were walked by libgcc, which is slow: of plimsoll's own unwinder, {reason}"
         ));
     }
+    let without_information = "at code without unwind information";
+    let astray = "where unwind information led nowhere";
     for (walks, what) in [
-        (
-            ended.without_information,
-            "at code without unwind information",
-        ),
-        (ended.astray, "where unwind information led nowhere"),
+        (ended.without_information, without_information),
+        (ended.astray, astray),
     ] {
         if walks > 0 {
             notes.push(format!("the stacks of {walks} allocations end {what}"));
@@ -362,19 +333,16 @@ fn unwinding(greeting: &Greeting, ended: Walks) -> Vec<String> {
     notes
 }
 
-/// Returns cargo's profile, as far as a program can know it.
-pub(crate) fn profile() -> &'static str {
-    match cfg!(debug_assertions) {
-        true => "debug",
-        false => "release",
-    }
-}
-
 fn measured(greeting: &Greeting, plan: Plan) -> Option<Measured> {
     let jemalloc = greeting.get("version");
+    // Cargo's profile, as far as a program can know it.
+    let profile = match cfg!(debug_assertions) {
+        true => "debug",
+        false => "release",
+    };
     (!jemalloc.is_empty()).then(|| Measured {
         target: env!("PLIMSOLL_TARGET").to_owned(),
-        profile: profile().to_owned(),
+        profile: profile.to_owned(),
         toolchain: env!("PLIMSOLL_TOOLCHAIN").to_owned(),
         // The rest of the version is a commit, which interests nobody.
         jemalloc: jemalloc.split('-').next().unwrap_or(jemalloc).to_owned(),
@@ -387,11 +355,8 @@ fn checks(climb: &Climb) -> Vec<Check> {
     let rungs = climb.profile.rungs.len();
     let mut checks = Vec::new();
     if rungs > 0 {
-        checks.push(Check {
-            name: "canary".to_owned(),
-            outcome: CheckOutcome::Passed,
-            detail: format!("{rungs} of {rungs} objects found on their stack"),
-        });
+        let found = format!("{rungs} of {rungs} objects found on their stack");
+        checks.push(check("canary", CheckOutcome::Passed, found));
         checks.push(climb.profile.coverage());
         checks.extend(same_stacks(climb.profile.walks));
     }
@@ -404,20 +369,13 @@ fn checks(climb: &Climb) -> Vec<Check> {
 
 /// Returns whether both unwinders found the same stacks, if both were asked.
 fn same_stacks(walks: Walks) -> Option<Check> {
-    let Walks {
-        compared,
-        different,
-        ..
-    } = walks;
-    (compared > 0).then(|| Check {
-        name: "unwinder".to_owned(),
-        outcome: if different == 0 {
-            CheckOutcome::Passed
-        } else {
-            CheckOutcome::Failed
-        },
-        detail: format!("{different} of {compared} stacks differ from what libgcc finds"),
-    })
+    let (compared, different) = (walks.compared, walks.different);
+    let outcome = match different {
+        0 => CheckOutcome::Passed,
+        _ => CheckOutcome::Failed,
+    };
+    let detail = format!("{different} of {compared} stacks differ from what libgcc finds");
+    (compared > 0).then(|| check("unwinder", outcome, detail))
 }
 
 /// Returns the frames of a finding, with their source lines. The frames of a site are the first
@@ -426,11 +384,10 @@ fn frames(finding: &Finding, sources: &Sources) -> Vec<Frame> {
     match &finding.subject {
         Subject::Stack(stack) => sources.frames.get(stack).cloned().unwrap_or_default(),
         Subject::Site { frames: site, .. } => {
-            let on_site = |stack: &FoldedStack| fold::site(stack) == *site;
-            let found = sources.frames.iter().find(|(stack, _)| on_site(stack));
-            found
-                .map(|(_, frames)| frames.iter().take(site.frames().len()).cloned().collect())
-                .unwrap_or_default()
+            let mut found = sources.frames.iter();
+            let found = found.find(|(stack, _)| fold::site(stack) == *site);
+            let frames = found.map_or(&[][..], |(_, frames)| frames);
+            frames.iter().take(site.frames().len()).cloned().collect()
         }
         Subject::Threads | Subject::Descriptors => Vec::new(),
     }
@@ -507,7 +464,7 @@ pub(crate) fn keep_dumps(climb: &Climb, route: &Route<'_>) -> io::Result<()> {
         keep_dump(&before, &route.folder.join(layout::BEFORE))?;
         keep_dump(&after, &route.folder.join(layout::AFTER))?;
     }
-    if route.settings.keep_rungs {
+    if route.terms.settings.keep_rungs {
         for rung in &climb.profile.rungs {
             let kept = layout::rung_file(route.folder, rung.iterations);
             keep_dump(&kept, &kept)?;
@@ -530,10 +487,10 @@ fn keep_dump(from: &Path, to: &Path) -> io::Result<()> {
 /// `report.json` is written last and then renamed into place. So if it exists, all other files
 /// exist too.
 pub(crate) fn write(report: &Report, folder: &Path, baseline: Option<&str>) -> Result<(), String> {
-    let write = |name: &str, text: &str| {
-        fs::write(folder.join(name), text)
-            .map_err(|error| format!("{}: {error}", folder.join(name).display()))
+    let said = |name: &str, outcome: io::Result<()>| {
+        outcome.map_err(|error| format!("{}: {error}", folder.join(name).display()))
     };
+    let write = |name: &str, text: &str| said(name, fs::write(folder.join(name), text));
     write(layout::GROWTH_FOLDED, &folded::render(report))?;
     let picture = flamegraph::render(report).map_err(|error| error.to_string())?;
     write(layout::GROWTH_SVG, &picture)?;
@@ -549,6 +506,6 @@ pub(crate) fn write(report: &Report, folder: &Path, baseline: Option<&str>) -> R
         }
     }
     write(PENDING_REPORT, &json::to_string(report))?;
-    fs::rename(folder.join(PENDING_REPORT), folder.join(layout::REPORT))
-        .map_err(|error| format!("{}: {error}", folder.join(layout::REPORT).display()))
+    let renamed = fs::rename(folder.join(PENDING_REPORT), folder.join(layout::REPORT));
+    said(layout::REPORT, renamed)
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
-use plimsoll_core::report::{Finding, LadderEnd, Rung, Subject, units};
+use plimsoll_core::report::{Finding, Rung, Subject, units};
 use plimsoll_core::{Avma, Tally};
 
 use super::profile::Sources;
@@ -142,29 +142,15 @@ fn at_once(finding: &Finding) -> u64 {
 }
 
 fn greatest_common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 {
-        a
-    } else {
-        greatest_common_divisor(b, a % b)
+    match b {
+        0 => a,
+        _ => greatest_common_divisor(b, a % b),
     }
 }
 
 fn last_octave(finding: &Finding) -> &[Tally] {
     let levels = &finding.levels;
     &levels[levels.len().saturating_sub(RUNGS_PER_OCTAVE + 1)..]
-}
-
-/// Returns whether a pause may follow a ladder that ended like this.
-pub(crate) fn may_follow(end: LadderEnd) -> bool {
-    match end {
-        LadderEnd::Budget | LadderEnd::Iterations => true,
-        LadderEnd::Settled
-        | LadderEnd::OutOfReach
-        | LadderEnd::Memory
-        | LadderEnd::Threads
-        | LadderEnd::Descriptors
-        | LadderEnd::Failure => false,
-    }
 }
 
 /// Returns the times at which equal parts of a pause end, one for each iteration.

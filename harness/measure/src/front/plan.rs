@@ -192,12 +192,8 @@ impl Plan {
 
     /// Returns the plan as jemalloc's options.
     pub(crate) fn options(self) -> String {
-        let Plan {
-            lg_interval,
-            keeps_stacks,
-            known: _,
-        } = self;
-        format!("lg_prof_sample:{lg_interval},prof_accum:{keeps_stacks}")
+        let (interval, keeps) = (self.lg_interval, self.keeps_stacks);
+        format!("lg_prof_sample:{interval},prof_accum:{keeps}")
     }
 }
 
@@ -217,14 +213,9 @@ pub(crate) fn fills_with_threads(plan: Plan, iterations: u64, listed: u64, live:
 
 /// Counts the threads that the head of a dump lists.
 pub(crate) fn threads_listed(dump: &[u8]) -> u64 {
-    let head = dump
-        .split(|byte| *byte == b'\n')
-        .take_while(|line| !line.starts_with(b"@"));
-    let is_thread = |line: &&[u8]| {
-        line.trim_ascii_start()
-            .strip_prefix(b"t")
-            .is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
-    };
+    let lines = dump.split(|byte| *byte == b'\n');
+    let head = lines.take_while(|line| !line.starts_with(b"@"));
+    let is_thread = |line: &&[u8]| matches!(line.trim_ascii_start(), [b't', b'0'..=b'9', ..]);
     head.filter(is_thread).count() as u64
 }
 

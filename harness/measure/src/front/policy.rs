@@ -96,14 +96,19 @@ const DESCRIPTORS_LEFT: u64 = 16;
 /// How many times faster than necessary a sampled ladder should be, because paces vary.
 const MARGIN: f64 = 1.5;
 
+/// Makes a check of the measurement.
+pub(crate) fn check(name: &str, outcome: CheckOutcome, detail: String) -> Check {
+    Check {
+        name: name.to_owned(),
+        outcome,
+        detail,
+    }
+}
+
 impl Stop {
     /// Makes the stop for a failed check.
     pub(crate) fn broken(name: &str, detail: String) -> Stop {
-        Stop::Broken(Check {
-            name: name.to_owned(),
-            outcome: CheckOutcome::Failed,
-            detail,
-        })
+        Stop::Broken(check(name, CheckOutcome::Failed, detail))
     }
 
     fn again(plan: Plan, why: Option<String>) -> Stop {
@@ -144,20 +149,20 @@ impl Terms<'_> {
             }
         }
         let is_late = at.elapsed.saturating_add(at.ahead) > settings.budget;
+        let climb = |accused_at| Next::Climb {
+            is_late,
+            accused_at,
+        };
         // The timeout is for subjects that hang. A ladder that climbs ends before it.
         let hangs = at.age.saturating_add(at.ahead.saturating_mul(2)) > settings.timeout;
         if !is_late && !hangs {
-            return Next::Climb {
-                is_late,
-                accused_at: at.accused_at,
-            };
+            return climb(at.accused_at);
         }
         // The time is divided, because a very large budget would overflow if it were
         // multiplied.
         let is_patient = at.ran.saturating_add(at.ahead) / PATIENCE <= settings.budget;
-        let is_short = at
-            .last
-            .is_none_or(|last| last.iterations < self.iterations_to_accuse());
+        let to_accuse = self.iterations_to_accuse();
+        let is_short = at.last.is_none_or(|last| last.iterations < to_accuse);
         // A verdict needs names and all levels, so it is computed only if it matters.
         let goes_on = || match at.accused_at {
             None if at.last.is_none() => is_patient.then_some(None),
@@ -170,13 +175,8 @@ impl Terms<'_> {
             },
         };
         let may_go_on = !settings.spend_budget && !hangs;
-        match may_go_on.then(goes_on).flatten() {
-            Some(accused_at) => Next::Climb {
-                is_late,
-                accused_at,
-            },
-            None => end(LadderEnd::Budget),
-        }
+        let accused_at = may_go_on.then(goes_on).flatten();
+        accused_at.map_or(end(LadderEnd::Budget), climb)
     }
 
     /// Decides whether the ladder stops after a rung.
@@ -209,7 +209,8 @@ impl Terms<'_> {
     /// Returns the ladder that would be enough for a verdict, or `None` if there is no pace
     /// yet.
     pub(crate) fn enough(&self, pace: &Pace) -> Option<Enough> {
-        let iterations = self.iterations_to_conclude();
+        let (threshold, interval) = (self.settings.threshold, self.plan.interval());
+        let iterations = judge::iterations_to_conclude(threshold, interval);
         Some(Enough {
             plan: self.plan,
             iterations,
@@ -233,10 +234,6 @@ impl Terms<'_> {
             LadderEnd::OutOfReach => self.iterations_to_accuse(),
             _ => 0,
         }
-    }
-
-    fn iterations_to_conclude(&self) -> u64 {
-        judge::iterations_to_conclude(self.settings.threshold, self.plan.interval())
     }
 
     /// Returns whether the ladder cannot reach the threshold even in [`PATIENCE`] budgets.
@@ -280,11 +277,10 @@ impl Terms<'_> {
     /// unless the ladder is long enough for a verdict.
     pub(crate) fn out_of_memory(&self, last: Option<&Rung>) -> Stop {
         let done = last.map_or(0, |rung| rung.iterations);
-        let less = || self.with_less_memory(last);
         // The threshold does not become coarser for lack of memory.
         let enough = judge::iterations_to_settle(self.settings.threshold, self.plan.interval());
-        let less = (done < enough).then(less).flatten();
-        less.unwrap_or(Stop::End(LadderEnd::Memory))
+        let less = (done < enough).then(|| self.with_less_memory(last));
+        less.flatten().unwrap_or(Stop::End(LadderEnd::Memory))
     }
 
     /// Starts again with a profile that needs less memory, if there is one and no setting

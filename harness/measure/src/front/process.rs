@@ -106,7 +106,7 @@ impl<'a> Subject<'a> {
             .arg(&progress_path)
             .arg(unwinder.as_str())
             .envs(CONFIGURATION.map(|variable| (variable, &configuration)))
-            .env(Mark::VARIABLE, mark.value())
+            .env(Mark::VARIABLE, &mark.0)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .process_group(0);
         if let Some(name) = std::env::args_os().next() {
@@ -230,52 +230,39 @@ impl<'a> Subject<'a> {
 
     /// Waits for the end of a process that closed the channel, and kills it if it does not end.
     fn gone(&mut self) -> Answer {
+        let status = self.wait_for_end();
+        self.reap();
+        status.map_or(Answer::Closed, Answer::Exited)
+    }
+
+    /// Waits until the process has ended, or [`DROP_LIMIT`] has passed.
+    fn wait_for_end(&mut self) -> Option<ExitStatus> {
         let end = Instant::now() + DROP_LIMIT;
         loop {
             match self.child.try_wait() {
-                Ok(Some(status)) => {
-                    self.reap();
-                    return Answer::Exited(status);
-                }
                 Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(1)),
-                // The process closed the channel, and still runs.
-                _ => {
-                    self.reap();
-                    return Answer::Closed;
-                }
+                ended => return ended.ok().flatten(),
             }
         }
     }
 
     /// Lets the subject drop its workload and exit. Returns how that failed, if it did.
     pub(crate) fn end(&mut self) -> Option<Failure> {
-        if self.reaped
-            || self
-                .stream
-                .write_all(format!("{}\n", Command::End).as_bytes())
-                .is_err()
-        {
+        let end = format!("{}\n", Command::End);
+        if self.reaped || self.stream.write_all(end.as_bytes()).is_err() {
             return None;
         }
-        let end = Instant::now() + DROP_LIMIT;
-        let status = loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => break status,
-                Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(1)),
-                // A slow drop is no failure: there may be much to free.
-                _ => {
-                    self.reap();
-                    return None;
-                }
-            }
+        let Some(status) = self.wait_for_end() else {
+            // A slow drop is no failure: there may be much to free.
+            self.reap();
+            return None;
         };
         let said = self.said_last();
         self.reap();
+        let panic = said.as_deref();
+        let panic = panic.and_then(|said| said.strip_prefix("failed "));
         (!status.success()).then(|| Failure {
-            what: match said
-                .as_deref()
-                .and_then(|said| said.strip_prefix("failed "))
-            {
+            what: match panic {
                 Some(panic) => format!("dropping the workload {panic}"),
                 None => format!("{}, while the workload was dropped", ending(status)),
             },
@@ -290,9 +277,8 @@ impl<'a> Subject<'a> {
         // Processes that the workload started may hold the channel open, so the end may never
         // come.
         let _ = self.stream.set_nonblocking(true);
-        let _ = (&mut self.stream)
-            .take(MAX_LINE as u64)
-            .read_to_end(&mut said);
+        let mut stream = (&mut self.stream).take(MAX_LINE as u64);
+        let _ = stream.read_to_end(&mut said);
         let said = String::from_utf8_lossy(&said);
         said.lines().next().map(str::to_owned)
     }
@@ -318,9 +304,8 @@ impl<'a> Subject<'a> {
         if !self.captured {
             return String::new();
         }
-        let tail = File::open(&self.output).and_then(|file| read_tail(file, OUTPUT_TAIL));
-        tail.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned())
-            .unwrap_or_default()
+        let tail = read_tail(&self.output).unwrap_or_default();
+        String::from_utf8_lossy(&tail).trim_end().to_owned()
     }
 
     fn cut_output(&self) {
@@ -328,11 +313,9 @@ impl<'a> Subject<'a> {
         if !self.captured || !long {
             return;
         }
-        let Ok(tail) = File::open(&self.output).and_then(|file| read_tail(file, OUTPUT_TAIL))
-        else {
-            return;
-        };
-        if let Ok(mut file) = OpenOptions::new().append(true).open(&self.output) {
+        if let Ok(tail) = read_tail(&self.output)
+            && let Ok(mut file) = OpenOptions::new().append(true).open(&self.output)
+        {
             let _ = file.set_len(0);
             let _ = file.write_all(b"[plimsoll: output over 4 MiB was cut here]\n");
             let _ = file.write_all(&tail);
@@ -346,11 +329,12 @@ impl Drop for Subject<'_> {
     }
 }
 
-fn read_tail(mut file: File, bytes: u64) -> io::Result<Vec<u8>> {
+fn read_tail(output: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(output)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_TAIL)))?;
     let mut tail = Vec::new();
-    file.take(bytes).read_to_end(&mut tail)?;
+    file.take(OUTPUT_TAIL).read_to_end(&mut tail)?;
     Ok(tail)
 }
 

@@ -14,6 +14,7 @@ use plimsoll_symbols::MappedFile;
 
 use super::pause::Paused;
 use super::plan::{self, Plan};
+use super::policy::check;
 use crate::subject::canary;
 use crate::subject::unwind::Walks;
 
@@ -23,12 +24,13 @@ const RECENT_RUNGS: usize = 4 * RUNGS_PER_OCTAVE;
 
 /// Bytes for each thread that may grow outside the profile before the profile counts as
 /// incomplete. The caches of the process and its threads hold about this much.
-const CACHES: u64 = 1 << 20;
+const CACHED_PER_THREAD: u64 = 1 << 20;
 
 /// The contents of all dumps of a ladder.
 #[derive(Debug)]
 pub(crate) struct Profile {
-    canary: Canary,
+    /// The addresses of the canary's functions, leaf first.
+    canary: [u64; 3],
     /// Bytes that a sampled small object adds to `stats.allocated`. Without this number,
     /// coverage cannot be checked.
     sampled_object: Option<u64>,
@@ -54,12 +56,6 @@ pub(crate) struct Profile {
     pub(crate) paused: Option<Paused>,
     symbols: SymbolTable,
     looked_up: BTreeSet<Avma>,
-}
-
-#[derive(Debug)]
-struct Canary {
-    /// The addresses of its functions, leaf first.
-    functions: [u64; 3],
 }
 
 /// Growth that no stack accounts for.
@@ -135,12 +131,12 @@ impl Greeting {
 
 impl Profile {
     pub(crate) fn new(greeting: &Greeting, plan: Plan) -> Profile {
-        let mut functions = [0; 3];
-        for (address, text) in functions.iter_mut().zip(greeting.get("canary").split(',')) {
+        let mut canary = [0; 3];
+        for (address, text) in canary.iter_mut().zip(greeting.get("canary").split(',')) {
             *address = text.parse().unwrap_or(0);
         }
         Profile {
-            canary: Canary { functions },
+            canary,
             sampled_object: greeting.get("sampled").parse().ok(),
             bt_max: greeting.get("bt_max").parse().unwrap_or(128),
             plan,
@@ -166,26 +162,15 @@ impl Profile {
     ///
     /// The check that failed, if the dump cannot be read or lacks the canary.
     pub(crate) fn add(&mut self, dump: &[u8], mut rung: Rung) -> Result<(), Check> {
-        let failed = |name: &str, detail: String| Check {
-            name: name.to_owned(),
-            outcome: CheckOutcome::Failed,
-            detail,
+        let iterations = rung.iterations;
+        let failed = |name: &str, problem: String| {
+            let detail = format!("at {iterations} iterations: {problem}");
+            check(name, CheckOutcome::Failed, detail)
         };
-        let parsed = HeapDump::parse(dump).map_err(|error| {
-            failed(
-                "dump",
-                format!("at {} iterations: {error}", rung.iterations),
-            )
-        })?;
+        let parsed = HeapDump::parse(dump).map_err(|error| failed("dump", error.to_string()))?;
         let Some(maps) = parsed.maps() else {
-            return Err(failed(
-                "dump",
-                format!(
-                    "at {} iterations: expected the mapped libraries at the end, found none: it \
-                     was cut short",
-                    rung.iterations
-                ),
-            ));
+            let problem = "expected the mapped libraries at the end, found none: it was cut short";
+            return Err(failed("dump", problem.to_owned()));
         };
         self.maps = maps.clone();
         let index = self.rungs.len();
@@ -195,7 +180,7 @@ impl Profile {
         let mut noise = 0.0;
         let stacks = parsed.without_births();
         for record in stacks.records() {
-            if self.canary.is_on(record.stack) {
+            if is_canary(&self.canary, record.stack) {
                 canaries += record.counts.inuse;
                 continue;
             }
@@ -254,10 +239,7 @@ impl Profile {
         let most_frames = self.bt_max.saturating_sub(births);
         self.completeness.truncated_stacks = stacks.stacks_cut_at(most_frames);
         if let Some(problem) = self.plan.canary_problem(canaries, index as u64 + 1) {
-            return Err(failed(
-                "canary",
-                format!("at {} iterations: {problem}", rung.iterations),
-            ));
+            return Err(failed("canary", problem));
         }
         self.rungs.push(rung);
         self.ended_by_rung.push(self.threads_ended);
@@ -308,18 +290,12 @@ impl Profile {
         let mut after_pause: BTreeMap<FoldedStack, u64> = BTreeMap::new();
         for (stack, series) in moved {
             let folded = folder.fold(stack);
-            if folded
-                .frames
-                .first()
-                .is_some_and(|leaf| leaf.file.is_none())
-            {
+            let leaf = folded.frames.first();
+            if leaf.is_some_and(|leaf| leaf.file.is_none()) {
                 bare.insert(folded.stack.clone());
             }
-            if let Some(live) = self
-                .paused
-                .as_ref()
-                .and_then(|paused| paused.live.get(stack))
-            {
+            let paused = self.paused.as_ref();
+            if let Some(live) = paused.and_then(|paused| paused.live.get(stack)) {
                 *after_pause.entry(folded.stack.clone()).or_default() += live;
             }
             // If several places have the same name, the smallest is kept: any of them would do,
@@ -349,39 +325,25 @@ impl Profile {
             threads: resource(|rung| rung.threads),
             descriptors: resource(|rung| rung.descriptors),
         };
-        (
-            observed,
-            Sources {
-                frames: sources,
-                after_pause,
-                notes: self.symbols.notes.clone(),
-            },
-        )
+        let sources = Sources {
+            frames: sources,
+            after_pause,
+            notes: self.symbols.notes.clone(),
+        };
+        (observed, sources)
     }
 
     /// Checks that jemalloc's own count does not grow faster than the profile.
     pub(crate) fn coverage(&self) -> Check {
-        let check = |outcome, detail: String| Check {
-            name: "coverage".to_owned(),
-            outcome,
-            detail,
-        };
         let Some(outside) = self.outside() else {
-            return check(
-                CheckOutcome::Unavailable,
-                "`stats.allocated` cannot be read".to_owned(),
-            );
+            let why = "`stats.allocated` cannot be read".to_owned();
+            return check("coverage", CheckOutcome::Unavailable, why);
         };
-        let Outside {
-            gained,
-            rate,
-            is_too_much,
-        } = outside;
-        if !is_too_much {
-            return check(
-                CheckOutcome::Passed,
-                format!("{gained} bytes of growth outside the profile, within what caches hold"),
-            );
+        let (gained, rate) = (outside.gained, outside.rate);
+        if !outside.is_too_much {
+            let detail =
+                format!("{gained} bytes of growth outside the profile, within what caches hold");
+            return check("coverage", CheckOutcome::Passed, detail);
         }
         let grows = format!("memory grows outside the profile by {rate:.2} bytes an iteration");
         let detail = match self.short_threads() {
@@ -391,7 +353,7 @@ impl Profile {
             ),
             None => format!("{grows}: jemalloc counts {gained} bytes more than the stacks do"),
         };
-        check(CheckOutcome::Failed, detail)
+        check("coverage", CheckOutcome::Failed, detail)
     }
 
     /// Returns how many threads have started and ended in the verdict's octaves, if the profile
@@ -400,9 +362,8 @@ impl Profile {
         let outside = self.outside().filter(|outside| outside.is_too_much)?;
         let before = self.ended_by_rung.get(self.before()?)?;
         let threads = self.ended_by_rung.last()?.saturating_sub(*before);
-        self.plan
-            .may_miss(threads, outside.gained)
-            .then_some(threads)
+        let may_miss = self.plan.may_miss(threads, outside.gained);
+        may_miss.then_some(threads)
     }
 
     /// Returns the growth that no stack accounts for. Returns `None` if jemalloc's own count is
@@ -438,23 +399,20 @@ impl Profile {
         let growth = Growth::of(&self.iterations(), &series).objects;
         let threads = self.rungs.last().map_or(1, |rung| rung.threads);
         let before = self.before().unwrap_or(0);
-        let gained = series
-            .levels()
-            .last()
-            .zip(series.levels().get(before))
-            .map_or(0, |(last, first)| {
-                last.objects.saturating_sub(first.objects)
-            });
+        let levels = series.levels();
+        let gained = levels.last().zip(levels.get(before));
+        let gained = gained.map_or(0, |(last, first)| {
+            last.objects.saturating_sub(first.objects)
+        });
         // Estimates have a random error. A difference of more than six standard deviations is
         // not chance.
-        let by_chance = 6.0
-            * (self.noise.last().copied().unwrap_or(0.0)
-                + self.noise.get(before).copied().unwrap_or(0.0))
-            .sqrt();
+        let noise = [self.noise.last(), self.noise.get(before)];
+        let by_chance = 6.0 * noise.into_iter().flatten().sum::<f64>().sqrt();
         Some(Outside {
             gained,
             rate: growth.rate,
-            is_too_much: growth.rising && to_f64(gained) > to_f64(CACHES * threads) + by_chance,
+            is_too_much: growth.rising
+                && to_f64(gained) > to_f64(CACHED_PER_THREAD * threads) + by_chance,
         })
     }
 }
@@ -470,12 +428,10 @@ fn to_f64(value: u64) -> f64 {
 /// meantime then changes nothing.
 fn mapped_files(maps: &Maps) -> Vec<MappedFile> {
     let program = std::env::current_exe().ok();
+    let program = program.as_deref();
     let file = |mapping| {
         let mut file = MappedFile::from(mapping);
-        if program
-            .as_ref()
-            .is_some_and(|program| is_same(program, &file))
-        {
+        if program.is_some_and(|program| is_same(program, &file)) {
             file.open = Some("/proc/self/exe".into());
         }
         file
@@ -515,21 +471,14 @@ impl Sources {
     }
 }
 
-impl Canary {
-    /// Returns whether a stack contains the three functions, in the order of their calls.
-    fn is_on(&self, stack: &[Avma]) -> bool {
-        let mut wanted = self.functions.iter().peekable();
-        for address in stack {
-            let Some(function) = wanted.peek() else {
-                return true;
-            };
-            if **function != 0 && address.0 > **function && address.0 - **function < canary::EXTENT
-            {
-                wanted.next();
-            }
-        }
-        wanted.peek().is_none()
+/// Returns whether a stack contains the canary's functions, in the order of their calls.
+fn is_canary(functions: &[u64; 3], stack: &[Avma]) -> bool {
+    let mut wanted = functions.iter().peekable();
+    for Avma(address) in stack {
+        wanted
+            .next_if(|&&start| start != 0 && *address > start && address - start < canary::EXTENT);
     }
+    wanted.peek().is_none()
 }
 
 #[cfg(test)]

@@ -68,16 +68,14 @@ impl Effective {
     }
 
     /// Adds the settings of the scenario's builder, for the report.
-    pub(crate) fn saying(self, builder: &Settings) -> Effective {
-        let said = builder.of_builder().into_iter();
-        let said = said.map(|(key, value)| BuilderSetting {
+    pub(crate) fn with_builder(mut self, builder: &Settings) -> Effective {
+        let set = builder.of_builder().into_iter();
+        let set = set.map(|(key, value)| BuilderSetting {
             key: key.to_owned(),
             value,
         });
-        Effective {
-            builder: said.collect(),
-            ..self
-        }
+        self.builder = set.collect();
+        self
     }
 }
 
