@@ -6,16 +6,19 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{io, ptr};
 
+/// Turns the answer of a system call into a result.
+fn checked(answer: libc::c_int) -> io::Result<libc::c_int> {
+    match answer {
+        ..0 => Err(io::Error::last_os_error()),
+        answer => Ok(answer),
+    }
+}
+
 /// Asks the kernel to kill this process when the thread that started it ends.
 pub(crate) fn die_with_parent() -> io::Result<()> {
     // SAFETY: prctl(2): PR_SET_PDEATHSIG takes a signal number and touches no memory of this
     // process.
-    let answer = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    if answer == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(|_| ())
 }
 
 /// Removes a variable from the environment.
@@ -32,21 +35,14 @@ pub(crate) fn remove_variable_before_threads(name: &str) {
 pub(crate) fn take_descriptor(descriptor: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: fcntl(2): F_DUPFD_CLOEXEC takes a descriptor and the smallest number for the
     // copy. For a descriptor that is not open it returns an error.
-    let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
-    if copy < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let copy = checked(unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) })?;
     // SAFETY: `fcntl` has just made `copy`, and nothing else owns it.
     let copy = unsafe { OwnedFd::from_raw_fd(copy) };
     let null = File::open("/dev/null")?;
     // SAFETY: dup2(2) closes `descriptor` and makes it a copy of `null`. Both are open, and the
     // caller gives `descriptor` up.
-    let answer = unsafe { libc::dup2(null.as_raw_fd(), descriptor) };
-    if answer < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(copy)
-    }
+    checked(unsafe { libc::dup2(null.as_raw_fd(), descriptor) })?;
+    Ok(copy)
 }
 
 /// Kills a process.
@@ -77,10 +73,7 @@ pub(crate) fn notice_forks() {
 
 /// Kills every process of a process group.
 pub(crate) fn kill_group(group: u32) {
-    let Ok(group) = libc::pid_t::try_from(group) else {
-        return;
-    };
-    if group > 1 {
+    if let Ok(group @ 2..) = libc::pid_t::try_from(group) {
         // SAFETY: kill(2) takes two numbers; if the group is gone, it returns an error and
         // changes nothing.
         unsafe { libc::kill(-group, libc::SIGKILL) };
@@ -160,18 +153,11 @@ impl Progress {
     /// Maps the start of a file of at least [`Self::BYTES`].
     pub(crate) fn map(file: &File) -> io::Result<Progress> {
         let bytes = usize::try_from(Self::BYTES).unwrap_or(16);
+        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         // SAFETY: mmap(2) without a wished address places the mapping where nothing else is;
         // the descriptor is open for reading and writing.
-        let address = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
+        let address =
+            unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, file.as_raw_fd(), 0) };
         if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

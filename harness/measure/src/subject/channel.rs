@@ -105,10 +105,9 @@ struct Line {
 impl fmt::Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for character in text.chars() {
-            let character = if character.is_control() {
-                ' '
-            } else {
-                character
+            let character = match character.is_control() {
+                true => ' ',
+                false => character,
             };
             let end = self.length + character.len_utf8();
             if end >= MAX_LINE {

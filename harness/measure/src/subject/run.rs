@@ -1,7 +1,6 @@
 use std::fs::OpenOptions;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
@@ -110,11 +109,7 @@ fn unprofiled<T>(something: impl FnOnce() -> T) -> T {
 }
 
 fn map_progress(path: &str) -> Option<Progress> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(Path::new(path))
-        .ok()?;
+    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
     Progress::map(&file).ok()
 }
 
@@ -250,16 +245,11 @@ fn iterate(
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a value that is no text");
-    match PANIC_LOCATION
-        .lock()
-        .ok()
-        .and_then(|mut location| location.take())
-    {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or("a value that is no text");
+    let location = PANIC_LOCATION.lock().ok();
+    match location.and_then(|mut location| location.take()) {
         Some(location) => format!("panicked at {location}: {text}"),
         None => format!("panicked: {text}"),
     }

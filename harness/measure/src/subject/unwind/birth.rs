@@ -37,14 +37,19 @@ pub(super) fn without_word(frames: &mut [*mut c_void]) -> &mut [*mut c_void] {
 }
 
 /// Writes the word behind the frames that were walked. Returns the new length.
-pub(super) fn note(frames: &mut [*mut c_void], walked: usize) -> usize {
-    match (BORN.load(Ordering::Relaxed), frames.get_mut(walked)) {
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "jemalloc's array has few places"
+)]
+pub(super) fn note(frames: &mut [*mut c_void], walked: usize) -> c_uint {
+    let noted = match (BORN.load(Ordering::Relaxed), frames.get_mut(walked)) {
         (0, _) | (_, None) => walked,
         (word, Some(place)) => {
             *place = word as *mut c_void;
             walked + 1
         }
-    }
+    };
+    noted as c_uint
 }
 
 /// The unwinder that [`hook`] calls.
@@ -86,11 +91,7 @@ unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, capacit
     let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
     let walked = without_frame_of(hook as BacktraceHook as usize, frames, *length as usize);
     let most = without_word(frames).len();
-    let noted = note(frames, walked.min(most));
-    #[expect(clippy::cast_possible_truncation, reason = "at most `capacity`")]
-    {
-        *length = noted as c_uint;
-    }
+    *length = note(frames, walked.min(most));
 }
 
 /// Removes the frame of a function between jemalloc and its unwinder, which would look as if it

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::memory;
+use super::machine;
 use super::rule::Rule;
 
 /// The number of sets. A set has four entries, in one cache line.
@@ -81,7 +81,7 @@ pub(super) fn word(scrambled: u64) -> u64 {
     while entry != set + 64 {
         // SAFETY: this is one of the entries, because the index has as many bits as there are
         // sets. Each word is read by one instruction, like a relaxed load of its atomic.
-        let (check, rule) = unsafe { (memory::read_again(entry), memory::read_again(entry + 8)) };
+        let (check, rule) = unsafe { (machine::load(entry), machine::load(entry + 8)) };
         if check ^ rule == scrambled {
             return rule;
         }

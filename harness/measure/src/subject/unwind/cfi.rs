@@ -27,7 +27,7 @@ use super::machine;
 /// A section, and the address of its first byte.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section<'a> {
-    bytes: &'a [u8],
+    pub(super) bytes: &'a [u8],
     address: u64,
 }
 
@@ -38,12 +38,6 @@ impl Section<'static> {
             bytes,
             address: bytes.as_ptr() as u64,
         }
-    }
-}
-
-impl Section<'_> {
-    pub(super) fn bytes(&self) -> &[u8] {
-        self.bytes
     }
 }
 
@@ -120,15 +114,11 @@ impl Header {
         }
         let frames = address(&mut from, of_frames, index.address, true);
         let has_table = of_count != OMITTED && encoding != OMITTED;
-        let functions = if has_table {
-            number(&mut from, of_count)
-        } else {
-            0
+        let functions = match has_table {
+            true => number(&mut from, of_count),
+            false => 0,
         };
-        if from.is_broken() {
-            return None;
-        }
-        Some(Header {
+        (!from.is_broken()).then(|| Header {
             frames,
             functions,
             table: from.at(),

@@ -40,33 +40,31 @@ pub(super) fn agrees_with_libgcc() -> Result<(), String> {
         Err(_) => {}
     }
     // If no library can be loaded, as in a static program, there is nothing to compare.
-    match library::load() {
-        Some(library) => {
-            super::refresh();
-            compare("through a library", |both| {
-                library.call(&mut || deeper(2, &mut || record(both)));
-            })
-        }
-        None => Ok(()),
-    }
+    let Some(library) = library::load() else {
+        return Ok(());
+    };
+    super::refresh();
+    compare("through a library", |both| {
+        library.call(&mut || deeper(2, &mut || record(both)));
+    })
 }
 
 /// The stacks that both unwinders found, leaf first.
 struct Both {
-    ours: Found,
-    libgcc: Found,
+    ours: RecordedStack,
+    libgcc: RecordedStack,
     /// Why the walk of this unwinder ended.
     end: End,
 }
 
-struct Found {
+struct RecordedStack {
     frames: [*mut c_void; MOST_FRAMES],
     length: usize,
 }
 
-impl Found {
-    const fn nothing() -> Found {
-        Found {
+impl RecordedStack {
+    const fn nothing() -> RecordedStack {
+        RecordedStack {
             frames: [std::ptr::null_mut(); MOST_FRAMES],
             length: 0,
         }
@@ -79,8 +77,8 @@ impl Found {
 
 fn compare(stack: &str, records: impl FnOnce(&mut Both)) -> Result<(), String> {
     let mut both = Both {
-        ours: Found::nothing(),
-        libgcc: Found::nothing(),
+        ours: RecordedStack::nothing(),
+        libgcc: RecordedStack::nothing(),
         end: End::Root,
     };
     records(&mut both);
@@ -119,12 +117,8 @@ extern "C" fn note(context: *mut UnwindContext, found: *mut c_void) -> c_int {
     const STOP: c_int = 5;
     // SAFETY: only `_Unwind_Backtrace` calls this function, with a context that lives during
     // the call, and with the pointer that `record` or `hook` gave it.
-    let (address, found) = unsafe {
-        (
-            _Unwind_GetIP(context) as *mut c_void,
-            &mut *found.cast::<Found>(),
-        )
-    };
+    let (address, found) = unsafe { (_Unwind_GetIP(context), &mut *found.cast::<RecordedStack>()) };
+    let address = address as *mut c_void;
     if address.is_null() || found.length == MOST_FRAMES {
         return STOP;
     }
@@ -133,8 +127,9 @@ extern "C" fn note(context: *mut UnwindContext, found: *mut c_void) -> c_int {
     GO_ON
 }
 
-/// Returns whether libgcc finds unwind information for the function at an address.
-pub(super) fn has_tables(function: usize) -> bool {
+/// Returns whether a function of this program has unwind information, as libgcc finds it. With
+/// `panic=abort` and `-C force-unwind-tables=no` no function has it.
+pub(in crate::subject) fn has_tables(function: usize) -> bool {
     // The function takes a return address, and looks up the byte before it.
     let address = std::ptr::without_provenance::<c_void>(function + 1);
     // SAFETY: the address is only looked up; the memory there is not read.
@@ -160,10 +155,9 @@ unsafe extern "C" {
 /// Makes `calls` more calls before it calls `then`.
 #[inline(never)]
 fn deeper(calls: usize, then: &mut dyn FnMut()) {
-    if calls == 0 {
-        then();
-    } else {
-        deeper(calls - 1, then);
+    match calls {
+        0 => then(),
+        _ => deeper(calls - 1, then),
     }
     // If the call above were the last thing here, the compiler could make it a jump.
     black_box(());
@@ -188,7 +182,7 @@ pub(super) unsafe extern "C" fn hook(
     capacity: c_uint,
 ) {
     let captured = machine::capture!();
-    let mut libgcc = Found::nothing();
+    let mut libgcc = RecordedStack::nothing();
     // SAFETY: as in `record`.
     unsafe { _Unwind_Backtrace(note, (&raw mut libgcc).cast()) };
     // SAFETY: as in `super::hook`.
@@ -205,12 +199,8 @@ pub(super) unsafe extern "C" fn hook(
     };
     COMPARED.fetch_add(1, Ordering::Relaxed);
     DIFFERENT.fetch_add(u64::from(!is_same), Ordering::Relaxed);
-    let noted = birth::note(frames, walked);
     // SAFETY: as above.
-    #[expect(clippy::cast_possible_truncation, reason = "at most `capacity`")]
-    unsafe {
-        *length = noted as c_uint;
-    }
+    unsafe { *length = birth::note(frames, walked) };
 }
 
 /// Calls `then` through C: bsearch(3) of the C library calls it back.

@@ -33,10 +33,9 @@ pub(super) fn rule(frame: &Frame) -> Rule {
         }
         return simple(&function, &row).unwrap_or(Rule::INVOLVED);
     }
-    if is_signal_return(frame.pc) {
-        Rule::INVOLVED
-    } else {
-        Rule::UNKNOWN
+    match is_signal_return(frame.pc) {
+        true => Rule::INVOLVED,
+        false => Rule::UNKNOWN,
     }
 }
 
@@ -287,10 +286,9 @@ impl Registers {
         let register = |register: u16| {
             // In a procedure linkage table, the expression reads the current address from this
             // register.
-            if register == function.return_address() {
-                Some(self.frame.pc)
-            } else {
-                self.values.get(register)
+            match register == function.return_address() {
+                true => Some(self.frame.pc),
+                false => self.values.get(register),
             }
         };
         expression::evaluate(function.operations(expression)?, cfa, &register)

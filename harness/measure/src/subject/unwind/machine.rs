@@ -51,10 +51,54 @@ pub(super) fn link_register(frame: &Frame) -> Option<u64> {
     (frame.link != 0).then_some(frame.link)
 }
 
+/// The registers at one point of a function.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Captured {
+    pub(crate) pc: u64,
+    pub(crate) stack_pointer: u64,
+    pub(crate) frame_pointer: u64,
+    #[cfg(target_arch = "aarch64")]
+    pub(crate) link: u64,
+    pub(crate) preserved: [u64; PRESERVED.len()],
+}
+
+impl Captured {
+    pub(crate) fn frame(&self) -> Frame {
+        Frame {
+            is_exact: true,
+            #[cfg(target_arch = "aarch64")]
+            link: self.link,
+            ..Frame::caller(self.pc, self.stack_pointer, self.frame_pointer)
+        }
+    }
+}
+
+/// Reads the word at an address.
+///
+/// It uses an instruction, because the frames of other functions are no objects that the
+/// compiler may reason about. In a test build, a volatile read would be three calls.
+///
+/// # Safety
+///
+/// The address must be aligned, and in memory that can be read. Any bits are a valid number.
+#[inline(always)]
+pub(crate) unsafe fn load(address: u64) -> u64 {
+    let word: u64;
+    // SAFETY: reads eight bytes, which the caller promises can be read.
+    unsafe {
+        std::arch::asm!(
+            load_instruction!(),
+            address = in(reg) address,
+            word = out(reg) word,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    word
+}
+
 #[cfg(target_arch = "x86_64")]
 mod this {
-    use super::Frame;
-
     pub(crate) const STACK_POINTER: u16 = 7;
     pub(crate) const FRAME_POINTER: u16 = 6;
     /// The register that holds the return address if the unwind information does not say so.
@@ -74,25 +118,6 @@ mod this {
     /// The saved registers in the kernel's order; the instruction's address follows them.
     pub(crate) const INTERRUPTED_REGISTERS: [u16; 16] =
         [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7];
-
-    /// The registers at one point of a function.
-    #[derive(Clone, Copy, Debug, Default)]
-    #[repr(C)]
-    pub(crate) struct Captured {
-        pub(crate) pc: u64,
-        pub(crate) stack_pointer: u64,
-        pub(crate) frame_pointer: u64,
-        pub(crate) preserved: [u64; PRESERVED.len()],
-    }
-
-    impl Captured {
-        pub(crate) fn frame(&self) -> Frame {
-            Frame {
-                is_exact: true,
-                ..Frame::caller(self.pc, self.stack_pointer, self.frame_pointer)
-            }
-        }
-    }
 
     /// Captures the registers of the function that contains this macro.
     macro_rules! capture {
@@ -126,35 +151,16 @@ mod this {
         address
     }
 
-    /// Reads the word at an address.
-    ///
-    /// It uses an instruction, because the frames of other functions are no objects that the
-    /// compiler may reason about. In a test build, a volatile read would be three calls.
-    ///
-    /// # Safety
-    ///
-    /// The address must be aligned, and in memory that can be read. Any bits are a valid
-    /// number.
-    #[inline(always)]
-    pub(crate) unsafe fn load(address: u64) -> u64 {
-        let word: u64;
-        // SAFETY: reads eight bytes, which the caller promises can be read.
-        unsafe {
-            std::arch::asm!(
-                "mov {word}, [{address}]",
-                address = in(reg) address,
-                word = out(reg) word,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
-        word
+    macro_rules! load_instruction {
+        () => {
+            "mov {word}, [{address}]"
+        };
     }
+    pub(super) use load_instruction;
 }
 
 #[cfg(target_arch = "aarch64")]
 mod this {
-    use super::Frame;
-
     pub(crate) const STACK_POINTER: u16 = 31;
     pub(crate) const FRAME_POINTER: u16 = 29;
     pub(crate) const LINK_REGISTER: Option<u16> = Some(30);
@@ -181,26 +187,6 @@ mod this {
         }
         registers
     };
-
-    #[derive(Clone, Copy, Debug, Default)]
-    #[repr(C)]
-    pub(crate) struct Captured {
-        pub(crate) pc: u64,
-        pub(crate) stack_pointer: u64,
-        pub(crate) frame_pointer: u64,
-        pub(crate) link: u64,
-        pub(crate) preserved: [u64; PRESERVED.len()],
-    }
-
-    impl Captured {
-        pub(crate) fn frame(&self) -> Frame {
-            Frame {
-                is_exact: true,
-                link: self.link,
-                ..Frame::caller(self.pc, self.stack_pointer, self.frame_pointer)
-            }
-        }
-    }
 
     macro_rules! capture {
         () => {{
@@ -229,25 +215,12 @@ mod this {
     }
     pub(crate) use capture;
 
-    /// Reads the word at an address, like the function for x86-64.
-    ///
-    /// # Safety
-    ///
-    /// The address must be aligned, and in memory that can be read.
-    #[inline(always)]
-    pub(crate) unsafe fn load(address: u64) -> u64 {
-        let word: u64;
-        // SAFETY: reads eight bytes, which the caller promises can be read.
-        unsafe {
-            std::arch::asm!(
-                "ldr {word}, [{address}]",
-                address = in(reg) address,
-                word = out(reg) word,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
-        word
+    macro_rules! load_instruction {
+        () => {
+            "ldr {word}, [{address}]"
+        };
     }
+    pub(super) use load_instruction;
 
     /// Removes the pointer authentication code from a return address: a signature in the bits
     /// that addresses do not use.

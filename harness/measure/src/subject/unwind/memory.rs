@@ -57,17 +57,6 @@ fn is_in_known_page(address: u64) -> bool {
     })
 }
 
-/// Reads a word at an address that [`read`] has read or would read.
-///
-/// # Safety
-///
-/// The address must be a multiple of 8, in memory that can be read.
-#[inline(always)]
-pub(super) unsafe fn read_again(address: u64) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { machine::load(address) }
-}
-
 /// Asks the kernel whether a word can be read.
 ///
 /// The kernel copies the set of signals before it finds that the request is invalid

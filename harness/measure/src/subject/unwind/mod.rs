@@ -44,8 +44,10 @@ use std::ffi::{c_uint, c_void};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(super) use self::check::has_tables;
 use self::involved::Registers;
 use self::machine::{Captured, Frame};
+pub(super) use self::modules::has_missed as wants_refresh;
 use self::quick::Stop;
 use self::recent::Walk;
 use self::rule::{Rule, Step};
@@ -107,12 +109,6 @@ impl Walks {
     }
 }
 
-/// Returns whether a function of this program has unwind information. With `panic=abort` and
-/// `-C force-unwind-tables=no` no function has it.
-pub(crate) fn has_tables(function: usize) -> bool {
-    check::has_tables(function)
-}
-
 /// Returns the counts so far.
 pub(super) fn walks() -> Walks {
     let (compared, different) = check::compared();
@@ -159,12 +155,6 @@ pub(super) fn refresh() {
     }
 }
 
-/// Returns whether a [`refresh`] is useful before the next rung, that is before the next dump.
-#[inline]
-pub(super) fn wants_refresh() -> bool {
-    modules::has_missed()
-}
-
 /// A lower bound for the stack pointers of the harness's frames, on the thread that runs the
 /// iterations.
 static HARNESS: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -200,12 +190,8 @@ unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, capacit
     let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
     let (walked, end) = walk(&captured, birth::without_word(frames));
     count(end);
-    let noted = birth::note(frames, walked);
     // SAFETY: as above; `length` is an output.
-    #[expect(clippy::cast_possible_truncation, reason = "at most `capacity`")]
-    unsafe {
-        *length = noted as c_uint;
-    }
+    unsafe { *length = birth::note(frames, walked) };
 }
 
 fn count(end: End) {

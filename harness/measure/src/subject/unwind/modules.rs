@@ -33,9 +33,8 @@ impl Module {
     /// The headers must be those of a file that is loaded with that difference. The file must
     /// stay loaded while the module, or what was read through it, is in use.
     unsafe fn of(headers: &[Elf64_Phdr], difference: u64) -> Option<Module> {
-        let index = headers
-            .iter()
-            .find(|header| header.p_type == libc::PT_GNU_EH_FRAME)?;
+        let mut all = headers.iter();
+        let index = all.find(|header| header.p_type == libc::PT_GNU_EH_FRAME)?;
         let start = difference.wrapping_add(index.p_vaddr);
         let rest = rest_of(headers, difference, start)?;
         let length = rest.min(usize::try_from(index.p_memsz).ok()?);
@@ -53,7 +52,7 @@ impl Module {
 
     /// Returns whether the unwind information can be read.
     fn is_there(&self) -> bool {
-        let index = self.index.bytes();
+        let index = self.index.bytes;
         let start = index.as_ptr() as u64;
         let last = start + (index.len() as u64).saturating_sub(8);
         memory::is_readable(start) && memory::is_readable(last)
@@ -143,10 +142,8 @@ unsafe fn headers_at(start: *const Elf64_Ehdr) -> Option<(&'static [Elf64_Phdr],
     if !is_whole {
         return None;
     }
-    let headers = start
-        .cast::<u8>()
-        .wrapping_add(usize::try_from(header.e_phoff).ok()?)
-        .cast::<Elf64_Phdr>();
+    let headers = start.wrapping_byte_add(usize::try_from(header.e_phoff).ok()?);
+    let headers = headers.cast::<Elf64_Phdr>();
     // SAFETY: the loader itself has read the program headers there. They follow the file's
     // header in its first page, and the check above has shown that they are aligned.
     let headers = unsafe { std::slice::from_raw_parts(headers, usize::from(header.e_phnum)) };
@@ -205,23 +202,19 @@ fn find_in_table(address: u64) -> Option<Module> {
     // SAFETY: this is null, or a table that lives for ever.
     let table = unsafe { TABLE.load(Ordering::Acquire).as_ref() }?;
     let behind = table.partition_point(|listed| listed.code.0 <= address);
-    let found = behind
-        .checked_sub(1)
-        .map(|index| &table[index])
-        .filter(|listed| address < listed.code.1);
-    if found.is_none() {
+    let found = table[..behind].last();
+    let Some(listed) = found.filter(|listed| address < listed.code.1) else {
         MISSED.store(true, Ordering::Relaxed);
-    }
+        return None;
+    };
     // The file may have been unloaded since the table was made, and other code may be there
     // now.
-    found
-        .map(|listed| listed.module)
-        .filter(|module| module.is_there())
+    listed.module.is_there().then_some(listed.module)
 }
 
 /// Returns whether an address was looked up that the table does not contain.
 #[inline]
-pub(super) fn has_missed() -> bool {
+pub(in crate::subject) fn has_missed() -> bool {
     MISSED.load(Ordering::Relaxed)
 }
 

@@ -10,7 +10,7 @@ use std::ffi::c_void;
 
 use super::cache;
 use super::machine::{self, Frame};
-use super::memory::{self, KNOWN, NEAR, PAGE, PAGES};
+use super::memory::{KNOWN, NEAR, PAGE, PAGES};
 use super::recent::{Saved, Walk};
 use super::rule::{FIELD, FIELD_MASK, FROM_FRAME_POINTER, FROM_STACK_POINTER};
 use super::{End, HARNESS_EXTENT};
@@ -32,7 +32,7 @@ pub(super) enum Stop {
 fn is_known(known: u64, address: u64) -> bool {
     let page = address / PAGE;
     // SAFETY: this is one of the `PAGES` words, which live as long as the thread.
-    let known = unsafe { memory::read_again(known + page % PAGES as u64 * 8) };
+    let known = unsafe { machine::load(known + page % PAGES as u64 * 8) };
     known == page && page != 0
 }
 
@@ -80,10 +80,10 @@ pub(super) fn advance(
             }
             // SAFETY: the address is aligned, as the CFA is; the kernel has said that its page
             // can be read.
-            next_frame_pointer = unsafe { memory::read_again(next_frame_pointer_at) };
+            next_frame_pointer = unsafe { machine::load(next_frame_pointer_at) };
         }
         // SAFETY: as above.
-        let next_pc = machine::without_signature(unsafe { memory::read_again(next_pc_at) });
+        let next_pc = machine::without_signature(unsafe { machine::load(next_pc_at) });
         if next_pc == 0 {
             break Stop::Step;
         }

@@ -11,7 +11,6 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::machine::{self, Frame};
-use super::memory;
 
 /// The most frames of a walk: jemalloc's largest `prof_bt_max`.
 const MOST: usize = 128;
@@ -61,13 +60,13 @@ impl Saved {
         // SAFETY: a frame is noted only if these addresses were read, and are near the stack
         // pointer of its callee. The callee is unchanged, so a new walk would read the same
         // addresses.
-        let pc = machine::without_signature(unsafe { memory::read_again(self.pc_at) });
+        let pc = machine::without_signature(unsafe { machine::load(self.pc_at) });
         if pc != self.pc {
             return false;
         }
         self.frame_pointer_at == 0
             // SAFETY: as above.
-            || unsafe { memory::read_again(self.frame_pointer_at) } == self.frame_pointer
+            || unsafe { machine::load(self.frame_pointer_at) } == self.frame_pointer
     }
 }
 

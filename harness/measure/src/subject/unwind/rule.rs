@@ -64,10 +64,9 @@ impl Rule {
             None => Some(0),
             Some(offset) => words(offset.checked_neg()?).filter(|words| *words > 0),
         };
-        let kind = if from_frame_pointer {
-            FROM_FRAME_POINTER
-        } else {
-            FROM_STACK_POINTER
+        let kind = match from_frame_pointer {
+            true => FROM_FRAME_POINTER,
+            false => FROM_STACK_POINTER,
         };
         Some(Rule(
             kind | words(cfa)? << 4

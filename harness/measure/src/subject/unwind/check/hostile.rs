@@ -288,8 +288,8 @@ fn into_any_room() {
 
 fn nothing() -> Both {
     Both {
-        ours: Found::nothing(),
-        libgcc: Found::nothing(),
+        ours: RecordedStack::nothing(),
+        libgcc: RecordedStack::nothing(),
         end: End::Root,
     }
 }

@@ -127,21 +127,18 @@ impl Bytes {
     }
 
     fn halves(&mut self, values: &[u16]) {
-        values
-            .iter()
-            .for_each(|value| self.put(&value.to_le_bytes()));
+        self.0
+            .extend(values.iter().flat_map(|value| value.to_le_bytes()));
     }
 
     fn words(&mut self, values: &[u32]) {
-        values
-            .iter()
-            .for_each(|value| self.put(&value.to_le_bytes()));
+        self.0
+            .extend(values.iter().flat_map(|value| value.to_le_bytes()));
     }
 
     fn longs(&mut self, values: &[u64]) {
-        values
-            .iter()
-            .for_each(|value| self.put(&value.to_le_bytes()));
+        self.0
+            .extend(values.iter().flat_map(|value| value.to_le_bytes()));
     }
 
     /// Appends the distance between two addresses, in four bytes.
@@ -219,19 +216,15 @@ fn file() -> Vec<u8> {
     body.distance(index, function);
     let end = body.here();
 
-    let dynamic: [u64; 12] = [
-        4,
-        hash, // DT_HASH
-        5,
-        names, // DT_STRTAB
-        6,
-        symbols, // DT_SYMTAB
-        10,
-        NAMES.len() as u64, // DT_STRSZ
-        11,
-        24, // DT_SYMENT
-        0,
-        0,
+    // DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SYMENT, and the end.
+    let length = NAMES.len() as u64;
+    let dynamic = [
+        [4, hash],
+        [5, names],
+        [6, symbols],
+        [10, length],
+        [11, 24],
+        [0, 0],
     ];
     let dynamic_length = size_of_val(&dynamic) as u64;
 
@@ -254,6 +247,6 @@ fn file() -> Vec<u8> {
     bytes[..HEADERS].copy_from_slice(&headers.0);
     let mut bytes = Bytes(bytes);
     bytes.align(usize::try_from(DYNAMIC).unwrap_or(0));
-    bytes.longs(&dynamic);
+    bytes.longs(dynamic.as_flattened());
     bytes.0
 }
