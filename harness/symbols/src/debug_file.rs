@@ -149,11 +149,8 @@ impl Places<'_> {
             PathBuf::from(name)
         };
         let real = self.opened.canonicalize().ok();
-        let mut candidates: Vec<PathBuf> = [Some(self.opened), real.as_deref(), debug_file]
-            .into_iter()
-            .flatten()
-            .map(package)
-            .collect();
+        let files = [Some(self.opened), real.as_deref(), debug_file];
+        let mut candidates: Vec<PathBuf> = files.into_iter().flatten().map(package).collect();
         // `program.debug` has the package `program.dwp`.
         candidates.extend(debug_file.map(|path| path.with_extension("dwp")));
         for directory in self.directories {

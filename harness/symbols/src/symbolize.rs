@@ -335,35 +335,29 @@ impl File<'_> {
     ) -> Option<Dwarf<'s>> {
         let dwarf = match sections {
             Ok(sections) => Dwarf::new(sections.as_ref()?, supplementary),
-            Err(DwarfError::Compressed) => {
-                table.note(format!(
-                    "the debug information of {} is compressed, which this build does not read: \
-                     names from its symbol table",
-                    self.name
-                ));
-                return None;
-            }
-            Err(err) => {
-                table.note(self.damaged(err));
-                return None;
-            }
+            Err(err) => Err(*err),
         };
-        if let Err(err) = &dwarf {
-            table.note(self.damaged(err));
-        }
-        dwarf.ok()
+        let name = &self.name;
+        let note = match dwarf {
+            Ok(dwarf) => return Some(dwarf),
+            Err(DwarfError::Compressed) => format!(
+                "the debug information of {name} is compressed, which this build does not read: \
+                 names from its symbol table"
+            ),
+            Err(err) => self.damaged(&err),
+        };
+        table.note(note);
+        None
     }
 
     fn note_mini(&self, table: &mut SymbolTableBuilder) {
+        let (name, section) = (&self.name, mini_debug_info::SECTION);
+        let but = match cfg!(feature = "minidebuginfo") {
+            true => "is damaged",
+            false => "this build does not read",
+        };
         table.note(format!(
-            "the symbol table of {} is in its section {}, which {}",
-            self.name,
-            mini_debug_info::SECTION,
-            if cfg!(feature = "minidebuginfo") {
-                "is damaged"
-            } else {
-                "this build does not read"
-            }
+            "the symbol table of {name} is in its section {section}, which {but}"
         ));
     }
 
@@ -435,23 +429,19 @@ impl File<'_> {
     }
 
     fn note_trouble(&self, trouble: Option<Trouble>, table: &mut SymbolTableBuilder) {
-        match trouble {
-            None => {}
-            Some(Trouble::Damaged(err)) => {
-                table.note(self.damaged(&err));
-            }
+        let name = &self.name;
+        let note = match trouble {
+            None => return,
+            Some(Trouble::Damaged(err)) => self.damaged(&err),
             Some(Trouble::Split) => {
-                let but = if self.options.debug_directories.is_empty() {
-                    "are not read"
-                } else {
-                    "were not found"
+                let but = match self.options.debug_directories.is_empty() {
+                    true => "are not read",
+                    false => "were not found",
                 };
-                table.note(format!(
-                    "some debug information of {} is in separate .dwo files, which {but}",
-                    self.name
-                ));
+                format!("some debug information of {name} is in separate .dwo files, which {but}")
             }
-        }
+        };
+        table.note(note);
     }
 
     /// Returns `module+0x1234`, computed from the mappings alone.
