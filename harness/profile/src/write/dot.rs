@@ -56,22 +56,16 @@ pub fn dot(
         }
     }
 
-    let mut shown: Vec<(NameId, Held)> = held
-        .into_iter()
-        .filter(|(_, held)| held.cum.abs() >= limits.node_fraction * total)
-        .collect();
+    let is_large = |held: &Held| held.cum.abs() >= limits.node_fraction * total;
+    held.retain(|_, held| is_large(held));
+    let mut shown: Vec<(NameId, Held)> = held.into_iter().collect();
     shown.sort_by(|(a, one), (b, two)| {
-        two.cum
-            .abs()
-            .total_cmp(&one.cum.abs())
-            .then_with(|| names.get(*a).cmp(names.get(*b)))
+        let order = two.cum.abs().total_cmp(&one.cum.abs());
+        order.then_with(|| names.get(*a).cmp(names.get(*b)))
     });
     shown.truncate(limits.nodes);
-    let numbers: BTreeMap<NameId, usize> = shown
-        .iter()
-        .enumerate()
-        .map(|(number, (name, _))| (*name, number + 1))
-        .collect();
+    let drawn = shown.iter().map(|(name, _)| *name);
+    let numbers: BTreeMap<NameId, usize> = drawn.zip(1..).collect();
 
     // Only edges between drawn nodes: in all, there may be a hundred times as many.
     let mut edges: BTreeMap<(usize, usize), f64> = BTreeMap::new();
@@ -94,21 +88,17 @@ pub fn dot(
         "legend [shape=note fontsize=16 label={}];\n",
         quoted(&format!("{title}\n{} in all", say(gains.iter().sum())))
     ));
-    for (number, (name, held)) in shown.iter().enumerate() {
+    for (number, (name, held)) in (1..).zip(&shown) {
         let mut label = format!("{}\n{}", names.get(*name), say(held.flat));
         label.push_str(&format!(" ({:.1} %)", percent(held.flat)));
         if (held.cum - held.flat).abs() > 0.0 {
-            label.push_str(&format!(
-                "\nof {} ({:.1} %)",
-                say(held.cum),
-                percent(held.cum)
-            ));
+            let (cum, percent) = (say(held.cum), percent(held.cum));
+            label.push_str(&format!("\nof {cum} ({percent:.1} %)"));
         }
         // As in pprof, the area of a node shows its own value.
         let size = 8.0 + 24.0 * (percent(held.flat).abs() / 100.0).sqrt();
         out.push_str(&format!(
-            "n{} [label={} fontsize={size:.0} fillcolor=\"{}\"];\n",
-            number + 1,
+            "n{number} [label={} fontsize={size:.0} fillcolor=\"{}\"];\n",
             quoted(&label),
             color(held.cum, percent(held.cum)),
         ));

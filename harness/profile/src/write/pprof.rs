@@ -337,7 +337,13 @@ impl<'v, 'a> Side<'v, 'a> {
             used.then(|| {
                 let there = known.get_mut(&part(object)).and_then(Vec::pop);
                 there.unwrap_or_else(|| {
-                    tables.mappings.push(Mapping::new(object));
+                    tables.mappings.push(Mapping {
+                        object,
+                        has_functions: true,
+                        has_files: false,
+                        has_lines: false,
+                        has_inlined: false,
+                    });
                     tables.mappings.len() - 1
                 })
             })
@@ -422,18 +428,6 @@ impl<'v, 'a> Side<'v, 'a> {
         });
         // Each of the two profiles has fewer than `u32::MAX` locations.
         Some(u32::try_from(place + 1).unwrap_or(u32::MAX))
-    }
-}
-
-impl<'a> Mapping<'a> {
-    fn new(object: &'a MappedObject) -> Self {
-        Mapping {
-            object,
-            has_functions: true,
-            has_files: false,
-            has_lines: false,
-            has_inlined: false,
-        }
     }
 }
 
