@@ -36,15 +36,13 @@ impl Place {
         });
         let settings = layout::settings_files(&manifest, &workspace, Path::exists);
         let target_dir = target_dir().unwrap_or_else(|| workspace.join("target"));
+        let run = std::env::var("NEXTEST_RUN_ID").ok();
         Place {
             package: target.package.to_owned(),
             target: target.name.to_owned(),
             reports: layout::reports_dir(&target_dir),
             settings,
-            run: std::env::var("NEXTEST_RUN_ID")
-                .ok()
-                .or_else(cargo_run_id)
-                .unwrap_or_else(own_run_id),
+            run: run.or_else(cargo_run_id).unwrap_or_else(own_run_id),
             commit: commit(&workspace),
             baselines,
             workspace,
@@ -59,10 +57,8 @@ impl Place {
     /// Returns a path as it is shown to people: relative to the workspace root, if it is below
     /// it.
     pub(crate) fn relative(&self, path: &Path) -> String {
-        path.strip_prefix(&self.workspace)
-            .unwrap_or(path)
-            .display()
-            .to_string()
+        let path = path.strip_prefix(&self.workspace).unwrap_or(path);
+        path.display().to_string()
     }
 
     /// Returns the command that runs one scenario in the front's own process, for a debugger.
@@ -73,10 +69,9 @@ impl Place {
             true => format!("'{}'", self.target.replace('_', "?")),
             false => self.target.clone(),
         };
-        let release = if cfg!(debug_assertions) {
-            ""
-        } else {
-            " --release"
+        let release = match cfg!(debug_assertions) {
+            true => "",
+            false => " --release",
         };
         format!(
             "PLIMSOLL_ISOLATION=off cargo test{release} -p {} --test {target} -- --exact {scenario}",
@@ -168,9 +163,8 @@ fn started_as(stat: &str, name: &str) -> Option<u64> {
 
 /// Returns an ID made of the time in milliseconds and the process ID.
 fn own_run_id() -> String {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |since| since.as_millis());
     format!("{now:x}-{:x}", std::process::id())
 }
 

@@ -26,16 +26,11 @@ impl Canary {
     /// Returns the canary for a sample interval of 2^`lg_interval` bytes: one object if every
     /// allocation is sampled; if not, eight objects so large that most of them are sampled.
     pub(crate) fn at(lg_interval: usize) -> Canary {
-        match lg_interval {
-            0 => Canary {
-                objects: 1,
-                bytes: BYTES,
-            },
-            lg => Canary {
-                objects: 8,
-                bytes: BYTES.max(1 << lg.min(30)),
-            },
-        }
+        let (objects, bytes) = match lg_interval {
+            0 => (1, BYTES),
+            lg => (8, BYTES.max(1 << lg.min(30))),
+        };
+        Canary { objects, bytes }
     }
 }
 

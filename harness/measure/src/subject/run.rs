@@ -153,27 +153,13 @@ fn serve(
                 };
                 let made = catch_unwind(AssertUnwindSafe(setup));
                 leave_if_forked(progress);
-                match made {
-                    Ok(made) => {
-                        workload = Some(made);
-                        channel.answer(format_args!("done 0"))?;
-                    }
-                    Err(panic) => {
-                        sys::flush_output();
-                        channel.answer(format_args!("failed {}", panic_message(&*panic)))?;
-                    }
-                }
+                let made = made.map_err(|panic| panic_message(&*panic));
+                report(channel, made.map(|made| workload = Some(made)), 0)?;
             }
             (Command::Run(until), Some(workload)) => {
                 let ran = iterate(workload, &mut done, until, progress);
                 leave_if_forked(progress);
-                match ran {
-                    Ok(()) => channel.answer(format_args!("done {done}"))?,
-                    Err(message) => {
-                        sys::flush_output();
-                        channel.answer(format_args!("failed {message}"))?;
-                    }
-                }
+                report(channel, ran, done)?;
             }
             (Command::Profile(on), _) => {
                 let _ = jemalloc::set_prof_active(on);
@@ -205,6 +191,15 @@ fn serve(
         sys::exit_now(101);
     }
     sys::exit_now(0)
+}
+
+/// Answers how many iterations are done, or why the workload failed.
+fn report(channel: &mut Channel, ran: Result<(), String>, done: u64) -> std::io::Result<()> {
+    let Err(message) = ran else {
+        return channel.answer(format_args!("done {done}"));
+    };
+    sys::flush_output();
+    channel.answer(format_args!("failed {message}"))
 }
 
 /// Exits if this process was forked by the workload and returned from it. It would otherwise

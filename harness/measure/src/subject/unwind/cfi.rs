@@ -533,7 +533,7 @@ impl Rows {
         match most {
             ADVANCE_LOC => advanced(location, u64::from(operand), common),
             OFFSET => {
-                let offset = factored(from, common);
+                let offset = factored(from.uleb().cast_signed(), from, common);
                 self.set(u16::from(operand), RegisterRule::Offset(offset));
                 location
             }
@@ -572,14 +572,17 @@ impl Rows {
     /// Executes an instruction that says how to find a register.
     fn define(&mut self, instruction: u8, from: &mut Cursor<'_>, common: &Common<'_>) {
         let register = self::register(from);
-        let rule = match instruction {
-            OFFSET_EXTENDED => RegisterRule::Offset(factored(from, common)),
-            OFFSET_EXTENDED_SF => RegisterRule::Offset(factored_signed(from, common)),
-            GNU_NEGATIVE_OFFSET_EXTENDED => {
-                RegisterRule::Offset(factored(from, common).wrapping_neg())
+        let offset = match instruction {
+            OFFSET_EXTENDED | GNU_NEGATIVE_OFFSET_EXTENDED | VAL_OFFSET => {
+                factored(from.uleb().cast_signed(), from, common)
             }
-            VAL_OFFSET => RegisterRule::ValueOffset(factored(from, common)),
-            VAL_OFFSET_SF => RegisterRule::ValueOffset(factored_signed(from, common)),
+            OFFSET_EXTENDED_SF | VAL_OFFSET_SF => factored(from.sleb(), from, common),
+            _ => 0,
+        };
+        let rule = match instruction {
+            OFFSET_EXTENDED | OFFSET_EXTENDED_SF => RegisterRule::Offset(offset),
+            GNU_NEGATIVE_OFFSET_EXTENDED => RegisterRule::Offset(offset.wrapping_neg()),
+            VAL_OFFSET | VAL_OFFSET_SF => RegisterRule::ValueOffset(offset),
             UNDEFINED => RegisterRule::Undefined,
             SAME_VALUE => RegisterRule::SameValue,
             REGISTER => RegisterRule::Register(self::register(from)),
@@ -652,37 +655,18 @@ fn advanced(location: u64, units: u64, common: &Common<'_>) -> u64 {
 
 /// Reads the number of a register.
 fn register(from: &mut Cursor<'_>) -> u16 {
-    u16::try_from(from.uleb()).unwrap_or_else(|_| {
-        from.refuse();
-        0
-    })
+    let number = u16::try_from(from.uleb());
+    from.accept(number)
 }
 
-/// Reads an offset from the CFA, counted in words of the stack.
-fn factored(from: &mut Cursor<'_>, common: &Common<'_>) -> i32 {
-    let words = from.uleb().cast_signed();
-    narrow(words.wrapping_mul(common.data_factor), from)
-}
-
-fn factored_signed(from: &mut Cursor<'_>, common: &Common<'_>) -> i32 {
-    let words = from.sleb();
-    narrow(words.wrapping_mul(common.data_factor), from)
-}
-
-/// Converts an offset to 32 bits; no frame has two gigabytes.
-fn narrow(offset: i64, from: &mut Cursor<'_>) -> i32 {
-    i32::try_from(offset).unwrap_or_else(|_| {
-        from.refuse();
-        0
-    })
+/// Converts a number of words of the stack to an offset in bytes; no frame has two gigabytes.
+fn factored(words: i64, from: &mut Cursor<'_>, common: &Common<'_>) -> i32 {
+    from.accept(i32::try_from(words.wrapping_mul(common.data_factor)))
 }
 
 /// Skips an expression, and returns its place.
 fn expression(from: &mut Cursor<'_>) -> Expression {
-    let at = u32::try_from(from.at()).unwrap_or_else(|_| {
-        from.refuse();
-        0
-    });
+    let at = from.accept(u32::try_from(from.at()));
     let length = from.uleb();
     from.skip(length);
     Expression(at)

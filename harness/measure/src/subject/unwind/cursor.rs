@@ -45,6 +45,14 @@ impl<'a> Cursor<'a> {
         self.is_broken = true;
     }
 
+    /// Returns a number that was converted. If it did not fit, leaves the mark.
+    pub(super) fn accept<T: Default, E>(&mut self, converted: Result<T, E>) -> T {
+        converted.unwrap_or_else(|_| {
+            self.refuse();
+            T::default()
+        })
+    }
+
     pub(super) fn byte(&mut self) -> u8 {
         if self.at >= self.bytes.len() {
             self.is_broken = true;
