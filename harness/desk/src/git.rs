@@ -147,7 +147,7 @@ impl Git {
     ///
     /// The same content on the same commit gives the same snapshot. If nothing changed, the
     /// result is `HEAD`.
-    pub fn snapshot(&self, except: &[&Path]) -> anyhow::Result<Commit> {
+    pub fn snapshot(&self, except: &[PathBuf]) -> anyhow::Result<Commit> {
         let index = self.ask(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
         let copy = tempfile::Builder::new().prefix("plimsoll-index").tempdir();
         let copy = copy.context("a folder for a copy of git's index")?;

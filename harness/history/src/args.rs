@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 use crate::decide::Pattern;
 use plimsoll_desk::parse::{duration, scenario};
@@ -284,7 +285,8 @@ pub enum BisectFormat {
     Json,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum WhenToOverlay {
     /// If the test of that revision lacks the scenario
     Auto,
@@ -292,22 +294,6 @@ pub enum WhenToOverlay {
     Always,
     /// Never; a revision without the scenario is skipped
     Never,
-}
-
-impl WhenToOverlay {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            WhenToOverlay::Auto => "auto",
-            WhenToOverlay::Always => "always",
-            WhenToOverlay::Never => "never",
-        }
-    }
-
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Auto, Self::Always, Self::Never]
-            .into_iter()
-            .find(|when| when.as_str() == word)
-    }
 }
 
 fn dependency(name: &str) -> Result<String, String> {

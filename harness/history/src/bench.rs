@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -11,11 +11,12 @@ use plimsoll_core::report::{Report, json};
 use crate::args::WhenToOverlay;
 use crate::cache::{Cache, Kept};
 use crate::decide::{Answer, Climb, Question};
-use crate::measure::{Built, Kind, Lockfile, Subject, Tools, Unusable, usable};
+use crate::measure::{Built, Cause, Subject, Tools, Unusable, settled, usable};
 use crate::overlay::Overlay;
 use crate::revision::Revision;
 use crate::worktree::Worktree;
 use plimsoll_desk::git::Commit;
+use plimsoll_desk::out::safe_line;
 use plimsoll_desk::progress::Progress;
 use plimsoll_desk::project::{Project, shown};
 
@@ -70,9 +71,9 @@ pub(crate) struct Dependency {
     pub yanked: BTreeSet<String>,
 }
 
-pub(crate) struct Bench<'a> {
+pub(crate) struct Bench {
     pub tools: Tools,
-    pub worktree: &'a Worktree,
+    pub worktree: Worktree,
     pub subject: Subject,
     pub overlay: Option<Overlay>,
     pub when: WhenToOverlay,
@@ -94,7 +95,7 @@ pub(crate) struct Bench<'a> {
     pub spent: Vec<Duration>,
 }
 
-impl Bench<'_> {
+impl Bench {
     /// Takes a revision up the ladder, or returns the report from the cache.
     pub(crate) fn climb(
         &mut self,
@@ -113,36 +114,7 @@ impl Bench<'_> {
             None => {}
         }
         self.looked_at.insert(revision.clone());
-        let done = match self.ready(revision)? {
-            Err(why) => Err(why),
-            Ok(built) => {
-                self.progress.doing(&match length {
-                    Length::To(n) => format!("{}: {n} iterations", revision.name()),
-                    _ => format!("{}: the whole ladder", revision.name()),
-                });
-                let (iterations, budgets) = match length {
-                    Length::To(iterations) => (Some(iterations), 1),
-                    Length::Full => (None, 1),
-                    Length::Patient => (None, PATIENCE),
-                };
-                self.back_to(revision.commit(), &built)?;
-                let Bench {
-                    tools,
-                    subject,
-                    progress,
-                    ..
-                } = self;
-                let mut meanwhile = || progress.tick();
-                tools.climb(
-                    &built,
-                    subject,
-                    iterations,
-                    budgets,
-                    &revision.file_name(),
-                    &mut meanwhile,
-                )?
-            }
-        };
+        let done = settled(self.climb_anew(revision, length))?;
         // Ctrl-C may have ended the test. Then its result says nothing about the commit.
         self.tools.interrupt.check()?;
         match &done {
@@ -152,6 +124,21 @@ impl Bench<'_> {
             Err(why) => self.cache.put_unusable(revision, why)?,
         }
         Ok(done)
+    }
+
+    fn climb_anew(&mut self, revision: &Revision, length: Length) -> anyhow::Result<Report> {
+        let built = self.ready(revision)??;
+        let (what, iterations, budgets) = match length {
+            Length::To(n) => (format!("{n} iterations"), Some(n), 1),
+            Length::Full => ("the whole ladder".to_owned(), None, 1),
+            Length::Patient => ("the whole ladder".to_owned(), None, PATIENCE),
+        };
+        self.progress.doing(&format!("{}: {what}", revision.name()));
+        self.back_to(revision.commit(), &built)?;
+        let (subject, name) = (&self.subject, revision.file_name());
+        let progress = &mut self.progress;
+        self.tools
+            .climb(&built, subject, iterations, budgets, &name, progress)
     }
 
     /// Measures a revision until the answer is clear. `enough` is the shortest climb that
@@ -171,19 +158,18 @@ impl Bench<'_> {
         lengths.extend([Length::Full, Length::Patient]);
         let mut last = None;
         let mut looks_good = false;
+        let tested = |bench: &Bench, answer, report| Tested {
+            answer,
+            report,
+            cached: !bench.looked_at.contains(revision),
+        };
         for (index, length) in lengths.into_iter().enumerate() {
             if looks_good && matches!(length, Length::To(_)) {
                 continue;
             }
             let report = match self.climb(revision, length)? {
                 Ok(report) => report,
-                Err(why) => {
-                    return Ok(Tested {
-                        answer: Err(why),
-                        report: None,
-                        cached: !self.looked_at.contains(revision),
-                    });
-                }
+                Err(why) => return Ok(tested(self, Err(why), None)),
             };
             let answer = question.answer(&Climb::of(&report));
             let is_clear = match answer {
@@ -195,27 +181,20 @@ impl Bench<'_> {
                 Answer::Bad(_) | Answer::Moved(..) => index > 0 || enough.is_none(),
                 Answer::Unclear(_) => false,
             };
-            let cached = !self.looked_at.contains(revision);
             if is_clear {
-                if !cached {
+                let tested = tested(self, Ok(answer), Some(report));
+                if !tested.cached {
                     self.spent.push(started.elapsed());
                 }
-                return Ok(Tested {
-                    answer: Ok(answer),
-                    report: Some(report),
-                    cached,
-                });
+                return Ok(tested);
             }
             looks_good = matches!(answer, Answer::Good(_));
             last = Some(report);
         }
         let why =
             format!("the rate stayed between good and bad, even after {PATIENCE} times the budget");
-        Ok(Tested {
-            answer: Err(Unusable::new(Kind::Unclear, why)),
-            report: last,
-            cached: !self.looked_at.contains(revision),
-        })
+        let why = Unusable::new(Cause::Unclear, why);
+        Ok(tested(self, Err(why), last))
     }
 
     /// Returns the iterations of the shortest climb that tells the ends apart, as all longer
@@ -299,10 +278,8 @@ impl Bench<'_> {
         if revision.version().is_none() || matches!(known, Some(Kept::Report(_))) {
             return Ok(Ok(()));
         }
-        match self.check_out(revision)? {
-            Ok(_) => self.choose(revision),
-            Err(why) => Ok(Err(why)),
-        }
+        let checked_out = self.check_out(revision);
+        settled(checked_out.and_then(|_| self.choose(revision)))
     }
 
     /// Returns a revision's test, and builds it if necessary.
@@ -310,109 +287,75 @@ impl Bench<'_> {
         if let Some(built) = self.built.get(revision) {
             return Ok(built.clone());
         }
-        let built = self.build(revision)?;
+        let built = settled(self.build(revision))?;
         self.built.insert(revision.clone(), built.clone());
         Ok(built)
     }
 
-    fn build(&mut self, revision: &Revision) -> anyhow::Result<Result<Built, Unusable>> {
-        let laid_over = match self.check_out(revision)? {
-            Ok(laid_over) => laid_over,
-            Err(why) => return Ok(Err(why)),
-        };
-        if let Err(why) = self.choose(revision)? {
-            return Ok(Err(why));
-        }
+    fn build(&mut self, revision: &Revision) -> anyhow::Result<Built> {
+        let laid_over = self.check_out(revision)?;
+        self.choose(revision)?;
         let built = self.build_once(revision, laid_over)?;
-        let lacks = |built: &Built| !built.scenarios.contains(&self.subject.scenario);
-        match built {
-            Ok(built) if lacks(&built) && self.when == WhenToOverlay::Auto && !laid_over => {
-                match self.lay_over()? {
-                    Ok(()) => self.build_once(revision, true),
-                    Err(why) => Ok(Err(why)),
-                }
-            }
-            other => Ok(other),
+        let has_scenario = built.scenarios.contains(&self.subject.scenario);
+        if has_scenario || laid_over || self.when != WhenToOverlay::Auto {
+            return Ok(built);
         }
+        self.lay_over()?;
+        self.build_once(revision, true)
     }
 
     /// Checks out a revision's commit, and copies the test over it if wanted. Returns whether
     /// it did.
-    pub(crate) fn check_out(
-        &mut self,
-        revision: &Revision,
-    ) -> anyhow::Result<Result<bool, Unusable>> {
+    pub(crate) fn check_out(&mut self, revision: &Revision) -> anyhow::Result<bool> {
         self.tools.interrupt.check()?;
         self.progress
             .doing(&format!("{}: checking out", revision.name()));
         self.worktree.check_out(revision.commit())?;
         if let Err(why) = self.worktree.submodules()? {
-            return Ok(Err(Unusable::new(
-                Kind::Submodules,
-                plimsoll_desk::out::safe_line(&why),
-            )));
+            return Err(Unusable::new(Cause::Submodules, safe_line(&why)).into());
         }
         let laid_over = match self.when {
             WhenToOverlay::Never => false,
             WhenToOverlay::Always => true,
             WhenToOverlay::Auto => !self.may_have_the_scenario()?,
         };
-        if laid_over && let Err(why) = self.lay_over()? {
-            return Ok(Err(why));
+        if laid_over {
+            self.lay_over()?;
         }
-        Ok(Ok(laid_over))
+        Ok(laid_over)
     }
 
     /// Selects a revision's version of the dependency. All other dependencies keep their
     /// versions.
-    fn choose(&mut self, revision: &Revision) -> anyhow::Result<Result<(), Unusable>> {
-        if revision.version().is_none() {
-            return Ok(Ok(()));
-        }
-        let dir = match self.project()? {
-            Ok(project) => project.workspace_root().to_owned(),
-            Err(why) => return Ok(Err(why)),
+    fn choose(&mut self, revision: &Revision) -> anyhow::Result<()> {
+        let Some(version) = revision.version().map(ToString::to_string) else {
+            return Ok(());
         };
-        let Bench {
-            tools,
-            progress,
-            dependency,
-            ..
-        } = self;
-        let (Some(version), Some(dependency)) = (revision.version(), dependency) else {
-            return Ok(Ok(()));
+        let dir = self.project()?.workspace_root().to_owned();
+        let Some(dependency) = &self.dependency else {
+            return Ok(());
         };
-        progress.doing(&format!("{}: choosing it", revision.name()));
+        self.progress
+            .doing(&format!("{}: choosing it", revision.name()));
         let lockfile = dir.join("Cargo.lock");
         fs::write(&lockfile, &dependency.lockfile)
             .with_context(|| format!("cannot write {}", shown(&lockfile)))?;
-        let version = version.to_string();
-        let args = [
-            "update",
-            "--package",
-            &dependency.spec,
-            "--precise",
-            &version,
-        ];
-        let name = revision.file_name();
-        let mut meanwhile = || progress.tick();
-        let done = tools.cargo_run(&dir, &args, &name, "update", &mut meanwhile)?;
+        let (spec, name) = (&dependency.spec, revision.file_name());
+        let args = ["update", "--package", spec, "--precise", &version];
+        let progress = &mut self.progress;
+        let done = self
+            .tools
+            .cargo_run(&dir, &args, &name, "update", progress)?;
         let is_yanked = dependency.yanked.contains(&version);
-        Ok(done.map(drop).map_err(|why| match is_yanked {
-            true => Unusable::new(Kind::Lockfile, format!("it was yanked; {why}")),
-            false => Unusable::new(Kind::Lockfile, why),
-        }))
+        done.map_err(|why| match is_yanked {
+            true => Unusable::new(Cause::Lockfile, format!("it was yanked; {why}")),
+            false => Unusable::new(Cause::Lockfile, why),
+        })?;
+        Ok(())
     }
 
-    fn build_once(
-        &mut self,
-        revision: &Revision,
-        laid_over: bool,
-    ) -> anyhow::Result<Result<Built, Unusable>> {
-        let project = match self.project()? {
-            Ok(project) => project,
-            Err(why) => return Ok(Err(why)),
-        };
+    fn build_once(&mut self, revision: &Revision, laid_over: bool) -> anyhow::Result<Built> {
+        let project = self.project()?;
         let own = project.workspace_root().join("Cargo.lock");
         let is_exact = match revision {
             Revision::Commit(_) => !laid_over,
@@ -421,10 +364,7 @@ impl Bench<'_> {
             // The lockfile became exact when the release was selected.
             Revision::Release { .. } => true,
         };
-        let lockfile = match own.exists() && is_exact {
-            true => Lockfile::Held,
-            false => Lockfile::Open,
-        };
+        let is_exact = is_exact && own.exists();
         if !own.exists() && self.lockfile.exists() {
             // Otherwise every revision would be built with today's newest dependencies.
             fs::copy(&self.lockfile, &own).context("the lockfile")?;
@@ -432,59 +372,48 @@ impl Bench<'_> {
         self.builds.insert(revision.clone());
         self.progress
             .doing(&format!("{}: building", revision.name()));
-        let Bench {
-            tools,
-            subject,
-            progress,
-            ..
-        } = self;
-        let mut meanwhile = || progress.tick();
-        let name = revision.file_name();
-        let mut built = tools.build(&project, subject, lockfile, &name, &mut meanwhile)?;
-        if let Ok(built) = &mut built {
-            built.laid_over = laid_over;
-        }
+        let (subject, name) = (&self.subject, revision.file_name());
+        let progress = &mut self.progress;
+        let mut built = self
+            .tools
+            .build(&project, subject, is_exact, &name, progress)?;
+        built.laid_over = laid_over;
         Ok(built)
     }
 
     /// Returns the workspace that is checked out. It is in the same folder as in the working
     /// tree, or in another one if it has moved since.
-    pub(crate) fn project(&self) -> anyhow::Result<Result<Project, Unusable>> {
+    pub(crate) fn project(&self) -> anyhow::Result<Project> {
         let top = self.worktree.path_of();
         let mut first = None;
         for dir in std::iter::once(top.join(&self.prefix)).chain(workspaces(top, 0)) {
             if !dir.join("Cargo.toml").exists() {
                 continue;
             }
-            let project = self.tools.project(&dir)?;
+            let project = settled(self.tools.project(&dir))?;
             // If Ctrl-C ended cargo, no other folder is tried.
             self.tools.interrupt.check()?;
-            let has_package = project
-                .as_ref()
-                .is_ok_and(|project| project.package_dir(&self.subject.package).is_some());
-            if has_package {
-                return Ok(project);
+            let has_package = |one: &Project| one.package_dir(&self.subject.package).is_some();
+            if project.as_ref().is_ok_and(has_package) {
+                return Ok(project?);
             }
             first = first.or(Some(project));
         }
-        let none = || Unusable::new(Kind::NoTest, "there is no Cargo.toml");
-        Ok(first.unwrap_or_else(|| Err(none())))
+        let none = || Err(Unusable::new(Cause::NoTest, "there is no Cargo.toml"));
+        Ok(first.unwrap_or_else(none)?)
     }
 
-    fn lay_over(&mut self) -> anyhow::Result<Result<(), Unusable>> {
+    fn lay_over(&mut self) -> anyhow::Result<()> {
         let Some(overlay) = &self.overlay else {
-            return Ok(Ok(()));
+            return Ok(());
         };
-        match overlay.lay(self.worktree.path_of())? {
-            Ok(laid) => {
-                for raised in laid.raised {
-                    self.progress
-                        .note(&format!("note: raised for the test: {raised}"));
-                }
-                Ok(Ok(()))
-            }
-            Err(why) => Ok(Err(Unusable::new(Kind::NoScenario, why))),
+        let laid = overlay.lay(self.worktree.path_of())?;
+        let laid = laid.map_err(|why| Unusable::new(Cause::NoScenario, why))?;
+        for raised in laid.raised {
+            self.progress
+                .note(&format!("note: raised for the test: {raised}"));
         }
+        Ok(())
     }
 
     /// Tells whether a commit, as it is, has no test with the scenario.
@@ -496,7 +425,7 @@ impl Bench<'_> {
     /// Tells whether the scenario's name occurs in the test's sources. Only the test itself
     /// can say whether it has the scenario.
     fn may_have_the_scenario(&self) -> anyhow::Result<bool> {
-        let Ok(project) = self.project()? else {
+        let Ok(project) = settled(self.project())? else {
             return Ok(false);
         };
         let (package, target) = (&self.subject.package, &self.subject.target);
@@ -506,9 +435,8 @@ impl Bench<'_> {
         let mut folders = vec![file.parent().map(PathBuf::from).unwrap_or_default()];
         // A package that exists for its scenarios may also have them in `src`.
         folders.extend(project.package_dir(package).map(|dir| dir.join("src")));
-        Ok(folders
-            .iter()
-            .any(|folder| mentions(folder, &self.subject.scenario, 0)))
+        let scenario = &self.subject.scenario;
+        Ok(folders.iter().any(|folder| mentions(folder, scenario, 0)))
     }
 
     /// Changes the scenario, and keeps the built tests that have it. A test that was copied
@@ -529,20 +457,17 @@ impl Bench<'_> {
 }
 
 /// Returns the folders with a manifest, those nearest to the top first.
-fn workspaces(dir: &std::path::Path, depth: usize) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut below = Vec::new();
-    if dir.join("Cargo.toml").exists() {
-        found.push(dir.to_owned());
-    }
+fn workspaces(dir: &Path, depth: usize) -> Vec<PathBuf> {
+    let has_manifest = dir.join("Cargo.toml").exists();
+    let mut found: Vec<PathBuf> = has_manifest.then(|| dir.to_owned()).into_iter().collect();
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    for entry in entries {
+    let is_searched = |entry: &fs::DirEntry| {
         let name = entry.file_name();
         let hidden = name.as_encoded_bytes().starts_with(b".") || name == "target";
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !hidden {
-            below.push(entry.path());
-        }
-    }
+        entry.file_type().is_ok_and(|kind| kind.is_dir()) && !hidden
+    };
+    let below = entries.filter(is_searched).map(|entry| entry.path());
+    let mut below: Vec<PathBuf> = below.collect();
     below.sort();
     if depth < 3 {
         found.extend(below.iter().flat_map(|dir| workspaces(dir, depth + 1)));
@@ -551,7 +476,7 @@ fn workspaces(dir: &std::path::Path, depth: usize) -> Vec<PathBuf> {
     found
 }
 
-fn mentions(folder: &std::path::Path, name: &str, depth: usize) -> bool {
+fn mentions(folder: &Path, name: &str, depth: usize) -> bool {
     let Ok(entries) = fs::read_dir(folder) else {
         return false;
     };

@@ -12,7 +12,7 @@ use crate::releases::Asked;
 use crate::revision::Revision;
 use crate::search::Search;
 use crate::session::{STOPPED, Session};
-use crate::setup::{LOGS, Setup, bench, home, interruptible, known, overlay, subject, worktree};
+use crate::setup::{LOGS, bench, home, interruptible, known, overlay, subject, worktree};
 use crate::show::Outcome;
 use crate::{dependency, show};
 use plimsoll_desk::atomic;
@@ -40,7 +40,11 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
     let git = &home.git;
     let bad = known(git, session.bad.as_deref().unwrap_or("HEAD"))?;
     let (good, releases) = match &session.dep {
-        Some(_) => (bad.clone(), Some(asked(&session)?)),
+        Some(dep) => {
+            let asked: Result<Asked, String> = session.good.parse();
+            let asked = asked.map_err(|why| Refused::usage(format!("--dep: {why}")))?;
+            (bad.clone(), Some((dep.clone(), asked)))
+        }
         None => {
             let good = known(git, &session.good)?;
             check_history(git, &good, &bad, &session)?;
@@ -53,18 +57,10 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
     check_paths(git, &good, &bad, &session)?;
     let worktree = worktree(git, &good, args.remove_stale)?;
     session.keep(&folder)?;
-    let mut bench = bench(Setup {
-        home: &home,
-        session: &session,
-        subject: &subject,
-        target_dir: args.bench.target_dir.as_deref(),
-        worktree: &worktree,
-        overlay,
-        interrupt,
-    })?;
-    let releases = match (&session.dep, releases) {
-        (Some(dep), Some(asked)) => dependency::prepare(&mut bench, dep, &asked, &bad)?,
-        _ => Vec::new(),
+    let mut bench = bench(&home, &session, &subject, overlay, worktree, interrupt)?;
+    let releases = match releases {
+        Some((dep, asked)) => dependency::prepare(&mut bench, &dep, &asked, &bad)?,
+        None => Vec::new(),
     };
     let (good, bad) = match releases.as_slice() {
         [first, .., last] => (first.clone(), last.clone()),
@@ -76,6 +72,8 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
         good,
         bad,
         releases,
+        question: None,
+        log: String::new(),
         change: None,
         logs: folder.join(LOGS),
         started,
@@ -99,7 +97,6 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
         written = written.and(atomic::write_output(path, &shown.log));
     }
     drop(bench);
-    drop(worktree);
     let text = match args.format() {
         BisectFormat::Text => show::text(&shown),
         BisectFormat::Markdown => show::markdown(&shown),
@@ -112,12 +109,6 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
         Outcome::Found(_) | Outcome::Release(_) => Ok(()),
         _ => Err(Refused::quiet(ExitStatus::NoVerdict)),
     }
-}
-
-/// Parses the releases that the command line asks for.
-fn asked(session: &Session) -> anyhow::Result<Asked> {
-    let asked: Result<Asked, String> = session.good.parse();
-    asked.map_err(|why| Refused::usage(format!("--dep: {why}")))
 }
 
 /// Checks that there is something to search: the ends differ, the bad one is not an ancestor

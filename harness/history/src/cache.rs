@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{Kind, Unusable};
+use crate::measure::{Cause, Unusable};
 use crate::revision::Revision;
 use plimsoll_desk::atomic;
 use plimsoll_text::hash::fnv;
@@ -24,7 +24,7 @@ pub(crate) struct Cache {
 #[serde(deny_unknown_fields)]
 struct UnusableV1 {
     version: u64,
-    kind: String,
+    kind: Cause,
     why: String,
 }
 
@@ -59,7 +59,7 @@ impl Cache {
         }
         let text = fs::read_to_string(self.path(revision, "unusable")).ok()?;
         let file: UnusableV1 = serde_json::from_str(&text).ok()?;
-        let unusable = Unusable::new(Kind::from_word(&file.kind)?, file.why);
+        let unusable = Unusable::new(file.kind, file.why);
         (file.version == VERSION).then_some(Kept::Unusable(unusable))
     }
 
@@ -69,12 +69,12 @@ impl Cache {
 
     pub(crate) fn put_unusable(&self, revision: &Revision, why: &Unusable) -> anyhow::Result<()> {
         // Later, the network may be back or the machine less busy.
-        if !why.kind.lasts() {
+        if !why.cause.lasts() {
             return Ok(());
         }
         let file = UnusableV1 {
             version: VERSION,
-            kind: why.kind.as_str().to_owned(),
+            kind: why.cause,
             why: why.why.clone(),
         };
         let text = serde_json::to_string_pretty(&file)?;

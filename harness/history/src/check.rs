@@ -21,11 +21,11 @@ use serde_json::{Value, json};
 use crate::args::{CheckArgs, WhenToOverlay};
 use crate::bench::Bench;
 use crate::differences::{self, Difference};
-use crate::measure::{Built, Kind, Subject};
+use crate::measure::{Built, Cause, Subject};
 use crate::revision::Revision;
 use crate::session::{STOPPED_HERE, Session};
 use crate::setup::{
-    Setup, bench, cache, home, interruptible, known, overlay, test, working_tree, worktree,
+    bench, cache, home, interruptible, known, overlay, test, working_tree, worktree,
 };
 use crate::show;
 use crate::sides::{self, Side};
@@ -71,8 +71,7 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
         None => main_branch(git)?,
     };
     let session = Session::of(&args.bench, base.as_str().to_owned());
-    let target_dir = args.bench.target_dir.as_deref();
-    let here = working_tree(&home, target_dir)?;
+    let here = working_tree(&home, &session)?;
     if here == Revision::from(&base) {
         return Err(Refused::usage(format!(
             "{} is the commit that is checked out: there is nothing to compare\n  \
@@ -88,15 +87,7 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
     };
     let laid_over = overlay(&home, &subject, args.bench.overlay)?;
     let worktree = worktree(git, &base, args.remove_stale)?;
-    let mut bench = bench(Setup {
-        home: &home,
-        session: &session,
-        subject: &subject,
-        target_dir,
-        worktree: &worktree,
-        overlay: laid_over,
-        interrupt,
-    })?;
+    let mut bench = bench(&home, &session, &subject, laid_over, worktree, interrupt)?;
     // The test of the working tree says which scenarios exist, so nothing is copied over it.
     let when = std::mem::replace(&mut bench.when, WhenToOverlay::Never);
     let built = bench.ready(&here)?;
@@ -135,7 +126,6 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
     }
     bench.progress.clear();
     drop(bench);
-    drop(worktree);
     let base = format!("{} ({})", safe_line(&name), base.short());
     let text = match args.json {
         true => format!("{:#}\n", as_json(&base, &all)),
@@ -197,7 +187,7 @@ fn scenarios(args: &CheckArgs, built: &Built) -> anyhow::Result<BTreeSet<String>
 /// Measures a scenario at both revisions. A stack that grows faster must do so again in a
 /// longer measurement.
 fn compare(
-    bench: &mut Bench<'_>,
+    bench: &mut Bench,
     base: &Commit,
     here: &Revision,
 ) -> anyhow::Result<Result<[Side; 2], Not>> {
@@ -206,18 +196,18 @@ fn compare(
         (format!("at {}", base.short()), &at_base),
         ("in the working tree".to_owned(), here),
     ];
-    let names = [sides[0].0.clone(), sides[1].0.clone()];
+    let names = sides.clone().map(|(name, _)| name);
     let is_enough = |sides: &[Side; 2]| !is_worse(&differences(sides));
     let (place, why) = match sides::in_turns(bench, sides, is_enough)? {
         Ok(sides) => return Ok(Ok(sides)),
         Err(unmeasured) => unmeasured,
     };
-    let is_new = match why.kind {
+    let is_new = match why.cause {
         _ if place == 1 => false,
-        Kind::NoScenario => true,
+        Cause::NoScenario => true,
         // The scenario may be new: it was copied into a revision that lacks the code that it
         // tests.
-        Kind::NoTest | Kind::DoesNotBuild => bench.lacks_the_scenario(base)?,
+        Cause::NoTest | Cause::DoesNotBuild => bench.lacks_the_scenario(base)?,
         _ => false,
     };
     Ok(Err(match is_new {

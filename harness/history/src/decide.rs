@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_core::judge::{BYTES_PER_OBJECT, OBJECTS_AT_TOP};
 use plimsoll_core::report::{Compared, Finding, Report, StackGrowth, Standing, Subject};
 use plimsoll_core::{FoldedStack, Law, Rate};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How many leaf-most frames must be equal for stacks to be one group, whatever their callers.
 /// Baselines ask for as many before they take a stack for one that has moved.
@@ -185,13 +185,13 @@ impl Climb {
     fn rate_where(&self, is_asked: impl Fn(&FoldedStack) -> bool) -> (Rate, Rate) {
         let (mut rate, mut error) = (Rate::default(), Rate::default());
         for (stack, gained) in self.rates.iter().filter(|(stack, _)| is_asked(stack)) {
-            rate = plus(rate, *gained);
+            rate = rate + *gained;
             let of_stack = self.errors.get(stack).copied().unwrap_or_default();
             // Errors of samples are independent. Errors of the stacks of one workload may not
             // be.
             error = match self.is_sampled {
                 true => hypotenuse(error, of_stack),
-                false => plus(error, of_stack),
+                false => error + of_stack,
             };
         }
         (rate, error)
@@ -258,7 +258,8 @@ impl Group {
 /// Names of frames below one another, root first: `a;...;b`. Each is a part of a frame's name.
 /// `...` stands for any number of frames. There may also be any number of frames before the
 /// first name and after the last.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Pattern {
     /// The runs of names without a gap.
     runs: Vec<Vec<String>>,
@@ -284,9 +285,19 @@ impl Pattern {
         }
         true
     }
+}
 
-    pub fn as_str(&self) -> &str {
-        &self.text
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> String {
+        pattern.text
+    }
+}
+
+impl TryFrom<String> for Pattern {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
     }
 }
 
@@ -315,6 +326,16 @@ impl std::str::FromStr for Pattern {
 pub(crate) struct Quantities {
     pub objects: bool,
     pub bytes: bool,
+}
+
+impl Quantities {
+    /// Returns a function for each of them, which takes it out of a rate.
+    fn each(self) -> impl Iterator<Item = fn(Rate) -> f64> {
+        let objects: fn(Rate) -> f64 = |rate| rate.objects;
+        let bytes: fn(Rate) -> f64 = |rate| rate.bytes;
+        let objects = self.objects.then_some(objects);
+        objects.into_iter().chain(self.bytes.then_some(bytes))
+    }
 }
 
 /// The question that every revision is asked.
@@ -413,7 +434,7 @@ impl Question {
                     || !bad.rates.contains_key(stack) && aliases.contains(&short(stack))
             });
             let (b, b_error) = bad.rate(&group);
-            let error = plus(plus(g_error, b_error), visible);
+            let error = g_error + b_error + visible;
             let quantities = Quantities {
                 objects: b.objects - g.objects > 2.0 * error.objects,
                 bytes: b.bytes - g.bytes > 2.0 * error.bytes,
@@ -441,9 +462,7 @@ impl Question {
                 .then(two.objects.total_cmp(&one.objects))
         });
         let mut asked = asked.into_iter();
-        let Some(mut first) = asked.next() else {
-            return Err(NoQuestion::NoDifference);
-        };
+        let mut first = asked.next().ok_or(NoQuestion::NoDifference)?;
         first.others = asked
             .map(|other| (other.stack.clone(), other.bad.above(other.good)))
             .collect();
@@ -561,85 +580,55 @@ impl Question {
     /// Tells whether a rate is past the good rate. Returns `None` if that is not clear.
     fn side(&self, rate: Rate, error: Rate, climb: &Climb) -> Option<bool> {
         let visible = climb.visible();
-        let of = |asked: bool, good: f64, bad: f64, rate: f64, error: f64, visible: f64| {
-            if !asked {
-                return Some(false);
-            }
-            let step = visible.max(PAST * (bad - good));
-            let past = rate - good - step;
-            if past - error > CLEARLY * step {
+        let (good, bad) = (self.good.rate, self.bad.rate);
+        let sides = self.quantities.each().map(|of| {
+            let step = of(visible).max(PAST * (of(bad) - of(good)));
+            let past = of(rate) - of(good) - step;
+            if past - of(error) > CLEARLY * step {
                 Some(true)
-            } else if past + error < -CLEARLY * step {
+            } else if past + of(error) < -CLEARLY * step {
                 Some(false)
             } else {
                 None
             }
-        };
-        let (good, bad) = (self.good.rate, self.bad.rate);
-        let objects = of(
-            self.quantities.objects,
-            good.objects,
-            bad.objects,
-            rate.objects,
-            error.objects,
-            visible.objects,
-        );
-        let bytes = of(
-            self.quantities.bytes,
-            good.bytes,
-            bad.bytes,
-            rate.bytes,
-            error.bytes,
-            visible.bytes,
-        );
-        match (objects, bytes) {
-            (Some(true), _) | (_, Some(true)) => Some(true),
-            // A climb that is too short would show no growth even at the bad end.
-            (Some(false), Some(false)) => self.is_visible_in(climb).then_some(false),
-            _ => None,
+        });
+        let sides: Vec<Option<bool>> = sides.collect();
+        if sides.contains(&Some(true)) {
+            return Some(true);
         }
+        // A climb that is too short would show no growth even at the bad end.
+        let is_below = !sides.contains(&None) && self.is_visible_in(climb);
+        is_below.then_some(false)
     }
 
     /// Tells whether the difference between the ends would be visible in a climb of this
     /// length. The condition is the one by which [`Question::between`] decides whether there
     /// is a question.
     fn is_visible_in(&self, climb: &Climb) -> bool {
-        let visible = climb.visible();
-        let gained = self.gained();
-        (self.quantities.objects && 2.0 * visible.objects <= gained.objects)
-            || (self.quantities.bytes && 2.0 * visible.bytes <= gained.bytes)
+        let (visible, gained) = (climb.visible(), self.gained());
+        let mut quantities = self.quantities.each();
+        quantities.any(|of| 2.0 * of(visible) <= of(gained))
     }
 
     fn is_about_what_the_bad_end_gained(&self, rate: Rate) -> bool {
         let gained = self.gained();
-        let about = |asked: bool, one: f64, two: f64| {
-            !asked || (two / PERHAPS..=two * PERHAPS).contains(&one)
-        };
-        about(self.quantities.objects, rate.objects, gained.objects)
-            && about(self.quantities.bytes, rate.bytes, gained.bytes)
+        let is_about = |one: f64, two: f64| (two / PERHAPS..=two * PERHAPS).contains(&one);
+        let mut quantities = self.quantities.each();
+        quantities.all(|of| is_about(of(rate), of(gained)))
     }
 
     fn is_as_the_bad_end_gained(&self, rate: Rate) -> bool {
         let gained = self.gained();
-        let same = |asked: bool, one: f64, two: f64| !asked || (one - two).abs() <= SAME * two;
-        same(self.quantities.objects, rate.objects, gained.objects)
-            && same(self.quantities.bytes, rate.bytes, gained.bytes)
+        let mut quantities = self.quantities.each();
+        quantities.all(|of| (of(rate) - of(gained)).abs() <= SAME * of(gained))
     }
 
     /// Tells whether a climb of this length can tell the ends apart.
     pub(crate) fn shows_in(&self, climb: &Climb) -> bool {
-        let visible = climb.visible();
-        let gained = self.gained();
+        let (visible, gained) = (climb.visible(), self.gained());
         // The threshold then depends on the ends alone, not on what the climb can see.
-        (self.quantities.objects && PAST * gained.objects > visible.objects)
-            || (self.quantities.bytes && PAST * gained.bytes > visible.bytes)
-    }
-}
-
-fn plus(one: Rate, two: Rate) -> Rate {
-    Rate {
-        objects: one.objects + two.objects,
-        bytes: one.bytes + two.bytes,
+        let mut quantities = self.quantities.each();
+        quantities.any(|of| PAST * of(gained) > of(visible))
     }
 }
 

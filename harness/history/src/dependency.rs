@@ -8,6 +8,7 @@
 //! All of this happens in the worktree. The user's Cargo.lock may be read, and is never
 //! written.
 
+use std::fmt;
 use std::fs;
 use std::path::Path;
 
@@ -16,6 +17,7 @@ use cargo_metadata::{Metadata, Package, camino::Utf8Path};
 use semver::Version;
 
 use crate::bench::{Bench, Dependency};
+use crate::measure::settled;
 use crate::releases::{self, Asked, Published};
 use crate::revision::Revision;
 use plimsoll_desk::git::Commit;
@@ -29,22 +31,19 @@ const NAME: &str = "releases";
 /// Returns the releases to search at the commit `at`, lowest first, and prepares the bench for
 /// them.
 pub(super) fn prepare(
-    bench: &mut Bench<'_>,
+    bench: &mut Bench,
     dep: &str,
     asked: &Asked,
     at: &Commit,
 ) -> anyhow::Result<Vec<Revision>> {
-    let unusable = |why: String| {
+    let unusable = |why: &dyn fmt::Display| {
         let text = format!("{} cannot be measured: {why}", at.short());
         Refused::with_status(ExitStatus::Stop, text)
     };
-    if let Err(why) = bench.check_out(&Revision::from(at))? {
-        return Err(unusable(why.to_string()));
-    }
-    let dir = match bench.project()? {
-        Ok(project) => project.workspace_root().to_owned(),
-        Err(why) => return Err(unusable(why.to_string())),
-    };
+    let checked_out = bench.check_out(&Revision::from(at));
+    let project = settled(checked_out.and_then(|_| bench.project()))?;
+    let project = project.map_err(|why| unusable(&why))?;
+    let dir = project.workspace_root();
     let lockfile = dir.join("Cargo.lock");
     if !lockfile.exists() && bench.lockfile.exists() {
         // No commit has a Cargo.lock, but all other dependencies are to stay as they are now.
@@ -53,12 +52,12 @@ pub(super) fn prepare(
     // Not `--locked`: the overlay may need more than the commit's Cargo.lock has. If there is
     // no Cargo.lock, it is made once here, and not again for each release.
     let args = ["metadata", "--format-version", "1"];
-    let metadata = run(bench, &dir, &args)?.map_err(unusable)?;
+    let metadata = run(bench, dir, &args)?.map_err(|why| unusable(&why))?;
     let metadata = project::read(metadata.as_bytes())?;
     let text = fs::read_to_string(&lockfile)
         .with_context(|| format!("cannot read {}", shown(&lockfile)))?;
 
-    let spec = spec(bench, &dir, dep)?;
+    let spec = spec(bench, dir, dep)?;
     let package = find(&metadata, &spec).ok_or_else(|| {
         Refused::usage(format!(
             "`{dep}` is not from a registry: {spec}\n  \
@@ -69,17 +68,17 @@ pub(super) fn prepare(
         .progress
         .doing(&format!("releases of {}", package.name));
     let chosen = match asked {
-        Asked::These(these) => these
-            .iter()
-            .map(|version| Published {
+        Asked::These(these) => {
+            let listed = |version: &Version| Published {
                 version: version.clone(),
                 yanked: false,
-            })
-            .collect(),
+            };
+            these.iter().map(listed).collect()
+        }
         Asked::Between(from, to) => {
             // cargo asks the registry for new releases, and keeps them in its index.
             let args = ["update", "--package", &spec, "--dry-run"];
-            run(bench, &dir, &args)?.map_err(|why| {
+            run(bench, dir, &args)?.map_err(|why| {
                 let text = format!("the registry was not asked for releases of {dep}: {why}");
                 Refused::with_status(ExitStatus::Stop, text + &by_hand(dep, from, to))
             })?;
@@ -102,17 +101,14 @@ pub(super) fn prepare(
     Ok(revisions.collect())
 }
 
-fn run(bench: &mut Bench<'_>, dir: &Path, args: &[&str]) -> anyhow::Result<Result<String, String>> {
-    let Bench {
-        tools, progress, ..
-    } = bench;
-    let mut meanwhile = || progress.tick();
-    tools.cargo_run(dir, args, NAME, args[0], &mut meanwhile)
+fn run(bench: &mut Bench, dir: &Path, args: &[&str]) -> anyhow::Result<Result<String, String>> {
+    let progress = &mut bench.progress;
+    bench.tools.cargo_run(dir, args, NAME, args[0], progress)
 }
 
 /// Returns cargo's package ID specification of the dependency, which matches only this
 /// package.
-fn spec(bench: &mut Bench<'_>, dir: &Path, dep: &str) -> anyhow::Result<String> {
+fn spec(bench: &mut Bench, dir: &Path, dep: &str) -> anyhow::Result<String> {
     let printed = bench.tools.cargo_ask(dir, &["pkgid", "--", dep])?;
     printed.map(|spec| spec.trim().to_owned()).map_err(|said| {
         // If several packages match, cargo lists them in the notation that `--dep` accepts.
@@ -137,11 +133,8 @@ fn spec(bench: &mut Bench<'_>, dir: &Path, dep: &str) -> anyhow::Result<String> 
 fn find<'a>(metadata: &'a Metadata, spec: &str) -> Option<&'a Package> {
     let package = metadata.packages.iter().find(|one| one.id.repr == spec)?;
     let source = &package.source.as_ref()?.repr;
-    let kinds = ["registry+", "sparse+"];
-    kinds
-        .iter()
-        .any(|kind| source.starts_with(kind))
-        .then_some(package)
+    let is_registry = source.starts_with("registry+") || source.starts_with("sparse+");
+    is_registry.then_some(package)
 }
 
 fn between(

@@ -1,6 +1,7 @@
 //! Builds the test of a revision, and takes one of its scenarios up the ladder.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,10 +11,12 @@ use anyhow::Context;
 use cargo_metadata::Metadata;
 use plimsoll_core::layout;
 use plimsoll_core::report::{CheckOutcome, Report, json};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use plimsoll_desk::interrupt::{Ended, Interrupt};
 use plimsoll_desk::out::{safe, safe_line};
+use plimsoll_desk::progress::Progress;
 use plimsoll_desk::project::{self, Project, shown};
 
 /// Text by which the system reports a full disk.
@@ -24,78 +27,53 @@ const KILLED: &str = "(signal: 9, SIGKILL: kill)";
 /// Why a revision cannot be measured. No reason says anything about its growth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unusable {
-    pub kind: Kind,
+    pub cause: Cause,
     /// The explanation, on one line.
     pub why: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Cause {
     /// There is no project, or no package or test with this name.
+    #[serde(rename = "no test")]
     NoTest,
     /// The dependencies cannot be resolved or fetched.
+    #[serde(rename = "dependencies not resolved")]
     Lockfile,
+    #[serde(rename = "no submodules")]
     Submodules,
+    #[serde(rename = "does not build")]
     DoesNotBuild,
+    #[serde(rename = "not built in time")]
     BuildTimedOut,
     /// The system killed the build, for example because memory ran out.
+    #[serde(rename = "build killed")]
     Killed,
     /// The revision's test does not have the scenario, and the scenario cannot be copied into
     /// it.
+    #[serde(rename = "no scenario")]
     NoScenario,
     /// The test gave no answer in time.
+    #[serde(rename = "hangs")]
     Hangs,
     /// The workload failed.
+    #[serde(rename = "workload failed")]
     Failed,
     /// The test left no report, or one in another format or of another way of measuring.
+    #[serde(rename = "other harness")]
     OtherHarness,
     /// The measurement cannot be trusted.
+    #[serde(rename = "broken measurement")]
     Broken,
     /// The rate is not clear, even after the longest measurement.
+    #[serde(rename = "not clear")]
     Unclear,
 }
 
-impl Kind {
-    const ALL: [Kind; 12] = [
-        Kind::NoTest,
-        Kind::Lockfile,
-        Kind::Submodules,
-        Kind::DoesNotBuild,
-        Kind::BuildTimedOut,
-        Kind::Killed,
-        Kind::NoScenario,
-        Kind::Hangs,
-        Kind::Failed,
-        Kind::OtherHarness,
-        Kind::Broken,
-        Kind::Unclear,
-    ];
-
-    /// Returns a short description.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Kind::NoTest => "no test",
-            Kind::Lockfile => "dependencies not resolved",
-            Kind::Submodules => "no submodules",
-            Kind::DoesNotBuild => "does not build",
-            Kind::BuildTimedOut => "not built in time",
-            Kind::Killed => "build killed",
-            Kind::NoScenario => "no scenario",
-            Kind::Hangs => "hangs",
-            Kind::Failed => "workload failed",
-            Kind::OtherHarness => "other harness",
-            Kind::Broken => "broken measurement",
-            Kind::Unclear => "not clear",
-        }
-    }
-
-    pub(crate) fn from_word(word: &str) -> Option<Kind> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
-    }
-
+impl Cause {
     /// Tells whether the revision's own files are the reason that there is no test to run.
     pub(crate) fn is_of_code(self) -> bool {
-        use Kind::{DoesNotBuild, Lockfile, NoScenario, NoTest};
+        use Cause::{DoesNotBuild, Lockfile, NoScenario, NoTest};
         matches!(self, NoTest | Lockfile | DoesNotBuild | NoScenario)
     }
 
@@ -103,23 +81,41 @@ impl Kind {
     pub(crate) fn lasts(self) -> bool {
         !matches!(
             self,
-            Kind::Lockfile | Kind::Submodules | Kind::BuildTimedOut | Kind::Killed | Kind::Unclear
+            Cause::Lockfile
+                | Cause::Submodules
+                | Cause::BuildTimedOut
+                | Cause::Killed
+                | Cause::Unclear
         )
     }
 }
 
 impl Unusable {
-    pub(crate) fn new(kind: Kind, why: impl Into<String>) -> Unusable {
-        Unusable {
-            kind,
-            why: why.into(),
-        }
+    pub(crate) fn new(cause: Cause, why: impl Into<String>) -> Unusable {
+        let why = why.into();
+        Unusable { cause, why }
     }
 }
 
-impl std::fmt::Display for Unusable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.kind.as_str(), self.why)
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.cause, self.why)
+    }
+}
+
+impl std::error::Error for Unusable {}
+
+/// Tells a revision that cannot be measured from a failure of the command itself.
+pub(crate) fn settled<T>(done: anyhow::Result<T>) -> anyhow::Result<Result<T, Unusable>> {
+    match done {
+        Ok(done) => Ok(Ok(done)),
+        Err(err) => err.downcast().map(Err),
     }
 }
 
@@ -137,24 +133,6 @@ pub(crate) struct Tools {
     /// The time that one run of the scenario spends on the ladder.
     pub budget: Duration,
     pub interrupt: Interrupt,
-}
-
-/// How cargo treats the lockfile of a revision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lockfile {
-    /// The lockfile is the revision's own, and cargo must not change it.
-    Held,
-    /// The revision has no lockfile, or its lockfile may lack what the manifests ask for.
-    Open,
-}
-
-impl Lockfile {
-    fn args(self) -> &'static [&'static str] {
-        match self {
-            Lockfile::Held => &["--locked"],
-            Lockfile::Open => &[],
-        }
-    }
 }
 
 /// A scenario of a test of a package.
@@ -180,16 +158,15 @@ impl Built {
         if self.scenarios.contains(scenario) {
             return Ok(());
         }
-        let there = self.scenarios.iter().map(String::as_str).take(20);
-        let there: Vec<&str> = there.collect();
+        let there: Vec<&str> = self.scenarios.iter().map(String::as_str).take(20).collect();
         let why = match there.as_slice() {
             [] => "its test has no scenarios".to_owned(),
-            names => format!(
-                "its test has no `{scenario}`, but {}",
-                safe_line(&names.join(", "))
-            ),
+            names => {
+                let names = safe_line(&names.join(", "));
+                format!("its test has no `{scenario}`, but {names}")
+            }
         };
-        Err(Unusable::new(Kind::NoScenario, why))
+        Err(Unusable::new(Cause::NoScenario, why))
     }
 
     /// Removes the kept executable. It can be built again.
@@ -202,7 +179,7 @@ impl Built {
 }
 
 /// Asks cargo about the project in a folder, without changes to cargo's environment.
-pub(crate) fn working_tree(dir: &Path) -> anyhow::Result<Result<Project, Unusable>> {
+pub(crate) fn working_tree(dir: &Path) -> anyhow::Result<Project> {
     ask(project::cargo().current_dir(dir))
 }
 
@@ -212,15 +189,12 @@ pub(crate) fn resolved(dir: &Path) -> anyhow::Result<Option<Metadata>> {
     Ok(project::metadata(project::cargo().current_dir(dir), &[])?.ok())
 }
 
-fn ask(cargo: &mut Command) -> anyhow::Result<Result<Project, Unusable>> {
-    let found = Project::ask(cargo)?;
-    Ok(found.map_err(|said| {
-        let why = first_error(&said);
-        Unusable::new(
-            Kind::NoTest,
-            format!("cargo cannot read the project: {why}"),
-        )
-    }))
+fn ask(cargo: &mut Command) -> anyhow::Result<Project> {
+    let found = Project::ask(cargo)?.map_err(|said| {
+        let why = format!("cargo cannot read the project: {}", first_error(&said));
+        Unusable::new(Cause::NoTest, why)
+    });
+    Ok(found?)
 }
 
 impl Tools {
@@ -244,7 +218,7 @@ impl Tools {
     }
 
     /// Asks cargo about the project in a folder.
-    pub(crate) fn project(&self, dir: &Path) -> anyhow::Result<Result<Project, Unusable>> {
+    pub(crate) fn project(&self, dir: &Path) -> anyhow::Result<Project> {
         ask(&mut self.cargo(dir))
     }
 
@@ -256,7 +230,7 @@ impl Tools {
         args: &[&str],
         name: &str,
         what: &str,
-        meanwhile: &mut dyn FnMut(),
+        progress: &mut Progress,
     ) -> anyhow::Result<Result<String, String>> {
         let log = self.logs.join(format!("{name}.{what}.log"));
         let printed = self.logs.join(format!("{name}.{what}.out"));
@@ -264,15 +238,14 @@ impl Tools {
         command
             .args(args)
             .stdout(File::create(&printed).context("a log")?);
-        Ok(
-            match self.logged(&mut command, &log, self.timeout, meanwhile)? {
-                Ended::Exited(status) if status.success() => {
-                    Ok(fs::read_to_string(&printed).context("a log")?)
-                }
-                Ended::Exited(_) => Err(first_error_in(&log)),
-                Ended::TimedOut => Err(format!("no answer within {} s", self.timeout.as_secs())),
-            },
-        )
+        let ended = self.logged(&mut command, &log, self.timeout, progress)?;
+        Ok(match ended {
+            Ended::Exited(status) if status.success() => {
+                Ok(fs::read_to_string(&printed).context("a log")?)
+            }
+            Ended::Exited(_) => Err(first_error_in(&log)),
+            Ended::TimedOut => Err(self.no_answer()),
+        })
     }
 
     /// Runs a cargo command that answers at once. Returns its output, or its whole error
@@ -291,78 +264,73 @@ impl Tools {
         })
     }
 
-    /// Builds a test, and asks it for its scenarios.
+    fn no_answer(&self) -> String {
+        format!("no answer within {} s", self.timeout.as_secs())
+    }
+
+    /// Builds a test, and asks it for its scenarios. If the lockfile is `exact`, cargo must not
+    /// change it.
     pub(crate) fn build(
         &self,
         project: &Project,
         subject: &Subject,
-        lockfile: Lockfile,
+        exact: bool,
         name: &str,
-        meanwhile: &mut dyn FnMut(),
-    ) -> anyhow::Result<Result<Built, Unusable>> {
-        let Some(manifest_dir) = project.package_dir(&subject.package) else {
-            let why = format!("there is no package `{}`", subject.package);
-            return Ok(Err(Unusable::new(Kind::NoTest, why)));
+        progress: &mut Progress,
+    ) -> anyhow::Result<Built> {
+        let (package, target) = (&subject.package, &subject.target);
+        let Some(manifest_dir) = project.package_dir(package) else {
+            let why = format!("there is no package `{package}`");
+            return Err(Unusable::new(Cause::NoTest, why).into());
         };
-        if project
-            .test_file(&subject.package, &subject.target)
-            .is_none()
-        {
-            let why = format!("`{}` has no test `{}`", subject.package, subject.target);
-            return Ok(Err(Unusable::new(Kind::NoTest, why)));
+        if project.test_file(package, target).is_none() {
+            let why = format!("`{package}` has no test `{target}`");
+            return Err(Unusable::new(Cause::NoTest, why).into());
         }
+        let locked: &[&str] = if exact { &["--locked"] } else { &[] };
         // The dependencies are fetched apart from the build, because a failure to fetch says
         // nothing about the code.
         let log = self.logs.join(format!("{name}.fetch.log"));
         let mut fetch = self.cargo(project.workspace_root());
-        fetch.arg("fetch").args(lockfile.args());
-        match self.logged(&mut fetch, &log, self.timeout, meanwhile)? {
+        fetch.arg("fetch").args(locked);
+        match self.logged(&mut fetch, &log, self.timeout, progress)? {
             Ended::Exited(status) if status.success() => {}
             Ended::Exited(_) => {
                 self.stop_if_full(&log)?;
-                return Ok(Err(Unusable::new(Kind::Lockfile, first_error_in(&log))));
+                return Err(Unusable::new(Cause::Lockfile, first_error_in(&log)).into());
             }
-            Ended::TimedOut => {
-                let why = format!("no answer within {} s", self.timeout.as_secs());
-                return Ok(Err(Unusable::new(Kind::Lockfile, why)));
-            }
+            Ended::TimedOut => return Err(Unusable::new(Cause::Lockfile, self.no_answer()).into()),
         }
         let log = self.logs.join(format!("{name}.build.log"));
         let messages = self.logs.join(format!("{name}.build.json"));
         let mut build = self.cargo(project.workspace_root());
         build
-            .args([
-                "test",
-                "--no-run",
-                "--message-format",
-                "json-render-diagnostics",
-            ])
-            .args(["--package", &subject.package, "--test", &subject.target])
-            .args(lockfile.args())
+            .args(["test", "--no-run"])
+            .args(["--message-format", "json-render-diagnostics"])
+            .args(["--package", package, "--test", target])
+            .args(locked)
             .args(&self.cargo_args)
             .stdout(File::create(&messages).context("the build's log")?);
-        match self.logged(&mut build, &log, self.timeout, meanwhile)? {
+        match self.logged(&mut build, &log, self.timeout, progress)? {
             Ended::Exited(status) if status.success() => {}
             Ended::Exited(status) => {
-                let kind =
-                    match self.stop_if_full(&log)?.contains(KILLED) || status.code().is_none() {
-                        true => Kind::Killed,
-                        false => Kind::DoesNotBuild,
-                    };
-                return Ok(Err(Unusable::new(kind, first_error_in(&log))));
+                let was_killed = self.stop_if_full(&log)?.contains(KILLED);
+                let cause = match was_killed || status.code().is_none() {
+                    true => Cause::Killed,
+                    false => Cause::DoesNotBuild,
+                };
+                return Err(Unusable::new(cause, first_error_in(&log)).into());
             }
             Ended::TimedOut => {
-                return Ok(Err(Unusable::new(
-                    Kind::BuildTimedOut,
-                    format!("not within {} s", self.timeout.as_secs()),
-                )));
+                let why = format!("not within {} s", self.timeout.as_secs());
+                return Err(Unusable::new(Cause::BuildTimedOut, why).into());
             }
         }
         let messages = fs::read_to_string(&messages).context("the build's log")?;
         let executable = messages.lines().rev().find_map(|line| {
             let message: Value = serde_json::from_str(line).ok()?;
-            let is_it = message["target"]["name"] == subject.target.as_str()
-                && message["profile"]["test"] == true;
+            let is_it =
+                message["target"]["name"] == target.as_str() && message["profile"]["test"] == true;
             let path = message["executable"].as_str().filter(|_| is_it)?;
             Some(PathBuf::from(path))
         });
@@ -386,26 +354,20 @@ impl Tools {
         list.args(["--list", "--format", "terse"]);
         let listed = self.logs.join(format!("{name}.list"));
         list.stdout(File::create(&listed).context("the list's log")?);
-        match self.logged(&mut list, &log, Duration::from_secs(60), meanwhile)? {
+        match self.logged(&mut list, &log, Duration::from_secs(60), progress)? {
             Ended::Exited(status) if status.success() => {}
             Ended::Exited(_) => {
                 let why = format!("it does not list its scenarios: {}", first_error_in(&log));
-                return Ok(Err(Unusable::new(Kind::OtherHarness, why)));
+                return Err(Unusable::new(Cause::OtherHarness, why).into());
             }
             Ended::TimedOut => {
-                return Ok(Err(Unusable::new(
-                    Kind::Hangs,
-                    "it lists no scenarios".to_owned(),
-                )));
+                return Err(Unusable::new(Cause::Hangs, "it lists no scenarios").into());
             }
         }
         let text = fs::read_to_string(&listed).context("the list of scenarios")?;
-        built.scenarios = text
-            .lines()
-            .filter_map(|line| line.strip_suffix(": test"))
-            .map(str::to_owned)
-            .collect();
-        Ok(Ok(built))
+        let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
+        built.scenarios = names.map(str::to_owned).collect();
+        Ok(built)
     }
 
     fn test(&self, built: &Built) -> Command {
@@ -428,11 +390,9 @@ impl Tools {
         iterations: Option<u64>,
         budgets: u32,
         name: &str,
-        meanwhile: &mut dyn FnMut(),
-    ) -> anyhow::Result<Result<Report, Unusable>> {
-        if let Err(why) = built.has(&subject.scenario) {
-            return Ok(Err(why));
-        }
+        progress: &mut Progress,
+    ) -> anyhow::Result<Report> {
+        built.has(&subject.scenario)?;
         let reports = layout::reports_dir(&self.target_dir);
         let (package, target) = (&subject.package, &subject.target);
         let dir = layout::scenario_dir(&reports, package, target, &subject.scenario);
@@ -461,19 +421,16 @@ impl Tools {
         // and for a settings file that the harness refuses. The harness has a timeout of its
         // own, and says more when it is reached.
         let outer = self.timeout;
-        if let Ended::TimedOut = self.logged(&mut test, &log, outer, meanwhile)? {
+        if let Ended::TimedOut = self.logged(&mut test, &log, outer, progress)? {
             let why = format!("no report within {} s", outer.as_secs());
-            return Ok(Err(Unusable::new(Kind::Hangs, why)));
+            return Err(Unusable::new(Cause::Hangs, why).into());
         }
-        let bytes = match fs::read(&report) {
-            Ok(bytes) => bytes,
-            Err(_) => {
-                self.stop_if_full(&log)?;
-                let why = format!("it left no report: {}", first_error_in(&log));
-                return Ok(Err(Unusable::new(Kind::OtherHarness, why)));
-            }
+        let Ok(bytes) = fs::read(&report) else {
+            self.stop_if_full(&log)?;
+            let why = format!("it left no report: {}", first_error_in(&log));
+            return Err(Unusable::new(Cause::OtherHarness, why).into());
         };
-        Ok(usable(&bytes))
+        Ok(usable(&bytes)?)
     }
 
     /// Returns the log of a command. Fails if the disk was full, which says nothing about the
@@ -496,26 +453,21 @@ impl Tools {
         command: &mut Command,
         log: &Path,
         timeout: Duration,
-        meanwhile: &mut dyn FnMut(),
+        progress: &mut Progress,
     ) -> anyhow::Result<Ended> {
         let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
         command.stderr(file.try_clone().context("a log")?);
-        self.interrupt.run(command, timeout, meanwhile)
+        self.interrupt.run(command, timeout, || progress.tick())
     }
 }
 
 /// Parses a report, and checks that it can be compared.
 pub(crate) fn usable(bytes: &[u8]) -> Result<Report, Unusable> {
     let report = json::parse(bytes).map_err(|err| {
-        Unusable::new(
-            Kind::OtherHarness,
-            format!("its report cannot be read: {err}"),
-        )
+        let why = format!("its report cannot be read: {err}");
+        Unusable::new(Cause::OtherHarness, why)
     })?;
-    match unusable(&report) {
-        None => Ok(report),
-        Some(why) => Err(why),
-    }
+    unusable(&report).map_or(Ok(report), Err)
 }
 
 /// Returns why a report cannot be compared, or `None` if it can.
@@ -524,23 +476,20 @@ pub(crate) fn unusable(report: &Report) -> Option<Unusable> {
         let at = failure.iteration;
         let at = at.map_or_else(String::new, |at| format!(", in iteration {at}"));
         let what = format!("{}{at}", safe_line(&failure.what));
-        return Some(match what.starts_with("hung") {
-            true => Unusable::new(Kind::Hangs, what),
-            false => Unusable::new(Kind::Failed, what),
-        });
+        let cause = match what.starts_with("hung") {
+            true => Cause::Hangs,
+            false => Cause::Failed,
+        };
+        return Some(Unusable::new(cause, what));
     }
     let failed = |check: &&plimsoll_core::report::Check| check.outcome == CheckOutcome::Failed;
     if let Some(check) = report.checks.iter().find(failed) {
         let line = check.detail.lines().next().unwrap_or_default();
-        return Some(Unusable::new(
-            Kind::Broken,
-            safe_line(&format!("{}: {line}", check.name)),
-        ));
+        let why = safe_line(&format!("{}: {line}", check.name));
+        return Some(Unusable::new(Cause::Broken, why));
     }
-    report
-        .compared
-        .is_none()
-        .then(|| Unusable::new(Kind::Broken, "it reached no rung".to_owned()))
+    let is_empty = report.compared.is_none();
+    is_empty.then(|| Unusable::new(Cause::Broken, "it reached no rung"))
 }
 
 fn first_error_in(log: &Path) -> String {

@@ -14,17 +14,13 @@
 
 use anyhow::Context;
 
-use crate::args::{BisectRunArgs, WhenToOverlay};
+use crate::args::BisectRunArgs;
 use crate::bench::{Bench, Length};
 use crate::decide::{Answer, Change, Climb, NoQuestion, Question};
-use crate::measure::Subject;
-use crate::measure::Unusable;
-use crate::overlay::Overlay;
+use crate::measure::{self, Subject, Unusable, settled};
 use crate::revision::Revision;
 use crate::session::{STOPPED, Session};
-use crate::setup::{
-    Home, Setup, bench, home, interruptible, overlay, subject, working_tree, worktree,
-};
+use crate::setup::{Home, bench, home, interruptible, overlay, subject, working_tree, worktree};
 use crate::show;
 use crate::worktree::Worktree;
 use plimsoll_desk::git::{Commit, Git};
@@ -110,26 +106,22 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
     let bad_end = at_bad_end(&worktree, &home)?;
     let subject = asked(&session, bad_end.as_ref().unwrap_or(&home))
         .or_else(|why| asked(&session, &home).map_err(|_| why))?;
-    let laid_over = match &bad_end {
-        Some(there) => of_test(there, &subject, args.bench.overlay)?,
+    let of_test = |there: &&Home| {
+        let file = there.project.test_file(&subject.package, &subject.target);
+        file.is_some()
+    };
+    let laid_over = match bad_end.as_ref().filter(of_test) {
+        Some(there) => overlay(there, &subject, args.bench.overlay)?,
         None => None,
     };
-    let mut bench = bench(Setup {
-        home: &home,
-        session: &session,
-        subject: &subject,
-        target_dir: args.bench.target_dir.as_deref(),
-        worktree: &worktree,
-        overlay: laid_over,
-        interrupt,
-    })?;
+    let mut bench = bench(&home, &session, &subject, laid_over, worktree, interrupt)?;
     let (question, change, enough) = question(&mut bench, &ends, &session)?;
     let changed = !git
         .ask(&["status", "--porcelain", "--untracked-files=no"])?
         .is_empty();
     let revision = match changed {
         // Whoever runs the bisection has patched the checkout.
-        true => working_tree(&home, args.bench.target_dir.as_deref())?,
+        true => working_tree(&home, &session)?,
         false => Revision::from(&here),
     };
     let tested = bench.test(&revision, &question, enough)?.answer;
@@ -194,7 +186,7 @@ fn asked(session: &Session, checkout: &Home) -> anyhow::Result<Subject> {
 /// Returns the project at the bad end, or `None` if cargo finds none there.
 fn at_bad_end(worktree: &Worktree, home: &Home) -> anyhow::Result<Option<Home>> {
     let dir = worktree.path_of().join(&home.prefix);
-    let project = crate::measure::working_tree(&dir)?;
+    let project = settled(measure::working_tree(&dir))?;
     Ok(project.ok().map(|project| Home {
         git: worktree.git().clone(),
         prefix: home.prefix.clone(),
@@ -203,47 +195,40 @@ fn at_bad_end(worktree: &Worktree, home: &Home) -> anyhow::Result<Option<Home>> 
     }))
 }
 
-fn of_test(
-    there: &Home,
-    subject: &Subject,
-    when: WhenToOverlay,
-) -> anyhow::Result<Option<Overlay>> {
-    match there.project.test_file(&subject.package, &subject.target) {
-        Some(_) => overlay(there, subject, when),
-        None => Ok(None),
-    }
-}
-
 /// Makes the question from the two ends. The first call measures them, and later calls find
 /// the measurements in the cache.
 fn question(
-    bench: &mut Bench<'_>,
+    bench: &mut Bench,
     ends: &Ends,
     session: &Session,
 ) -> anyhow::Result<(Question, Change, Option<u64>)> {
-    let good = bench.climb(&ends.good, Length::Full)?;
-    let good = Climb::of(&good.map_err(|why| unusable(&ends.good, &why))?);
-    let bad = bench.climb(&ends.bad, Length::Full)?;
-    let bad = Climb::of(&bad.map_err(|why| unusable(&ends.bad, &why))?);
+    let mut climb = |end: &Commit| {
+        let report = bench.climb(end, Length::Full)?;
+        anyhow::Ok(Climb::of(&report.map_err(|why| unusable(end, &why))?))
+    };
+    let (good, bad) = (climb(&ends.good)?, climb(&ends.bad)?);
     let most = good.iterations.min(bad.iterations) / 2;
     let stack = session.stack.as_ref();
-    let asked = match Question::between(&good, &bad, stack) {
-        Ok(question) => Ok((question, Change::Brought)),
+    let (question, change) = match Question::between(&good, &bad, stack) {
+        Ok(question) => (question, Change::Brought),
         // The terms old and new do not say which end leaks.
         Err(why) => match Question::between(&bad, &good, stack) {
-            Ok(question) if ends.terms != ["good", "bad"] => Ok((question, Change::Fixed)),
-            Ok(_) => Err(Refused::usage(
-                "it grows faster at the good commit than at the bad one\n  \
-                 hint: to find the commit that fixed it, use git's other terms: git bisect start, \
-                 git bisect old COMMIT, git bisect new COMMIT",
-            )),
-            Err(_) => Err(Refused::usage(match why {
-                NoQuestion::NothingGrows => "no stack in question grows at the bad end",
-                NoQuestion::NoDifference => "it grows as fast at the good end as at the bad one",
-            })),
+            Ok(question) if ends.terms != ["good", "bad"] => (question, Change::Fixed),
+            fixed => {
+                return Err(Refused::usage(match (fixed, why) {
+                    (Ok(_), _) => {
+                        "it grows faster at the good commit than at the bad one\n  \
+                         hint: to find the commit that fixed it, use git's other terms: git \
+                         bisect start, git bisect old COMMIT, git bisect new COMMIT"
+                    }
+                    (_, NoQuestion::NothingGrows) => "no stack in question grows at the bad end",
+                    (_, NoQuestion::NoDifference) => {
+                        "it grows as fast at the good end as at the bad one"
+                    }
+                }));
+            }
         },
     };
-    let (question, change) = asked?;
     let (good, bad) = match change {
         Change::Brought => (&ends.good, &ends.bad),
         Change::Fixed => (&ends.bad, &ends.good),

@@ -31,13 +31,17 @@ pub(crate) enum Found {
     NoDifference(NoQuestion),
     /// The first bad commit, or the first commit that fixed the growth. Of releases, the first
     /// that answers as the last one does.
-    First(Revision, Box<Question>, String),
-    OneOf(Vec<Revision>, Box<Question>, String),
-    BadMergeBase(Commit, Box<Question>, String),
+    First(Revision),
+    OneOf(Vec<Revision>),
+    BadMergeBase(Commit),
 }
 
 /// A search between two ends: the question, and the answers so far.
 pub(crate) struct Search<'a> {
+    /// The question, once it is answered.
+    pub(crate) question: Option<Question>,
+    /// The log of git's bisection. Empty in a search of releases.
+    pub(crate) log: String,
     pub(crate) git: &'a Git,
     pub(crate) session: &'a Session,
     pub(crate) good: Revision,
@@ -53,7 +57,7 @@ pub(crate) struct Search<'a> {
 }
 
 impl Search<'_> {
-    pub(crate) fn run(&mut self, bench: &mut Bench<'_>) -> anyhow::Result<Found> {
+    pub(crate) fn run(&mut self, bench: &mut Bench) -> anyhow::Result<Found> {
         let (good, bad) = (self.good.clone(), self.bad.clone());
         // Checked first for both ends, so that the good end is not built in vain.
         for (end, name) in [(&good, "good"), (&bad, "bad")] {
@@ -84,10 +88,12 @@ impl Search<'_> {
         // The executables of the ends are not needed any more.
         bench.forget(&good);
         bench.forget(&bad);
-        match self.releases.is_empty() {
-            true => self.over_commits(bench, question, enough),
-            false => self.over_releases(bench, question, enough),
-        }
+        let found = match self.releases.is_empty() {
+            true => self.over_commits(bench, &question, enough)?,
+            false => self.over_releases(bench, &question, enough)?,
+        };
+        self.question = Some(question);
+        Ok(found)
     }
 
     /// Makes the question. The measurements decide which end is the bad one. Of commits, it is
@@ -126,8 +132,8 @@ impl Search<'_> {
 
     fn over_commits(
         &mut self,
-        bench: &mut Bench<'_>,
-        question: Question,
+        bench: &mut Bench,
+        question: &Question,
         enough: Option<u64>,
     ) -> anyhow::Result<Found> {
         let paths = &self.session.paths;
@@ -137,67 +143,54 @@ impl Search<'_> {
         let (first, last) = (first.commit(), last.commit());
         let (bisection, mut step) =
             Bisection::start(bench.worktree.git(), first, last, first_parent, paths)?;
-        let question = Box::new(question);
-        loop {
+        let found = loop {
             let (commit, left, steps) = match step {
                 Step::Test {
                     commit,
                     left,
                     steps,
                 } => (commit, left, steps),
-                Step::Found(commit) => {
-                    let first = Revision::Commit(commit);
-                    return Ok(Found::First(first, question, bisection.log()?));
-                }
+                Step::Found(commit) => break Found::First(Revision::Commit(commit)),
                 Step::OneOf(commits) => {
-                    let commits = commits.into_iter().map(Revision::Commit).collect();
-                    return Ok(Found::OneOf(commits, question, bisection.log()?));
+                    break Found::OneOf(commits.into_iter().map(Revision::Commit).collect());
                 }
-                Step::BadMergeBase(commit) => {
-                    return Ok(Found::BadMergeBase(commit, question, bisection.log()?));
-                }
+                Step::BadMergeBase(commit) => break Found::BadMergeBase(commit),
             };
             bench.progress.note(&left_to_do(bench, left, steps));
             let revision = Revision::Commit(commit.clone());
-            let is_bad = self.is_bad(bench, revision, &question, enough)?;
+            let is_bad = self.is_bad(bench, revision, question, enough)?;
             step = match is_bad.map(|is_bad| is_bad == self.is_fixed()) {
                 Some(true) => bisection.good(&commit)?,
                 Some(false) => bisection.bad(&commit)?,
                 None => bisection.skip(&commit)?,
             };
-        }
+        };
+        self.log = bisection.log()?;
+        Ok(found)
     }
 
     fn over_releases(
         &mut self,
-        bench: &mut Bench<'_>,
-        question: Question,
+        bench: &mut Bench,
+        question: &Question,
         enough: Option<u64>,
     ) -> anyhow::Result<Found> {
         let mut narrow = Narrow::new(self.releases.len());
-        let question = Box::new(question);
         loop {
             let at = match narrow.next() {
                 Next::Ask(at) => at,
-                Next::Found(at) => {
-                    let first = self.releases[at].clone();
-                    return Ok(Found::First(first, question, String::new()));
-                }
-                Next::OneOf(range) => {
-                    let these = self.releases[range].to_vec();
-                    return Ok(Found::OneOf(these, question, String::new()));
-                }
+                Next::Found(at) => return Ok(Found::First(self.releases[at].clone())),
+                Next::OneOf(range) => return Ok(Found::OneOf(self.releases[range].to_vec())),
             };
             let (left, steps) = narrow.left();
-            let after = (left.saturating_sub(1), steps.saturating_sub(1));
-            bench.progress.note(&left_to_do(bench, after.0, after.1));
+            let (left, steps) = (left.saturating_sub(1), steps.saturating_sub(1));
+            bench.progress.note(&left_to_do(bench, left, steps));
             let revision = self.releases[at].clone();
-            let is_bad = self.is_bad(bench, revision, &question, enough)?;
-            let last_is_bad = !self.is_fixed();
-            let says = match is_bad {
+            let is_bad = self.is_bad(bench, revision, question, enough)?;
+            let says = match is_bad.map(|is_bad| is_bad == self.is_fixed()) {
                 None => Says::Nothing,
-                Some(is_bad) if is_bad == last_is_bad => Says::AsLast,
-                Some(_) => Says::AsFirst,
+                Some(true) => Says::AsFirst,
+                Some(false) => Says::AsLast,
             };
             narrow.tell(at, says);
         }
@@ -207,7 +200,7 @@ impl Search<'_> {
     /// not clear.
     fn is_bad(
         &mut self,
-        bench: &mut Bench<'_>,
+        bench: &mut Bench,
         revision: Revision,
         question: &Question,
         enough: Option<u64>,
@@ -232,27 +225,24 @@ impl Search<'_> {
         let said = match &tested.answer {
             Ok(Answer::Good(gain)) => format!("good  {name}  {}", show::rate(*gain)),
             Ok(Answer::Bad(rate)) => format!("bad   {name}  {}", show::rate(*rate)),
-            Ok(Answer::Moved(rate, stack)) => format!(
-                "bad   {name}  {}, as {}",
-                show::rate(*rate),
-                show::leaf(stack)
-            ),
-            Ok(Answer::Unclear(rate)) => {
-                format!("skip  {name}  {}, not clear", show::rate(*rate))
+            Ok(Answer::Moved(rate, stack)) => {
+                let (rate, leaf) = (show::rate(*rate), show::leaf(stack));
+                format!("bad   {name}  {rate}, as {leaf}")
             }
+            Ok(Answer::Unclear(rate)) => format!("skip  {name}  {}, not clear", show::rate(*rate)),
             Err(why) => format!("skip  {name}  {why}"),
         };
-        let cached = if tested.cached {
-            " (measured before)"
-        } else {
-            ""
+        let cached = match tested.cached {
+            true => " (measured before)",
+            false => "",
         };
-        Ok(match revision {
+        let subject = match revision {
             Revision::Commit(_) | Revision::WorkingTree(_) => {
-                format!("{said}{cached}  {}", safe_line(&self.subject_of(revision)?))
+                format!("  {}", safe_line(&self.subject_of(revision)?))
             }
-            Revision::Release { .. } => format!("{said}{cached}"),
-        })
+            Revision::Release { .. } => String::new(),
+        };
+        Ok(format!("{said}{cached}{subject}"))
     }
 
     /// Returns the subject of a commit, or the name of a release.
@@ -266,7 +256,7 @@ impl Search<'_> {
     }
 }
 
-fn left_to_do(bench: &Bench<'_>, left: usize, steps: usize) -> String {
+fn left_to_do(bench: &Bench, left: usize, steps: usize) -> String {
     let total: Duration = bench.spent.iter().sum();
     let known = u32::try_from(bench.spent.len()).unwrap_or(u32::MAX);
     let estimate = total.checked_div(known).map(|one| {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::args::{BenchArgs, BisectArgs, WhenToOverlay};
 use crate::decide::Pattern;
@@ -23,8 +23,11 @@ pub(crate) const STOPPED: &str = "stopped; what was measured is kept\n  \
 pub(crate) const STOPPED_HERE: &str = "stopped; what was measured is kept";
 
 /// Everything on which the answer depends.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Session {
+    /// The format of the file.
+    pub version: u64,
     /// The good commit. With `dep`, the versions to search.
     pub good: String,
     /// The bad commit; absent for the checked-out one. With `dep`, the commit at which
@@ -39,34 +42,32 @@ pub(crate) struct Session {
     pub overlay: WhenToOverlay,
     pub first_parent: bool,
     pub release: bool,
+    #[serde(rename = "budget_ms", with = "milliseconds")]
     pub budget: Duration,
+    #[serde(rename = "timeout_ms", with = "milliseconds")]
     pub timeout: Duration,
     pub paths: Vec<String>,
+    /// The folder in which cargo builds, if it is not the usual one. It changes no answer.
+    #[serde(skip)]
+    pub target_dir: Option<PathBuf>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SessionV1 {
-    version: u64,
-    good: String,
-    bad: Option<String>,
-    dep: Option<String>,
-    scenario: Option<String>,
-    package: Option<String>,
-    test: Option<String>,
-    stack: Option<String>,
-    overlay: String,
-    first_parent: bool,
-    release: bool,
-    budget_ms: u64,
-    timeout_ms: u64,
-    paths: Vec<String>,
-}
+mod milliseconds {
+    use super::{Deserialize, Deserializer, Duration, Serializer};
 
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_millis)
+    }
+}
 impl Session {
     /// Returns a session for any scenario, with a commit as its good end.
     pub(crate) fn of(args: &BenchArgs, good: String) -> Session {
         Session {
+            version: VERSION,
             good,
             bad: None,
             dep: None,
@@ -80,6 +81,7 @@ impl Session {
             budget: args.budget,
             timeout: args.timeout,
             paths: Vec::new(),
+            target_dir: args.target_dir.clone(),
         }
     }
 
@@ -87,7 +89,10 @@ impl Session {
     /// stopped.
     pub(crate) fn choose(args: &BisectArgs, folder: &Path) -> anyhow::Result<Session> {
         if args.resume {
-            return Session::stopped(folder);
+            return Ok(Session {
+                target_dir: args.bench.target_dir.clone(),
+                ..Session::stopped(folder)?
+            });
         }
         let Some(good) = &args.good else {
             return Err(Refused::usage(match args.dep {
@@ -125,49 +130,16 @@ impl Session {
     fn stopped(folder: &Path) -> anyhow::Result<Session> {
         let nothing = || Refused::usage("--resume: no bisection of this project was stopped");
         let text = fs::read_to_string(file(folder)).map_err(|_| nothing())?;
-        let file: SessionV1 = serde_json::from_str(&text).map_err(|_| nothing())?;
-        let overlay = WhenToOverlay::from_word(&file.overlay).filter(|_| file.version == VERSION);
-        let overlay = overlay.ok_or_else(nothing)?;
-        let stack = file.stack.map(|text| text.parse()).transpose();
-        Ok(Session {
-            good: file.good,
-            bad: file.bad,
-            dep: file.dep,
-            scenario: file.scenario,
-            package: file.package,
-            test: file.test,
-            stack: stack.map_err(|_: String| nothing())?,
-            overlay,
-            first_parent: file.first_parent,
-            release: file.release,
-            budget: Duration::from_millis(file.budget_ms),
-            timeout: Duration::from_millis(file.timeout_ms),
-            paths: file.paths,
-        })
+        let stopped: Session = serde_json::from_str(&text).map_err(|_| nothing())?;
+        match stopped.version {
+            VERSION => Ok(stopped),
+            _ => Err(nothing()),
+        }
     }
 
     pub(crate) fn keep(&self, folder: &Path) -> anyhow::Result<()> {
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let kept = SessionV1 {
-            version: VERSION,
-            good: self.good.clone(),
-            bad: self.bad.clone(),
-            dep: self.dep.clone(),
-            scenario: self.scenario.clone(),
-            package: self.package.clone(),
-            test: self.test.clone(),
-            stack: self.stack.as_ref().map(|stack| stack.as_str().to_owned()),
-            overlay: self.overlay.as_str().to_owned(),
-            first_parent: self.first_parent,
-            release: self.release,
-            budget_ms: millis(self.budget),
-            timeout_ms: millis(self.timeout),
-            paths: self.paths.clone(),
-        };
-        atomic::write(
-            &file(folder),
-            &(serde_json::to_string_pretty(&kept)? + "\n"),
-        )
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        atomic::write(&file(folder), &text)
     }
 
     /// Removes the stored session, because the bisection has its answer.

@@ -12,7 +12,7 @@ use plimsoll_core::judge::Verdict;
 use crate::args::WhenToOverlay;
 use crate::bench::Bench;
 use crate::cache::Cache;
-use crate::measure::{self, Subject, Tools};
+use crate::measure::{self, Subject, Tools, settled};
 use crate::overlay::Overlay;
 use crate::revision::Revision;
 use crate::session::Session;
@@ -23,6 +23,7 @@ use plimsoll_desk::out::{is_yes, safe, safe_line};
 use plimsoll_desk::progress::Progress;
 use plimsoll_desk::project::{Project, shown};
 use plimsoll_desk::status::{ExitStatus, Refused};
+use plimsoll_report::joined::Scenario;
 use plimsoll_report::reports::Reports;
 
 /// The folder, in the target directory, for builds, measurements and logs.
@@ -60,35 +61,21 @@ pub(super) fn interruptible<T>(
     })
 }
 
-/// The parts of which a bench is made.
-pub(super) struct Setup<'a> {
-    pub(super) home: &'a Home,
-    pub(super) session: &'a Session,
-    pub(super) subject: &'a Subject,
-    pub(super) target_dir: Option<&'a Path>,
-    pub(super) worktree: &'a Worktree,
-    pub(super) overlay: Option<Overlay>,
-    pub(super) interrupt: &'a Interrupt,
-}
-
-pub(super) fn bench<'a>(setup: Setup<'a>) -> anyhow::Result<Bench<'a>> {
-    let Setup {
-        home,
-        session,
-        subject,
-        worktree,
-        overlay,
-        interrupt,
-        target_dir,
-    } = setup;
+pub(super) fn bench(
+    home: &Home,
+    session: &Session,
+    subject: &Subject,
+    overlay: Option<Overlay>,
+    worktree: Worktree,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Bench> {
     let folder = home.folder();
-    let target_dir = match target_dir {
+    let target_dir = match &session.target_dir {
         Some(dir) => std::path::absolute(dir).context("--target-dir")?,
         None => folder.join("target"),
     };
     let logs = folder.join(LOGS);
     std::fs::create_dir_all(&logs).with_context(|| format!("cannot use {}", shown(&logs)))?;
-    let cache = cache(home, session, subject, overlay.as_ref())?;
     Ok(Bench {
         tools: Tools {
             target_dir,
@@ -98,9 +85,7 @@ pub(super) fn bench<'a>(setup: Setup<'a>) -> anyhow::Result<Bench<'a>> {
             budget: session.budget,
             interrupt: interrupt.clone(),
         },
-        worktree,
         subject: subject.clone(),
-        overlay,
         when: match (session.overlay, &session.dep) {
             // There is only one commit, so the test is always that of the working tree.
             (WhenToOverlay::Auto, Some(_)) => WhenToOverlay::Always,
@@ -109,12 +94,14 @@ pub(super) fn bench<'a>(setup: Setup<'a>) -> anyhow::Result<Bench<'a>> {
         dependency: None,
         prefix: home.prefix.clone(),
         lockfile: home.project.workspace_root().join("Cargo.lock"),
-        cache,
+        cache: cache(home, session, subject, overlay.as_ref())?,
+        overlay,
         progress: Progress::new(),
         built: BTreeMap::new(),
         builds: Default::default(),
         looked_at: Default::default(),
         spent: Vec::new(),
+        worktree,
     })
 }
 
@@ -162,16 +149,15 @@ pub(super) fn worktree(git: &Git, at: &Commit, remove_stale: bool) -> anyhow::Re
     Worktree::add(git, &path, at, lock)
 }
 
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
 pub(super) fn home(manifest_path: Option<&Path>) -> anyhow::Result<Home> {
-    let here = match manifest_path {
-        Some(path) => path
-            .parent()
-            .filter(|dir| !dir.as_os_str().is_empty())
-            .unwrap_or(Path::new("."))
-            .to_owned(),
-        None => PathBuf::from("."),
-    };
-    let project = measure::working_tree(&here)?.map_err(|why| Refused::usage(why.why))?;
+    let here = manifest_path.and_then(Path::parent);
+    let here = here.filter(|dir| !dir.as_os_str().is_empty());
+    let project = settled(measure::working_tree(here.unwrap_or(Path::new("."))))?;
+    let project = project.map_err(|unusable| Refused::usage(unusable.why))?;
     let root = project.workspace_root();
     let git = Git::in_dir(root);
     let top = git
@@ -183,14 +169,13 @@ pub(super) fn home(manifest_path: Option<&Path>) -> anyhow::Result<Home> {
                 shown(root)
             ))
         })?;
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let prefix = real(root)
-        .strip_prefix(real(&top))
-        .map(Path::to_owned)
-        .unwrap_or_default();
+    let top = real(&top);
     Ok(Home {
-        git: Git::in_dir(real(&top)),
-        prefix,
+        prefix: real(root)
+            .strip_prefix(&top)
+            .map(Path::to_owned)
+            .unwrap_or_default(),
+        git: Git::in_dir(top),
         target_dir: project.target_dir().to_owned(),
         project,
     })
@@ -198,7 +183,7 @@ pub(super) fn home(manifest_path: Option<&Path>) -> anyhow::Result<Home> {
 
 /// Returns the revision of the working tree: its commit, or a snapshot if it has uncommitted
 /// changes.
-pub(super) fn working_tree(home: &Home, target_dir: Option<&Path>) -> anyhow::Result<Revision> {
+pub(super) fn working_tree(home: &Home, session: &Session) -> anyhow::Result<Revision> {
     let git = &home.git;
     let changed = git.changed_submodules()?;
     if !changed.is_empty() {
@@ -208,9 +193,8 @@ pub(super) fn working_tree(home: &Home, target_dir: Option<&Path>) -> anyhow::Re
             safe_line(&changed.join(", "))
         )));
     }
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let built = [Some(home.target_dir.as_path()), target_dir].map(|dir| dir.map(real));
-    let built: Vec<&Path> = built.iter().flatten().map(PathBuf::as_path).collect();
+    let built = [Some(&home.target_dir), session.target_dir.as_ref()];
+    let built: Vec<PathBuf> = built.into_iter().flatten().map(|dir| real(dir)).collect();
     let snapshot = git.snapshot(&built)?;
     Ok(match git.commit("HEAD")? == Some(snapshot.clone()) {
         true => Revision::Commit(snapshot),
@@ -221,36 +205,28 @@ pub(super) fn working_tree(home: &Home, target_dir: Option<&Path>) -> anyhow::Re
 /// Returns the package and the target of the test: those that the session names, or the only
 /// ones.
 pub(super) fn test(session: &Session, home: &Home) -> anyhow::Result<(String, String)> {
+    let target = session.test.as_deref().unwrap_or("leaks");
+    let is_asked = |package: &str| session.package.as_ref().is_none_or(|name| name == package);
     let tests: Vec<(String, String)> = home
         .project
         .tests()
-        .filter(|(package, target)| {
-            session.package.as_ref().is_none_or(|name| name == package)
-                && session
-                    .test
-                    .as_deref()
-                    .map_or(*target == "leaks", |name| name == *target)
-        })
-        .map(|(package, target)| (package.to_owned(), target.to_owned()))
+        .filter(|(package, test)| is_asked(package) && *test == target)
+        .map(|(package, test)| (package.to_owned(), test.to_owned()))
         .collect();
     match tests.as_slice() {
         [one] => Ok(one.clone()),
         [] => {
-            let test = session.test.as_deref().unwrap_or("leaks");
             let place = match &session.package {
                 Some(package) => format!("the package `{package}`"),
                 None => "the workspace".to_owned(),
             };
             Err(Refused::usage(safe(&format!(
-                "no test of {place} is called `{test}`\n  \
+                "no test of {place} is called `{target}`\n  \
                  hint: name the one with the scenario, with --test and --package",
             ))))
         }
         several => {
-            let names: Vec<&str> = several
-                .iter()
-                .map(|(package, _)| package.as_str())
-                .collect();
+            let names: Vec<&str> = several.iter().map(|(package, _)| &**package).collect();
             Err(Refused::usage(format!(
                 "several packages have that test: {}\n  hint: name one with --package",
                 names.join(", ")
@@ -263,34 +239,28 @@ pub(super) fn test(session: &Session, home: &Home) -> anyhow::Result<(String, St
 /// last run, or the only one.
 pub(super) fn subject(session: &Session, home: &Home) -> anyhow::Result<Subject> {
     let (package, target) = test(session, home)?;
+    let subject = |scenario: &str| Subject {
+        package: package.clone(),
+        target: target.clone(),
+        scenario: scenario.to_owned(),
+    };
     if let Some(scenario) = &session.scenario {
-        return Ok(Subject {
-            package,
-            target,
-            scenario: scenario.clone(),
-        });
+        return Ok(subject(scenario));
     }
     let dir = plimsoll_core::layout::reports_dir(&home.target_dir);
     let reports = Reports::collect(&dir);
     let scenarios = reports
         .and_then(|reports| reports.run_of_each_target(None))
         .unwrap_or_default();
-    let of_test: Vec<_> = scenarios
+    let of_test = |one: &&Scenario| one.package == package && one.target == target;
+    let of_test: Vec<&Scenario> = scenarios.iter().filter(of_test).collect();
+    let grows = of_test
         .iter()
-        .filter(|one| one.package == package && one.target == target)
-        .collect();
-    let grows: Vec<&str> = of_test
-        .iter()
-        .filter(|one| one.verdict() == Some(Verdict::Regressed))
-        .map(|one| one.name.as_str())
-        .collect();
-    let all: Vec<&str> = of_test.iter().map(|one| one.name.as_str()).collect();
+        .filter(|one| one.verdict() == Some(Verdict::Regressed));
+    let grows: Vec<&str> = grows.map(|one| &*one.name).collect();
+    let all: Vec<&str> = of_test.iter().map(|one| &*one.name).collect();
     match (grows.as_slice(), all.as_slice()) {
-        ([one], _) | ([], [one]) => Ok(Subject {
-            package,
-            target,
-            scenario: (*one).to_owned(),
-        }),
+        ([one], _) | ([], [one]) => Ok(subject(one)),
         ([], []) => Err(Refused::usage(
             "which scenario? Name it with --scenario; the last run left no report to tell by",
         )),
@@ -327,17 +297,15 @@ pub(super) fn overlay(
         return Ok(None);
     }
     let (package, target) = (&subject.package, &subject.target);
-    let dir = home
-        .project
+    let project = &home.project;
+    let dir = project
         .package_dir(package)
         .context("the package's folder")?;
-    let file = home
-        .project
+    let file = project
         .test_file(package, target)
         .context("the test's file")?;
-    let others = home.project.has_other_targets(package);
-    let top = home.git.dir();
-    let root = home.project.workspace_root();
+    let others = project.has_other_targets(package);
+    let (top, root) = (home.git.dir(), project.workspace_root());
     let mut overlay = Overlay::read(top, root, package, dir, file, others)?;
     if let Some(metadata) = measure::resolved(root)? {
         overlay.learn(&metadata);

@@ -47,9 +47,9 @@ pub(crate) struct Shown {
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
     Found(Box<ShownCommit>),
-    OneOf(Vec<ShownCommit>),
     Release(Box<ShownRelease>),
-    OneOfReleases(Vec<Revision>),
+    /// The candidates, each with its subject or name.
+    OneOf(Vec<(Revision, String)>),
     BadMergeBase(Box<ShownCommit>),
     NoDifference(NoQuestion),
 }
@@ -116,20 +116,19 @@ impl Shown {
                 first.about.commit.short(),
                 self.does()
             ),
-            Outcome::OneOf(commits) => format!(
-                "the first commit after which {scenario} {} is one of these {}",
-                self.does(),
-                commits.len()
-            ),
             Outcome::Release(first) => format!(
                 "{} is the first release with which {scenario} {}",
                 safe_line(&first.release.name()),
                 self.does()
             ),
-            Outcome::OneOfReleases(releases) => format!(
-                "the first release with which {scenario} {} is one of these {}",
+            Outcome::OneOf(all) => format!(
+                "the first {} which {scenario} {} is one of these {}",
+                match self.is_of_releases() {
+                    true => "release with",
+                    false => "commit after",
+                },
                 self.does(),
-                releases.len()
+                all.len()
             ),
             Outcome::BadMergeBase(base) => format!(
                 "{scenario} {} at {} already, where the two ends part",
@@ -186,11 +185,11 @@ impl Shown {
     fn hint(&self) -> Option<&'static str> {
         match &self.outcome {
             Outcome::Found(_) | Outcome::Release(_) => None,
+            Outcome::OneOf(_) if self.is_of_releases() => {
+                Some("all but the last of them could not be measured; the reasons stand above")
+            }
             Outcome::OneOf(_) => {
                 Some("the commits between them could not be measured; the reasons stand above")
-            }
-            Outcome::OneOfReleases(_) => {
-                Some("all but the last of them could not be measured; the reasons stand above")
             }
             Outcome::BadMergeBase(_) if self.change == Some(Change::Fixed) => Some(
                 "the growth was fixed before that commit, and is back at the earlier end: name \
@@ -233,10 +232,8 @@ impl Shown {
     }
 
     fn skipped(&self) -> usize {
-        self.tests
-            .iter()
-            .filter(|test| test.answer == "skip")
-            .count()
+        let tests = self.tests.iter();
+        tests.filter(|test| test.answer == "skip").count()
     }
 
     /// Returns the measured releases in ascending order. Commits stay in the order in which
@@ -260,6 +257,11 @@ impl Shown {
             about(self.took)
         )
     }
+}
+
+/// Returns the line that counts the entries that are not shown.
+fn more(all: usize) -> Option<String> {
+    (all > MOST).then(|| format!("and {} more", all - MOST))
 }
 
 fn optional(value: Option<Gain>) -> String {
@@ -287,28 +289,14 @@ pub(crate) fn text(shown: &Shown) -> String {
         Outcome::Found(first) | Outcome::BadMergeBase(first) => {
             let commit = &first.about;
             line("commit", commit.commit.to_string());
-            line(
-                "author",
-                format!("{}, {}", safe_line(&commit.author), commit.date),
-            );
+            let author = safe_line(&commit.author);
+            line("author", format!("{author}, {}", commit.date));
             line("subject", safe_line(&commit.subject));
             if shown.change == Some(Change::Fixed) {
                 line("change", shown.did().to_owned());
             }
             line("before", optional(first.before));
             line("after", optional(first.after));
-        }
-        Outcome::OneOf(commits) => {
-            for commit in commits.iter().take(MOST) {
-                let about = &commit.about;
-                line(
-                    "",
-                    format!("{}  {}", about.commit.short(), safe_line(&about.subject)),
-                );
-            }
-            if commits.len() > MOST {
-                line("", format!("and {} more", commits.len() - MOST));
-            }
         }
         Outcome::Release(first) => {
             line("release", safe_line(&first.release.name()));
@@ -318,12 +306,19 @@ pub(crate) fn text(shown: &Shown) -> String {
             line("before", end(&first.before, first.rate_before));
             line("after", end(&first.release, first.rate));
         }
-        Outcome::OneOfReleases(releases) => {
-            for release in releases.iter().take(MOST) {
-                line("", safe_line(&release.name()));
+        Outcome::OneOf(all) => {
+            for (revision, subject) in all.iter().take(MOST) {
+                let subject = safe_line(subject);
+                line(
+                    "",
+                    match revision.version() {
+                        Some(_) => subject,
+                        None => format!("{}  {subject}", revision.short()),
+                    },
+                );
             }
-            if releases.len() > MOST {
-                line("", format!("and {} more", releases.len() - MOST));
+            if let Some(more) = more(all.len()) {
+                line("", more);
             }
         }
         Outcome::NoDifference(_) => {}
@@ -367,9 +362,7 @@ pub(crate) fn text(shown: &Shown) -> String {
         for file in first.about.files.iter().take(MOST) {
             lines.push(format!("    {}", safe_line(file)));
         }
-        if first.about.files.len() > MOST {
-            lines.push(format!("    and {} more", first.about.files.len() - MOST));
-        }
+        lines.extend(more(first.about.files.len()).map(|more| format!("    {more}")));
     }
     if !shown.others.is_empty() {
         lines.push(String::new());
@@ -384,10 +377,8 @@ pub(crate) fn text(shown: &Shown) -> String {
             Some(Change::Fixed) => "took away",
             _ => "brought",
         };
-        lines.push(format!(
-            "  flame graph of what it {what}: {}",
-            project::shown(path)
-        ));
+        let path = project::shown(path);
+        lines.push(format!("  flame graph of what it {what}: {path}"));
     }
     if let Some(hint) = shown.hint() {
         lines.push(String::new());
@@ -399,107 +390,79 @@ pub(crate) fn text(shown: &Shown) -> String {
 /// Formats the result for an issue or a pull request.
 pub(crate) fn markdown(shown: &Shown) -> String {
     let span = |text: &str| code_span(text, NAME);
-    let mut lines = vec![
-        format!("### {}", headline_as_markdown(shown)),
-        String::new(),
-    ];
+    let mut lines = vec![format!("### {}\n", headline_as_markdown(shown))];
+    let table = |rows: &[(&str, String)]| {
+        let rows = rows
+            .iter()
+            .map(|(name, value)| format!("\n| {name} | {value} |"));
+        format!("| | |\n|:--|:--|{}", rows.collect::<String>())
+    };
+    let trend = ("Trend", format!("`{}`", shown.spark()));
     match &shown.outcome {
         Outcome::Found(first) | Outcome::BadMergeBase(first) => {
             let about = &first.about;
-            lines.push("| | |".to_owned());
-            lines.push("|:--|:--|".to_owned());
-            let mut row = |name: &str, value: String| lines.push(format!("| {name} | {value} |"));
-            row("Commit", format!("`{}`", about.commit));
-            row("Author", format!("{}, {}", cell(&about.author), about.date));
-            row("Subject", cell(&about.subject));
+            let mut rows = vec![
+                ("Commit", format!("`{}`", about.commit)),
+                ("Author", format!("{}, {}", cell(&about.author), about.date)),
+                ("Subject", cell(&about.subject)),
+            ];
             if shown.change == Some(Change::Fixed) {
-                row("Change", shown.did().to_owned());
+                rows.push(("Change", shown.did().to_owned()));
             }
-            row("Before", optional(first.before));
-            row("After", optional(first.after));
-            row("Trend", format!("`{}`", shown.spark()));
-        }
-        Outcome::OneOf(commits) => {
-            for commit in commits.iter().take(MOST) {
-                let about = &commit.about;
-                lines.push(format!(
-                    "- `{}` {}",
-                    about.commit.short(),
-                    span(&about.subject)
-                ));
-            }
-            if commits.len() > MOST {
-                lines.push(format!("- and {} more", commits.len() - MOST));
-            }
+            rows.push(("Before", optional(first.before)));
+            rows.push(("After", optional(first.after)));
+            rows.push(trend);
+            lines.push(table(&rows));
         }
         Outcome::Release(first) => {
-            lines.push("| | |".to_owned());
-            lines.push("|:--|:--|".to_owned());
-            let mut row = |name: &str, value: String| lines.push(format!("| {name} | {value} |"));
-            row("Release", cell(&first.release.name()));
-            row("Change", shown.did().to_owned());
             let end =
                 |revision: &Revision, value| format!("`{}`: {}", revision.short(), optional(value));
-            row("Before", end(&first.before, first.rate_before));
-            row("After", end(&first.release, first.rate));
-            row("Trend", format!("`{}`", shown.spark()));
+            lines.push(table(&[
+                ("Release", cell(&first.release.name())),
+                ("Change", shown.did().to_owned()),
+                ("Before", end(&first.before, first.rate_before)),
+                ("After", end(&first.release, first.rate)),
+                trend,
+            ]));
         }
-        Outcome::OneOfReleases(releases) => {
-            for release in releases.iter().take(MOST) {
-                lines.push(format!("- {}", span(&release.name())));
-            }
-            if releases.len() > MOST {
-                lines.push(format!("- and {} more", releases.len() - MOST));
-            }
+        Outcome::OneOf(all) => {
+            lines.extend(all.iter().take(MOST).map(
+                |(revision, subject)| match revision.version() {
+                    Some(_) => format!("- {}", span(subject)),
+                    None => format!("- `{}` {}", revision.short(), span(subject)),
+                },
+            ));
+            lines.extend(more(all.len()).map(|more| format!("- {more}")));
         }
         Outcome::NoDifference(_) => {}
     }
     if shown.is_of_releases() && !shown.tests.is_empty() {
-        lines.push(String::new());
-        lines.push("Measured between the two ends:".to_owned());
-        lines.push(String::new());
-        for test in shown.in_order() {
-            lines.push(format!(
-                "- `{}`: {}",
-                test.revision.short(),
-                span(&test.said())
-            ));
-        }
+        lines.push("\nMeasured between the two ends:\n".to_owned());
+        lines.extend(shown.in_order().into_iter().map(|test| {
+            let said = span(&test.said());
+            format!("- `{}`: {said}", test.revision.short())
+        }));
     }
     if let Some(stack) = &shown.stack {
-        let frames: Vec<&str> = stack.frames().iter().map(String::as_str).collect();
-        lines.extend([
-            String::new(),
-            "The stack, root first:".to_owned(),
-            String::new(),
-            fenced(&frames.join("\n"), 8_000).trim_end().to_owned(),
-        ]);
+        let frames = fenced(&stack.frames().join("\n"), 8_000);
+        lines.push(format!("\nThe stack, root first:\n\n{}", frames.trim_end()));
     }
     if let Outcome::Found(first) = &shown.outcome {
-        lines.push(String::new());
-        lines.push("It changes:".to_owned());
-        lines.push(String::new());
+        lines.push("\nIt changes:\n".to_owned());
         for file in first.about.files.iter().take(MOST) {
             let prefix = |place: &str| place.split(':').next().unwrap_or_default().to_owned();
-            let on_stack = first
-                .in_stack
-                .iter()
-                .any(|(_, place)| file.ends_with(&prefix(place)));
-            let note = if on_stack {
-                ", where a frame of the stack lies"
-            } else {
-                ""
+            let mut places = first.in_stack.iter().map(|(_, place)| prefix(place));
+            let note = match places.any(|place| file.ends_with(&place)) {
+                true => ", where a frame of the stack lies",
+                false => "",
             };
             lines.push(format!("- {}{note}", span(file)));
         }
-        if first.about.files.len() > MOST {
-            lines.push(format!("- and {} more", first.about.files.len() - MOST));
-        }
+        lines.extend(more(first.about.files.len()).map(|more| format!("- {more}")));
     }
     lines.push(String::new());
     if let Some(hint) = shown.hint() {
-        lines.push(format!("{hint}."));
-        lines.push(String::new());
+        lines.push(format!("{hint}.\n"));
     }
     lines.push(format!(
         "<sub>plimsoll {} · good `{}` · bad `{}` · {}</sub>",
@@ -543,16 +506,21 @@ pub(crate) fn json(shown: &Shown) -> String {
             "after": commit.after,
         })
     };
-    let id = |one: &ShownCommit| one.about.commit.to_string();
+    let id = |one: &Revision| match one.version() {
+        Some(version) => version.to_string(),
+        None => one.commit().to_string(),
+    };
     let (result, first, candidates): (_, Value, Vec<String>) = match &shown.outcome {
         Outcome::Found(first) => ("found", commit(first), Vec::new()),
         Outcome::Release(_) => ("found", Value::Null, Vec::new()),
-        Outcome::OneOf(commits) => ("one-of", Value::Null, commits.iter().map(id).collect()),
-        Outcome::OneOfReleases(releases) => {
-            let versions = releases.iter().map(Revision::short);
-            ("one-of", Value::Null, versions.collect())
+        Outcome::OneOf(all) => {
+            let ids = all.iter().map(|(revision, _)| id(revision));
+            ("one-of", Value::Null, ids.collect())
         }
-        Outcome::BadMergeBase(base) => ("bad-merge-base", Value::Null, vec![id(base)]),
+        Outcome::BadMergeBase(base) => {
+            let id = base.about.commit.to_string();
+            ("bad-merge-base", Value::Null, vec![id])
+        }
         Outcome::NoDifference(_) => ("no-difference", Value::Null, Vec::new()),
     };
     let version = |revision: &Revision| revision.version().map(ToString::to_string);
@@ -589,7 +557,7 @@ pub(crate) fn json(shown: &Shown) -> String {
                 "version": version(&test.revision),
                 "subject": test.subject,
                 "answer": test.answer,
-                "kind": test.unusable.as_ref().map(|why| why.kind.as_str()),
+                "kind": test.unusable.as_ref().map(|why| why.cause),
                 "reason": test.unusable.as_ref().map(|why| why.why.as_str()),
                 "rate": test.rate,
                 "iterations": test.iterations,

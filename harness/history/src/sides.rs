@@ -44,7 +44,7 @@ impl Side {
 /// Measures two revisions in turns. If the result of the first climbs is not enough, measures
 /// both again for longer.
 pub(crate) fn in_turns(
-    bench: &mut Bench<'_>,
+    bench: &mut Bench,
     revisions: [(String, &Revision); 2],
     is_enough: impl Fn(&[Side; 2]) -> bool,
 ) -> anyhow::Result<Result<[Side; 2], Unmeasured>> {

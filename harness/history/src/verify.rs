@@ -18,7 +18,7 @@ use crate::differences::{self, Difference, Kind};
 use crate::measure::unusable;
 use crate::revision::Revision;
 use crate::session::{STOPPED_HERE, Session};
-use crate::setup::{Setup, bench, home, interruptible, known, overlay, subject, worktree};
+use crate::setup::{bench, home, interruptible, known, overlay, subject, worktree};
 use crate::show;
 use crate::sides::{self, Side};
 use plimsoll_desk::interrupt::Interrupt;
@@ -97,15 +97,7 @@ fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[
     }
     let laid_over = overlay(&home, &subject, args.bench.overlay)?;
     let worktree = worktree(git, &before, args.remove_stale)?;
-    let mut bench = bench(Setup {
-        home: &home,
-        session: &session,
-        subject: &subject,
-        target_dir: args.bench.target_dir.as_deref(),
-        worktree: &worktree,
-        overlay: laid_over,
-        interrupt,
-    })?;
+    let mut bench = bench(&home, &session, &subject, laid_over, worktree, interrupt)?;
     let logs = shown(&bench.tools.logs);
     let revisions = [&before, &after].map(Revision::from);
     let names = [&args.before, &args.after];

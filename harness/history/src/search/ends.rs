@@ -6,7 +6,7 @@ use plimsoll_core::report::units::plural;
 
 use super::Search;
 use crate::bench::{Bench, Length};
-use crate::measure::{Kind, Unusable};
+use crate::measure::{Cause, Unusable};
 use crate::narrow;
 use crate::revision::Revision;
 use plimsoll_desk::project::shown;
@@ -16,7 +16,7 @@ impl Search<'_> {
     /// Measures an end over the whole ladder. Without both ends there is no search.
     pub(super) fn end(
         &mut self,
-        bench: &mut Bench<'_>,
+        bench: &mut Bench,
         revision: &Revision,
         name: &str,
     ) -> anyhow::Result<Report> {
@@ -31,39 +31,34 @@ impl Search<'_> {
     /// Returns the error for an end that cannot be measured.
     pub(super) fn unusable_end(
         &self,
-        bench: &mut Bench<'_>,
+        bench: &mut Bench,
         end: &Revision,
         name: &str,
         why: &Unusable,
     ) -> anyhow::Result<anyhow::Error> {
-        let (what, mut hint) = match end {
-            Revision::Commit(_) | Revision::WorkingTree(_) => (
-                format!("the {name} end, {},", end.name()),
+        let (of_end, mut hint) = match (end, why.cause) {
+            (Revision::Commit(_) | Revision::WorkingTree(_), _) => (
+                format!("the {name} end"),
                 "name another commit for it".to_owned(),
             ),
-            Revision::Release { .. } => (
-                format!("one of the ends, {},", end.name()),
-                match why.kind {
-                    Kind::Lockfile => {
-                        "name another release for it; the requirement in Cargo.toml, as it was \
-                         committed, has to admit it"
-                    }
-                    _ => "name another release for it",
+            (Revision::Release { .. }, cause) => {
+                let mut hint = "name another release for it".to_owned();
+                if cause == Cause::Lockfile {
+                    hint += "; the requirement in Cargo.toml, as it was committed, has to admit it";
                 }
-                .to_owned(),
-            ),
+                ("one of the ends".to_owned(), hint)
+            }
         };
-        if why.kind.is_of_code() {
+        let what = format!("{of_end}, {},", end.name());
+        if why.cause.is_of_code() {
             bench.progress.note(&format!(
                 "{what} cannot be measured; looking for the nearest revision that can be built"
             ));
             let (tried, nearest) = self.nearest(bench, end)?;
             hint += &match nearest {
                 Some(nearest) => {
-                    format!(
-                        "\n  the nearest revision that can be built: {}",
-                        nearest.short()
-                    )
+                    let nearest = nearest.short();
+                    format!("\n  the nearest revision that can be built: {nearest}")
                 }
                 None if tried == 0 => String::new(),
                 None => format!(
@@ -72,19 +67,15 @@ impl Search<'_> {
                 ),
             };
         }
-        Ok(Refused::with_status(
-            ExitStatus::Stop,
-            format!(
-                "{what} cannot be measured: {why}\n  logs: {}\n  hint: {hint}",
-                shown(&self.logs)
-            ),
-        ))
+        let logs = shown(&self.logs);
+        let text = format!("{what} cannot be measured: {why}\n  logs: {logs}\n  hint: {hint}");
+        Ok(Refused::with_status(ExitStatus::Stop, text))
     }
 
     /// Returns how many revisions were tried, and the one nearest to an end that can be built.
     fn nearest(
         &self,
-        bench: &mut Bench<'_>,
+        bench: &mut Bench,
         end: &Revision,
     ) -> anyhow::Result<(usize, Option<Revision>)> {
         let inwards = self.inwards(end)?;
@@ -98,9 +89,8 @@ impl Search<'_> {
                 Ok(()) => "can be built".to_owned(),
                 Err(why) => why.to_string(),
             };
-            bench
-                .progress
-                .note(&format!("      {}  {said}", revision.name()));
+            let line = format!("      {}  {said}", revision.name());
+            bench.progress.note(&line);
             anyhow::Ok(can.is_ok())
         })?;
         Ok((tried, found.map(|at| inwards[at].clone())))

@@ -14,13 +14,8 @@ use plimsoll_desk::git::Commit;
 
 impl Search<'_> {
     /// Returns everything that is shown at the end.
-    pub(crate) fn shown(&self, bench: &Bench<'_>, found: &Found) -> anyhow::Result<Shown> {
-        let question = match found {
-            Found::NoDifference(_) => None,
-            Found::First(_, question, _)
-            | Found::OneOf(_, question, _)
-            | Found::BadMergeBase(_, question, _) => Some(question.as_ref()),
-        };
+    pub(crate) fn shown(&self, bench: &Bench, found: &Found) -> anyhow::Result<Shown> {
+        let question = self.question.as_ref();
         let rate_at = |revision: &Revision| self.rate_at(revision, question?);
         let mut tests = Vec::new();
         for (revision, tested) in &self.tested {
@@ -43,34 +38,22 @@ impl Search<'_> {
                 cached: tested.cached,
             });
         }
-        let log = match found {
-            Found::NoDifference(_) => String::new(),
-            Found::First(_, _, log) | Found::OneOf(_, _, log) | Found::BadMergeBase(_, _, log) => {
-                log.clone()
-            }
-        };
-        let stack = question.map(|question| question.stack.clone());
-        let others = question
-            .map(|question| question.others.clone())
-            .unwrap_or_default();
-        let (good_rate, bad_rate) = match question {
-            Some(question) => (Some(question.good), Some(question.bad)),
-            None => (None, None),
-        };
+        let good_rate = question.map(|question| question.good);
+        let bad_rate = question.map(|question| question.bad);
         let outcome = match found {
             Found::NoDifference(why) => Outcome::NoDifference(*why),
-            Found::OneOf(revisions, ..) if self.releases.is_empty() => {
-                let commits = revisions
-                    .iter()
-                    .map(|one| self.commit(one.commit(), None, None));
-                Outcome::OneOf(commits.collect::<anyhow::Result<_>>()?)
+            Found::OneOf(revisions) => {
+                let subjects = revisions.iter().map(|one| {
+                    let subject = self.subject_of(one)?;
+                    anyhow::Ok((one.clone(), subject))
+                });
+                Outcome::OneOf(subjects.collect::<anyhow::Result<_>>()?)
             }
-            Found::OneOf(revisions, ..) => Outcome::OneOfReleases(revisions.clone()),
-            Found::BadMergeBase(commit, ..) => {
+            Found::BadMergeBase(commit) => {
                 let rate = rate_at(&Revision::from(commit));
                 Outcome::BadMergeBase(Box::new(self.commit(commit, None, rate)?))
             }
-            Found::First(first, question, _) => {
+            Found::First(first) => {
                 let before = self.before(first)?;
                 let rate = before.as_ref().and_then(rate_at);
                 match (first, before) {
@@ -80,7 +63,7 @@ impl Search<'_> {
                             false => good_rate,
                         };
                         let mut shown = self.commit(commit, rate.or(of_first), rate_at(first))?;
-                        shown.in_stack = self.in_stack(first, question, &shown.about.files, bench);
+                        shown.in_stack = self.in_stack(first, &shown.about.files, bench);
                         Outcome::Found(Box::new(shown))
                     }
                     (Revision::Release { .. }, before) => {
@@ -97,16 +80,16 @@ impl Search<'_> {
         Ok(Shown {
             outcome,
             subject: bench.subject.clone(),
-            stack,
-            others,
+            stack: question.map(|question| question.stack.clone()),
+            others: question.map_or_else(Vec::new, |question| question.others.clone()),
             good: (self.good.clone(), good_rate),
             bad: (self.bad.clone(), bad_rate),
             change: self.change,
-            trend: self.trend(question)?,
+            trend: self.trend()?,
             tests,
             builds: bench.builds.len(),
             took: self.started.elapsed(),
-            log,
+            log: self.log.clone(),
             flamegraph: None,
         })
     }
@@ -150,27 +133,29 @@ impl Search<'_> {
             let mut measured = earlier.skip(1).filter(|one| self.reports.contains_key(one));
             return Ok(measured.next().cloned());
         };
-        let text = self
-            .git
-            .ask(&["rev-list", "--topo-order", commit.as_str()])?;
-        let before = text.lines().skip(1).find_map(|id| {
-            let known = self
-                .reports
-                .keys()
-                .find(|known| known.commit().as_str() == id)?;
-            Some(known.clone())
-        });
-        Ok(before)
+        let args = ["rev-list", "--topo-order", commit.as_str()];
+        let text = self.git.ask(&args)?;
+        let mut ids = text.lines().skip(1);
+        Ok(ids.find_map(|id| self.measured(id)).cloned())
+    }
+
+    /// Returns the measured revision of a commit.
+    fn measured(&self, id: &str) -> Option<&Revision> {
+        let mut measured = self.reports.keys();
+        measured.find(|known| known.commit().as_str() == id)
     }
 
     /// Returns the frames of the stack whose files the commit changes.
     fn in_stack(
         &self,
         revision: &Revision,
-        question: &Question,
         files: &[String],
-        bench: &Bench<'_>,
+        bench: &Bench,
     ) -> Vec<(String, String)> {
+        let holds = |stack| {
+            let question = self.question.as_ref();
+            question.is_some_and(|question| question.holds(stack))
+        };
         let moved = self
             .tested
             .iter()
@@ -187,8 +172,8 @@ impl Search<'_> {
                 .findings
                 .iter()
                 .filter(|finding| {
-                    let holds = |stack| question.holds(stack) || moved == Some(stack);
-                    finding.subject.stack().is_some_and(holds)
+                    let is_of_it = |stack| holds(stack) || moved == Some(stack);
+                    finding.subject.stack().is_some_and(is_of_it)
                 })
                 .flat_map(|finding| &finding.frames)
                 .collect();
@@ -222,8 +207,8 @@ impl Search<'_> {
     }
 
     /// Returns the rates of the measured revisions, from the earlier end to the later.
-    fn trend(&self, question: Option<&Question>) -> anyhow::Result<Vec<Gain>> {
-        let Some(question) = question else {
+    fn trend(&self) -> anyhow::Result<Vec<Gain>> {
+        let Some(question) = &self.question else {
             return Ok(Vec::new());
         };
         let rate = |revision: &Revision| self.rate_at(revision, question);
@@ -233,15 +218,11 @@ impl Search<'_> {
         let (first, last) = self.ends();
         let first = first.commit().as_str();
         let range = format!("{first}..{}", last.commit());
-        let text = self
-            .git
-            .ask(&["rev-list", "--topo-order", "--reverse", &range])?;
+        let args = ["rev-list", "--topo-order", "--reverse", &range];
+        let text = self.git.ask(&args)?;
         let ids = std::iter::once(first).chain(text.lines());
-        let known = |id: &str| {
-            let mut known = self.reports.keys();
-            known.find(|known| known.commit().as_str() == id)
-        };
-        Ok(ids.filter_map(known).filter_map(rate).collect())
+        let measured = ids.filter_map(|id| self.measured(id));
+        Ok(measured.filter_map(rate).collect())
     }
 
     /// Draws the growth that the commit or the release brought: its growth minus that of the
