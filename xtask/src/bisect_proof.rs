@@ -1,10 +1,9 @@
 //! Runs the proof of `plimsoll bisect` over more histories than `cargo test` does.
 
-use std::env;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
+use plimsoll_desk::project;
 
 /// The variable from which the test reads its range of seeds.
 const SEEDS: &str = "PLIMSOLL_BISECT_SEEDS";
@@ -41,26 +40,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     let to = to.context("`--from` and `--seeds` are too large")?;
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     let workspace = workspace.context("xtask is in no workspace")?;
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args([
-            "test",
-            "--quiet",
-            "--locked",
-            "--package",
-            "plimsoll-cli",
-            "--test",
-            "bisect",
-        ])
-        .args([
-            "--",
-            "--exact",
-            "--nocapture",
-            "proof::the_right_commit_every_time",
-        ])
+    let status = project::cargo()
+        .args(["test", "--quiet", "--locked"])
+        .args(["--package", "plimsoll-cli", "--test", "bisect"])
+        .args(["--", "--exact", "--nocapture"])
+        .arg("proof::the_right_commit_every_time")
         .current_dir(workspace)
         .env(SEEDS, format!("{}..{to}", args.from))
-        .stdin(Stdio::null())
         .status()
         .context("cargo did not start")?;
     Ok(status.success())

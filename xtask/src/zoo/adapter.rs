@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use plimsoll_core::layout;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
+use toml_edit::{DocumentMut, Value};
 
 use super::manifest::{Case, Variant};
 
@@ -61,10 +61,8 @@ pub(super) fn write(places: &Places, case: &Case, variant: Variant) -> anyhow::R
     let manifest = manifest(&adapter, &depends_on, &source, &places.plimsoll)?;
     update(&adapter.dir.join("Cargo.toml"), &manifest)?;
     update(&adapter.dir.join(layout::SETTINGS), "")?;
-    update(
-        &adapter.dir.join("tests/leaks.rs"),
-        &test(&adapter.scenario),
-    )?;
+    let test = test(&adapter.scenario);
+    update(&adapter.dir.join("tests/leaks.rs"), &test)?;
     lock(&source.join("adapter.lock"), &adapter.dir)?;
     Ok(adapter)
 }
@@ -83,60 +81,49 @@ fn package_name(manifest: &Path) -> anyhow::Result<String> {
     let at = || manifest.display().to_string();
     let text = fs::read_to_string(manifest).with_context(at)?;
     let document: DocumentMut = text.parse().with_context(at)?;
-    let name = document
-        .get("package")
-        .and_then(|package| package.get("name"))
-        .and_then(Item::as_str);
-    Ok(name
-        .with_context(|| format!("{}: expected `package.name`, found none", at()))?
-        .to_owned())
+    let package = document.get("package");
+    let name = package.and_then(|package| package.get("name")?.as_str());
+    let name = name.with_context(|| format!("{}: expected `package.name`, found none", at()))?;
+    Ok(name.to_owned())
 }
 
+/// Returns the manifest. The package is a workspace of its own, although it lies below this
+/// repository's workspace.
 fn manifest(
     adapter: &Adapter,
     depends_on: &str,
     case: &Path,
     plimsoll: &Path,
 ) -> anyhow::Result<String> {
-    let mut package = Table::new();
-    package["name"] = value(&adapter.package);
-    package["version"] = value("0.0.0");
-    package["edition"] = value("2024");
-    package["publish"] = value(false);
+    let quoted = |text: &str| Value::from(text).to_string();
+    Ok(format!(
+        "\
+[package]
+name = {}
+version = \"0.0.0\"
+edition = \"2024\"
+publish = false
 
-    let mut test = Table::new();
-    test["name"] = value(TEST);
-    test["harness"] = value(false);
-    let mut tests = toml_edit::ArrayOfTables::new();
-    tests.push(test);
+[[test]]
+name = \"{TEST}\"
+harness = false
 
-    let mut dependencies = Table::new();
-    let mut dependency = InlineTable::new();
-    dependency.insert("package", depends_on.into());
-    dependency.insert("path", text(case)?.into());
-    dependencies["case"] = value(dependency);
-    let mut dependency = InlineTable::new();
-    dependency.insert("path", text(plimsoll)?.into());
-    dependencies["plimsoll"] = value(dependency);
+[dependencies]
+case = {{ package = {}, path = {} }}
+plimsoll = {{ path = {} }}
 
-    let mut lines_only = Table::new();
-    lines_only["debug"] = value("line-tables-only");
-    let mut profile = Table::new();
-    profile.set_implicit(true);
-    profile["release"] = Item::Table(lines_only);
+[profile.release]
+debug = \"line-tables-only\"
 
-    // A workspace of its own, although the adapter lies below this repository's workspace.
-    let mut workspace = Table::new();
-    workspace["members"] = value(Array::from_iter(["."]));
-    workspace["resolver"] = value("3");
-
-    let mut document = DocumentMut::new();
-    document["package"] = Item::Table(package);
-    document["test"] = Item::ArrayOfTables(tests);
-    document["dependencies"] = Item::Table(dependencies);
-    document["profile"] = Item::Table(profile);
-    document["workspace"] = Item::Table(workspace);
-    Ok(document.to_string())
+[workspace]
+members = [\".\"]
+resolver = \"3\"
+",
+        quoted(&adapter.package),
+        quoted(depends_on),
+        quoted(text(case)?),
+        quoted(text(plimsoll)?),
+    ))
 }
 
 fn text(path: &Path) -> anyhow::Result<&str> {

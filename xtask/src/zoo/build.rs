@@ -1,12 +1,10 @@
 //! Builds adapters with cargo. They share one target directory, so plimsoll and jemalloc are
 //! built only once.
 
-use std::env;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use plimsoll_desk::project;
 use serde_json::Value;
 
 use super::adapter::{Adapter, TEST};
@@ -38,10 +36,6 @@ impl Profile {
             Profile::Release => "release",
         }
     }
-}
-
-pub(super) fn cargo() -> OsString {
-    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// Builds the test. The error is the end of cargo's output.
@@ -82,15 +76,14 @@ pub(super) fn build(
 }
 
 fn test_no_run(adapter: &Adapter, target_dir: &Path, profile: Profile) -> Result<Vec<u8>, String> {
-    let mut command = Command::new(cargo());
+    let mut command = project::cargo();
     command
         .args(["test", "--no-run", "--test", TEST])
         .args(["--message-format", "json-render-diagnostics"])
         .current_dir(&adapter.dir)
         .env("CARGO_TARGET_DIR", target_dir)
         .env("CARGO_TERM_COLOR", "never")
-        .env("CARGO_TERM_PROGRESS_WHEN", "never")
-        .stdin(Stdio::null());
+        .env("CARGO_TERM_PROGRESS_WHEN", "never");
     if profile == Profile::Release {
         command.arg("--release");
     }
@@ -107,19 +100,12 @@ fn test_no_run(adapter: &Adapter, target_dir: &Path, profile: Profile) -> Result
 fn read(messages: &[u8]) -> Result<(PathBuf, Vec<PathBuf>), String> {
     let mut executable = None;
     let mut libraries = Vec::new();
-    for message in messages
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty())
-    {
-        let Ok(message) = serde_json::from_slice::<Value>(message) else {
-            continue;
-        };
+    let lines = messages.split(|byte| *byte == b'\n');
+    for message in lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
         match message["reason"].as_str() {
             Some("compiler-artifact") if message["target"]["name"] == TEST => {
-                executable = message["executable"]
-                    .as_str()
-                    .map(PathBuf::from)
-                    .or(executable);
+                let found = message["executable"].as_str().map(PathBuf::from);
+                executable = found.or(executable);
             }
             Some("build-script-executed") => {
                 let paths = message["linked_paths"].as_array().into_iter().flatten();
@@ -132,20 +118,15 @@ fn read(messages: &[u8]) -> Result<(PathBuf, Vec<PathBuf>), String> {
             _ => {}
         }
     }
-    match executable {
-        Some(executable) => Ok((executable, libraries)),
-        None => Err("cargo built no test".to_owned()),
-    }
+    let executable = executable.ok_or("cargo built no test")?;
+    Ok((executable, libraries))
 }
 
 /// Returns cargo's output from the first error on, up to [`MAX_ERROR_LINES`].
 fn tail(said: &str) -> String {
     let lines: Vec<&str> = said.trim_end().lines().collect();
-    let from = lines
-        .iter()
-        .position(|line| line.starts_with("error"))
-        .unwrap_or(0);
-    let mut kept = lines[from..].to_vec();
+    let first = lines.iter().position(|line| line.starts_with("error"));
+    let mut kept = lines[first.unwrap_or(0)..].to_vec();
     if kept.len() > MAX_ERROR_LINES {
         kept.truncate(MAX_ERROR_LINES);
         kept.push("…");

@@ -13,10 +13,11 @@
 //! above are read strictly, so that a misspelt case does not count as a right one.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
+use anyhow::anyhow;
+use clap::ValueEnum;
 use plimsoll_core::judge::Verdict;
 use toml_edit::{Document, Item, Table, TableLike};
 
@@ -31,7 +32,7 @@ pub(super) struct Case {
     pub(super) variants: Vec<(Variant, Expected)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(super) enum Variant {
     Leaky,
     Fixed,
@@ -39,8 +40,6 @@ pub(super) enum Variant {
 }
 
 impl Variant {
-    const ALL: [Variant; 3] = [Variant::Leaky, Variant::Fixed, Variant::Innocent];
-
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Variant::Leaky => "leaky",
@@ -66,28 +65,11 @@ impl Expected {
     }
 }
 
-/// The reason why a manifest is invalid, and the line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ManifestError {
-    line: usize,
-    message: String,
-}
-
-impl fmt::Display for ManifestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.message)
-    }
-}
-
-impl std::error::Error for ManifestError {}
-
 /// Parses every case, in the manifest's order.
-pub(super) fn parse(text: &str) -> Result<Vec<Case>, ManifestError> {
-    let document = Document::parse(text).map_err(|err| ManifestError {
-        line: line(text, err.span().unwrap_or_default()),
-        message: err.message().trim().replace('\n', ", "),
-    })?;
+pub(super) fn parse(text: &str) -> anyhow::Result<Vec<Case>> {
     let reader = Reader { text };
+    let document = Document::parse(text)
+        .map_err(|err| reader.error(err.span(), &err.message().trim().replace('\n', ", ")))?;
     let Some(cases) = document.get("case").and_then(Item::as_array_of_tables) else {
         return Err(reader.error(None, "expected a list of `[[case]]`, found none"));
     };
@@ -109,7 +91,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn case(&self, table: &Table) -> Result<Case, ManifestError> {
+    fn case(&self, table: &Table) -> anyhow::Result<Case> {
         let id = self.string(table, "id")?;
         // The id becomes part of the name of a package and of a folder.
         let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
@@ -127,10 +109,8 @@ impl Reader<'_> {
             Some(_) => Some(self.string(table, "culprit")?).filter(|text| !text.is_empty()),
         };
         let variants = self.variants(table)?;
-        let flagged = variants
-            .iter()
-            .any(|(_, expected)| *expected == Expected::Flag);
-        if flagged && culprit.is_none() {
+        let mut expected = variants.iter().map(|(_, expected)| expected);
+        if expected.any(|one| *one == Expected::Flag) && culprit.is_none() {
             let message = format!("`{id}` is to be flagged: expected a `culprit`, found none");
             return Err(self.error(table.span(), &message));
         }
@@ -142,7 +122,7 @@ impl Reader<'_> {
         })
     }
 
-    fn variants(&self, table: &Table) -> Result<Vec<(Variant, Expected)>, ManifestError> {
+    fn variants(&self, table: &Table) -> anyhow::Result<Vec<(Variant, Expected)>> {
         let at = span(table, "variants").or(table.span());
         let names: Option<Vec<&str>> = table
             .get("variants")
@@ -156,10 +136,7 @@ impl Reader<'_> {
         };
         let mut variants: Vec<(Variant, Expected)> = Vec::new();
         for name in names {
-            let variant = Variant::ALL
-                .into_iter()
-                .find(|variant| variant.as_str() == name);
-            let Some(variant) = variant else {
+            let Ok(variant) = Variant::from_str(name, false) else {
                 let message = format!("expected leaky, fixed or innocent, found `{name}`");
                 return Err(self.error(at, &message));
             };
@@ -176,7 +153,7 @@ impl Reader<'_> {
         table: &Table,
         expect: &dyn TableLike,
         variant: &str,
-    ) -> Result<Expected, ManifestError> {
+    ) -> anyhow::Result<Expected> {
         match expect.get(variant).and_then(Item::as_str) {
             Some("flag") => Ok(Expected::Flag),
             Some("pass") => Ok(Expected::Pass),
@@ -188,7 +165,7 @@ impl Reader<'_> {
         }
     }
 
-    fn string(&self, table: &Table, key: &str) -> Result<String, ManifestError> {
+    fn string(&self, table: &Table, key: &str) -> anyhow::Result<String> {
         match table.get(key) {
             Some(item) => item.as_str().map(str::to_owned).ok_or_else(|| {
                 let message = format!("`{key}`: expected text, found {}", item.type_name());
@@ -198,21 +175,19 @@ impl Reader<'_> {
         }
     }
 
-    fn error(&self, span: Option<Range<usize>>, message: &str) -> ManifestError {
-        ManifestError {
-            line: line(self.text, span.unwrap_or_default()),
-            message: message.to_owned(),
-        }
+    fn error(&self, span: Option<Range<usize>>, message: &str) -> anyhow::Error {
+        let before = self
+            .text
+            .as_bytes()
+            .iter()
+            .take(span.unwrap_or_default().start);
+        let line = 1 + before.filter(|byte| **byte == b'\n').count();
+        anyhow!("line {line}: {message}")
     }
 }
 
 fn span(table: &Table, key: &str) -> Option<Range<usize>> {
     table.get(key).and_then(Item::span)
-}
-
-fn line(text: &str, span: Range<usize>) -> usize {
-    let before = text.as_bytes().iter().take(span.start);
-    1 + before.filter(|byte| **byte == b'\n').count()
 }
 
 fn inside(dir: &Path) -> bool {

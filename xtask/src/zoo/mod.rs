@@ -22,19 +22,19 @@ mod run;
 mod table;
 
 use std::collections::VecDeque;
-use std::env;
 use std::fs;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use serde_json::Value;
+use plimsoll_desk::out;
+use plimsoll_desk::parse::duration;
+use plimsoll_desk::project::Project;
 
 use adapter::{Adapter, Places};
 use build::{Built, Profile};
@@ -104,32 +104,13 @@ enum Format {
     Json,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    let expected = || format!("expected a time such as `10s` or `500ms`, found `{text}`");
-    let unit = text
-        .find(|char: char| !char.is_ascii_digit())
-        .ok_or_else(expected)?;
-    let (number, unit) = text.split_at(unit);
-    let number: u64 = number.parse().map_err(|_| expected())?;
-    let milliseconds = match unit {
-        "ms" => Some(number),
-        "s" => number.checked_mul(1_000),
-        "m" | "min" => number.checked_mul(60_000),
-        _ => None,
-    };
-    // At most a day: a longer time is a typing error and could overflow.
-    match milliseconds {
-        Some(milliseconds @ 1..=86_400_000) => Ok(Duration::from_millis(milliseconds)),
-        _ => Err(expected()),
-    }
-}
-
 /// One variant of a case that is to be run.
 #[derive(Clone, Debug)]
 struct Job {
     case: Case,
     variant: Variant,
     expected: Expected,
+    /// Whether *inconclusive* is right as well, because the profile is sampled.
     may_be_unsure: bool,
 }
 
@@ -140,11 +121,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     let jobs = selected(&read_manifest(&zoo)?, args)?;
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     let workspace = workspace.context("xtask is in no workspace")?;
-    let work = target_directory(workspace)?.join("zoo");
+    let project = Project::find(Some(&workspace.join("Cargo.toml")))?;
     let places = Places {
         zoo,
         plimsoll: workspace.join("harness/measure"),
-        work,
+        work: project.target_dir().join("zoo"),
     };
     let profile = if args.debug {
         Profile::Debug
@@ -166,7 +147,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
         started.elapsed().as_secs_f64(),
     ))?;
     if args.format == Format::Json {
-        write_out(&table::json(&outcomes, profile)?)?;
+        out.stdout.print(&table::json(&outcomes, profile)?)?;
     }
     Ok(outcomes.iter().all(|outcome| outcome.wrong().is_none()))
 }
@@ -206,21 +187,6 @@ fn selected(cases: &[Case], args: &Args) -> anyhow::Result<Vec<Job>> {
     Ok(jobs)
 }
 
-fn target_directory(workspace: &Path) -> anyhow::Result<PathBuf> {
-    let output = Command::new(build::cargo())
-        .args(["metadata", "--no-deps", "--format-version", "1"])
-        .current_dir(workspace)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cargo did not start")?;
-    let metadata: Value = serde_json::from_slice(&output.stdout).context("`cargo metadata`")?;
-    let target = metadata["target_directory"].as_str();
-    Ok(target
-        .context("`cargo metadata` names no target directory")?
-        .into())
-}
-
 type Ready = (usize, Job, Adapter, Built);
 /// An outcome, and its row in the table.
 type Placed = (usize, Outcome);
@@ -251,7 +217,12 @@ fn build_all(
         match built {
             Ok((adapter, built)) => ready.push_back((index, job.clone(), adapter, built)),
             Err(said) => {
-                let outcome = job.clone().outcome(Err(said), started.elapsed(), None);
+                let outcome = Outcome {
+                    job: job.clone(),
+                    runs: Err(said),
+                    build: started.elapsed(),
+                    note: None,
+                };
                 out.print(&table::row(&outcome))?;
                 failed.push((index, outcome));
             }
@@ -294,7 +265,12 @@ fn run_all(
         drop(send);
         out.progress(&format!("running {all}, {workers} at a time"));
         for (index, job, built, runs) in receive {
-            let outcome = job.outcome(Ok(runs?), built.took, built.note);
+            let outcome = Outcome {
+                job,
+                runs: Ok(runs?),
+                build: built.took,
+                note: built.note,
+            };
             out.print(&table::row(&outcome))?;
             outcomes.push((index, outcome));
             out.progress(&format!(
@@ -336,34 +312,10 @@ fn repeat(
     Ok(runs)
 }
 
-impl Job {
-    fn outcome(
-        self,
-        runs: Result<Vec<Run>, String>,
-        build: Duration,
-        note: Option<String>,
-    ) -> Outcome {
-        let Job {
-            case,
-            variant,
-            expected,
-            may_be_unsure,
-        } = self;
-        Outcome {
-            case,
-            variant,
-            expected,
-            may_be_unsure,
-            runs,
-            build,
-            note,
-        }
-    }
-}
-
 /// The table on standard output, and the progress on a terminal.
 struct Out {
     format: Format,
+    stdout: out::Out,
     progress: bool,
 }
 
@@ -371,6 +323,7 @@ impl Out {
     fn new(format: Format) -> Out {
         Out {
             format,
+            stdout: out::Out::new(),
             progress: io::stderr().is_terminal(),
         }
     }
@@ -381,50 +334,13 @@ impl Out {
             return Ok(());
         }
         self.progress("");
-        write_out(text)
+        self.stdout.print(text)
     }
 
     fn progress(&mut self, text: &str) {
         if self.progress {
             // Nothing is lost if progress cannot be shown.
             let _ = write!(io::stderr(), "\r\x1b[K{text}");
-        }
-    }
-}
-
-fn write_out(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
-        // The reader has closed the pipe because it has seen enough.
-        Err(err) if err.kind() == ErrorKind::BrokenPipe => Ok(()),
-        done => done,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times() {
-        for (text, milliseconds) in [("10s", 10_000), ("500ms", 500), ("2m", 120_000)] {
-            assert_eq!(duration(text), Ok(Duration::from_millis(milliseconds)));
-        }
-        for text in [
-            "",
-            "10",
-            "s",
-            "1h",
-            "0s",
-            "-1s",
-            "1.5s",
-            "99999999999999999999s",
-            "9999999m",
-        ] {
-            assert!(duration(text).is_err(), "{text}");
         }
     }
 }

@@ -7,7 +7,8 @@ use plimsoll_core::fold::normalize_frame;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, Subject};
 
-use super::manifest::{Case, Expected, Variant};
+use super::Job;
+use super::manifest::Expected;
 use super::run::Run;
 
 /// The number of findings that a failing test shows.
@@ -18,11 +19,7 @@ const SHOWN_FRAMES: usize = 3;
 /// One variant of a case, after all of its runs.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
-    pub(super) case: Case,
-    pub(super) variant: Variant,
-    pub(super) expected: Expected,
-    /// Whether *inconclusive* is right as well, because the profile is sampled.
-    pub(super) may_be_unsure: bool,
+    pub(super) job: Job,
     /// The runs, or cargo's errors if the build failed.
     pub(super) runs: Result<Vec<Run>, String>,
     /// The time of the build.
@@ -66,14 +63,13 @@ impl Outcome {
     }
 
     fn wrong_of(&self, run: &Run) -> Option<String> {
-        let is_unsure = run
-            .report
-            .as_ref()
-            .is_ok_and(|report| report.verdict == Verdict::Inconclusive);
-        if self.may_be_unsure && is_unsure && !run.passed {
+        let Job { case, expected, .. } = &self.job;
+        let report = run.report.as_ref();
+        let is_unsure = report.is_ok_and(|report| report.verdict == Verdict::Inconclusive);
+        if self.job.may_be_unsure && is_unsure && !run.passed {
             return None;
         }
-        wrong(self.expected, self.case.culprit.as_deref(), run)
+        wrong(*expected, case.culprit.as_deref(), run)
     }
 
     /// Returns the verdict, or the words in its place if there is none.
@@ -102,11 +98,8 @@ fn wrong(expected: Expected, culprit: Option<&str>, run: &Run) -> Option<String>
         Err(why) => return Some(why.clone()),
     };
     if report.verdict != expected.verdict() {
-        return Some(format!(
-            "expected {}, found {}",
-            expected.verdict(),
-            report.verdict
-        ));
+        let (expected, found) = (expected.verdict(), report.verdict);
+        return Some(format!("expected {expected}, found {found}"));
     }
     if run.passed != (report.verdict == Verdict::Within) {
         let did = if run.passed { "passed" } else { "failed" };
@@ -123,10 +116,8 @@ fn wrong(expected: Expected, culprit: Option<&str>, run: &Run) -> Option<String>
 
 /// Returns the findings that a failing test shows, in its order.
 fn shown(report: &Report) -> impl Iterator<Item = &Finding> {
-    report
-        .findings
-        .iter()
-        .filter(|finding| finding.verdict >= Verdict::Regressed)
+    let findings = report.findings.iter();
+    findings.filter(|finding| finding.verdict >= Verdict::Regressed)
 }
 
 fn names(finding: &Finding, culprit: &str) -> bool {
@@ -167,6 +158,7 @@ mod sample;
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::manifest::{Case, Variant};
     use super::*;
 
     /// Returns a report with these stacks, whose frames have no place. Each stack is written
@@ -209,15 +201,17 @@ pub(super) mod tests {
             Expected::Pass => Variant::Fixed,
         };
         Outcome {
-            case: Case {
-                id: "bytes-owned-to-vec".to_owned(),
-                dir: "cases/a".into(),
-                culprit: Some(culprit.to_owned()),
-                variants: vec![(variant, expected)],
+            job: Job {
+                case: Case {
+                    id: "bytes-owned-to-vec".to_owned(),
+                    dir: "cases/a".into(),
+                    culprit: Some(culprit.to_owned()),
+                    variants: vec![(variant, expected)],
+                },
+                variant,
+                expected,
+                may_be_unsure: false,
             },
-            variant,
-            expected,
-            may_be_unsure: false,
             runs,
             build: Duration::from_secs(5),
             note: None,
@@ -236,7 +230,7 @@ pub(super) mod tests {
         use Verdict::{Inconclusive, Regressed, Within};
         let sampled = |expected, verdict| {
             let mut outcome = outcome(expected, "c", Ok(vec![ran(verdict, &[&["c"]])]));
-            outcome.may_be_unsure = true;
+            outcome.job.may_be_unsure = true;
             outcome.wrong()
         };
         assert_eq!(sampled(Expected::Flag, Inconclusive), None);

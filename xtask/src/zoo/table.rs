@@ -23,20 +23,16 @@ pub(super) const HEAD: &str =
 
 /// Returns the row of one variant, with what it blames on the next line.
 pub(super) fn row(outcome: &Outcome) -> String {
-    let mark = if outcome.wrong().is_none() {
-        "ok"
-    } else {
-        "WRONG"
-    };
+    let mark = outcome.wrong().map_or("ok", |_| "WRONG");
     let took = match &outcome.runs {
         Ok(_) => outcome.took(),
         Err(_) => outcome.build,
     };
     let mut row = format!(
         "{mark:<5} {:<32} {:<8} {:<9} {:<12} {:>5.1} s\n",
-        end(&outcome.case.id, 32),
-        outcome.variant.as_str(),
-        outcome.expected.verdict().as_str(),
+        end(&outcome.job.case.id, 32),
+        outcome.job.variant.as_str(),
+        outcome.job.expected.verdict().as_str(),
         outcome.verdict(),
         took.as_secs_f64(),
     );
@@ -52,10 +48,9 @@ pub(super) fn row(outcome: &Outcome) -> String {
 
 fn blame(blamed: &Blamed) -> String {
     let Blamed { what, rate, others } = blamed;
-    let bytes = if rate.bytes == 0.0 {
-        String::new()
-    } else {
-        format!("{}  ", signed_bytes(rate.bytes))
+    let bytes = match rate.bytes {
+        0.0 => String::new(),
+        bytes => format!("{}  ", signed_bytes(bytes)),
     };
     let rate = format!("        {bytes}{} objects  ", signed_objects(rate.objects));
     let others = match others {
@@ -73,7 +68,7 @@ pub(super) fn details(outcomes: &[Outcome]) -> String {
         let Some(why) = outcome.wrong() else {
             continue;
         };
-        let (id, variant) = (&outcome.case.id, outcome.variant.as_str());
+        let (id, variant) = (&outcome.job.case.id, outcome.job.variant.as_str());
         out += &format!("\nWRONG {id} {variant}: {why}\n");
         match (&outcome.runs, outcome.telling()) {
             (Err(said), _) => out += &indented(said),
@@ -101,31 +96,22 @@ fn last_lines(text: &str) -> String {
 /// Returns the last line: how many variants there are, and how many are wrong.
 pub(super) fn summary(outcomes: &[Outcome], profile: Profile, seconds: f64) -> String {
     let n = outcomes.len() as u64;
-    let wrong = outcomes
-        .iter()
-        .filter(|outcome| outcome.wrong().is_some())
-        .count();
-    let right = match wrong {
+    let wrong = outcomes.iter().filter_map(Outcome::wrong);
+    let right = match wrong.count() {
         0 => "all right".to_owned(),
         wrong => format!("{wrong} WRONG"),
     };
     let variants = plural(n, "variant", "variants");
-    format!(
-        "\n{variants}, {right} ({}, {seconds:.0} s)\n",
-        profile.as_str()
-    )
+    let profile = profile.as_str();
+    format!("\n{variants}, {right} ({profile}, {seconds:.0} s)\n")
 }
 
 fn indented(text: &str) -> String {
-    text.lines()
-        .map(|line| {
-            if line.is_empty() {
-                "\n".to_owned()
-            } else {
-                format!("  {line}\n")
-            }
-        })
-        .collect()
+    let indented = |line: &str| match line {
+        "" => "\n".to_owned(),
+        line => format!("  {line}\n"),
+    };
+    text.lines().map(indented).collect()
 }
 
 /// Cuts a text at its start, because the ends of names tell them apart.
@@ -197,39 +183,35 @@ pub(super) fn json(outcomes: &[Outcome], profile: Profile) -> serde_json::Result
 
 fn json_row(outcome: &Outcome) -> Row<'_> {
     let why = outcome.wrong();
-    let runs = outcome
-        .runs
-        .as_deref()
-        .unwrap_or_default()
-        .iter()
-        .map(|run| {
-            let report = run.report.as_ref().ok();
-            let blamed = report.and_then(blamed);
-            let frames = report.and_then(|report| report.findings.first());
-            OneRun {
-                verdict: report.map(|report| report.verdict.as_str()),
-                error: run.report.as_ref().err().map(String::as_str),
-                test_passed: run.passed,
-                seconds: run.took.as_secs_f64(),
-                iterations: report
-                    .and_then(|report| report.rungs.last())
-                    .map(|rung| rung.iterations),
-                bytes_per_iteration: blamed.as_ref().map(|blamed| blamed.rate.bytes),
-                objects_per_iteration: blamed.as_ref().map(|blamed| blamed.rate.objects),
-                blamed: blamed.map(|blamed| blamed.what),
-                frames: frames
-                    .map(|finding| finding.frames.iter().map(|f| f.function.as_str()).collect())
-                    .unwrap_or_default(),
-            }
-        });
+    let runs = outcome.runs.as_deref().unwrap_or_default();
+    let runs = runs.iter().map(|run| {
+        let report = run.report.as_ref().ok();
+        let blamed = report.and_then(blamed);
+        let frames = report.and_then(|report| report.findings.first());
+        OneRun {
+            verdict: report.map(|report| report.verdict.as_str()),
+            error: run.report.as_ref().err().map(String::as_str),
+            test_passed: run.passed,
+            seconds: run.took.as_secs_f64(),
+            iterations: report
+                .and_then(|report| report.rungs.last())
+                .map(|rung| rung.iterations),
+            bytes_per_iteration: blamed.as_ref().map(|blamed| blamed.rate.bytes),
+            objects_per_iteration: blamed.as_ref().map(|blamed| blamed.rate.objects),
+            blamed: blamed.map(|blamed| blamed.what),
+            frames: frames
+                .map(|finding| finding.frames.iter().map(|f| f.function.as_str()).collect())
+                .unwrap_or_default(),
+        }
+    });
     Row {
-        case: &outcome.case.id,
-        variant: outcome.variant.as_str(),
-        expected: outcome.expected.verdict().as_str(),
+        case: &outcome.job.case.id,
+        variant: outcome.job.variant.as_str(),
+        expected: outcome.job.expected.verdict().as_str(),
         verdict: outcome.verdict(),
         right: why.is_none(),
         why,
-        culprit: outcome.case.culprit.as_deref(),
+        culprit: outcome.job.case.culprit.as_deref(),
         note: outcome.note.as_deref(),
         build_seconds: outcome.build.as_secs_f64(),
         build_error: outcome.runs.as_ref().err().map(String::as_str),
