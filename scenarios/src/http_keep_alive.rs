@@ -14,41 +14,21 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1::SendRequest;
 use hyper::{Request, StatusCode};
-use hyper_util::rt::TokioIo;
 use plimsoll::Scenario;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Builder;
 
+use crate::http;
 use crate::random::{every, random};
 
 /// Sends a request to the echo route, and every eighth time one that finds no route.
 pub fn http_keep_alive() -> Scenario {
     Scenario::new("http_keep_alive", || {
-        let runtime = Builder::new_current_thread()
-            .enable_io()
-            .build()
-            .expect("a tokio runtime with a poller starts");
+        let runtime = http::runtime();
+        let routes = Router::new().route("/echo", post(async |body: Bytes| body));
         let mut client = runtime
-            .block_on(connected())
+            .block_on(http::connected(routes))
             .expect("a server on a loopback port is reached");
         move |i: u64| runtime.block_on(exchange(&mut client, i))
     })
-}
-
-/// Starts the server, and connects to it.
-async fn connected() -> anyhow::Result<SendRequest<Full<Bytes>>> {
-    let listener = TcpListener::bind("127.0.0.1:0")
-        .await
-        .context("no loopback port")?;
-    let address = listener.local_addr()?;
-    let routes = Router::new().route("/echo", post(async |body: Bytes| body));
-    tokio::spawn(async move { axum::serve(listener, routes).await });
-    let stream = TcpStream::connect(address)
-        .await
-        .context("the server is not there")?;
-    let (client, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    tokio::spawn(connection);
-    Ok(client)
 }
 
 async fn exchange(client: &mut SendRequest<Full<Bytes>>, i: u64) -> anyhow::Result<()> {

@@ -16,15 +16,13 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use plimsoll::Scenario;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Builder;
+
+use crate::http;
 
 /// Connects, accepts, asks, answers, and closes on both sides.
 pub fn http_new_connections() -> Scenario {
     Scenario::new("http_new_connections", || {
-        let runtime = Builder::new_current_thread()
-            .enable_io()
-            .build()
-            .expect("a tokio runtime with a poller starts");
+        let runtime = http::runtime();
         let listener = runtime
             .block_on(TcpListener::bind("127.0.0.1:0"))
             .expect("there is a loopback port to listen on");
@@ -57,11 +55,8 @@ async fn connection(listener: &TcpListener) -> anyhow::Result<()> {
         .send_request(request)
         .await
         .context("no response")?;
-    ensure!(
-        response.status() == StatusCode::OK,
-        "the server answered {}",
-        response.status()
-    );
+    let status = response.status();
+    ensure!(status == StatusCode::OK, "the server answered {status}");
     let body = response
         .into_body()
         .collect()

@@ -21,15 +21,13 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1::SendRequest;
 use hyper::{Request, StatusCode};
-use hyper_util::rt::TokioIo;
 use lru::LruCache;
 use plimsoll::Scenario;
 use prometheus::{IntCounterVec, Opts, Registry};
 use rusqlite::Connection;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 
+use crate::http;
 use crate::random::{every, random};
 
 /// What the service never frees, in one of a hundred requests at random.
@@ -62,12 +60,13 @@ pub fn http_service_that_loses(what: Loses) -> Scenario {
 
 fn service(name: &'static str, loses: Loses) -> Scenario {
     Scenario::new(name, move || {
-        let runtime = Builder::new_current_thread()
-            .enable_io()
-            .build()
-            .expect("a tokio runtime with a poller starts");
+        let runtime = http::runtime();
+        let connected = async {
+            let routes = Router::new().route("/{number}", post(handled));
+            http::connected(routes.with_state(Service::start(loses)?)).await
+        };
         let mut client = runtime
-            .block_on(connected(loses))
+            .block_on(connected)
             .expect("a server on a loopback port is reached");
         move |i: u64| runtime.block_on(exchange(&mut client, i))
     })
@@ -179,24 +178,6 @@ impl Service {
 /// Returns `true` for one request in a hundred, at random.
 fn is_lost(number: u64) -> bool {
     random(number ^ 0x5EED).is_multiple_of(100)
-}
-
-/// Starts the server, and connects to it.
-async fn connected(loses: Loses) -> anyhow::Result<SendRequest<Full<Bytes>>> {
-    let listener = TcpListener::bind("127.0.0.1:0")
-        .await
-        .context("no loopback port")?;
-    let address = listener.local_addr()?;
-    let routes = Router::new()
-        .route("/{number}", post(handled))
-        .with_state(Service::start(loses)?);
-    tokio::spawn(async move { axum::serve(listener, routes).await });
-    let stream = TcpStream::connect(address)
-        .await
-        .context("the server is not there")?;
-    let (client, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    tokio::spawn(connection);
-    Ok(client)
 }
 
 async fn handled(

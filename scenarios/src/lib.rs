@@ -9,11 +9,10 @@
 //! that. Caches are full long before 4,000 iterations, because a cache that still fills looks
 //! like a leak.
 
-mod random;
-
 mod connection_pool;
 mod dashmap_sessions;
 mod hashbrown_occupancy;
+mod http;
 mod http_keep_alive;
 mod http_new_connections;
 mod http_service;
@@ -24,6 +23,7 @@ mod metrics_recorder;
 mod moka_churn;
 mod plimsoll_dump;
 mod prometheus_customers;
+mod random;
 mod rayon_sort;
 mod regex_threads;
 mod rusqlite_statements;

@@ -25,16 +25,11 @@ pub fn plimsoll_dump() -> Scenario {
             let objects = i % 1_000 + 1;
             let text = dump(objects);
             let dump = HeapDump::parse(text.as_bytes())?;
-            ensure!(
-                dump.inuse().objects == objects,
-                "{} objects live",
-                dump.inuse().objects
-            );
+            let live = dump.inuse().objects;
+            ensure!(live == objects, "{live} objects live");
             for record in dump.records() {
-                ensure!(
-                    !folder.fold(record.stack).stack.frames().is_empty(),
-                    "an empty stack"
-                );
+                let folded = folder.fold(record.stack).stack;
+                ensure!(!folded.frames().is_empty(), "an empty stack");
             }
             let cut = &text.as_bytes()[..text.len() / 2];
             ensure!(HeapDump::parse(cut).is_err(), "half a dump was read");
