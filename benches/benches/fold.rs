@@ -14,18 +14,14 @@ fn fold(criterion: &mut Criterion) {
     for size in SIZES {
         let stacks = stacks(size);
         group.throughput(Throughput::Elements(size as u64));
-        group.bench_with_input(
-            BenchmarkId::from_parameter(size),
-            &stacks,
-            |bencher, stacks| {
-                bencher.iter(|| {
-                    // As in the front, each address is looked up and normalised once.
-                    let folder = Folder::new(black_box(&table), &normalization);
-                    let frames = stacks.iter().map(|stack| folder.fold(stack).frames.len());
-                    frames.sum::<usize>()
-                });
-            },
-        );
+        group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
+            bencher.iter(|| {
+                // As in the front, each address is looked up and normalised once.
+                let folder = Folder::new(black_box(&table), &normalization);
+                let frames = stacks.iter().map(|stack| folder.fold(stack).frames.len());
+                frames.sum::<usize>()
+            });
+        });
     }
     group.finish();
 }

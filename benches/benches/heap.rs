@@ -17,6 +17,7 @@
 )]
 
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::fs;
 use std::hint::black_box;
 use std::io::BufReader;
@@ -24,7 +25,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use plimsoll_benches::{dump_of, dump_text, stacks};
+use plimsoll_benches::{cpu_seconds, dump_of, dump_text, stacks};
 use plimsoll_core::Avma;
 use plimsoll_profile::read::{Limits, read};
 use plimsoll_profile::write::flamegraph;
@@ -33,6 +34,8 @@ use plimsoll_symbols::{MappedFile, Options, symbolize};
 
 /// jeprof gets only dumps of fewer bytes, unless `--all` is given.
 const FOR_JEPROF: u64 = 5 << 20;
+
+type Answer<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -51,27 +54,25 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(exe: &Path, is_test: bool, all: bool) -> Result<(), String> {
+fn measure(exe: &Path, is_test: bool, all: bool) -> Answer<()> {
     let folder = std::env::temp_dir().join(format!("plimsoll-bench-{}", std::process::id()));
-    fs::create_dir_all(&folder).map_err(|err| err.to_string())?;
+    fs::create_dir_all(&folder)?;
     let done = measure_in(&folder, exe, is_test, all);
     // If this fails, the system removes the folder later.
     let _ = fs::remove_dir_all(&folder);
     done
 }
 
-fn measure_in(folder: &Path, exe: &Path, is_test: bool, all: bool) -> Result<(), String> {
+fn measure_in(folder: &Path, exe: &Path, is_test: bool, all: bool) -> Answer<()> {
     let exe = exe
         .canonicalize()
         .map_err(|err| format!("{}: {err}", exe.display()))?;
     let write = |name: &str, text: String| {
         let path = folder.join(name);
-        fs::write(&path, text)
-            .map(|()| path)
-            .map_err(|err| err.to_string())
+        fs::write(&path, text).map(|()| path)
     };
     let small = if is_test { 100 } else { 1 };
-    let bytes = fs::metadata(&exe).map_err(|err| err.to_string())?.len();
+    let bytes = fs::metadata(&exe)?.len();
     println!("{} has {} MB\n", exe.display(), bytes / 1_000_000);
     println!(
         "{:28} {:>7} {:>10} {:>11} {:>9}",
@@ -113,7 +114,7 @@ fn code(exe: &Path) -> Option<Range<u64>> {
     })
 }
 
-fn row(name: &str, dumps: &[PathBuf], exe: &Path, is_test: bool, all: bool) -> Result<(), String> {
+fn row(name: &str, dumps: &[PathBuf], exe: &Path, is_test: bool, all: bool) -> Answer<()> {
     let size = |path: &PathBuf| fs::metadata(path).map_or(0, |data| data.len());
     let bytes: u64 = dumps.iter().map(size).sum();
     let times = |draws: bool| {
@@ -124,7 +125,7 @@ fn row(name: &str, dumps: &[PathBuf], exe: &Path, is_test: bool, all: bool) -> R
             times.push(cpu_seconds(libc::RUSAGE_SELF) - before);
         }
         times.sort_by(f64::total_cmp);
-        Ok::<f64, String>(times[times.len() / 2])
+        Answer::Ok(times[times.len() / 2])
     };
     let (table, picture) = (times(false)?, times(true)?);
     let asks = !is_test && (all || bytes < FOR_JEPROF);
@@ -139,11 +140,9 @@ fn row(name: &str, dumps: &[PathBuf], exe: &Path, is_test: bool, all: bool) -> R
 }
 
 /// Does everything that the tool does for a table or for a flame graph, except printing.
-fn think(dumps: &[PathBuf], draws: bool) -> Result<usize, String> {
-    let mut profiles: Vec<Profile> = dumps
-        .iter()
-        .map(|dump| load(dump))
-        .collect::<Result<_, _>>()?;
+fn think(dumps: &[PathBuf], draws: bool) -> Answer<usize> {
+    let profiles: Answer<Vec<Profile>> = dumps.iter().map(|dump| load(dump)).collect();
+    let mut profiles = profiles?;
     name(&mut profiles);
     let mut names = Names::default();
     let filter = Filter::default();
@@ -159,7 +158,7 @@ fn think(dumps: &[PathBuf], draws: bool) -> Result<usize, String> {
         };
         let gains = calls.gains(Measure::InuseSpace, false);
         let svg = flamegraph(&calls, &gains, is_growth, &names, "heap", "live", "bytes");
-        return svg.map(|svg| svg.len()).map_err(|err| err.to_string());
+        return Ok(svg?.len());
     }
     let table = match views.as_slice() {
         [before, after] => {
@@ -172,10 +171,9 @@ fn think(dumps: &[PathBuf], draws: bool) -> Result<usize, String> {
     Ok(table.rows.len())
 }
 
-fn load(path: &Path) -> Result<Profile, String> {
-    let file = fs::File::open(path).map_err(|err| err.to_string())?;
-    let mut file = BufReader::with_capacity(256 << 10, file);
-    read(&mut file, Limits::default()).map_err(|err| err.to_string())
+fn load(path: &Path) -> Answer<Profile> {
+    let mut file = BufReader::with_capacity(256 << 10, fs::File::open(path)?);
+    Ok(read(&mut file, Limits::default())?)
 }
 
 /// Names the addresses. Both processes have the program at the same addresses, so each address
@@ -219,14 +217,4 @@ fn jeprof(dumps: &[PathBuf], exe: &Path) -> Option<f64> {
         .ok()?;
     done.success()
         .then(|| cpu_seconds(libc::RUSAGE_CHILDREN) - before)
-}
-
-fn cpu_seconds(whose: libc::c_int) -> f64 {
-    // SAFETY: all fields of `rusage` are integers, for which zeros are a valid value.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` is a valid `rusage`, which nobody else reads or writes during the call.
-    unsafe { libc::getrusage(whose, &raw mut usage) };
-    #[expect(clippy::cast_precision_loss, reason = "some seconds")]
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }

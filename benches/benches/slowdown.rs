@@ -17,29 +17,21 @@
 
 use std::process::{Command, ExitCode, Stdio};
 
-/// A way to measure: its name in the table, the program, and jemalloc's options and unwinder.
+use plimsoll_benches::cpu_seconds as spent;
+
+/// A way to measure: its name in the table, and jemalloc's options and unwinder. Without these,
+/// dhat-rs measures.
 #[derive(Clone, Copy)]
 struct Mode {
     name: &'static str,
-    run: Run,
+    jemalloc: Option<(&'static str, &'static str)>,
 }
 
-#[derive(Clone, Copy)]
-enum Run {
-    Jemalloc {
-        options: &'static str,
-        unwinder: &'static str,
-    },
-    Dhat,
-}
-
-const INACTIVE: Mode = Mode {
-    name: "profiling inactive",
-    run: Run::Jemalloc {
-        options: "prof:true,prof_active:false",
-        unwinder: "plimsoll",
-    },
-};
+const INACTIVE: Mode = jemalloc(
+    "profiling inactive",
+    "prof:true,prof_active:false",
+    "plimsoll",
+);
 
 const MODES: [Mode; 6] = [
     jemalloc("exact", "lg_prof_sample:0,prof_accum:true", "plimsoll"),
@@ -53,14 +45,14 @@ const MODES: [Mode; 6] = [
     jemalloc("64 KiB sampled", "lg_prof_sample:16", "plimsoll"),
     Mode {
         name: "dhat-rs",
-        run: Run::Dhat,
+        jemalloc: None,
     },
 ];
 
 const fn jemalloc(name: &'static str, options: &'static str, unwinder: &'static str) -> Mode {
     Mode {
         name,
-        run: Run::Jemalloc { options, unwinder },
+        jemalloc: Some((options, unwinder)),
     }
 }
 
@@ -152,14 +144,13 @@ fn seconds_per_iteration(mode: Mode, iterations: u64) -> Result<f64, String> {
 
 /// Returns the CPU seconds of the program, including those of the kernel for it.
 fn cpu_seconds(mode: Mode, iterations: u64) -> Result<f64, String> {
-    let mut command = match mode.run {
-        Run::Jemalloc { options, unwinder } => {
+    let mut command = match mode.jemalloc {
+        Some((options, unwinder)) => {
             let mut command = Command::new(env!("CARGO_BIN_EXE_workload"));
             let options = format!("{options},prof_unbias:false");
-            let options = if options.contains("prof:") {
-                options
-            } else {
-                format!("prof:true,prof_active:true,{options}")
+            let options = match options.contains("prof:") {
+                true => options,
+                false => format!("prof:true,prof_active:true,{options}"),
             };
             command
                 .args(["--exact", "everything"])
@@ -174,37 +165,22 @@ fn cpu_seconds(mode: Mode, iterations: u64) -> Result<f64, String> {
                 .env_remove("CI");
             command
         }
-        Run::Dhat => {
+        None => {
             let mut command = Command::new(env!("CARGO_BIN_EXE_workload-dhat"));
             command.arg(iterations.to_string());
             command
         }
     };
-    let before = children();
+    let before = spent(libc::RUSAGE_CHILDREN);
     let output = command
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("{}: {error}", mode.name))?;
-    let took = children() - before;
+    let took = spent(libc::RUSAGE_CHILDREN) - before;
     if output.status.success() {
         Ok(took)
     } else {
         let said = String::from_utf8_lossy(&output.stderr);
         Err(format!("{}: {}\n{said}", mode.name, output.status))
     }
-}
-
-/// Returns the CPU seconds of the processes that were started here and have ended.
-fn children() -> f64 {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is valid for a `rusage`, which getrusage(2) fills. If getrusage
-    // fails, `usage` is still all zeros. That is a valid value, because all fields are
-    // integers.
-    let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    #[expect(clippy::cast_precision_loss, reason = "seconds")]
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }

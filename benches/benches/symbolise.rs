@@ -23,23 +23,16 @@ fn symbolise(criterion: &mut Criterion) {
     for size in SIZES {
         let addresses = addresses(&code, size);
         group.throughput(Throughput::Elements(addresses.len() as u64));
-        group.bench_with_input(
-            BenchmarkId::from_parameter(size),
-            &addresses,
-            |bencher, addresses| {
-                bencher.iter(|| symbolize(&mappings, black_box(addresses), &Options::default()));
-            },
-        );
+        group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
+            bencher.iter(|| symbolize(&mappings, black_box(&addresses), &Options::default()));
+        });
     }
     group.finish();
 
     let here = BTreeSet::from([Avma(own_address() + 1)]);
     let table = symbolize(&mappings, &here, &Options::default());
-    let names: Vec<&str> = table
-        .iter()
-        .flat_map(|(_, frames)| frames)
-        .map(|frame| frame.function.as_str())
-        .collect();
+    let frames = table.iter().flat_map(|(_, frames)| frames);
+    let names: Vec<&str> = frames.map(|frame| frame.function.as_str()).collect();
     assert!(
         names.contains(&"symbolise::own_mappings"),
         "this program does not find itself: {names:?}"
@@ -62,10 +55,8 @@ fn own_mappings() -> Option<(Vec<MappedFile>, MappedFile)> {
     let dump = HeapDump::parse(text.as_bytes()).expect("a dump without stacks");
     let mappings: Vec<MappedFile> = dump.maps()?.mappings.iter().map(MappedFile::from).collect();
     let here = own_address();
-    let code = mappings
-        .iter()
-        .find(|mapping| (mapping.start..mapping.end).contains(&here))?;
-    let code = code.clone();
+    let is_here = |mapping: &&MappedFile| (mapping.start..mapping.end).contains(&here);
+    let code = mappings.iter().find(is_here)?.clone();
     Some((mappings, code))
 }
 

@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use plimsoll_core::baseline::Baseline;
-use plimsoll_core::judge::Observed;
+use plimsoll_core::judge::{Observed, Policy};
 use plimsoll_core::ladder::rung;
 use plimsoll_core::{
     Avma, FoldedStack, Series, SourceFrame, SymbolTable, SymbolTableBuilder, Tally,
@@ -34,6 +34,18 @@ const CALL_BYTES: u64 = 16;
 /// The number of distinct return addresses. As in real programs, there are many more stacks
 /// than addresses.
 const ADDRESSES: u64 = 4_096;
+
+/// Returns the CPU seconds of this process (`RUSAGE_SELF`), or of the processes that were
+/// started here and have ended (`RUSAGE_CHILDREN`).
+pub fn cpu_seconds(whose: libc::c_int) -> f64 {
+    // SAFETY: all fields of `rusage` are integers, for which zeros are a valid value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is a valid `rusage`, which nobody else reads or writes during the call.
+    unsafe { libc::getrusage(whose, &raw mut usage) };
+    #[expect(clippy::cast_precision_loss, reason = "some seconds")]
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
 
 /// A pseudo-random sequence (splitmix64). It makes the same input everywhere, without a
 /// dependency.
@@ -95,26 +107,23 @@ pub fn dump_of(program: &Path, code: Range<u64>, count: usize, run: u64) -> Stri
 
 fn dump_with(stacks: &[Vec<Avma>], seed: u64, mapping: &str) -> String {
     let mut sequence = Sequence(seed);
-    let counts: Vec<(u64, u64)> = stacks
-        .iter()
-        .map(|_| {
-            let objects = 1 + sequence.below(1_000);
-            (objects, objects * 16 * (1 + sequence.below(64)))
-        })
-        .collect();
+    let mut count = || {
+        let objects = 1 + sequence.below(1_000);
+        (objects, objects * 16 * (1 + sequence.below(64)))
+    };
+    let counts: Vec<(u64, u64)> = stacks.iter().map(|_| count()).collect();
     let objects: u64 = counts.iter().map(|(objects, _)| objects).sum();
     let bytes: u64 = counts.iter().map(|(_, bytes)| bytes).sum();
-    let mut text =
-        format!("heap_v2/1\n  t*: {objects}: {bytes} [0: 0]\n  t0: {objects}: {bytes} [0: 0]\n");
+    let tally = |objects, bytes| {
+        format!("\n  t*: {objects}: {bytes} [0: 0]\n  t0: {objects}: {bytes} [0: 0]\n")
+    };
+    let mut text = format!("heap_v2/1{}", tally(objects, bytes));
     for (stack, (objects, bytes)) in stacks.iter().zip(counts) {
         text.push('@');
         for address in stack {
             let _ = write!(text, " {address}");
         }
-        let _ = write!(
-            text,
-            "\n  t*: {objects}: {bytes} [0: 0]\n  t0: {objects}: {bytes} [0: 0]\n"
-        );
+        text += &tally(objects, bytes);
     }
     let _ = write!(text, "\nMAPPED_LIBRARIES:\n{mapping}\n");
     text
@@ -125,27 +134,25 @@ fn dump_with(stacks: &[Vec<Avma>], seed: u64, mapping: &str) -> String {
 pub fn symbols() -> SymbolTable {
     let mut table = SymbolTableBuilder::new();
     for call in 0..ADDRESSES {
+        let module = call % 97;
         let frame = |function: String| SourceFrame {
             function,
-            file: Some(format!("/src/server-1.2.3/src/module_{}.rs", call % 97)),
+            file: Some(format!("/src/server-1.2.3/src/module_{module}.rs")),
             line: u32::try_from(call % 900 + 1).ok(),
         };
         let name = match call % 6 {
             0 => "<alloc::raw_vec::RawVec<u8, alloc::alloc::Global>>::grow_one".to_owned(),
             1 => "<hashbrown::raw::RawTable<(u64, alloc::string::String)>>::reserve_rehash"
                 .to_owned(),
-            2 => format!(
-                "server::module_{}::handle::{{closure#{}}}",
-                call % 97,
-                call % 3
-            ),
-            3 => format!(
-                "<server::Layer{} as tower_service::Service<http::Request<Body>>>::call",
-                call % 31
-            ),
+            2 => format!("server::module_{module}::handle::{{closure#{}}}", call % 3),
+            3 => {
+                let layer = call % 31;
+                format!(
+                    "<server::Layer{layer} as tower_service::Service<http::Request<Body>>>::call"
+                )
+            }
             4 => format!(
-                "server::module_{}::Cache<u64, [u8; {}]>::put",
-                call % 97,
+                "server::module_{module}::Cache<u64, [u8; {}]>::put",
                 call % 64
             ),
             _ => format!("tokio::runtime::task_{}::poll::h{call:016x}", call % 53),
@@ -196,6 +203,15 @@ pub fn observed(stacks: usize) -> Observed {
     }
 }
 
+/// The policy of a test that looks for one object in 1,000 iterations.
+pub const POLICY: Policy = Policy {
+    threshold: Some(1_000),
+    at_top: true,
+    accuse_from: 0,
+    may_coarsen: true,
+    today: None,
+};
+
 /// Returns a baseline of twenty allowances. Half of the patterns begin with `...`.
 ///
 /// # Panics
@@ -220,7 +236,7 @@ pub fn baseline() -> Baseline {
 mod tests {
     use plimsoll_core::dump::HeapDump;
     use plimsoll_core::fold::{Folder, Normalization};
-    use plimsoll_core::judge::{Policy, Verdict, judge};
+    use plimsoll_core::judge::{Verdict, judge};
 
     use super::*;
 
@@ -245,14 +261,7 @@ mod tests {
 
     #[test]
     fn leaks_without_an_allowance_are_found() {
-        let policy = Policy {
-            threshold: Some(1_000),
-            at_top: true,
-            accuse_from: 0,
-            may_coarsen: true,
-            today: None,
-        };
-        let assessment = judge(&observed(1_100), &baseline(), &policy);
+        let assessment = judge(&observed(1_100), &baseline(), &POLICY);
         assert_eq!(assessment.verdict, Verdict::Regressed);
         let grown = assessment
             .findings
