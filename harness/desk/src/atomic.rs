@@ -8,13 +8,8 @@ use anyhow::Context;
 /// a device, such as `/dev/stdout`) is written to in place, and `-` is standard output.
 ///
 /// Replacing a device would remove it for every process of the machine.
-pub fn write_output(path: &Path, content: &str) -> anyhow::Result<()> {
-    write_output_bytes(path, content.as_bytes())
-}
-
-/// Writes bytes, see [`write_output`].
-pub fn write_output_bytes(path: &Path, content: &[u8]) -> anyhow::Result<()> {
-    write_output_with(path, |file| file.write_all(content))
+pub fn write_output(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    write_output_with(path, |file| file.write_all(content.as_ref()))
 }
 
 /// Writes output that is too long to be held in memory, see [`write_output`].
@@ -77,11 +72,7 @@ fn write_with(
         .unwrap_or(Path::new("."));
     let failed = || format!("cannot write {}", crate::project::shown(path));
     fs::create_dir_all(dir).with_context(failed)?;
-    let name = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut builder = tempfile::Builder::new();
     // The name is hidden and does not end like a baseline, in case the file is left behind.
     let (prefix, suffix) = (format!(".{name}."), ".tmp");
@@ -99,9 +90,8 @@ fn write_with(
         .with_context(failed)?;
     drop(buffer);
     file.as_file().sync_all().with_context(failed)?;
-    file.persist(path)
-        .map_err(|err| err.error)
-        .with_context(failed)?;
+    let kept = file.persist(path).map_err(|err| err.error);
+    kept.with_context(failed)?;
     // The rename is on disk once the folder is. Some systems cannot open a folder. There, the
     // old file may come back after a crash.
     if let Ok(dir) = File::open(dir) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use plimsoll_profile::{Filter, Frames, Granularity, Measure};
+use plimsoll_profile::{Filter, Granularity, Measure};
 use regex::{Regex, RegexBuilder};
 
 use crate::gate::Gate;
@@ -77,16 +77,7 @@ pub struct ShowArgs {
     pub dump: String,
 
     #[command(flatten)]
-    pub http: HttpArgs,
-
-    #[command(flatten)]
-    pub output: OutputArgs,
-
-    #[command(flatten)]
-    pub what: WhatArgs,
-
-    #[command(flatten)]
-    pub symbols: SymbolArgs,
+    pub common: CommonArgs,
 }
 
 /// Show what grew between two heap dumps
@@ -131,16 +122,7 @@ pub struct CompareArgs {
     pub drop_negative: bool,
 
     #[command(flatten)]
-    pub http: HttpArgs,
-
-    #[command(flatten)]
-    pub output: OutputArgs,
-
-    #[command(flatten)]
-    pub what: WhatArgs,
-
-    #[command(flatten)]
-    pub symbols: SymbolArgs,
+    pub common: CommonArgs,
 }
 
 /// Watch whether a server keeps growing
@@ -180,6 +162,13 @@ pub struct WatchArgs {
     #[arg(long, value_name = "CONDITION")]
     pub fail_on: Vec<Gate>,
 
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// How profiles are read and shown.
+#[derive(Debug, Args)]
+pub struct CommonArgs {
     #[command(flatten)]
     pub http: HttpArgs,
 
@@ -278,10 +267,11 @@ impl OutputArgs {
             .iter()
             .filter_map(|path| Some((place(path)?, "the profile that is read")))
             .collect();
-        for (option, path) in written {
-            let Some((path, at)) = path.as_ref().and_then(|path| Some((path, place(path)?))) else {
-                continue;
-            };
+        let places = written.into_iter().filter_map(|(option, path)| {
+            let path = path.as_ref()?;
+            Some((option, path, place(path)?))
+        });
+        for (option, path, at) in places {
             if let Some((_, other)) = others.iter().find(|(other, _)| *other == at) {
                 return Err(Refused::usage(format!(
                     "{option} {}: expected a file of its own, found {other}\n  \
@@ -308,12 +298,9 @@ fn place(path: &Path) -> Option<PathBuf> {
         return there.is_file().then_some(there);
     }
     let folder = path.parent()?;
-    let folder = match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
-    };
-    let folder = folder.canonicalize();
-    Some(folder.ok()?.join(path.file_name()?))
+    let is_here = folder.as_os_str().is_empty();
+    let folder = if is_here { Path::new(".") } else { folder };
+    Some(folder.canonicalize().ok()?.join(path.file_name()?))
 }
 
 #[derive(Debug, Args)]
@@ -354,7 +341,7 @@ pub struct WhatArgs {
     /// Show every recorded frame with its full name, also frames of the allocator and the
     /// standard library
     #[arg(long)]
-    all_frames: bool,
+    pub all_frames: bool,
 
     /// Keep only stacks with a matching frame; matches names, file and line, and addresses
     #[arg(long, value_name = "REGEX", value_parser = pattern)]
@@ -390,13 +377,6 @@ impl WhatArgs {
             (_, true, _) => Granularity::Files,
             (_, _, true) => Granularity::Addresses,
             _ => Granularity::Functions,
-        }
-    }
-
-    pub fn frames(&self) -> Frames {
-        match self.all_frames {
-            true => Frames::All,
-            false => Frames::Folded,
         }
     }
 

@@ -23,8 +23,8 @@ use http::{Method, Response, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::TokioExecutor;
 use tokio::runtime::Runtime;
 use url::Url;
@@ -177,7 +177,7 @@ pub(crate) fn send(
         let asked = ask(&at, credentials);
         let response = match transfer.wait(&runtime, meanwhile, asked)? {
             Ok(response) => response,
-            Err(failed) => return Err(failed.into_problem(credentials)),
+            Err(why) => return Err(problem(&why, credentials)),
         };
         let status = response.status();
         if let Some(next) = redirect(&at, &response)? {
@@ -210,10 +210,7 @@ pub(crate) fn send(
         let line = first_line(&mut body);
         return Err(Problem::Status {
             status,
-            line: match credentials {
-                Some(credentials) => credentials.hidden(&line),
-                None => line,
-            },
+            line: hidden(line, credentials),
             redirected_to: (redirects > 0).then(|| cleaned(&at.url)),
         });
     }
@@ -251,43 +248,32 @@ fn redirect(at: &Request, response: &Response<Incoming>) -> Result<Option<Reques
     })
 }
 
-/// Why a request failed.
-enum Failed {
-    Sending(Error),
-    Certificates(io::Error),
-    Built(http::Error),
-}
-
-impl Failed {
-    fn into_problem(self, credentials: Option<&Credentials>) -> Problem {
-        let why = match &self {
-            Failed::Sending(err) => innermost(err),
-            Failed::Certificates(err) => format!("no certificates to trust: {err}"),
-            Failed::Built(err) => err.to_string(),
-        };
-        // rustls reports this if the first bytes of an answer are not TLS.
-        if why.contains("InvalidContentType") {
-            return Problem::NoTls;
-        }
-        let why = match credentials {
-            Some(credentials) => credentials.hidden(&why),
-            None => why,
-        };
-        let why = safe_line(&why);
-        // rustls begins its messages about certificates with this.
-        match why.strip_prefix("invalid peer certificate: ") {
-            Some(why) => Problem::Untrusted {
-                why: why.to_owned(),
-            },
-            None => Problem::Unreachable { why },
-        }
+/// Returns why a request failed. `why` is the client's message.
+fn problem(why: &str, credentials: Option<&Credentials>) -> Problem {
+    // rustls reports this if the first bytes of an answer are not TLS.
+    if why.contains("InvalidContentType") {
+        return Problem::NoTls;
+    }
+    let why = safe_line(&hidden(why.to_owned(), credentials));
+    // rustls begins its messages about certificates with this.
+    match why.strip_prefix("invalid peer certificate: ") {
+        Some(why) => Problem::Untrusted {
+            why: why.to_owned(),
+        },
+        None => Problem::Unreachable { why },
     }
 }
 
+/// Hides the credentials in a text of the server.
+fn hidden(text: String, credentials: Option<&Credentials>) -> String {
+    credentials.map_or(text.clone(), |credentials| credentials.hidden(&text))
+}
+
+/// Sends a request. The error is the client's message.
 async fn ask(
     request: &Request,
     credentials: Option<&Credentials>,
-) -> Result<Response<Incoming>, Failed> {
+) -> Result<Response<Incoming>, String> {
     let mut url = request.url.clone();
     let _ = url.set_username("");
     let _ = url.set_password(None);
@@ -303,12 +289,13 @@ async fn ask(
     if let Some(credentials) = credentials {
         built = built.header(AUTHORIZATION, credentials.header());
     }
-    let built = built.body(Empty::<Bytes>::new()).map_err(Failed::Built)?;
+    let built = built.body(Empty::<Bytes>::new());
+    let built = built.map_err(|err| err.to_string())?;
     let response = match url.scheme() {
         "https" => {
             let connector = HttpsConnectorBuilder::new()
                 .with_native_roots()
-                .map_err(Failed::Certificates)?
+                .map_err(|err| format!("no certificates to trust: {err}"))?
                 .https_only()
                 .enable_http1()
                 .build();
@@ -324,7 +311,7 @@ async fn ask(
                 .await
         }
     };
-    response.map_err(Failed::Sending)
+    response.map_err(|err| innermost(&err))
 }
 
 /// Returns the message of the innermost cause, which is the most specific.

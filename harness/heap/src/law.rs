@@ -54,13 +54,6 @@ const FALLS: f64 = 0.25;
 /// The number of dumps from which on it is unlikely that levels are in order by chance.
 const MANY: usize = 32;
 
-/// The random part of a level.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Chance {
-    /// The variance of the objects that come or go, for each unit of them.
-    pub(super) grain: f64,
-}
-
 /// The growth of one stack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Growth {
@@ -87,15 +80,15 @@ pub(super) enum GoesOn {
 }
 
 /// Returns the growth of levels at increasing distances. Returns `None` if there are too few
-/// dumps.
-pub(super) fn growth(at: &[f64], levels: &[f64], chance: Chance) -> Option<Growth> {
+/// dumps. `grain` is the variance of the objects that come or go, for each unit of them.
+pub(super) fn growth(at: &[f64], levels: &[f64], grain: f64) -> Option<Growth> {
     let dumps = at.len().min(levels.len());
     if dumps < FEWEST {
         return None;
     }
     let (at, levels) = (&at[..dumps], &levels[..dumps]);
     let last = dumps - 1;
-    let noise = Noise::of(levels, chance);
+    let noise = Noise::of(levels, grain);
     let gain = levels[last] - levels[0];
     let is_growth = noise.is_gain(levels, 0, last);
     let [second, third] = thirds(at);
@@ -171,12 +164,12 @@ struct Noise {
 
 impl Noise {
     #[expect(clippy::cast_precision_loss, reason = "numbers of dumps")]
-    fn of(levels: &[f64], chance: Chance) -> Noise {
+    fn of(levels: &[f64], grain: f64) -> Noise {
         let falls = steps(levels).map(|step| step.min(0.0).powi(2)).sum::<f64>();
         Noise {
-            grain: chance.grain,
+            grain,
             step: falls / (levels.len() - 1) as f64,
-            level: chance.grain * levels.iter().copied().fold(0.0, f64::max),
+            level: grain * levels.iter().copied().fold(0.0, f64::max),
             is_short: levels.len() < MANY,
         }
     }
@@ -240,6 +233,16 @@ fn fluctuates(levels: &[f64]) -> bool {
     falls > FALLS * rises
 }
 
+impl GoesOn {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            GoesOn::Yes => "yes",
+            GoesOn::Unsure => "perhaps",
+            GoesOn::No => "no",
+        }
+    }
+}
+
 /// The straight line through all levels, by least squares.
 struct Line {
     slope: f64,
@@ -274,7 +277,7 @@ mod tests {
     fn of(dumps: u32, objects: impl Fn(f64) -> f64) -> String {
         let at: Vec<f64> = (0..dumps).map(f64::from).collect();
         let levels: Vec<f64> = at.iter().map(|at| 100.0 * objects(*at).floor()).collect();
-        match growth(&at, &levels, Chance { grain: 100.0 }) {
+        match growth(&at, &levels, 100.0) {
             None => "too few".to_owned(),
             Some(growth) => {
                 let law = growth.law.map_or("chance", Law::as_str);
@@ -322,7 +325,7 @@ mod tests {
         let at: Vec<f64> = (0..24).map(f64::from).collect();
         let doubled = |at: f64| 4_096.0 * 2_f64.powf((1.0 + at).log2().floor());
         let levels: Vec<f64> = at.iter().map(|at| doubled(*at)).collect();
-        let growth = growth(&at, &levels, Chance::default()).unwrap();
+        let growth = growth(&at, &levels, 0.0).unwrap();
         assert_eq!(growth.law, Some(Law::Stepped));
         assert_eq!(growth.goes_on, GoesOn::Yes);
     }
@@ -395,7 +398,7 @@ mod tests {
                 leaked += (leak + leak.sqrt() * random.normal()).round();
                 levels.push(there + leaked);
             }
-            growth(&at, &levels, Chance { grain: 1.0 }).unwrap().goes_on == GoesOn::Yes
+            growth(&at, &levels, 1.0).unwrap().goes_on == GoesOn::Yes
         };
         (0..2_000).filter(|_| one()).count()
     }
@@ -417,7 +420,7 @@ mod tests {
     fn a_rate_is_what_it_gains() {
         let at: Vec<f64> = (0..10).map(|n| f64::from(n) * 60.0).collect();
         let levels: Vec<f64> = at.iter().map(|at| 1e6 + 250.0 * at).collect();
-        let growth = growth(&at, &levels, Chance::default()).unwrap();
+        let growth = growth(&at, &levels, 0.0).unwrap();
         assert!((growth.rate - 250.0).abs() < 1e-6, "{growth:?}");
         assert!(growth.error.abs() < 1e-6, "{growth:?}");
     }

@@ -1,19 +1,19 @@
 //! Writes one profile, or the growth between two, in each output format.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use anyhow::Context;
 use plimsoll_core::report::units::{bytes, count, plural, size};
 use plimsoll_profile::write::{self, About, Dot, Side};
-use plimsoll_profile::{Calls, Least, Measure, Names, Table, View};
+use plimsoll_profile::{Calls, Frames, Least, Measure, Names, Table, View};
 
 use crate::args::{OutputArgs, WhatArgs};
+use crate::gate::{Gate, Grown};
 use crate::load::Loaded;
 use crate::{graphviz, text};
-use plimsoll_desk::atomic::{write_output, write_output_bytes, write_output_with};
+use plimsoll_desk::atomic::{write_output, write_output_with};
 use plimsoll_desk::out::Out;
-use plimsoll_desk::status::Refused;
+use plimsoll_desk::status::{ExitStatus, Refused};
 use plimsoll_report::render::tree;
 
 /// How many nodes of the tree are considered for each printed line. If there are more, the
@@ -63,8 +63,12 @@ pub(crate) fn measure(args: &WhatArgs, sides: &[&Loaded]) -> anyhow::Result<Meas
 }
 
 pub(crate) fn view<'a>(loaded: &'a Loaded, what: &WhatArgs, names: &mut Names) -> View<'a> {
-    let (granularity, frames) = (what.granularity(), what.frames());
-    View::new(&loaded.profile, granularity, frames, &what.filter(), names)
+    let frames = match what.all_frames {
+        true => Frames::All,
+        false => Frames::Folded,
+    };
+    let (profile, filter) = (&loaded.profile, what.filter());
+    View::new(profile, what.granularity(), frames, &filter, names)
 }
 
 /// Returns words for a measure, such as `live bytes`.
@@ -79,23 +83,71 @@ pub(crate) fn what(measure: Measure) -> &'static str {
 
 /// The content of the output: one profile, or the growth between two.
 pub(crate) struct Heap<'a> {
-    pub(crate) title: String,
-    pub(crate) sides: &'a [&'a Loaded],
-    pub(crate) views: &'a [&'a View<'a>],
-    pub(crate) names: &'a Names,
-    pub(crate) measure: Measure,
-    pub(crate) drop_negative: bool,
+    title: String,
+    sides: Vec<&'a Loaded>,
+    views: Vec<View<'a>>,
+    names: Names,
+    measure: Measure,
+    drop_negative: bool,
 }
 
-impl Heap<'_> {
+impl<'a> Heap<'a> {
+    /// Prepares one profile, or the growth from one to another.
+    pub(crate) fn of(
+        sides: Vec<&'a Loaded>,
+        args: &WhatArgs,
+        measure: Measure,
+        drop_negative: bool,
+    ) -> Self {
+        let mut names = Names::default();
+        let views = sides.iter().map(|side| view(side, args, &mut names));
+        Heap {
+            title: match sides.as_slice() {
+                [before, after] => {
+                    let (before, after) = (&before.name, &after.name);
+                    format!("growth of {} from {before} to {after}", what(measure))
+                }
+                sides => format!("{} of {}", what(measure), sides[0].name),
+            },
+            views: views.collect(),
+            sides,
+            names,
+            measure,
+            drop_negative,
+        }
+    }
+
+    /// Fails if a condition holds, and names each that does.
+    pub(crate) fn check(&self, conditions: &[Gate]) -> anyhow::Result<()> {
+        match self.holding(conditions) {
+            holding if holding.is_empty() => Ok(()),
+            holding => Err(Refused::with_status(ExitStatus::Regressed, holding)),
+        }
+    }
+
+    /// Returns a line for each condition that holds.
+    pub(crate) fn holding(&self, conditions: &[Gate]) -> String {
+        if conditions.is_empty() {
+            return String::new();
+        }
+        let grown = Grown {
+            calls: &self.calls(),
+            names: &self.names,
+            measure: self.measure,
+            drop_negative: self.drop_negative,
+        };
+        let holding = conditions.iter().filter_map(|gate| gate.holds(grown));
+        holding.collect::<Vec<String>>().join("\n")
+    }
+
     fn is_growth(&self) -> bool {
         self.sides.len() > 1
     }
 
     pub(crate) fn calls(&self) -> Calls<'_> {
-        match self.views {
+        match self.views.as_slice() {
             [before, after] => Calls::between(before, after),
-            views => Calls::of(views[0]),
+            views => Calls::of(&views[0]),
         }
     }
 
@@ -127,7 +179,7 @@ impl Heap<'_> {
         }
         let printed = match merged {
             Some((calls, gains)) if args.folded => {
-                return emit(args, out, |to| write::folded(to, calls, gains, self.names));
+                return emit(args, out, |to| write::folded(to, calls, gains, &self.names));
             }
             Some((calls, gains)) if args.json => {
                 return emit(args, out, |to| self.json(to, calls, gains));
@@ -164,24 +216,20 @@ impl Heap<'_> {
                 calls,
                 gains,
                 self.is_growth(),
-                self.names,
+                &self.names,
                 &self.title,
                 &self.say(total),
                 unit,
             )
             .context("the flame graph")?;
-            write_output(path, &svg)?;
+            write_output(path, svg)?;
         }
         for (path, format) in [(&args.svg, "svg"), (&args.pdf, "pdf")] {
             if let Some(path) = path {
-                self.draw(path, format, &self.dot(calls, gains))?;
+                write_output(path, graphviz::draw(&self.dot(calls, gains), format)?)?;
             }
         }
         Ok(())
-    }
-
-    fn draw(&self, path: &Path, format: &str, dot: &str) -> anyhow::Result<()> {
-        write_output_bytes(path, &graphviz::draw(dot, format)?)
     }
 
     fn pprof(&self, to: &mut dyn Write) -> io::Result<()> {
@@ -189,29 +237,26 @@ impl Heap<'_> {
             comments: &[&self.title],
             time_nanos: None,
         };
-        match self.views {
+        match self.views.as_slice() {
             [before, after] => write::pprof(to, Some(before), after, &about),
-            views => write::pprof(to, None, views[0], &about),
+            views => write::pprof(to, None, &views[0], &about),
         }
     }
 
     fn dot(&self, calls: &Calls<'_>, gains: &[f64]) -> String {
         let say = |value: f64| self.say(value);
-        write::dot(calls, gains, self.names, &self.title, Dot::default(), say)
+        write::dot(calls, gains, &self.names, &self.title, Dot::default(), say)
     }
 
     fn json(&self, to: &mut dyn Write, calls: &Calls<'_>, gains: &[f64]) -> io::Result<()> {
-        let sides: Vec<Side<'_>> = self
-            .sides
-            .iter()
-            .map(|side| Side {
-                name: &side.name,
-                profile: &side.profile,
-            })
-            .collect();
+        let side = |side: &&'a Loaded| Side {
+            name: &side.name,
+            profile: &side.profile,
+        };
+        let sides: Vec<Side<'_>> = self.sides.iter().map(side).collect();
         let version = env!("CARGO_PKG_VERSION");
         let measure = self.measure;
-        write::json(to, &sides, calls, gains, measure, self.names, version)
+        write::json(to, &sides, calls, gains, measure, &self.names, version)
     }
 
     fn tree(&self, calls: &Calls<'_>, gains: &[f64], out: &Out, args: &OutputArgs) -> String {
@@ -240,8 +285,8 @@ impl Heap<'_> {
     fn table(&self, args: &OutputArgs, merged: Option<(&Calls<'_>, &[f64])>, out: &Out) -> String {
         let merged = merged.filter(|_| self.is_growth());
         let table = match merged {
-            Some((calls, gains)) => Table::of_calls(calls, gains, args.cum, self.names),
-            None => Table::of(self.views[0], self.measure, args.cum, self.names),
+            Some((calls, gains)) => Table::of_calls(calls, gains, args.cum, &self.names),
+            None => Table::of(&self.views[0], self.measure, args.cum, &self.names),
         };
         let mut lines = vec![self.title.clone(), self.sum(&table, merged)];
         lines.push(String::new());
@@ -249,7 +294,7 @@ impl Heap<'_> {
             &table,
             args.top,
             out.columns(),
-            self.names,
+            &self.names,
             |value| self.say(value),
         ));
         lines.join("\n") + "\n"
@@ -268,27 +313,19 @@ impl Heap<'_> {
                 let (shrank, shrinking) = side(|gain| *gain < 0.0);
                 let mut parts = Vec::new();
                 if growing > 0 {
-                    parts.push(format!(
-                        "{} grew by {}",
-                        stacks(growing),
-                        unsigned(self.measure, grew)
-                    ));
+                    let grew = unsigned(self.measure, grew);
+                    parts.push(format!("{} grew by {grew}", stacks(growing)));
                 }
                 if shrinking > 0 {
-                    parts.push(format!(
-                        "{} shrank by {}",
-                        stacks(shrinking),
-                        unsigned(self.measure, shrank)
-                    ));
+                    let shrank = unsigned(self.measure, shrank);
+                    parts.push(format!("{} shrank by {shrank}", stacks(shrinking)));
                 }
                 match parts.is_empty() {
                     true => "nothing grew and nothing shrank".to_owned(),
                     false => format!("{}: {} in all", parts.join(", "), self.say(table.total)),
                 }
             }
-            None => {
-                format!("{} on {}", self.say(table.total), stacks(table.stacks))
-            }
+            None => format!("{} on {}", self.say(table.total), stacks(table.stacks)),
         };
         let sampled = self.sides.iter().filter_map(|side| {
             let interval = side.profile.sample_interval?;

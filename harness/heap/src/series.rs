@@ -14,18 +14,18 @@ use plimsoll_profile::{Measure, NameId, Names, Values};
 use plimsoll_text::escape;
 use serde_json::{Value, json};
 
-use crate::args::{CompareArgs, OutputArgs, SymbolArgs, WhatArgs};
+use crate::args::{CommonArgs, CompareArgs};
 use crate::dumps::{self, Files};
-use crate::gate::{Gate, Grown};
-use crate::law::{self, Chance, FEWEST, GoesOn, Growth};
+use crate::gate::Gate;
+use crate::law::{self, FEWEST, GoesOn, Growth};
 use crate::load::{self, Loaded};
-use crate::output::{Heap, emit, measure, signed, view, what};
+use crate::output::{Heap, emit, measure, signed, view};
 use crate::source::Source;
 use crate::spaces::Spaces;
 use crate::text;
 use plimsoll_desk::out::{Out, safe_line};
 use plimsoll_desk::progress::Progress;
-use plimsoll_desk::status::{ExitStatus, Refused};
+use plimsoll_desk::status::Refused;
 
 /// The version of the JSON format.
 const VERSION: u64 = 1;
@@ -58,12 +58,10 @@ impl Per {
     }
 }
 
-/// The arguments for the output.
+/// What is asked of the dumps.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
-    pub(super) output: &'a OutputArgs,
-    pub(super) what: &'a WhatArgs,
-    pub(super) symbols: &'a SymbolArgs,
+    pub(super) common: &'a CommonArgs,
     pub(super) drop_negative: bool,
     pub(super) fail_on: &'a [Gate],
 }
@@ -85,28 +83,20 @@ pub(super) fn compare(args: &CompareArgs, out: &mut Out) -> anyhow::Result<()> {
         }
     };
     let paths: Vec<&Path> = files.paths.iter().map(PathBuf::as_path).collect();
-    args.output.check(&paths)?;
+    args.common.output.check(&paths)?;
     let asked = Asked {
-        output: &args.output,
-        what: &args.what,
-        symbols: &args.symbols,
+        common: &args.common,
         drop_negative: args.drop_negative,
         fail_on: &args.fail_on,
     };
     let series = Series::of(&files, Per::Dump, asked, out)?;
-    series.output(None, asked, out)?;
-    let holds = series.gates(asked);
-    match holds.is_empty() {
-        true => Ok(()),
-        false => Err(Refused::with_status(
-            ExitStatus::Regressed,
-            holds.join("\n"),
-        )),
-    }
+    series.output(None, out)?;
+    series.heap().check(asked.fail_on)
 }
 
 /// The growth of every stack over the dumps.
-pub(super) struct Series {
+pub(super) struct Series<'a> {
+    asked: Asked<'a>,
     at: Vec<f64>,
     per: Per,
     paths: Vec<String>,
@@ -138,8 +128,8 @@ impl Stack {
 /// The levels of a stack while the dumps are read, and their random part.
 #[derive(Default)]
 struct Levels {
-    objects: Vec<f64>,
-    bytes: Vec<f64>,
+    /// Objects and bytes, a level for each dump.
+    levels: [Vec<f64>; 2],
     /// For objects and for bytes, the largest variance of all dumps, for each unit, if objects
     /// come and go at random.
     at_random: [f64; 2],
@@ -188,11 +178,9 @@ impl Share {
 impl Levels {
     fn set(&mut self, dump: usize, share: Share) {
         let values = share.values.inuse;
-        self.objects.resize(dump, 0.0);
-        self.bytes.resize(dump, 0.0);
-        self.objects.push(values.objects);
-        self.bytes.push(values.bytes);
         for (what, level) in [values.objects, values.bytes].into_iter().enumerate() {
+            self.levels[what].resize(dump, 0.0);
+            self.levels[what].push(level);
             if level > 0.0 {
                 let grain = |known: f64, variance: f64| known.max(variance / level);
                 self.at_random[what] = grain(self.at_random[what], share.at_random[what]);
@@ -201,44 +189,41 @@ impl Levels {
         }
     }
 
-    /// Returns the levels of the measure, and their random part.
-    fn finish(mut self, dumps: usize, is_space: bool) -> (Vec<f64>, Chance) {
-        self.objects.resize(dumps, 0.0);
-        self.bytes.resize(dumps, 0.0);
-        let least = self.objects.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = self.objects.iter().copied().fold(0.0, f64::max);
+    /// Returns the levels of the measure, and the variance of each unit of them.
+    fn finish(mut self, dumps: usize, is_space: bool) -> (Vec<f64>, f64) {
+        for levels in &mut self.levels {
+            levels.resize(dumps, 0.0);
+        }
+        let [objects, bytes] = self.levels;
+        let least = objects.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = objects.iter().copied().fold(0.0, f64::max);
         // If the number of objects stays the same, they are the same objects, which become
         // larger.
-        let grain = match most - least < 0.5 {
+        let [of_objects, of_bytes] = match most - least < 0.5 {
             true => self.same,
             false => self.at_random,
         };
-        let chance = Chance {
-            grain: grain[usize::from(is_space)],
-        };
         match is_space {
-            true => (self.bytes, chance),
-            false => (self.objects, chance),
+            true => (bytes, of_bytes),
+            false => (objects, of_objects),
         }
     }
 }
 
-impl Series {
+impl<'a> Series<'a> {
     pub(super) fn of(
         files: &Files,
         per: Per,
-        asked: Asked<'_>,
+        asked: Asked<'a>,
         out: &mut Out,
-    ) -> anyhow::Result<Series> {
-        if matches!(
-            asked.what.measure(),
-            Measure::AllocObjects | Measure::AllocSpace
-        ) {
+    ) -> anyhow::Result<Self> {
+        let CommonArgs { what, symbols, .. } = asked.common;
+        if matches!(what.measure(), Measure::AllocObjects | Measure::AllocSpace) {
             return Err(Refused::usage(
                 "expected a measure of live memory: what was ever allocated always grows",
             ));
         }
-        asked.symbols.check()?;
+        symbols.check()?;
         for note in &files.notes {
             out.note(note);
         }
@@ -250,13 +235,13 @@ impl Series {
             )));
         };
         let mut progress = Progress::late();
-        let spaces = Spaces::of(&sources, asked.symbols, &mut progress)?;
+        let spaces = Spaces::of(&sources, symbols, &mut progress)?;
         for note in &spaces.notes {
             progress.clear();
             out.note(&safe_line(note));
         }
-        let mut first = spaces.load(0, first, asked.symbols, &mut progress)?;
-        let measure = measure(asked.what, &[&first])?;
+        let mut first = spaces.load(0, first, symbols, &mut progress)?;
+        let measure = measure(what, &[&first])?;
         for gate in asked.fail_on {
             gate.check(&first.name, &first.profile, measure)?;
         }
@@ -265,13 +250,13 @@ impl Series {
         let mut by_stack: HashMap<Box<[NameId]>, Levels> = HashMap::new();
         let mut last = None;
         for (dump, source) in sources.iter().enumerate() {
-            let loaded = spaces.load(dump, source, asked.symbols, &mut progress)?;
+            let loaded = spaces.load(dump, source, symbols, &mut progress)?;
             let mut shares: HashMap<Box<[NameId]>, Share> = HashMap::new();
             let mut whole = Share::default();
             let interval = loaded.profile.sample_interval;
             // If the interval is not known, the estimates are used as they are.
             let seen = |size: f64| interval.map_or(1.0, |interval| interval.probability(size));
-            let view = view(&loaded, asked.what, &mut names);
+            let view = view(&loaded, what, &mut names);
             let mut stack: Vec<NameId> = Vec::new();
             for number in view.stacks() {
                 let share = Share::of(view.values(number), seen);
@@ -294,15 +279,15 @@ impl Series {
         progress.clear();
         let mut last = last.context("there is one dump at least")?;
         for end in [&mut first, &mut last] {
-            load::identify(&mut end.profile, asked.symbols);
+            load::identify(&mut end.profile, symbols);
         }
 
         let is_space = measure.is_space();
         let judged = |names: Vec<String>, levels: Levels| {
-            let (levels, chance) = levels.finish(sources.len(), is_space);
+            let (levels, grain) = levels.finish(sources.len(), is_space);
             Stack {
                 names,
-                growth: law::growth(&files.at, &levels, chance),
+                growth: law::growth(&files.at, &levels, grain),
                 levels,
             }
         };
@@ -322,6 +307,7 @@ impl Series {
                 .then_with(|| one.names.cmp(&two.names))
         });
         Ok(Series {
+            asked,
             at: files.at.clone(),
             per,
             paths: sources.iter().map(Source::name).collect(),
@@ -350,32 +336,22 @@ impl Series {
     pub(super) fn verdict(&self, allowed: f64) -> (Verdict, String) {
         let dumps = plural(self.at.len() as u64, "dump", "dumps");
         if self.at.len() < FEWEST {
-            return (
-                Verdict::Inconclusive,
-                format!(
-                    "{dumps} are too few to tell a leak from a cache that fills: {FEWEST} are \
-                     needed"
-                ),
+            let why = format!(
+                "{dumps} are too few to tell a leak from a cache that fills: {FEWEST} are needed"
             );
+            return (Verdict::Inconclusive, why);
         }
-        let is_past = |stack: &&Stack| {
-            let rate = stack.growth.map(|growth| self.rate(&growth));
-            rate.is_some_and(|(rate, error)| rate - error > allowed)
-        };
-        let may_be_past = |stack: &&Stack| {
-            let rate = stack.growth.map(|growth| self.rate(&growth));
-            rate.is_some_and(|(rate, error)| rate + error > allowed)
-        };
+        let rate = |stack: &Stack| stack.growth.map(|growth| self.rate(&growth));
+        let is_past =
+            |stack: &&Stack| rate(stack).is_some_and(|(rate, error)| rate - error > allowed);
+        let may_be_past =
+            |stack: &&Stack| rate(stack).is_some_and(|(rate, error)| rate + error > allowed);
         let going_on: Vec<&Stack> = self.are(GoesOn::Yes).filter(is_past).collect();
         if let Some(fastest) = going_on.first() {
             let stacks = plural(going_on.len() as u64, "stack keeps", "stacks keep");
-            return (
-                Verdict::Regressed,
-                format!(
-                    "{stacks} growing over {dumps}, {}",
-                    safe_line(&self.line(fastest))
-                ),
-            );
+            let line = safe_line(&self.line(fastest));
+            let why = format!("{stacks} growing over {dumps}, {line}");
+            return (Verdict::Regressed, why);
         }
         let unsure = self
             .are(GoesOn::Unsure)
@@ -384,30 +360,23 @@ impl Series {
             .count();
         if unsure > 0 {
             let stacks = plural(unsure as u64, "stack has", "stacks have");
-            return (
-                Verdict::Inconclusive,
-                format!(
-                    "{stacks} grown until the end of {dumps}, but slower than before or all at \
-                     once: more dumps are needed to tell"
-                ),
+            let why = format!(
+                "{stacks} grown until the end of {dumps}, but slower than before or all at once: \
+                 more dumps are needed to tell"
             );
+            return (Verdict::Inconclusive, why);
         }
         // If a leak is spread over many stacks, none of them alone may grow visibly.
         let total = self.total.growth;
         if total.is_some_and(|growth| growth.goes_on == GoesOn::Yes) && may_be_past(&&self.total) {
-            return (
-                Verdict::Inconclusive,
-                format!(
-                    "all stacks together keep growing over {dumps}, {}, and none of them alone \
-                     does",
-                    self.line(&self.total)
-                ),
+            let line = self.line(&self.total);
+            let why = format!(
+                "all stacks together keep growing over {dumps}, {line}, and none of them alone does"
             );
+            return (Verdict::Inconclusive, why);
         }
-        (
-            Verdict::Within,
-            format!("no stack keeps growing over {dumps}"),
-        )
+        let why = format!("no stack keeps growing over {dumps}");
+        (Verdict::Within, why)
     }
 
     /// Formats the growth of a stack, such as `+1.5 MiB per hour, linear: caller;leaf`.
@@ -432,20 +401,15 @@ impl Series {
         signed(self.measure, value)
     }
 
-    /// Returns a message for each condition that holds from the first dump to the last.
-    pub(super) fn gates(&self, asked: Asked<'_>) -> Vec<String> {
-        let mut names = Names::default();
-        let views = [&self.first, &self.last].map(|side| view(side, asked.what, &mut names));
-        let [before, after] = &views;
-        let calls = plimsoll_profile::Calls::between(before, after);
-        let grown = Grown {
-            calls: &calls,
-            names: &names,
-            measure: self.measure,
-            drop_negative: asked.drop_negative,
-        };
-        let holds = asked.fail_on.iter().filter_map(|gate| gate.holds(grown));
-        holds.collect()
+    /// Returns the growth from the first dump to the last.
+    pub(super) fn heap(&self) -> Heap<'_> {
+        let Asked {
+            common,
+            drop_negative,
+            ..
+        } = self.asked;
+        let sides = vec![&self.first, &self.last];
+        Heap::of(sides, &common.what, self.measure, drop_negative)
     }
 
     /// Writes the output. Pictures show the growth from the first dump to the last. The text
@@ -453,33 +417,17 @@ impl Series {
     pub(super) fn output(
         &self,
         verdict: Option<&(Verdict, String)>,
-        asked: Asked<'_>,
         out: &mut Out,
     ) -> anyhow::Result<()> {
-        let args = asked.output;
-        let mut names = Names::default();
-        let views = [&self.first, &self.last].map(|side| view(side, asked.what, &mut names));
-        let [before, after] = &views;
-        let heap = Heap {
-            title: format!(
-                "growth of {} from {} to {}",
-                what(self.measure),
-                self.first.name,
-                self.last.name
-            ),
-            sides: &[&self.first, &self.last],
-            views: &[before, after],
-            names: &names,
-            measure: self.measure,
-            drop_negative: asked.drop_negative,
-        };
+        let args = &self.asked.common.output;
+        let heap = self.heap();
         if args.tree || args.folded || args.dot {
             return heap.output(args, out);
         }
         heap.packed(args)?;
         if args.has_pictures() {
             let calls = heap.calls();
-            let gains = calls.gains(self.measure, asked.drop_negative);
+            let gains = calls.gains(self.measure, self.asked.drop_negative);
             heap.pictures(args, &calls, &gains)?;
         }
         if args.is_of_files() {
@@ -495,7 +443,7 @@ impl Series {
     fn table(&self, top: usize, columns: Option<usize>) -> String {
         let mut lines = vec![format!(
             "{} over {} from {} to {}",
-            what(self.measure),
+            crate::output::what(self.measure),
             plural(self.at.len() as u64, "dump", "dumps"),
             self.first.name,
             self.last.name
@@ -515,16 +463,11 @@ impl Series {
                         true => String::new(),
                         false => format!(" ± {}", self.say(error).trim_start_matches('+')),
                     };
-                    let goes_on = match growth.goes_on {
-                        GoesOn::Yes => "yes",
-                        GoesOn::Unsure => "perhaps",
-                        GoesOn::No => "no",
-                    };
                     [
                         gained,
                         format!("{}{error}", self.say(rate)),
                         growth.law.map_or("-", Law::as_str).to_owned(),
-                        goes_on.to_owned(),
+                        growth.goes_on.as_str().to_owned(),
                     ]
                 }
                 None => [gained, "-".to_owned(), "-".to_owned(), "-".to_owned()],
@@ -563,30 +506,22 @@ impl Series {
             json!({
                 "stack": stack.names.iter().rev().collect::<Vec<_>>(),
                 "law": growth.and_then(|growth| growth.law).map(Law::as_str),
-                "goes_on": growth.map(|growth| match growth.goes_on {
-                    GoesOn::Yes => "yes",
-                    GoesOn::Unsure => "perhaps",
-                    GoesOn::No => "no",
-                }),
+                "goes_on": growth.map(|growth| growth.goes_on.as_str()),
                 "rate": rates.map(|(rate, _)| rate),
                 "error": rates.map(|(_, error)| error),
                 "growth": stack.gain(),
                 "levels": stack.levels,
             })
         };
-        let dumps: Vec<Value> = self
-            .paths
-            .iter()
-            .zip(&self.at)
-            .map(|(name, at)| json!({ "name": name, "at": at }))
-            .collect();
+        let dumps = self.paths.iter().zip(&self.at);
+        let dumps = dumps.map(|(name, at)| json!({ "name": name, "at": at }));
         let mut whole = json!({
             "version": VERSION,
             "plimsoll": env!("CARGO_PKG_VERSION"),
             "kind": "series",
             "measure": self.measure.name(),
             "per": self.per.word(),
-            "dumps": dumps,
+            "dumps": dumps.collect::<Vec<Value>>(),
             "total": stack(&self.total),
             "stacks": self.stacks.iter().map(stack).collect::<Vec<_>>(),
         });

@@ -22,48 +22,26 @@ pub enum Server {
     Materialize,
 }
 
-/// An endpoint for profiles.
-struct Route {
-    method: Method,
-    path: &'static str,
-    query: Option<&'static str>,
-}
-
-impl Route {
-    fn get(path: &'static str) -> Route {
-        Route {
-            method: Method::GET,
-            path,
-            query: None,
-        }
-    }
-}
-
 impl Server {
-    fn routes(self) -> Vec<Route> {
+    /// Returns the endpoints for profiles: the method, the path and the query.
+    fn routes(self) -> Vec<(Method, &'static str, Option<&'static str>)> {
         match self {
             // Source: src/common/http/src/debug/jeprof.rs. databend-query and databend-meta
             // serve it at their admin address. The path is the one that jeprof makes of
             // `/debug/mem`.
-            Server::Databend => vec![Route {
-                query: Some("seconds=0"),
-                ..Route::get("debug/mem/pprof/profile")
-            }],
+            Server::Databend => vec![(Method::GET, "debug/mem/pprof/profile", Some("seconds=0"))],
             // Source: docs/how-to/how-to-profile-memory.md. Older versions have the second
             // endpoint.
             Server::Greptimedb => vec![
-                Route {
-                    method: Method::POST,
-                    ..Route::get("debug/prof/mem")
-                },
-                Route::get("v1/prof/mem"),
+                (Method::POST, "debug/prof/mem", None),
+                (Method::GET, "v1/prof/mem", None),
             ],
             // Source: be/src/http/action/pprof_actions.cpp
-            Server::Starrocks => vec![Route::get("pprof/heap")],
+            Server::Starrocks => vec![(Method::GET, "pprof/heap", None)],
             // Source: src/server/status_server/mod.rs
-            Server::Tikv => vec![Route::get("debug/pprof/heap")],
+            Server::Tikv => vec![(Method::GET, "debug/pprof/heap", None)],
             // Source: src/prof-http/src/lib.rs. The profile is in pprof's format, compressed.
-            Server::Materialize => vec![Route::get("prof/heap")],
+            Server::Materialize => vec![(Method::GET, "prof/heap", None)],
             Server::Risingwave => Vec::new(),
         }
     }
@@ -71,19 +49,16 @@ impl Server {
     /// Returns the requests to try, in this order, until one of the endpoints exists. If the
     /// address already ends in the path of an endpoint, the path is not added again.
     pub fn requests(self, base: &Url) -> Vec<Request> {
-        let request = |route: Route| {
+        let request = |(method, route, query)| {
             let mut url = base.clone();
             let path = base.path().trim_end_matches('/').to_owned();
-            if !path.ends_with(&format!("/{}", route.path)) {
-                url.set_path(&format!("{path}/{}", route.path));
+            if !path.ends_with(&format!("/{route}")) {
+                url.set_path(&format!("{path}/{route}"));
             }
             if url.query().is_none() {
-                url.set_query(route.query);
+                url.set_query(query);
             }
-            Request {
-                method: route.method,
-                url,
-            }
+            Request { method, url }
         };
         self.routes().into_iter().map(request).collect()
     }

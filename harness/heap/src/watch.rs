@@ -27,7 +27,7 @@ use plimsoll_desk::status::{ExitStatus, Refused};
 const PERIOD: Duration = Duration::from_millis(50);
 
 pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
-    if args.http.from == Some(Server::Risingwave) {
+    if args.common.http.from == Some(Server::Risingwave) {
         return Err(Refused::usage(
             "expected a server that can be asked for a dump\n  hint: RisingWave's lie in a \
              folder: plimsoll compare --series FILE…",
@@ -38,8 +38,8 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
             "expected the time between dumps (--every) to be at most the whole time (--for)",
         ));
     }
-    args.output.check(&[])?;
-    let served = Served::of(&args.url, args.http.from, &args.http)?;
+    args.common.output.check(&[])?;
+    let served = Served::of(&args.url, args.common.http.from, &args.common.http)?;
     let interrupt = Interrupt::listen().context("Ctrl-C cannot be listened for")?;
     let temporary;
     let folder = match &args.out {
@@ -66,9 +66,7 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
     watch.climb(out)?;
 
     let asked = Asked {
-        output: &args.output,
-        what: &args.what,
-        symbols: &args.symbols,
+        common: &args.common,
         drop_negative: false,
         fail_on: &args.fail_on,
     };
@@ -83,11 +81,11 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
     let series = Series::of(&watch.files, Per::Hour, asked, out)?;
     #[expect(clippy::cast_precision_loss, reason = "bytes")]
     let mut verdict = series.verdict(args.allow as f64);
-    let holds = series.gates(asked);
-    if !holds.is_empty() {
-        verdict = (Verdict::Regressed, holds.join("\n"));
+    let holding = series.heap().holding(asked.fail_on);
+    if !holding.is_empty() {
+        verdict = (Verdict::Regressed, holding);
     }
-    series.output(Some(&verdict), asked, out)?;
+    series.output(Some(&verdict), out)?;
     let said = format!("{}: {}", verdict.0.as_str(), verdict.1);
     match ExitStatus::from(verdict.0) {
         ExitStatus::Passed => {
@@ -147,7 +145,7 @@ impl Watch<'_> {
     /// Checks that the conditions can be judged from such dumps, now and not only after an
     /// hour.
     fn check(&self, profile: &Profile) -> anyhow::Result<()> {
-        let measure = self.args.what.measure();
+        let measure = self.args.common.what.measure();
         for gate in &self.args.fail_on {
             gate.check(&self.name, profile, measure)?;
         }
@@ -178,7 +176,7 @@ impl Watch<'_> {
 
     fn dump(&self, progress: &mut Progress) -> anyhow::Result<Dump> {
         progress.doing(&format!("{}: dump {}", self.name, self.taken + 1));
-        let most = self.args.symbols.max_size;
+        let most = self.args.common.symbols.max_size;
         let asked = Instant::now();
         let mut body = self
             .served
