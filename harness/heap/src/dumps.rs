@@ -20,22 +20,18 @@ use anyhow::Context;
 use plimsoll_desk::project::shown;
 use plimsoll_desk::status::Refused;
 
+const INTERVAL: char = 'i';
+const FINAL: char = 'f';
+
 /// The parts of a dump's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) process: u64,
     pub(super) sequence: u64,
-    pub(super) kind: Kind,
+    /// The letter of its kind.
+    pub(super) kind: char,
     /// The number among the dumps of its kind.
     pub(super) number: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Interval,
-    Asked,
-    Peak,
-    Final,
 }
 
 impl Named {
@@ -49,12 +45,11 @@ impl Named {
         let kind = parts.next()?;
         let sequence = parts.next()?.parse().ok()?;
         let process = parts.next()?.parse().ok()?;
-        let (letter, number) = kind.split_at_checked(1)?;
-        let (kind, number) = match (letter, number) {
-            ("f", "") => (Kind::Final, 0),
-            ("i", number) => (Kind::Interval, number.parse().ok()?),
-            ("m", number) => (Kind::Asked, number.parse().ok()?),
-            ("u", number) => (Kind::Peak, number.parse().ok()?),
+        let mut number = kind.chars();
+        let kind = number.next()?;
+        let number = match (kind, number.as_str()) {
+            (FINAL, "") => 0,
+            (INTERVAL | 'm' | 'u', number) => number.parse().ok()?,
             _ => return None,
         };
         Some(Named {
@@ -85,16 +80,13 @@ pub(super) fn in_folder(folder: &Path, process: Option<u64>) -> anyhow::Result<F
     let mut by_process: BTreeMap<u64, Vec<(Named, PathBuf)>> = BTreeMap::new();
     for path in files(folder)? {
         if let Some(named) = Named::of(&path) {
-            by_process
-                .entry(named.process)
-                .or_default()
-                .push((named, path));
+            let dumps = by_process.entry(named.process).or_default();
+            dumps.push((named, path));
         }
     }
-    let found: Vec<String> = by_process
-        .iter()
-        .map(|(process, dumps)| format!("{process} ({})", dumps.len()))
-        .collect();
+    let found = by_process.iter();
+    let found = found.map(|(process, dumps)| format!("{process} ({})", dumps.len()));
+    let found = found.collect::<Vec<_>>().join(", ");
     if by_process.is_empty() {
         return Err(Refused::usage(format!(
             "{}: expected dumps named `PREFIX.PID.SEQ.iN.heap`, found none\n  hint: --series \
@@ -115,15 +107,14 @@ pub(super) fn in_folder(folder: &Path, process: Option<u64>) -> anyhow::Result<F
         return Err(Refused::usage(format!(
             "{}: expected dumps of one process, found those of {}\n  hint: --pid takes one of them",
             shown(folder),
-            found.join(", ")
+            found
         )));
     };
     let mut files = in_order(dumps);
     if !by_process.is_empty() {
-        let all = found.join(", ");
         let folder = shown(folder);
         files.notes.push(format!(
-            "{folder}: has dumps of {all}; those of {process} are taken"
+            "{folder}: has dumps of {found}; those of {process} are taken"
         ));
     }
     Ok(files)
@@ -151,14 +142,14 @@ fn in_order(mut dumps: Vec<(Named, PathBuf)>) -> Files {
     dumps.sort_by_key(|(named, _)| named.sequence);
     // When a process ends, it has already freed what it kept while it ran.
     if dumps.len() > 2
-        && let Some(last) = dumps.pop_if(|(named, _)| named.kind == Kind::Final)
+        && let Some(last) = dumps.pop_if(|(named, _)| named.kind == FINAL)
     {
         notes.push(format!(
             "{}: left out: it was written as the process ended",
             shown(&last.1)
         ));
     }
-    let is_by_interval = dumps.iter().all(|(named, _)| named.kind == Kind::Interval);
+    let is_by_interval = dumps.iter().all(|(named, _)| named.kind == INTERVAL);
     let at = match is_by_interval {
         // Some dumps may have been deleted. The others keep their distances.
         true => dumps.iter().map(|(named, _)| named.number as f64).collect(),
@@ -181,9 +172,8 @@ fn counted(dumps: usize) -> Vec<f64> {
 pub(super) fn newest(folder: &Path) -> anyhow::Result<PathBuf> {
     let is_dump = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        [".heap", ".heap.gz", ".heap.zst"]
-            .iter()
-            .any(|ending| name.ends_with(ending))
+        let mut endings = [".heap", ".heap.gz", ".heap.zst"].iter();
+        endings.any(|ending| name.ends_with(ending))
     };
     let written = |path: PathBuf| Some((fs::metadata(&path).ok()?.modified().ok()?, path));
     files(folder)?
@@ -225,10 +215,10 @@ mod tests {
         };
         assert_eq!(
             named("compute-node.266187.116.i115.heap"),
-            Some((266_187, 116, Kind::Interval, 115))
+            Some((266_187, 116, INTERVAL, 115))
         );
-        assert_eq!(named("jeprof.1.0.f.heap"), Some((1, 0, Kind::Final, 0)));
-        assert_eq!(named("a.b.7.3.u2.heap.gz"), Some((7, 3, Kind::Peak, 2)));
+        assert_eq!(named("jeprof.1.0.f.heap"), Some((1, 0, FINAL, 0)));
+        assert_eq!(named("a.b.7.3.u2.heap.gz"), Some((7, 3, 'u', 2)));
         assert_eq!(named("jeprof.1.0.x1.heap"), None);
         assert_eq!(named("2025-01-01-00-00-00.manual.heap"), None);
         assert_eq!(named("jeprof.1.0.é.heap"), None);

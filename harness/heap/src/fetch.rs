@@ -117,13 +117,11 @@ impl fmt::Display for Problem {
                 "its certificate is not trusted: {why}\n  hint: where it is signed by an \
                  authority of your own, name a file with that one's certificate in SSL_CERT_FILE"
             ),
-            Problem::TimedOut { after } => {
-                let seconds = after.as_secs_f64();
-                write!(
-                    f,
-                    "no answer within {seconds} s\n  hint: --timeout sets the longest transfer"
-                )
-            }
+            Problem::TimedOut { after } => write!(
+                f,
+                "no answer within {} s\n  hint: --timeout sets the longest transfer",
+                after.as_secs_f64()
+            ),
             Problem::Interrupted => f.write_str("stopped"),
             Problem::Status {
                 status,
@@ -225,10 +223,8 @@ fn redirect(at: &Request, response: &Response<Incoming>) -> Result<Option<Reques
         _ => return Ok(None),
     };
     let location = response.headers().get(LOCATION);
-    let Some(mut url) = location
-        .and_then(|to| to.to_str().ok())
-        .and_then(|to| at.url.join(to).ok())
-    else {
+    let url = location.and_then(|to| at.url.join(to.to_str().ok()?).ok());
+    let Some(mut url) = url else {
         return Err(Problem::Redirected {
             to: "nowhere".to_owned(),
             why: "expected an address in `Location`",
@@ -291,25 +287,17 @@ async fn ask(
     }
     let built = built.body(Empty::<Bytes>::new());
     let built = built.map_err(|err| err.to_string())?;
-    let response = match url.scheme() {
-        "https" => {
-            let connector = HttpsConnectorBuilder::new()
-                .with_native_roots()
-                .map_err(|err| format!("no certificates to trust: {err}"))?
-                .https_only()
-                .enable_http1()
-                .build();
-            Client::builder(TokioExecutor::new())
-                .build(connector)
-                .request(built)
-                .await
-        }
-        _ => {
-            Client::builder(TokioExecutor::new())
-                .build(HttpConnector::new())
-                .request(built)
-                .await
-        }
+    let client = Client::builder(TokioExecutor::new());
+    let response = if url.scheme() == "https" {
+        let connector = HttpsConnectorBuilder::new()
+            .with_native_roots()
+            .map_err(|err| format!("no certificates to trust: {err}"))?
+            .https_only()
+            .enable_http1()
+            .build();
+        client.build(connector).request(built).await
+    } else {
+        client.build(HttpConnector::new()).request(built).await
     };
     response.map_err(|err| innermost(&err))
 }
@@ -406,19 +394,13 @@ impl Read for Body {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while self.piece.is_empty() {
             let next = self.incoming.frame();
-            let frame = self
-                .transfer
-                .wait(&self.runtime, &mut || (), next)
-                .map_err(io::Error::other)?;
-            let Some(frame) = frame else {
+            let frame = self.transfer.wait(&self.runtime, &mut || (), next);
+            let Some(frame) = frame.map_err(io::Error::other)? else {
                 return Ok(0);
             };
             let broke_off = |why| {
-                let why = innermost(&why);
-                io::Error::other(format!(
-                    "the transfer broke off after {} bytes: {why}",
-                    self.count
-                ))
+                let (count, why) = (self.count, innermost(&why));
+                io::Error::other(format!("the transfer broke off after {count} bytes: {why}"))
             };
             let frame = frame.map_err(broke_off)?;
             self.piece = frame.into_data().unwrap_or_default();

@@ -223,9 +223,8 @@ impl Gate {
     fn holds_of_stack(&self, stack: &Change, total: &Change) -> bool {
         let names = |of: Of| self.parts.iter().any(|part| part.of == of);
         let is_of_both = names(Of::Stack) && names(Of::Total);
-        self.parts
-            .iter()
-            .all(|part| part.holds(Of::Stack, stack) || is_of_both && part.holds(Of::Total, total))
+        let mut parts = self.parts.iter();
+        parts.all(|part| part.holds(Of::Stack, stack) || is_of_both && part.holds(Of::Total, total))
     }
 
     /// Returns a message if the condition holds. It names the stack that grew most.
@@ -243,9 +242,9 @@ impl Gate {
             }
             change
         };
+        let changes = || (0..calls.len()).map(|place| (place, change_at(place)));
         let mut total = Change::default();
-        for place in 0..calls.len() {
-            let change = change_at(place);
+        for (_, change) in changes() {
             for what in [OBJECTS, BYTES] {
                 total.before[what] += change.before[what];
                 total.after[what] += change.after[what];
@@ -253,17 +252,11 @@ impl Gate {
         }
         let mut worst: Option<(usize, Change)> = None;
         let mut stacks = 0;
-        for place in 0..calls.len() {
-            let change = change_at(place);
-            if self.holds_of_stack(&change, &total) {
-                stacks += 1;
-                let is_worse = |(_, known): &(usize, Change)| {
-                    (change.gained(BYTES), change.gained(OBJECTS))
-                        > (known.gained(BYTES), known.gained(OBJECTS))
-                };
-                if worst.as_ref().is_none_or(is_worse) {
-                    worst = Some((place, change));
-                }
+        for (place, change) in changes().filter(|(_, one)| self.holds_of_stack(one, &total)) {
+            stacks += 1;
+            let gained = |one: &Change| (one.gained(BYTES), one.gained(OBJECTS));
+            if worst.is_none_or(|(_, known)| gained(&change) > gained(&known)) {
+                worst = Some((place, change));
             }
         }
         if let Some((place, change)) = worst {
@@ -297,10 +290,9 @@ fn said(change: &Change) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "for people")]
     #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
     let objects = change.gained(OBJECTS).abs().round() as u64;
-    let sign = if change.gained(OBJECTS) < 0.0 {
-        '-'
-    } else {
-        '+'
+    let sign = match change.gained(OBJECTS) {
+        ..0.0 => '-',
+        _ => '+',
     };
     format!("{gained}, {sign}{} objects, from {from}", count(objects))
 }

@@ -90,7 +90,7 @@ pub(super) fn growth(at: &[f64], levels: &[f64], grain: f64) -> Option<Growth> {
     let last = dumps - 1;
     let noise = Noise::of(levels, grain);
     let gain = levels[last] - levels[0];
-    let is_growth = noise.is_gain(levels, 0, last);
+    let is_growth = noise.is_gain(levels, 0, last, GAIN_DEVIATIONS);
     let [second, third] = thirds(at);
     let rate = |from: usize, to: usize| (levels[to] - levels[from]) / (at[to] - at[from]);
 
@@ -102,7 +102,8 @@ pub(super) fn growth(at: &[f64], levels: &[f64], grain: f64) -> Option<Growth> {
         GoesOn::No
     } else if is_even || noise.is_still() && grows_in_larger_steps(at, levels) {
         GoesOn::Yes
-    } else if noise.is_more(levels, third, last) {
+    // For doubt, a lower limit is enough.
+    } else if noise.is_gain(levels, third, last, DEVIATIONS) {
         GoesOn::Unsure
     } else {
         GoesOn::No
@@ -187,16 +188,10 @@ impl Noise {
         (2.0 * by_steps.max(by_level) + self.grain * gain.abs()).sqrt()
     }
 
-    fn is_gain(&self, levels: &[f64], from: usize, to: usize) -> bool {
+    /// Tells whether a level rose by at least this many standard deviations.
+    fn is_gain(&self, levels: &[f64], from: usize, to: usize, deviations: f64) -> bool {
         let gain = levels[to] - levels[from];
-        gain > 0.0 && gain >= GAIN_DEVIATIONS * self.of_gain(gain, to - from)
-    }
-
-    /// Does the same as [`is_gain`](Self::is_gain) with a lower limit, which is enough for
-    /// doubt.
-    fn is_more(&self, levels: &[f64], from: usize, to: usize) -> bool {
-        let gain = levels[to] - levels[from];
-        gain > 0.0 && gain >= DEVIATIONS * self.of_gain(gain, to - from)
+        gain > 0.0 && gain >= deviations * self.of_gain(gain, to - from)
     }
 
     /// Tells whether nothing ever falls.
@@ -212,12 +207,8 @@ fn steps(levels: &[f64]) -> impl Iterator<Item = f64> {
 /// Tells whether there are at least three steps, each larger than the one before, and the next
 /// is not overdue.
 fn grows_in_larger_steps(at: &[f64], levels: &[f64]) -> bool {
-    let rises: Vec<(f64, f64)> = at[1..]
-        .iter()
-        .copied()
-        .zip(steps(levels))
-        .filter(|(_, step)| *step > 0.0)
-        .collect();
+    let rises = at[1..].iter().copied().zip(steps(levels));
+    let rises: Vec<(f64, f64)> = rises.filter(|(_, step)| *step > 0.0).collect();
     let [.., before, last] = rises.as_slice() else {
         return false;
     };

@@ -231,12 +231,8 @@ impl Asked {
         // have the same key.
         let key = |mapping: &MappedObject| {
             let length = mapping.end.wrapping_sub(mapping.start);
-            (
-                mapping.file_offset,
-                length,
-                mapping.inode,
-                mapping.path.clone(),
-            )
+            let (offset, inode) = (mapping.file_offset, mapping.inode);
+            (offset, length, inode, mapping.path.clone())
         };
         let is_file = |mapping: &&MappedObject| mapping.path.starts_with('/');
         let mut there: HashMap<_, Vec<&MappedObject>> = HashMap::new();
@@ -245,14 +241,12 @@ impl Asked {
         }
         let mut theirs = self.mappings.clone();
         theirs.sort_by_key(|mapping| mapping.start);
-        let ours: Vec<Option<u64>> = theirs
-            .iter()
-            .map(|one| {
-                let mut alike = there.get(&key(one))?.iter();
-                let same = alike.find(|two| is_same(one, two));
-                same.map(|same| same.start)
-            })
-            .collect();
+        let ours = theirs.iter().map(|one| {
+            let mut alike = there.get(&key(one))?.iter();
+            let same = alike.find(|two| is_same(one, two));
+            same.map(|same| same.start)
+        });
+        let ours: Vec<Option<u64>> = ours.collect();
         self.addresses.retain(|address| {
             // A call may be the last instruction of a mapping. Then its return address is
             // behind the mapping.

@@ -34,28 +34,23 @@ const VERSION: u64 = 1;
 const FRAMES: usize = 6;
 
 /// The unit of rates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Per {
-    /// The positions of dumps are in seconds.
-    Hour,
-    /// The positions of dumps are their numbers.
-    Dump,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Per {
+    word: &'static str,
+    factor: f64,
 }
 
 impl Per {
-    fn word(self) -> &'static str {
-        match self {
-            Per::Hour => "hour",
-            Per::Dump => "dump",
-        }
-    }
-
-    fn factor(self) -> f64 {
-        match self {
-            Per::Hour => 3_600.0,
-            Per::Dump => 1.0,
-        }
-    }
+    /// The positions of dumps are in seconds.
+    pub(super) const HOUR: Per = Per {
+        word: "hour",
+        factor: 3_600.0,
+    };
+    /// The positions of dumps are their numbers.
+    pub(super) const DUMP: Per = Per {
+        word: "dump",
+        factor: 1.0,
+    };
 }
 
 /// What is asked of the dumps.
@@ -89,7 +84,7 @@ pub(super) fn compare(args: &CompareArgs, out: &mut Out) -> anyhow::Result<()> {
         drop_negative: args.drop_negative,
         fail_on: &args.fail_on,
     };
-    let series = Series::of(&files, Per::Dump, asked, out)?;
+    let series = Series::of(&files, Per::DUMP, asked, out)?;
     series.output(None, out)?;
     series.heap().check(asked.fail_on)
 }
@@ -291,14 +286,11 @@ impl<'a> Series<'a> {
                 levels,
             }
         };
-        let mut stacks: Vec<Stack> = by_stack
-            .into_iter()
-            .map(|(stack, levels)| {
-                let stack = stack.iter().map(|name| names.get(*name).to_owned());
-                judged(stack.collect(), levels)
-            })
-            .filter(|stack| stack.gain() > 0.0)
-            .collect();
+        let stacks = by_stack.into_iter().map(|(stack, levels)| {
+            let stack = stack.iter().map(|name| names.get(*name).to_owned());
+            judged(stack.collect(), levels)
+        });
+        let mut stacks: Vec<Stack> = stacks.filter(|stack| stack.gain() > 0.0).collect();
         let goes_on = |stack: &Stack| stack.growth.map(|growth| growth.goes_on);
         stacks.sort_by(|one, two| {
             goes_on(two)
@@ -321,7 +313,7 @@ impl<'a> Series<'a> {
 
     /// Returns the rate per hour or per dump, and its error.
     fn rate(&self, growth: &Growth) -> (f64, f64) {
-        let factor = self.per.factor();
+        let factor = self.per.factor;
         (growth.rate * factor, growth.error * factor)
     }
 
@@ -392,7 +384,7 @@ impl<'a> Series<'a> {
         format!(
             "{} per {}, {}{place}",
             self.say(rate),
-            self.per.word(),
+            self.per.word,
             growth.law.map_or("by chance", Law::as_str)
         )
     }
@@ -451,7 +443,7 @@ impl<'a> Series<'a> {
         lines.push(self.sum());
         lines.push(String::new());
         let most = text::most(top, self.stacks.len());
-        let per = format!("per {}", self.per.word());
+        let per = format!("per {}", self.per.word);
         let head = ["gained", per.as_str(), "law", "goes on"].map(str::to_owned);
         let mut rows = vec![(head, "stack".to_owned())];
         for stack in &self.stacks[..most] {
@@ -520,7 +512,7 @@ impl<'a> Series<'a> {
             "plimsoll": env!("CARGO_PKG_VERSION"),
             "kind": "series",
             "measure": self.measure.name(),
-            "per": self.per.word(),
+            "per": self.per.word,
             "dumps": dumps.collect::<Vec<Value>>(),
             "total": stack(&self.total),
             "stacks": self.stacks.iter().map(stack).collect::<Vec<_>>(),

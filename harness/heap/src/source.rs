@@ -55,10 +55,8 @@ impl Source {
                 let newest = dumps::newest(text.as_ref());
                 newest.map(Source::File).with_context(|| {
                     let hint = Server::Risingwave.hint(servers::Found::Nobody);
-                    format!(
-                        "{}: expected a folder of dumps\n  hint: {hint}",
-                        safe_line(text)
-                    )
+                    let folder = safe_line(text);
+                    format!("{folder}: expected a folder of dumps\n  hint: {hint}")
                 })
             }
             Some(_) => Served::of(text, args.from, args).map(Source::Server),
@@ -119,10 +117,8 @@ impl Served {
     }
 
     pub(crate) fn name(&self) -> String {
-        self.requests
-            .first()
-            .map(|request| fetch::cleaned(&request.url))
-            .unwrap_or_default()
+        let first = self.requests.first();
+        first.map_or_else(String::new, |request| fetch::cleaned(&request.url))
     }
 
     /// Sends the requests, and reads the answer up to the start of the profile.
@@ -144,10 +140,10 @@ impl Served {
                 Ok(body) => return Ok(body),
                 Err(problem) => problem,
             };
-            let is_elsewhere = matches!(
-                &problem,
-                Problem::Status { status, .. } if matches!(status.as_u16(), 404 | 405)
-            );
+            let is_elsewhere = match &problem {
+                Problem::Status { status, .. } => matches!(status.as_u16(), 404 | 405),
+                _ => false,
+            };
             let problem = first.get_or_insert(problem);
             if !is_elsewhere {
                 return Err(self.said(problem));

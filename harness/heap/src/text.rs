@@ -13,9 +13,8 @@ pub(crate) fn table(
     names: &Names,
     say: impl Fn(f64) -> String,
 ) -> Vec<String> {
-    let rows: Vec<_> = table
-        .rows
-        .iter()
+    let rows = table.rows.iter();
+    let rows: Vec<_> = rows
         .filter(|row| row.flat != 0.0 || row.cum != 0.0)
         .collect();
     let most = most(top, rows.len());

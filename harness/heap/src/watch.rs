@@ -78,7 +78,7 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
         ));
     }
     watch.files.server = args.out.is_none().then(|| watch.name.clone());
-    let series = Series::of(&watch.files, Per::Hour, asked, out)?;
+    let series = Series::of(&watch.files, Per::HOUR, asked, out)?;
     #[expect(clippy::cast_precision_loss, reason = "bytes")]
     let mut verdict = series.verdict(args.allow as f64);
     let holding = series.heap().holding(asked.fail_on);
@@ -178,9 +178,8 @@ impl Watch<'_> {
         progress.doing(&format!("{}: dump {}", self.name, self.taken + 1));
         let most = self.args.common.symbols.max_size;
         let asked = Instant::now();
-        let mut body = self
-            .served
-            .open(most, Some(&self.interrupt), &mut || progress.tick())?;
+        let interrupt = Some(&self.interrupt);
+        let mut body = self.served.open(most, interrupt, &mut || progress.tick())?;
         // The server took the dump between the request and the answer.
         let at = asked + asked.elapsed() / 2;
         let mut file = tempfile::NamedTempFile::new_in(self.folder)
@@ -189,8 +188,8 @@ impl Watch<'_> {
         file.seek(SeekFrom::Start(0))?;
         let limits = Limits { bytes: most };
         let mut input = io::BufReader::new(file.as_file());
-        let profile =
-            read::read(&mut input, limits).map_err(|err| hinted(err, self.served.server))?;
+        let profile = read::read(&mut input, limits);
+        let profile = profile.map_err(|err| hinted(err, self.served.server))?;
         Ok(Dump { file, profile, at })
     }
 
