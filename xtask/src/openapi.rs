@@ -10,7 +10,7 @@
 //!
 //! The extract depends only on its input: keys are sorted, and no date or path is written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -137,12 +137,10 @@ fn extract(description: &Value) -> anyhow::Result<Value> {
         if !done.insert(reference.clone()) {
             continue;
         }
-        let found = reference
-            .strip_prefix("#/components/")
-            .and_then(|rest| rest.split_once('/'))
-            .and_then(|(kind, name)| {
-                Some((kind, name, description["components"][kind].get(name)?))
-            });
+        let found = reference.strip_prefix("#/components/").and_then(|rest| {
+            let (kind, name) = rest.split_once('/')?;
+            Some((kind, name, description["components"][kind].get(name)?))
+        });
         let Some((kind, name, component)) = found else {
             bail!("{reference}: expected a component of the description");
         };
@@ -201,12 +199,9 @@ fn references(value: &Value, into: &mut BTreeSet<String>) {
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_by_key(|(key, _)| *key);
-            entries
-                .into_iter()
-                .map(|(key, value)| (key.clone(), sorted(value)))
-                .collect()
+            let entries: BTreeMap<_, _> = map.iter().collect();
+            let sorted = |(key, value): (&String, &Value)| (key.clone(), sorted(value));
+            entries.into_iter().map(sorted).collect()
         }
         Value::Array(items) => items.iter().map(sorted).collect(),
         other => other.clone(),

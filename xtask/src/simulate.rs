@@ -94,10 +94,8 @@ fn cells(args: &Args) -> Vec<Cell> {
 /// Simulates all workloads and prints the tables.
 pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     let cells = cells(args);
-    let jobs = args
-        .jobs
-        .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
-        .unwrap_or(1);
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.unwrap_or_else(cores);
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(vec![Outcome::default(); cells.len()]);
     std::thread::scope(|scope| {
@@ -119,11 +117,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     let outcomes = outcomes.into_inner().unwrap_or_default();
     let mut out = std::io::stdout().lock();
     let done = || cells.iter().zip(&outcomes);
-    write_shapes(
-        &mut out,
-        "healthy workload",
-        done().filter(|(cell, _)| !cell.grows),
-    )?;
+    let healthy = done().filter(|(cell, _)| !cell.grows);
+    write_shapes(&mut out, "healthy workload", healthy)?;
     writeln!(
         out,
         "\n| leak, at twice what the run would have seen | sample interval | runs | found | inconclusive | within |"
@@ -137,12 +132,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
                     sum.add(outcome.leaks[leak]);
                 }
             }
-            let (runs, Some(interval)) = (sum.runs(), SampleInterval::new(bytes)) else {
+            let interval = SampleInterval::new(bytes).filter(|_| sum.runs() > 0);
+            let (runs, Some(interval)) = (sum.runs(), interval) else {
                 continue;
             };
-            if runs == 0 {
-                continue;
-            }
             writeln!(
                 out,
                 "| {name} | {} | {} | {:.3} % | {} | {} |",
@@ -155,11 +148,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
         }
     }
     writeln!(out)?;
-    write_shapes(
-        &mut out,
-        "growth that leaves nothing old behind",
-        done().filter(|(cell, _)| cell.grows),
-    )?;
+    let growing = done().filter(|(cell, _)| cell.grows);
+    write_shapes(&mut out, "growth that leaves nothing old behind", growing)?;
     Ok(true)
 }
 

@@ -124,10 +124,9 @@ impl Reader<'_> {
 
     fn variants(&self, table: &Table) -> anyhow::Result<Vec<(Variant, Expected)>> {
         let at = span(table, "variants").or(table.span());
-        let names: Option<Vec<&str>> = table
-            .get("variants")
-            .and_then(Item::as_array)
-            .and_then(|names| names.iter().map(|name| name.as_str()).collect());
+        let names = table.get("variants").and_then(Item::as_array);
+        let names = names.and_then(|names| names.iter().map(|name| name.as_str()).collect());
+        let names: Option<Vec<&str>> = names;
         let Some(names) = names.filter(|names| !names.is_empty()) else {
             return Err(self.error(at, "expected `variants`, a list of names"));
         };

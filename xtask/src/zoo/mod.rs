@@ -127,10 +127,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
         plimsoll: workspace.join("harness/measure"),
         work: project.target_dir().join("zoo"),
     };
-    let profile = if args.debug {
-        Profile::Debug
-    } else {
-        Profile::Release
+    let profile = match args.debug {
+        true => Profile::Debug,
+        false => Profile::Release,
     };
 
     let mut out = Out::new(args.format);
@@ -141,11 +140,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     let outcomes: Vec<Outcome> = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
 
     out.print(&table::details(&outcomes))?;
-    out.print(&table::summary(
-        &outcomes,
-        profile,
-        started.elapsed().as_secs_f64(),
-    ))?;
+    let seconds = started.elapsed().as_secs_f64();
+    out.print(&table::summary(&outcomes, profile, seconds))?;
     if args.format == Format::Json {
         out.stdout.print(&table::json(&outcomes, profile)?)?;
     }
@@ -202,11 +198,8 @@ fn build_all(
     let mut failed = Vec::new();
     for (index, job) in jobs.iter().enumerate() {
         let (id, variant) = (&job.case.id, job.variant.as_str());
-        out.progress(&format!(
-            "building {} of {}: {id} {variant}",
-            index + 1,
-            jobs.len()
-        ));
+        let (nth, all) = (index + 1, jobs.len());
+        out.progress(&format!("building {nth} of {all}: {id} {variant}"));
         let started = Instant::now();
         let built = adapter::write(places, &job.case, job.variant)
             .map_err(|err| format!("{err:#}"))
@@ -273,10 +266,8 @@ fn run_all(
             };
             out.print(&table::row(&outcome))?;
             outcomes.push((index, outcome));
-            out.progress(&format!(
-                "ran {} of {all}, {workers} at a time",
-                outcomes.len()
-            ));
+            let ran = outcomes.len();
+            out.progress(&format!("ran {ran} of {all}, {workers} at a time"));
         }
         anyhow::Ok(())
     })?;
@@ -293,12 +284,12 @@ fn repeat(
     args: &Args,
     target_dir: &Path,
 ) -> anyhow::Result<Vec<Run>> {
+    let limits = Limits {
+        budget: args.budget,
+        sample_interval: args.sample_interval,
+    };
     let mut runs = Vec::new();
     for nth in 1..=args.repeat.get() {
-        let limits = Limits {
-            budget: args.budget,
-            sample_interval: args.sample_interval,
-        };
         let run = run::run(adapter, built, target_dir, limits);
         if let Some(keep) = &args.keep {
             let mut to = keep.join(format!("{}-{}", job.case.id, job.variant.as_str()));

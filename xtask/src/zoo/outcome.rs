@@ -141,10 +141,8 @@ pub(super) fn blamed(report: &Report) -> Option<Blamed> {
         (_, Some(frame)) => frame.function.clone(),
         (_, None) => "no frame".to_owned(),
     };
-    let alike = report
-        .findings
-        .iter()
-        .filter(|finding| finding.verdict == first.verdict);
+    let findings = report.findings.iter();
+    let alike = findings.filter(|finding| finding.verdict == first.verdict);
     Some(Blamed {
         what,
         rate: first.rate,

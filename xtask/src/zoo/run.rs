@@ -92,11 +92,8 @@ fn start(adapter: &Adapter, built: &Built, output: &Path, limits: Limits) -> io:
         command.env("PLIMSOLL_SAMPLE_INTERVAL", interval.to_string());
     }
     let known = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let libraries = built
-        .libraries
-        .iter()
-        .cloned()
-        .chain(env::split_paths(&known));
+    let libraries = built.libraries.iter().cloned();
+    let libraries = libraries.chain(env::split_paths(&known));
     if let Ok(path) = env::join_paths(libraries) {
         command.env("LD_LIBRARY_PATH", path);
     }
