@@ -149,17 +149,12 @@ fn acceptance(
     words(args).write(&mut acceptance);
     // Somebody accepted this growth only until a day, and has to say how long it may go on.
     // The date must not be lost unnoticed.
-    let lapsed = report
-        .findings
-        .iter()
-        .find(|finding| finding.standing == Standing::Expired && !finding.is_unused());
+    let mut findings = report.findings.iter();
+    let lapsed =
+        findings.find(|finding| finding.standing == Standing::Expired && !finding.is_unused());
     if let (true, Some(finding), None) = (has_lapsed, lapsed, args.expires) {
-        let reason = finding
-            .reason
-            .as_deref()
-            .map_or_else(String::new, |reason| {
-                format!("\n  its reason: {}", safe_line(reason))
-            });
+        let reason = finding.reason.as_deref().map(safe_line);
+        let reason = reason.map_or_else(String::new, |why| format!("\n  its reason: {why}"));
         return Err(Refused::usage(format!(
             "{}: an allowance has expired{reason}\n  \
              hint: set its new last day with `--expires YYYY-MM-DD`, or use `--expires never`",

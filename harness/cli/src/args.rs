@@ -128,12 +128,9 @@ pub(crate) struct InitArgs {
     pub(crate) no_workflows: bool,
 
     /// Action that the workflows use, with the commit of its release
-    #[arg(
-        long,
-        value_name = "OWNER/NAME@COMMIT",
-        conflicts_with = "no_workflows"
-    )]
-    pub(crate) action: Option<Action>,
+    #[arg(long, value_name = "OWNER/NAME@COMMIT", value_parser = action)]
+    #[arg(conflicts_with = "no_workflows")]
+    pub(crate) action: Option<String>,
 
     /// Use the library in this folder instead of the one on crates.io
     #[arg(long, value_name = "DIR")]
@@ -143,41 +140,20 @@ pub(crate) struct InitArgs {
     pub(crate) project: ProjectArgs,
 }
 
-/// An action in a repository, at a commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Action {
-    repository: Repository,
-    commit: String,
-}
-
-impl Action {
-    /// Returns the value of `uses:` in a workflow.
-    pub(crate) fn path(&self) -> String {
-        format!(
-            "{}/.github/actions/plimsoll@{} # v{}",
-            self.repository,
-            self.commit,
-            env!("CARGO_PKG_VERSION")
-        )
-    }
-}
-
-impl FromStr for Action {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || {
-            "expected a repository and a whole commit: `owner/plimsoll@` and 40 digits".to_owned()
-        };
-        let (repository, commit) = text.split_once('@').ok_or_else(expected)?;
-        let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-        match repository.parse() {
-            Ok(repository) if is_commit => Ok(Action {
-                repository,
-                commit: commit.to_owned(),
-            }),
-            _ => Err(expected()),
+/// Parses an action in a repository, at a commit. Returns the value of `uses:` in a workflow.
+fn action(text: &str) -> Result<String, String> {
+    let (repository, commit) = text.split_once('@').unwrap_or_default();
+    let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match repository.parse::<Repository>() {
+        Ok(repository) if is_commit => {
+            let version = env!("CARGO_PKG_VERSION");
+            Ok(format!(
+                "{repository}/.github/actions/plimsoll@{commit} # v{version}"
+            ))
         }
+        _ => Err(
+            "expected a repository and a whole commit: `owner/plimsoll@` and 40 digits".to_owned(),
+        ),
     }
 }
 
@@ -402,8 +378,8 @@ pub(crate) struct CommentArgs {
     pub(crate) image: ImageHost,
 
     /// Address of the HTML report, for a link in the comment
-    #[arg(long, value_name = "URL")]
-    pub(crate) artifact_url: Option<Url>,
+    #[arg(long, value_name = "URL", value_parser = url)]
+    pub(crate) artifact_url: Option<String>,
 
     /// Account of the token; plimsoll finds its own comment by the author
     #[arg(long, value_name = "LOGIN", default_value = "github-actions[bot]")]
@@ -526,19 +502,12 @@ pub(crate) enum Part {
     Comment,
 }
 
-/// A URL that can stand in a link without escaping.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Url(pub(crate) String);
-
-impl FromStr for Url {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?#&=%+,;@".contains(&byte);
-        match text.starts_with("https://") && text.len() <= 2_000 && text.bytes().all(allowed) {
-            true => Ok(Url(text.to_owned())),
-            false => Err("expected an address that begins with `https://`".to_owned()),
-        }
+/// Parses a URL that can stand in a link without escaping.
+fn url(text: &str) -> Result<String, String> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?#&=%+,;@".contains(&byte);
+    match text.starts_with("https://") && text.len() <= 2_000 && text.bytes().all(allowed) {
+        true => Ok(text.to_owned()),
+        false => Err("expected an address that begins with `https://`".to_owned()),
     }
 }
 
@@ -570,12 +539,10 @@ impl FromStr for Expiry {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "never" => Ok(Expiry::Never),
-            date => date
-                .parse()
-                .map(Expiry::On)
-                .map_err(|err| format!("{err}, or `never`")),
+        if text == "never" {
+            return Ok(Expiry::Never);
         }
+        let date = text.parse().map(Expiry::On);
+        date.map_err(|err| format!("{err}, or `never`"))
     }
 }

@@ -69,9 +69,7 @@ fn trusted<'a>(
                     out.warning(&format!("nothing could be posted: {err:#}"));
                     let (outcome, context) = (read(args, out), Context::default());
                     if !args.skip.contains(&Part::Summary) {
-                        summarize(args, &environment, &outcome, &context, out).unwrap_or_else(
-                            |err| out.warning(&format!("the job's summary: {err:#}")),
-                        );
+                        summarize(args, &environment, &outcome, &context, out);
                         say_in_summary(args, &environment, "check run, comment", out);
                     }
                     return Ok(None);
@@ -86,26 +84,18 @@ fn trusted<'a>(
     }
     let mut outcome = read(args, out);
     if let Ok(joined) = &mut outcome {
-        match &joined.source {
-            Some(source) => {
-                if let Some(reason) = differs(&target, source) {
-                    out.warning(&format!("the report is not of this run: {reason}"));
-                    outcome = Err(reason);
-                }
-            }
-            None => joined.source = Some(self::source(&target, project::prefix_in_repository())),
+        let source = joined
+            .source
+            .get_or_insert_with(|| self::source(&target, project::prefix_in_repository()));
+        if let Some(reason) = differs(&target, source) {
+            out.warning(&format!("the report is not of this run: {reason}"));
+            outcome = Err(reason);
         }
     }
     // Wherever it was measured, the code that ran was the fork's.
     let untrusted = privileged || target.fork;
-    Ok(Some(Bot::new(
-        args,
-        environment,
-        api,
-        target,
-        outcome,
-        untrusted,
-    )))
+    let bot = Bot::new(args, environment, api, target, outcome, untrusted);
+    Ok(Some(bot))
 }
 
 /// Prepares the posts in a job that may write, and that was started by the end of a run of the
@@ -130,11 +120,9 @@ fn untrusted<'a>(
         )));
     }
     let api = connect(&args.target.github, args.dry_run, &mut environment)?
-        .with_context(|| no_token("to find the pull request"))
-        .map_err(|err| Refused::usage(err.to_string()))?;
+        .ok_or_else(|| Refused::usage(no_token("to find the pull request")))?;
     let named = named(&args.target);
-    let found = target::of_workflow_run(run, &named, &environment, &api);
-    let targets = match found {
+    let targets = match target::of_workflow_run(run, &named, &environment, &api) {
         Err(err) if err.is::<Refused>() || args.on_post_error == OnPostError::Fail => {
             return Err(err);
         }
@@ -153,14 +141,8 @@ fn untrusted<'a>(
         (none, _) => none,
     });
     let (target, outcome) = choose(targets, outcome, out);
-    Ok(Some(Bot::new(
-        args,
-        environment,
-        Some(api),
-        target,
-        outcome,
-        true,
-    )))
+    let bot = Bot::new(args, environment, Some(api), target, outcome, true);
+    Ok(Some(bot))
 }
 
 /// Of several pull requests with the same head, chooses the one that the report is of.
@@ -169,26 +151,19 @@ pub(crate) fn choose(mut targets: Vec<Target>, outcome: Outcome, out: &Out) -> (
     if targets[0].fork_is_gone {
         return (targets.swap_remove(0), Err(NoResult::ForkGone));
     }
-    let joined = match outcome {
-        Ok(joined) => joined,
+    let source = outcome.as_ref().map(|joined| joined.source.as_ref());
+    let source = match source.map_err(|none| *none) {
+        Ok(Some(source)) => source,
+        Ok(None) => return (targets.swap_remove(0), Err(NoResult::NoSource)),
         Err(none) => return (targets.swap_remove(0), Err(none)),
     };
-    let Some(source) = &joined.source else {
-        return (targets.swap_remove(0), Err(NoResult::NoSource));
-    };
-    let differs: Vec<Option<NoResult>> = targets
-        .iter()
-        .map(|target| differs(target, source))
-        .collect();
-    match differs.iter().position(Option::is_none) {
-        Some(index) => (targets.swap_remove(index), Ok(joined)),
-        None => {
-            let reason = differs.first().copied().flatten();
-            let reason = reason.unwrap_or(NoResult::OtherRun);
-            out.warning(&format!("the report is not of this run: {reason}"));
-            (targets.swap_remove(0), Err(reason))
-        }
+    let is_of = |target: &Target| differs(target, source).is_none();
+    if let Some(index) = targets.iter().position(is_of) {
+        return (targets.swap_remove(index), outcome);
     }
+    let reason = differs(&targets[0], source).unwrap_or(NoResult::OtherRun);
+    out.warning(&format!("the report is not of this run: {reason}"));
+    (targets.swap_remove(0), Err(reason))
 }
 
 /// Returns the origin of a report, for a report that is passed on to another job.
@@ -207,18 +182,22 @@ pub(crate) fn source(target: &Target, prefix: String) -> Source {
 
 /// Returns the first difference between a report's origin and the target, if there is one.
 fn differs(target: &Target, source: &Source) -> Option<NoResult> {
-    if source.repository != target.repository.as_str() {
-        Some(NoResult::OtherRepository)
-    } else if source.pull_request != target.pull_request {
-        Some(NoResult::OtherPullRequest)
-    } else if source.head != target.head.as_str() {
-        Some(NoResult::OtherHead)
-    // The attempt may be earlier, if the measuring job was not run again.
-    } else if source.run != target.run || source.attempt > target.attempt {
-        Some(NoResult::OtherRun)
-    } else {
-        None
-    }
+    let differences = [
+        (
+            source.repository != target.repository.as_str(),
+            NoResult::OtherRepository,
+        ),
+        (
+            source.pull_request != target.pull_request,
+            NoResult::OtherPullRequest,
+        ),
+        (source.head != target.head.as_str(), NoResult::OtherHead),
+        (source.run != target.run, NoResult::OtherRun),
+        // The attempt may be earlier, if the measuring job was not run again.
+        (source.attempt > target.attempt, NoResult::OtherRun),
+    ];
+    let mut differences = differences.into_iter();
+    differences.find_map(|(differs, what)| differs.then_some(what))
 }
 
 pub(crate) fn said(nothing: &Nothing) -> String {
@@ -265,10 +244,8 @@ pub(crate) fn connect(
              is not ASCII",
         ));
     }
-    let base = environment
-        .api_url
-        .as_deref()
-        .unwrap_or("https://api.github.com");
+    let base = environment.api_url.as_deref();
+    let base = base.unwrap_or("https://api.github.com");
     let patience = Patience {
         timeout: args.timeout,
         max_wait: args.max_wait,
@@ -281,14 +258,12 @@ pub(crate) fn connect(
 
 /// Reads the given reports. If they cannot be read, this becomes the outcome.
 fn read(args: &CommentArgs, out: &Out) -> Outcome {
-    match input::read(&args.report, args.run.as_deref(), Reader::Bot, out) {
-        Ok(joined) => Ok(joined),
-        Err(err) => {
-            out.warning(&format!("{err:#}"));
-            let unread = err.downcast_ref::<Unread>();
-            Err(unread.map_or(NoResult::Missing, Unread::reason))
-        }
-    }
+    let joined = input::read(&args.report, args.run.as_deref(), Reader::Bot, out);
+    joined.map_err(|err| {
+        out.warning(&format!("{err:#}"));
+        let unread = err.downcast_ref::<Unread>();
+        unread.map_or(NoResult::Missing, Unread::reason)
+    })
 }
 
 /// Prints what a dry run would have sent. The text is quoted, so a runner takes nothing in it

@@ -1,50 +1,37 @@
 //! The page of `plimsoll --help`. It is written here, because clap cannot group commands.
 
-/// The commands in groups, with one or two commands on a line. Whoever adds a command to
+/// The commands, with the name of a group before its first, and one or two commands on a line. Whoever adds a command to
 /// `Command` adds it here too. The page has as many lines as a terminal.
-const GROUPS: &[(&str, &[(&str, &str)])] = &[
-    (
-        "Every day",
-        &[
-            ("report", "prints the results of the last run"),
-            ("accept", "accepts intended growth"),
-            ("review", "accepts findings one at a time"),
-            ("baseline", "lists and checks accepted growth"),
-        ],
-    ),
+const COMMANDS: [(&str, &str, &str); 17] = [
+    ("Every day", "report", "prints the results of the last run"),
+    ("", "accept", "accepts intended growth"),
+    ("", "review", "accepts findings one at a time"),
+    ("", "baseline", "lists and checks accepted growth"),
     (
         "When a test fails",
-        &[
-            ("check", "compares with another revision"),
-            ("bisect", "finds the commit or release to blame"),
-            ("bisect-run", "decides on one commit, for git itself"),
-            ("verify-fix", "checks whether growth is fixed"),
-        ],
+        "check",
+        "compares with another revision",
     ),
+    ("", "bisect", "finds the commit or release to blame"),
+    ("", "bisect-run", "decides on one commit, for git itself"),
+    ("", "verify-fix", "checks whether growth is fixed"),
     (
         "Any program's heap",
-        &[
-            ("show", "shows the contents of a heap dump"),
-            ("compare", "shows what grew between two dumps"),
-            ("watch", "shows which stacks keep growing"),
-        ],
+        "show",
+        "shows the contents of a heap dump",
     ),
-    (
-        "In CI",
-        &[
-            ("comment", "posts the results to the pull request"),
-            ("merge", "combines the reports of shards"),
-            ("fetch, prune-images", "for forks; for old flame graphs"),
-        ],
-    ),
+    ("", "compare", "shows what grew between two dumps"),
+    ("", "watch", "shows which stacks keep growing"),
+    ("In CI", "comment", "posts the results to the pull request"),
+    ("", "merge", "combines the reports of shards"),
+    ("", "fetch, prune-images", "for forks; for old flame graphs"),
     (
         "Setting up",
-        &[
-            ("init", "sets up leak tests in a cargo project"),
-            ("config", "shows the settings, and where each is set"),
-            ("completions, man", "for shells; manual pages"),
-        ],
+        "init",
+        "sets up leak tests in a cargo project",
     ),
+    ("", "config", "shows the settings, and where each is set"),
+    ("", "completions, man", "for shells; manual pages"),
 ];
 
 /// Returns the page as a help template for clap.
@@ -52,11 +39,8 @@ pub(crate) fn template() -> String {
     let mut page = "Finds heap growth in Rust programs, and keeps a record of accepted growth.\n\n\
                     {usage-heading} {usage}\n\n"
         .to_owned();
-    for (group, commands) in GROUPS {
-        let groups = std::iter::once(*group).chain(std::iter::repeat(""));
-        for (group, (command, purpose)) in groups.zip(*commands) {
-            page += &format!("{group:<19}{command:<20}{purpose}\n");
-        }
+    for (group, command, purpose) in COMMANDS {
+        page += &format!("{group:<19}{command:<20}{purpose}\n");
     }
     page + "\nOptions: -h, --help; -V, --version. COMMAND --help explains a command."
 }
@@ -70,10 +54,8 @@ mod tests {
 
     #[test]
     fn every_command_is_in_it_once() {
-        let mut listed: Vec<&str> = GROUPS
-            .iter()
-            .flat_map(|(_, commands)| commands.iter().flat_map(|(all, _)| all.split(", ")))
-            .collect();
+        let lines = COMMANDS.iter();
+        let mut listed: Vec<&str> = lines.flat_map(|(_, all, _)| all.split(", ")).collect();
         listed.sort_unstable();
         let cli = Cli::command();
         let mut known: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
@@ -106,13 +88,9 @@ mod tests {
             for line in page.lines() {
                 assert!(line.chars().count() <= 80, "{line}");
             }
-            for (_, commands) in GROUPS {
-                for (command, purpose) in *commands {
-                    assert!(
-                        page.contains(&format!("{command:<20}{purpose}\n")),
-                        "{page}"
-                    );
-                }
+            for (_, command, purpose) in COMMANDS {
+                let line = format!("{command:<20}{purpose}\n");
+                assert!(page.contains(&line), "{page}");
             }
             assert!(page.contains("Usage: plimsoll <COMMAND>\n"), "{page}");
         }

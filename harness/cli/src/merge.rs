@@ -51,9 +51,8 @@ fn of_one_commit(parts: &[(String, Joined)]) -> anyhow::Result<()> {
     if commits.len() < 2 {
         return Ok(());
     }
-    let lines = commits
-        .iter()
-        .map(|(commit, from)| format!("\n  {}: {from}", safe_line(commit)));
+    let lines = commits.iter();
+    let lines = lines.map(|(commit, from)| format!("\n  {}: {from}", safe_line(commit)));
     bail!(
         "the reports are of different commits{}\n  hint: join the shards of one run",
         lines.collect::<String>()
@@ -68,12 +67,8 @@ fn of_one_list(parts: &[(String, Joined)]) -> anyhow::Result<()> {
     for (from, part) in parts {
         let mut own: BTreeMap<Target<'_>, BTreeSet<&str>> = BTreeMap::new();
         for scenario in &part.scenarios {
-            let platform = scenario.platform.as_deref();
-            let target = (
-                scenario.package.as_str(),
-                scenario.target.as_str(),
-                platform,
-            );
+            let (package, target) = (&*scenario.package, &*scenario.target);
+            let target = (package, target, scenario.platform.as_deref());
             own.entry(target).or_default().insert(&scenario.name);
         }
         for (target, names) in own {
@@ -111,15 +106,12 @@ fn conflict(twice: &Twice) -> String {
 /// Fails if a scenario has no result in any shard, and names each such scenario.
 fn complete(joined: &Joined) -> anyhow::Result<()> {
     let titles = joined.titles();
-    let missing: Vec<String> = joined
-        .scenarios
-        .iter()
-        .zip(&titles)
-        .filter_map(|(scenario, title)| match &scenario.outcome {
-            Outcome::NoResult(why) => Some(format!("\n  {}: {}", safe_line(title), safe_line(why))),
-            Outcome::Report(_) => None,
-        })
-        .collect();
+    let scenarios = joined.scenarios.iter().zip(&titles);
+    let missing = scenarios.filter_map(|(scenario, title)| match &scenario.outcome {
+        Outcome::NoResult(why) => Some(format!("\n  {}: {}", safe_line(title), safe_line(why))),
+        Outcome::Report(_) => None,
+    });
+    let missing: Vec<String> = missing.collect();
     if missing.is_empty() {
         return Ok(());
     }

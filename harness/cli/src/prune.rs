@@ -23,19 +23,15 @@ pub(crate) fn run(args: &PruneArgs, out: &mut Out) -> anyhow::Result<()> {
         ));
     }
     let repository = target::repository(&named, &environment)?;
-    if environment.token.is_none() {
-        return Err(Refused::usage(no_token("to list and delete branches")));
-    }
-    let Some(api) = connect(&args.github, args.dry_run, &mut environment)? else {
-        return Err(Refused::usage(no_token("to list and delete branches")));
-    };
+    let has_token = environment.token.is_some();
+    let api = connect(&args.github, args.dry_run, &mut environment)?.filter(|_| has_token);
+    let api = api.ok_or_else(|| Refused::usage(no_token("to list and delete branches")))?;
     let (deleted, left) = images::prune(&api, &repository)
         .map_err(|problem| anyhow::anyhow!("the branches of pictures: {problem}"))?;
     print_calls(&api, out)?;
-    let done = if args.dry_run {
-        "would be deleted"
-    } else {
-        "deleted"
+    let done = match args.dry_run {
+        true => "would be deleted",
+        false => "deleted",
     };
     out.print(&format!(
         "branches of pictures: {deleted} {done}, {left} of open pull requests\n"

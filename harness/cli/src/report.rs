@@ -118,15 +118,14 @@ fn summary(run: &Joined, out: &Out) -> String {
         out.paint(paint(verdict), &text)
     });
     let counts: Vec<String> = counts.collect();
-    let (n, s) = (
-        run.scenarios.len(),
-        if run.scenarios.len() == 1 { "" } else { "s" },
-    );
+    let s = |number| if number == 1 { "" } else { "s" };
+    let n = run.scenarios.len();
     let runs: Vec<String> = run.runs.iter().map(|id| safe_line(id)).collect();
     format!(
-        "{n} scenario{s}: {} ({} {})\n",
+        "{n} scenario{}: {} (run{} {})\n",
+        s(n),
         counts.join(", "),
-        if runs.len() == 1 { "run" } else { "runs" },
+        s(runs.len()),
         runs.join(", ")
     )
 }

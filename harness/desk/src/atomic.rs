@@ -25,11 +25,8 @@ pub fn write_output_with(
     }
     let failed = || format!("cannot write to {}", crate::project::shown(path));
     // Standard output may be a file that already has content.
-    let file = OpenOptions::new()
-        .append(true)
-        .open(path)
-        .with_context(failed)?;
-    write_to(file, write).with_context(failed)
+    let file = OpenOptions::new().append(true).open(path);
+    write_to(file.with_context(failed)?, write).with_context(failed)
 }
 
 /// A closed pipe is not an error: its reader has seen enough.

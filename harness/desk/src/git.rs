@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 
 use crate::out::safe;
 
@@ -61,17 +61,11 @@ impl Git {
     fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new("git");
         command
-            .args([
-                "-c",
-                "advice.detachedHead=false",
-                "-c",
-                "core.hooksPath=/dev/null",
-                // git's file monitor would be a process that outlives the worktree it watches.
-                "-c",
-                "core.fsmonitor=false",
-                "-c",
-                "log.showSignature=false",
-            ])
+            .args(["-c", "advice.detachedHead=false"])
+            .args(["-c", "core.hooksPath=/dev/null"])
+            // git's file monitor would be a process that outlives the worktree it watches.
+            .args(["-c", "core.fsmonitor=false"])
+            .args(["-c", "log.showSignature=false"])
             .args(args)
             .current_dir(&self.dir)
             .stdin(Stdio::null())
@@ -105,39 +99,24 @@ impl Git {
     pub fn ask<S: AsRef<OsStr>>(&self, args: &[S]) -> anyhow::Result<String> {
         let output = self.run(args)?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let said = safe(said.trim());
-            let asked: Vec<_> = args
-                .iter()
-                .map(|arg| arg.as_ref().to_string_lossy())
-                .collect();
-            bail!("`git {}`: {said}", safe(&asked.join(" ")));
+            let args = args.iter().map(|arg| arg.as_ref().to_string_lossy());
+            return Err(failed(&args.collect::<Vec<_>>().join(" "), &output.stderr));
         }
-        Ok(String::from_utf8_lossy(&output.stdout)
-            .trim_end()
-            .to_owned())
+        Ok(line(&output.stdout))
     }
 
     /// Runs a git command, and returns its output without the trailing line end, or `None` if
     /// git fails.
     pub fn try_ask<S: AsRef<OsStr>>(&self, args: &[S]) -> anyhow::Result<Option<String>> {
         let output = self.run(args)?;
-        let text = String::from_utf8_lossy(&output.stdout)
-            .trim_end()
-            .to_owned();
-        Ok(output.status.success().then_some(text))
+        Ok(output.status.success().then(|| line(&output.stdout)))
     }
 
     /// Returns the commit that a revision names, if there is one.
     pub fn commit(&self, revision: &str) -> anyhow::Result<Option<Commit>> {
         let named = format!("{revision}^{{commit}}");
-        let args = [
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            &named,
-        ];
+        let args = ["rev-parse", "--verify", "--quiet"];
+        let args = [&args[..], &["--end-of-options", &named]].concat();
         Ok(self.try_ask(&args)?.map(Commit))
     }
 
@@ -185,8 +164,7 @@ impl Git {
             .copied()
             .collect();
         with_copy(&["update-index", "--add", "-z", "--stdin"], &files)?;
-        let line = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim_end().to_owned();
-        let tree = line(with_copy(&["write-tree"], b"")?);
+        let tree = line(&with_copy(&["write-tree"], b"")?);
         let head = self.commit("HEAD")?;
         if let Some(head) = &head
             && self.ask(&["rev-parse", &format!("{head}^{{tree}}")])? == tree
@@ -195,7 +173,7 @@ impl Git {
         }
         let mut args = vec!["commit-tree", "-m", "the working tree", &tree];
         args.extend(head.iter().flat_map(|head| ["-p", head.as_str()]));
-        Ok(Commit(line(with_copy(&args, b"")?)))
+        Ok(Commit(line(&with_copy(&args, b"")?)))
     }
 
     /// Returns the submodules with changes that are not committed in them.
@@ -244,28 +222,15 @@ impl Git {
     }
 
     pub fn about(&self, commit: &Commit) -> anyhow::Result<About> {
-        let text = self.ask(&[
-            "show",
-            "--no-patch",
-            "--date=short",
-            "--format=%an%x00%ad%x00%s",
-            commit.as_str(),
-        ])?;
+        let show = ["show", "--no-patch", "--date=short"];
+        let what = ["--format=%an%x00%ad%x00%s", commit.as_str()];
+        let text = self.ask(&[&show[..], &what].concat())?;
         let mut parts = text.split('\0');
         let mut part = || parts.next().unwrap_or_default().to_owned();
         let (author, date, subject) = (part(), part(), part());
-        let files = self.ask(&[
-            "diff-tree",
-            "-r",
-            "-z",
-            "-m",
-            "--first-parent",
-            "--root",
-            "--no-commit-id",
-            "--name-only",
-            "--no-renames",
-            commit.as_str(),
-        ])?;
+        let diff = ["diff-tree", "-r", "-z", "-m", "--first-parent", "--root"];
+        let names = ["--no-commit-id", "--name-only", "--no-renames"];
+        let files = self.ask(&[&diff[..], &names, &[commit.as_str()]].concat())?;
         let files = files.split('\0').filter(|name| !name.is_empty());
         Ok(About {
             commit: commit.clone(),
@@ -290,10 +255,20 @@ fn printed(command: &mut Command, args: &[&str], input: &[u8]) -> anyhow::Result
     drop(stdin);
     let output = git.wait_with_output().context("`git`")?;
     if !output.status.success() || written.is_err() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("`git {}`: {}", safe(&args.join(" ")), safe(said.trim()));
+        return Err(failed(&args.join(" "), &output.stderr));
     }
     Ok(output.stdout)
+}
+
+/// Returns the error for a git command that failed.
+fn failed(args: &str, said: &[u8]) -> anyhow::Error {
+    let said = String::from_utf8_lossy(said);
+    anyhow!("`git {}`: {}", safe(args), safe(said.trim()))
+}
+
+/// Returns what git printed, without the line end.
+fn line(printed: &[u8]) -> String {
+    String::from_utf8_lossy(printed).trim_end().to_owned()
 }
 
 /// An answer of `git bisect`.
@@ -340,16 +315,9 @@ impl Bisection {
         Ok((bisection, step))
     }
 
-    pub fn good(&self, commit: &Commit) -> anyhow::Result<Step> {
-        self.step(&["bisect", "good", commit.as_str()])
-    }
-
-    pub fn bad(&self, commit: &Commit) -> anyhow::Result<Step> {
-        self.step(&["bisect", "bad", commit.as_str()])
-    }
-
-    pub fn skip(&self, commit: &Commit) -> anyhow::Result<Step> {
-        self.step(&["bisect", "skip", commit.as_str()])
+    /// Gives git the answer for a commit: `good`, `bad` or `skip`.
+    pub fn mark(&self, commit: &Commit, answer: &str) -> anyhow::Result<Step> {
+        self.step(&["bisect", answer, commit.as_str()])
     }
 
     /// Returns the log, in the format that `git bisect replay` reads.
@@ -366,15 +334,12 @@ impl Bisection {
         let complained = String::from_utf8_lossy(&output.stderr).into_owned();
         let all = format!("{said}\n{complained}");
         if let Some(line) = all.lines().find(|line| line.starts_with("Bisecting: ")) {
-            let numbers: Vec<usize> = line
-                .split(|c: char| !c.is_ascii_digit())
-                .filter_map(|number| number.parse().ok())
-                .collect();
-            let commit = self.git.commit("HEAD")?.context("nothing is checked out")?;
+            let words = line.split(|c: char| !c.is_ascii_digit());
+            let mut numbers = words.filter_map(|number| number.parse().ok());
             return Ok(Step::Test {
-                commit,
-                left: numbers.first().copied().unwrap_or(0),
-                steps: numbers.get(1).copied().unwrap_or(0),
+                commit: self.git.commit("HEAD")?.context("nothing is checked out")?,
+                left: numbers.next().unwrap_or(0),
+                steps: numbers.next().unwrap_or(0),
             });
         }
         let is_id = |word: &str| word.len() >= 40 && word.bytes().all(|b| b.is_ascii_hexdigit());
@@ -388,13 +353,12 @@ impl Bisection {
             let ids = all.lines().filter(|line| is_id(line));
             return Ok(Step::OneOf(ids.map(|id| Commit(id.to_owned())).collect()));
         }
-        if let Some(rest) = all
-            .lines()
-            .find_map(|line| line.strip_prefix("The merge base "))
+        let start = "The merge base ";
+        if let Some(rest) = all.lines().find_map(|line| line.strip_prefix(start))
             && let Some(id) = rest.split(' ').next().filter(|id| is_id(id))
         {
             return Ok(Step::BadMergeBase(Commit(id.to_owned())));
         }
-        bail!("`git {}`: {}", safe(&args.join(" ")), safe(all.trim()))
+        Err(failed(&args.join(" "), all.as_bytes()))
     }
 }

@@ -34,9 +34,7 @@ pub enum Paint {
 /// Tells whether an answer that was typed means yes.
 pub fn is_yes(answer: &str) -> bool {
     let answer = answer.trim();
-    ["y", "yes"]
-        .iter()
-        .any(|yes| answer.eq_ignore_ascii_case(yes))
+    answer.eq_ignore_ascii_case("y") || answer.eq_ignore_ascii_case("yes")
 }
 
 impl Default for Out {
@@ -73,11 +71,8 @@ impl Out {
         }
         // The word is random, so the author of the text cannot have known the word that ends
         // it.
-        let word = format!(
-            "{:016x}{:016x}",
-            RandomState::new().build_hasher().finish(),
-            RandomState::new().build_hasher().finish()
-        );
+        let random = || RandomState::new().build_hasher().finish();
+        let word = format!("{:016x}{:016x}", random(), random());
         self.write(&format!(
             "::stop-commands::{word}\n{}\n::{word}::\n",
             sink::log(text).trim_end()

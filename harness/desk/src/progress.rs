@@ -63,10 +63,8 @@ impl Progress {
         }
         self.shown = Some(Instant::now());
         let seconds = self.since.elapsed().as_secs();
-        let text: String = format!("{} … {seconds} s", self.doing)
-            .chars()
-            .take(78)
-            .collect();
+        let text = format!("{} … {seconds} s", self.doing);
+        let text: String = text.chars().take(78).collect();
         let _ = write!(io::stderr(), "\r\x1b[K{text}");
         let _ = io::stderr().flush();
     }

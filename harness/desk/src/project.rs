@@ -91,10 +91,8 @@ impl Project {
     }
 
     fn package(&self, name: &str) -> Option<&Package> {
-        self.metadata
-            .packages
-            .iter()
-            .find(|package| package.name == name)
+        let mut packages = self.metadata.packages.iter();
+        packages.find(|package| package.name == name)
     }
 
     /// Returns cargo's target folder.
@@ -146,10 +144,8 @@ impl Project {
 
     /// Returns the package that contains a folder: the one with the innermost package folder.
     pub fn package_at(&self, folder: &Path) -> Option<&str> {
-        let around = self
-            .manifest_dirs
-            .iter()
-            .filter(|(_, dir)| folder.starts_with(dir));
+        let around = self.manifest_dirs.iter();
+        let around = around.filter(|(_, dir)| folder.starts_with(dir));
         let nearest = around.max_by_key(|(_, dir)| dir.components().count());
         nearest.map(|(name, _)| name.as_str())
     }
@@ -175,10 +171,8 @@ impl Project {
     /// Returns the test targets of a package that use `plimsoll::main!`, by their names in a
     /// run: with underscores for dashes.
     pub fn leak_tests(&self, package: &str) -> Vec<String> {
-        let targets = self
-            .package(package)
-            .into_iter()
-            .flat_map(|package| &package.targets);
+        let package = self.package(package).into_iter();
+        let targets = package.flat_map(|package| &package.targets);
         targets
             .filter(|target| target.is_test() && is_leak_test(target.src_path.as_std_path()))
             .map(|target| target.name.replace('-', "_"))
@@ -189,12 +183,9 @@ impl Project {
     /// stays as it is.
     pub fn relative(&self, path: &Path) -> String {
         let below = path.strip_prefix(self.workspace_root()).unwrap_or(path);
-        let names = below
-            .components()
-            .map(|name| name.as_os_str().to_string_lossy());
         match below.is_absolute() {
             true => below.to_string_lossy().into_owned(),
-            false => names.collect::<Vec<_>>().join("/"),
+            false => with_slashes(below),
         }
     }
 }
@@ -211,11 +202,7 @@ pub fn prefix_in_repository() -> String {
     let root = project.workspace_root();
     let repository = root.ancestors().find(|dir| dir.join(".git").exists());
     let prefix = repository.and_then(|repository| root.strip_prefix(repository).ok());
-    let names = prefix.into_iter().flat_map(Path::components);
-    let names: Vec<_> = names
-        .map(|name| name.as_os_str().to_string_lossy().into_owned())
-        .collect();
-    names.join("/")
+    prefix.map_or_else(String::new, with_slashes)
 }
 
 /// Tells whether a test target with this source uses `plimsoll::main!`.
@@ -232,16 +219,29 @@ pub fn folder(manifest: Option<&Path>) -> io::Result<PathBuf> {
         return env::current_dir();
     };
     let manifest = std::path::absolute(manifest)?;
-    let mut folder = PathBuf::new();
-    for part in manifest.parent().into_iter().flat_map(Path::components) {
+    Ok(plain(manifest.parent().unwrap_or(&manifest)))
+}
+
+/// Removes `.` from a path, and each `..` that follows a name or the root.
+pub fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
         match part {
-            Component::ParentDir => {
-                folder.pop();
+            Component::CurDir => {}
+            Component::ParentDir if plain.has_root() || plain.file_name().is_some() => {
+                plain.pop();
             }
-            part => folder.push(part),
+            part => plain.push(part),
         }
     }
-    Ok(folder)
+    plain
+}
+
+/// Returns the names in a path, with slashes between.
+pub fn with_slashes(path: &Path) -> String {
+    let names = path.components();
+    let names = names.map(|name| name.as_os_str().to_string_lossy());
+    names.collect::<Vec<_>>().join("/")
 }
 
 /// Returns a path for messages: relative to the current folder, if it is in it.

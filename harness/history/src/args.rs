@@ -100,6 +100,21 @@ pub struct BenchArgs {
     pub manifest_path: Option<PathBuf>,
 }
 
+/// How two revisions are compared.
+#[derive(Debug, Args)]
+pub struct ComparisonArgs {
+    #[command(flatten)]
+    pub bench: BenchArgs,
+
+    /// Print JSON; versioned
+    #[arg(long)]
+    pub json: bool,
+
+    /// Remove the worktree of a bisection that was killed
+    #[arg(long)]
+    pub remove_stale: bool,
+}
+
 /// What of a scenario is asked about.
 #[derive(Debug, Args)]
 pub struct StackArgs {
@@ -202,15 +217,7 @@ pub struct CheckArgs {
     pub baseline_rev: Option<String>,
 
     #[command(flatten)]
-    pub bench: BenchArgs,
-
-    /// Print JSON; versioned
-    #[arg(long)]
-    pub json: bool,
-
-    /// Remove the worktree of a bisection that was killed
-    #[arg(long)]
-    pub remove_stale: bool,
+    pub comparison: ComparisonArgs,
 }
 
 /// Check whether growth is fixed, and with what certainty
@@ -237,15 +244,7 @@ pub struct VerifyFixArgs {
     pub stack: StackArgs,
 
     #[command(flatten)]
-    pub bench: BenchArgs,
-
-    /// Print JSON; versioned
-    #[arg(long)]
-    pub json: bool,
-
-    /// Remove the worktree of a bisection that was killed
-    #[arg(long)]
-    pub remove_stale: bool,
+    pub comparison: ComparisonArgs,
 }
 
 /// Classify the checked-out commit, for `git bisect run`

@@ -99,10 +99,9 @@ impl Bench {
     /// Takes a revision up the ladder, or returns the report from the cache.
     pub(crate) fn climb(
         &mut self,
-        revision: impl Into<Revision>,
+        revision: &Revision,
         length: Length,
     ) -> anyhow::Result<Result<Report, Unusable>> {
-        let revision = &revision.into();
         match self.cache.get(revision, &length.word()) {
             Some(Kept::Report(bytes)) => {
                 // A cached report in another format is ignored.
@@ -145,11 +144,10 @@ impl Bench {
     /// tells the ends apart, see [`Bench::enough`].
     pub(crate) fn test(
         &mut self,
-        revision: impl Into<Revision>,
+        revision: &Revision,
         question: &Question,
         enough: Option<u64>,
     ) -> anyhow::Result<Tested> {
-        let revision = &revision.into();
         let started = Instant::now();
         let mut lengths = Vec::new();
         if let Some(enough) = enough {
@@ -201,12 +199,11 @@ impl Bench {
     /// ones do. Returns `None` if only the whole ladder does.
     pub(crate) fn enough(
         &mut self,
-        good: impl Into<Revision>,
-        bad: impl Into<Revision>,
+        good: &Revision,
+        bad: &Revision,
         question: &Question,
         most: u64,
     ) -> anyhow::Result<Option<u64>> {
-        let (good, bad) = (&good.into(), &bad.into());
         let lengths: Vec<u64> = std::iter::successors(Some(SHORTEST), |n| n.checked_mul(LONGER))
             .take_while(|n| *n <= most)
             .collect();
@@ -407,9 +404,9 @@ impl Bench {
         let Some(overlay) = &self.overlay else {
             return Ok(());
         };
-        let laid = overlay.lay(self.worktree.path_of())?;
-        let laid = laid.map_err(|why| Unusable::new(Cause::NoScenario, why))?;
-        for raised in laid.raised {
+        let raised = overlay.lay(self.worktree.path_of())?;
+        let raised = raised.map_err(|why| Unusable::new(Cause::NoScenario, why))?;
+        for raised in raised {
             self.progress
                 .note(&format!("note: raised for the test: {raised}"));
         }
@@ -449,8 +446,8 @@ impl Bench {
     }
 
     /// Forgets a built test that is not needed again, and removes its executable.
-    pub(crate) fn forget(&mut self, revision: impl Into<Revision>) {
-        if let Some(Ok(built)) = self.built.remove(&revision.into()) {
+    pub(crate) fn forget(&mut self, revision: &Revision) {
+        if let Some(Ok(built)) = self.built.remove(revision) {
             built.remove();
         }
     }

@@ -86,10 +86,8 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
     // The result is printed even if a file cannot be written.
     let mut written = Ok(());
     if let Some(svg) = search.picture(&shown)? {
-        let path = args
-            .flamegraph
-            .clone()
-            .unwrap_or_else(|| folder.join("growth.svg"));
+        let path = args.flamegraph.clone();
+        let path = path.unwrap_or_else(|| folder.join("growth.svg"));
         written = atomic::write_output(&path, &svg);
         shown.flamegraph = written.is_ok().then_some(path);
     }
@@ -115,28 +113,24 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
 /// of the good one, and both have a common ancestor. With `--first-parent`, the good end must
 /// be an ancestor of the bad one.
 fn check_history(git: &Git, good: &Commit, bad: &Commit, session: &Session) -> anyhow::Result<()> {
-    if good == bad {
-        return Err(Refused::usage(format!(
-            "both ends are {}: there is nothing between them",
-            good.short()
-        )));
-    }
     let bases = git.merge_bases(good, bad)?;
-    if bases.contains(bad) {
+    let is_before = bases.contains(bad);
+    let is_ancestor = bases == [good.clone()];
+    let is_same = good == bad;
+    let (good, bad) = (good.short(), bad.short());
+    if is_same {
+        let text = format!("both ends are {good}: there is nothing between them");
+        return Err(Refused::usage(text));
+    }
+    if is_before {
         return Err(Refused::usage(format!(
-            "the good end, {}, comes after the bad one, {}\n  \
+            "the good end, {good}, comes after the bad one, {bad}\n  \
              hint: name the earlier one first; if it grows only at the earlier one, the commit \
-             that fixed it is searched for",
-            good.short(),
-            bad.short()
+             that fixed it is searched for"
         )));
     }
     if bases.is_empty() {
-        let mut text = format!(
-            "{} and {} have no commit in common",
-            good.short(),
-            bad.short()
-        );
+        let mut text = format!("{good} and {bad} have no commit in common");
         text.push_str(match git.is_shallow()? {
             true => {
                 "\n  this clone is shallow: where they part was not fetched\n  \
@@ -149,11 +143,9 @@ fn check_history(git: &Git, good: &Commit, bad: &Commit, session: &Session) -> a
         });
         return Err(Refused::usage(text));
     }
-    if session.first_parent && bases != [good.clone()] {
-        return Err(Refused::usage(format!(
-            "--first-parent: the good end, {}, is no ancestor of the bad one",
-            good.short()
-        )));
+    if session.first_parent && !is_ancestor {
+        let text = format!("--first-parent: the good end, {good}, is no ancestor of the bad one");
+        return Err(Refused::usage(text));
     }
     Ok(())
 }
@@ -167,12 +159,10 @@ fn check_paths(git: &Git, good: &Commit, bad: &Commit, session: &Session) -> any
     let mut args = vec!["rev-list", "--max-count=1", &range, "--"];
     args.extend(session.paths.iter().map(String::as_str));
     if git.ask(&args)?.is_empty() {
-        return Err(Refused::usage(format!(
-            "no commit between {} and {} changes {}",
-            good.short(),
-            bad.short(),
-            safe_line(&session.paths.join(", "))
-        )));
+        let (good, bad) = (good.short(), bad.short());
+        let paths = safe_line(&session.paths.join(", "));
+        let text = format!("no commit between {good} and {bad} changes {paths}");
+        return Err(Refused::usage(text));
     }
     Ok(())
 }

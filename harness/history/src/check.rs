@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use plimsoll_core::layout;
 use plimsoll_core::report::flamegraph;
-use plimsoll_core::report::units::plural;
+use plimsoll_core::report::units::count;
 use serde_json::{Value, json};
 
 use crate::args::{CheckArgs, WhenToOverlay};
@@ -64,13 +64,13 @@ impl Checked {
 }
 
 fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Result<()> {
-    let home = home(args.bench.manifest_path.as_deref())?;
+    let home = home(args.comparison.bench.manifest_path.as_deref())?;
     let git = &home.git;
     let (name, base) = match &args.baseline_rev {
         Some(name) => (name.clone(), known(git, name)?),
         None => main_branch(git)?,
     };
-    let session = Session::of(&args.bench, base.as_str().to_owned());
+    let session = Session::of(&args.comparison.bench, base.as_str().to_owned());
     let here = working_tree(&home, &session)?;
     if here == Revision::from(&base) {
         return Err(Refused::usage(format!(
@@ -85,8 +85,8 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
         target,
         scenario: String::new(),
     };
-    let laid_over = overlay(&home, &subject, args.bench.overlay)?;
-    let worktree = worktree(git, &base, args.remove_stale)?;
+    let laid_over = overlay(&home, &subject, args.comparison.bench.overlay)?;
+    let worktree = worktree(git, &base, args.comparison.remove_stale)?;
     let mut bench = bench(&home, &session, &subject, laid_over, worktree, interrupt)?;
     // The test of the working tree says which scenarios exist, so nothing is copied over it.
     let when = std::mem::replace(&mut bench.when, WhenToOverlay::Never);
@@ -127,7 +127,7 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
     bench.progress.clear();
     drop(bench);
     let base = format!("{} ({})", safe_line(&name), base.short());
-    let text = match args.json {
+    let text = match args.comparison.json {
         true => format!("{:#}\n", as_json(&base, &all)),
         false => as_text(&base, &all, &logs, out),
     };
@@ -259,7 +259,7 @@ fn as_text(base: &str, all: &[Checked], logs: &Path, out: &Out) -> String {
             1 => out.paint(Paint::Red, "1 stack grows faster"),
             n => out.paint(
                 Paint::Red,
-                &format!("{} grow faster", plural(n as u64, "stack", "stacks")),
+                &format!("{} stacks grow faster", count(n as u64)),
             ),
         };
         text += &format!("{name}: {what} than at {base}\n");
@@ -280,30 +280,25 @@ fn as_text(base: &str, all: &[Checked], logs: &Path, out: &Out) -> String {
 }
 
 fn as_json(base: &str, all: &[Checked]) -> Value {
-    let scenarios: Vec<Value> = all
-        .iter()
-        .map(|checked| {
-            json!({
-                "scenario": checked.scenario,
-                "result": match &checked.came {
-                    Err(Not::New) => "new",
-                    Err(Not::Measured(_)) => "not compared",
-                    Ok(_) if checked.is_worse() => "regressed",
-                    Ok(_) => "within",
-                },
-                "problem": match &checked.came {
-                    Err(Not::Measured(why)) => Some(why),
-                    _ => None,
-                },
-                "differences": checked.came.as_deref().unwrap_or_default(),
-                "flamegraph": checked.flamegraph,
-            })
+    let scenario = |checked: &Checked| {
+        let (result, problem) = match &checked.came {
+            Err(Not::New) => ("new", None),
+            Err(Not::Measured(why)) => ("not compared", Some(why)),
+            Ok(_) if checked.is_worse() => ("regressed", None),
+            Ok(_) => ("within", None),
+        };
+        json!({
+            "scenario": checked.scenario,
+            "result": result,
+            "problem": problem,
+            "differences": checked.came.as_deref().unwrap_or_default(),
+            "flamegraph": checked.flamegraph,
         })
-        .collect();
+    };
     json!({
         "version": VERSION,
         "plimsoll": env!("CARGO_PKG_VERSION"),
         "base": base,
-        "scenarios": scenarios,
+        "scenarios": all.iter().map(scenario).collect::<Vec<Value>>(),
     })
 }

@@ -4,6 +4,7 @@
 //! revision comes only from the growth of that group there, not from a verdict, a baseline or
 //! another stack.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::judge::{BYTES_PER_OBJECT, OBJECTS_AT_TOP};
@@ -153,10 +154,8 @@ impl Climb {
     /// Adds threads and open files, as if each had a stack of its own.
     fn add_resources(&mut self, report: &Report, compared: &Compared) {
         let at = |iterations: u64| {
-            report
-                .rungs
-                .iter()
-                .find(|rung| rung.iterations == iterations)
+            let mut rungs = report.rungs.iter();
+            rungs.find(|rung| rung.iterations == iterations)
         };
         let (Some(before), Some(after)) = (at(compared.before), at(compared.after)) else {
             return;
@@ -272,9 +271,8 @@ impl Pattern {
         let mut from = 0;
         for run in &self.runs {
             let fits_at = |at: usize| {
-                run.iter()
-                    .zip(&frames[at..])
-                    .all(|(name, frame)| frame.contains(name.as_str()))
+                let mut both = run.iter().zip(&frames[at..]);
+                both.all(|(name, frame)| frame.contains(name.as_str()))
             };
             let last = frames.len().checked_sub(run.len());
             // The first match leaves the most frames for the runs that follow.
@@ -397,10 +395,8 @@ impl Question {
     ) -> Result<Question, NoQuestion> {
         let mut groups: BTreeMap<Group, FoldedStack> = BTreeMap::new();
         for stack in bad.rates.keys() {
-            let site = bad
-                .sites
-                .iter()
-                .find(|site| stack.frames().ends_with(site.frames()));
+            let mut sites = bad.sites.iter();
+            let site = sites.find(|site| stack.frames().ends_with(site.frames()));
             if !bad.growing.contains(stack) && site.is_none() {
                 continue;
             }
@@ -412,7 +408,7 @@ impl Question {
                 (None, None) => Group::of(stack),
             };
             let most = groups.entry(group).or_insert_with(|| stack.clone());
-            if greater(bad.rates[stack], bad.rates[most]) {
+            if compare(bad.rates[stack], bad.rates[most]).is_gt() {
                 most.clone_from(stack);
             }
         }
@@ -422,12 +418,8 @@ impl Question {
         let visible = bad.visible();
         let mut asked: Vec<Question> = Vec::new();
         for (group, stack) in groups {
-            let aliases: BTreeSet<Vec<String>> = bad
-                .rates
-                .keys()
-                .filter(|stack| group.holds(stack))
-                .map(short)
-                .collect();
+            let of_group = bad.rates.keys().filter(|stack| group.holds(stack));
+            let aliases: BTreeSet<Vec<String>> = of_group.map(short).collect();
             // The module of a function may have had another name at the good end.
             let (g, g_error) = good.rate_where(|stack| {
                 group.holds(stack)
@@ -455,12 +447,7 @@ impl Question {
         }
         // The greatest difference first. The sort is stable, so equal ones stay in the order
         // of their names.
-        asked.sort_by(|one, two| {
-            let (one, two) = (one.gained(), two.gained());
-            two.bytes
-                .total_cmp(&one.bytes)
-                .then(two.objects.total_cmp(&one.objects))
-        });
+        asked.sort_by(|one, two| compare(two.gained(), one.gained()));
         let mut asked = asked.into_iter();
         let mut first = asked.next().ok_or(NoQuestion::NoDifference)?;
         first.others = asked
@@ -478,12 +465,9 @@ impl Question {
             return Err(NoQuestion::NoDifference);
         }
         first.names = bad.rates.keys().cloned().collect();
-        first.explained = [good, bad]
-            .into_iter()
-            .flat_map(|end| end.rates.keys())
-            .filter(|stack| !first.holds(stack))
-            .map(short)
-            .collect();
+        let others = good.rates.keys().chain(bad.rates.keys());
+        let others = others.filter(|stack| !first.holds(stack));
+        first.explained = others.map(short).collect();
         Ok(first)
     }
 
@@ -497,10 +481,12 @@ impl Question {
         let brought = Question::between(first, last, pattern);
         let fixed = Question::between(last, first, pattern);
         match (brought, fixed) {
-            (Ok(brought), Ok(fixed)) => Ok(match greater(fixed.gained(), brought.gained()) {
-                true => (fixed, Change::Fixed),
-                false => (brought, Change::Brought),
-            }),
+            (Ok(brought), Ok(fixed)) => {
+                Ok(match compare(fixed.gained(), brought.gained()).is_gt() {
+                    true => (fixed, Change::Fixed),
+                    false => (brought, Change::Brought),
+                })
+            }
             (Ok(brought), Err(_)) => Ok((brought, Change::Brought)),
             (Err(_), Ok(fixed)) => Ok((fixed, Change::Fixed)),
             (Err(NoQuestion::NothingGrows), Err(NoQuestion::NothingGrows)) => {
@@ -647,11 +633,9 @@ fn hypotenuse(one: Rate, two: Rate) -> Rate {
     }
 }
 
-fn greater(one: Rate, two: Rate) -> bool {
-    one.bytes
-        .total_cmp(&two.bytes)
-        .then(one.objects.total_cmp(&two.objects))
-        .is_gt()
+fn compare(one: Rate, two: Rate) -> Ordering {
+    let bytes = one.bytes.total_cmp(&two.bytes);
+    bytes.then(one.objects.total_cmp(&two.objects))
 }
 
 #[cfg(test)]

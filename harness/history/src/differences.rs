@@ -33,15 +33,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Kind::New => "new",
-            Kind::Grew => "grew",
-            Kind::Shrank => "shrank",
-            Kind::Gone => "gone",
-        }
-    }
-
     /// Tells whether the difference is a growth.
     pub(crate) fn is_worse(self) -> bool {
         self <= Kind::Grew
@@ -50,7 +41,12 @@ impl Kind {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+        f.pad(match self {
+            Kind::New => "new",
+            Kind::Grew => "grew",
+            Kind::Shrank => "shrank",
+            Kind::Gone => "gone",
+        })
     }
 }
 
@@ -88,11 +84,9 @@ pub(crate) fn between(before: &Climb, after: &Climb) -> Vec<Difference> {
 /// stack. A rate is negative if the stack grows more slowly.
 pub(crate) fn report(before: &Report, after: &Report) -> Report {
     let mut report = after.clone();
-    let gains: BTreeMap<&FoldedStack, Gain> = before
-        .growth
-        .iter()
-        .map(|growth| (&growth.stack, Gain::of(growth)))
-        .collect();
+    let gains = before.growth.iter();
+    let gains = gains.map(|growth| (&growth.stack, Gain::of(growth)));
+    let gains: BTreeMap<&FoldedStack, Gain> = gains.collect();
     let set = |growth: &mut StackGrowth, gain: Gain| {
         (growth.rate, growth.error) = (gain.rate, gain.error);
     };

@@ -126,8 +126,7 @@ pub(crate) struct Tools {
     pub target_dir: PathBuf,
     /// The folder for the output of cargo and the tests.
     pub logs: PathBuf,
-    /// Additional arguments of `cargo test`, such as `--release`.
-    pub cargo_args: Vec<String>,
+    pub release: bool,
     /// The timeout of one build. Also the timeout of one run of the scenario.
     pub timeout: Duration,
     /// The time that one run of the scenario spends on the ladder.
@@ -195,6 +194,11 @@ fn ask(cargo: &mut Command) -> anyhow::Result<Project> {
         Unusable::new(Cause::NoTest, why)
     });
     Ok(found?)
+}
+
+/// Returns the argument of `cargo test` for a profile.
+pub(crate) fn profile(release: bool) -> Option<&'static str> {
+    release.then_some("--release")
 }
 
 impl Tools {
@@ -309,7 +313,7 @@ impl Tools {
             .args(["--message-format", "json-render-diagnostics"])
             .args(["--package", package, "--test", target])
             .args(locked)
-            .args(&self.cargo_args)
+            .args(profile(self.release))
             .stdout(File::create(&messages).context("the build's log")?);
         match self.logged(&mut build, &log, self.timeout, progress)? {
             Ended::Exited(status) if status.success() => {}
@@ -505,10 +509,10 @@ fn first_error(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let parts = match lines.iter().position(|line| line.starts_with("error")) {
         Some(at) => error_at(&lines[at..]),
-        None => lines
-            .iter()
-            .rfind(|line| !line.trim().is_empty())
-            .map_or_else(|| vec!["it said nothing"], |line| vec![line.trim()]),
+        None => {
+            let last = lines.iter().rfind(|line| !line.trim().is_empty());
+            vec![last.map_or("it said nothing", |line| line.trim())]
+        }
     };
     let line = parts.join("; ").replace(":; ", ": ");
     safe(&match line.char_indices().nth(MOST) {
@@ -539,11 +543,8 @@ fn error_at<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let head = lines.iter().take_while(|line| !line.is_empty());
     let mut parts: Vec<&str> = head.copied().filter(|line| !is_source(line)).collect();
     for at in (0..lines.len()).filter(|at| lines[*at] == "Caused by:") {
-        let cause: Vec<&str> = lines[at + 1..]
-            .iter()
-            .copied()
-            .take_while(|line| *line != "Caused by:")
-            .collect();
+        let below = lines[at + 1..].iter().copied();
+        let cause: Vec<&str> = below.take_while(|line| *line != "Caused by:").collect();
         parts.extend(
             match cause.iter().position(|line| line.trim() == "--- stderr") {
                 Some(stderr) => complaint(&cause[stderr + 1..]),

@@ -22,10 +22,10 @@ use anyhow::Context;
 use cargo_metadata::Metadata;
 use toml_edit::{DocumentMut, Item, Table};
 
-use self::files::{Collected, Kept, plain, printed, relative, with_slashes};
+use self::files::{Collected, Kept, printed, relative, with_slashes};
 use self::lock::{Lock, Requirements};
 use self::manifest::{At, Kind, Place, Spec, Wanted};
-use plimsoll_desk::project::shown;
+use plimsoll_desk::project::{plain, shown};
 use plimsoll_desk::status::Refused;
 use plimsoll_text::hash::Fnv;
 
@@ -58,14 +58,6 @@ struct Patch {
     source: String,
     key: String,
     spec: Spec,
-}
-
-/// What changed besides the test's own files.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Laid {
-    /// Dependencies of the revision that were raised to the working tree's version, as
-    /// `name 1.2.0 to 1.9.0`.
-    pub raised: Vec<String>,
 }
 
 /// Why a test was not copied into a checkout.
@@ -186,28 +178,26 @@ impl Overlay {
         for package in needed.into_iter().flatten() {
             digest.part(&package);
         }
-        digest.part(if self.requirements.is_some() {
-            "requirements"
-        } else {
-            "none"
-        });
+        let requirements = self.requirements.as_ref();
+        digest.part(requirements.map_or("none", |_| "requirements"));
         digest.finish()
     }
 
-    /// Copies the test into a checkout of another revision. If it cannot be copied there,
-    /// returns the reason and changes nothing.
+    /// Copies the test into a checkout of another revision. Returns the dependencies of the
+    /// revision that were raised to the working tree's version, as `name 1.2.0 to 1.9.0`. If the
+    /// test cannot be copied there, returns the reason and changes nothing.
     ///
     /// If dependencies were added, the lockfile contains all that are needed, and perhaps
     /// more: cargo makes it exact, unless it runs with `--locked`.
-    pub(crate) fn lay(&self, checkout_top: &Path) -> anyhow::Result<Result<Laid, String>> {
+    pub(crate) fn lay(&self, checkout_top: &Path) -> anyhow::Result<Result<Vec<String>, String>> {
         match self.try_lay(checkout_top) {
-            Ok(laid) => Ok(Ok(laid)),
+            Ok(raised) => Ok(Ok(raised)),
             Err(Stop::Reason(why)) => Ok(Err(why)),
             Err(Stop::Error(err)) => Err(err),
         }
     }
 
-    fn try_lay(&self, top: &Path) -> Result<Laid, Stop> {
+    fn try_lay(&self, top: &Path) -> Result<Vec<String>, Stop> {
         let mut checkout = Checkout::read(top)?;
         let to = match checkout.find(&self.package, &self.dir)? {
             Some(dir) => self.merge(&mut checkout, &dir)?,
@@ -223,10 +213,10 @@ impl Overlay {
         };
         let merged = self.lockfile(&checkout, &to)?;
         let mut texts: BTreeMap<PathBuf, String> = checkout.changed().collect();
-        let mut laid = Laid::default();
+        let mut raised = Vec::new();
         if let Some(merged) = merged {
             texts.insert(to.root.join("Cargo.lock"), merged.text);
-            laid.raised = merged.raised;
+            raised = merged.raised;
         }
         let places = self.places(&to);
         for path in places.keys().chain(texts.keys()) {
@@ -240,7 +230,7 @@ impl Overlay {
         for (path, text) in texts {
             files::write(&checkout.top, &path, text.as_bytes(), false)?;
         }
-        Ok(laid)
+        Ok(raised)
     }
 
     /// Adds the test, and what it needs, to a package of the revision.
@@ -303,18 +293,14 @@ impl Overlay {
         }
         let mut new = self.manifest.clone();
         let own_root = self.root == *dir;
-        let root = match own_root {
-            true => {
-                // An empty `[workspace]` keeps it from becoming a member of a workspace above
-                // it.
-                new.entry("workspace").or_insert_with(toml_edit::table);
-                dir.clone()
-            }
-            false => checkout.workspace_for(&self.package, &self.root, dir)?,
-        };
-        let workspace = match own_root {
-            true => None,
-            false => Some(checkout.manifest(&root)?.clone()),
+        let (root, workspace) = if own_root {
+            // An empty `[workspace]` keeps it from becoming a member of a workspace above it.
+            new.entry("workspace").or_insert_with(toml_edit::table);
+            (dir.clone(), None)
+        } else {
+            let root = checkout.workspace_for(&self.package, &self.root, dir)?;
+            let workspace = checkout.manifest(&root)?.clone();
+            (root, Some(workspace))
         };
         manifest::stand_alone(&mut new, &self.workspace);
         let mut added = BTreeSet::new();
@@ -328,8 +314,7 @@ impl Overlay {
             }
         }
         checkout.put(dir, new);
-        if !own_root {
-            let mut workspace = checkout.manifest(&root)?.clone();
+        if let Some(mut workspace) = workspace {
             manifest::add_member(&mut workspace, &relative(&root, dir)).or_else(reason)?;
             checkout.put(&root, workspace);
             self.patch(checkout, &root, &added)?;
@@ -383,7 +368,12 @@ impl Overlay {
                 }
                 match checkout.find(package, path)? {
                     Some(found) => Some(with_slashes(&relative(dir, &found))),
-                    None => return reason(manifest::young(package, path)),
+                    None => {
+                        let place = printed(path);
+                        return reason(format!(
+                            "the test needs the package `{package}` ({place}), which is not there"
+                        ));
+                    }
                 }
             }
         })
@@ -548,10 +538,9 @@ impl Checkout {
         let mut manifests = BTreeMap::new();
         for dir in files::folders_with_manifest(&top)? {
             // Test data may look like a manifest and not be one.
-            let Ok(text) = files::manifest(&top.join(&dir).join("Cargo.toml")) else {
-                continue;
-            };
-            let Ok(manifest) = text.parse::<DocumentMut>() else {
+            let text = files::manifest(&top.join(&dir).join("Cargo.toml"));
+            let manifest = text.ok().and_then(|text| text.parse::<DocumentMut>().ok());
+            let Some(manifest) = manifest else {
                 continue;
             };
             if let Some(name) = manifest::name(&manifest) {
@@ -590,11 +579,10 @@ impl Checkout {
     }
 
     fn manifest(&self, dir: &Path) -> Result<&DocumentMut, Stop> {
-        let found = self.manifests.get(dir);
-        found.map_or_else(
-            || reason(format!("there is no Cargo.toml in {}", printed(dir))),
-            Ok,
-        )
+        match self.manifests.get(dir) {
+            Some(manifest) => Ok(manifest),
+            None => reason(format!("there is no Cargo.toml in {}", printed(dir))),
+        }
     }
 
     fn put(&mut self, dir: &Path, manifest: DocumentMut) {
@@ -631,10 +619,8 @@ impl Checkout {
 
     /// Returns the changed manifests, by path.
     fn changed(&self) -> impl Iterator<Item = (PathBuf, String)> {
-        let changed = self
-            .manifests
-            .iter()
-            .filter(|(dir, _)| self.changed.contains(*dir));
+        let manifests = self.manifests.iter();
+        let changed = manifests.filter(|(dir, _)| self.changed.contains(*dir));
         changed.map(|(dir, manifest)| (dir.join("Cargo.toml"), manifest.to_string()))
     }
 }
@@ -646,13 +632,12 @@ fn document(path: &Path) -> anyhow::Result<DocumentMut> {
 }
 
 fn patches(workspace: &DocumentMut, top: &Path, root: &Path) -> Vec<Patch> {
-    let entries = manifest::patches(workspace);
-    let patches = entries.map(|(source, key, item)| Patch {
+    let patch = |(source, key, item): (&str, &str, &Item)| Patch {
         source: source.to_owned(),
         key: key.to_owned(),
         spec: Spec::read(item, top, root),
-    });
-    patches.collect()
+    };
+    manifest::patches(workspace).map(patch).collect()
 }
 
 fn add_spec(digest: &mut Fnv, spec: &Spec) {

@@ -76,9 +76,3 @@ impl From<&Commit> for Revision {
         Revision::Commit(commit.clone())
     }
 }
-
-impl From<&Revision> for Revision {
-    fn from(revision: &Revision) -> Self {
-        revision.clone()
-    }
-}

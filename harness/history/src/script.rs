@@ -203,7 +203,7 @@ fn question(
     session: &Session,
 ) -> anyhow::Result<(Question, Change, Option<u64>)> {
     let mut climb = |end: &Commit| {
-        let report = bench.climb(end, Length::Full)?;
+        let report = bench.climb(&Revision::from(end), Length::Full)?;
         anyhow::Ok(Climb::of(&report.map_err(|why| unusable(end, &why))?))
     };
     let (good, bad) = (climb(&ends.good)?, climb(&ends.bad)?);
@@ -233,9 +233,10 @@ fn question(
         Change::Brought => (&ends.good, &ends.bad),
         Change::Fixed => (&ends.bad, &ends.good),
     };
-    let enough = bench.enough(good, bad, &question, most)?;
-    bench.forget(&ends.good);
-    bench.forget(&ends.bad);
+    let (good, bad) = (Revision::from(good), Revision::from(bad));
+    let enough = bench.enough(&good, &bad, &question, most)?;
+    bench.forget(&good);
+    bench.forget(&bad);
     Ok((question, change, enough))
 }
 

@@ -159,11 +159,12 @@ impl Search<'_> {
             bench.progress.note(&left_to_do(bench, left, steps));
             let revision = Revision::Commit(commit.clone());
             let is_bad = self.is_bad(bench, revision, question, enough)?;
-            step = match is_bad.map(|is_bad| is_bad == self.is_fixed()) {
-                Some(true) => bisection.good(&commit)?,
-                Some(false) => bisection.bad(&commit)?,
-                None => bisection.skip(&commit)?,
+            let answer = match is_bad.map(|is_bad| is_bad == self.is_fixed()) {
+                Some(true) => "good",
+                Some(false) => "bad",
+                None => "skip",
             };
+            step = bisection.mark(&commit, answer)?;
         };
         self.log = bisection.log()?;
         Ok(found)
@@ -267,9 +268,7 @@ fn left_to_do(bench: &Bench, left: usize, steps: usize) -> String {
     if left == 0 {
         return format!("none left after this{estimate}");
     }
-    format!(
-        "{} left after this, about {}{estimate}",
-        plural(left as u64, "revision", "revisions"),
-        plural(steps as u64, "step", "steps"),
-    )
+    let left = plural(left as u64, "revision", "revisions");
+    let steps = plural(steps as u64, "step", "steps");
+    format!("{left} left after this, about {steps}{estimate}")
 }

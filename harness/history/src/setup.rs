@@ -16,7 +16,7 @@ use crate::measure::{self, Subject, Tools, settled};
 use crate::overlay::Overlay;
 use crate::revision::Revision;
 use crate::session::Session;
-use crate::worktree::{Place, Worktree};
+use crate::worktree::Worktree;
 use plimsoll_desk::git::{Commit, Git};
 use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::{is_yes, safe, safe_line};
@@ -80,7 +80,7 @@ pub(super) fn bench(
         tools: Tools {
             target_dir,
             logs,
-            cargo_args: cargo_args(session),
+            release: session.release,
             timeout: session.timeout,
             budget: session.budget,
             interrupt: interrupt.clone(),
@@ -105,13 +105,6 @@ pub(super) fn bench(
     })
 }
 
-fn cargo_args(session: &Session) -> Vec<String> {
-    match session.release {
-        true => vec!["--release".to_owned()],
-        false => Vec::new(),
-    }
-}
-
 /// Opens the cache for a scenario. Its key has everything on which the rates depend.
 pub(super) fn cache(
     home: &Home,
@@ -127,7 +120,7 @@ pub(super) fn cache(
             &subject.package,
             &subject.target,
             &subject.scenario,
-            &cargo_args(session).join(" "),
+            measure::profile(session.release).unwrap_or_default(),
             &format!("{:?} {digest:016x}", session.overlay),
             &format!("{:?}", session.budget),
             &surroundings(env::vars_os()),
@@ -138,14 +131,12 @@ pub(super) fn cache(
 /// Creates the worktree, with a commit checked out.
 pub(super) fn worktree(git: &Git, at: &Commit, remove_stale: bool) -> anyhow::Result<Worktree> {
     let path = Worktree::path(git)?;
-    let lock = match Worktree::claim(git, &path)? {
-        Place::Free(lock) => lock,
-        Place::Stale(lock) => {
-            offer_removal(&path, remove_stale)?;
-            Worktree::remove_stale(git, &path)?;
-            lock
-        }
-    };
+    let lock = Worktree::claim(git, &path)?;
+    // A process that was killed left a worktree there.
+    if path.symlink_metadata().is_ok() {
+        offer_removal(&path, remove_stale)?;
+        Worktree::remove_stale(git, &path)?;
+    }
     Worktree::add(git, &path, at, lock)
 }
 

@@ -98,65 +98,45 @@ pub(crate) fn rate(Gain { rate, error }: Gain) -> String {
 /// Formats the leaf-most two frames of a stack on one line.
 pub(crate) fn leaf(stack: &FoldedStack) -> String {
     let frames = stack.frames();
-    let last: Vec<String> = frames
-        .iter()
-        .skip(frames.len().saturating_sub(2))
-        .map(|name| safe_line(name))
-        .collect();
+    let last = frames.iter().skip(frames.len().saturating_sub(2));
+    let last: Vec<String> = last.map(|name| safe_line(name)).collect();
     let dots = if frames.len() > 2 { "…;" } else { "" };
     format!("{dots}{}", last.join(";"))
 }
 
 impl Shown {
     fn headline(&self) -> String {
-        let scenario = safe_line(&self.subject.scenario);
+        let (scenario, does) = (safe_line(&self.subject.scenario), self.does());
+        let (good, bad) = (safe_line(&self.good.0.name()), self.bad.0.short());
+        let of_releases = self.is_of_releases();
         match &self.outcome {
-            Outcome::Found(first) => format!(
-                "{} is the first commit after which {scenario} {}",
-                first.about.commit.short(),
-                self.does()
-            ),
-            Outcome::Release(first) => format!(
-                "{} is the first release with which {scenario} {}",
-                safe_line(&first.release.name()),
-                self.does()
-            ),
-            Outcome::OneOf(all) => format!(
-                "the first {} which {scenario} {} is one of these {}",
-                match self.is_of_releases() {
+            Outcome::Found(first) => {
+                let commit = first.about.commit.short();
+                format!("{commit} is the first commit after which {scenario} {does}")
+            }
+            Outcome::Release(first) => {
+                let release = safe_line(&first.release.name());
+                format!("{release} is the first release with which {scenario} {does}")
+            }
+            Outcome::OneOf(all) => {
+                let first = match of_releases {
                     true => "release with",
                     false => "commit after",
-                },
-                self.does(),
-                all.len()
-            ),
-            Outcome::BadMergeBase(base) => format!(
-                "{scenario} {} at {} already, where the two ends part",
-                self.does(),
-                base.about.commit.short()
-            ),
-            Outcome::NoDifference(NoQuestion::NothingGrows) => match &self.bad.0 {
-                Revision::Commit(bad) => format!(
-                    "no stack in question of {scenario} grows at {}",
-                    bad.short()
-                ),
-                bad => format!(
-                    "no stack in question of {scenario} grows with {} or {}",
-                    safe_line(&self.good.0.name()),
-                    bad.short()
-                ),
+                };
+                let number = all.len();
+                format!("the first {first} which {scenario} {does} is one of these {number}")
+            }
+            Outcome::BadMergeBase(base) => {
+                let commit = base.about.commit.short();
+                format!("{scenario} {does} at {commit} already, where the two ends part")
+            }
+            Outcome::NoDifference(NoQuestion::NothingGrows) => match of_releases {
+                true => format!("no stack in question of {scenario} grows with {good} or {bad}"),
+                false => format!("no stack in question of {scenario} grows at {bad}"),
             },
-            Outcome::NoDifference(NoQuestion::NoDifference) => match (&self.good.0, &self.bad.0) {
-                (good @ Revision::Commit(_), bad) => format!(
-                    "{scenario} grows as fast at {} as at {}",
-                    good.short(),
-                    bad.short()
-                ),
-                (good, bad) => format!(
-                    "{scenario} grows as fast with {} as with {}",
-                    safe_line(&good.name()),
-                    bad.short()
-                ),
+            Outcome::NoDifference(NoQuestion::NoDifference) => match of_releases {
+                true => format!("{scenario} grows as fast with {good} as with {bad}"),
+                false => format!("{scenario} grows as fast at {good} as at {bad}"),
             },
         }
     }
@@ -214,21 +194,14 @@ impl Shown {
 
     fn spark(&self) -> String {
         let by_bytes = self.trend.iter().any(|one| one.rate.bytes.abs() > 0.0);
-        let values: Vec<u64> = self
-            .trend
-            .iter()
-            .map(|Gain { rate, .. }| {
-                let value = if by_bytes { rate.bytes } else { rate.objects };
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "not negative, and for a row of bars"
-                )]
-                let thousandths = (value.max(0.0) * 1000.0) as u64;
-                thousandths
-            })
-            .collect();
-        spark::line(&values, 40)
+        let values = self.trend.iter().map(|Gain { rate, .. }| {
+            let value = if by_bytes { rate.bytes } else { rate.objects };
+            #[expect(clippy::cast_possible_truncation, reason = "for a row of bars")]
+            #[expect(clippy::cast_sign_loss, reason = "not negative")]
+            let thousandths = (value.max(0.0) * 1000.0) as u64;
+            thousandths
+        });
+        spark::line(&values.collect::<Vec<u64>>(), 40)
     }
 
     fn skipped(&self) -> usize {
@@ -548,23 +521,19 @@ pub(crate) fn json(shown: &Shown) -> String {
             })
         }
     };
-    let tests: Vec<Value> = shown
-        .tests
-        .iter()
-        .map(|test| {
-            json!({
-                "commit": test.revision.commit().as_str(),
-                "version": version(&test.revision),
-                "subject": test.subject,
-                "answer": test.answer,
-                "kind": test.unusable.as_ref().map(|why| why.cause),
-                "reason": test.unusable.as_ref().map(|why| why.why.as_str()),
-                "rate": test.rate,
-                "iterations": test.iterations,
-                "cached": test.cached,
-            })
+    let tests = shown.tests.iter().map(|test| {
+        json!({
+            "commit": test.revision.commit().as_str(),
+            "version": version(&test.revision),
+            "subject": test.subject,
+            "answer": test.answer,
+            "kind": test.unusable.as_ref().map(|why| why.cause),
+            "reason": test.unusable.as_ref().map(|why| why.why.as_str()),
+            "rate": test.rate,
+            "iterations": test.iterations,
+            "cached": test.cached,
         })
-        .collect();
+    });
     let value = json!({
         "version": VERSION,
         "plimsoll": env!("CARGO_PKG_VERSION"),
@@ -579,7 +548,7 @@ pub(crate) fn json(shown: &Shown) -> String {
         "first_bad": first,
         "dep": dep,
         "candidates": candidates,
-        "tested": tests,
+        "tested": tests.collect::<Vec<Value>>(),
         "builds": shown.builds,
         "log": shown.log,
         "flamegraph": shown.flamegraph.as_ref().map(|path| safe(&path.to_string_lossy())),

@@ -10,6 +10,7 @@ use anyhow::bail;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::count;
 use plimsoll_core::{FoldedStack, Rate};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::VerifyFixArgs;
@@ -42,7 +43,7 @@ pub fn run(args: &VerifyFixArgs, out: &mut Out) -> anyhow::Result<()> {
     let [before, after] = &sides;
     note_differences(before, after, out);
     let verified = verify(&sides, args);
-    let text = match args.json {
+    let text = match args.comparison.json {
         true => format!("{:#}\n", as_json(&sides, &verified)),
         false => as_text(&sides, &verified, out),
     };
@@ -79,12 +80,12 @@ fn sides(args: &VerifyFixArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::
 
 /// Measures both revisions in turns, and again for longer if the answer is unclear.
 fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[Side; 2]> {
-    let home = home(args.bench.manifest_path.as_deref())?;
+    let home = home(args.comparison.bench.manifest_path.as_deref())?;
     let session = Session {
         bad: Some(args.before.clone()),
         scenario: args.scenario.clone(),
         stack: args.stack.stack.clone(),
-        ..Session::of(&args.bench, args.after.clone())
+        ..Session::of(&args.comparison.bench, args.after.clone())
     };
     let subject = subject(&session, &home)?;
     let git = &home.git;
@@ -95,8 +96,8 @@ fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[
             before.short()
         )));
     }
-    let laid_over = overlay(&home, &subject, args.bench.overlay)?;
-    let worktree = worktree(git, &before, args.remove_stale)?;
+    let laid_over = overlay(&home, &subject, args.comparison.bench.overlay)?;
+    let worktree = worktree(git, &before, args.comparison.remove_stale)?;
     let mut bench = bench(&home, &session, &subject, laid_over, worktree, interrupt)?;
     let logs = shown(&bench.tools.logs);
     let revisions = [&before, &after].map(Revision::from);
@@ -109,10 +110,8 @@ fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[
     let is_enough = |sides: &[Side; 2]| verify(sides, args).outcome != Outcome::Unclear;
     let sides = sides::in_turns(&mut bench, two, is_enough)?.map_err(|(place, why)| {
         let name = name(place);
-        Refused::with_status(
-            ExitStatus::NoVerdict,
-            format!("{name} cannot be measured: {why}\n  logs: {logs}"),
-        )
+        let text = format!("{name} cannot be measured: {why}\n  logs: {logs}");
+        Refused::with_status(ExitStatus::NoVerdict, text)
     })?;
     bench.progress.clear();
     Ok(sides)
@@ -122,48 +121,29 @@ fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[
 fn of_reports(args: &VerifyFixArgs, out: &Out) -> anyhow::Result<[Side; 2]> {
     let read = |path: &String| input::read_each_target(Path::new(path), out);
     let (before, after) = (read(&args.before)?, read(&args.after)?);
+    let bench = &args.comparison.bench;
+    let is = |asked: &Option<String>, found: &str| asked.as_ref().is_none_or(|one| one == found);
     let wanted = |scenario: &&Scenario| {
-        args.bench
-            .package
-            .as_ref()
-            .is_none_or(|package| *package == scenario.package)
-            && args
-                .bench
-                .test
-                .as_ref()
-                .is_none_or(|test| *test == scenario.target)
+        is(&bench.package, &scenario.package) && is(&bench.test, &scenario.target)
     };
     let scenario = chosen(args, &before, &wanted)?;
     let side = |name: &String, scenarios: &[Scenario]| {
-        let mut found = scenarios.iter().filter(wanted).filter(|one| {
-            one.name == scenario.name
-                && one.package == scenario.package
-                && one.target == scenario.target
-        });
+        let name = safe_line(name);
+        let id = |one: &Scenario| [&one.name, &one.package, &one.target].map(String::clone);
+        let mut found = scenarios.iter().filter(|one| id(one) == id(scenario));
         let (Some(found), None) = (found.next(), found.next()) else {
-            bail!(
-                "{}: expected one result of {}, found none or several",
-                safe_line(name),
-                names(&[scenario])
-            );
+            let names = names(&[scenario]);
+            bail!("{name}: expected one result of {names}, found none or several");
         };
-        let Some(report) = found.report() else {
-            bail!(
-                "{}: {} has no result",
-                safe_line(name),
-                safe_line(&found.name)
-            );
+        let shown = safe_line(&found.name);
+        let Some(report) = found.report().cloned() else {
+            bail!("{name}: {shown} has no result");
         };
-        if let Some(why) = unusable(report) {
-            return Err(Refused::with_status(
-                ExitStatus::NoVerdict,
-                format!("{}: {}: {why}", safe_line(name), safe_line(&found.name)),
-            ));
+        if let Some(why) = unusable(&report) {
+            let text = format!("{name}: {shown}: {why}");
+            return Err(Refused::with_status(ExitStatus::NoVerdict, text));
         }
-        Ok(Side {
-            name: safe_line(name),
-            report: report.clone(),
-        })
+        Ok(Side { name, report })
     };
     Ok([side(&args.before, &before)?, side(&args.after, &after)?])
 }
@@ -174,23 +154,13 @@ fn chosen<'a>(
     before: &'a [Scenario],
     wanted: &dyn Fn(&&Scenario) -> bool,
 ) -> anyhow::Result<&'a Scenario> {
-    let all: Vec<&Scenario> = before.iter().filter(wanted).collect();
-    let named: Vec<&Scenario> = match &args.scenario {
-        Some(name) => all
-            .iter()
-            .copied()
-            .filter(|one| one.name == *name)
-            .collect(),
-        None => {
-            let regressed = |one: &&Scenario| one.verdict() == Some(Verdict::Regressed);
-            let regressed: Vec<&Scenario> = all.iter().copied().filter(regressed).collect();
-            if regressed.is_empty() {
-                all.clone()
-            } else {
-                regressed
-            }
-        }
-    };
+    let is_named = |one: &&Scenario| args.scenario.as_ref().is_none_or(|name| one.name == *name);
+    let is_regressed = |one: &&Scenario| one.verdict() == Some(Verdict::Regressed);
+    let named = before.iter().filter(wanted).filter(is_named);
+    let mut named: Vec<&Scenario> = named.collect();
+    if args.scenario.is_none() && named.iter().any(is_regressed) {
+        named.retain(is_regressed);
+    }
     match named.as_slice() {
         [one] => Ok(one),
         [] => Err(Refused::usage(format!(
@@ -233,31 +203,23 @@ fn note_differences(before: &Side, after: &Side, out: &Out) {
 }
 
 /// The result of the comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 enum Outcome {
     /// The rate fell, and no stack of the group still grows.
     Fixed,
     /// The rate fell, and the group still grows.
     Fell,
+    #[serde(rename = "not fallen")]
     NotFallen,
     /// The errors are too large for an answer.
     Unclear,
+    #[default]
+    #[serde(rename = "nothing grew")]
     NothingGrew,
 }
 
-impl Outcome {
-    fn as_str(self) -> &'static str {
-        match self {
-            Outcome::Fixed => "fixed",
-            Outcome::Fell => "fell",
-            Outcome::NotFallen => "not fallen",
-            Outcome::Unclear => "unclear",
-            Outcome::NothingGrew => "nothing grew",
-        }
-    }
-}
-
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Verified {
     outcome: Outcome,
     /// The stack; absent if nothing grew.
@@ -294,13 +256,8 @@ impl Verified {
             Err(outcome) => {
                 return Verified {
                     outcome,
-                    stack: None,
-                    before: Gain::default(),
-                    after: Gain::default(),
-                    share: 0.0,
-                    deviations: None,
-                    rose: false,
                     new: worse.into_iter().next(),
+                    ..Verified::default()
                 };
             }
         };
@@ -355,11 +312,10 @@ fn as_text(sides: &[Side; 2], verified: &Verified, out: &Out) -> String {
             ("before", before, verified.before),
             ("after ", after, verified.after),
         ] {
+            let (rate, iterations) = (show::rate(gain), count(side.report.iterations()));
             text += &format!(
-                "  {word}  {:width$}  {}  ({} iterations)\n",
-                side.name,
-                show::rate(gain),
-                count(side.report.iterations())
+                "  {word}  {:width$}  {rate}  ({iterations} iterations)\n",
+                side.name
             );
         }
         text += &format!("\n  {}\n", how_surely(verified));
@@ -387,14 +343,10 @@ fn how_surely(verified: &Verified) -> String {
     let way = if verified.share < 0.0 { "rose" } else { "fell" };
     let surely = match verified.deviations {
         None => "every object was counted, and nothing fluctuates".to_owned(),
-        Some(deviations) => {
-            let deviations = deviations.abs();
-            let shown = match deviations {
-                many if many >= 100.0 => "more than 100".to_owned(),
-                few => format!("{few:.1}"),
-            };
-            format!("{shown} standard deviations")
-        }
+        Some(deviations) => match deviations.abs() {
+            100.0.. => "more than 100 standard deviations".to_owned(),
+            few => format!("{few:.1} standard deviations"),
+        },
     };
     format!("it {way} by {percent:.0} %: {surely}")
 }
@@ -407,7 +359,7 @@ fn as_json(sides: &[Side; 2], verified: &Verified) -> Value {
         "package": before.report.run.package,
         "target": before.report.run.target,
         "scenario": before.report.scenario,
-        "result": verified.outcome.as_str(),
+        "result": verified.outcome,
         "stack": verified.stack,
         "before": before.as_json(verified.before),
         "after": after.as_json(verified.after),

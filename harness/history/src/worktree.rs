@@ -62,14 +62,6 @@ impl Drop for Lock {
     }
 }
 
-/// The state of the place for the worktree, after it was claimed.
-#[derive(Debug)]
-pub(crate) enum Place {
-    Free(Lock),
-    /// A process that was killed left a worktree there.
-    Stale(Lock),
-}
-
 impl Worktree {
     /// Returns the folder for a repository's worktree.
     ///
@@ -94,28 +86,23 @@ impl Worktree {
         safe.ok_or_else(|| {
             Refused::usage(
                 "expected a place for a worktree that no other user can write to: beside the \
-                 repository, or in $XDG_CACHE_HOME (by default ~/.cache). Found none"
-                    .to_owned(),
+                 repository, or in $XDG_CACHE_HOME (by default ~/.cache). Found none",
             )
         })
     }
 
     /// Takes the lock of the place, or fails with a message that says it is in use.
-    pub(crate) fn claim(repository: &Git, path: &Path) -> anyhow::Result<Place> {
+    pub(crate) fn claim(repository: &Git, path: &Path) -> anyhow::Result<Lock> {
         let common =
             repository.ask(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
         let lock = Path::new(&common).join("plimsoll-bisect.lock");
         let taken = Lock::take(lock.clone());
         let taken = taken.with_context(|| format!("cannot use {}", shown(&lock)))?;
-        let Some(lock) = taken else {
-            return Err(Refused::usage(format!(
-                "another bisection of this repository is running, in {}",
-                shown(path)
-            )));
-        };
-        Ok(match path.symlink_metadata().is_ok() {
-            true => Place::Stale(lock),
-            false => Place::Free(lock),
+        taken.ok_or_else(|| {
+            let path = shown(path);
+            Refused::usage(format!(
+                "another bisection of this repository is running, in {path}"
+            ))
         })
     }
 
@@ -146,15 +133,8 @@ impl Worktree {
         };
         let path_text = path.to_string_lossy();
         make_private(path, false)?;
-        repository.ask(&[
-            "worktree",
-            "add",
-            "--quiet",
-            "--force",
-            "--detach",
-            &path_text,
-            commit.as_str(),
-        ])?;
+        let add = ["worktree", "add", "--quiet", "--force", "--detach"];
+        repository.ask(&[&add[..], &[&path_text, commit.as_str()]].concat())?;
         if !path.join(".git").exists() {
             bail!("git made no worktree in {}", shown(path));
         }
@@ -171,13 +151,9 @@ impl Worktree {
 
     /// Checks out a commit, and removes all other files.
     pub(crate) fn check_out(&self, commit: &Commit) -> anyhow::Result<()> {
-        self.git.ask(&[
-            "checkout",
-            "--quiet",
-            "--force",
-            "--detach",
-            commit.as_str(),
-        ])?;
+        let commit = commit.as_str();
+        self.git
+            .ask(&["checkout", "--quiet", "--force", "--detach", commit])?;
         self.git.ask(&["clean", "--quiet", "-ffdx"])?;
         Ok(())
     }
@@ -187,14 +163,8 @@ impl Worktree {
         if !self.path_of().join(".gitmodules").exists() {
             return Ok(Ok(()));
         }
-        let args = [
-            "submodule",
-            "--quiet",
-            "update",
-            "--init",
-            "--recursive",
-            "--force",
-        ];
+        let command = "submodule --quiet update --init --recursive --force";
+        let args: Vec<&str> = command.split(' ').collect();
         let output = self.git.run(&args)?;
         Ok(match output.status.success() {
             true => Ok(()),

@@ -18,8 +18,7 @@ use plimsoll_desk::{atomic, diff, file};
 /// The planned change to one file.
 pub(crate) struct Change {
     scenario: String,
-    path: PathBuf,
-    existing: Option<String>,
+    file: BaselineFile,
     updated: String,
     allowances: usize,
     /// The leaf of an allowance that has no reason, if a reason is required.
@@ -77,21 +76,16 @@ impl Change {
         acceptance: &Acceptance,
         project: &Project,
     ) -> anyhow::Result<Change> {
-        let BaselineFile {
-            dir,
-            path,
-            baseline: before,
-            text: existing,
-        } = BaselineFile::of(report, project)?;
+        let file = BaselineFile::of(report, project)?;
         let scenario = &report.scenario;
         let explain = |err: baseline::BaselineError| {
-            anyhow::anyhow!("{}", err.explain(&shown(&path), scenario))
+            anyhow::anyhow!("{}", err.explain(&shown(&file.path), scenario))
         };
-        let updated = if existing.is_none() && acceptance.allowances.is_empty() {
+        let updated = if file.text.is_none() && acceptance.allowances.is_empty() {
             // No file is created only to remove allowances.
             String::new()
         } else {
-            baseline::update(existing.as_deref(), acceptance).map_err(explain)?
+            baseline::update(file.text.as_deref(), acceptance).map_err(explain)?
         };
         let after = match updated.as_str() {
             "" => Baseline::default(),
@@ -102,10 +96,10 @@ impl Change {
             agreed.is_some_and(|allowance| !allowance.has_reason())
         });
         let unreasoned = unreasoned.map(|accepted| leaf_of(&accepted.allowance.subject));
-        let requires_reason = config::require_reason(&dir, project)?;
+        let requires_reason = config::require_reason(&file.dir, project)?;
         // Only what the file had counts: the file may have changed since the run.
         let went = |subject: &AllowanceSubject| {
-            before.get(subject).is_some() && after.get(subject).is_none()
+            file.baseline.get(subject).is_some() && after.get(subject).is_none()
         };
         let mut moved = acceptance.moved.clone();
         moved.retain(|moved| went(&exact(&moved.from)) && after.get(&exact(&moved.to)).is_some());
@@ -113,13 +107,12 @@ impl Change {
         removed.retain(went);
         Ok(Change {
             scenario: scenario.clone(),
-            path,
-            existing,
             updated,
             allowances: acceptance.allowances.len(),
             unreasoned: unreasoned.filter(|_| requires_reason),
             moved,
             removed,
+            file,
         })
     }
 
@@ -143,15 +136,14 @@ impl Change {
 
     /// Returns whether the file already has all of the change.
     pub(crate) fn is_nothing(&self) -> bool {
-        self.existing.as_deref().unwrap_or_default() == self.updated
+        self.file.text.as_deref().unwrap_or_default() == self.updated
     }
 
     /// Writes the file, and prints what changes in it.
     pub(crate) fn make(&self, dry_run: bool, out: &mut Out) -> anyhow::Result<()> {
         let Change {
             scenario,
-            path,
-            existing,
+            file: BaselineFile { path, text, .. },
             updated,
             ..
         } = self;
@@ -164,9 +156,9 @@ impl Change {
             out.print(&format!("{path_shown}: {has}, nothing changes\n"))?;
             return Ok(());
         }
-        let new = if existing.is_none() { " (new)" } else { "" };
+        let new = if text.is_none() { " (new)" } else { "" };
         let head = out.paint(Paint::Bold, &format!("{path_shown}{new}"));
-        let lines = diff::render(existing.as_deref().unwrap_or_default(), updated, out);
+        let lines = diff::render(text.as_deref().unwrap_or_default(), updated, out);
         if !dry_run {
             atomic::write(path, updated)?;
         }

@@ -47,22 +47,21 @@ pub(crate) fn choose(
 ) -> anyhow::Result<Vec<Chosen>> {
     let dir = args.dir.clone().unwrap_or_else(|| project.reports_dir());
     if !dir.is_dir() {
+        let dir = shown(&dir);
         bail!(
-            "no reports in {}: there is no such folder\n  \
-             hint: measure first, with `cargo test --test leaks`",
-            shown(&dir)
+            "no reports in {dir}: there is no such folder\n  \
+             hint: measure first, with `cargo test --test leaks`"
         );
     }
     let reports = Reports::collect(&dir)?;
     let mut scenarios = reports.run_of_each_target(args.run.as_deref())?;
     // The scenarios of every test, whichever were chosen.
     let all = match args.run {
-        None => scenarios.clone(),
+        None => Err(()),
         // A run may also be named because the newest one cannot be determined.
-        Some(_) => reports
-            .run_of_each_target(None)
-            .unwrap_or_else(|_| scenarios.clone()),
+        Some(_) => reports.run_of_each_target(None).map_err(drop),
     };
+    let all = all.unwrap_or_else(|()| scenarios.clone());
     // Workspaces may share a target directory. Reports of another workspace are ignored.
     let is_ours = |one: &Scenario| project.package_dir(&one.package).is_some();
     if args.dir.is_none() && args.package.is_none() && scenarios.iter().any(is_ours) {
@@ -140,10 +139,8 @@ impl Chosen {
     ) {
         let mut left = Vec::new();
         let mut is_free = |subject: &AllowanceSubject| {
-            let other = self
-                .others
-                .iter()
-                .find(|other| may_use(other, subject, baseline));
+            let mut others = self.others.iter();
+            let other = others.find(|other| may_use(other, subject, baseline));
             left.extend(other.map(|other| (subject.clone(), other)));
             other.is_none()
         };
@@ -181,9 +178,8 @@ fn may_use(other: &Scenario, subject: &AllowanceSubject, baseline: &Baseline) ->
     let Some(index) = allowances.position(|allowance| allowance.subject == *subject) else {
         return false;
     };
-    let trusted = other
-        .report()
-        .filter(|report| untrustworthy(report.verdict).is_none());
+    let trusted = other.report();
+    let trusted = trusted.filter(|report| untrustworthy(report.verdict).is_none());
     let need = trusted.and_then(|report| needs(baseline, report)[index]);
     need.is_none_or(|need| !need.is_none())
 }
@@ -202,18 +198,15 @@ fn has_something(scenario: &Scenario, which: Which, out: &Out) -> bool {
 }
 
 fn report_of(name: &str, scenarios: &[Scenario], reports: &Reports) -> anyhow::Result<Report> {
-    let named: Vec<&Scenario> = scenarios
-        .iter()
-        .filter(|scenario| scenario.name == name)
-        .collect();
+    let named = scenarios.iter().filter(|scenario| scenario.name == name);
+    let named: Vec<&Scenario> = named.collect();
     let scenario = match named.as_slice() {
         [] => return Err(unknown(name, scenarios)),
         [one] => *one,
         [one, others @ ..] => {
-            let flag = if others.iter().any(|other| other.package != one.package) {
-                "--package"
-            } else {
-                "--test"
+            let flag = match others.iter().any(|other| other.package != one.package) {
+                true => "--package",
+                false => "--test",
             };
             let places = named.iter().map(|scenario| {
                 let (package, target) = (&scenario.package, &scenario.target);
@@ -244,16 +237,10 @@ fn report_of(name: &str, scenarios: &[Scenario], reports: &Reports) -> anyhow::R
 }
 
 fn unknown(name: &str, scenarios: &[Scenario]) -> anyhow::Error {
-    let names: BTreeSet<String> = scenarios
-        .iter()
-        .map(|scenario| safe_line(&scenario.name))
-        .collect();
-    let shown: Vec<String> = names.iter().take(20).cloned().collect();
-    let more = if names.len() > shown.len() {
-        ", …"
-    } else {
-        ""
-    };
+    let names = scenarios.iter().map(|scenario| safe_line(&scenario.name));
+    let names: BTreeSet<String> = names.collect();
+    let more = if names.len() > 20 { ", …" } else { "" };
+    let shown: Vec<String> = names.into_iter().take(20).collect();
     Refused::usage(format!(
         "no scenario {name} in the last run\n  expected one of: {}{more}",
         shown.join(", ")

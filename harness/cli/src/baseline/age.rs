@@ -1,6 +1,7 @@
 //! The age of lines in a file, from `git blame`.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -22,13 +23,8 @@ impl Ages {
         let Ok(is_shallow) = git.is_shallow() else {
             return Ages::default();
         };
-        let args = [
-            "blame".as_ref(),
-            "--porcelain".as_ref(),
-            "--".as_ref(),
-            name,
-        ];
-        match git.run(&args) {
+        let args = ["blame", "--porcelain", "--"].map(OsStr::new);
+        match git.run(&[&args[..], &[name]].concat()) {
             Ok(output) if output.status.success() => Ages(parse(&output.stdout, is_shallow)),
             _ => Ages::default(),
         }
@@ -36,12 +32,10 @@ impl Ages {
 
     /// Returns the newest day of some lines, if the days of all of them are known.
     pub(super) fn newest(&self, lines: &[RangeInclusive<usize>]) -> Option<Date> {
+        let lines = lines.iter().cloned().flatten();
         let days = lines
-            .iter()
-            .cloned()
-            .flatten()
-            .map(|line| self.0.get(&line));
-        let days = days.collect::<Option<Vec<&Date>>>()?;
+            .map(|line| self.0.get(&line))
+            .collect::<Option<Vec<&Date>>>()?;
         days.into_iter().max().copied()
     }
 }

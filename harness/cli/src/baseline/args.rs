@@ -50,19 +50,21 @@ pub(crate) struct BaselineArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BaselineCommand {
-    List(ListArgs),
+    /// List the allowances of all packages in the workspace
+    ///
+    /// Prints for each allowance the innermost function of its stack, its rate and growth law, its
+    /// reason, issue and expiry date, the day of its last change in git, and the rate that the
+    /// newest report needs.
+    #[command(after_help = LIST_STATUSES)]
+    List(AllArgs),
     Show(ShowArgs),
-    Check(CheckArgs),
+    /// Check all baselines in the workspace, without measuring
+    #[command(after_help = CHECK_HELP)]
+    Check(AllArgs),
 }
 
-/// List the allowances of all packages in the workspace
-///
-/// Prints for each allowance the innermost function of its stack, its rate and growth law, its
-/// reason, issue and expiry date, the day of its last change in git, and the rate that the
-/// newest report needs.
 #[derive(Debug, Args)]
-#[command(after_help = LIST_STATUSES)]
-pub(crate) struct ListArgs {
+pub(crate) struct AllArgs {
     /// Print JSON; versioned
     #[arg(long)]
     pub(crate) json: bool,
@@ -78,18 +80,6 @@ pub(crate) struct ShowArgs {
     /// Scenario, by its name in `plimsoll::main!`
     #[arg(value_name = "SCENARIO", value_parser = scenario)]
     pub(crate) scenario: String,
-
-    #[command(flatten)]
-    pub(crate) project: ProjectArgs,
-}
-
-/// Check all baselines in the workspace, without measuring
-#[derive(Debug, Args)]
-#[command(after_help = CHECK_HELP)]
-pub(crate) struct CheckArgs {
-    /// Print JSON; versioned
-    #[arg(long)]
-    pub(crate) json: bool,
 
     #[command(flatten)]
     pub(crate) project: ProjectArgs,

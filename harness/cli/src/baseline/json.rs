@@ -1,6 +1,5 @@
 //! `list --json` and `check --json`, format 1: `schema/baselines-v1.schema.json`.
 
-use plimsoll_core::Rate;
 use plimsoll_core::baseline::AllowanceSubject;
 use serde_json::{Value, json};
 
@@ -66,7 +65,7 @@ fn allowance(entry: &Entry, shelf: &Shelf) -> Value {
         "line": entry.line(),
         "stack": stack,
         "resource": allowance.subject.resource(),
-        "rate": rate(allowance.rate),
+        "rate": allowance.rate,
         "law": allowance.law.as_str(),
         "reason": allowance.reason,
         "issue": allowance.issue,
@@ -75,14 +74,10 @@ fn allowance(entry: &Entry, shelf: &Shelf) -> Value {
         "changed": entry.changed.map(|day| day.to_string()),
         "age_in_days": entry.changed.map(|day| day.days_until(shelf.today).max(0)),
         "need": entry.need.map(|need| json!({
-            "rate": rate(need.rate),
-            "error": rate(need.error),
+            "rate": need.rate,
+            "error": need.error,
         })),
     })
-}
-
-fn rate(rate: Rate) -> Value {
-    json!({"objects": rate.objects, "bytes": rate.bytes})
 }
 
 fn problem(problem: &Problem) -> Value {

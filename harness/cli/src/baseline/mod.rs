@@ -12,11 +12,12 @@ mod rules;
 mod shelf;
 mod text;
 
-use args::{BaselineArgs, BaselineCommand, CheckArgs, ListArgs, ShowArgs};
+use args::{AllArgs, BaselineArgs, BaselineCommand, ShowArgs};
 use rules::Level;
 use shelf::Shelf;
 pub(crate) use shelf::today;
 
+use crate::args::ProjectArgs;
 use plimsoll_desk::out::{Out, safe_line};
 use plimsoll_desk::project::Project;
 use plimsoll_desk::status::{ExitStatus, Refused};
@@ -29,23 +30,18 @@ pub(crate) fn run(args: &BaselineArgs, name: &str, out: &mut Out) -> anyhow::Res
     }
 }
 
-fn list(args: &ListArgs, out: &mut Out) -> anyhow::Result<()> {
-    let shelf = Shelf::read(&Project::find(args.project.manifest_path.as_deref())?, None)?;
-    warn(&shelf, out);
-    match args.json {
-        true => out.print(&json::list(&shelf))?,
-        false => out.print(&text::list(&shelf, out))?,
-    }
+fn list(args: &AllArgs, out: &mut Out) -> anyhow::Result<()> {
+    let shelf = read(&args.project, None, out)?;
+    out.print(&match args.json {
+        true => json::list(&shelf),
+        false => text::list(&shelf, out),
+    })?;
     refuse_unreadable(&shelf, out)
 }
 
 fn show(args: &ShowArgs, out: &mut Out) -> anyhow::Result<()> {
     let scenario = &args.scenario;
-    let shelf = Shelf::read(
-        &Project::find(args.project.manifest_path.as_deref())?,
-        Some(scenario),
-    )?;
-    warn(&shelf, out);
+    let shelf = read(&args.project, Some(scenario), out)?;
     if shelf.files().next().is_none() {
         out.print(&format!(
             "{}: no baseline, nothing may grow\n",
@@ -59,8 +55,9 @@ fn show(args: &ShowArgs, out: &mut Out) -> anyhow::Result<()> {
 
 /// Warns if no measured test has this scenario: a misspelt name has no baseline either.
 fn warn_of_no_scenario(shelf: &Shelf, scenario: &str, out: &Out) {
-    let names: Vec<&str> = shelf.scenarios.iter().map(String::as_str).collect();
-    if !names.is_empty() && !names.contains(&scenario) {
+    let known = &shelf.scenarios;
+    if !known.is_empty() && !known.contains(scenario) {
+        let names: Vec<&str> = known.iter().map(String::as_str).collect();
         out.warning(&format!(
             "no measured test has a scenario `{}`\n  expected one of {}",
             safe_line(scenario),
@@ -69,7 +66,8 @@ fn warn_of_no_scenario(shelf: &Shelf, scenario: &str, out: &Out) {
     }
 }
 
-fn warn(shelf: &Shelf, out: &Out) {
+fn read(args: &ProjectArgs, scenario: Option<&str>, out: &Out) -> anyhow::Result<Shelf> {
+    let shelf = Shelf::read(&Project::find(args.manifest_path.as_deref())?, scenario)?;
     for warning in &shelf.warnings {
         out.warning(warning);
     }
@@ -79,22 +77,20 @@ fn warn(shelf: &Shelf, out: &Out) {
              hint: measure with `cargo test`",
         );
     }
+    Ok(shelf)
 }
 
 fn refuse_unreadable(shelf: &Shelf, out: &Out) -> anyhow::Result<()> {
-    let mut unreadable = shelf.unreadable().peekable();
-    if unreadable.peek().is_none() {
-        return Ok(());
-    }
-    for file in unreadable {
+    let mut done = Ok(());
+    for file in shelf.files().filter_map(|file| file.content.as_ref().err()) {
         out.error(&file.why);
+        done = Err(Refused::quiet(ExitStatus::OwnFailure));
     }
-    Err(Refused::quiet(ExitStatus::OwnFailure))
+    done
 }
 
-fn check(args: &CheckArgs, name: &str, out: &mut Out) -> anyhow::Result<()> {
-    let shelf = Shelf::read(&Project::find(args.project.manifest_path.as_deref())?, None)?;
-    warn(&shelf, out);
+fn check(args: &AllArgs, name: &str, out: &mut Out) -> anyhow::Result<()> {
+    let shelf = read(&args.project, None, out)?;
     let problems = rules::check(&shelf, name);
     if args.json {
         out.print(&json::check(&shelf, &problems))?;

@@ -45,10 +45,9 @@ pub(super) fn check(shelf: &Shelf, name: &str) -> Vec<Problem> {
             match &file.content {
                 Err(problem) => problems.push(Problem {
                     level: Level::Error,
-                    rule: if problem.is_newer {
-                        "newer-format"
-                    } else {
-                        "unreadable"
+                    rule: match problem.is_newer {
+                        true => "newer-format",
+                        false => "unreadable",
                     },
                     file: file.relative.clone(),
                     line: problem.line,
@@ -114,26 +113,20 @@ impl At<'_> {
             return None;
         }
         let (level, why) = match folder.unmeasured.as_slice() {
-            [] => (
-                Level::Error,
-                format!(
-                    "hint: `git rm {}`, or give the file the scenario's new name",
-                    shown(&self.file.path)
-                ),
-            ),
-            tests => (
-                Level::Warning,
-                format!(
-                    "hint: one of these tests may have it; measure them: {}",
-                    safe_line(&tests.join(", "))
-                ),
-            ),
+            [] => {
+                let path = shown(&self.file.path);
+                let why =
+                    format!("hint: `git rm {path}`, or give the file the scenario's new name");
+                (Level::Error, why)
+            }
+            tests => {
+                let tests = safe_line(&tests.join(", "));
+                let why = format!("hint: one of these tests may have it; measure them: {tests}");
+                (Level::Warning, why)
+            }
         };
-        let names: Vec<String> = folder
-            .scenarios
-            .keys()
-            .map(|name| safe_line(name))
-            .collect();
+        let names = folder.scenarios.keys().map(|name| safe_line(name));
+        let names: Vec<String> = names.collect();
         let expected = format!("expected one of {}", safe_line(&names.join(", ")));
         let what = format!("no measured test has a scenario `{scenario}`");
         Some(self.problem(level, "no-scenario", None, &what, &[expected, why]))
@@ -146,12 +139,10 @@ impl At<'_> {
             return None;
         }
         let tests: Vec<&str> = tests.iter().map(String::as_str).collect();
+        let tests = safe_line(&tests.join(" and in "));
         let what =
             "several tests share this file, and an allowance that one needs is stale for another";
-        let found = format!(
-            "a scenario `{scenario}` is in {}",
-            safe_line(&tests.join(" and in "))
-        );
+        let found = format!("a scenario `{scenario}` is in {tests}");
         let hint = "hint: rename one, or give its package a plimsoll.toml, and so baselines of \
                     its own"
             .to_owned();
@@ -163,15 +154,10 @@ impl At<'_> {
             reason, expires, ..
         } = &entry.allowance;
         let last = expires.filter(|_| entry.days_left(shelf.today).is_some_and(|days| days < 0))?;
-        let mut more = vec![format!(
-            "its last day was {last}, and today is {}",
-            shelf.today
-        )];
-        more.extend(
-            reason
-                .iter()
-                .map(|reason| format!("its reason: {}", safe_line(reason))),
-        );
+        let today = shelf.today;
+        let mut more = vec![format!("its last day was {last}, and today is {today}")];
+        let reason = reason.as_deref().map(safe_line);
+        more.extend(reason.map(|reason| format!("its reason: {reason}")));
         more.push(format!(
             "hint: fix the growth, or accept it again after a run: `{} --expires YYYY-MM-DD`",
             self.accept()
@@ -185,15 +171,21 @@ impl At<'_> {
             return None;
         }
         let (level, why) = match folder.require_reason {
-            true => (Level::Error, "`require-reason = true` needs one".to_owned()),
+            true => (Level::Error, "`require-reason = true` needs one"),
             false => (
                 Level::Warning,
-                "a reviewer cannot know why this growth is accepted".to_owned(),
+                "a reviewer cannot know why this growth is accepted",
             ),
         };
         let what = format!("the allowance of {} has no reason", subject(entry));
         let hint = "hint: write `reason = \"…\"` below it".to_owned();
-        Some(self.problem(level, "no-reason", Some(entry.line()), &what, &[why, hint]))
+        Some(self.problem(
+            level,
+            "no-reason",
+            Some(entry.line()),
+            &what,
+            &[why.to_owned(), hint],
+        ))
     }
 
     fn not_needed(self, entry: &Entry, content: &Content) -> Option<Problem> {
@@ -215,28 +207,15 @@ impl At<'_> {
             return None;
         }
         let needed = need.rate + need.error;
-        let what = format!(
-            "the allowance of {} is more than twice what it needs",
-            subject(entry)
-        );
-        let found = format!(
-            "it allows {}, the newest run needed {}",
-            rate(&entry.allowance.subject, allowed),
-            rate(&entry.allowance.subject, needed)
-        );
-        let hint = format!(
-            "hint: `{}` is enough; `{} --lower` writes it",
-            written(entry, needed),
-            self.accept()
-        );
-        let line = Some(entry.line());
-        Some(self.problem(
-            Level::Warning,
-            "larger-than-needed",
-            line,
-            &what,
-            &[found, hint],
-        ))
+        let of = subject(entry);
+        let what = format!("the allowance of {of} is more than twice what it needs");
+        let rate = |value| rate(&entry.allowance.subject, value);
+        let (allows, needs) = (rate(allowed), rate(needed));
+        let found = format!("it allows {allows}, the newest run needed {needs}");
+        let (enough, accept) = (written(entry, needed), self.accept());
+        let hint = format!("hint: `{enough}` is enough; `{accept} --lower` writes it");
+        let (line, rule) = (Some(entry.line()), "larger-than-needed");
+        Some(self.problem(Level::Warning, rule, line, &what, &[found, hint]))
     }
 }
 

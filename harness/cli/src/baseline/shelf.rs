@@ -110,7 +110,11 @@ impl Shelf {
             scenarios: BTreeSet::new(),
             warnings: Vec::new(),
         };
-        let measured = shelf.reports(project);
+        // A problem of the reports becomes a warning, so the baselines are shown nevertheless.
+        let measured = Reports::newest_in(&project.reports_dir()).unwrap_or_else(|err| {
+            shelf.warnings.push(format!("{err:#}"));
+            Vec::new()
+        });
         shelf.scenarios = measured.iter().map(|one| one.name.clone()).collect();
         for (dir, packages) in project.baselines_dirs() {
             let Some(mut paths) = list(&dir)? else {
@@ -126,27 +130,14 @@ impl Shelf {
                 content: read(&path, &reported),
                 path,
             });
-            let files = files.collect();
             shelf.folders.push(Folder {
                 require_reason: config::require_reason(&dir, project)?,
                 scenarios: tests_by_name(&measured),
                 unmeasured: unmeasured(project, &packages, &measured),
-                files,
+                files: files.collect(),
             });
         }
         Ok(shelf)
-    }
-
-    /// Reads the newest reports. A problem of the reports becomes a warning, so the baselines
-    /// are shown nevertheless.
-    fn reports(&mut self, project: &Project) -> Vec<Scenario> {
-        match Reports::newest_in(&project.reports_dir()) {
-            Ok(scenarios) => scenarios,
-            Err(err) => {
-                self.warnings.push(format!("{err:#}"));
-                Vec::new()
-            }
-        }
     }
 
     pub(super) fn files(&self) -> impl Iterator<Item = &Filed> {
@@ -155,17 +146,10 @@ impl Shelf {
 
     /// Returns whether there are baselines, but no report of any of their packages.
     pub(super) fn is_unmeasured(&self) -> bool {
-        let filled = self
-            .folders
-            .iter()
-            .filter(|folder| !folder.files.is_empty());
+        let folders = self.folders.iter();
+        let filled = folders.filter(|folder| !folder.files.is_empty());
         let mut filled = filled.peekable();
         filled.peek().is_some() && filled.all(|folder| folder.scenarios.is_empty())
-    }
-
-    /// Returns why files cannot be read, for each such file.
-    pub(super) fn unreadable(&self) -> impl Iterator<Item = &Unreadable> {
-        self.files().filter_map(|file| file.content.as_ref().err())
     }
 }
 
@@ -210,10 +194,8 @@ fn tests_by_name(scenarios: &[&Scenario]) -> BTreeMap<String, BTreeSet<String>> 
     let mut by_name: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for scenario in scenarios {
         let test = test_name(&scenario.package, &scenario.target);
-        by_name
-            .entry(scenario.name.clone())
-            .or_default()
-            .insert(test);
+        let tests = by_name.entry(scenario.name.clone()).or_default();
+        tests.insert(test);
     }
     by_name
 }
@@ -223,17 +205,15 @@ fn test_name(package: &str, target: &str) -> String {
 }
 
 fn unmeasured(project: &Project, packages: &[String], measured: &[&Scenario]) -> Vec<String> {
-    let mut unmeasured = Vec::new();
-    for package in packages {
-        let is_measured = |test: &String| {
-            let of_test = |one: &&Scenario| one.package == *package && one.target == *test;
-            measured.iter().any(of_test)
-        };
+    let measured = measured
+        .iter()
+        .map(|one| test_name(&one.package, &one.target));
+    let measured: BTreeSet<String> = measured.collect();
+    let tests = packages.iter().flat_map(|package| {
         let tests = project.leak_tests(package).into_iter();
-        let tests = tests.filter(|test| !is_measured(test));
-        unmeasured.extend(tests.map(|test| test_name(package, &test)));
-    }
-    unmeasured
+        tests.map(|test| test_name(package, &test))
+    });
+    tests.filter(|test| !measured.contains(test)).collect()
 }
 
 fn read(path: &Path, reported: &BTreeMap<&str, Vec<&Report>>) -> Result<Content, Unreadable> {
@@ -255,9 +235,7 @@ fn read(path: &Path, reported: &BTreeMap<&str, Vec<&Report>>) -> Result<Content,
         line: err.line(),
         why: err.explain(&shown(path), &scenario),
     })?;
-    let reports = reported
-        .get(scenario.as_str())
-        .map_or(&[][..], Vec::as_slice);
+    let reports = reported.get(&*scenario).map_or(&[][..], Vec::as_slice);
     let mut needs = needed(&baseline, reports).into_iter();
     let ages = match baseline.allowances.is_empty() {
         true => Ages::default(),

@@ -1,7 +1,7 @@
 //! The output of `list` and `show` as text.
 
 use plimsoll_core::Rate;
-use plimsoll_core::baseline::{AllowanceSubject, MeasuredWith};
+use plimsoll_core::baseline::AllowanceSubject;
 use plimsoll_core::report::units::{bytes, give_or_take, objects, plural};
 
 use super::rules::{Level, Problem};
@@ -62,24 +62,19 @@ fn pages(shelf: &Shelf, head: impl Fn(&Entry) -> String) -> String {
 
 fn title(file: &Filed, content: &Content) -> String {
     let n = content.entries.len() as u64;
-    let measured = content
-        .measured
-        .as_ref()
-        .map_or_else(String::new, |measured| {
-            let MeasuredWith {
-                profile,
-                sample_interval,
-                iterations,
-                ..
-            } = measured;
-            let sampled = match sample_interval {
-                0 | 1 => "exact".to_owned(),
-                #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-                interval => format!("sampled every {}", bytes(*interval as f64)),
-            };
-            let iterations = plural(*iterations, "iteration", "iterations");
-            format!(" ({}, {iterations}, {sampled})", safe_line(profile))
-        });
+    let measured = content.measured.as_ref().map(|measured| {
+        let sampled = match measured.sample_interval {
+            0 | 1 => "exact".to_owned(),
+            #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+            interval => format!("sampled every {}", bytes(interval as f64)),
+        };
+        let iterations = plural(measured.iterations, "iteration", "iterations");
+        format!(
+            " ({}, {iterations}, {sampled})",
+            safe_line(&measured.profile)
+        )
+    });
+    let measured = measured.unwrap_or_default();
     format!(
         "{}: {}{measured}\n",
         shown(&file.path),
@@ -104,14 +99,13 @@ fn about(entry: &Entry, shelf: &Shelf) -> String {
             format!("needs {needs}{}", give_or_take(off, bytes))
         }
     });
-    let or_none = |text: &Option<String>| text.as_deref().map_or("none".to_owned(), safe_line);
-    lines.push(format!("reason: {}", or_none(&allowance.reason)));
-    lines.extend(
-        allowance
-            .issue
-            .as_ref()
-            .map(|_| format!("issue: {}", or_none(&allowance.issue))),
-    );
+    let reason = allowance
+        .reason
+        .as_deref()
+        .map_or("none".to_owned(), safe_line);
+    lines.push(format!("reason: {reason}"));
+    let issue = allowance.issue.as_deref().map(safe_line);
+    lines.extend(issue.map(|issue| format!("issue: {issue}")));
     if let (Some(last), Some(days)) = (allowance.expires, entry.days_left(shelf.today)) {
         lines.push(match days {
             ..0 => format!("expired: its last day was {last}"),
@@ -160,10 +154,8 @@ pub(super) fn summary(shelf: &Shelf, problems: &[Problem]) -> String {
         let word = level.as_str();
         (n > 0).then(|| plural(n, word, &format!("{word}s")))
     };
-    let found: Vec<String> = [Level::Error, Level::Warning]
-        .into_iter()
-        .filter_map(of)
-        .collect();
+    let found = [Level::Error, Level::Warning].into_iter().filter_map(of);
+    let found: Vec<String> = found.collect();
     let found = match found.is_empty() {
         true => String::new(),
         false => format!(": {}", found.join(", ")),

@@ -53,13 +53,11 @@ impl<'a> Bot<'a> {
         outcome: Outcome,
         untrusted: bool,
     ) -> Self {
-        let prefix = match &outcome {
-            Ok(Joined {
-                source: Some(source),
-                ..
-            }) => source.prefix.clone(),
-            _ => String::new(),
-        };
+        let source = outcome
+            .as_ref()
+            .ok()
+            .and_then(|joined| joined.source.as_ref());
+        let prefix = source.map_or_else(String::new, |source| source.prefix.clone());
         let marker = Marker {
             key: args.key.as_str().to_owned(),
             run: target.run,
@@ -79,7 +77,7 @@ impl<'a> Bot<'a> {
                 head: Some(target.head.as_str().to_owned()),
                 base: target.base.as_ref().map(|base| base.as_str().to_owned()),
                 job_url: target.job_url.clone(),
-                report_url: args.artifact_url.as_ref().map(|url| url.0.clone()),
+                report_url: args.artifact_url.clone(),
                 untrusted,
                 ..Context::default()
             },
@@ -117,8 +115,13 @@ impl<'a> Bot<'a> {
     pub(super) fn post(mut self, out: &mut Out) -> anyhow::Result<()> {
         let mut failed = Vec::new();
         if self.wants(Part::Summary) {
-            self.summarize(out)
-                .unwrap_or_else(|err| out.warning(&format!("the job's summary: {err:#}")));
+            let Bot {
+                environment,
+                outcome,
+                context,
+                ..
+            } = &self;
+            summarize(self.args, environment, outcome, context, out);
         }
         // Only now, so that the summary does not wait for the network.
         self.ask_for_changes(out);
@@ -196,16 +199,6 @@ impl<'a> Bot<'a> {
             context.marker = None;
         }
         page(&self.outcome, &context)
-    }
-
-    fn summarize(&self, out: &mut Out) -> anyhow::Result<()> {
-        summarize(
-            self.args,
-            &self.environment,
-            &self.outcome,
-            &self.context,
-            out,
-        )
     }
 
     /// Returns the annotations of every scenario that needs a person, worst first.
@@ -286,8 +279,7 @@ impl<'a> Bot<'a> {
                 return Ok(false);
             }
             Err(problem) => {
-                self.complain("the check run", &problem, out);
-                failed.push("check run");
+                self.complain("check run", &problem, out, failed);
                 return Ok(false);
             }
         };
@@ -298,13 +290,8 @@ impl<'a> Bot<'a> {
     }
 
     fn sticky<'b>(&'b self, api: &'b Api, number: u64) -> Sticky<'b> {
-        Sticky::new(
-            api,
-            &self.target,
-            number,
-            &self.marker,
-            &self.args.bot_login,
-        )
+        let login = &self.args.bot_login;
+        Sticky::new(api, &self.target, number, &self.marker, login)
     }
 
     fn comment(
@@ -328,36 +315,34 @@ impl<'a> Bot<'a> {
         if sticky.met_other_job() {
             out.warning(&one_key(&self.args.key, "comment"));
         }
-        let place = format!("{}#{number}", self.target.repository);
-        match posted {
-            Ok(posted) => {
-                if let Posted::CreatedBy(login) = &posted {
-                    let login = safe_line(login);
-                    out.warning(&format!(
-                        "the comment was made by `{login}`, but comments by `{}` are looked for: \
-                         each run will post another one\n  hint: --bot-login '{login}'",
-                        self.args.bot_login
-                    ));
-                }
-                let done = match posted {
-                    Posted::Created | Posted::CreatedBy(_) => "made",
-                    Posted::Updated => "brought up to date",
-                    Posted::Unchanged => "says so already",
-                    Posted::NotNeeded => "none, as nothing needs a person (--when)",
-                    Posted::Newer => "left alone, it is of a newer run",
-                    Posted::Worse => "left alone, it is of a job of this run that came out worse",
-                };
-                if !self.args.dry_run {
-                    out.print(&format!("comment: {done}, on {place}\n"))?;
-                }
-                Ok(Some(posted))
-            }
+        let posted = match posted {
+            Ok(posted) => posted,
             Err(problem) => {
-                self.complain("the comment", &problem, out);
-                failed.push("comment");
-                Ok(None)
+                self.complain("comment", &problem, out, failed);
+                return Ok(None);
             }
+        };
+        if let Posted::CreatedBy(login) = &posted {
+            let login = safe_line(login);
+            out.warning(&format!(
+                "the comment was made by `{login}`, but comments by `{}` are looked for: each run \
+                 will post another one\n  hint: --bot-login '{login}'",
+                self.args.bot_login
+            ));
         }
+        let done = match posted {
+            Posted::Created | Posted::CreatedBy(_) => "made",
+            Posted::Updated => "brought up to date",
+            Posted::Unchanged => "says so already",
+            Posted::NotNeeded => "none, as nothing needs a person (--when)",
+            Posted::Newer => "left alone, it is of a newer run",
+            Posted::Worse => "left alone, it is of a job of this run that came out worse",
+        };
+        if !self.args.dry_run {
+            let repository = &self.target.repository;
+            out.print(&format!("comment: {done}, on {repository}#{number}\n"))?;
+        }
+        Ok(Some(posted))
     }
 
     /// Publishes the flame graphs of the worst scenarios. Returns their URLs, each with the
@@ -374,23 +359,13 @@ impl<'a> Bot<'a> {
         };
         let mut worst = markdown::worst_first(joined);
         worst.retain(|&index| joined.scenarios[index].verdict() > Some(Verdict::Improved));
-        let mut places = Vec::new();
-        let mut pictures = Vec::new();
-        for index in worst {
-            let Some(report) = joined.scenarios[index].report() else {
-                continue;
-            };
-            if let (Some(light), Some(dark)) = (
-                picture::svg(report, Theme::Light),
-                picture::svg(report, Theme::Dark),
-            ) {
-                places.push(index);
-                pictures.push(Pictures { light, dark });
-            }
-            if pictures.len() == MAX_PICTURES {
-                break;
-            }
-        }
+        let drawn = worst.into_iter().filter_map(|index| {
+            let report = joined.scenarios[index].report()?;
+            let light = picture::svg(report, Theme::Light)?;
+            let dark = picture::svg(report, Theme::Dark)?;
+            Some((index, Pictures { light, dark }))
+        });
+        let (places, pictures): (Vec<usize>, Vec<_>) = drawn.take(MAX_PICTURES).unzip();
         if pictures.is_empty() {
             return Vec::new();
         }
@@ -407,8 +382,7 @@ impl<'a> Bot<'a> {
                     .collect()
             }
             Err(problem) => {
-                self.complain("the flame graphs", &problem, out);
-                failed.push("flame graphs");
+                self.complain("flame graphs", &problem, out, failed);
                 Vec::new()
             }
         }
@@ -418,13 +392,19 @@ impl<'a> Bot<'a> {
     fn embed(&self, api: &Api, number: u64, out: &Out, failed: &mut Vec<&'static str>) {
         let posted = self.sticky(api, number).post(&self.page(true), false);
         if let Err(problem) = posted {
-            self.complain("the flame graphs in the comment", &problem, out);
-            failed.push("flame graphs");
+            self.complain("flame graphs in the comment", &problem, out, failed);
         }
     }
 
-    fn complain(&self, what: &str, problem: &Problem, out: &Out) {
-        let mut text = format!("{what} could not be posted: {problem}");
+    fn complain(
+        &self,
+        what: &'static str,
+        problem: &Problem,
+        out: &Out,
+        failed: &mut Vec<&'static str>,
+    ) {
+        failed.push(what.trim_end_matches(" in the comment"));
+        let mut text = format!("the {what} could not be posted: {problem}");
         if matches!(problem, Problem::Forbidden { .. }) && self.target.fork {
             text.push_str(&format!(
                 "\n  the pull request comes from a fork, whose token may not write: see {RECIPE}"

@@ -14,10 +14,24 @@ use plimsoll_report::render::markdown;
 /// The most bytes of a job's summary page.
 const MAX_STEP_SUMMARY: u64 = 1024 * 1024;
 
-/// Writes the job's summary.
+/// Writes the job's summary. A failure becomes a warning.
 pub(super) fn summarize(
     args: &CommentArgs,
     environment: &Environment,
+    outcome: &Outcome,
+    context: &Context,
+    out: &mut Out,
+) {
+    let Some(path) = &environment.step_summary else {
+        return;
+    };
+    write(path, args.dry_run, outcome, context, out)
+        .unwrap_or_else(|err| out.warning(&format!("the job's summary: {err:#}")));
+}
+
+fn write(
+    path: &Path,
+    dry_run: bool,
     outcome: &Outcome,
     context: &Context,
     out: &mut Out,
@@ -30,10 +44,7 @@ pub(super) fn summarize(
         Ok(joined) => markdown::summary(joined, &context),
         Err(none) => markdown::no_result(&context, *none),
     };
-    let Some(path) = &environment.step_summary else {
-        return Ok(());
-    };
-    if args.dry_run {
+    if dry_run {
         let length = text.len();
         out.print(&format!("job summary: {length} bytes, not written\n"))?;
         return Ok(());

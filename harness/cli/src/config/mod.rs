@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 use plimsoll_core::layout;
-use plimsoll_core::report::{BuilderSetting, Report};
+use plimsoll_core::report::Report;
 use plimsoll_core::settings::{self, Key, Layer, MAX_BYTES};
 
 use crate::args::ProjectArgs;
@@ -52,7 +52,9 @@ pub(crate) struct ConfigArgs {
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
     Show(ConfigShowArgs),
-    Schema(ConfigSchemaArgs),
+    /// Print the JSON schema of plimsoll.toml, for editors
+    #[command(after_help = SCHEMA_HELP)]
+    Schema,
 }
 
 /// Show the settings of a package's leak tests, and where each is set
@@ -79,14 +81,9 @@ pub(crate) struct ConfigShowArgs {
     project: ProjectArgs,
 }
 
-/// Print the JSON schema of plimsoll.toml, for editors
-#[derive(Debug, Args)]
-#[command(after_help = SCHEMA_HELP)]
-struct ConfigSchemaArgs {}
-
 pub(crate) fn run(args: &ConfigArgs, out: &mut Out) -> anyhow::Result<()> {
     match &args.command {
-        ConfigCommand::Schema(ConfigSchemaArgs {}) => Ok(out.print(&settings::schema())?),
+        ConfigCommand::Schema => Ok(out.print(&settings::schema())?),
         ConfigCommand::Show(args) => {
             let found = Found::by(args, out)?;
             let text = match args.json {
@@ -104,29 +101,17 @@ struct Found {
     package: Option<String>,
     variables: Layer,
     files: Vec<SettingsFile>,
-    /// What scenarios' builders set, according to the newest run of each test target; `None`
-    /// if there was no run.
-    builders: Option<Vec<OfBuilder>>,
-}
-
-/// What the builder of one scenario sets.
-struct OfBuilder {
-    test: String,
-    scenario: String,
-    settings: Vec<BuilderSetting>,
+    /// The reports of scenarios whose builders set something, of the newest run of each test
+    /// target; `None` if there was no run.
+    builders: Option<Vec<Report>>,
 }
 
 struct SettingsFile {
     /// The path from the workspace's root, or the whole path of a file outside the workspace.
     shown: String,
-    of: Owner,
+    /// Its owner: `package` or `workspace`.
+    of: &'static str,
     layer: Layer,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Owner {
-    Package,
-    Workspace,
 }
 
 /// The place where a setting is set.
@@ -147,8 +132,8 @@ impl Found {
         let files = layout::settings_files(dir, root, |path| path.exists());
         let files = files.into_iter().map(|path| {
             let of = match path.parent() == Some(root) {
-                true => Owner::Workspace,
-                false => Owner::Package,
+                true => "workspace",
+                false => "package",
             };
             SettingsFile::read(&path, root, of)
         });
@@ -177,27 +162,18 @@ impl Found {
 
 /// Returns what builders set, according to the reports of the package's tests. A problem of
 /// the reports becomes a warning, so the other settings are shown nevertheless.
-fn builders(package: &str, project: &Project, out: &Out) -> Option<Vec<OfBuilder>> {
-    let scenarios = match Reports::newest_in(&project.reports_dir()) {
-        Ok(scenarios) => scenarios,
-        Err(err) => {
-            out.warning(&format!("{err:#}"));
-            return None;
-        }
-    };
+fn builders(package: &str, project: &Project, out: &Out) -> Option<Vec<Report>> {
+    let scenarios = Reports::newest_in(&project.reports_dir());
+    let scenarios = scenarios.inspect_err(|err| out.warning(&format!("{err:#}")));
+    let scenarios = scenarios.ok()?;
     let of_package = scenarios.iter().filter(|one| one.package == package);
     let reports: Vec<&Report> = of_package.filter_map(Scenario::report).collect();
     let setting = reports.iter().filter(|report| !report.builder.is_empty());
-    let builders = setting.map(|report| OfBuilder {
-        test: report.run.target.clone(),
-        scenario: report.scenario.clone(),
-        settings: report.builder.clone(),
-    });
-    (!reports.is_empty()).then(|| builders.collect())
+    (!reports.is_empty()).then(|| setting.map(|report| Report::clone(report)).collect())
 }
 
 impl SettingsFile {
-    fn read(path: &Path, root: &Path, of: Owner) -> anyhow::Result<SettingsFile> {
+    fn read(path: &Path, root: &Path, of: &'static str) -> anyhow::Result<SettingsFile> {
         let shown = path.strip_prefix(root).unwrap_or(path);
         let shown = safe_line(&shown.to_string_lossy());
         let bytes = file::read(path, MAX_BYTES).with_context(|| shown.clone())?;
@@ -219,9 +195,8 @@ pub(crate) fn require_reason(baselines_dir: &Path, project: &Project) -> anyhow:
     let (root, dir) = (project.workspace_root(), baselines_dir.parent());
     let dir = dir.unwrap_or(baselines_dir);
     for path in layout::settings_files(dir, root, |path| path.exists()) {
-        all = all.or(&SettingsFile::read(&path, root, Owner::Workspace)?
-            .layer
-            .settings);
+        let file = SettingsFile::read(&path, root, "workspace")?;
+        all = all.or(&file.layer.settings);
     }
     Ok(all.require_reason.unwrap_or(false))
 }
@@ -229,19 +204,17 @@ pub(crate) fn require_reason(baselines_dir: &Path, project: &Project) -> anyhow:
 /// Returns the package that is named, or else the package of the manifest or of the current
 /// folder.
 fn chosen(args: &ConfigShowArgs, project: &Project) -> anyhow::Result<Option<String>> {
-    if let Some(name) = &args.package {
-        return match project.package_dir(name) {
-            Some(_) => Ok(Some(name.clone())),
-            None => {
-                let known: Vec<&str> = project.packages().collect();
-                Err(Refused::usage(format!(
-                    "`{}` is no package of this workspace\n  hint: one of {}",
-                    safe_line(name),
-                    safe_line(&known.join(", "))
-                )))
-            }
-        };
+    let Some(name) = &args.package else {
+        let here = project::folder(args.project.manifest_path.as_deref())?;
+        return Ok(project.package_at(&here).map(str::to_owned));
+    };
+    if project.package_dir(name).is_none() {
+        let known: Vec<&str> = project.packages().collect();
+        return Err(Refused::usage(format!(
+            "`{}` is no package of this workspace\n  hint: one of {}",
+            safe_line(name),
+            safe_line(&known.join(", "))
+        )));
     }
-    let here = project::folder(args.project.manifest_path.as_deref())?;
-    Ok(project.package_at(&here).map(str::to_owned))
+    Ok(Some(name.clone()))
 }

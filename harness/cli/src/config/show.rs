@@ -4,7 +4,7 @@ use plimsoll_core::report::BuilderSetting;
 use plimsoll_core::settings::{Fallback, KEYS, Key, Kind};
 use serde_json::{Map, Value, json};
 
-use super::{Found, Origin, Owner};
+use super::{Found, Origin};
 use plimsoll_desk::out::safe_line;
 
 pub(super) fn text(found: &Found, effective: bool) -> String {
@@ -15,20 +15,14 @@ pub(super) fn text(found: &Found, effective: bool) -> String {
     let width = found.files.iter().map(|file| file.shown.chars().count());
     let width = width.max().unwrap_or(0);
     for file in &found.files {
-        let of = match file.of {
-            Owner::Package => "the package's",
-            Owner::Workspace => "the workspace's",
-        };
-        text += &format!("#   {:width$}  {of}\n", file.shown);
+        text += &format!("#   {:width$}  the {}'s\n", file.shown, file.of);
     }
     if found.files.is_empty() {
         text += "#   no plimsoll.toml\n";
     }
     text.push('\n');
-    let rows: Vec<(String, String)> = KEYS
-        .iter()
-        .filter_map(|key| row(found, key, effective))
-        .collect();
+    let rows = KEYS.iter().filter_map(|key| row(found, key, effective));
+    let rows: Vec<(String, String)> = rows.collect();
     let width = rows.iter().map(|(setting, _)| setting.chars().count());
     let width = width.max().unwrap_or(0);
     for (setting, origin) in &rows {
@@ -93,13 +87,10 @@ fn builders(found: &Found) -> String {
         "# settings of scenarios' builders in the last run; they override the files, and\n\
                     # variables override them:\n"
             .to_owned();
-    for of in builders {
-        text += &format!(
-            "#   {} (test target {})\n",
-            safe_line(&of.scenario),
-            safe_line(&of.test)
-        );
-        for setting in &of.settings {
+    for report in builders {
+        let (scenario, test) = (safe_line(&report.scenario), safe_line(&report.run.target));
+        text += &format!("#   {scenario} (test target {test})\n");
+        for setting in &report.builder {
             let line = safe_line(&format!("{} = {}", setting.key, builder_value(setting)));
             let variable = Key::find(&setting.key).filter(|key| found.variables.get(key).is_some());
             let unless = variable.map_or_else(String::new, |key| {
@@ -113,11 +104,8 @@ fn builders(found: &Found) -> String {
 
 /// Returns the same section for a project without reports.
 fn about_builders() -> String {
-    let names: Vec<&str> = KEYS
-        .iter()
-        .filter(|key| key.builder.is_some())
-        .map(|key| key.name)
-        .collect();
+    let keys = KEYS.iter().filter(|key| key.builder.is_some());
+    let names: Vec<&str> = keys.map(|key| key.name).collect();
     let lines: Vec<String> = names.chunks(4).map(|line| line.join(", ")).collect();
     format!(
         "# settings of a scenario's builder override the files, and variables override them;\n\
@@ -146,37 +134,24 @@ fn builder_value(setting: &BuilderSetting) -> Value {
 }
 
 pub(super) fn json(found: &Found, effective: bool) -> String {
-    let files: Vec<Value> = found
-        .files
-        .iter()
-        .map(|file| {
-            let of = match file.of {
-                Owner::Package => "package",
-                Owner::Workspace => "workspace",
-            };
-            json!({ "path": file.shown, "of": of })
-        })
-        .collect();
-    let settings: Vec<Value> = KEYS
-        .iter()
-        .filter_map(|key| setting(found, key, effective))
-        .collect();
+    let files = found.files.iter();
+    let files = files.map(|file| json!({ "path": file.shown, "of": file.of }));
+    let settings = KEYS.iter().filter_map(|key| setting(found, key, effective));
     let builders = found.builders.as_ref().map(|builders| {
-        let builders = builders.iter().map(|of| {
-            let settings: Map<String, Value> = of
-                .settings
-                .iter()
-                .map(|setting| (setting.key.clone(), builder_value(setting)))
-                .collect();
-            json!({ "test": of.test, "scenario": of.scenario, "settings": settings })
+        let builders = builders.iter().map(|report| {
+            let settings = report.builder.iter();
+            let settings = settings.map(|one| (one.key.clone(), builder_value(one)));
+            let settings: Map<String, Value> = settings.collect();
+            let (test, scenario) = (&report.run.target, &report.scenario);
+            json!({ "test": test, "scenario": scenario, "settings": settings })
         });
         builders.collect::<Vec<Value>>()
     });
     let shown = json!({
         "version": 1,
         "package": found.package,
-        "files": files,
-        "settings": settings,
+        "files": files.collect::<Vec<Value>>(),
+        "settings": settings.collect::<Vec<Value>>(),
         "builders": builders,
     });
     format!("{shown:#}\n")
@@ -193,17 +168,13 @@ fn setting(found: &Found, key: &Key, effective: bool) -> Option<Value> {
         None if effective => (fallback, json!({ "kind": "default" })),
         None => return None,
     };
-    let overridden: Vec<Value> = set
-        .iter()
-        .skip(1)
-        .map(|(origin, _)| origin.json())
-        .collect();
+    let overridden = set.iter().skip(1).map(|(origin, _)| origin.json());
     let (Fallback::Value(default) | Fallback::Words(default)) = key.fallback;
     Some(json!({
         "key": key.name,
         "value": value,
         "origin": origin,
-        "overridden": overridden,
+        "overridden": overridden.collect::<Vec<Value>>(),
         "default": default.replace('`', ""),
         "variable": key.variable(),
         "builder": key.builder,

@@ -49,10 +49,9 @@ impl Layout {
     pub(super) fn find(args: &InitArgs, metadata: &Metadata) -> anyhow::Result<Layout> {
         let workspace = metadata.workspace_root.clone().into_std_path_buf();
         let defaults = &metadata.workspace_default_members;
-        let packages = metadata
-            .packages
-            .iter()
-            .filter_map(|one| package(one, defaults.is_missing() || defaults.contains(&one.id)));
+        let is_default = |one: &_| defaults.is_missing() || defaults.contains(one);
+        let packages = metadata.packages.iter();
+        let packages = packages.filter_map(|one| package(one, is_default(&one.id)));
         let packages: Vec<Package> = packages.collect();
         let tested = tested(args, &packages)?;
         // cargo selects the package of the current folder, or in the root the default members.
@@ -116,14 +115,12 @@ impl Layout {
             // At least 2021: the code is plimsoll's, and every compiler that can build
             // plimsoll knows this edition.
             edition: match &tested {
-                Some(tested) => tested.edition.clone(),
-                None => packages
-                    .iter()
-                    .map(|package| package.edition.clone())
-                    .max()
-                    .unwrap_or_else(|| "2024".to_owned()),
+                Some(tested) => Some(&*tested.edition),
+                None => packages.iter().map(|package| &*package.edition).max(),
             }
-            .max("2021".to_owned()),
+            .unwrap_or("2024")
+            .max("2021")
+            .to_owned(),
             source: member.and_then(|member| member.leaks.clone()),
             is_found_in_root: is_default,
             is_found_here: is_found_from(&dir, is_default),
@@ -135,10 +132,8 @@ impl Layout {
 
     /// Returns the command that measures, run in the current folder.
     pub(super) fn command(&self) -> String {
-        format!(
-            "cargo test {}--test {LEAKS}",
-            self.named(self.is_found_here)
-        )
+        let named = self.named(self.is_found_here);
+        format!("cargo test {named}--test {LEAKS}")
     }
 
     /// Returns the command that measures in a workflow, run in the workspace's root.
@@ -184,34 +179,27 @@ fn package(package: &cargo_metadata::Package, is_default: bool) -> Option<Packag
 fn tested(args: &InitArgs, packages: &[Package]) -> anyhow::Result<Option<Package>> {
     if let Some(name) = &args.package {
         let found = packages.iter().find(|package| package.name == *name);
-        return match found {
-            Some(package) => Ok(Some(package.clone())),
-            None => {
-                let names = packages.iter().map(|package| safe_line(&package.name));
-                Err(Refused::usage(format!(
-                    "there is no package {}\n  expected one of: {}",
-                    safe_line(name),
-                    names.collect::<Vec<_>>().join(", ")
-                )))
-            }
-        };
+        let found = found.cloned().ok_or_else(|| {
+            let names = packages.iter().map(|package| safe_line(&package.name));
+            Refused::usage(format!(
+                "there is no package {}\n  expected one of: {}",
+                safe_line(name),
+                names.collect::<Vec<_>>().join(", ")
+            ))
+        });
+        return found.map(Some);
     }
     // A package that has the leak tests is not the tested package, except with `--here`.
-    let own: Vec<&Package> = packages
+    let own = packages
         .iter()
-        .filter(|one| one.leaks.is_none() || args.here)
-        .collect();
+        .filter(|one| one.leaks.is_none() || args.here);
+    let own: Vec<&Package> = own.collect();
     let here = project::folder(args.project.manifest_path.as_deref()).ok();
-    let around = here
-        .iter()
-        .flat_map(|here| here.ancestors())
-        .find_map(|dir| {
-            let at = own.iter().find(|package| package.dir == dir)?;
-            Some((*at).clone())
-        });
+    let mut folders = here.iter().flat_map(|here| here.ancestors());
+    let around = folders.find_map(|dir| own.iter().find(|package| package.dir == dir));
     let only = match own.as_slice() {
-        [only] => Some((*only).clone()),
+        [only] => Some(only),
         _ => None,
     };
-    Ok(around.or(only))
+    Ok(around.or(only).map(|package| Package::clone(package)))
 }

@@ -1,7 +1,7 @@
 //! Additions to TOML files. The order and the comments of the files stay.
 
 use anyhow::{Context, bail};
-use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
 use super::layout::LEAKS;
 
@@ -16,11 +16,7 @@ impl Library {
     fn value(&self) -> Value {
         match self {
             Library::Version(version) => (*version).into(),
-            Library::Path(path) => {
-                let mut table = InlineTable::new();
-                table.insert("path", path.as_str().into());
-                table.into()
-            }
+            Library::Path(path) => InlineTable::from_iter([("path", path)]).into(),
         }
     }
 }
@@ -41,30 +37,21 @@ pub(super) fn member(
     name: &str,
     edition: &str,
     library: &Library,
-    tested: Option<(&str, &str)>,
+    tested: Option<(&str, String)>,
 ) -> String {
-    let mut document = DocumentMut::new();
-    let mut package = Table::new();
-    package.insert("name", name.into());
-    package.insert("version", "0.0.0".into());
-    package.insert("edition", edition.into());
-    package.insert("publish", false.into());
-    document.insert("package", Item::Table(package));
-    let mut dependencies = Table::new();
-    dependencies.insert("plimsoll", Item::Value(library.value()));
+    let quoted = |text: &str| Value::from(text).to_string();
+    let mut text = format!(
+        "[package]\nname = {}\nversion = \"0.0.0\"\nedition = {}\npublish = false\n\n\
+         # For tests alone: who builds the workspace does not build them.\n\
+         [dev-dependencies]\nplimsoll = {}\n",
+        quoted(name),
+        quoted(edition),
+        library.value()
+    );
     if let Some((name, path)) = tested {
-        let mut table = InlineTable::new();
-        table.insert("path", path.into());
-        dependencies.insert(name, Item::Value(table.into()));
+        text += &format!("{name} = {{ path = {} }}\n", quoted(&path));
     }
-    dependencies
-        .decor_mut()
-        .set_prefix("\n# For tests alone: who builds the workspace does not build them.\n");
-    document.insert("dev-dependencies", Item::Table(dependencies));
-    let mut tests = ArrayOfTables::new();
-    tests.push(test_target());
-    document.insert("test", Item::ArrayOfTables(tests));
-    document.to_string()
+    text + &format!("\n[[test]]\nname = \"{LEAKS}\"\nharness = false\n")
 }
 
 fn test_target() -> Table {
@@ -80,16 +67,14 @@ pub(super) fn with_test(text: &str, library: &Library) -> anyhow::Result<String>
     let mut document = parse(text)?;
     let dependencies = document
         .entry("dev-dependencies")
-        .or_insert_with(|| Item::Table(Table::new()));
+        .or_insert_with(toml_edit::table);
     let Some(dependencies) = dependencies.as_table_like_mut() else {
         bail!("`dev-dependencies` is no table");
     };
     if !dependencies.contains_key("plimsoll") {
         dependencies.insert("plimsoll", Item::Value(library.value()));
     }
-    let tests = document
-        .entry("test")
-        .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
+    let tests = document.entry("test").or_insert_with(toml_edit::array);
     let Some(tests) = tests.as_array_of_tables_mut() else {
         bail!("`test` is no `[[test]]`");
     };
@@ -105,9 +90,7 @@ pub(super) fn with_test(text: &str, library: &Library) -> anyhow::Result<String>
 pub(super) fn with_member(text: &str) -> anyhow::Result<String> {
     let mut document = parse(text)?;
     let is_package = document.contains_key("package");
-    let workspace = document
-        .entry("workspace")
-        .or_insert_with(|| Item::Table(Table::new()));
+    let workspace = document.entry("workspace").or_insert_with(toml_edit::table);
     let Some(workspace) = workspace.as_table_like_mut() else {
         bail!("`workspace` is no table");
     };
@@ -124,9 +107,10 @@ pub(super) fn with_member(text: &str) -> anyhow::Result<String> {
         Some(members) => add(members.as_array_mut().context("`members` is no list")?),
     }
     match workspace.get_mut("default-members") {
-        Some(members) => add(members
-            .as_array_mut()
-            .context("`default-members` is no list")?),
+        Some(members) => {
+            let members = members.as_array_mut();
+            add(members.context("`default-members` is no list")?);
+        }
         // Otherwise cargo would test only the package in the root.
         None if is_package => {
             let members = Array::from_iter([".", LEAKS]);

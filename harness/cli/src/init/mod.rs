@@ -19,13 +19,13 @@ use std::cmp::Reverse;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use anyhow::{Context, anyhow, bail};
 
 use self::layout::Layout;
-use self::plan::{File, Plan};
+use self::plan::{File, PLACEHOLDER, Plan};
 use crate::args::InitArgs;
+use plimsoll_desk::git::Git;
 use plimsoll_desk::out::{Out, Paint, is_yes};
 use plimsoll_desk::project::{self, Project, shown};
 use plimsoll_desk::status::Refused;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
             shown(target_dir.as_std_path())
         ));
     }
-    let plan = Plan::make(args, &layout, &|path| read(path))?;
+    let plan = Plan::make(args, &layout)?;
     for left in &plan.left {
         out.note(&format!("{} is there, and stays as it is", shown(left)));
     }
@@ -84,13 +84,13 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
     }
     write(&plan.files, args)?;
     out.print(&format!("written{}\n", then("; now ")))?;
-    if plan.writes_placeholder() {
+    if plan.writes(PLACEHOLDER) {
         out.note(
             "the workflows name the action `OWNER/plimsoll`: give it and the commit of its \
              release with --action, or write them in place of it",
         );
     }
-    if plan.writes_locked() && ignores_lockfile(&layout.workspace) {
+    if plan.writes("cargo test --locked") && ignores_lockfile(&layout.workspace) {
         out.note(
             "git ignores Cargo.lock, and without it `--locked` in the workflows fails: commit \
              Cargo.lock, or remove `--locked`",
@@ -108,13 +108,8 @@ fn link_below<'a>(root: &Path, path: &'a Path) -> Option<&'a Path> {
 
 /// Returns whether git ignores `Cargo.lock`. Without git or a repository, nothing is ignored.
 fn ignores_lockfile(workspace: &Path) -> bool {
-    let mut command = Command::new("git");
-    command
-        .args(["check-ignore", "--quiet", "Cargo.lock"])
-        .current_dir(workspace)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
+    let output = Git::in_dir(workspace).run(&["check-ignore", "--quiet", "Cargo.lock"]);
+    output.is_ok_and(|output| output.status.success())
 }
 
 /// Writes all files or none. cargo refuses a project whose manifest names a member that does
@@ -157,15 +152,6 @@ fn write(files: &[File], args: &InitArgs) -> anyhow::Result<()> {
         let _ = fs::remove_dir(folder);
     }
     done
-}
-
-/// Reads a file, if it exists.
-fn read(path: &Path) -> anyhow::Result<Option<String>> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(err) => Err(err).with_context(|| format!("cannot read {}", shown(path))),
-    }
 }
 
 fn show(file: &File, out: &Out) -> String {

@@ -1,7 +1,8 @@
 //! The plan: which files to create or change.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use anyhow::Context;
 use serde_json::Value;
@@ -9,6 +10,7 @@ use serde_json::Value;
 use super::layout::{LEAKS, Layout};
 use super::manifest::{self, Library};
 use crate::args::InitArgs;
+use plimsoll_desk::git::Git;
 use plimsoll_desk::out::safe_line;
 use plimsoll_desk::project::shown;
 use plimsoll_desk::status::Refused;
@@ -16,19 +18,15 @@ use plimsoll_desk::status::Refused;
 const TEST: &str = include_str!("templates/leaks.rs");
 const BASELINES: &str = include_str!("templates/baselines.md");
 const NEXTEST: &str = include_str!("templates/nextest.toml");
-pub(super) const WORKFLOWS: [(&str, &str); 2] = [
-    (
-        "leaks-measure.yml",
-        include_str!("templates/leaks-measure.yml"),
-    ),
-    (
-        "leaks-comment.yml",
-        include_str!("templates/leaks-comment.yml"),
-    ),
+const MEASURE_WORKFLOW: &str = include_str!("templates/leaks-measure.yml");
+const COMMENT_WORKFLOW: &str = include_str!("templates/leaks-comment.yml");
+const WORKFLOWS: [(&str, &str); 2] = [
+    ("leaks-measure.yml", MEASURE_WORKFLOW),
+    ("leaks-comment.yml", COMMENT_WORKFLOW),
 ];
 
 /// The placeholder in the workflows if no action is named, as in docs/ci.md.
-const PLACEHOLDER: &str =
+pub(super) const PLACEHOLDER: &str =
     "OWNER/plimsoll/.github/actions/plimsoll@0000000000000000000000000000000000000000 # v0.1.0";
 
 /// The default branch in the templates.
@@ -55,16 +53,11 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Makes the plan. `read` returns the text of a file, or `None` if it does not exist.
-    pub(super) fn make(
-        args: &InitArgs,
-        layout: &Layout,
-        read: &dyn Fn(&Path) -> anyhow::Result<Option<String>>,
-    ) -> anyhow::Result<Plan> {
+    pub(super) fn make(args: &InitArgs, layout: &Layout) -> anyhow::Result<Plan> {
         let mut plan = Plan::default();
         let library = match &args.path {
             None => Library::Version(env!("CARGO_PKG_VERSION")),
-            Some(path) => Library::Path(absolute(path, read)?),
+            Some(path) => Library::Path(absolute(path)?),
         };
         let manifest = layout.dir.join("Cargo.toml");
         let text = match layout.edition.as_str() {
@@ -76,23 +69,20 @@ impl Plan {
         if layout.source.is_some() {
             // The project has the test already, however it is set up.
         } else if args.here {
-            plan.change(&manifest, read, |text| manifest::with_test(text, &library))?;
-            plan.create(test, &text, read)?;
+            plan.change(&manifest, |text| manifest::with_test(text, &library))?;
+            plan.create(test, &text)?;
         } else {
             let root = layout.workspace.join("Cargo.toml");
-            plan.change(&root, read, manifest::with_member)?;
+            plan.change(&root, manifest::with_member)?;
             let tested = layout.tested.as_ref().filter(|tested| tested.is_library);
-            let path = tested.and_then(|tested| {
+            let tested = tested.and_then(|tested| {
                 let inside = tested.dir.strip_prefix(&layout.workspace).ok()?;
-                Some(Path::new("..").join(inside).to_string_lossy().into_owned())
+                let path = Path::new("..").join(inside).to_string_lossy().into_owned();
+                Some((&*tested.name, path.trim_end_matches('/').to_owned()))
             });
-            let path = path.map(|path| path.trim_end_matches('/').to_owned());
-            let tested = tested
-                .map(|tested| tested.name.as_str())
-                .zip(path.as_deref());
             let member = manifest::member(&layout.name, &layout.edition, &library, tested);
-            plan.create(manifest, &member, read)?;
-            plan.create(test, &text, read)?;
+            plan.create(manifest, &member)?;
+            plan.create(test, &text)?;
         }
         let baselines = plimsoll_core::layout::baselines_dir(&layout.dir, |path| {
             // `Cargo.lock` marks the root of a workspace. It counts as existing, because cargo
@@ -100,29 +90,20 @@ impl Plan {
             path == layout.workspace.join("Cargo.lock") || path.exists()
         });
         if !baselines.exists() {
-            plan.create(baselines.join("README.md"), BASELINES, read)?;
+            plan.create(baselines.join("README.md"), BASELINES)?;
         }
         let nextest = layout.workspace.join(".config/nextest.toml");
         match read(&nextest)? {
-            None => plan.create(nextest, NEXTEST, read)?,
-            Some(_) => {
-                plan.change(&nextest, read, |text| {
-                    manifest::with_override(text, NEXTEST)
-                })?;
-            }
+            None => plan.create(nextest, NEXTEST)?,
+            Some(_) => plan.change(&nextest, |text| manifest::with_override(text, NEXTEST))?,
         }
         if !args.no_workflows {
-            plan.workflows(args, layout, read)?;
+            plan.workflows(args, layout)?;
         }
         Ok(plan)
     }
 
-    fn workflows(
-        &mut self,
-        args: &InitArgs,
-        layout: &Layout,
-        read: &dyn Fn(&Path) -> anyhow::Result<Option<String>>,
-    ) -> anyhow::Result<()> {
+    fn workflows(&mut self, args: &InitArgs, layout: &Layout) -> anyhow::Result<()> {
         // GitHub reads only the workflows in the repository's root.
         let root = repository(&layout.workspace);
         let below = layout.workspace.strip_prefix(root).unwrap_or(Path::new(""));
@@ -130,24 +111,19 @@ impl Plan {
         let branch = default_branch(root);
         for (name, text) in WORKFLOWS {
             let text = match &args.action {
-                Some(action) => text.replace(PLACEHOLDER, &action.path()),
+                Some(action) => text.replace(PLACEHOLDER, action),
                 None => text.to_owned(),
             };
             let text = text.replace(MEASURE, &layout.locked_command());
             let text = text.replace(DEFAULT_BRANCH, &format!("branches: [{branch}]"));
             let text = in_folder(text, &below.to_string_lossy());
-            self.create(dir.join(name), &text, read)?;
+            self.create(dir.join(name), &text)?;
         }
         Ok(())
     }
 
     /// Plans a file of plimsoll's, unless a file with this path exists.
-    fn create(
-        &mut self,
-        path: PathBuf,
-        text: &str,
-        read: &dyn Fn(&Path) -> anyhow::Result<Option<String>>,
-    ) -> anyhow::Result<()> {
+    fn create(&mut self, path: PathBuf, text: &str) -> anyhow::Result<()> {
         match read(&path)? {
             None => self.files.push(File {
                 path,
@@ -164,7 +140,6 @@ impl Plan {
     fn change(
         &mut self,
         path: &Path,
-        read: &dyn Fn(&Path) -> anyhow::Result<Option<String>>,
         edit: impl FnOnce(&str) -> anyhow::Result<String>,
     ) -> anyhow::Result<()> {
         let before = read(path)?.unwrap_or_default();
@@ -185,47 +160,36 @@ impl Plan {
         Ok(())
     }
 
-    /// Returns whether a workflow is written that has only the placeholder for the action.
-    pub(super) fn writes_placeholder(&self) -> bool {
-        self.writes(PLACEHOLDER)
-    }
-
-    /// Returns whether a file is written that runs cargo with `--locked`, which needs a
-    /// lockfile.
-    pub(super) fn writes_locked(&self) -> bool {
-        self.writes("cargo test --locked")
-    }
-
-    fn writes(&self, text: &str) -> bool {
+    /// Returns whether a file is written that has this text.
+    pub(super) fn writes(&self, text: &str) -> bool {
         self.files.iter().any(|file| file.after.contains(text))
+    }
+}
+
+/// Reads a file, if it exists.
+fn read(path: &Path) -> anyhow::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(err) => Err(err).with_context(|| format!("cannot read {}", shown(path))),
     }
 }
 
 /// Returns the remote's default branch, or else the local `main` or `master`.
 fn default_branch(root: &Path) -> String {
-    let git = |words: &[&str]| {
-        let mut command = Command::new("git");
-        command.args(words).current_dir(root).stdin(Stdio::null());
-        let output = command
-            .output()
-            .ok()
-            .filter(|output| output.status.success())?;
-        String::from_utf8(output.stdout).ok()
-    };
+    let git = Git::in_dir(root);
+    let ask = |words: &[&str]| git.try_ask(words).ok().flatten();
     let remotes = || {
-        let head = git(&["symbolic-ref", "--short", "refs/remotes/origin/HEAD"])?;
-        Some(head.trim().strip_prefix("origin/")?.to_owned())
+        let head = ask(&["symbolic-ref", "--short", "refs/remotes/origin/HEAD"])?;
+        Some(head.strip_prefix("origin/")?.to_owned())
     };
     let has = |branch: &str| {
         let name = format!("refs/heads/{branch}");
-        git(&["show-ref", "--verify", &name]).is_some()
+        ask(&["show-ref", "--verify", &name]).is_some()
     };
     // A branch name that YAML might need quoted is not used; a person has to write it.
-    let is_plain = |branch: &String| {
-        let mut chars = branch.chars();
-        chars.all(|char| char.is_ascii_alphanumeric() || "._/-".contains(char))
-    };
-    let branch = remotes().filter(is_plain);
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "._/-".contains(char);
+    let branch = remotes().filter(|branch| branch.chars().all(is_plain));
     branch.unwrap_or_else(|| match !has("main") && has("master") {
         true => "master".to_owned(),
         false => "main".to_owned(),
@@ -255,10 +219,7 @@ fn in_folder(workflow: String, folder: &str) -> String {
 
 /// Returns the absolute path of the library's folder. Refuses other folders, such as the root
 /// of a checkout.
-fn absolute(
-    path: &Path,
-    read: &dyn Fn(&Path) -> anyhow::Result<Option<String>>,
-) -> anyhow::Result<String> {
+fn absolute(path: &Path) -> anyhow::Result<String> {
     let found = path.canonicalize();
     let found = found.with_context(|| format!("--path {}", shown(path)))?;
     let manifest = match found.is_dir() {

@@ -176,10 +176,8 @@ fn changes(
     project: &Project,
 ) -> anyhow::Result<Vec<Change>> {
     let mut accepted: Vec<(&Report, Acceptance)> = Vec::new();
-    for (item, found) in session.items().iter().zip(found) {
-        if !item.is_accepted {
-            continue;
-        }
+    let decided = session.items().iter().zip(found);
+    for (item, found) in decided.filter(|(item, _)| item.is_accepted) {
         let mut acceptance = found.acceptance.clone();
         item.words.write(&mut acceptance);
         match accepted.last_mut() {
@@ -187,11 +185,10 @@ fn changes(
             _ => accepted.push((found.report, acceptance)),
         }
     }
-    let mut changes = Vec::new();
-    for (report, acceptance) in accepted {
-        let change = Change::of(report, &acceptance, project)?;
+    let changes = accepted.iter().map(|(report, acceptance)| {
+        let change = Change::of(report, acceptance, project)?;
         change.refuse_without_reason()?;
-        changes.push(change);
-    }
-    Ok(changes)
+        Ok(change)
+    });
+    changes.collect()
 }

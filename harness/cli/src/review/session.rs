@@ -27,13 +27,10 @@ pub(super) enum Kind {
 
 impl Kind {
     pub(super) fn of(acceptance: &Acceptance) -> Kind {
-        match (
-            acceptance.allowances.is_empty(),
-            acceptance.moved.is_empty(),
-        ) {
-            (false, _) => Kind::Allow,
-            (true, false) => Kind::Move,
-            (true, true) => Kind::Remove,
+        match acceptance {
+            one if !one.allowances.is_empty() => Kind::Allow,
+            one if !one.moved.is_empty() => Kind::Move,
+            _ => Kind::Remove,
         }
     }
 

@@ -9,7 +9,7 @@ use anyhow::Context;
 
 use super::{Stop, reason};
 use plimsoll_desk::out::safe_line;
-use plimsoll_desk::project::shown;
+use plimsoll_desk::project::{self, shown};
 use plimsoll_desk::status::Refused;
 
 /// The largest manifest, in bytes: many times as large as the longest that exist.
@@ -51,9 +51,8 @@ fn text(path: &Path, most: u64) -> Result<String, String> {
     let unreadable = |err| format!("cannot be read: {err}");
     let file = fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
-    file.take(most + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
+    let read = file.take(most + 1).read_to_end(&mut bytes);
+    read.map_err(unreadable)?;
     if bytes.len() as u64 > most {
         return Err(format!("expected at most {} MiB, found more", most >> 20));
     }
@@ -122,9 +121,8 @@ impl<'a> Collected<'a> {
         let about = file.metadata().with_context(failed)?;
         let left = MOST_BYTES - self.bytes;
         let mut content = Vec::new();
-        file.take(left + 1)
-            .read_to_end(&mut content)
-            .with_context(failed)?;
+        let read = file.take(left + 1).read_to_end(&mut content);
+        read.with_context(failed)?;
         if content.len() as u64 > left {
             return Err(too_much(path, &format!("{} MiB", MOST_BYTES >> 20)));
         }
@@ -268,36 +266,15 @@ fn make_executable(_path: &Path) -> std::io::Result<()> {
 /// to the same place, and neither contains `..`.
 pub(super) fn relative(from: &Path, to: &Path) -> PathBuf {
     let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
-    let common = from
-        .iter()
-        .zip(&to)
-        .take_while(|(one, other)| one == other)
-        .count();
+    let both = from.iter().zip(&to);
+    let common = both.take_while(|(one, other)| one == other).count();
     let up = from[common..].iter().map(|_| Component::ParentDir);
     up.chain(to[common..].iter().copied()).collect()
 }
 
-/// Removes `.` from a path, and each `..` that follows a name.
-pub(super) fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if plain.file_name().is_some() => {
-                plain.pop();
-            }
-            part => plain.push(part),
-        }
-    }
-    plain
-}
-
 /// Returns a path with slashes, as manifests have it.
 pub(super) fn with_slashes(path: &Path) -> String {
-    let parts = path
-        .components()
-        .map(|part| part.as_os_str().to_string_lossy());
-    let text = parts.collect::<Vec<_>>().join("/");
+    let text = project::with_slashes(path);
     match path.is_absolute() {
         // The root is one of the parts, so joining doubled its slash.
         true => text.replacen("//", "/", 1),
@@ -313,10 +290,7 @@ pub(super) fn printed(path: &Path) -> String {
 
 /// Returns a parser's error on one line.
 pub(super) fn said(text: &str, err: &toml_edit::TomlError) -> String {
-    let before = err
-        .span()
-        .and_then(|span| text.get(..span.start))
-        .unwrap_or_default();
-    let line = before.matches('\n').count() + 1;
+    let before = err.span().and_then(|span| text.get(..span.start));
+    let line = before.unwrap_or_default().matches('\n').count() + 1;
     format!("line {line}: {}", safe_line(err.message()))
 }

@@ -86,10 +86,8 @@ impl Lock {
     /// Returns a package and everything that it needs.
     fn needed(&self, package: &str) -> BTreeSet<&Package> {
         let mut seen = BTreeSet::new();
-        let mut left: Vec<&Package> = member(&self.0.packages, package)
-            .map(|at| &self.0.packages[at])
-            .into_iter()
-            .collect();
+        let first = member(&self.0.packages, package).map(|at| &self.0.packages[at]);
+        let mut left: Vec<&Package> = Vec::from_iter(first);
         while let Some(one) = left.pop() {
             if seen.insert(one) {
                 left.extend(one.dependencies.iter().filter_map(|on| self.find(on)));
@@ -222,10 +220,8 @@ impl<'a> Merge<'a> {
         }
         match excluding.map(|(at, one)| (at, Edge::from(one))) {
             Some((at, old)) if needed && old.version < wanted.version => {
-                let edges = self
-                    .packages
-                    .iter_mut()
-                    .flat_map(|one| &mut one.dependencies);
+                let packages = self.packages.iter_mut();
+                let edges = packages.flat_map(|one| &mut one.dependencies);
                 edges
                     .filter(|edge| **edge == old)
                     .for_each(|edge| *edge = on.clone());

@@ -7,7 +7,8 @@ use toml_edit::{
     Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value, value,
 };
 
-use super::files::{plain, printed, with_slashes};
+use super::files::with_slashes;
+use plimsoll_desk::project::plain;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
@@ -77,11 +78,7 @@ impl Spec {
         if let Some(version) = item.as_str() {
             spec.keys.insert("version", version.into());
         }
-        let entries = item
-            .as_table_like()
-            .into_iter()
-            .flat_map(|table| table.iter());
-        for (key, item) in entries {
+        for (key, item) in entries(Some(item)) {
             match key {
                 "features" => spec.features = strings(item),
                 "workspace" => spec.inherits = item.as_bool() == Some(true),
@@ -95,8 +92,7 @@ impl Spec {
                     });
                 }
                 key => {
-                    if let Ok(mut value) = item.clone().into_value() {
-                        value.decor_mut().clear();
+                    if let Some(value) = plain_value(item) {
                         spec.keys.insert(key, value);
                     }
                 }
@@ -149,11 +145,8 @@ impl Wanted {
         let mut all = Vec::new();
         for (target, tables) in dependency_tables(manifest) {
             for kind in Kind::ALL {
-                let named = kind.names().iter().filter_map(|name| tables.get(name));
-                let entries = named
-                    .filter_map(Item::as_table_like)
-                    .flat_map(|table| table.iter());
-                for (key, item) in entries {
+                let named = kind.names().iter().map(|name| tables.get(name));
+                for (key, item) in named.flat_map(entries) {
                     let own = Spec::read(item, top, dir);
                     let inherited = workspace_dependency(workspace, key).filter(|_| own.inherits);
                     all.push(Wanted {
@@ -219,8 +212,7 @@ impl Wanted {
 fn dependency_tables(
     manifest: &DocumentMut,
 ) -> impl Iterator<Item = (Option<&str>, &dyn TableLike)> {
-    let targets = manifest.get("target").and_then(Item::as_table_like);
-    let targets = targets.into_iter().flat_map(|table| table.iter());
+    let targets = entries(manifest.get("target"));
     let targets = targets.filter_map(|(name, item)| Some((Some(name), item.as_table_like()?)));
     std::iter::once((None, manifest.as_table() as &dyn TableLike)).chain(targets)
 }
@@ -354,8 +346,7 @@ pub(super) fn inline(entry: &Item) -> Item {
     };
     let mut keys = InlineTable::new();
     for (key, item) in table.iter().filter(|(key, _)| *key != "optional") {
-        if let Ok(mut item) = item.clone().into_value() {
-            item.decor_mut().clear();
+        if let Some(item) = plain_value(item) {
             keys.insert(key, item);
         }
     }
@@ -365,15 +356,22 @@ pub(super) fn inline(entry: &Item) -> Item {
 
 /// Returns the entries of `[patch]`, each with its source and key.
 pub(super) fn patches(manifest: &DocumentMut) -> impl Iterator<Item = (&str, &str, &Item)> {
-    let sources = manifest.get("patch").and_then(Item::as_table_like);
-    let sources = sources.into_iter().flat_map(|table| table.iter());
-    sources.flat_map(|(source, item)| {
-        let entries = item
-            .as_table_like()
-            .into_iter()
-            .flat_map(|table| table.iter());
-        entries.map(move |(key, item)| (source, key, item))
+    entries(manifest.get("patch")).flat_map(|(source, patches)| {
+        entries(Some(patches)).map(move |(key, item)| (source, key, item))
     })
+}
+
+/// Returns the entries of a table, in either notation. Anything else has none.
+fn entries(item: Option<&Item>) -> impl Iterator<Item = (&str, &Item)> {
+    let table = item.and_then(Item::as_table_like);
+    table.into_iter().flat_map(|table| table.iter())
+}
+
+/// Returns a value without its white space and comments.
+fn plain_value(item: &Item) -> Option<Value> {
+    let mut value = item.clone().into_value().ok()?;
+    value.decor_mut().clear();
+    Some(value)
 }
 
 /// Returns the entry of a patch for changes. It is [`Item::None`] if there was none.
@@ -446,36 +444,29 @@ fn tests(manifest: &DocumentMut) -> Vec<Table> {
     tables.unwrap_or_default()
 }
 
-/// Returns the paths at which the file of a `[[test]]` entry may be, relative to the package's
-/// folder.
-fn test_paths(entry: &Table) -> Vec<PathBuf> {
-    if let Some(path) = entry.get("path").and_then(Item::as_str) {
-        return vec![plain(Path::new(path))];
+/// Tells whether a path, relative to the package's folder, is that of a `[[test]]` entry's file.
+fn is_at(entry: &Table, path: &Path) -> bool {
+    if let Some(given) = entry.get("path").and_then(Item::as_str) {
+        return plain(Path::new(given)) == path;
     }
     let name = entry.get("name").and_then(Item::as_str).unwrap_or_default();
-    vec![
-        Path::new("tests").join(format!("{name}.rs")),
-        Path::new("tests").join(name).join("main.rs"),
-    ]
+    let tests = Path::new("tests");
+    path == tests.join(format!("{name}.rs")) || path == tests.join(name).join("main.rs")
 }
 
 /// Tells whether a file is a test that the manifest names.
 pub(super) fn names_test(manifest: &DocumentMut, path: &Path) -> bool {
-    let tests = tests(manifest);
-    tests
-        .iter()
-        .any(|entry| test_paths(entry).iter().any(|test| test == path))
+    tests(manifest).iter().any(|entry| is_at(entry, path))
 }
 
 /// Returns the entry of a test in its manifest, or makes one if there is none.
 pub(super) fn test(manifest: &DocumentMut, path: &Path) -> Table {
-    let is_it = |entry: &Table| test_paths(entry).iter().any(|test| test == path);
-    let mut entry = match tests(manifest).into_iter().find(is_it) {
+    let mut tests = tests(manifest).into_iter();
+    let mut entry = match tests.find(|entry| is_at(entry, path)) {
         Some(found) => {
             let mut entry = Table::new();
             for (key, item) in found.iter() {
-                if let Ok(mut item) = item.clone().into_value() {
-                    item.decor_mut().clear();
+                if let Some(item) = plain_value(item) {
                     entry.insert(key, value(item));
                 }
             }
@@ -528,11 +519,8 @@ pub(super) fn put_test(manifest: &mut DocumentMut, test: &Table) -> Result<(), S
 
 /// Returns the first feature that a test requires and a package does not have.
 pub(super) fn lacks_feature(manifest: &DocumentMut, test: &Table) -> Option<String> {
-    let required = test
-        .get("required-features")
-        .map(strings)
-        .unwrap_or_default();
-    required.into_iter().find(|feature| {
+    let required = test.get("required-features").map(strings);
+    required.into_iter().flatten().find(|feature| {
         let named = |table: &str| {
             manifest
                 .get(table)
@@ -548,28 +536,20 @@ pub(super) fn lacks_feature(manifest: &DocumentMut, test: &Table) -> Option<Stri
 pub(super) fn stand_alone(manifest: &mut DocumentMut, workspace: &DocumentMut) {
     // Lints change nothing that is measured, and an older workspace may have others.
     manifest.remove("lints");
-    let given = workspace
-        .get("workspace")
-        .and_then(|item| item.get("package"));
-    let Some(package) = manifest
-        .get_mut("package")
-        .and_then(Item::as_table_like_mut)
-    else {
+    let given = workspace.get("workspace");
+    let given = given.and_then(|item| item.get("package"));
+    let package = manifest.get_mut("package");
+    let Some(package) = package.and_then(Item::as_table_like_mut) else {
         return;
     };
-    let keys = package
-        .iter()
-        .filter(|(_, item)| item.get("workspace").is_some());
+    let keys = package.iter();
+    let keys = keys.filter(|(_, item)| item.get("workspace").is_some());
     let keys: Vec<String> = keys.map(|(key, _)| key.to_owned()).collect();
     for key in keys {
-        let given = given
-            .and_then(|given| given.get(&key))
-            .and_then(Item::as_value);
+        let given = given.and_then(|given| plain_value(given.get(&key)?));
         match given {
             // These keys name files of the workspace.
             Some(given) if key != "readme" && key != "license-file" => {
-                let mut given = given.clone();
-                given.decor_mut().clear();
                 package.insert(&key, value(given));
             }
             _ => {
@@ -651,12 +631,4 @@ fn matches(pattern: &str, path: &str) -> bool {
 /// Returns the path of the workspace that a manifest names, relative to its folder.
 pub(super) fn workspace_pointer(manifest: &DocumentMut) -> Option<&str> {
     package(manifest)?.get("workspace")?.as_str()
-}
-
-/// Returns the message for a package that the revision lacks.
-pub(super) fn young(package: &str, on: &Path) -> String {
-    format!(
-        "the test needs the package `{package}` ({}), which is not there",
-        printed(on)
-    )
 }

@@ -156,13 +156,12 @@ fn settings(workspace: &Path, home: &Path) -> BTreeMap<[String; 3], Setting> {
         for table in ["source", "registries"] {
             for (name, entry) in entries(content.get(table)) {
                 for (key, value) in entries(Some(entry)) {
-                    if let Some(value) = value.as_str() {
-                        all.entry([table, name, key].map(str::to_owned))
-                            .or_insert(Setting {
-                                value: value.to_owned(),
-                                base: base.to_owned(),
-                            });
-                    }
+                    let Some(value) = value.as_str().map(str::to_owned) else {
+                        continue;
+                    };
+                    let base = base.to_owned();
+                    all.entry([table, name, key].map(str::to_owned))
+                        .or_insert(Setting { value, base });
                 }
             }
         }

@@ -37,10 +37,8 @@ impl FromStr for Asked {
     fn from_str(text: &str) -> Result<Self, String> {
         let version = |text: &str| {
             Version::parse(text.trim()).map_err(|err| {
-                format!(
-                    "expected a whole version such as `0.12.3`, found `{}`: {err}",
-                    safe_line(text.trim())
-                )
+                let found = safe_line(text.trim());
+                format!("expected a whole version such as `0.12.3`, found `{found}`: {err}")
             })
         };
         // A version never contains two dots in a row.
@@ -100,14 +98,17 @@ pub(crate) fn between(
     to: &Version,
 ) -> Result<Vec<Published>, String> {
     for end in [from, to] {
-        if !all.iter().any(|one| same(&one.version, end)) {
+        // The part of a version after `+` does not distinguish releases, and nobody writes it on
+        // the command line.
+        if !all
+            .iter()
+            .any(|one| one.version.cmp_precedence(end).is_eq())
+        {
             let known = match (all.first(), all.last()) {
-                (Some(first), Some(last)) => format!(
-                    "{} are published, from {} to {}",
-                    all.len(),
-                    first.version,
-                    last.version
-                ),
+                (Some(first), Some(last)) => {
+                    let (first, last) = (&first.version, &last.version);
+                    format!("{} are published, from {first} to {last}", all.len())
+                }
                 _ => "none is published".to_owned(),
             };
             return Err(format!("there is no release {end}: {known}"));
@@ -120,12 +121,6 @@ pub(crate) fn between(
             && (with_pre || one.version.pre.is_empty())
     };
     Ok(all.iter().filter(within).cloned().collect())
-}
-
-/// Compares versions without build metadata (the part after `+`). It does not distinguish
-/// releases, and nobody writes it on the command line.
-fn same(one: &Version, two: &Version) -> bool {
-    one.cmp_precedence(two).is_eq()
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Prepares the result of a search for output.
 
 use anyhow::Context;
-use plimsoll_core::Frame;
 use plimsoll_core::report::flamegraph;
+use plimsoll_core::{FoldedStack, Frame};
 
 use super::{Found, Search};
 use crate::bench::Bench;
@@ -43,10 +43,9 @@ impl Search<'_> {
         let outcome = match found {
             Found::NoDifference(why) => Outcome::NoDifference(*why),
             Found::OneOf(revisions) => {
-                let subjects = revisions.iter().map(|one| {
-                    let subject = self.subject_of(one)?;
-                    anyhow::Ok((one.clone(), subject))
-                });
+                let subjects = revisions
+                    .iter()
+                    .map(|one| Ok((one.clone(), self.subject_of(one)?)));
                 Outcome::OneOf(subjects.collect::<anyhow::Result<_>>()?)
             }
             Found::BadMergeBase(commit) => {
@@ -97,14 +96,20 @@ impl Search<'_> {
     /// Returns the rate by which a revision was judged. If the function had another name
     /// there, it is the rate of that function.
     fn rate_at(&self, revision: &Revision, question: &Question) -> Option<Gain> {
-        let tested = self.tested.iter().find(|(one, _)| one == revision);
-        if let Some((_, tested)) = tested
-            && let Ok(Answer::Moved(rate, _)) = &tested.answer
-        {
-            return Some(*rate);
+        if let Some((rate, _)) = self.moved(revision) {
+            return Some(rate);
         }
         let climb = Climb::of(self.reports.get(revision)?);
         Some(question.rate(&climb))
+    }
+
+    /// Returns the rate and the stack of a revision at which the function had another name.
+    fn moved(&self, revision: &Revision) -> Option<(Gain, &FoldedStack)> {
+        let mut tested = self.tested.iter();
+        tested.find_map(|(one, tested)| match &tested.answer {
+            Ok(Answer::Moved(rate, stack)) if one == revision => Some((*rate, stack)),
+            _ => None,
+        })
     }
 
     fn commit(
@@ -125,11 +130,8 @@ impl Search<'_> {
     /// previous release.
     fn before(&self, revision: &Revision) -> anyhow::Result<Option<Revision>> {
         let Revision::Commit(commit) = revision else {
-            let earlier = self
-                .releases
-                .iter()
-                .rev()
-                .skip_while(|one| *one != revision);
+            let releases = self.releases.iter().rev();
+            let earlier = releases.skip_while(|one| *one != revision);
             let mut measured = earlier.skip(1).filter(|one| self.reports.contains_key(one));
             return Ok(measured.next().cloned());
         };
@@ -156,27 +158,17 @@ impl Search<'_> {
             let question = self.question.as_ref();
             question.is_some_and(|question| question.holds(stack))
         };
-        let moved = self
-            .tested
-            .iter()
-            .find_map(|(one, tested)| match &tested.answer {
-                Ok(Answer::Moved(_, stack)) if one == revision => Some(stack),
-                _ => None,
-            });
+        let moved = self.moved(revision).map(|(_, stack)| stack);
         // A short climb may have no findings yet. Then the stack of the bad end is used.
         for measured in [revision, &self.bad] {
             let Some(report) = self.reports.get(measured) else {
                 continue;
             };
-            let of_stack: Vec<&Frame> = report
-                .findings
-                .iter()
-                .filter(|finding| {
-                    let is_of_it = |stack| holds(stack) || moved == Some(stack);
-                    finding.subject.stack().is_some_and(is_of_it)
-                })
-                .flat_map(|finding| &finding.frames)
-                .collect();
+            let of_stack = report.findings.iter().filter(|finding| {
+                let is_of_it = |stack| holds(stack) || moved == Some(stack);
+                finding.subject.stack().is_some_and(is_of_it)
+            });
+            let of_stack: Vec<&Frame> = of_stack.flat_map(|finding| &finding.frames).collect();
             if of_stack.is_empty() {
                 continue;
             }
@@ -231,10 +223,8 @@ impl Search<'_> {
         let (first, before) = match &shown.outcome {
             Outcome::Found(first) => {
                 let first = Revision::from(&first.about.commit);
-                let before = self
-                    .before(&first)?
-                    .unwrap_or_else(|| self.ends().0.clone());
-                (first, before)
+                let before = self.before(&first)?;
+                (first, before.unwrap_or_else(|| self.ends().0.clone()))
             }
             Outcome::Release(first) => (first.release.clone(), first.before.clone()),
             _ => return Ok(None),

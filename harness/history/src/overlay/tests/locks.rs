@@ -45,7 +45,7 @@ fn lay(world: &World) -> String {
     let mut overlay = world.overlay(DEMO);
     overlay.learn(&world.metadata("work").unwrap());
     let laid = overlay.lay(&world.path("old")).unwrap().unwrap();
-    let raised = laid.raised.iter().map(|one| format!("; raised {one}"));
+    let raised = laid.iter().map(|one| format!("; raised {one}"));
     world.resolved("demo") + &raised.collect::<String>()
 }
 
@@ -148,7 +148,7 @@ fn an_old_version_without_what_cargo_knows() {
         == crate base 1.2.0";
     let world = locked(young, "probe = '1'");
     let laid = world.overlay(DEMO).lay(&world.path("old")).unwrap();
-    assert_eq!(laid, Ok(Laid::default()));
+    assert_eq!(laid, Ok(Vec::new()));
     let refused = world.metadata("old").unwrap_err();
     let why = "failed to select a version for `base`";
     assert!(refused.contains(why), "{refused}");
