@@ -19,14 +19,12 @@ pub(crate) fn runtime() -> Runtime {
 
 /// Starts a server, and connects to it.
 pub(crate) async fn connected(routes: Router) -> anyhow::Result<SendRequest<Full<Bytes>>> {
-    let listener = TcpListener::bind("127.0.0.1:0")
-        .await
-        .context("no loopback port")?;
+    let listener = TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.context("no loopback port")?;
     let address = listener.local_addr()?;
     tokio::spawn(async move { axum::serve(listener, routes).await });
-    let stream = TcpStream::connect(address)
-        .await
-        .context("the server is not there")?;
+    let stream = TcpStream::connect(address).await;
+    let stream = stream.context("the server is not there")?;
     let (client, connection) = handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection);
     Ok(client)

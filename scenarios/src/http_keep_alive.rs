@@ -45,20 +45,11 @@ async fn exchange(client: &mut SendRequest<Full<Bytes>>, i: u64) -> anyhow::Resu
         .body(Full::new(sent.clone()))?;
     client.ready().await.context("the connection was closed")?;
     let response = client.send_request(request).await.context("no response")?;
-    ensure!(
-        response.status() == expected,
-        "{path} answered {}",
-        response.status()
-    );
-    let received = response
-        .into_body()
-        .collect()
-        .await
-        .context("a response cut short")?
-        .to_bytes();
-    ensure!(
-        expected != StatusCode::OK || received == sent,
-        "the echo differs"
-    );
+    let status = response.status();
+    ensure!(status == expected, "{path} answered {status}");
+    let received = response.into_body().collect().await;
+    let received = received.context("a response cut short")?.to_bytes();
+    let is_echo = expected != StatusCode::OK || received == sent;
+    ensure!(is_echo, "the echo differs");
     Ok(())
 }

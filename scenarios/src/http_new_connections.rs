@@ -12,7 +12,7 @@ use anyhow::{Context, ensure};
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode, client, server};
 use hyper_util::rt::TokioIo;
 use plimsoll::Scenario;
 use tokio::net::{TcpListener, TcpStream};
@@ -32,36 +32,25 @@ pub fn http_new_connections() -> Scenario {
 
 async fn connection(listener: &TcpListener) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
-    let client = TcpStream::connect(address)
-        .await
-        .context("the server is not there")?;
-    let (server, _) = listener
-        .accept()
-        .await
-        .context("the connection did not arrive")?;
-    let server = tokio::spawn(
-        hyper::server::conn::http1::Builder::new()
-            .serve_connection(TokioIo::new(server), service_fn(answer)),
-    );
-    let (mut requests, client) =
-        hyper::client::conn::http1::handshake(TokioIo::new(client)).await?;
+    let client = TcpStream::connect(address).await;
+    let client = client.context("the server is not there")?;
+    let accepted = listener.accept().await;
+    let (server, _) = accepted.context("the connection did not arrive")?;
+    let http = server::conn::http1::Builder::new();
+    let server = tokio::spawn(http.serve_connection(TokioIo::new(server), service_fn(answer)));
+    let (mut requests, client) = client::conn::http1::handshake(TokioIo::new(client)).await?;
     let client = tokio::spawn(client);
 
     let request = Request::get("/")
         .header("host", "localhost")
         .header("connection", "close")
         .body(Empty::<Bytes>::new())?;
-    let response = requests
-        .send_request(request)
-        .await
-        .context("no response")?;
+    let response = requests.send_request(request).await;
+    let response = response.context("no response")?;
     let status = response.status();
     ensure!(status == StatusCode::OK, "the server answered {status}");
-    let body = response
-        .into_body()
-        .collect()
-        .await
-        .context("a response cut short")?;
+    let body = response.into_body().collect().await;
+    let body = body.context("a response cut short")?;
     ensure!(body.to_bytes() == "hello", "a wrong answer");
 
     drop(requests);

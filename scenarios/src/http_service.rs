@@ -201,15 +201,10 @@ async fn exchange(client: &mut SendRequest<Full<Bytes>>, i: u64) -> anyhow::Resu
         .body(Full::new(body))?;
     client.ready().await.context("the connection was closed")?;
     let response = client.send_request(request).await.context("no response")?;
-    ensure!(
-        response.status() == StatusCode::OK,
-        "request {i} answered {}",
-        response.status()
-    );
+    let status = response.status();
+    ensure!(status == StatusCode::OK, "request {i} answered {status}");
     let received = response.into_body().collect().await?.to_bytes();
-    ensure!(
-        received.ends_with(format!(": {length} bytes").as_bytes()),
-        "the answer to request {i} differs"
-    );
+    let is_right = received.ends_with(format!(": {length} bytes").as_bytes());
+    ensure!(is_right, "the answer to request {i} differs");
     Ok(())
 }

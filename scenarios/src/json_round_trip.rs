@@ -37,11 +37,8 @@ pub fn json_round_trip() -> Scenario {
             ensure!(read == order, "another order was read");
             let value: serde_json::Value = serde_json::from_str(&text)?;
             ensure!(value["id"] == i, "another order was read without its type");
-            let half = &text.as_bytes()[..text.len() / 2];
-            ensure!(
-                serde_json::from_slice::<Order>(half).is_err(),
-                "half an order was read"
-            );
+            let half: Result<Order, _> = serde_json::from_slice(&text.as_bytes()[..text.len() / 2]);
+            ensure!(half.is_err(), "half an order was read");
             Ok(())
         }
     })

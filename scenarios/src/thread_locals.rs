@@ -29,11 +29,8 @@ pub fn thread_locals() -> Scenario {
                 std::thread::spawn(move || work(&counts, 2 * i + thread))
             });
             for (thread, sum) in (0..).zip(threads) {
-                let sum = sum.join().ok();
-                ensure!(
-                    sum == Some(16 * (2 * i + thread)),
-                    "the thread's sum is {sum:?}"
-                );
+                let (sum, expected) = (sum.join().ok(), 16 * (2 * i + thread));
+                ensure!(sum == Some(expected), "the thread's sum is {sum:?}");
             }
             Ok(())
         }

@@ -55,10 +55,8 @@ async fn ask(
         text: format!("request {i}"),
         reply,
     };
-    requests
-        .send(request)
-        .await
-        .context("the first stage is gone")?;
+    let sent = requests.send(request).await;
+    sent.context("the first stage is gone")?;
     Ok(answer)
 }
 

@@ -39,19 +39,14 @@ async fn fan(i: u64) -> anyhow::Result<()> {
     }
     ensure!(numbers == 9, "the producers sent {numbers} numbers, not 9");
     for producer in producers {
-        ensure!(
-            producer.await.context("a producer panicked")?,
-            "the collector was gone"
-        );
+        let has_sent = producer.await.context("a producer panicked")?;
+        ensure!(has_sent, "the collector was gone");
     }
     if every(4, i) {
         let waiting = tokio::spawn(std::future::pending::<()>());
         waiting.abort();
-        let end = waiting.await;
-        ensure!(
-            end.is_err_and(|end| end.is_cancelled()),
-            "an aborted task ran to its end"
-        );
+        let was_aborted = waiting.await.is_err_and(|end| end.is_cancelled());
+        ensure!(was_aborted, "an aborted task ran to its end");
     }
     Ok(())
 }
