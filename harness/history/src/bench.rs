@@ -135,9 +135,8 @@ impl Bench {
         self.progress.doing(&format!("{}: {what}", revision.name()));
         self.back_to(revision.commit(), &built)?;
         let (subject, name) = (&self.subject, revision.file_name());
-        let progress = &mut self.progress;
-        self.tools
-            .climb(&built, subject, iterations, budgets, &name, progress)
+        let (tools, progress) = (&self.tools, &mut self.progress);
+        tools.climb(&built, subject, iterations, budgets, &name, progress)
     }
 
     /// Measures a revision until the answer is clear. `enough` is the shortest climb that
@@ -339,10 +338,8 @@ impl Bench {
             .with_context(|| format!("cannot write {}", shown(&lockfile)))?;
         let (spec, name) = (&dependency.spec, revision.file_name());
         let args = ["update", "--package", spec, "--precise", &version];
-        let progress = &mut self.progress;
-        let done = self
-            .tools
-            .cargo_run(&dir, &args, &name, "update", progress)?;
+        let (tools, progress) = (&self.tools, &mut self.progress);
+        let done = tools.cargo_run(&dir, &args, &name, "update", progress)?;
         let is_yanked = dependency.yanked.contains(&version);
         done.map_err(|why| match is_yanked {
             true => Unusable::new(Cause::Lockfile, format!("it was yanked; {why}")),
@@ -370,10 +367,8 @@ impl Bench {
         self.progress
             .doing(&format!("{}: building", revision.name()));
         let (subject, name) = (&self.subject, revision.file_name());
-        let progress = &mut self.progress;
-        let mut built = self
-            .tools
-            .build(&project, subject, is_exact, &name, progress)?;
+        let (tools, progress) = (&self.tools, &mut self.progress);
+        let mut built = tools.build(&project, subject, is_exact, &name, progress)?;
         built.laid_over = laid_over;
         Ok(built)
     }

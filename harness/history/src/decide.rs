@@ -220,14 +220,17 @@ impl Climb {
 /// Returns the leaf-most frames by type and function only. These parts of a name stay if a
 /// module or a crate is renamed.
 fn short(stack: &FoldedStack) -> Vec<String> {
-    let frames = stack.frames();
-    let first = frames.len().saturating_sub(LEAF_FRAMES);
     let last_two = |name: &String| {
         let mut parts: Vec<&str> = name.rsplit("::").take(2).collect();
         parts.reverse();
         parts.join("::")
     };
-    frames[first..].iter().map(last_two).collect()
+    leaf(stack).iter().map(last_two).collect()
+}
+
+fn leaf(stack: &FoldedStack) -> &[String] {
+    let frames = stack.frames();
+    &frames[frames.len().saturating_sub(LEAF_FRAMES)..]
 }
 
 /// A group of stacks that are judged together.
@@ -241,9 +244,7 @@ pub(crate) enum Group {
 
 impl Group {
     pub(crate) fn of(stack: &FoldedStack) -> Group {
-        let frames = stack.frames();
-        let first = frames.len().saturating_sub(LEAF_FRAMES);
-        Group::Leaf(FoldedStack(frames[first..].to_vec()))
+        Group::Leaf(FoldedStack(leaf(stack).to_vec()))
     }
 
     pub(crate) fn holds(&self, stack: &FoldedStack) -> bool {

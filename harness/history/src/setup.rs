@@ -245,9 +245,8 @@ pub(super) fn subject(session: &Session, home: &Home) -> anyhow::Result<Subject>
         .unwrap_or_default();
     let of_test = |one: &&Scenario| one.package == package && one.target == target;
     let of_test: Vec<&Scenario> = scenarios.iter().filter(of_test).collect();
-    let grows = of_test
-        .iter()
-        .filter(|one| one.verdict() == Some(Verdict::Regressed));
+    let is_regressed = |one: &&&Scenario| one.verdict() == Some(Verdict::Regressed);
+    let grows = of_test.iter().filter(is_regressed);
     let grows: Vec<&str> = grows.map(|one| &*one.name).collect();
     let all: Vec<&str> = of_test.iter().map(|one| &*one.name).collect();
     match (grows.as_slice(), all.as_slice()) {
@@ -289,12 +288,12 @@ pub(super) fn overlay(
     }
     let (package, target) = (&subject.package, &subject.target);
     let project = &home.project;
-    let dir = project
-        .package_dir(package)
-        .context("the package's folder")?;
-    let file = project
-        .test_file(package, target)
-        .context("the test's file")?;
+    let (dir, file) = (
+        project.package_dir(package),
+        project.test_file(package, target),
+    );
+    let dir = dir.context("the package's folder")?;
+    let file = file.context("the test's file")?;
     let others = project.has_other_targets(package);
     let (top, root) = (home.git.dir(), project.workspace_root());
     let mut overlay = Overlay::read(top, root, package, dir, file, others)?;

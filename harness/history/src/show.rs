@@ -365,10 +365,9 @@ pub(crate) fn markdown(shown: &Shown) -> String {
     let span = |text: &str| code_span(text, NAME);
     let mut lines = vec![format!("### {}\n", headline_as_markdown(shown))];
     let table = |rows: &[(&str, String)]| {
-        let rows = rows
-            .iter()
-            .map(|(name, value)| format!("\n| {name} | {value} |"));
-        format!("| | |\n|:--|:--|{}", rows.collect::<String>())
+        let row = |(name, value): &(&str, String)| format!("\n| {name} | {value} |");
+        let rows: String = rows.iter().map(row).collect();
+        format!("| | |\n|:--|:--|{rows}")
     };
     let trend = ("Trend", format!("`{}`", shown.spark()));
     match &shown.outcome {

@@ -3,9 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use toml_edit::{
-    Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value, value,
-};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value, value};
 
 use super::files::with_slashes;
 use plimsoll_desk::project::plain;
@@ -258,10 +256,8 @@ pub(super) fn entry_mut<'a>(
         table = inner(inner(table, "target", true)?, target, true)?;
     }
     let names = place.kind.names();
-    let name = names
-        .iter()
-        .find(|name| table.contains_key(name))
-        .unwrap_or(&names[0]);
+    let known = names.iter().find(|name| table.contains_key(name));
+    let name = known.unwrap_or(&names[0]);
     Ok(inner(table, name, false)?
         .entry(&place.key)
         .or_insert(Item::None))
@@ -328,9 +324,7 @@ pub(super) fn extend(entry: &mut Item, features: &[String]) {
     let Some(table) = entry.as_table_like_mut() else {
         return;
     };
-    let list = table
-        .entry("features")
-        .or_insert_with(|| value(Array::new()));
+    let list = table.entry("features").or_insert(value(Array::new()));
     if let Some(list) = list.as_array_mut() {
         list.extend(features);
     }
@@ -438,10 +432,8 @@ pub(super) fn has_code(manifest: &DocumentMut, dir: &Path) -> bool {
 /// Returns the entries of `[[test]]`, in either notation.
 fn tests(manifest: &DocumentMut) -> Vec<Table> {
     let item = manifest.get("test").cloned().unwrap_or_default();
-    let tables = item
-        .into_array_of_tables()
-        .map(|tables| tables.into_iter().collect());
-    tables.unwrap_or_default()
+    let tables = item.into_array_of_tables().unwrap_or_default();
+    tables.into_iter().collect()
 }
 
 /// Tells whether a path, relative to the package's folder, is that of a `[[test]]` entry's file.
@@ -488,9 +480,7 @@ pub(super) fn test(manifest: &DocumentMut, path: &Path) -> Table {
 /// Replaces the `[[test]]` entry with the same name, or adds one at the end.
 pub(super) fn put_test(manifest: &mut DocumentMut, test: &Table) -> Result<(), String> {
     let name = test.get("name").and_then(Item::as_str).unwrap_or_default();
-    let item = manifest
-        .entry("test")
-        .or_insert_with(|| ArrayOfTables::new().into());
+    let item = manifest.entry("test").or_insert_with(toml_edit::array);
     if item.is_value() {
         // The notation `test = [{ … }]`.
         *item = match std::mem::take(item).into_array_of_tables() {
@@ -575,9 +565,7 @@ pub(super) fn add_member(manifest: &mut DocumentMut, member: &Path) -> Result<()
     if let Some(exclude) = workspace.get_mut("exclude").and_then(Item::as_array_mut) {
         exclude.retain(|path| !path.as_str().is_some_and(|path| is_it(&path.to_owned())));
     }
-    let members = workspace
-        .entry("members")
-        .or_insert_with(|| value(Array::new()));
+    let members = workspace.entry("members").or_insert(value(Array::new()));
     let found = members.type_name();
     let Some(members) = members.as_array_mut() else {
         return Err(format!(

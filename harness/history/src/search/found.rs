@@ -43,10 +43,9 @@ impl Search<'_> {
         let outcome = match found {
             Found::NoDifference(why) => Outcome::NoDifference(*why),
             Found::OneOf(revisions) => {
-                let subjects = revisions
-                    .iter()
-                    .map(|one| Ok((one.clone(), self.subject_of(one)?)));
-                Outcome::OneOf(subjects.collect::<anyhow::Result<_>>()?)
+                let named = |one: &Revision| Ok((one.clone(), self.subject_of(one)?));
+                let all: anyhow::Result<_> = revisions.iter().map(named).collect();
+                Outcome::OneOf(all?)
             }
             Found::BadMergeBase(commit) => {
                 let rate = rate_at(&Revision::from(commit));
