@@ -37,7 +37,7 @@ pub(crate) fn run(args: &FetchArgs, out: &mut Out) -> anyhow::Result<()> {
     let artifact = match artifact::fetch(&api, &targets[0], &args.artifact, or_earlier) {
         Ok(artifact) => artifact,
         Err(problem) => {
-            atomic::write_output(&args.output, &NoResult::NotFetched.to_file())?;
+            atomic::write_output(&args.output, NoResult::NotFetched.to_file())?;
             anyhow::bail!("the report's artifact: {problem}");
         }
     };
