@@ -44,7 +44,7 @@ fn may_be_regressed(name: &str, runs: u64) -> u64 {
 fn may_be_missed(name: &str, births: bool, runs: u64) -> u64 {
     let (beside_turnover, of_vec) = (name.contains("very stack"), name.contains("a `Vec`"));
     match (births, beside_turnover || name.contains("own names")) {
-        (false, true) if of_vec => runs,
+        (false, true) if of_vec => runs * 3 / 5,
         (false, true) => runs.div_ceil(4),
         _ if beside_turnover => runs.div_ceil(40),
         _ if of_vec => runs.div_ceil(100),

@@ -57,8 +57,9 @@ pub(crate) fn run(
         }
         done += 1;
     }
-    let nothing = "iterations ran, and nothing was measured";
-    say(&format!("{name}: {done} {nothing}"));
+    say(&format!(
+        "{name}: {done} iterations ran, and nothing was measured"
+    ));
     ExitCode::SUCCESS
 }
 
