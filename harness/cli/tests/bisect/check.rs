@@ -3,14 +3,11 @@
 use std::fs;
 
 use crate::fake::Repository;
+use crate::project::Ran;
 
-fn check(repository: &Repository, args: &[&str]) -> (i32, String) {
-    let args = [&["check", "--overlay", "never"], args].concat();
-    let ran = repository.plimsoll(&args);
-    (
-        ran.status.unwrap_or(-1),
-        format!("{}{}", ran.stdout, ran.stderr),
-    )
+/// What `plimsoll check` says with these options.
+fn check(repository: &Repository, options: &str) -> Ran {
+    repository.plimsoll(&format!("check --overlay never {options}"))
 }
 
 const LOGS: &str = "\n  logs: target/plimsoll-bisect/logs\n";
@@ -18,42 +15,33 @@ const LOGS: &str = "\n  logs: target/plimsoll-bisect/logs\n";
 /// A branch of one commit on a main branch of one.
 fn branch(main: &str, own: &str) -> Repository {
     let repository = Repository::history(&[main]);
-    repository.git_line("checkout --quiet -b feature");
+    repository.git("checkout --quiet -b feature");
     repository.commit(own, "own");
     repository
 }
 
+/// The same, which leaves everything as it was.
 #[track_caller]
-fn says(repository: &Repository, args: &[&str], status: i32, parts: &[&str]) -> String {
+fn says(repository: &Repository, options: &str, status: i32, parts: &[&str]) -> Ran {
     let before = repository.everything();
-    let (found, text) = check(repository, args);
-    assert_eq!(found, status, "{text}");
-    for part in parts {
-        assert!(text.contains(part), "expected {part:?} in: {text}");
-    }
+    let ran = check(repository, options).has(status, parts);
     assert_eq!(repository.everything(), before);
-    text
+    ran
 }
 
 #[test]
 fn a_branch_that_leaks() {
     let repository = branch("good", "bad");
-    let text = says(
-        &repository,
-        &[],
-        1,
-        &[
-            "churn: 1 stack grows faster than at the base on main (",
-            "new     …;store;put",
-            "before 0 B, 0.00 objects, now +80 B, 1.00 objects",
-            "flame graph: target/plimsoll/check/churn.svg",
-        ],
-    );
+    let parts = [
+        "churn: 1 stack grows faster than at the base on main (",
+        "new     …;store;put",
+        "before 0 B, 0.00 objects, now +80 B, 1.00 objects",
+        "flame graph: target/plimsoll/check/churn.svg",
+    ];
+    says(&repository, "", 1, &parts);
     let svg = fs::read_to_string(repository.top().join("target/plimsoll/check/churn.svg"));
-    assert!(svg.unwrap().contains("put"), "{text}");
-    let (status, text) = check(&repository, &["--json"]);
-    assert_eq!(status, 1, "{text}");
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(svg.unwrap().contains("put"));
+    let value = check(&repository, "--json").has(1, &[]).json();
     assert_eq!(value["version"], 1);
     let scenario = &value["scenarios"][0];
     assert_eq!(scenario["result"], "regressed");
@@ -63,6 +51,8 @@ fn a_branch_that_leaks() {
 
 #[test]
 fn what_differs_is_shown() {
+    let (nothing, put) = ("nothing grows faster", "gone    …;store;put");
+    let incomparable = "churn: cannot be compared, at ";
     for (base, own, status, parts) in [
         (
             "half",
@@ -70,32 +60,16 @@ fn what_differs_is_shown() {
             1,
             &["grew    …;store;put", "before +8 B"][..],
         ),
-        (
-            "bad",
-            "half",
-            0,
-            &["nothing grows faster", "shrank  …;store;put"],
-        ),
-        ("bad", "good", 0, &["gone    …;store;put", "now 0 B"]),
-        (
-            "bad",
-            "other",
-            1,
-            &["new     …;log;push", "gone    …;store;put"],
-        ),
-        ("bad", "bad", 0, &["nothing grows faster"]),
+        ("bad", "half", 0, &[nothing, "shrank  …;store;put"]),
+        ("bad", "good", 0, &[put, "now 0 B"]),
+        ("bad", "other", 1, &["new     …;log;push", put]),
         (
             "unbuildable",
             "good",
             3,
-            &["churn: cannot be compared, at ", "cannot find value", LOGS],
+            &[incomparable, "cannot find value", LOGS],
         ),
-        (
-            "broken",
-            "good",
-            3,
-            &["churn: cannot be compared, at ", "canary", LOGS],
-        ),
+        ("broken", "good", 3, &[incomparable, "canary", LOGS]),
         ("good", "broken", 3, &["in the working tree: ", "canary"]),
         (
             "good",
@@ -110,29 +84,27 @@ fn what_differs_is_shown() {
             &["the working tree's test has no scenarios"],
         ),
     ] {
-        let text = says(&branch(base, own), &[], status, parts);
-        assert!(base != own || !text.contains("flame graph"), "{text}");
+        says(&branch(base, own), "", status, parts);
     }
+    says(&branch("bad", "bad"), "", 0, &[nothing]).lacks(&["flame graph"]);
 }
 
 #[test]
 fn the_working_tree_as_it_is() {
     let repository = Repository::history(&["good"]);
-    let (status, text) = check(&repository, &[]);
-    assert_eq!(status, 2, "{text}");
-    assert!(text.contains("is the commit that is checked out"), "{text}");
+    check(&repository, "").has(2, &["is the commit that is checked out"]);
     repository.write("state", "bad\n");
-    says(&repository, &[], 1, &["new     …;store;put"]);
+    says(&repository, "", 1, &["new     …;store;put"]);
     repository.write("state", "half\n");
-    says(&repository, &[], 1, &["now +8 B"]);
+    says(&repository, "", 1, &["now +8 B"]);
 }
 
 #[test]
 fn a_new_file_counts_whatever_git_shows() {
     let repository = Repository::history(&["good"]);
-    repository.git_line("config status.showUntrackedFiles no");
+    repository.git("config status.showUntrackedFiles no");
     repository.write("sub/state", "bad\n");
-    says(&repository, &[], 1, &["new     …;store;put"]);
+    says(&repository, "", 1, &["new     …;store;put"]);
 }
 
 /// Everything is built from one folder into one other, so that dependencies are built once:
@@ -146,15 +118,13 @@ fn the_working_tree_is_built_where_the_revision_is() {
     };
     let repository = Repository::history(&["good"]);
     repository.write("state", "bad\n");
-    says(&repository, &[], 1, &["new     …;store;put"]);
+    says(&repository, "", 1, &["new     …;store;put"]);
     together(&repository);
     // Where git's own bisection has a patched commit checked out.
     let repository = Repository::history(&["good", "good", "bad"]);
-    repository.git_line("bisect start HEAD HEAD~2");
+    repository.git("bisect start HEAD HEAD~2");
     repository.write("state", "bad\n");
-    let args = ["bisect-run", "--scenario", "churn", "--overlay", "never"];
-    let ran = repository.plimsoll(&args);
-    assert_eq!(ran.status, Some(1), "{ran}");
+    let ran = repository.ask("bisect-run").has(1, &[]);
     assert!(ran.stdout.starts_with("bad   the working tree"), "{ran}");
     together(&repository);
 }
@@ -164,32 +134,23 @@ fn every_kind_of_change_counts_and_nothing_that_is_built_or_ignored() {
     let repository = Repository::history(&["good"]);
     // What cargo builds is in no snapshot, though nobody told git to ignore it.
     repository.write(".gitignore", "cache\n");
-    repository.git_line("commit --quiet --all --message ignored");
+    repository.git("commit --quiet --all --message ignored");
     repository.write("target/debug/large", "built");
     repository.write("cache/kept", "ignored");
-    let (status, text) = check(&repository, &["--baseline-rev", "HEAD"]);
-    assert_eq!(status, 2, "{text}");
-    assert!(text.contains("is the commit that is checked out"), "{text}");
-    let grows = |repository: &Repository| {
-        says(
-            repository,
-            &["--baseline-rev", "HEAD"],
-            1,
-            &["new     …;store;put"],
-        );
-    };
+    let head = "--baseline-rev HEAD";
+    check(&repository, head).has(2, &["is the commit that is checked out"]);
     // Staged, and changed again; a new file with any name; a file that is gone.
     repository.write("state", "good\n\n");
-    repository.git_line("add state");
+    repository.git("add state");
     repository.write("state", "bad\n");
     repository.write("tests/a \"new\"\nfile.rs", "");
     fs::remove_file(repository.top().join("src/edited.rs")).unwrap();
-    grows(&repository);
-    let snapshot = repository.git_line("rev-list --all --objects");
+    says(&repository, head, 1, &["new     …;store;put"]);
+    let snapshot = repository.git("rev-list --all --objects");
     assert!(!snapshot.contains("large"), "{snapshot}");
     // The same content was measured before.
     let builds = repository.builds();
-    grows(&repository);
+    says(&repository, head, 1, &["new     …;store;put"]);
     assert_eq!(repository.builds(), builds + 1);
 }
 
@@ -197,22 +158,22 @@ fn every_kind_of_change_counts_and_nothing_that_is_built_or_ignored() {
 fn what_no_commit_of_a_submodule_has_is_not_passed_over() {
     let repository = Repository::history(&["good"]);
     let inner = Repository::history(&["good"]);
-    let path = inner.top().to_string_lossy().into_owned();
-    repository.git(&["submodule", "--quiet", "add", &path, "inner"]);
-    repository.git_line("commit --quiet --all --message inner");
+    repository.git(&format!(
+        "submodule --quiet add {} inner",
+        inner.top().display()
+    ));
+    repository.git("commit --quiet --all --message inner");
     repository.write("inner/state", "bad\n");
-    let (status, text) = check(&repository, &["--baseline-rev", "HEAD~1"]);
-    assert_eq!(status, 2, "{text}");
     let expected = "expected submodules without uncommitted changes, found changes in inner";
-    assert!(text.contains(expected), "{text}");
+    check(&repository, "--baseline-rev HEAD~1").has(2, &[expected]);
 }
 
 #[test]
 fn what_was_measured_of_commits_is_kept() {
     let repository = branch("good", "half");
-    assert_eq!(check(&repository, &[]).0, 1);
+    check(&repository, "").has(1, &[]);
     let builds = repository.builds();
-    assert_eq!(check(&repository, &[]).0, 1);
+    check(&repository, "").has(1, &[]);
     // The list of scenarios is asked for again, and nothing else.
     assert_eq!(repository.builds(), builds + 1);
 }
@@ -222,46 +183,30 @@ fn another_revision() {
     let repository = Repository::history(&["good", "half", "bad"]);
     says(
         &repository,
-        &["--baseline-rev", "HEAD~1"],
+        "--baseline-rev HEAD~1",
         1,
         &["grew", "than at HEAD~1 ("],
     );
-    says(
-        &repository,
-        &["--baseline-rev", "HEAD~2", "churn"],
-        1,
-        &["new"],
-    );
-    let refused = |args: &[&str], part: &str| {
-        let (status, text) = check(&repository, args);
-        assert_eq!(status, 2, "{text}");
-        assert!(text.contains(part), "{text}");
-    };
-    refused(
-        &["--baseline-rev", "nowhere"],
-        "there is no commit `nowhere`",
-    );
-    refused(
-        &["--baseline-rev", "HEAD~1", "other"],
-        "expected some of: churn",
-    );
+    says(&repository, "--baseline-rev HEAD~2 churn", 1, &["new"]);
+    for (revision, why) in [
+        ("nowhere", "there is no commit `nowhere`"),
+        ("HEAD~1 other", "expected some of: churn"),
+    ] {
+        check(&repository, &format!("--baseline-rev {revision}")).has(2, &[why]);
+    }
 }
 
 #[test]
 fn what_the_branch_brings_is_new() {
     let new = ["churn: new, there is nothing to compare it with at the base on main ("];
     // The test is there and has others; or what the scenario tests is not there yet.
-    let text = says(&branch("no-scenario", "good"), &[], 0, &new);
-    assert!(!text.contains("churn: cannot be compared"), "{text}");
+    says(&branch("no-scenario", "good"), "", 0, &new).lacks(&["churn: cannot be compared"]);
     let repository = Repository::new();
-    let test = fs::read_to_string(repository.top().join("tests/leaks.rs")).unwrap();
-    repository.write("tests/leaks.rs", &test.replace("churn", "other"));
+    repository.write("tests/leaks.rs", "// other\n");
     repository.commit("unbuildable", "c0");
-    repository.git_line("checkout --quiet -b feature");
-    repository.write("tests/leaks.rs", &test);
+    repository.git("checkout --quiet -b feature");
+    repository.write("tests/leaks.rs", "// churn\n");
     repository.commit("bad", "own");
-    says(&repository, &[], 0, &new);
-    let (status, text) = check(&repository, &["--json"]);
-    assert_eq!(status, 0, "{text}");
-    assert!(text.contains("\"result\": \"new\""), "{text}");
+    says(&repository, "", 0, &new);
+    check(&repository, "--json").has(0, &["\"result\": \"new\""]);
 }

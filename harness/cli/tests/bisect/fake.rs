@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Check, CheckOutcome, Compared, Failure, Report, StackGrowth, json};
-use plimsoll_core::{FoldedStack, Rate, Tally};
+use plimsoll_core::report::{Check, CheckOutcome, Compared, Failure, Report, json};
+use serde_json::Value;
 
 use crate::git::{Content, everything, git, import, init};
-use crate::project;
+use crate::project::{self, Ran, finding, growth, rate, say};
 
 /// What `state` in a commit may say.
 pub(crate) const UNUSABLE: [(&str, &str); 8] = [
@@ -39,22 +39,10 @@ const PROJECT: [(&str, &str); 5] = [
 ];
 
 /// Of the one scenario there is, without the working tree's test.
-pub(crate) const ASKED: [&str; 4] = ["--scenario", "churn", "--overlay", "never"];
+pub(crate) const ASKED: &str = "--scenario churn --overlay never";
 
 pub(crate) struct Repository {
     dir: tempfile::TempDir,
-}
-
-pub(crate) struct Ran {
-    pub(crate) status: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
-impl std::fmt::Display for Ran {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}--- {:?}\n{}", self.stdout, self.status, self.stderr)
-    }
 }
 
 impl Repository {
@@ -88,7 +76,7 @@ impl Repository {
         };
         let contents: Vec<Content> = states.iter().enumerate().map(content).collect();
         import(&repository.top(), &contents);
-        repository.git(&["reset", "--quiet", "--hard"]);
+        repository.git("reset --quiet --hard");
         repository
     }
 
@@ -113,28 +101,35 @@ impl Repository {
     pub(crate) fn commit(&self, state: &str, subject: &str) -> String {
         self.write("state", &format!("{state}\n"));
         self.write("src/edited.rs", &format!("// {subject}\n"));
-        self.git(&["add", "--all"]);
-        self.git(&["commit", "--quiet", "--message", subject]);
-        self.id("HEAD")
+        self.git("add --all");
+        git(&self.top(), &["commit", "--quiet", "--message", subject]);
+        self.git("rev-parse HEAD")
     }
 
-    pub(crate) fn git(&self, args: &[&str]) -> String {
-        git(&self.top(), args)
+    /// The words of a command line, in which `c0` is the commit with that subject.
+    fn words(&self, line: &str) -> Vec<String> {
+        let is_subject = |word: &str| {
+            let number = word.strip_prefix(['c', 'd']);
+            number.is_some_and(|number| number.parse::<u8>().is_ok())
+        };
+        let word = |word: &str| match is_subject(word) {
+            true => self.named(word),
+            false => word.to_owned(),
+        };
+        line.split(' ').map(word).collect()
     }
 
-    /// The same, of words.
-    pub(crate) fn git_line(&self, line: &str) -> String {
-        self.git(&line.split(' ').collect::<Vec<_>>())
-    }
-
-    pub(crate) fn id(&self, revision: &str) -> String {
-        self.git(&["rev-parse", revision])
+    pub(crate) fn git(&self, line: &str) -> String {
+        let words = self.words(line);
+        git(
+            &self.top(),
+            &words.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
     }
 
     /// The commit with that subject.
     pub(crate) fn named(&self, subject: &str) -> String {
-        let pattern = format!("--grep=^{subject}$");
-        self.git(&["log", "--all", "--format=%H", &pattern])
+        self.git(&format!("log --all --format=%H --grep=^{subject}$"))
     }
 
     /// Here, with the cargo that believes.
@@ -152,46 +147,66 @@ impl Repository {
         command
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        self.with_tools(command.args(args));
+        self.with_tools(&mut command);
+        say(&mut command, self.words(line).iter().map(String::as_str));
         command
     }
 
-    pub(crate) fn plimsoll(&self, args: &[&str]) -> Ran {
-        ran(&mut self.command(args))
+    /// A command line of `plimsoll`, with variables before it.
+    pub(crate) fn plimsoll(&self, line: &str) -> Ran {
+        Ran::of(&self.command(line).output().unwrap())
     }
 
     /// The same, about the scenario.
-    pub(crate) fn ask(&self, args: &[&str]) -> Ran {
-        self.plimsoll(&[args, &ASKED].concat())
+    pub(crate) fn ask(&self, line: &str) -> Ran {
+        self.plimsoll(&format!("{line} {ASKED}"))
     }
 
-    /// The same, with a variable set.
-    pub(crate) fn plimsoll_with(&self, args: &[&str], (name, value): (&str, &str)) -> Ran {
-        ran(self.command(args).env(name, value))
-    }
-
-    /// A search from there, in a group of its own, as a terminal has it.
-    pub(crate) fn start(&self, good: &str) -> Child {
-        let mut command = self.command(&["bisect", good]);
+    /// A search from the first commit, in a group of its own, as a terminal has it.
+    pub(crate) fn start(&self) -> Child {
+        let mut command = self.command(&format!("bisect c0 {ASKED}"));
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command
-            .args(ASKED)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
     }
 
-    /// `plimsoll bisect`, from the first commit to the last, as JSON.
-    pub(crate) fn bisect(&self, args: &[&str]) -> (Ran, serde_json::Value) {
+    /// `plimsoll bisect`, as JSON.
+    pub(crate) fn bisect(&self, line: &str) -> (Ran, Value) {
         // What stands after `--` stays last.
-        let at = args.iter().position(|arg| *arg == "--");
-        let (args, paths) = args.split_at(at.unwrap_or(args.len()));
-        let ran = self.plimsoll(&[&["bisect", "--json"], args, &ASKED, paths].concat());
-        let value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+        let at = line.find(" -- ").unwrap_or(line.len());
+        let (args, paths) = line.split_at(at);
+        let ran = self.plimsoll(&format!("bisect --json {args} {ASKED}{paths}"));
+        let value = ran.json();
         (ran, value)
+    }
+
+    /// The same, which ends with that status and result.
+    #[track_caller]
+    pub(crate) fn comes_to(&self, line: &str, status: i32, result: &str) -> Value {
+        let (ran, value) = self.bisect(line);
+        ran.has(status, &[]);
+        assert_eq!(value["result"], result, "{value:#}");
+        value
+    }
+
+    /// The same, which finds the commit with that subject.
+    #[track_caller]
+    pub(crate) fn finds(&self, line: &str, subject: &str) -> Value {
+        let value = self.comes_to(line, 0, "found");
+        assert_eq!(
+            value["first_bad"]["commit"],
+            self.named(subject),
+            "{value:#}"
+        );
+        value
+    }
+
+    /// The same, which says why not.
+    #[track_caller]
+    pub(crate) fn refuses(&self, line: &str, status: i32, why: &str) {
+        self.bisect(line).0.has(status, &[why]);
     }
 
     /// How often cargo was asked to build.
@@ -222,15 +237,19 @@ impl Repository {
         let write = |name: &str, report: &Report| {
             fs::write(dir.join(name), json::to_string(report)).unwrap();
         };
-        write("good", &report(&[]));
-        write("bad", &report(&[("main;store;put", 1.0, 80.0)]));
-        write("renamed", &report(&[("main;table;put_new", 1.0, 80.0)]));
-        write("half", &report(&[("main;store;put", 0.1, 8.0)]));
-        write("other", &report(&[("main;log;push", 50.0, 4000.0)]));
-        write(
-            "both",
-            &report(&[("main;log;push", 1.0, 24.0), ("main;store;put", 1.0, 80.0)]),
-        );
+        for (name, grows) in [
+            ("good", &[][..]),
+            ("bad", &[("main store put", 1.0, 80.0)]),
+            ("renamed", &[("main table put_new", 1.0, 80.0)]),
+            ("half", &[("main store put", 0.1, 8.0)]),
+            ("other", &[("main log push", 50.0, 4000.0)]),
+            (
+                "both",
+                &[("main log push", 1.0, 24.0), ("main store put", 1.0, 80.0)],
+            ),
+        ] {
+            write(name, &report(grows));
+        }
         let mut broken = report(&[]);
         broken.verdict = Verdict::Broken;
         broken.checks.push(Check {
@@ -272,19 +291,6 @@ pub(crate) fn linear(commits: usize, first_bad: usize) -> Repository {
     Repository::history(&states)
 }
 
-fn ran(command: &mut Command) -> Ran {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command.output().unwrap();
-    Ran {
-        status: status.code(),
-        stdout: String::from_utf8(stdout).unwrap(),
-        stderr: String::from_utf8(stderr).unwrap(),
-    }
-}
-
 /// A report of `churn`, with these stacks growing.
 fn report(grows: &[(&str, f64, f64)]) -> Report {
     let mut report = project::report("r1", "churn", Verdict::Within);
@@ -293,25 +299,11 @@ fn report(grows: &[(&str, f64, f64)]) -> Report {
     report.rungs[0].iterations = before;
     report.rungs[1].iterations = after;
     report.compared = Some(Compared { before, after });
-    for (stack, objects, bytes) in grows {
-        let rate = Rate {
-            objects: *objects,
-            bytes: *bytes,
-        };
+    for &(stack, objects, bytes) in grows {
+        let rate = rate(objects, bytes);
         report.verdict = Verdict::Regressed;
-        report
-            .findings
-            .push(project::finding(&stack.replace(';', " "), rate));
-        report.growth.push(StackGrowth {
-            stack: FoldedStack(stack.split(';').map(str::to_owned).collect()),
-            before: Tally::default(),
-            after: Tally {
-                objects: 1,
-                bytes: 1,
-            },
-            rate,
-            error: None,
-        });
+        report.findings.push(finding(stack, rate));
+        report.growth.push(growth(stack, rate));
     }
     report
 }

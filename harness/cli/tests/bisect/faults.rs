@@ -2,42 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::{Child, Command};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::fake::{ASKED, Repository, UNUSABLE, linear};
 use crate::git::{everything_and_times, git as git_in};
-
-#[track_caller]
-fn found(value: &Value, expected: &str) {
-    assert_eq!(value["result"], "found", "{value:#}");
-    assert_eq!(value["first_bad"]["commit"], expected, "{value:#}");
-}
-
-/// It searches from there, and finds the commit with that subject.
-#[track_caller]
-fn finds(repository: &Repository, args: &[&str], subject: &str) -> Value {
-    let (ran, value) = repository.bisect(args);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    found(&value, &repository.named(subject));
-    value
-}
-
-#[track_caller]
-fn refuses(repository: &Repository, args: &[&str], status: i32, part: &str) {
-    let (ran, _) = repository.bisect(args);
-    assert_eq!(ran.status, Some(status), "{ran}");
-    assert!(ran.stderr.contains(part), "no {part:?} in {ran}");
-}
+use crate::project::Ran;
 
 #[test]
 fn every_place_is_found_in_few_builds() {
     for (commits, first_bad) in [(2, 1), (3, 1), (3, 2), (20, 1), (20, 7), (20, 19)] {
         let repository = linear(commits, first_bad);
-        let subject = format!("c{first_bad}");
-        let value = finds(&repository, &[&repository.named("c0")], &subject);
+        let value = repository.finds("c0", &format!("c{first_bad}"));
         let steps = usize::try_from((commits - 1).next_power_of_two().ilog2()).unwrap();
         let builds = repository.builds();
         assert!(builds <= steps + 3, "{commits}: {builds}");
@@ -50,13 +30,12 @@ fn nothing_of_the_users_is_touched() {
     let repository = linear(9, 4);
     repository.write("src/lib.rs", "// changed\n");
     repository.write("staged.rs", "");
-    repository.git_line("add staged.rs");
+    repository.git("add staged.rs");
     repository.write("untracked.rs", "");
     // And a bisection of their own is under way.
-    repository.git_line("bisect start --no-checkout HEAD HEAD~6");
+    repository.git("bisect start --no-checkout HEAD HEAD~6");
     let before = everything_and_times(&repository.top());
-    let (good, bad) = (repository.named("c0"), repository.named("c8"));
-    finds(&repository, &[&good, &bad], "c4");
+    repository.finds("c0 c8", "c4");
     assert_eq!(everything_and_times(&repository.top()), before);
 }
 
@@ -69,23 +48,18 @@ fn what_cannot_be_measured_is_skipped_with_its_reason() {
     states.extend(kinds.iter().map(|(state, _)| *state));
     states.push("bad");
     let repository = Repository::history(&states);
-    let (ran, value) = repository.bisect(&[&repository.named("c0")]);
-    assert_eq!(ran.status, Some(3), "{ran}");
-    assert_eq!(value["result"], "one-of");
+    let value = repository.comes_to("c0", 3, "one-of");
     let candidates = value["candidates"].as_array().unwrap().iter();
     let candidates: BTreeSet<&str> = candidates.map(|one| one.as_str().unwrap()).collect();
-    let range = repository.git_line("rev-list HEAD~10..HEAD");
+    let range = repository.git("rev-list HEAD~10..HEAD");
     assert_eq!(candidates, range.lines().collect());
     let tested = value["tested"].as_array().unwrap();
     assert_eq!(tested.len(), kinds.len());
     for (at, (state, kind)) in kinds.into_iter().enumerate() {
         let commit = repository.named(&format!("c{}", at + 1));
-        let test = tested.iter().find(|test| test["commit"] == commit.as_str());
+        let test = tested.iter().find(|test| test["commit"] == *commit);
         let test = test.unwrap_or_else(|| panic!("{state}: {value:#}"));
-        assert_eq!(
-            (&test["answer"], &test["kind"]),
-            (&"skip".into(), &kind.into())
-        );
+        assert_eq!([&test["answer"], &test["kind"]], ["skip", kind]);
         assert!(!test["reason"].as_str().unwrap().is_empty());
     }
 }
@@ -95,10 +69,10 @@ fn where_git_asks_about_one_that_cannot_be_measured() {
     let mut states = vec!["good"; 4];
     states.extend(["unbuildable", "good", "bad", "bad", "bad"]);
     let repository = Repository::history(&states);
-    let value = finds(&repository, &[&repository.named("c0")], "c6");
+    let value = repository.finds("c0", "c6");
     let tested = value["tested"].as_array().unwrap();
     let skipped = tested.iter().find(|test| test["answer"] == "skip").unwrap();
-    assert_eq!(skipped["commit"], repository.named("c4").as_str());
+    assert_eq!(skipped["commit"], repository.named("c4"));
 
     // git comes to the same answer by the log.
     let (top, log) = (repository.top(), repository.outer().join("log"));
@@ -116,8 +90,8 @@ fn where_git_asks_about_one_that_cannot_be_measured() {
 #[test]
 fn what_is_bad_without_looking_so() {
     for state in ["unfit-baseline", "late"] {
-        let repository = Repository::history(&["good", "good", state, state, "bad", "bad"]);
-        finds(&repository, &[&repository.named("c0")], "c2");
+        let states = ["good", "good", state, state, "bad", "bad"];
+        Repository::history(&states).finds("c0", "c2");
     }
 }
 
@@ -133,77 +107,58 @@ fn an_end_that_cannot_be_measured_stops_it() {
         // The working tree is another matter.
         repository.write("state", "bad\n");
         let before = repository.everything();
-        refuses(&repository, &[&repository.named("c0")], 129, kind);
+        repository.refuses("c0", 129, kind);
         assert_eq!(repository.everything(), before, "{state}");
     }
 }
 
 #[test]
 fn of_an_end_that_cannot_be_built_the_nearest_that_can_be_is_named() {
-    #[track_caller]
-    fn says(states: &[&str], hint: &str, builds: usize) {
-        let repository = Repository::history(states);
-        let (ran, _) = repository.bisect(&[&repository.named("c0")]);
-        assert_eq!(ran.status, Some(129), "{ran}");
-        let nearest = |name: &str| match name.starts_with('c') {
-            true => repository.named(name)[..9].to_owned(),
-            false => name.to_owned(),
+    let untried = "of 2 others that were tried, up to the other end, none can be built";
+    for (states, hint, builds) in [
+        ("unbuildable good bad", "c1", 2),
+        (
+            "unbuildable unbuildable unbuildable unbuildable unbuildable good good good bad",
+            "c5",
+            7,
+        ),
+        // The good end was measured by then.
+        ("good bad bad no-scenario unbuildable", "c2", 4),
+        ("unbuildable unbuildable unbuildable", untried, 3),
+        // What the workload does is another matter.
+        ("failed good bad", "hint: name another commit for it", 1),
+    ] {
+        let repository = Repository::history(&states.split(' ').collect::<Vec<_>>());
+        let (ran, _) = repository.bisect("c0");
+        let is_commit = hint.len() == 2;
+        let expected = match is_commit {
+            true => repository.named(hint)[..9].to_owned(),
+            false => hint.to_owned(),
         };
-        let hint = nearest(hint);
-        assert!(
-            ran.stderr.trim_end().ends_with(&hint),
-            "expected {hint}: {ran}"
-        );
+        let ran = ran.has(129, &[]);
+        assert!(ran.stderr.trim_end().ends_with(&expected), "{hint}: {ran}");
         assert_eq!(repository.builds(), builds, "{ran}");
         // Named in its place, nothing that was tried is tried again.
-        if hint.len() == 9 && states[0] == "unbuildable" {
-            let (ran, value) = repository.bisect(&[&hint]);
-            assert_eq!(ran.status, Some(0), "{ran}");
-            assert_eq!(value["result"], "found");
+        if is_commit && states.starts_with("unbuildable") {
+            repository.comes_to(&expected, 0, "found");
         }
     }
-    let old = "unbuildable";
-    says(&[old, "good", "bad"], "c1", 2);
-    says(
-        &[old, old, old, old, old, "good", "good", "good", "bad"],
-        "c5",
-        7,
-    );
-    // The good end was measured by then.
-    says(&["good", "bad", "bad", "no-scenario", old], "c2", 4);
-    says(
-        &[old, old, old],
-        "of 2 others that were tried, up to the other end, none can be built",
-        3,
-    );
-    // What the workload does is another matter.
-    says(
-        &["failed", "good", "bad"],
-        "hint: name another commit for it",
-        1,
-    );
 }
 
 #[test]
 fn a_skip_says_whether_it_was_known_and_why_it_is_one() {
     let repository = Repository::history(&["good", "lockfile", "unbuildable", "bad"]);
     for known in [false, true] {
-        let (ran, value) = repository.bisect(&[&repository.named("c0")]);
-        assert_eq!(ran.status, Some(3), "{ran}");
-        for (index, kind, lasts) in [(1, "lockfile", false), (2, "unbuildable", true)] {
-            let id = &repository.named(&format!("c{index}"))[..9];
-            let start = format!("skip  {id}  ");
+        let (ran, value) = repository.bisect("c0");
+        let why = "failed to select a version for the requirement; required by package `demo`";
+        let ran = ran.has(3, &[why]);
+        for (subject, lasts) in [("c1", false), ("c2", true)] {
+            let start = format!("skip  {}  ", &repository.named(subject)[..9]);
             let line = ran.stderr.lines().find(|line| line.starts_with(&start));
-            let line = line.unwrap_or_else(|| panic!("{kind}: {ran}"));
+            let line = line.unwrap_or_else(|| panic!("{subject}: {ran}"));
             assert_eq!(line.contains("(measured before)"), known && lasts, "{line}");
         }
         assert_eq!(value["tested"].as_array().unwrap().len(), 2);
-        assert!(
-            ran.stderr.contains(
-                "failed to select a version for the requirement; required by package `demo`"
-            ),
-            "{ran}"
-        );
     }
 }
 
@@ -212,10 +167,8 @@ fn a_second_leak_is_not_the_answer() {
     let mut states = vec!["good"; 3];
     states.extend(["other"; 5]);
     states.extend(["both"; 4]);
-    let repository = Repository::history(&states);
-    let good = repository.named("c3");
     // From where the first is there already: it does not differ.
-    let value = finds(&repository, &[&good], "c8");
+    let value = Repository::history(&states).finds("c3", "c8");
     assert_eq!(value["stack"].as_array().unwrap().last().unwrap(), "put");
 }
 
@@ -227,38 +180,29 @@ fn which_commit_mended_it() {
         ("c1", &["bad", "good"]),
     ] {
         let repository = Repository::history(states);
-        let good = repository.named("c0");
-        let value = finds(&repository, &[&good], mended);
+        let value = repository.finds("c0", mended);
         assert_eq!(value["change"], "fixed", "{value:#}");
-        let ran = repository.ask(&["bisect", &good]);
-        for part in [
+        let says = [
             " is the first commit after which churn no longer grows past the good rate\n",
             "  change  fixed\n",
-        ] {
-            assert!(ran.stdout.contains(part), "no {part:?} in {ran}");
-        }
+        ];
+        repository.ask("bisect c0").has(0, &says);
     }
     let repository = Repository::history(&["bad", "bad", "unbuildable", "good", "good"]);
-    let (_, value) = repository.bisect(&[&repository.named("c0")]);
-    assert_eq!(
-        (&value["change"], &value["result"]),
-        (&"fixed".into(), &"one-of".into())
-    );
+    let value = repository.comes_to("c0", 3, "one-of");
+    assert_eq!(value["change"], "fixed");
     // What is brought goes before what is fixed.
     let repository = Repository::history(&["other", "other", "bad", "bad"]);
-    let value = finds(&repository, &[&repository.named("c0")], "c2");
-    assert_eq!(value["change"], "brought");
+    assert_eq!(repository.finds("c0", "c2")["change"], "brought");
 }
 
 #[test]
 fn ends_that_do_not_differ() {
     for (state, word) in [("good", "grows"), ("bad", "as fast")] {
         let repository = Repository::history(&[state; 3]);
-        let (ran, value) = repository.bisect(&[&repository.named("c0")]);
-        assert_eq!(ran.status, Some(3), "{ran}");
-        assert_eq!(value["result"], "no-difference");
+        repository.comes_to("c0", 3, "no-difference");
         assert_eq!(repository.builds(), 2);
-        let ran = repository.ask(&["bisect", "HEAD~2"]);
+        let ran = repository.ask("bisect HEAD~2");
         for part in [word, "hint:"] {
             assert!(ran.stdout.contains(part), "{ran}");
         }
@@ -268,29 +212,18 @@ fn ends_that_do_not_differ() {
 #[test]
 fn a_merge_and_what_came_with_it() {
     let repository = Repository::history(&["good", "good"]);
-    repository.git_line("checkout --quiet -b side");
+    repository.git("checkout --quiet -b side");
     repository.commit("good", "s0");
-    let culprit = repository.commit("bad", "s1");
+    repository.commit("bad", "s1");
     repository.commit("bad", "s2");
-    repository.git_line("checkout --quiet main");
+    repository.git("checkout --quiet main");
     repository.write("main.txt", "");
-    repository.git_line("add --all");
-    repository.git_line("commit --quiet --message m0");
-    repository.git(&[
-        "merge",
-        "--quiet",
-        "--no-ff",
-        "--message",
-        "the merge",
-        "side",
-    ]);
-    let merge = repository.id("HEAD");
+    repository.git("add --all");
+    repository.git("commit --quiet --message m0");
+    repository.git("merge --quiet --no-ff --message merged side");
     repository.commit("bad", "m1");
-    let good = repository.named("c0");
-    let (_, value) = repository.bisect(&[&good]);
-    found(&value, &culprit);
-    let (_, value) = repository.bisect(&[&good, "--first-parent"]);
-    found(&value, &merge);
+    repository.finds("c0", "s1");
+    let value = repository.finds("c0 --first-parent", "merged");
     assert!(!value["first_bad"]["files"].as_array().unwrap().is_empty());
 }
 
@@ -303,64 +236,47 @@ fn only_commits_that_change_a_path() {
         repository.write(&format!("{folder}/{at}.rs"), "");
         repository.commit(if at < 6 { "good" } else { "bad" }, &format!("c{at}"));
     }
-    let good = repository.named("c0");
-    finds(&repository, &[&good, "--", "crates/cache"], "c6");
-    refuses(
-        &repository,
-        &[&good, "--", "no/such/folder"],
-        2,
-        "no/such/folder",
-    );
+    repository.finds("c0 -- crates/cache", "c6");
+    repository.refuses("c0 -- no/such/folder", 2, "no/such/folder");
 }
 
 #[test]
 fn histories_that_lack_something() {
     let repository = linear(9, 4);
-    let good = repository.named("c0");
     let url = format!("file://{}", repository.top().display());
     let clone = ["clone", "--quiet", "--depth", "3", &url, "shallow"];
     git_in(repository.outer(), &clone);
-    let mut shallow = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-    shallow.args(["bisect", &good]).args(ASKED);
-    let output = repository
-        .with_tools(&mut shallow)
-        .current_dir(repository.outer().join("shallow"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(
-        said.contains("shallow") && said.contains("--unshallow"),
-        "{said}"
-    );
+    let mut shallow = repository.command(&format!("bisect c0 {ASKED}"));
+    shallow.current_dir(repository.outer().join("shallow"));
+    Ran::of(&shallow.output().unwrap()).has(2, &["shallow", "--unshallow"]);
 
     // Rewritten: nothing in common.
-    repository.git_line("checkout --quiet --orphan other");
+    repository.git("checkout --quiet --orphan other");
     repository.commit("bad", "rewritten");
-    refuses(&repository, &[&good], 2, "no commit in common");
-    repository.git_line("checkout --quiet main");
-    refuses(&repository, &["no-such-tag"], 2, "no commit `no-such-tag`");
-    refuses(&repository, &["HEAD", "HEAD"], 2, "both ends");
-    refuses(&repository, &["HEAD", "HEAD~3"], 2, "comes after");
+    repository.refuses("c0", 2, "no commit in common");
+    repository.git("checkout --quiet main");
+    repository.refuses("no-such-tag", 2, "no commit `no-such-tag`");
+    repository.refuses("HEAD HEAD", 2, "both ends");
+    repository.refuses("HEAD HEAD~3", 2, "comes after");
 }
 
 #[test]
 fn a_good_end_on_another_branch() {
-    // c0 good, c1 bad; main goes on bad, `release` fixed it.
-    let repository = Repository::history(&["good", "bad", "bad"]);
-    repository.git_line("branch release HEAD~1");
-    repository.git_line("checkout --quiet release");
-    repository.commit("good", "mended");
-    repository.git_line("checkout --quiet main");
-    let (ran, value) = repository.bisect(&["release"]);
-    assert_eq!(ran.status, Some(3), "{ran}");
-    assert_eq!(value["result"], "bad-merge-base", "{value:#}");
-    // And one that branched off while all was well.
-    let repository = Repository::history(&["good", "good", "good", "bad"]);
-    repository.git_line("checkout --quiet -b release HEAD~2");
-    repository.commit("good", "released");
-    repository.git_line("checkout --quiet main");
-    finds(&repository, &["release"], "c3");
+    for (states, status, result) in [
+        // Main goes on bad, and the branch fixed it.
+        (["good", "bad", "bad", "bad"], 3, "bad-merge-base"),
+        // It branched off while all was well.
+        (["good", "good", "good", "bad"], 0, "found"),
+    ] {
+        let repository = Repository::history(&states);
+        repository.git("checkout --quiet -b release c1");
+        repository.commit("good", "released");
+        repository.git("checkout --quiet main");
+        let value = repository.comes_to("release", status, result);
+        if status == 0 {
+            assert_eq!(value["first_bad"]["commit"], repository.named("c3"));
+        }
+    }
 }
 
 #[test]
@@ -375,33 +291,35 @@ fn submodules_come_along() {
         git_in(&sub, &["commit", "--quiet", "--message", state]);
     };
     at("good\n");
-    repository.git(&["submodule", "--quiet", "add", sub.to_str().unwrap(), "sub"]);
+    repository.git(&format!("submodule --quiet add {} sub", sub.display()));
     repository.commit("good", "c0");
     repository.commit("good", "c1");
     at("bad\n");
-    repository.git_line("submodule --quiet update --remote");
+    repository.git("submodule --quiet update --remote");
     repository.commit("good", "c2");
     repository.commit("good", "c3");
     // Whether a file may be a submodule's address is the user's to say.
-    let allow = ["--file", ".gitconfig", "protocol.file.allow", "always"];
-    git_in(repository.outer(), &[&["config"], &allow[..]].concat());
-    finds(&repository, &[&repository.named("c0")], "c2");
+    let allow = [
+        "config",
+        "--file",
+        ".gitconfig",
+        "protocol.file.allow",
+        "always",
+    ];
+    git_in(repository.outer(), &allow);
+    repository.finds("c0", "c2");
 }
 
 #[test]
 fn a_second_time_nothing_is_built() {
     let repository = linear(16, 9);
-    let good = repository.named("c0");
-    repository.bisect(&[&good]);
+    repository.bisect("c0");
     let builds = repository.builds();
-    let value = finds(&repository, &[&good], "c9");
+    let value = repository.finds("c0", "c9");
     assert_eq!(repository.builds(), builds);
     assert_eq!(value["builds"], 0);
-    let tested = value["tested"].as_array().unwrap();
-    assert!(
-        tested.iter().all(|test| test["cached"] == true),
-        "{value:#}"
-    );
+    let mut tested = value["tested"].as_array().unwrap().iter();
+    assert!(tested.all(|test| test["cached"] == true), "{value:#}");
 }
 
 /// Waits until something is so.
@@ -420,10 +338,12 @@ fn resumes(repository: &Repository, from: &str, to: &str, subject: &str) -> Valu
     let cargo = repository.outer().join("cargo");
     let text = fs::read_to_string(&cargo).unwrap();
     fs::write(&cargo, text.replacen(from, to, 1)).unwrap();
-    let ran = repository.plimsoll(&["bisect", "--resume", "--json"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
-    let value: Value = serde_json::from_str(&ran.stdout).unwrap();
-    found(&value, &repository.named(subject));
+    let value = repository
+        .plimsoll("bisect --resume --json")
+        .has(0, &[])
+        .json();
+    assert_eq!(value["result"], "found", "{value:#}");
+    assert_eq!(value["first_bad"]["commit"], repository.named(subject));
     value
 }
 
@@ -434,7 +354,7 @@ fn stopped_it_leaves_nothing_behind_and_goes_on_later() {
         states.extend(["slow", "bad", "bad", "bad", "bad"]);
         let repository = Repository::history(&states);
         let before = repository.everything();
-        let mut child: Child = repository.start(&repository.named("c0"));
+        let mut child = repository.start();
         // The ends, and the first step, which is slow.
         until(|| repository.builds() == 3);
         let id = child.id().to_string();
@@ -442,19 +362,14 @@ fn stopped_it_leaves_nothing_behind_and_goes_on_later() {
         assert!(sent.unwrap().success());
         assert_eq!(child.wait().unwrap().code(), Some(130));
         assert_eq!(repository.everything(), before);
-        let running = Command::new("ps").args(["-eo", "args"]).output().unwrap();
-        let running = String::from_utf8_lossy(&running.stdout).into_owned();
-        assert!(
-            !running.contains(repository.outer().to_str().unwrap()),
-            "{running}"
-        );
+        let running = Ran::of(&Command::new("ps").args(["-eo", "args"]).output().unwrap());
+        running.lacks(&[repository.outer().to_str().unwrap()]);
 
         // Now it builds at once.
         let builds = repository.builds();
         resumes(&repository, "sleep 1000", "state=good", "c5");
         assert!(repository.builds() - builds <= 3, "{}", repository.builds());
-        let ran = repository.plimsoll(&["bisect", "--resume"]);
-        assert_eq!(ran.status, Some(2), "{ran}");
+        repository.plimsoll("bisect --resume").has(2, &[]);
     }
 }
 
@@ -462,41 +377,34 @@ fn stopped_it_leaves_nothing_behind_and_goes_on_later() {
 fn a_worktree_that_was_left_is_found() {
     let repository = linear(4, 2);
     let path = repository.outer().join(".repo.plimsoll-bisect");
-    let good = repository.named("c0");
-    repository.git_line(&format!(
-        "worktree add --quiet --detach {} {good}",
+    repository.git(&format!(
+        "worktree add --quiet --detach {} c0",
         path.display()
     ));
-    refuses(&repository, &[&good], 2, "--remove-stale");
-    finds(&repository, &[&good, "--remove-stale"], "c2");
+    repository.refuses("c0", 2, "--remove-stale");
+    repository.finds("c0 --remove-stale", "c2");
     assert!(!path.exists());
     // A folder that git knows nothing of, too.
     fs::create_dir(&path).unwrap();
-    let (ran, _) = repository.bisect(&[&good, "--remove-stale"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
+    repository.finds("c0 --remove-stale", "c2");
 }
 
 /// Where others can make folders, the worktree's name is one that they can guess.
-#[cfg(unix)]
 #[test]
 fn a_worktree_that_others_could_have_made() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
     let repository = linear(4, 2);
     let cache = repository.outer().join("cache");
-    let in_cache = || {
-        let args = [&["bisect", "HEAD~3"], &ASKED[..]].concat();
-        repository.plimsoll_with(&args, ("XDG_CACHE_HOME", &cache.to_string_lossy()))
+    let search = |status: i32, says: &[&str]| {
+        let line = format!("XDG_CACHE_HOME={} bisect HEAD~3", cache.display());
+        repository.ask(&line).has(status, says);
     };
-    let mode = |path: &std::path::Path, mode| {
+    let mode = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     let built_in_cache = || {
         let text = fs::read_to_string(repository.outer().join("builds")).unwrap();
-        let of_cache = |line: &str| line.contains("/cache/plimsoll/.repo.plimsoll-bisect-");
-        (
-            text.lines().filter(|line| of_cache(line)).count(),
-            text.lines().count(),
-        )
+        let of_cache = |line: &&str| line.contains("/cache/plimsoll/.repo.plimsoll-bisect-");
+        (text.lines().filter(of_cache).count(), text.lines().count())
     };
 
     // A link to what is somebody else's.
@@ -504,8 +412,7 @@ fn a_worktree_that_others_could_have_made() {
     fs::create_dir(&elsewhere).unwrap();
     let beside = repository.outer().join(".repo.plimsoll-bisect");
     symlink(&elsewhere, &beside).unwrap();
-    let ran = in_cache();
-    assert_eq!(ran.status, Some(0), "{ran}");
+    search(0, &[]);
     let (of_cache, all) = built_in_cache();
     assert!(of_cache > 0 && of_cache == all, "{of_cache} of {all}");
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
@@ -516,72 +423,58 @@ fn a_worktree_that_others_could_have_made() {
     // Nothing is there yet, and anybody may take it away again.
     fs::remove_dir_all(repository.top().join("target")).unwrap();
     mode(repository.outer(), 0o777);
-    let ran = in_cache();
-    assert_eq!(ran.status, Some(0), "{ran}");
+    search(0, &[]);
     let (again, all) = built_in_cache();
     assert!(again > of_cache && again == all, "{again} of {all}");
 
     mode(&cache.join("plimsoll"), 0o777);
-    let ran = in_cache();
-    assert_eq!(ran.status, Some(2), "{ran}");
-    assert!(ran.stderr.contains("no other user can write to"), "{ran}");
+    search(2, &["no other user can write to"]);
 
     // In a folder like /tmp nobody can.
     mode(repository.outer(), 0o1777);
     fs::remove_dir_all(repository.top().join("target")).unwrap();
-    let ran = in_cache();
-    assert_eq!(ran.status, Some(0), "{ran}");
-    assert!(built_in_cache().1 > all);
-    assert_eq!(built_in_cache().0, again);
+    search(0, &[]);
+    let (of_cache, now) = built_in_cache();
+    assert!(now > all && of_cache == again);
 }
 
 /// Into a folder, and back: each revision is built, and its test run, where it is there.
 #[test]
 fn a_workspace_that_moved_in_its_repository() {
-    let files = ["Cargo.toml", "Cargo.lock", "src", "tests", "state"];
     let repository = Repository::new();
-    let moved = |back: bool| {
+    let moved = |from: &str, to: &str| {
         fs::create_dir_all(repository.top().join("rust")).unwrap();
-        for name in files {
-            let inner = format!("rust/{name}");
-            let (from, to) = if back {
-                (&*inner, name)
-            } else {
-                (name, &*inner)
-            };
-            repository.git(&["mv", from, to]);
+        for name in ["Cargo.toml", "Cargo.lock", "src", "tests", "state"] {
+            repository.git(&format!("mv {from}{name} {to}{name}"));
         }
-        repository.git_line("commit --quiet --message moved");
+        repository.git("commit --quiet --message moved");
     };
     let commit = |state: &str, name: &str| {
         repository.write("rust/state", &format!("{state}\n"));
         repository.write("rust/src/edited.rs", name);
-        repository.git_line("add --all");
-        repository.git(&["commit", "--quiet", "--message", name]);
+        repository.git("add --all");
+        git_in(&repository.top(), &["commit", "--quiet", "--message", name]);
     };
     repository.commit("good", "c0");
     repository.commit("good", "c1");
-    moved(false);
+    moved("", "rust/");
     for (state, name) in [("good", "c2"), ("bad", "c3"), ("bad", "c4")] {
         commit(state, name);
     }
-    let manifest = ["--manifest-path", "rust/Cargo.toml"];
-    let good = repository.named("c0");
-    finds(&repository, &[&[&*good], &manifest[..]].concat(), "c3");
+    repository.finds("c0 --manifest-path rust/Cargo.toml", "c3");
 
     // The bad end does not have the folder that the good one has.
     commit("good", "d0");
-    moved(true);
+    moved("rust/", "");
     repository.commit("bad", "d1");
     repository.commit("bad", "d2");
-    finds(&repository, &[&repository.named("d0")], "d1");
+    repository.finds("d0", "d1");
 }
 
 #[test]
 fn what_people_read() {
     let repository = linear(6, 3);
-    let good = repository.named("c0");
-    let text = repository.ask(&["bisect", &good]);
+    let text = repository.ask("bisect c0");
     for part in [
         "is the first commit after which churn grows past the good rate",
         "subject c3",
@@ -592,15 +485,14 @@ fn what_people_read() {
     ] {
         assert!(text.stdout.contains(part), "{part}: {text}");
     }
+    let mut lines = text.stdout.lines();
+    assert!(lines.all(|line| line.chars().count() <= 100), "{text}");
+    let steps = ["about 2 steps", "about 1 step"];
     assert!(
-        text.stdout.lines().all(|line| line.chars().count() <= 100),
+        steps.iter().any(|steps| text.stderr.contains(steps)),
         "{text}"
     );
-    assert!(
-        text.stderr.contains("about 2 steps") || text.stderr.contains("about 1 step"),
-        "{text}"
-    );
-    let markdown = repository.ask(&["bisect", "--format", "markdown", &good]);
+    let markdown = repository.ask("bisect --format markdown c0");
     assert!(markdown.stdout.starts_with("### "), "{markdown}");
     assert!(markdown.stdout.contains("| Subject | `c3` |"), "{markdown}");
     let svg = repository.top().join("target/plimsoll-bisect/growth.svg");
@@ -612,7 +504,7 @@ fn what_ctrl_c_ended_is_not_held_against_the_commit() {
     let mut states = vec!["good"; 4];
     states.extend(["slow-metadata", "bad", "bad", "bad", "bad"]);
     let repository = Repository::history(&states);
-    let child = repository.start(&repository.named("c0"));
+    let child = repository.start();
     let reached = repository.outer().join("builds.metadata");
     until(|| reached.exists());
     // As a terminal does it: to the whole group.
@@ -622,18 +514,14 @@ fn what_ctrl_c_ended_is_not_held_against_the_commit() {
     fs::remove_file(&reached).unwrap();
     let mended = "[ \"$state\" = slow-metadata ] && state=good\ntarget=$";
     let value = resumes(&repository, "target=$", mended, "c5");
-    let tested = value["tested"].as_array().unwrap();
-    assert!(
-        tested.iter().all(|test| test["answer"] != "skip"),
-        "{value:#}"
-    );
+    let mut tested = value["tested"].as_array().unwrap().iter();
+    assert!(tested.all(|test| test["answer"] != "skip"), "{value:#}");
 }
 
 #[test]
 fn a_first_bad_commit_with_other_names_has_its_own_rate() {
     let states = ["good", "good", "renamed", "renamed", "bad", "bad"];
-    let repository = Repository::history(&states);
-    let value = finds(&repository, &[&repository.named("c0")], "c2");
+    let value = Repository::history(&states).finds("c0", "c2");
     assert_eq!(value["first_bad"]["before"]["bytes"], 0.0, "{value:#}");
     assert_eq!(value["first_bad"]["after"]["bytes"], 80.0, "{value:#}");
 }
@@ -641,45 +529,32 @@ fn a_first_bad_commit_with_other_names_has_its_own_rate() {
 #[test]
 fn what_is_set_around_it_is_measured_anew() {
     let repository = linear(4, 2);
-    let good = repository.named("c0");
-    let args = [&["bisect", &good], &ASKED[..]].concat();
-    repository.plimsoll(&args);
-    for (name, value) in [
-        ("PLIMSOLL_MAX_ITERATIONS", "5000"),
-        ("PLIMSOLL_MALLOC_CONF", "tcache:false"),
-        ("CARGO_PROFILE_DEV_OPT_LEVEL", "1"),
-        ("CARGO_BUILD_TARGET", "x86_64-unknown-linux-musl"),
-        ("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-cpu=native"),
+    repository.ask("bisect c0");
+    for (variable, counts) in [
+        ("PLIMSOLL_MAX_ITERATIONS=5000", true),
+        ("PLIMSOLL_MALLOC_CONF=tcache:false", true),
+        ("CARGO_PROFILE_DEV_OPT_LEVEL=1", true),
+        ("CARGO_BUILD_TARGET=x86_64-unknown-linux-musl", true),
+        ("CARGO_ENCODED_RUSTFLAGS=-Ctarget-cpu=native", true),
+        // These change nothing of what is found.
+        ("PLIMSOLL_VERBOSE=1", false),
+        ("CARGO_BUILD_JOBS=1", false),
     ] {
         let builds = repository.builds();
-        let ran = repository.plimsoll_with(&args, (name, value));
-        assert_eq!(ran.status, Some(0), "{ran}");
-        assert!(repository.builds() > builds, "{name}");
-    }
-    // These change nothing of what is found.
-    for (name, value) in [("PLIMSOLL_VERBOSE", "1"), ("CARGO_BUILD_JOBS", "1")] {
-        let builds = repository.builds();
-        repository.plimsoll_with(&args, (name, value));
-        assert_eq!(repository.builds(), builds, "{name}");
+        repository.ask(&format!("{variable} bisect c0")).has(0, &[]);
+        assert_eq!(repository.builds() > builds, counts, "{variable}");
     }
 }
 
 #[test]
 fn what_the_machine_did_is_not_held_against_the_commit() {
     let history = |state| Repository::history(&["good", "good", state, "bad", "bad"]);
-    let repository = history("full");
-    refuses(
-        &repository,
-        &[&repository.named("c0")],
-        129,
-        "the disk is full",
-    );
+    history("full").refuses("c0", 129, "the disk is full");
     // Ended for want of memory: tried again the next time.
     let repository = history("killed");
     for _ in 0..2 {
         let builds = repository.builds();
-        let (_, value) = repository.bisect(&[&repository.named("c0")]);
-        assert_eq!(value["result"], "one-of", "{value:#}");
+        let value = repository.comes_to("c0", 3, "one-of");
         assert_eq!(value["tested"][0]["kind"], "build killed");
         assert!(repository.builds() > builds);
     }
@@ -688,21 +563,23 @@ fn what_the_machine_did_is_not_held_against_the_commit() {
 #[test]
 fn an_answer_is_said_though_its_files_cannot_be_written() {
     let repository = linear(4, 2);
-    let good = repository.named("c0");
     for option in ["--flamegraph", "--log"] {
-        let (ran, value) = repository.bisect(&[&good, option, "Cargo.toml/file"]);
-        found(&value, &repository.named("c2"));
-        assert_eq!(ran.status, Some(129), "{ran}");
+        let (ran, value) = repository.bisect(&format!("c0 {option} Cargo.toml/file"));
+        let ran = ran.has(129, &[]);
         assert!(ran.stderr.contains("Cargo.toml/file"), "{ran}");
+        assert_eq!(value["first_bad"]["commit"], repository.named("c2"));
     }
 }
 
 #[test]
 fn what_is_not_there_is_named_and_what_is() {
     let repository = linear(2, 1);
-    let ran = repository.plimsoll(&["bisect", "HEAD~1", "--test", "soak"]);
-    assert_eq!(ran.status, Some(2), "{ran}");
-    assert!(ran.stderr.contains("is called `soak`"), "{ran}");
-    let ran = repository.plimsoll(&["bisect", "HEAD~1", "--scenario", "fill"]);
-    assert!(ran.stderr.contains("no `fill`, but churn"), "{ran}");
+    for (options, status, says) in [
+        ("--test soak", 2, "is called `soak`"),
+        ("--scenario fill", 129, "no `fill`, but churn"),
+    ] {
+        repository
+            .plimsoll(&format!("bisect HEAD~1 {options}"))
+            .has(status, &[says]);
+    }
 }

@@ -2,11 +2,12 @@
 
 use std::process::Command;
 
-use crate::fake::{ASKED, Ran, Repository, UNUSABLE, linear};
+use crate::fake::{ASKED, Repository, UNUSABLE, linear};
 use crate::git::names;
+use crate::project::Ran;
 
 fn run(repository: &Repository) -> Ran {
-    repository.ask(&["bisect-run"])
+    repository.ask("bisect-run")
 }
 
 #[test]
@@ -24,12 +25,9 @@ fn bisect_run_says_what_git_understands() {
     states.extend(cases.iter().map(|(state, _)| *state));
     states.push("bad");
     let repository = Repository::history(&states);
-    let last = format!("c{}", states.len() - 1);
-    let (good, bad) = (repository.named("c0"), repository.named(&last));
-    repository.git(&["bisect", "start", "--no-checkout", &bad, &good]);
+    repository.git("bisect start --no-checkout HEAD c0");
     for (at, (state, status)) in cases.into_iter().enumerate() {
-        let commit = repository.named(&format!("c{}", at + 1));
-        repository.git(&["checkout", "--quiet", &commit]);
+        repository.git(&format!("checkout --quiet c{}", at + 1));
         let ran = run(&repository);
         assert_eq!(ran.status, Some(status), "{state}: {ran}");
         assert_eq!(names(repository.outer()), "cargo repo templates", "{state}");
@@ -40,51 +38,36 @@ fn bisect_run_says_what_git_understands() {
 #[test]
 fn bisect_run_where_the_test_is_younger() {
     let repository = Repository::history(&["good", "good", "young", "good", "bad"]);
-    let (good, bad) = (repository.named("c0"), repository.named("c4"));
-    repository.git(&["bisect", "start", &bad, &good]);
-    repository.git(&["checkout", "--quiet", &repository.named("c2")]);
-    let ran = run(&repository);
-    assert_eq!(ran.status, Some(125), "{ran}");
+    repository.git("bisect start c4 c0");
+    repository.git("checkout --quiet c2");
+    let ran = run(&repository).has(125, &[]);
     assert!(ran.stdout.starts_with("skip "), "{ran}");
 }
 
 /// git's terms for a search that is not for what is worse.
 #[test]
 fn bisect_run_with_the_terms_old_and_new() {
-    let states = ["bad", "bad", "bad", "good", "good"];
-    let repository = Repository::history(&states);
-    let (first, last) = (repository.named("c0"), repository.named("c4"));
-    let at = |name: &str| repository.git(&["checkout", "--quiet", &repository.named(name)]);
-    repository.git_line("bisect start");
-    repository.git(&["bisect", "old", &first]);
-    repository.git(&["bisect", "new", &last]);
-    for (name, status, says) in [("c2", 0, "old   "), ("c3", 1, "new   ")] {
-        at(name);
-        let ran = run(&repository);
-        assert_eq!(ran.status, Some(status), "{name}: {ran}");
-        assert!(ran.stdout.starts_with(says), "{name}: {ran}");
+    let fixed = ["bad", "bad", "bad", "good", "good"];
+    let brought = ["good", "good", "bad", "bad", "bad"];
+    for (states, terms, at, status, says) in [
+        (fixed, ["old", "new"], "c2", 0, "old   "),
+        (fixed, ["old", "new"], "c3", 1, "new   "),
+        // What was brought is new as well; and so are terms of one's own.
+        (brought, ["thin", "fat"], "c2", 1, "fat   "),
+    ] {
+        let repository = Repository::history(&states);
+        let [old, new] = terms;
+        repository.git(&format!(
+            "bisect start --term-old={old} --term-new={new} c4 c0"
+        ));
+        repository.git(&format!("checkout --quiet {at}"));
+        let ran = run(&repository).has(status, &[]);
+        assert!(ran.stdout.starts_with(says), "{at}: {ran}");
     }
-    // What was brought is new as well; and so are terms of one's own.
-    let states = ["good", "good", "bad", "bad"];
-    let repository = Repository::history(&states);
-    let (first, last) = (repository.named("c0"), repository.named("c3"));
-    repository.git(&[
-        "bisect",
-        "start",
-        "--term-old=thin",
-        "--term-new=fat",
-        &last,
-        &first,
-    ]);
-    repository.git(&["checkout", "--quiet", &repository.named("c2")]);
-    let ran = run(&repository);
-    assert_eq!((ran.status, &ran.stdout[..6]), (Some(1), "fat   "), "{ran}");
     // With the usual terms it says how to ask.
     let repository = Repository::history(&["bad", "bad", "good"]);
-    let (first, last) = (repository.named("c0"), repository.named("c2"));
-    repository.git(&["bisect", "start", &last, &first]);
-    let ran = run(&repository);
-    assert_eq!(ran.status, Some(128), "{ran}");
+    repository.git("bisect start c2 c0");
+    let ran = run(&repository).has(128, &[]);
     assert!(ran.stderr.contains("git bisect old COMMIT"), "{ran}");
 }
 
@@ -92,23 +75,21 @@ fn bisect_run_with_the_terms_old_and_new() {
 fn bisect_run_stops_at_an_end_and_on_faults_of_its_own() {
     for state in ["unbuildable", "broken"] {
         let repository = Repository::history(&["good", "good", "bad", state]);
-        let (good, bad) = (repository.named("c0"), repository.named("c3"));
-        repository.git(&["bisect", "start", &bad, &good]);
-        let ran = run(&repository);
-        assert_eq!(ran.status, Some(129), "{state}: {ran}");
+        repository.git("bisect start c3 c0");
+        run(&repository).has(129, &[]);
     }
     let repository = linear(4, 2);
     // No bisection, no such flag.
-    assert_eq!(run(&repository).status, Some(128));
-    let ran = repository.plimsoll(&["bisect-run", "--no-such-flag"]);
-    assert_eq!(ran.status, Some(128), "{ran}");
+    run(&repository).has(128, &[]);
+    repository
+        .plimsoll("bisect-run --no-such-flag")
+        .has(128, &[]);
     // Ends that do not differ.
-    let good = repository.named("c0");
-    repository.git(&["bisect", "start", &repository.named("c1"), &good]);
-    assert_eq!(run(&repository).status, Some(128));
+    repository.git("bisect start c1 c0");
+    run(&repository).has(128, &[]);
     // git itself goes along.
     let repository = linear(20, 13);
-    repository.git(&["bisect", "start", "HEAD", &repository.named("c0")]);
+    repository.git("bisect start HEAD c0");
     let mut git = Command::new("git");
     git.args([
         "bisect",
@@ -116,9 +97,8 @@ fn bisect_run_stops_at_an_end_and_on_faults_of_its_own() {
         env!("CARGO_BIN_EXE_plimsoll"),
         "bisect-run",
     ]);
-    let output = repository.with_tools(git.args(ASKED)).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let output = repository.with_tools(git.args(ASKED.split(' '))).output();
     let expected = format!("{} is the first bad commit", repository.named("c13"));
-    assert!(said.contains(&expected), "{said}");
+    Ran::of(&output.unwrap()).has(0, &[&expected]);
     assert!(repository.builds() <= 5 + 3, "{}", repository.builds());
 }

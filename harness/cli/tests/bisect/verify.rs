@@ -1,24 +1,20 @@
 //! `plimsoll verify-fix`, of revisions and of reports.
 
-use crate::fake::{ASKED, Repository};
+use serde_json::json;
 
-fn verify(repository: &Repository, sides: [&str; 2], more: &[&str]) -> (i32, String) {
-    let args = [&["verify-fix"], &sides[..], more].concat();
-    let ran = repository.plimsoll(&args);
-    (
-        ran.status.unwrap_or(-1),
-        format!("{}{}", ran.stdout, ran.stderr),
-    )
-}
+use crate::fake::Repository;
+use crate::project::set_time;
 
 #[test]
 fn two_revisions() {
+    let (fixed, not_fixed) = ("churn: fixed", "churn: not fixed: ");
+    let unmeasured = ["HEAD (", "cannot be measured", "logs: "];
     for (states, status, parts) in [
         (
             ["bad", "good"],
             0,
             &[
-                "churn: fixed",
+                fixed,
                 "put",
                 "+80 B",
                 "it fell by 100 %: every object was counted",
@@ -28,26 +24,23 @@ fn two_revisions() {
         (
             ["bad", "bad"],
             1,
-            &["churn: not fixed: it grows as before", "it fell by 0 %"],
+            &[not_fixed, "it grows as before", "it fell by 0 %"],
         ),
-        (["bad", "renamed"], 1, &["churn: not fixed"]),
+        (["bad", "renamed"], 1, &[not_fixed]),
         (
             ["half", "bad"],
             1,
-            &["churn: not fixed: it grows faster", "it rose by 900 %"],
+            &[not_fixed, "it grows faster", "it rose by 900 %"],
         ),
         (
             ["bad", "other"],
             0,
-            &["churn: fixed", "but this grows, and did not before: "],
+            &[fixed, "but this grows, and did not before: "],
         ),
         (
             ["both", "other"],
             0,
-            &[
-                "churn: fixed",
-                "but this grows faster than it did: …;log;push",
-            ],
+            &[fixed, "but this grows faster than it did: …;log;push"],
         ),
         (
             ["good", "bad"],
@@ -57,29 +50,17 @@ fn two_revisions() {
         (
             ["bad", "unbuildable"],
             3,
-            &[
-                "HEAD (",
-                "cannot be measured",
-                "cannot find value",
-                "logs: ",
-            ],
+            &[&unmeasured[..], &["cannot find value"]].concat(),
         ),
         (
             ["bad", "broken"],
             3,
-            &["HEAD (", "cannot be measured", "canary", "logs: "],
+            &[&unmeasured[..], &["canary"]].concat(),
         ),
     ] {
         let repository = Repository::history(&states);
         let before = repository.everything();
-        let (found, text) = verify(&repository, ["HEAD~1", "HEAD"], &ASKED);
-        assert_eq!(found, status, "{states:?}: {text}");
-        for part in parts {
-            assert!(
-                text.contains(part),
-                "{states:?}: expected {part:?} in: {text}"
-            );
-        }
+        repository.ask("verify-fix HEAD~1 HEAD").has(status, parts);
         assert_eq!(repository.everything(), before, "{states:?}");
     }
 }
@@ -87,40 +68,38 @@ fn two_revisions() {
 #[test]
 fn what_cannot_be_meant() {
     let repository = Repository::history(&["bad", "good"]);
-    let refused = |sides, part: &str| {
-        let (status, text) = verify(&repository, sides, &ASKED);
-        assert_eq!(status, 2, "{text}");
-        assert!(text.contains(part), "expected {part:?} in: {text}");
-    };
-    refused(["HEAD", "main"], "nothing to compare");
-    refused(["HEAD", "nowhere"], "there is no commit `nowhere`");
-    refused(
-        ["HEAD", "src"],
-        "two revisions or two reports, found the path src and HEAD",
-    );
+    let mixed = "two revisions or two reports, found the path src and HEAD";
+    for (sides, why) in [
+        ("HEAD main", "nothing to compare"),
+        ("HEAD nowhere", "there is no commit `nowhere`"),
+        ("HEAD src", mixed),
+    ] {
+        repository
+            .ask(&format!("verify-fix {sides}"))
+            .has(2, &[why]);
+    }
 }
 
 #[test]
 fn what_was_measured_is_kept() {
     let repository = Repository::history(&["bad", "good"]);
-    let sides = ["HEAD~1", "HEAD"];
-    assert_eq!(verify(&repository, sides, &ASKED).0, 0);
-    let builds = repository.builds();
-    assert_eq!(verify(&repository, sides, &ASKED).0, 0);
-    assert_eq!((builds, repository.builds()), (2, 2));
+    for _ in 0..2 {
+        repository.ask("verify-fix HEAD~1 HEAD").has(0, &[]);
+        assert_eq!(repository.builds(), 2);
+    }
 }
 
 #[test]
 fn reports_of_two_runs() {
     let repository = Repository::history(&["good"]);
-    let templates = repository.outer().join("templates");
-    let path = |name: &str| templates.join(name).to_str().unwrap().to_owned();
-    let (bad, good) = (path("bad"), path("good"));
-    let (status, text) = verify(&repository, [&bad, &good], &["--json"]);
-    assert_eq!(status, 0, "{text}");
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let of = |sides: [&str; 2], options: &str| {
+        let [before, after] = sides.map(|name| format!("../templates/{name}"));
+        repository.plimsoll(&format!("verify-fix {before} {after} {options}"))
+    };
+    let sides = ["bad", "good"];
+    let value = of(sides, "--json").has(0, &[]).json();
     assert_eq!(value["result"], "fixed");
-    assert_eq!(value["stack"], serde_json::json!(["main", "store", "put"]));
+    assert_eq!(value["stack"], json!(["main", "store", "put"]));
     assert_eq!(value["before"]["rate"]["bytes"], 80.0);
     assert_eq!(value["fell_by"], 1.0);
     let gone = &value["differences"][0];
@@ -128,54 +107,40 @@ fn reports_of_two_runs() {
     assert_eq!(gone["stack"], value["stack"]);
     assert_eq!(gone["before"], value["before"]["rate"]);
 
-    let (status, text) = verify(&repository, [&bad, &path("broken")], &[]);
-    assert_eq!(status, 3, "{text}");
-    assert!(text.contains("canary"), "{text}");
-    let (status, text) = verify(&repository, [&bad, &path("newer")], &[]);
-    assert_eq!(status, 5, "{text}");
-    let (status, text) = verify(&repository, [&bad, &good], &["--scenario", "else"]);
-    assert_eq!(status, 2, "{text}");
-    assert!(text.contains("expected one of: churn"), "{text}");
-    let (status, text) = verify(&repository, [&bad, &good], &["--stack", "nowhere"]);
-    assert_eq!(status, 3, "{text}");
+    of(["bad", "broken"], "").has(3, &["canary"]);
+    of(["bad", "newer"], "").has(5, &[]);
+    of(sides, "--scenario else").has(2, &["expected one of: churn"]);
+    of(sides, "--stack nowhere").has(3, &[]);
 }
 
 #[test]
 fn reports_of_several_tests() {
     let repository = Repository::history(&["good"]);
-    let templates = repository.outer().join("templates");
-    let side = |name: &str, state: &str| {
-        let dir = repository.outer().join(name);
+    for (name, state) in [("before", "bad"), ("after", "good")] {
         // `cargo test` makes a run of each test target.
         for (package, state, minute) in [("demo", state, 1), ("other", "good", 2)] {
-            let dir = dir.join(package).join("leaks").join("churn");
-            std::fs::create_dir_all(&dir).unwrap();
-            let text = std::fs::read_to_string(templates.join(state)).unwrap();
+            let template = repository.outer().join("templates").join(state);
+            let text = std::fs::read_to_string(template).unwrap();
             let mut report: serde_json::Value = serde_json::from_str(&text).unwrap();
             report["run"]["id"] = package.into();
             report["run"]["package"] = package.into();
-            let path = dir.join("report.json");
-            std::fs::write(&path, report.to_string()).unwrap();
-            let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(minute);
-            let file = std::fs::File::options().write(true).open(&path).unwrap();
-            file.set_modified(time).unwrap();
+            let path = format!("{name}/{package}/leaks/churn/report.json");
+            repository.write(&path, &report.to_string());
+            set_time(&repository.top().join(path), minute);
         }
-        dir.to_str().unwrap().to_owned()
-    };
-    let (bad, good) = (side("before", "bad"), side("after", "good"));
-    let (status, text) = verify(&repository, [&bad, &good], &["--package", "demo"]);
-    assert_eq!(status, 0, "{text}");
-    assert!(text.contains("churn: fixed"), "{text}");
-    let (status, text) = verify(&repository, [&good, &bad], &[]);
-    assert_eq!(status, 2, "{text}");
-    assert!(
-        text.contains("--package or --test: churn (demo, leaks), churn (other, leaks)"),
-        "{text}"
-    );
-    let (status, text) = verify(&repository, [&bad, &good], &["--package", "dmeo"]);
-    assert_eq!(status, 2, "{text}");
-    assert!(
-        text.contains("expected one of: churn (demo, leaks), churn (other, leaks)"),
-        "{text}"
-    );
+    }
+    let all = "churn (demo, leaks), churn (other, leaks)";
+    for (line, status, says) in [
+        ("before after --package demo", 0, "churn: fixed"),
+        ("after before", 2, &format!("--package or --test: {all}")),
+        (
+            "before after --package dmeo",
+            2,
+            &format!("expected one of: {all}"),
+        ),
+    ] {
+        repository
+            .plimsoll(&format!("verify-fix {line}"))
+            .has(status, &[says]);
+    }
 }

@@ -49,6 +49,31 @@ impl std::fmt::Display for Ran {
 }
 
 impl Ran {
+    pub(crate) fn of(output: &Output) -> Ran {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        Ran {
+            status: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
+    /// The same, with `DIR` in the place of that folder.
+    fn within(self, dir: &Path) -> Ran {
+        let [stdout, stderr] =
+            [self.stdout, self.stderr].map(|text| text.replace(&*dir.to_string_lossy(), "DIR"));
+        Ran {
+            stdout,
+            stderr,
+            ..self
+        }
+    }
+
+    /// What it printed, as JSON; `null` where it is none.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_default()
+    }
+
     /// Asserts how it ended, and that all of these were printed.
     #[track_caller]
     pub(crate) fn has(self, status: i32, parts: &[&str]) -> Ran {
@@ -198,14 +223,7 @@ impl Project {
 
     pub(crate) fn typed_in(&self, folder: &str, line: &str) -> Ran {
         let mut command = self.command(PLIMSOLL);
-        command.current_dir(self.path(folder));
-        let is_variable = |word: &str| word.starts_with(|char: char| char.is_ascii_uppercase());
-        for word in line.split(' ').filter(|word| !word.is_empty()) {
-            match word.split_once('=').filter(|_| is_variable(word)) {
-                Some((name, value)) => command.env(name, value),
-                None => command.arg(word),
-            };
-        }
+        say(command.current_dir(self.path(folder)), line.split(' '));
         self.ran(command.output().unwrap())
     }
 
@@ -252,18 +270,20 @@ impl Project {
     }
 
     pub(crate) fn ran(&self, output: Output) -> Ran {
-        let text = |bytes| {
-            let text = String::from_utf8(bytes).unwrap();
-            // macOS has its temporary folders behind a link.
-            let dir = self.dir.path().canonicalize().unwrap();
-            let text = text.replace(&*dir.to_string_lossy(), "DIR");
-            text.replace(&*self.dir.path().to_string_lossy(), "DIR")
+        // macOS has its temporary folders behind a link.
+        let dir = self.dir.path().canonicalize().unwrap();
+        Ran::of(&output).within(&dir).within(self.dir.path())
+    }
+}
+
+/// Adds the words of a command line, and the variables among them.
+pub(crate) fn say<'a>(command: &mut Command, words: impl Iterator<Item = &'a str>) {
+    let is_variable = |word: &str| word.starts_with(|char: char| char.is_ascii_uppercase());
+    for word in words.filter(|word| !word.is_empty()) {
+        match word.split_once('=').filter(|_| is_variable(word)) {
+            Some((name, value)) => command.env(name, value),
+            None => command.arg(word),
         };
-        Ran {
-            status: output.status.code(),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
     }
 }
 
