@@ -93,7 +93,7 @@ fn nothing_is_accepted_in_ci() {
       hint: run `cargo test --test leaks` and `plimsoll accept lru_churn` where you work, and commit what changes
     ");
     let hint = " and `plimsoll accept` where you work";
-    project.typed("CI=1 accept").has(2, &[hint]);
+    project.says("CI=1 accept", 2, &[hint]);
     project
         .typed("CI=true accept lru_churn --dry-run")
         .has(0, &["lru_churn: would accept 1 allowance\n--- 0\n"]);
@@ -139,7 +139,7 @@ fn what_cannot_be_trusted_is_not_accepted() {
     ");
     assert!(!project.exists("baselines"));
     // What was not named is left out; with --all it is named.
-    project.typed("accept --all").has(3, &[]);
+    project.says("accept --all", 3, &[]);
     assert_snapshot!(project.typed("accept --dry-run").stderr, @"warning: http::echo: left out: its run was inconclusive, so the allowance that it needs is not known");
     project
         .typed("accept")
@@ -170,7 +170,7 @@ fn which_scenario_and_which_test() {
       hint: measure it first, with `cargo test --test leaks`
     ");
     let name = ["no scenario can have that name"];
-    project.typed("accept ../../x").has(2, &name);
+    project.says("accept ../../x", 2, &name);
 }
 
 #[test]
@@ -194,10 +194,10 @@ fn one_name_in_two_packages() {
       hint: choose one with --package
     ");
     // Nor can both be written into one file.
-    project.typed("accept").has(2, &[]);
+    project.says("accept", 2, &[]);
     project.write("other/baselines/.keep", "");
     let files = ["baselines/lru_churn.toml", "other/baselines/lru_churn.toml"];
-    project.typed("accept --dry-run").has(0, &files);
+    project.says("accept --dry-run", 0, &files);
     project.ok("accept lru_churn --package other");
     assert!(project.read(files[1]).contains("\"other\""));
     assert!(!project.exists("baselines"));
@@ -210,7 +210,7 @@ fn the_newest_run_of_each_target_counts() {
     other.run.scenarios = vec!["pool".to_owned()];
     project.leave(&other, 5);
     let says = ["pool: nothing to accept", "lru_churn: accepted"];
-    project.typed("accept --all").has(0, &says);
+    project.says("accept --all", 0, &says);
 }
 
 /// Who names no scenario accepts what is new, and says nothing anew of the rest.
@@ -222,19 +222,17 @@ fn what_was_accepted_since_the_run_is_left_alone() {
     project.typed("accept lru_churn --reason A --expires 2999-01-31");
     let agreed = project.read(BASELINE);
     let accepted = ["other: accepted 1 allowance"];
-    project
-        .typed("accept --reason B --expires never")
-        .has(0, &accepted);
+    project.says("accept --reason B --expires never", 0, &accepted);
     assert_eq!(project.read(BASELINE), agreed);
     assert!(project.read("baselines/other.toml").contains("\"B\""));
     let nothing = ["nothing to accept in any scenario of the last run\n"];
-    project.typed("accept --reason C").has(0, &nothing);
+    project.says("accept --reason C", 0, &nothing);
     // By its name, it is meant.
     project.typed("accept lru_churn --reason C");
     assert!(project.read(BASELINE).contains("\"C\""));
     // Another rate is new.
     leave(rate(1.0, 192.0));
-    project.typed("accept --reason D").has(0, &accepted);
+    project.says("accept --reason D", 0, &accepted);
 }
 
 #[test]
@@ -242,7 +240,7 @@ fn a_name_that_another_package_has_and_does_not_need() {
     let project = leaky();
     project.leave(&of_test("other", "leaks", within("r2", "lru_churn")), 1);
     let says = ["lru_churn: accepted 1 allowance"];
-    project.typed("accept").has(0, &says);
+    project.says("accept", 0, &says);
 }
 
 #[test]
@@ -295,9 +293,7 @@ fn what_another_test_of_that_name_uses_stays() {
 fn a_named_run_is_taken_beside_a_report_that_cannot_be_read() {
     let project = leaky();
     project.write("target/plimsoll/other/leaks/lru_churn/report.json", "{");
-    project
-        .typed("accept lru_churn")
-        .has(5, &["name a run with `--run r1`"]);
+    project.says("accept lru_churn", 5, &["name a run with `--run r1`"]);
     project.ok("accept lru_churn --run r1");
 }
 
@@ -336,7 +332,7 @@ fn an_expired_allowance_needs_another_day() {
     let command = "cargo plimsoll accept lru_churn --expires YYYY-MM-DD";
     for format in ["text", "html"] {
         let report = format!("report --format {format}");
-        project.typed(&report).has(0, &[command]);
+        project.says(&report, 0, &[command]);
     }
     let accept = "accept lru_churn";
     let days = ["2020-02-30", "2002-01-01"].map(|day| format!("{accept} --expires {day}"));
@@ -352,7 +348,7 @@ fn an_expired_allowance_needs_another_day() {
 
     For more information, try '--help'.
     ");
-    project.typed(&days[1]).has(2, &[]);
+    project.says(&days[1], 2, &[]);
     project.ok("accept lru_churn --expires 9999-01-01");
     assert!(project.read(BASELINE).ends_with("expires = 9999-01-01\n"));
     project.ok("accept lru_churn --expires never");
@@ -366,10 +362,8 @@ fn lower_and_expired_at_once() {
         .typed("accept --lower --expires never")
         .has(0, &["lru_churn: accepted 1 allowance; commit the file\n"]);
     let written = project.read(BASELINE);
-    assert!(
-        written.contains("objects = 1.0\nbytes = 96.0\n"),
-        "{written}"
-    );
+    let needed = "objects = 1.0\nbytes = 96.0\n";
+    assert!(written.contains(needed), "{written}");
 }
 
 /// Allowances of a pattern and of threads, of which the pattern is used by one stack, or by two.
@@ -403,7 +397,7 @@ fn a_pattern_gets_the_new_rate() {
         let before = project.read(BASELINE);
         project.ok("accept");
         // By the same report again.
-        project.typed("accept").has(0, &["nothing changes"]);
+        project.says("accept", 0, &["nothing changes"]);
         let rate = before.replace("0.5", "1.0").replace("48.0", "96.0");
         let (_, expected) = rate.split_once("# put").unwrap();
         assert!(project.read(BASELINE).ends_with(expected));
@@ -452,7 +446,7 @@ fn moved_and_removed() {
     let project = Project::with(&[settled(Verdict::Improved)]);
     // Nothing to remove from.
     let gone = "baselines/lru_churn.toml: no longer has it, nothing changes\n";
-    project.typed("accept lru_churn").has(0, &[gone]);
+    project.says("accept lru_churn", 0, &[gone]);
     assert!(!project.exists("baselines"));
     project.write(BASELINE, &agreed());
     let dry = project.typed("accept lru_churn --dry-run");
@@ -492,7 +486,7 @@ fn moved_and_removed() {
     lru_churn: moved 1 allowance, removed 2; commit the file
     --- 0
     "#);
-    project.typed("accept lru_churn").has(0, &[gone]);
+    project.says("accept lru_churn", 0, &[gone]);
     let words = project.typed("accept lru_churn --reason another");
     assert_snapshot!(words.stderr, @"
     note: no allowance was written, so --reason, --issue and --expires have no effect
@@ -570,7 +564,7 @@ fn a_package_of_elsewhere_is_left_to_it() {
     // Beside one of this workspace, it is another's that has the same target directory.
     project.leave(&regressed("r2", "lru_churn", "main", RATE), 0);
     let new = ["baselines/lru_churn.toml (new)"];
-    let all = project.typed("accept --dry-run").has(0, &new);
+    let all = project.says("accept --dry-run", 0, &new);
     assert_eq!(all.stderr, "");
     let named = project.typed("accept --dry-run lru_churn");
     assert_eq!(named.stdout, all.stdout);

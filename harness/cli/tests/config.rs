@@ -84,19 +84,17 @@ fn what_builders_set() {
     let project = with_two_files();
     project.leave(&within("r1", "http::echo"), 0);
     let nothing = "\n# in the last run, no scenario's builder set anything\n";
-    project.typed("config show").has(0, &[nothing]);
+    project.says("config show", 0, &[nothing]);
     let mut churn = within("r1", "lru_churn");
-    let set = [
-        ("budget", "20s"),
-        ("threshold", "100"),
-        ("later", "a\u{1b}"),
+    let set = |key: &str, value: &str| BuilderSetting {
+        key: key.to_owned(),
+        value: value.to_owned(),
+    };
+    churn.builder = vec![
+        set("budget", "20s"),
+        set("threshold", "100"),
+        set("later", "a\u{1b}"),
     ];
-    churn.builder = set
-        .map(|(key, value)| BuilderSetting {
-            key: key.to_owned(),
-            value: value.to_owned(),
-        })
-        .to_vec();
     project.leave(&churn, 0);
     let show = "PLIMSOLL_THRESHOLD=500 config show";
     assert_snapshot!(project.typed(show), @r#"
@@ -115,30 +113,19 @@ fn what_builders_set() {
     #     later = "a\u001b"
     --- 0
     "#);
-    let shown = project.typed(&format!("{show} --json")).stdout;
-    let shown: Value = serde_json::from_str(&shown).unwrap();
-    assert_eq!(
-        shown["builders"],
-        json!([{
-            "test": "leaks",
-            "scenario": "lru_churn",
-            "settings": { "budget": "20s", "threshold": 100, "later": "a\u{1b}" },
-        }])
-    );
+    let shown = project.typed(&format!("{show} --json")).json();
+    let settings = json!({ "budget": "20s", "threshold": 100, "later": "a\u{1b}" });
+    let builder = json!({ "test": "leaks", "scenario": "lru_churn", "settings": settings });
+    assert_eq!(shown["builders"], json!([builder]));
     // Of another package nothing is known.
-    project
-        .typed("config show --package other")
-        .has(0, &["a run shows them here"]);
+    project.says("config show --package other", 0, &["a run shows them here"]);
     let head = "# settings of the package demo\n#   no plimsoll.toml\n\n# nothing is set\n\n# settings of a";
     Project::new().typed("config show").has(0, &[head]);
 }
 
 #[test]
 fn for_programs() {
-    let show = |line: &str| -> Value {
-        let ran = with_two_files().ok(line);
-        serde_json::from_str(&ran.stdout).unwrap()
-    };
+    let show = |line: &str| with_two_files().ok(line).json();
     let shown = show("PLIMSOLL_BUDGET=1s config show --json --manifest-path other/Cargo.toml");
     let file = |path: &str, line: u64| json!({ "kind": "file", "path": path, "line": line });
     assert_eq!(
@@ -230,8 +217,7 @@ fn what_cannot_be_read() {
         .has(2, &["expected `warn` or `deny`\n  found `no\\u{1b}`\n"]);
     project.write("plimsoll.toml", "\"\\u001b[31m\" = 1\n");
     project
-        .typed("config show")
-        .has(5, &["plimsoll.toml:1: "])
+        .says("config show", 5, &["plimsoll.toml:1: "])
         .lacks(&["\u{1b}"]);
 }
 

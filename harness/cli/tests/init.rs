@@ -90,15 +90,15 @@ fn from_a_new_project_to_a_first_verdict() {
 #[test]
 fn a_second_time_nothing_is_done() {
     let project = demo();
-    project.typed("init --yes").has(0, &["written"]);
+    project.says("init --yes", 0, &["written"]);
     let files = project.files("");
-    project.typed("init --yes").has(0, NOTHING);
+    project.says("init --yes", 0, NOTHING);
     // Nor where nobody is there to be asked.
-    project.typed("init").has(0, NOTHING);
+    project.says("init", 0, NOTHING);
     assert_eq!(project.files(""), files);
 
     project.write("leaks/tests/leaks.rs", "// ours\n");
-    project.typed("init --yes").has(0, NOTHING);
+    project.says("init --yes", 0, NOTHING);
     assert_eq!(project.read("leaks/tests/leaks.rs"), "// ours\n");
 }
 
@@ -116,8 +116,8 @@ fn what_is_written_is_shown_before() {
         ".github/workflows/leaks-measure.yml (new)\n",
         "nothing was written\n",
     ];
-    project.typed("init --dry-run").has(0, &shown);
-    project.typed("init").has(2, &["not a terminal", "--yes"]);
+    project.says("init --dry-run", 0, &shown);
+    project.says("init", 2, &["not a terminal", "--yes"]);
     assert_eq!(project.files(""), files);
 }
 
@@ -187,7 +187,7 @@ fn a_workspace_keeps_its_order_and_comments() {
     let measure = ["now measure with `cargo test -p b-leaks --test leaks`"];
     project.typed_in("b", "init --yes").has(0, &measure);
     let measure = ["measure with `cargo test --test leaks`", NOTHING[0]];
-    project.typed("init --yes").has(0, &measure);
+    project.says("init --yes", 0, &measure);
     let with_leaks = TWO.replace("# last\n", "# last\n    \"leaks\",\n");
     assert_eq!(project.read("Cargo.toml"), with_leaks);
     let member = project.read("leaks/Cargo.toml");
@@ -204,7 +204,7 @@ fn which_package_is_meant() {
         ("init --package c", 2, "expected one of: a, b"),
         ("init --package a --yes", 0, "a-leaks"),
     ] {
-        project.typed(line).has(status, &[says]);
+        project.says(line, status, &[says]);
     }
     // The manifest that is named says it.
     let project = two("[workspace]\nresolver = \"2\"\nmembers = [\"a\", \"b\"]\n");
@@ -227,13 +227,13 @@ fn lines_end_as_they_did() {
     project.replace("Cargo.toml", "\n", "\r\n");
     project.write(NEXTEST, "# ours\r\n[profile.default]\r\nretries = 2\r\n");
     let before = ["Cargo.toml", NEXTEST].map(|path| (path, project.read(path)));
-    project.typed("init --yes").has(0, &["written"]);
+    project.says("init --yes", 0, &["written"]);
     for (path, before) in before {
         let after = project.read(path);
         assert!(after.starts_with(&before), "{after:?}");
         assert!(!after.replace("\r\n", "").contains('\n'), "{after:?}");
     }
-    project.typed("init --yes").has(0, NOTHING);
+    project.says("init --yes", 0, NOTHING);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn into_the_package_itself() {
     let project = demo();
     let before = project.read("Cargo.toml");
     let measure = ["cargo test --test leaks"];
-    project.typed("init --here --yes").has(0, &measure);
+    project.says("init --here --yes", 0, &measure);
     let after = project.read("Cargo.toml");
     assert_snapshot!(after.strip_prefix(&before).unwrap(), @r#"
 
@@ -254,7 +254,7 @@ fn into_the_package_itself() {
     "#);
     assert!(project.read("tests/leaks.rs").contains("plimsoll::main!"));
     assert!(!project.exists("leaks"));
-    project.typed("init --here --yes").has(0, NOTHING);
+    project.says("init --here --yes", 0, NOTHING);
 }
 
 /// Which has to be told of a crate; a package of ours has one.
@@ -267,7 +267,7 @@ fn packages_without_an_edition() {
     ] {
         let project = demo();
         project.replace("Cargo.toml", "edition = \"2021\"\n", "");
-        project.typed(line).has(0, &[has]).lacks(&[lacks]);
+        project.says(line, 0, &[has]).lacks(&[lacks]);
     }
 }
 
@@ -278,7 +278,7 @@ fn where_jemalloc_cannot_be_built() {
     let project = demo();
     project.write(".cargo/config.toml", "build.target-dir = \"a b\"\n");
     let says = ["jemalloc cannot be built in ", hint];
-    project.typed("init --yes").has(0, &says);
+    project.says("init --yes", 0, &says);
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn what_is_there_is_not_replaced() {
         "leaks-measure.yml is there, and stays as it is",
         "leaks.rs exists, but does not call `plimsoll::main!`",
     ];
-    let said = project.typed("init --here --yes").has(0, &says);
+    let said = project.says("init --here --yes", 0, &says);
     said.lacks(&["cargo test"]);
     assert_eq!(project.read("tests/leaks.rs"), "fn main() {}\n");
     assert_eq!(project.read(MEASURE), "name: Ours\n");
@@ -324,7 +324,7 @@ fn what_is_there_is_not_replaced() {
     let project = demo();
     project.package("leaks", "leaks", "lib");
     let says = ["is a package that is not in this workspace", "--here"];
-    project.typed("init --yes").has(5, &says);
+    project.says("init --yes", 5, &says);
 }
 
 /// A project that somebody else wrote may have a folder lead anywhere.
@@ -336,9 +336,7 @@ fn nothing_is_written_through_a_link() {
         let files = project.files("");
         let elsewhere = Project::empty();
         std::os::unix::fs::symlink(elsewhere.path(""), project.path(link)).unwrap();
-        project
-            .typed("init --yes")
-            .has(5, &[link, "a symbolic link"]);
+        project.says("init --yes", 5, &[link, "a symbolic link"]);
         assert_eq!(elsewhere.files("").len(), 0, "{link}");
         fs::remove_file(project.path(link)).unwrap();
         assert_eq!(project.files(""), files, "{link}");
@@ -362,12 +360,12 @@ fn what_nextest_knows_already_stays() {
     # A leak that is there in every other run is there.
     retries = 0
     "#);
-    project.typed("init --yes").has(0, NOTHING);
+    project.says("init --yes", 0, NOTHING);
 
     let project = demo();
     project.write(NEXTEST, "profile = { default = { retries = 2 } }\n");
     let says = ["nextest.toml", "cannot be added", "hint: add a test group"];
-    project.typed("init --yes").has(5, &says);
+    project.says("init --yes", 5, &says);
     assert!(!project.exists("leaks"));
     // As it is said.
     project.write(
@@ -375,7 +373,7 @@ fn what_nextest_knows_already_stays() {
         "test-groups = { leaks = { max-threads = 1 } }\n\
          profile = { default = { overrides = [{ filter = \"binary(=leaks)\", test-group = \"leaks\" }] } }\n",
     );
-    project.typed("init --yes").has(0, &["written"]);
+    project.says("init --yes", 0, &["written"]);
 }
 
 #[test]
@@ -390,8 +388,8 @@ fn workflows_name_the_action() {
 
     let project = demo();
     let says = ["OWNER/plimsoll", "--action"];
-    project.typed("init --yes").has(0, &says);
-    project.typed("init --action x").has(2, &["40 digits"]);
+    project.says("init --yes", 0, &says);
+    project.says("init --action x", 2, &["40 digits"]);
 }
 
 #[test]
@@ -405,7 +403,7 @@ fn a_lockfile_that_git_ignores() {
         let project = demo();
         project.git("init --quiet", "2001-01-01");
         project.write(".gitignore", ignored);
-        project.typed(line).has(0, has).lacks(lacks);
+        project.says(line, 0, has).lacks(lacks);
     }
 }
 
@@ -467,8 +465,8 @@ fn the_path_is_of_the_library() {
 #[test]
 fn a_package_may_have_its_name_already() {
     let project = with_part("demo-leaks");
-    project.typed("init --yes").has(0, &["demo-leaks-2"]);
-    project.typed("init --yes").has(0, NOTHING);
+    project.says("init --yes", 0, &["demo-leaks-2"]);
+    project.says("init --yes", 0, NOTHING);
 }
 
 /// Cargo would read it no more, and nobody could so much as ask again.
@@ -482,7 +480,7 @@ fn no_project_is_left_broken() {
     project.package("a", "a", "lib");
     let files = project.files("");
     let says = ["nothing was written", "referenced via `*`", "--dry-run"];
-    project.typed("init --yes").has(5, &says);
+    project.says("init --yes", 5, &says);
     assert_eq!(project.files(""), files);
     assert!(!project.exists("leaks") && !project.exists("baselines"));
 }
@@ -491,8 +489,8 @@ fn no_project_is_left_broken() {
 fn no_project_no_init() {
     let project = Project::empty();
     let says = ["cargo knows of no project here"];
-    project.typed("init --yes").has(5, &says);
+    project.says("init --yes", 5, &says);
     let project = demo();
     project.write("Cargo.toml", "[package\n");
-    project.typed("init --yes").has(5, &[]);
+    project.says("init --yes", 5, &[]);
 }

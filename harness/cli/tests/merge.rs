@@ -26,7 +26,7 @@ fn two_shards() -> Project {
 /// Asserts what the next command makes of it.
 #[track_caller]
 fn shows(project: &Project, part: &str) {
-    project.typed("report merged.json").has(0, &[part]);
+    project.says("report merged.json", 0, &[part]);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_folder_with_all_shards_is_not_a_shard() {
         "1 report of other runs left out",
         "of each shard separately",
     ];
-    project.typed("merge all").has(5, &says);
+    project.says("merge all", 5, &says);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_shard_without_tests() {
       hint: name the folder target/plimsoll of each shard
     ");
     let says = ["four: there is no such file or folder"];
-    project.typed("merge four").has(5, &says);
+    project.says("merge four", 5, &says);
 }
 
 #[test]

@@ -144,8 +144,7 @@ fn a_verdict_is_explained() {
     --- 0
     ");
     project
-        .typed("report --explain=lru::put")
-        .has(0, &["lru::fill"])
+        .says("report --explain=lru::put", 0, &["lru::fill"])
         .lacks(&["threads"]);
     let says = ["'--explain[=<PART>]' cannot be used with '--format <FORMAT>'"];
     let json = project.typed("report --explain --format json");
@@ -181,10 +180,10 @@ fn the_newest_run_alone() {
       runs that left reports: new, old
     ");
     let says = ["2 scenarios: 1 within, 1 no result (run old)"];
-    project.typed("report --run old").has(0, &says);
+    project.says("report --run old", 0, &says);
     // As old as each other, the last id is taken.
     let project = Project::with(&[within("b", "lru_churn"), within("a", "http::echo")]);
-    project.typed("report").has(0, &["(run b)"]);
+    project.says("report", 0, &["(run b)"]);
 }
 
 #[test]
@@ -291,11 +290,9 @@ fn the_output_takes_the_place_of_a_file() {
         assert_eq!(ran.to_string(), "--- 0\n");
         assert_eq!(project.read(path), shown);
     }
-    project
-        .typed("report -o out.txt/out.txt")
-        .has(5, &["out.txt"]);
+    project.says("report -o out.txt/out.txt", 5, &["out.txt"]);
     // What could not be read leaves nothing behind.
-    project.typed("report missing -o new.txt").has(5, &[]);
+    project.says("report missing -o new.txt", 5, &[]);
     assert!(!project.exists("new.txt"));
 }
 
@@ -375,7 +372,7 @@ fn links_are_not_followed() {
     let dir = path.parent().unwrap();
     std::fs::rename(dir, project.path("elsewhere")).unwrap();
     symlink(project.path("elsewhere"), dir).unwrap();
-    project.typed("report").has(5, &[]);
+    project.says("report", 5, &[]);
 }
 
 #[test]
@@ -486,7 +483,7 @@ fn a_full_disk_is_said_to_be_one() {
 fn usage() {
     let project = Project::new();
     for (line, status) in [("", 2), ("--help", 0), ("report --format xml", 2)] {
-        project.typed(line).has(status, &[]);
+        project.says(line, status, &[]);
     }
     // `prune-images` has no --pr and no --sha, and no comment to print.
     assert_snapshot!(project.said(&["repot", "prune-images"]), @"

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Check, CheckOutcome, Compared, Failure, Report, json};
+use plimsoll_core::report::{CheckOutcome, Compared, Report, json};
 use serde_json::Value;
 
 use crate::git::{Content, everything, git, import, init};
-use crate::project::{self, Ran, finding, growth, rate, say};
+use crate::project::{self, Ran, check, failure, finding, growth, rate, say};
 
 /// What `state` in a commit may say.
 pub(crate) const UNUSABLE: [(&str, &str); 8] = [
@@ -195,11 +195,8 @@ impl Repository {
     #[track_caller]
     pub(crate) fn finds(&self, line: &str, subject: &str) -> Value {
         let value = self.comes_to(line, 0, "found");
-        assert_eq!(
-            value["first_bad"]["commit"],
-            self.named(subject),
-            "{value:#}"
-        );
+        let found = &value["first_bad"]["commit"];
+        assert_eq!(*found, self.named(subject), "{value:#}");
         value
     }
 
@@ -252,11 +249,10 @@ impl Repository {
         }
         let mut broken = report(&[]);
         broken.verdict = Verdict::Broken;
-        broken.checks.push(Check {
-            name: "canary".to_owned(),
-            outcome: CheckOutcome::Failed,
-            detail: "expected 3 objects, found none".to_owned(),
-        });
+        let why = "expected 3 objects, found none";
+        broken
+            .checks
+            .push(check("canary", CheckOutcome::Failed, why));
         write("broken", &broken);
         for (name, what) in [
             ("failed", "panicked: on purpose"),
@@ -264,11 +260,7 @@ impl Repository {
         ] {
             let mut failed = report(&[]);
             failed.verdict = Verdict::Failed;
-            failed.failure = Some(Failure {
-                what: what.to_owned(),
-                iteration: Some(3),
-                output: String::new(),
-            });
+            failed.failure = failure(what, Some(3), "");
             write(name, &failed);
         }
         let version = format!("\"version\": {}", json::VERSION);
@@ -281,6 +273,17 @@ impl Repository {
         fs::write(&path, CARGO).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
+}
+
+/// A row of a table: the states of two revisions, a status, and what is said.
+pub(crate) fn row(row: &str) -> ([&str; 2], i32, Vec<&str>) {
+    let mut cells = row.split(" | ");
+    let words: Vec<&str> = cells.next().unwrap().split(' ').collect();
+    (
+        [words[0], words[1]],
+        words[2].parse().unwrap(),
+        cells.collect(),
+    )
 }
 
 /// A history of so many commits, bad from that one on.

@@ -117,11 +117,7 @@ fn of_an_end_that_cannot_be_built_the_nearest_that_can_be_is_named() {
     let untried = "of 2 others that were tried, up to the other end, none can be built";
     for (states, hint, builds) in [
         ("unbuildable good bad", "c1", 2),
-        (
-            "unbuildable unbuildable unbuildable unbuildable unbuildable good good good bad",
-            "c5",
-            7,
-        ),
+        (&*("unbuildable ".repeat(5) + "good good good bad"), "c5", 7),
         // The good end was measured by then.
         ("good bad bad no-scenario unbuildable", "c2", 4),
         ("unbuildable unbuildable unbuildable", untried, 3),
@@ -488,10 +484,8 @@ fn what_people_read() {
     let mut lines = text.stdout.lines();
     assert!(lines.all(|line| line.chars().count() <= 100), "{text}");
     let steps = ["about 2 steps", "about 1 step"];
-    assert!(
-        steps.iter().any(|steps| text.stderr.contains(steps)),
-        "{text}"
-    );
+    let counted = steps.iter().any(|steps| text.stderr.contains(steps));
+    assert!(counted, "{text}");
     let markdown = repository.ask("bisect --format markdown c0");
     assert!(markdown.stdout.starts_with("### "), "{markdown}");
     assert!(markdown.stdout.contains("| Subject | `c3` |"), "{markdown}");

@@ -2,12 +2,12 @@
 //! `verify-fix`, `bisect` and `check`, of what no commit has yet.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::built::link_our_jemalloc;
+use crate::built::{link_our_jemalloc, shared, workspace};
 use crate::git::{alone, git as git_in, init};
 
 /// The name of the manifest's edition is left out: it is 2015.
@@ -34,11 +34,7 @@ struct Demo {
 
 impl Demo {
     fn new() -> Demo {
-        // Where the proof builds the same harness.
-        let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bisect-proof");
-        fs::create_dir_all(&shared).unwrap();
-        let lock = File::create(shared.join("lock")).unwrap();
-        lock.lock().unwrap();
+        let (shared, lock) = shared();
         let demo = Demo {
             dir: tempfile::tempdir().unwrap(),
             target: shared.join("target"),
@@ -105,33 +101,25 @@ fn from_init_on_an_old_tag_to_the_fix_and_the_commit() {
     demo.commit("key % 10", "v4");
     git_in(&demo.top(), &["checkout", "--quiet", "v3"]);
 
-    let harness = Path::new(env!("CARGO_MANIFEST_DIR")).join("../measure");
-    let harness = harness.canonicalize().unwrap();
+    let harness = workspace().join("harness/measure");
     let init = ["init", "--yes", "--path", harness.to_str().unwrap()];
     demo.plimsoll(&init, 0);
     demo.write("leaks/tests/leaks.rs", TEST);
     // The versions of this repository, which have been fetched.
-    fs::copy(
-        harness.join("../../Cargo.lock"),
-        demo.top().join("Cargo.lock"),
-    )
-    .unwrap();
+    let lock = workspace().join("Cargo.lock");
+    fs::copy(lock, demo.top().join("Cargo.lock")).unwrap();
     let before = git_in(&demo.top(), &["status", "--porcelain"]);
 
     let fixed = demo.json(&["verify-fix", "v3", "v4", "--scenario", "fill"], 0);
     assert_eq!(fixed["result"], "fixed", "{fixed:#}");
     let found = demo.json(&["bisect", "v1", "v4~1", "--scenario", "fill"], 0);
     assert_eq!(found["first_bad"]["subject"], "v3", "{found:#}");
-    assert_eq!(
-        found["first_bad"]["files"],
-        serde_json::json!(["src/lib.rs"])
-    );
+    let files = serde_json::json!(["src/lib.rs"]);
+    assert_eq!(found["first_bad"]["files"], files);
     let mended = demo.json(&["bisect", "v3", "v4", "--scenario", "fill"], 0);
     assert_eq!(mended["change"], "fixed", "{mended:#}");
     let checked = demo.json(&["check", "--baseline-rev", "v1"], 1);
-    assert_eq!(
-        checked["scenarios"][0]["result"], "regressed",
-        "{checked:#}"
-    );
+    let scenario = &checked["scenarios"][0];
+    assert_eq!(scenario["result"], "regressed", "{checked:#}");
     assert_eq!(git_in(&demo.top(), &["status", "--porcelain"]), before);
 }

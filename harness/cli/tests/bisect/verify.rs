@@ -2,65 +2,27 @@
 
 use serde_json::json;
 
-use crate::fake::Repository;
+use crate::fake::{Repository, row};
 use crate::project::set_time;
 
 #[test]
 fn two_revisions() {
-    let (fixed, not_fixed) = ("churn: fixed", "churn: not fixed: ");
-    let unmeasured = ["HEAD (", "cannot be measured", "logs: "];
-    for (states, status, parts) in [
-        (
-            ["bad", "good"],
-            0,
-            &[
-                fixed,
-                "put",
-                "+80 B",
-                "it fell by 100 %: every object was counted",
-            ][..],
-        ),
-        (["bad", "half"], 0, &["and still grows", "it fell by 90 %"]),
-        (
-            ["bad", "bad"],
-            1,
-            &[not_fixed, "it grows as before", "it fell by 0 %"],
-        ),
-        (["bad", "renamed"], 1, &[not_fixed]),
-        (
-            ["half", "bad"],
-            1,
-            &[not_fixed, "it grows faster", "it rose by 900 %"],
-        ),
-        (
-            ["bad", "other"],
-            0,
-            &[fixed, "but this grows, and did not before: "],
-        ),
-        (
-            ["both", "other"],
-            0,
-            &[fixed, "but this grows faster than it did: …;log;push"],
-        ),
-        (
-            ["good", "bad"],
-            3,
-            &["nothing grew before that a change could fix"],
-        ),
-        (
-            ["bad", "unbuildable"],
-            3,
-            &[&unmeasured[..], &["cannot find value"]].concat(),
-        ),
-        (
-            ["bad", "broken"],
-            3,
-            &[&unmeasured[..], &["canary"]].concat(),
-        ),
+    for line in [
+        "bad good 0 | churn: fixed | put | +80 B | it fell by 100 %: every object was counted",
+        "bad half 0 | and still grows | it fell by 90 %",
+        "bad bad 1 | churn: not fixed: it grows as before | it fell by 0 %",
+        "bad renamed 1 | churn: not fixed",
+        "half bad 1 | churn: not fixed: it grows faster | it rose by 900 %",
+        "bad other 0 | churn: fixed | but this grows, and did not before: ",
+        "both other 0 | churn: fixed | but this grows faster than it did: …;log;push",
+        "good bad 3 | nothing grew before that a change could fix",
+        "bad unbuildable 3 | HEAD ( | cannot be measured | cannot find value | logs: ",
+        "bad broken 3 | HEAD ( | cannot be measured | canary | logs: ",
     ] {
+        let (states, status, parts) = row(line);
         let repository = Repository::history(&states);
         let before = repository.everything();
-        repository.ask("verify-fix HEAD~1 HEAD").has(status, parts);
+        repository.ask("verify-fix HEAD~1 HEAD").has(status, &parts);
         assert_eq!(repository.everything(), before, "{states:?}");
     }
 }

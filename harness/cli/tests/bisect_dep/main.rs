@@ -18,7 +18,7 @@ use std::process::{Command, Output};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use built::link_our_jemalloc;
+use built::{link_our_jemalloc, shared, workspace};
 use registry::{Does, Kept, Registry, silent, write};
 
 /// A small project that depends on the crate of the registry.
@@ -77,19 +77,12 @@ impl Project {
         releases: &[Does],
         lockfile: Lockfile,
     ) -> Project {
-        // Where the proof over commits builds the same harness.
-        let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bisect-proof");
-        fs::create_dir_all(&shared).unwrap();
-        let lock = File::create(shared.join("lock")).unwrap();
-        lock.lock().unwrap();
-        let place = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join("bisect-dep")
-            .join(name);
+        let (shared, lock) = shared();
+        let place = shared.with_file_name("bisect-dep").join(name);
         let _ = fs::remove_dir_all(&place);
         let registry = registry(&place.join("registry"), releases);
         let dir = place.join("beside/project");
-        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let workspace = workspace.canonicalize().unwrap();
+        let workspace = workspace();
         let manifest = MANIFEST.replace("WORKSPACE", workspace.to_str().unwrap());
         let ignored = match lockfile {
             Lockfile::Committed => "/target\n",
@@ -217,17 +210,13 @@ fn ran(command: &mut Command) -> String {
 /// Answers by version.
 fn answers(found: &Value) -> String {
     let tested = found["tested"].as_array().unwrap().iter();
-    let mut answers: Vec<String> = tested
-        .map(|test| {
-            let text = |key: &str| test[key].as_str();
-            let why = text("kind").map_or(String::new(), |kind| format!(" ({kind})"));
-            format!(
-                "{} {}{why}",
-                text("version").unwrap(),
-                text("answer").unwrap()
-            )
-        })
-        .collect();
+    let answer = |test: &Value| {
+        let text = |key: &str| test[key].as_str();
+        let [version, answer] = ["version", "answer"].map(|key| text(key).unwrap());
+        let why = text("kind").map_or(String::new(), |kind| format!(" ({kind})"));
+        format!("{version} {answer}{why}")
+    };
+    let mut answers: Vec<String> = tested.map(answer).collect();
     answers.sort();
     answers.join(", ")
 }
@@ -251,9 +240,8 @@ use Does::{Leaks, NotBuild, Nothing};
 
 #[test]
 fn the_release_that_brought_it() {
-    let releases = [
-        Nothing, Nothing, Nothing, Nothing, NotBuild, Nothing, Leaks, Leaks,
-    ];
+    let mut releases = [Nothing; 8];
+    (releases[4], releases[6], releases[7]) = (NotBuild, Leaks, Leaks);
     let project = Project::new("brought", Registry::fetched, &releases, Lockfile::Committed);
     let lockfile = fs::read(project.dir.join("Cargo.lock")).unwrap();
 
@@ -316,14 +304,7 @@ fn the_release_that_brought_it() {
     let elsewhere = project.registry.dir().join(".git");
     fs::rename(project.dir.join(".git"), elsewhere).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
-        .args([
-            "bisect",
-            "--scenario",
-            "fills",
-            "--dep",
-            "leaky",
-            "0.1.0..0.1.7",
-        ])
+        .args("bisect --scenario fills --dep leaky 0.1.0..0.1.7".split(' '))
         // The repository of these tests is none of the project's.
         .env("GIT_CEILING_DIRECTORIES", project.dir.parent().unwrap())
         .current_dir(&project.dir)
@@ -338,9 +319,9 @@ fn the_release_that_brought_it() {
 
 #[test]
 fn the_release_that_mended_it() {
-    let releases = [
-        Leaks, Leaks, Leaks, Nothing, NotBuild, Nothing, Nothing, Nothing,
-    ];
+    let mut releases = [Nothing; 8];
+    releases[..3].fill(Leaks);
+    releases[4] = NotBuild;
     let project = Project::new("mended", Registry::local, &releases, Lockfile::Ignored);
     // Two versions of it, of which one is meant.
     let manifest = fs::read_to_string(project.dir.join("Cargo.toml")).unwrap();

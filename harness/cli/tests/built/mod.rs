@@ -1,8 +1,27 @@
 //! What was built for these tests, for the projects that they build.
 
 use std::env;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// Where the proof of bisect and others build the same harness, one at a time: until the lock
+/// is dropped.
+#[allow(dead_code, reason = "`init` builds elsewhere")]
+pub(crate) fn shared() -> (PathBuf, File) {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bisect-proof");
+    fs::create_dir_all(&dir).unwrap();
+    let lock = File::create(dir.join("lock")).unwrap();
+    lock.lock().unwrap();
+    (dir, lock)
+}
+
+/// The root of this repository.
+#[allow(dead_code, reason = "`init` needs the harness alone")]
+pub(crate) fn workspace() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().unwrap()
+}
 
 /// Has cargo link the jemalloc that is in this very program, whose build takes a
 /// minute, where it is known which that is.

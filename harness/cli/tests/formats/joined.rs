@@ -1,11 +1,10 @@
 //! `--format json` against its schema.
 
 use jsonschema::{Registry, ValidationError, Validator};
-use plimsoll_core::judge::Verdict;
 use serde_json::{Value, json};
 
-use crate::project::{Project, regressed, report};
-use crate::{RATE, hostile, left, one_of_each, written};
+use crate::project::{Project, RATE, regressed, within};
+use crate::{hostile, one_of_each, written};
 
 const JOINED: &str = include_str!("../../../report/schema/joined-v1.schema.json");
 const REPORT: &str = include_str!("../../../core/schema/report-v2.schema.json");
@@ -42,15 +41,15 @@ fn joined(project: &Project) -> Value {
 
 #[test]
 fn what_is_written_is_valid() {
-    joined(&left(&one_of_each()));
-    joined(&left(&[hostile()]));
-    joined(&left(&[report("r1", "lru_churn", Verdict::Within)]));
+    joined(&Project::with(&one_of_each()));
+    joined(&Project::with(&[hostile()]));
+    joined(&Project::with(&[within("r1", "lru_churn")]));
 }
 
 /// A joined file that an older plimsoll wrote.
 #[test]
 fn reports_of_format_1_are_valid() {
-    let project = left(&[regressed("r1", "lru_churn", "main fill put", RATE)]);
+    let project = Project::with(&[regressed("r1", "lru_churn", "main fill put", RATE)]);
     let mut joined = joined(&project);
     let report = &mut joined["scenarios"][0]["report"];
     report["version"] = json!(1);
@@ -67,7 +66,7 @@ fn what_is_cut_is_valid() {
     let mut one = regressed("r1", "lru_churn", &format!("main {long}"), RATE);
     one.notes = vec![long; 900];
     one.findings[0].rate.bytes = f64::INFINITY;
-    let joined = joined(&left(&[one]));
+    let joined = joined(&Project::with(&[one]));
     let report = &joined["scenarios"][0]["report"];
     let function = &report["findings"][0]["frames"][0]["function"];
     assert_eq!(*function, "x".repeat(512));
@@ -78,7 +77,7 @@ fn what_is_cut_is_valid() {
 
 #[test]
 fn the_schema_is_as_strict_as_the_parser() {
-    let project = left(&one_of_each());
+    let project = Project::with(&one_of_each());
     let whole = joined(&project);
     let refused = |change: &dyn Fn(&mut Value)| {
         let mut file = whole.clone();

@@ -7,7 +7,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::project::Project;
-use crate::{assert_clean, hostile, left, measured_on, one_of_each, written};
+use crate::{assert_clean, hostile, measured_on, one_of_each, written};
 
 /// An element with all that is in it.
 #[derive(Debug, Default)]
@@ -80,51 +80,40 @@ impl Element {
 /// What may stand in an element, as in `junit-10.xsd` of Jenkins' xUnit plugin: its name,
 /// its children, the attributes that it needs, and those that it may have. Added are
 /// `file` and `line` of a test case, which GitLab and others read.
-const KNOWN: [[&str; 4]; 8] = [
-    [
-        "testsuites",
-        "testsuite",
-        "",
-        "name time tests failures errors",
-    ],
-    [
-        "testsuite",
-        "properties testcase",
-        "name tests failures errors",
-        "time skipped",
-    ],
-    ["properties", "property", "", ""],
-    ["property", "", "name value", ""],
-    [
-        "testcase",
-        "error failure system-out",
-        "name classname",
-        "time file line",
-    ],
-    ["failure", "", "type message", ""],
-    ["error", "", "type message", ""],
-    ["system-out", "", "", ""],
-];
+const KNOWN: &str = "
+testsuites | testsuite | | name time tests failures errors
+testsuite | properties testcase | name tests failures errors | time skipped
+properties | property | |
+property | | name value |
+testcase | error failure system-out | name classname | time file line
+failure | | type message |
+error | | type message |
+system-out | | |";
 
 #[track_caller]
 fn check(element: &Element) {
-    let known = KNOWN.iter().find(|[name, ..]| element.name == *name);
-    let [_, children, needed, more] = known.expect(&element.name);
-    let is_in = |names: &str, name: &str| names.split(' ').any(|known| known == name);
+    let cells = |line: &'static str| {
+        line.split('|')
+            .map(|cell| cell.split_whitespace().collect())
+    };
+    let mut known = KNOWN
+        .lines()
+        .map(|line| cells(line).collect::<Vec<Vec<&str>>>());
+    let known = known.find(|cells| cells[0] == [element.name.as_str()]);
+    let known = known.expect(&element.name);
     for child in &element.children {
-        assert!(is_in(children, &child.name), "{child:?} in {element:?}");
+        let is_known = known[1].contains(&child.name.as_str());
+        assert!(is_known, "{child:?} in {element:?}");
         check(child);
     }
-    for name in needed.split_terminator(' ') {
+    for name in &known[2] {
         element.attribute(name);
     }
     for name in element.attributes.keys() {
-        assert!(
-            is_in(needed, name) || is_in(more, name),
-            "{name} in {element:?}"
-        );
+        let mut all = known[2].iter().chain(&known[3]);
+        assert!(all.any(|known| known == name), "{name} in {element:?}");
     }
-    if !is_in("failure error system-out", &element.name) {
+    if !["failure", "error", "system-out"].contains(&element.name.as_str()) {
         assert_eq!(element.text.trim(), "", "text in {}", element.name);
     }
 }
@@ -158,7 +147,7 @@ fn junit(project: &Project, args: &[&str]) -> (String, Element) {
 
 #[test]
 fn one_of_each_verdict() {
-    let (text, suites) = junit(&left(&one_of_each()), &[]);
+    let (text, suites) = junit(&Project::with(&one_of_each()), &[]);
     let suite = suites.all("testsuite").next().unwrap();
     let properties = suite.all("properties").flat_map(|all| all.all("property"));
     // Those of one finding on one line.
@@ -264,7 +253,7 @@ fn one_of_each_verdict() {
 
 #[test]
 fn hostile_text_stays_text() {
-    let (_, suites) = junit(&left(&[hostile()]), &[]);
+    let (_, suites) = junit(&Project::with(&[hostile()]), &[]);
     let suite = suites.all("testsuite").next().unwrap();
     let case = suite.all("testcase").next().unwrap();
     assert_snapshot!(case.attribute("name"), @r#"a[31mb<x y='z'>"&amp;]]>`|\[c](https://x)  {0}ü"#);
@@ -279,17 +268,14 @@ fn a_suite_for_each_target_and_platform() {
         let one = measured_on(platform, run);
         let mut slow = one.clone();
         slow.run.target = "slow".to_owned();
-        left(&[one, slow])
+        Project::with(&[one, slow])
     };
     let names = |args: &[&str]| {
         let (_, suites) = junit(&on("aarch64", "r1"), args);
         let names = suites.all("testsuite").map(|suite| {
             let case = suite.all("testcase").next().unwrap();
-            format!(
-                "{} {}",
-                suite.attribute("name"),
-                case.attribute("classname")
-            )
+            let of = [suite.attribute("name"), case.attribute("classname")];
+            of.join(" ")
         });
         names.collect::<Vec<_>>().join("\n")
     };

@@ -8,16 +8,11 @@ mod project;
 mod sarif;
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Check, CheckOutcome, Failure, Report, Standing, Subject};
+use plimsoll_core::report::{CheckOutcome, Report, Standing, Subject};
 use plimsoll_core::{FoldedStack, Frame, Rate};
 use plimsoll_text::escape::is_hidden;
 
-use project::{Project, finding, report};
-
-const RATE: Rate = Rate {
-    objects: 1.0,
-    bytes: 96.0,
-};
+use project::{Project, RATE, check, failure, finding, report};
 
 /// Function, file and line, leaf first.
 fn frames(frames: &[(&str, &str, u32)]) -> Vec<Frame> {
@@ -45,10 +40,7 @@ fn one_of_each() -> Vec<Report> {
     let mut allowed = finding("main allowed", RATE);
     (allowed.verdict, allowed.standing) = (Verdict::Within, Standing::Allowed);
     let mut site = finding("lru::LruCache::put", RATE);
-    site.subject = Subject::Site {
-        frames: FoldedStack(vec!["lru::LruCache::put".to_owned()]),
-        stacks: 1_024,
-    };
+    site.subject = project::site("lru::LruCache::put", 1_024);
     site.frames = frames(&[PUT]);
     growth.findings = vec![stack, site, expired, unsure, allowed];
 
@@ -69,32 +61,21 @@ fn one_of_each() -> Vec<Report> {
     improved.findings.push(stale);
 
     let mut failed = report("r1", "failed", Verdict::Failed);
-    failed.failure = Some(Failure {
-        what: "panicked: <no> \"route\" & [more]".to_owned(),
-        iteration: Some(4),
-        output: "thread panicked\n".to_owned(),
-    });
+    let what = "panicked: <no> \"route\" & [more]";
+    failed.failure = failure(what, Some(4), "thread panicked\n");
 
     let mut broken = report("r1", "broken", Verdict::Broken);
-    broken.checks.push(Check {
-        name: "canary".to_owned(),
-        outcome: CheckOutcome::Failed,
-        detail: "expected 64 objects, found 0\nhint: profile".to_owned(),
-    });
+    let why = "expected 64 objects, found 0\nhint: profile";
+    broken
+        .checks
+        .push(check("canary", CheckOutcome::Failed, why));
 
     let within = report("r1", "within", Verdict::Within);
     let inconclusive = report("r1", "inconclusive", Verdict::Inconclusive);
-    let mut all = vec![
-        within,
-        growth,
-        resources,
-        improved,
-        inconclusive,
-        failed,
-        broken,
-    ];
-    let mut names: Vec<String> = all.iter().map(|one| one.scenario.clone()).collect();
-    names.push("lost".to_owned());
+    let healthy = [within, growth, resources, improved];
+    let mut all = [&healthy[..], &[inconclusive, failed, broken]].concat();
+    let names = all.iter().map(|one| one.scenario.clone());
+    let names: Vec<String> = names.chain(["lost".to_owned()]).collect();
     for one in &mut all {
         one.run.scenarios.clone_from(&names);
     }
@@ -122,14 +103,6 @@ fn written(project: &Project, format: &str, args: &[&str]) -> String {
     assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""));
     assert_eq!(ran.stdout, again.stdout, "not the same again");
     ran.stdout
-}
-
-fn left(reports: &[Report]) -> Project {
-    let project = Project::new();
-    for report in reports {
-        project.leave(report, 0);
-    }
-    project
 }
 
 /// Names and messages that try to leave their place in a file.
@@ -173,7 +146,7 @@ fn what_is_hidden_is_in_no_output() {
     let is_end = |c: &char| !is_next(*c, -1) || !is_next(*c, 1);
     let hidden: String = all().filter(is_end).flat_map(|c| ['a', c]).collect();
     assert!(hidden.chars().count() > 100);
-    let project = left(&[with(&hidden)]);
+    let project = Project::with(&[with(&hidden)]);
     for format in ["text", "markdown", "html", "sarif", "junit"] {
         let ran = project.plimsoll(&["report", "--format", format]);
         assert!(ran.status.is_some_and(|status| status < 2), "{ran}");

@@ -9,10 +9,8 @@ use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report};
 use serde_json::{Value, json};
 
-use crate::project::{Project, finding, regressed, report};
-use crate::{
-    PUT, RATE, alone, assert_clean, frames, hostile, left, measured_on, one_of_each, written,
-};
+use crate::project::{Project, RATE, finding, regressed, report, within};
+use crate::{PUT, alone, assert_clean, frames, hostile, measured_on, one_of_each, written};
 
 fn validator() -> Validator {
     let schema = include_str!("sarif-2.1.0.schema.json");
@@ -58,7 +56,7 @@ fn log(project: &Project, args: &[&str]) -> Value {
 /// That of one report.
 #[track_caller]
 fn log_of(report: Report) -> Value {
-    log(&left(&[alone(report)]), &[])
+    log(&Project::with(&[alone(report)]), &[])
 }
 
 fn array(value: &Value) -> &[Value] {
@@ -109,7 +107,7 @@ fn the_schema_refuses_what_is_wrong() {
 
 #[test]
 fn one_result_for_each_that_needs_a_person() {
-    let log = log(&left(&one_of_each()), &[]);
+    let log = log(&Project::with(&one_of_each()), &[]);
     let lines = results(&log).iter().map(|result| {
         let place = &result["locations"][0]["physicalLocation"];
         let uri = &place["artifactLocation"]["uri"];
@@ -245,7 +243,7 @@ fn a_broken_measurement_says_nothing_of_growth() {
 
 #[test]
 fn rules_help() {
-    let log = log_of(report("r1", "lru_churn", Verdict::Within));
+    let log = log_of(within("r1", "lru_churn"));
     let rules = array(&log["runs"][0]["tool"]["driver"]["rules"]).iter();
     let rules = rules.map(|rule| {
         for text_of in ["/shortDescription/text", "/fullDescription/text"] {
@@ -273,7 +271,7 @@ fn rules_help() {
 
 #[test]
 fn a_run_without_growth_has_no_results() {
-    let log = log_of(report("r1", "lru_churn", Verdict::Within));
+    let log = log_of(within("r1", "lru_churn"));
     assert_eq!(results(&log), [Value::Null; 0]);
     let invocations = &log["runs"][0]["invocations"];
     assert_eq!(*invocations, json!([{ "executionSuccessful": true }]));
@@ -342,7 +340,7 @@ fn run_of(scenarios: usize, findings: impl Fn(usize) -> Vec<Finding>) -> Project
         report.findings = findings(number);
         report
     });
-    left(&reports.collect::<Vec<_>>())
+    Project::with(&reports.collect::<Vec<_>>())
 }
 
 #[test]
@@ -363,10 +361,8 @@ fn the_worst_5000_are_kept() {
 
 #[test]
 fn as_many_results_as_an_upload_takes() {
-    let stack: Vec<String> = (0..100)
-        .map(|n| format!("{n}{}", "f".repeat(400)))
-        .collect();
-    let long = finding(&stack.join(" "), RATE);
+    let stack = (0..100).map(|n| format!("{n}{}", "f".repeat(400)));
+    let long = finding(&stack.collect::<Vec<_>>().join(" "), RATE);
     let log = log(&run_of(4, |_| vec![long.clone(); 40]), &[]);
     let kept = results(&log).len();
     assert!((50..160).contains(&kept), "{kept}");
@@ -404,7 +400,7 @@ fn the_repository_around_the_workspace() {
     let mut growth = regressed("r1", "growth", "main put", RATE);
     growth.run.scenarios = vec!["growth".to_owned(), "lost".to_owned()];
     growth.findings[0].frames = frames(&[PUT, ("main", "src/main.rs", 3)]);
-    let project = left(&[growth]);
+    let project = Project::with(&[growth]);
     let mut joined: Value = serde_json::from_str(&written(&project, "json", &[])).unwrap();
     let mut with_source = |repository: &str, head: &str, prefix: &str| {
         joined["source"] = json!({
@@ -423,18 +419,13 @@ fn the_repository_around_the_workspace() {
         uris.collect::<Vec<_>>()
     };
     let one = with_source("owner/name", "2bc8970", "sub/tool");
-    assert_eq!(
-        uris(&one),
-        ["sub/tool/baselines/lost.toml", "sub/tool/src/main.rs"]
-    );
-    assert_eq!(
-        one["runs"][0]["versionControlProvenance"],
-        json!([{
-            "repositoryUri": "https://github.com/owner/name",
-            "revisionId": "2bc8970",
-            "mappedTo": { "uriBaseId": "%SRCROOT%" },
-        }])
-    );
+    let files = ["sub/tool/baselines/lost.toml", "sub/tool/src/main.rs"];
+    assert_eq!(uris(&one), files);
+    let expected = json!([{
+        "repositoryUri": "https://github.com/owner/name", "revisionId": "2bc8970",
+        "mappedTo": { "uriBaseId": "%SRCROOT%" },
+    }]);
+    assert_eq!(one["runs"][0]["versionControlProvenance"], expected);
     let hostile = with_source("owner/name/../../x?y", "HEAD", "../..");
     assert_eq!(uris(&hostile), ["plimsoll.toml"; 2]);
     assert_eq!(hostile["runs"][0].get("versionControlProvenance"), None);
@@ -446,14 +437,12 @@ fn the_repository_around_the_workspace() {
 #[test]
 fn a_category_for_each_platform() {
     let category = |platform: &str, others: &[&str]| {
-        let log = log(&left(&[measured_on(platform, "r1")]), others);
+        let log = log(&Project::with(&[measured_on(platform, "r1")]), others);
         text(&log["runs"][0]["automationDetails"]["id"]).to_owned()
     };
-    assert_eq!(
-        category("aarch64-unknown", &[]),
-        "plimsoll/aarch64-unknown/"
-    );
-    let intel = left(&[measured_on("x86_64-unknown", "r2")]);
+    let one = category("aarch64-unknown", &[]);
+    assert_eq!(one, "plimsoll/aarch64-unknown/");
+    let intel = Project::with(&[measured_on("x86_64-unknown", "r2")]);
     let other = intel.path("target/plimsoll").display().to_string();
     let both = category("aarch64-unknown", &["target/plimsoll", &other]);
     assert_eq!(both, "plimsoll/aarch64-unknown+x86_64-unknown/");

@@ -8,10 +8,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use plimsoll_core::report::Report;
+
 use crate::job::{FORKS_RUN, Job, green, red};
-use crate::project::Ran;
+use crate::project::{PLIMSOLL, Ran};
 use crate::server::fault::{Fault, Matcher};
-use crate::server::state::zip_of;
+use crate::server::state::{State, zip_of};
 
 type Map = BTreeMap<String, String>;
 
@@ -26,13 +28,8 @@ fn folder() -> PathBuf {
         .unwrap()
 }
 
-#[derive(Debug, Default)]
-struct Step {
-    /// `name`, `id`, `if`, `run`, `uses`, `working-directory`, `shell`.
-    keys: Map,
-    env: Map,
-    with: Map,
-}
+/// `name`, `id`, `if`, `run`, `uses`, `working-directory`, `shell`; and `env.NAME`, `with.NAME`.
+type Step = Map;
 
 fn scalar(text: &str) -> String {
     let text = text.trim();
@@ -47,20 +44,17 @@ fn read_action() -> (Map, Vec<Step>) {
     let text = fs::read_to_string(folder().join("action.yml")).unwrap();
     let mut inputs = Map::new();
     let mut steps: Vec<Step> = Vec::new();
+    // The keys that the line is below, by its indent.
     let (mut section, mut input, mut map) = (String::new(), String::new(), String::new());
-    let mut folded: Option<String> = None;
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let indent = line.len() - line.trim_start().len();
         let line = line.trim();
         if line.starts_with('#') {
             continue;
         }
-        if indent == 0 {
-            line.trim_end_matches(':').clone_into(&mut section);
-            continue;
-        }
         let (key, value) = line.split_once(':').unwrap_or((line, ""));
         match (section.as_str(), indent) {
+            (_, 0) => key.clone_into(&mut section),
             ("inputs", 2) => {
                 key.clone_into(&mut input);
                 inputs.insert(input.clone(), String::new());
@@ -70,38 +64,21 @@ fn read_action() -> (Map, Vec<Step>) {
             }
             ("runs", 4) => {
                 let value = line.strip_prefix("- name:").expect("a step's name first");
-                let keys = Map::from([("name".to_owned(), scalar(value))]);
-                steps.push(Step {
-                    keys,
-                    ..Step::default()
-                });
-                folded = None;
+                steps.push(Step::from([("name".to_owned(), scalar(value))]));
             }
             ("runs", 6) => {
-                let step = steps.last_mut().unwrap();
                 key.clone_into(&mut map);
-                folded = (value.trim() == ">-").then(|| key.to_owned());
-                let value = if folded.is_some() {
-                    String::new()
-                } else {
-                    scalar(value)
-                };
-                step.keys.insert(key.to_owned(), value);
+                let value = scalar(value).replace(">-", "");
+                steps.last_mut().unwrap().insert(map.clone(), value);
             }
+            ("runs", 8) if ["env", "with"].contains(&map.as_str()) => {
+                let key = format!("{map}.{key}");
+                steps.last_mut().unwrap().insert(key, scalar(value));
+            }
+            // More of a folded text.
             ("runs", 8) => {
-                let step = steps.last_mut().unwrap();
-                if let Some(key) = &folded {
-                    let text = step.keys.get_mut(key).unwrap();
-                    text.push(' ');
-                    text.push_str(line);
-                    continue;
-                }
-                let into = match map.as_str() {
-                    "env" => &mut step.env,
-                    "with" => &mut step.with,
-                    other => panic!("`{other}` has keys of its own"),
-                };
-                into.insert(key.to_owned(), scalar(value));
+                let text = steps.last_mut().unwrap().get_mut(&map).unwrap();
+                *text += &format!(" {line}");
             }
             _ => {}
         }
@@ -125,29 +102,25 @@ fn evaluate(expression: &str, known: &Map) -> String {
         }
     };
     let truth = |yes: bool| if yes { "true" } else { "" }.to_owned();
-    let term = |text: &str| {
-        if let Some((left, right)) = text.split_once("==") {
-            truth(atom(left) == atom(right))
-        } else if let Some((left, right)) = text.split_once("!=") {
-            truth(atom(left) != atom(right))
-        } else {
-            atom(text)
-        }
+    let term = |text: &str| match (text.split_once("=="), text.split_once("!=")) {
+        (Some((left, right)), _) => truth(atom(left) == atom(right)),
+        (_, Some((left, right))) => truth(atom(left) != atom(right)),
+        _ => atom(text),
     };
-    let mut result = String::new();
-    for alternative in expression.split("||") {
-        result = "true".to_owned();
-        for part in alternative.split("&&") {
-            result = term(part);
-            if result.is_empty() {
-                break;
-            }
-        }
-        if !result.is_empty() {
+    // The first that decides, or the last.
+    let all = |text: &str| first_or_last(text.split("&&").map(term), str::is_empty);
+    first_or_last(expression.split("||").map(all), |value| !value.is_empty())
+}
+
+fn first_or_last(values: impl Iterator<Item = String>, is_it: impl Fn(&str) -> bool) -> String {
+    let mut last = String::new();
+    for value in values {
+        last = value;
+        if is_it(&last) {
             break;
         }
     }
-    result
+    last
 }
 
 fn template(text: &str, known: &Map) -> String {
@@ -169,6 +142,7 @@ struct Action {
 }
 
 /// What became of the steps that ran, by name.
+#[derive(Default)]
 struct Done {
     steps: BTreeMap<String, Ran>,
     outputs: Map,
@@ -179,9 +153,8 @@ struct Done {
 impl Done {
     #[track_caller]
     fn step(&self, name: &str) -> &Ran {
-        self.steps
-            .get(name)
-            .unwrap_or_else(|| panic!("`{name}` did not run"))
+        let ran = self.steps.get(name);
+        ran.unwrap_or_else(|| panic!("`{name}` did not run"))
     }
 
     #[track_caller]
@@ -191,11 +164,20 @@ impl Done {
         }
         self
     }
+
+    fn uploaded(&self) -> Vec<&str> {
+        self.uploads.iter().map(|(name, _)| name.as_str()).collect()
+    }
 }
 
 impl Action {
     fn new(command: &str) -> Self {
         Self::of(Job::new(), command)
+    }
+
+    /// Where these reports were left.
+    fn on(command: &str, reports: &[Report]) -> Self {
+        Self::of(Job::of(reports), command)
     }
 
     /// With the binary of these tests, as `binary:` takes one.
@@ -208,7 +190,7 @@ impl Action {
             inputs: read_action().0,
         };
         action.give("command", command);
-        action.give("binary", env!("CARGO_BIN_EXE_plimsoll"));
+        action.give("binary", PLIMSOLL);
         fs::create_dir(action.fakes()).unwrap();
         let path = std::env::var("PATH").unwrap();
         for program in PROGRAMS.split(' ') {
@@ -243,28 +225,21 @@ impl Action {
     /// Runs what the runner would.
     fn run(&self) -> Done {
         let temp = |name: &str| self.temp.path().join(name);
-        let token = self.job.server.state().token.clone();
-        let mut known = Map::from([
-            ("always()".to_owned(), "true".to_owned()),
-            ("github.token".to_owned(), token),
-            ("github.run_attempt".to_owned(), "1".to_owned()),
-            (
-                "github.action_repository".to_owned(),
-                "plim/soll".to_owned(),
-            ),
-        ]);
+        let token = self.job.state().token.clone();
+        let known = [
+            ("always()", "true"),
+            ("github.token", &token),
+            ("github.run_attempt", "1"),
+            ("github.action_repository", "plim/soll"),
+        ];
+        let mut known = Map::from(known.map(|(name, value)| (name.to_owned(), value.to_owned())));
         for (name, value) in &self.inputs {
             let value = template(value, &known);
             known.insert(format!("inputs.{name}"), value);
         }
-        let mut done = Done {
-            steps: BTreeMap::new(),
-            outputs: Map::new(),
-            uploads: Vec::new(),
-            failed: false,
-        };
+        let mut done = Done::default();
         for step in read_action().1 {
-            let key = |name: &str| step.keys.get(name).map_or("", String::as_str);
+            let key = |name: &str| step.get(name).map_or("", String::as_str);
             let condition = key("if");
             if done.failed && !condition.contains("always()") {
                 continue;
@@ -272,14 +247,16 @@ impl Action {
             if !condition.is_empty() && evaluate(condition, &known).is_empty() {
                 continue;
             }
-            let map = |map: &Map| -> Map {
-                let each = map.iter();
-                each.map(|(name, value)| (name.clone(), template(value, &known)))
-                    .collect()
+            // The keys below `env` or `with`.
+            let map = |start: &str| -> Map {
+                let below = step.iter().filter_map(|(key, value)| {
+                    Some((key.strip_prefix(start)?.to_owned(), template(value, &known)))
+                });
+                below.collect()
             };
             let id = key("id");
             if key("uses").starts_with("actions/upload-artifact@") {
-                let with = map(&step.with);
+                let with = map("with.");
                 let path = PathBuf::from(&with["path"]);
                 let name = match with.get("archive").map(String::as_str) {
                     Some("false") => path.file_name().unwrap().to_string_lossy().into_owned(),
@@ -291,7 +268,7 @@ impl Action {
                 done.uploads.push((name, path));
                 continue;
             }
-            let mut env = map(&step.env);
+            let mut env = map("env.");
             fs::write(temp("output"), "").unwrap();
             for (name, path) in [
                 ("RUNNER_TEMP", self.temp.path().to_owned()),
@@ -308,17 +285,15 @@ impl Action {
             let bash = self.fakes().join("bash");
             let ran = self.job.program(&bash.to_string_lossy(), &dir, &args, &env);
             self.job.check(&ran);
-            self.job.server.assert_clean();
+            self.job.assert_clean();
             let failed = ran.status != Some(0);
             done.failed |= failed;
             let outcome = if failed { "failure" } else { "success" };
             known.insert(format!("steps.{id}.outcome"), outcome.to_owned());
             for line in fs::read_to_string(temp("output")).unwrap().lines() {
                 let (name, value) = line.split_once('=').expect("name=value");
-                assert!(
-                    ["report", "upload", "html"].contains(&name),
-                    "an output: {line}"
-                );
+                let known_outputs = ["report", "upload", "html"];
+                assert!(known_outputs.contains(&name), "an output: {line}");
                 known.insert(format!("steps.{id}.outputs.{name}"), value.to_owned());
                 done.outputs.insert(name.to_owned(), value.to_owned());
             }
@@ -330,13 +305,11 @@ impl Action {
     /// An action that has to install a release, and what stands in for the release,
     /// its digest with it.
     fn installing() -> (Self, String) {
-        let mut action = Self::new("report");
+        let mut action = Self::on("report", &green());
         action.give("binary", "");
-        action.job.leave(&green());
         let dir = action.temp.path().join("release");
         fs::create_dir(&dir).unwrap();
-        let binary = env!("CARGO_BIN_EXE_plimsoll");
-        std::os::unix::fs::symlink(binary, dir.join("plimsoll")).unwrap();
+        std::os::unix::fs::symlink(PLIMSOLL, dir.join("plimsoll")).unwrap();
         action.fake(
             "curl",
             "printf '%s\\n' \"$@\" >\"$FAKES/curl.args\"\n\
@@ -360,11 +333,15 @@ impl Action {
         fs::read_to_string(self.fakes().join(name)).unwrap_or_default()
     }
 
-    /// The same, of an action that is given this.
+    /// The same, of an action that is given each of these; afterwards, what it was given before.
     #[track_caller]
-    fn refuses_to_be_given(&mut self, input: &str, value: &str, why: &str) {
-        self.give(input, value);
-        self.refuses(why);
+    fn refuses_each(&mut self, input: &str, values: &[&str], why: &str) {
+        let before = self.inputs[input].clone();
+        for value in values {
+            self.give(input, value);
+            self.refuses(why);
+        }
+        self.give(input, &before);
     }
 
     /// That nothing was installed, for this reason.
@@ -384,41 +361,34 @@ impl Action {
 #[test]
 fn every_variable_of_a_script_is_given_by_its_step() {
     for step in read_action().1 {
-        let run = step.keys.get("run").cloned().unwrap_or_default();
+        let run = step.get("run").map_or("", String::as_str);
         let Some(script) = run.split('/').nth(1).map(|name| name.trim_matches('"')) else {
             continue;
         };
-        let path = folder().join(script);
-        let Ok(text) = fs::read_to_string(path) else {
+        let Ok(text) = fs::read_to_string(folder().join(script)) else {
             continue;
         };
-        let code: String = text
-            .lines()
-            .filter(|line| !line.trim_start().starts_with('#'))
-            .flat_map(|line| [line, "\n"])
-            .collect();
-        let used = code
-            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-            .filter(|word| word.starts_with("INPUT_"));
-        for name in used {
-            assert!(step.env.contains_key(name), "{script}: {name}");
+        let is_code = |line: &&str| !line.trim_start().starts_with('#');
+        let code: Vec<&str> = text.lines().filter(is_code).collect();
+        let code = code.join("\n");
+        let words = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        for name in words.filter(|word| word.starts_with("INPUT_")) {
+            let key = format!("env.{name}");
+            assert!(step.contains_key(&key), "{script}: {name}");
         }
-        for name in step.env.keys().filter(|name| name.starts_with("INPUT_")) {
-            assert!(
-                code.contains(name.as_str()),
-                "{script} does not read {name}"
-            );
+        for key in step.keys().filter(|key| key.starts_with("env.INPUT_")) {
+            let is_read = code.contains(&key["env.".len()..]);
+            assert!(is_read, "{script} does not read {key}");
         }
     }
 }
 
 #[test]
 fn comment_says_it_everywhere_and_leads_to_the_page() {
-    let action = Action::new("comment");
-    action.job.leave(&red());
+    let action = Action::on("comment", &red());
     let done = action.run().ok();
-    let names: Vec<&str> = done.uploads.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["plimsoll-report-1", "plimsoll-report-1.html"]);
+    let both = ["plimsoll-report-1", "plimsoll-report-1.html"];
+    assert_eq!(done.uploaded(), both);
     // `fetch` looks for that name in the archive.
     assert_eq!(done.uploads[0].1.file_name().unwrap(), "report.json");
     action.job.says(&["runs/500/plimsoll-report-1.html"]);
@@ -429,11 +399,9 @@ fn comment_says_it_everywhere_and_leads_to_the_page() {
 #[test]
 fn report_asks_for_nothing_and_warns_of_nothing() {
     for strict in ["", "fail"] {
-        let mut action = Action::new("report");
-        action.job.leave(&green());
+        let mut action = Action::on("report", &green());
         action.give("on-post-error", strict);
-        let event = action.job.server.state().push_event();
-        action.job.event("push", &event);
+        action.job.event_of("push", |state| state.push_event());
         let done = action.run().ok();
         let said = done.step("Comment").to_string();
         assert!(!said.contains("GITHUB_TOKEN"), "{said}");
@@ -445,14 +413,9 @@ fn report_asks_for_nothing_and_warns_of_nothing() {
 
 #[test]
 fn report_on_a_fork_does_not_say_that_posting_failed() {
-    let mut action = Action::new("report");
-    action.job.leave(&red());
-    let event = {
-        let mut state = action.job.server.state();
-        state.with_fork();
-        state.pull_request_event(8)
-    };
-    action.job.event("pull_request", &event);
+    let mut action = Action::on("report", &red());
+    let event = |state: &mut State| state.with_fork().pull_request_event(8);
+    action.job.event_of("pull_request", event);
     let done = action.run().ok();
     let ran = done.step("Comment");
     assert!(!ran.stdout.contains("nothing posted"), "{ran}");
@@ -465,24 +428,21 @@ fn what_report_uploads_is_what_fetch_and_comment_takes() {
     let job = Job::after_fork();
     let text = job.passed_on(&red(), FORKS_RUN, 8);
     let zip = zip_of(&[("report.json", text.as_bytes())]);
-    job.server.state().add_artifact(FORKS_RUN, "leaks-1", zip);
+    job.state().add_artifact(FORKS_RUN, "leaks-1", zip);
     let mut action = Action::of(job, "fetch-and-comment");
     action.give("artifact-name", "leaks");
-    let done = action.run().ok();
-    let names: Vec<&str> = done.uploads.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["leaks-1.html"], "the report is not uploaded again");
+    // The report is not uploaded again.
+    assert_eq!(action.run().ok().uploaded(), ["leaks-1.html"]);
     action.job.says(&["keep", "own code"]);
 }
 
 #[test]
 fn a_report_that_is_not_there_is_said_not_to_be() {
-    for command in ["comment", "fetch-and-comment"] {
+    for (command, job) in [
+        ("comment", Job::new()),
+        ("fetch-and-comment", Job::after_fork()),
+    ] {
         let measures = command == "comment";
-        let job = if measures {
-            Job::new()
-        } else {
-            Job::after_fork()
-        };
         let mut action = Action::of(job, command);
         let done = action.run();
         // Fetching has done its work; measuring has not.
@@ -502,7 +462,7 @@ fn a_report_that_is_not_there_is_said_not_to_be() {
 fn a_fetch_that_fails_still_ends_in_a_comment() {
     let job = Job::after_fork();
     let artifacts = Matcher::new("GET", "/artifacts");
-    job.server.fault(artifacts, Fault::status(403));
+    job.fault(artifacts, Fault::status(403));
     let action = Action::of(job, "fetch-and-comment");
     let done = action.run();
     assert!(done.failed);
@@ -512,21 +472,17 @@ fn a_fetch_that_fails_still_ends_in_a_comment() {
 
 #[test]
 fn a_run_that_was_killed_is_not_green() {
-    let mut action = Action::new("comment");
-    action.give("when", "always");
-    action.job.leave(&green()[..1]);
-    action.run().ok();
+    let mut action = Action::on("comment", &green()[..1]);
+    action.give("when", "always").run().ok();
     action.job.says(&["no result"]);
     assert_ne!(action.job.the_check().1, "success");
 }
 
 #[test]
 fn an_earlier_report_of_the_job_is_not_taken_for_this_one() {
-    let mut action = Action::new("comment");
-    action.job.leave(&green());
+    let mut action = Action::on("comment", &green());
     action.run().ok();
-    action.give("report", "no such folder");
-    let done = action.run();
+    let done = action.give("report", "no such folder").run();
     assert!(done.failed && done.uploads.is_empty());
     action.job.says(&["no result"]);
 }
@@ -534,29 +490,23 @@ fn an_earlier_report_of_the_job_is_not_taken_for_this_one() {
 #[test]
 fn inputs_are_words_and_never_code() {
     let hostile = "a b\"'`touch pwned`$(touch pwned);touch pwned";
-    let mut action = Action::new("comment");
-    action.job.leave(&red());
+    let mut action = Action::on("comment", &red());
     action.give("check-name", hostile);
-    action.give("skip", " annotations,\n  summary\n");
-    action.run().ok();
+    action.give("skip", " annotations,\n  summary\n").run().ok();
     assert_eq!(action.job.the_check().0.name, hostile);
     assert_eq!(action.job.summary(), "");
     // Folders are taken as they are, also one that looks like an option.
     for dir in ["--output=pwned", "two words", "$(touch pwned)", "*"] {
-        let mut action = Action::new("report");
-        action.job.leave(&red());
+        let mut action = Action::on("report", &red());
         let from = action.job.project.path("target/plimsoll");
         fs::rename(from, action.job.project.path(dir)).unwrap();
-        action.give("report", &format!("\n{dir}\n"));
-        action.run().ok();
+        action.give("report", &format!("\n{dir}\n")).run().ok();
         assert!(!action.job.project.exists("pwned"), "{dir}");
     }
     let inputs = "key when image bot-login max-wait timeout artifact-url skip on-post-error";
     for input in inputs.split(' ') {
-        let mut action = Action::new("comment");
-        action.job.leave(&red());
-        action.give(input, "--dry-run\n$(touch pwned)");
-        let done = action.run();
+        let mut action = Action::on("comment", &red());
+        let done = action.give(input, "--dry-run\n$(touch pwned)").run();
         let ran = done.step("Comment");
         // A login is only compared with.
         let expected = if input == "bot-login" { 0 } else { 2 };
@@ -568,10 +518,8 @@ fn inputs_are_words_and_never_code() {
 #[test]
 fn names_that_become_files_are_refused() {
     for name in ["", ".", "-x", "a b", "../x", "a/b", "x\nhtml=/", "$(id)"] {
-        let mut action = Action::new("report");
-        action.job.leave(&green());
-        action.give("artifact-name", name);
-        let done = action.run();
+        let mut action = Action::on("report", &green());
+        let done = action.give("artifact-name", name).run();
         assert_eq!(done.step("Report").status, Some(1), "{name}");
         assert!(done.outputs.is_empty() && done.uploads.is_empty(), "{name}");
     }
@@ -606,8 +554,7 @@ fn waits_are_given_to_every_command_that_asks_github() {
     ] {
         for input in ["timeout", "max-wait"] {
             let mut action = Action::of(Job::after_fork(), command);
-            action.give(input, "two words");
-            let done = action.run();
+            let done = action.give(input, "two words").run();
             let ran = done.step(step);
             assert_eq!(ran.status, Some(2), "{command}: {ran}");
             ran.warns(&format!("--{input}"));
@@ -617,45 +564,40 @@ fn waits_are_given_to_every_command_that_asks_github() {
 
 #[test]
 fn without_a_token_it_is_said() {
-    let mut action = Action::new("comment");
-    action.give("token", "");
-    action.job.leave(&red());
-    let done = action.run().ok();
-    assert!(done.step("Comment").stderr.contains("GITHUB_TOKEN"));
-    action.give("on-post-error", "fail");
-    assert!(action.run().failed);
-    action.give("command", "prune-images");
-    assert_eq!(action.run().step("Prune images").status, Some(2));
+    let mut action = Action::on("comment", &red());
+    let done = action.give("token", "").run().ok();
+    done.step("Comment").warns("GITHUB_TOKEN");
+    assert!(action.give("on-post-error", "fail").run().failed);
+    let done = action.give("command", "prune-images").run();
+    assert_eq!(done.step("Prune images").status, Some(2));
 }
 
 #[test]
 fn a_binary_has_to_be_one() {
     let mut action = Action::new("report");
-    action.refuses_to_be_given("binary", "target/no such file", "binary: expected a file");
-    action.refuses_to_be_given("binary", "src", "binary: expected a file");
-    action.refuses_to_be_given("binary", "Cargo.toml", "binary: expected a program");
+    let (no_file, no_program) = ("binary: expected a file", "binary: expected a program");
+    action.refuses_each("binary", &["target/no such file", "src"], no_file);
+    action.refuses_each("binary", &["Cargo.toml"], no_program);
     // The same one twice in a job.
     action.job.leave(&green());
-    action.give("binary", env!("CARGO_BIN_EXE_plimsoll"));
-    action.run().ok();
+    action.give("binary", PLIMSOLL).run().ok();
     let installed = action.temp.path().join("plimsoll/bin/plimsoll");
-    action.give("binary", &installed.to_string_lossy());
-    action.run().ok();
+    action
+        .give("binary", &installed.to_string_lossy())
+        .run()
+        .ok();
 }
 
 #[test]
 fn a_release_is_unpacked_only_with_a_digest_or_an_attestation() {
     let (mut action, digest) = Action::installing();
     action.refuses("nothing to check the archive with");
-    action.refuses_to_be_given("sha256", &"0".repeat(64), "none of those in `sha256`");
+    let zeros = "0".repeat(64);
     // Not by its beginning, and not as a pattern.
-    action.refuses_to_be_given("sha256", &digest[..63], "none of those in `sha256`");
-    action.refuses_to_be_given("sha256", "* ?????", "none of those in `sha256`");
-    action.give(
-        "sha256",
-        &format!("{}\n {}", "0".repeat(64), digest.to_uppercase()),
-    );
-    action.run().ok();
+    let others = [&*zeros, &digest[..63], "* ?????"];
+    action.refuses_each("sha256", &others, "none of those in `sha256`");
+    let listed = format!("{zeros}\n {}", digest.to_uppercase());
+    action.give("sha256", &listed).run().ok();
     let asked = action.said("curl.args");
     let version = env!("CARGO_PKG_VERSION");
     let address = format!(
@@ -670,9 +612,8 @@ fn a_release_is_unpacked_only_with_a_digest_or_an_attestation() {
 fn an_attestation_is_verified_against_repository_workflow_and_tag() {
     let (mut action, digest) = Action::installing();
     action.fake("gh", "printf '%s\\n' \"$@\" >\"$FAKES/gh.args\"; exit 1");
-    action.refuses("attestation cannot be verified");
     // A digest that fits does not make up for it.
-    action.refuses_to_be_given("sha256", &digest, "attestation cannot be verified");
+    action.refuses_each("sha256", &["", &digest], "attestation cannot be verified");
     let version = env!("CARGO_PKG_VERSION");
     let asked = action.said("gh.args").replace('\n', " ");
     for part in [
@@ -684,16 +625,14 @@ fn an_attestation_is_verified_against_repository_workflow_and_tag() {
     ] {
         assert!(asked.contains(part), "{asked}");
     }
-    action.give("sha256", "");
     action.fake("gh", "[[ -n $GH_TOKEN ]]");
-    action.run().ok();
+    action.give("sha256", "").run().ok();
     // Of a mirror there is no attestation.
     action.give("releases", "https://mirror.example/plimsoll/");
     let binary = action.temp.path().join("plimsoll/bin/plimsoll");
     fs::remove_file(binary).unwrap();
     action.refuses("nothing to check the archive with");
-    action.give("sha256", &digest);
-    action.run().ok();
+    action.give("sha256", &digest).run().ok();
     let asked = action.said("curl.args");
     let address = format!("https://mirror.example/plimsoll/v{version}/");
     assert!(asked.contains(&address), "{asked}");
@@ -703,31 +642,21 @@ fn an_attestation_is_verified_against_repository_workflow_and_tag() {
 fn what_cannot_be_installed_is_said() {
     let (mut action, digest) = Action::installing();
     action.give("sha256", &digest);
-    for version in ["v0.1.0", "0.1", "../../x", "0.1.0\nx", "$(id)", "-1.0.0"] {
-        action.refuses_to_be_given("version", version, "version: expected one such as 0.1.0");
-    }
-    action.give("version", "");
-    action.refuses_to_be_given(
+    let versions = ["v0.1.0", "0.1", "../../x", "0.1.0\nx", "$(id)", "-1.0.0"];
+    let addresses = ["--config=/etc/passwd", "http://mirror.example"];
+    let way = "install: expected release or source";
+    action.refuses_each("version", &versions, "version: expected one such as 0.1.0");
+    action.refuses_each(
         "releases",
-        "--config=/etc/passwd",
+        &addresses,
         "releases: expected an https address",
     );
-    action.refuses_to_be_given(
-        "releases",
-        "http://mirror.example",
-        "releases: expected an https address",
-    );
-    action.give("releases", "");
-    for (platform, shown) in [
-        ("Darwin arm64", "Darwin arm64"),
-        ("Linux riscv64", "Linux riscv64"),
-    ] {
+    for platform in ["Darwin arm64", "Linux riscv64"] {
         action.fake("uname", &format!("echo {platform}"));
-        action.refuses(&format!("no release for {shown}"));
+        action.refuses(&format!("no release for {platform}"));
     }
     action.fake("uname", "echo Linux x86_64");
-    action.refuses_to_be_given("install", "nightly", "install: expected release or source");
-    action.give("install", "release");
+    action.refuses_each("install", &["nightly"], way);
     fs::remove_file(action.fakes().join("archive")).unwrap();
     action.refuses("cannot be downloaded");
 }
@@ -735,25 +664,19 @@ fn what_cannot_be_installed_is_said() {
 #[test]
 fn building_from_source_has_no_token() {
     let (mut action, _) = Action::installing();
-    action.give("install", "source");
     action.fake(
         "cargo",
         "env >\"$FAKES/cargo.env\"; printf '%s\\n' \"$@\" >\"$FAKES/cargo.args\"\n\
          cp \"$FAKES/../release/plimsoll\" \"$RUNNER_TEMP/plimsoll/bin/plimsoll\"",
     );
-    action.run().ok();
-    let token = action.job.server.state().token.clone();
+    action.give("install", "source").run().ok();
+    let token = action.job.state().token.clone();
     let env = action.said("cargo.env");
-    assert!(
-        !env.contains(&token),
-        "build scripts of dependencies see it"
-    );
+    // Build scripts of dependencies see it.
+    assert!(!env.contains(&token));
     let asked = action.said("cargo.args");
     assert!(asked.contains("--locked\n"), "{asked}");
-    let path = asked
-        .lines()
-        .skip_while(|line| *line != "--path")
-        .nth(1)
-        .unwrap();
+    let (_, path) = asked.split_once("--path\n").unwrap();
+    let path = path.lines().next().unwrap();
     assert!(Path::new(path).join("Cargo.toml").is_file(), "{path}");
 }

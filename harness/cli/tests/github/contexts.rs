@@ -3,21 +3,20 @@
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::Report;
 use serde_json::Value;
 
 use crate::job::{Job, RATE, STACK, green, head, red};
-use crate::project::{finding, regressed, report};
+use crate::project::{Project, finding, regressed, within};
 use crate::server::Server;
 use crate::server::fault::{Fault, Matcher};
-use crate::server::state::{ChangedFile, State, User};
+use crate::server::state::{ChangedFile, User};
 
 #[test]
 fn everything_in_order() {
     let job = Job::of(&red());
-    let ran = job.comment(&[]);
-    let sha = head(&job.server.state(), 7);
+    let ran = job.comment("");
+    let sha = head(&job.state(), 7);
     assert_snapshot!(job.log().join("\n").replace(&sha, "HEAD"), @"
     GET /repos/octo/demo/pulls/7/files 200
     GET /repos/octo/demo/commits/HEAD/check-runs 200
@@ -30,10 +29,8 @@ fn everything_in_order() {
     assert!(job.summary().contains("keep"));
     let (check, conclusion) = job.the_check();
     let place = "https://github.com/octo/demo/actions/runs/500/attempts/1";
-    assert_eq!(
-        (check.head_sha, &*check.name, &*conclusion),
-        (sha, "plimsoll", "failure")
-    );
+    assert_eq!(check.head_sha, sha);
+    assert_eq!([&*check.name, &*conclusion], ["plimsoll", "failure"]);
     assert_eq!(check.details_url.as_deref(), Some(place));
     // The frame to blame is in `src/lib.rs`, which the pull request changes.
     assert_eq!(check.annotations.len(), 1);
@@ -42,12 +39,10 @@ fn everything_in_order() {
     assert_eq!(check.annotations[0]["annotation_level"], "failure");
     // It stands there once.
     assert!(!ran.stdout.contains("::error "), "{ran}");
-    let ran = job.comment(&["--skip", "check"]);
+    let ran = job.comment("--skip check");
     let annotation = ran.stdout.lines().find(|line| line.starts_with("::error "));
-    assert!(
-        annotation.is_some_and(|line| line.contains("file=src/lib.rs,line=7,")),
-        "{ran}"
-    );
+    let place = "file=src/lib.rs,line=7,";
+    assert!(annotation.unwrap().contains(place), "{ran}");
 }
 
 #[test]
@@ -61,8 +56,8 @@ fn a_note_stays_where_the_change_is() {
     ]) {
         frame.file = Some(file.to_owned());
     }
-    job.leave(&[elsewhere, report("r1", "lru_churn", Verdict::Within)]);
-    let ran = job.comment(&[]);
+    job.leave(&[elsewhere, within("r1", "lru_churn")]);
+    let ran = job.comment("");
     let (check, _) = job.the_check();
     assert_eq!(check.annotations, Vec::<Value>::new());
     assert!(!ran.stdout.contains("file="), "{ran}");
@@ -84,12 +79,12 @@ fn the_workspace_may_be_below_the_repository() {
         std::fs::rename(from, to).unwrap();
     }
     let file = "sub/src/lib.rs";
-    job.server.state().pull(7).files = vec![ChangedFile::modified(file)];
-    let args = ["comment", "--report", "target/plimsoll"];
-    job.run_in("sub", &args).ends(0);
+    job.state().pull(7).files = vec![ChangedFile::modified(file)];
+    job.run_in("sub", "comment --report target/plimsoll")
+        .ends(0);
     assert_eq!(job.the_check().0.annotations[0]["path"], file);
     // And the report that is handed on says so.
-    job.run_in("sub", &["report", "--format", "json"])
+    job.run_in("sub", "report --format json")
         .prints("\"prefix\": \"sub\"");
 }
 
@@ -101,7 +96,7 @@ fn many() -> [Report; 2] {
         more.frames[0].line = Some(index + 10);
         many.findings.push(more);
     }
-    [many, report("r1", "lru_churn", Verdict::Within)]
+    [many, within("r1", "lru_churn")]
 }
 
 #[test]
@@ -114,14 +109,13 @@ fn annotations_beyond_fifty_are_added_once() {
     ] {
         let job = Job::of(&many());
         if let Some(fault) = fault {
-            job.server
-                .fault(Matcher::new("PATCH", "/check-runs/").nth(2), fault);
+            job.fault(Matcher::new("PATCH", "/check-runs/").nth(2), fault);
         }
-        let ran = job.comment(&["--on-post-error", "fail"]);
+        let ran = job.comment("--on-post-error fail");
         assert_eq!(job.the_check().0.annotations.len(), 200);
         assert_eq!(job.count("PATCH", "/check-runs/"), patches);
         // After a few writes, GitHub wants a second between two.
-        let requests = job.server.requests().into_iter();
+        let requests = job.requests().into_iter();
         let writes: Vec<_> = requests.filter(|one| one.method != "GET").collect();
         for pair in writes.windows(2).skip(2) {
             assert!(pair[1].at - pair[0].at > Duration::from_millis(500));
@@ -129,7 +123,7 @@ fn annotations_beyond_fifty_are_added_once() {
         // All that is shown stands in the check run.
         assert!(!ran.stdout.contains("::error"), "{ran}");
     }
-    let ran = Job::of(&many()).comment(&["--skip", "check"]);
+    let ran = Job::of(&many()).comment("--skip check");
     assert_eq!(ran.stdout.matches("::error ").count(), 10, "{ran}");
 }
 
@@ -140,33 +134,25 @@ fn every_scenario_has_one_note_before_any_has_two() {
     let mut many = regressed("r1", "http::echo", STACK, RATE);
     many.findings.push(many.findings[0].clone());
     job.leave(&[many, regressed("r1", "lru_churn", STACK, RATE)]);
-    let ran = job.comment(&["--skip", "check"]);
-    let notes = ran
-        .stdout
-        .lines()
-        .filter(|line| line.starts_with("::error "));
-    let named = |line: &str| {
-        ["http", "lru"]
-            .into_iter()
-            .find(|name| line.contains(&format!("title={name}")))
-    };
-    let named: Vec<_> = notes.filter_map(named).collect();
-    assert_eq!(named, ["lru", "http", "http"], "{ran}");
+    let ran = job.comment("--skip check");
+    let notes = ran.stdout.lines();
+    let title =
+        |line: &str| Some(line.strip_prefix("::error ")?.split_once("title=")?.1[..3].to_owned());
+    let titles: Vec<String> = notes.filter_map(title).collect();
+    assert_eq!(titles, ["lru", "htt", "htt"], "{ran}");
 }
 
 /// GitHub's fault is no reason for a red job, nor for none of the summary.
 #[test]
 fn a_pull_request_that_cannot_be_looked_up_leaves_the_summary() {
     let mut job = Job::of(&red());
-    let event = job.server.state().push_event();
-    job.event("push", &event);
-    job.server
-        .fault(Matcher::new("GET", "/pulls/7").always(), Fault::status(502));
-    let ran = job.comment(&["--pr", "7"]);
+    job.event_of("push", |state| state.push_event());
+    job.fault(Matcher::new("GET", "/pulls/7").always(), Fault::status(502));
+    let ran = job.comment("--pr 7");
     ran.warns("::warning title=plimsoll::nothing could be posted");
     assert!(job.summary().contains("keeps growing"));
     assert!(job.summary().contains("Not posted: check run, comment."));
-    job.comment_ends(5, &["--pr", "7", "--on-post-error", "fail"]);
+    job.comment_ends(5, "--pr 7 --on-post-error fail");
 }
 
 #[test]
@@ -174,7 +160,7 @@ fn github_enterprise_server() {
     let mut job = Job::on(Server::at("/api/v3"));
     job.set("GITHUB_SERVER_URL", "https://github.example.com");
     job.leave(&red());
-    job.comment(&[]);
+    job.comment("");
     let body = job.says(&["https://github.example.com/octo/demo/actions/runs/500"]);
     assert!(!body.contains("https://github.com/octo"), "{body}");
     assert!(job.log().iter().all(|line| line.contains(" /api/v3/")));
@@ -182,20 +168,16 @@ fn github_enterprise_server() {
 
 #[test]
 fn what_is_no_pull_request_has_a_check_run_and_no_comment() {
-    for (name, event, head) in [
-        (
-            "merge_group",
-            State::merge_group_event as fn(&State) -> Value,
-            "/merge_group/head_sha",
-        ),
-        ("push", State::push_event, "/after"),
-    ] {
+    for (name, head) in [("merge_group", "/merge_group/head_sha"), ("push", "/after")] {
         let mut job = Job::of(&red());
-        let event = event(&job.server.state());
+        let event = match name {
+            "push" => job.state().push_event(),
+            _ => job.state().merge_group_event(),
+        };
         let sha = event.pointer(head).unwrap().as_str().unwrap().to_owned();
-        job.server.state().commits.insert(sha.clone());
+        job.state().commits.insert(sha.clone());
         job.event(name, &event);
-        job.comment(&[]);
+        job.comment("");
         assert_eq!((job.ours(), job.count("GET", "/issues/")), (Vec::new(), 0));
         assert_eq!(job.the_check().0.head_sha, sha);
         assert!(job.summary().contains("keep"));
@@ -207,13 +189,13 @@ fn what_is_no_pull_request_has_a_check_run_and_no_comment() {
 fn a_token_of_somebody_else_has_one_comment_where_its_login_is_given() {
     for author in [User::bot("our-app[bot]"), User::person("ferris")] {
         let job = Job::of(&red());
-        job.server.state().author = author.clone();
+        job.state().author = author.clone();
         let hint = format!("hint: --bot-login '{}'", author.login);
-        job.comment(&[]).warns(&hint);
-        let ran = job.comment(&["--bot-login", &author.login]);
+        job.comment("").warns(&hint);
+        let ran = job.comment(&format!("--bot-login {}", author.login));
         ran.prints("comment: says so already");
         assert!(!ran.stderr.contains("--bot-login"), "{ran}");
-        assert_eq!(job.server.state().comments.len(), 1);
+        assert_eq!(job.state().comments.len(), 1);
     }
 }
 
@@ -221,13 +203,13 @@ fn a_token_of_somebody_else_has_one_comment_where_its_login_is_given() {
 fn a_newer_attempt_wins() {
     let mut job = Job::of(&red());
     job.set("GITHUB_RUN_ATTEMPT", "2");
-    job.comment(&[]);
+    job.comment("");
     let second = job.says(&["\"attempt\":2"]);
     job.set("GITHUB_RUN_ATTEMPT", "1");
-    job.comment(&[]).prints("check run: left alone");
+    job.comment("").prints("check run: left alone");
     assert_eq!(job.the_comment().body, second);
     job.set("GITHUB_RUN_ATTEMPT", "3");
-    job.comment(&[]);
+    job.comment("");
     job.says(&["\"attempt\":3"]);
     // A check run for each attempt that was not late, as GitHub itself has it.
     assert_eq!(job.checks(), 2);
@@ -236,16 +218,16 @@ fn a_newer_attempt_wins() {
 #[test]
 fn keys_have_comments_and_checks_of_their_own() {
     let job = Job::of(&red());
-    job.comment(&["--key", "linux"]);
-    job.comment(&["--key", "arm64"]);
-    job.comment(&["--key", "linux"]);
+    job.comment("--key linux");
+    job.comment("--key arm64");
+    job.comment("--key linux");
     let ours = job.ours();
     assert_eq!(ours.len(), 2);
     for (comment, key) in ours.iter().zip(["linux", "arm64"]) {
         let first = format!("<!-- plimsoll:v1 key={key} -->\n");
         assert!(comment.body.starts_with(&first), "{}", comment.body);
     }
-    let state = job.server.state();
+    let state = job.state();
     let names: Vec<&str> = state.checks.values().map(|check| &*check.name).collect();
     assert_eq!(names, ["plimsoll (linux)", "plimsoll (arm64)"]);
 }
@@ -253,44 +235,28 @@ fn keys_have_comments_and_checks_of_their_own() {
 #[test]
 fn a_matrix_in_one_comment() {
     let job = Job::new();
-    for (name, target) in [
-        ("x86", "x86_64-unknown-linux-gnu"),
-        ("arm", "aarch64-unknown-linux-gnu"),
-    ] {
-        let mut reports = if name == "arm" { red() } else { green() };
+    for (name, mut reports) in [("x86", green()), ("arm", red())] {
         for report in &mut reports {
-            report.measured.as_mut().unwrap().target = target.to_owned();
+            report.measured.as_mut().unwrap().target = format!("{name}-linux");
             report.run.id = name.to_owned();
         }
-        let project = crate::project::Project::new();
-        for report in &reports {
-            project.leave(report, 0);
-        }
-        let ran = project.plimsoll(&["report", "--format", "json"]);
-        job.project.write(&format!("{name}.json"), &ran.stdout);
+        let joined = Project::with(&reports).ok("report --format json");
+        job.project.write(&format!("{name}.json"), &joined.stdout);
     }
-    job.run(&["comment", "--report", "x86.json", "arm.json"])
-        .ends(0);
-    job.says(&["http::echo (aarch64-unknown-linux-gnu)", "1 of 4 scenarios"]);
+    job.run("comment --report x86.json arm.json").ends(0);
+    job.says(&["http::echo (arm-linux)", "1 of 4 scenarios"]);
 }
 
 #[test]
 fn a_pull_request_that_is_named() {
     let mut job = Job::of(&red());
-    for name in [
-        "GITHUB_ACTIONS",
-        "GITHUB_EVENT_NAME",
-        "GITHUB_EVENT_PATH",
-        "GITHUB_REPOSITORY",
-        "GITHUB_RUN_ID",
-        "GITHUB_SHA",
-    ] {
-        job.unset(name);
+    for name in "ACTIONS EVENT_NAME EVENT_PATH REPOSITORY RUN_ID SHA".split(' ') {
+        job.unset(&format!("GITHUB_{name}"));
     }
-    let ran = job.comment(&["--repo", "octo/demo", "--pr", "7"]);
+    let ran = job.comment("--repo octo/demo --pr 7");
     assert_eq!(job.ours().len(), 1);
     assert!(!ran.stdout.contains("::error"), "{ran}");
-    assert_eq!(job.the_check().0.head_sha, head(&job.server.state(), 7));
+    assert_eq!(job.the_check().0.head_sha, head(&job.state(), 7));
 }
 
 #[test]
@@ -299,7 +265,7 @@ fn outside_github_it_says_what_it_needs() {
     for name in ["GITHUB_ACTIONS", "GITHUB_EVENT_NAME", "GITHUB_REPOSITORY"] {
         job.unset(name);
     }
-    let ran = job.comment_ends(2, &[]);
+    let ran = job.comment_ends(2, "");
     assert_snapshot!(ran.stderr, @"
     error: this is not a GitHub Actions job, and no repository was named
       needs: GITHUB_TOKEN in the environment, --repo OWNER/NAME, and --pr N or --sha COMMIT; for another GitHub than github.com, GITHUB_API_URL
@@ -307,55 +273,55 @@ fn outside_github_it_says_what_it_needs() {
     ");
     job.unset("GITHUB_TOKEN");
     let sha = "a".repeat(40);
-    let ran = job.comment_ends(2, &["--repo", "octo/demo", "--sha", &sha]);
-    ran.warns("GITHUB_TOKEN is needed");
-    assert_eq!(job.server.requests().len(), 0);
+    job.comment_ends(2, &format!("--repo octo/demo --sha {sha}"))
+        .warns("GITHUB_TOKEN is needed");
+    assert_eq!(job.requests().len(), 0);
 }
 
 #[test]
 fn words_that_mean_nothing() {
     let mut job = Job::of(&red());
-    for args in [
-        &["--repo", "octo"][..],
-        &["--key", "a b"],
-        &["--key", "-->"],
-        &["--sha", "main"],
-        &["--pr", "seven"],
-        &["--max-wait", "soon"],
-        &["--when", "sometimes"],
-        &["--artifact-url", "javascript:alert(1)"],
-        &["--artifact-url", "https://a/)[x](https://b"],
+    for option in [
+        "--repo octo",
+        "--key a+b",
+        "--key -->",
+        "--sha main",
+        "--pr seven",
+        "--max-wait soon",
+        "--when sometimes",
+        "--artifact-url javascript:alert(1)",
+        "--artifact-url https://a/)[x](https://b",
     ] {
-        job.comment_ends(2, args);
+        job.comment_ends(2, option);
     }
     job.set("GITHUB_API_URL", "ftp://example.com");
-    job.comment_ends(2, &[]);
+    job.comment_ends(2, "");
     job.project.write("event.json", "{}");
-    job.comment_ends(2, &[]).warns("GITHUB_EVENT_PATH");
-    assert_eq!(job.server.requests().len(), 0);
+    job.comment_ends(2, "").warns("GITHUB_EVENT_PATH");
+    assert_eq!(job.requests().len(), 0);
 }
 
 #[test]
 fn without_a_token_there_is_the_summary() {
     let mut job = Job::of(&red());
     job.unset("GITHUB_TOKEN");
-    job.comment(&[])
+    job.comment("")
         .warns("GITHUB_TOKEN is needed")
         .prints("::error ");
     assert!(job.summary().contains("keep"));
-    job.comment_ends(5, &["--on-post-error", "fail"]);
+    job.comment_ends(5, "--on-post-error fail");
 }
 
 #[test]
 fn a_dry_run_writes_nothing() {
     let mut job = Job::of(&red());
-    let ran = job.comment(&["--dry-run"]);
+    let ran = job.comment("--dry-run");
     for written in ["check-runs", "issues/7/comments"] {
         ran.prints(&format!("POST /repos/octo/demo/{written}"));
     }
     ran.prints("::stop-commands::");
     // What the runner would note is shown to people, and not to the runner.
-    let ran = job.comment(&["--dry-run", "--skip", "check"]);
+    let ran = job.comment("--dry-run --skip check");
     let mut stopped: Option<&str> = None;
     let mut shown = 0;
     for line in ran.stdout.lines() {
@@ -367,24 +333,21 @@ fn a_dry_run_writes_nothing() {
         }
     }
     assert!(shown > 0 && stopped.is_none(), "{ran}");
-    assert!(
-        job.log().iter().all(|line| line.starts_with("GET ")),
-        "{:#?}",
-        job.log()
-    );
+    let log = job.log();
+    assert!(log.iter().all(|line| line.starts_with("GET ")), "{log:#?}");
     assert_eq!(job.summary(), "");
     // Neither does it need a token, and then it asks nothing.
     job.unset("GITHUB_TOKEN");
-    let before = job.server.requests().len();
-    job.comment(&["--dry-run"])
+    let before = job.requests().len();
+    job.comment("--dry-run")
         .prints("POST /repos/octo/demo/issues/7/comments");
-    assert_eq!(job.server.requests().len(), before);
+    assert_eq!(job.requests().len(), before);
 }
 
 #[test]
 fn parts_can_be_left_out() {
     let job = Job::of(&red());
-    let ran = job.comment(&["--skip=summary", "--skip=annotations", "--skip=check"]);
+    let ran = job.comment("--skip=summary --skip=annotations --skip=check");
     assert_eq!(job.summary(), "");
     assert!(!ran.stdout.contains("::error"), "{ran}");
     assert_eq!(job.count("POST", "/check-runs"), 0);
@@ -396,7 +359,7 @@ fn parts_can_be_left_out() {
 fn what_has_no_result_is_never_green() {
     for (reports, conclusion) in [(2, "success"), (1, "neutral"), (0, "neutral")] {
         let job = Job::of(&green()[2 - reports..]);
-        job.comment(&["--when", "always"]);
+        job.comment("--when always");
         let body = job.the_comment().body;
         assert_eq!(body.contains("no result"), reports < 2, "{body}");
         assert_eq!(job.the_check().1, conclusion);
@@ -407,10 +370,10 @@ fn what_has_no_result_is_never_green() {
 fn a_token_that_is_none() {
     let mut job = Job::of(&green());
     job.set("GITHUB_TOKEN", "ghs_blank inside");
-    let ran = job.comment_ends(2, &[]);
+    let ran = job.comment_ends(2, "");
     ran.warns("GITHUB_TOKEN is not a token");
     assert!(!ran.to_string().contains("ghs_"), "{ran}");
     job.set("GITHUB_TOKEN", " \n");
-    job.comment(&[]).warns("GITHUB_TOKEN is needed");
+    job.comment("").warns("GITHUB_TOKEN is needed");
     assert_eq!(job.log(), [""; 0]);
 }

@@ -4,18 +4,21 @@
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use plimsoll_core::judge::Verdict;
 use serde_json::json;
 
 use crate::job::{Job, RATE, STACK, green, head, red};
-use crate::project::{Project, regressed, report};
+use crate::project::{Project, regressed, within};
 use crate::server::fault::{Fault, Matcher, To};
 use crate::server::http::Reply;
-use crate::server::state::{State, User};
+use crate::server::state::{Comment, State, User};
 
 const COMMENTS: &str = "/issues/7/comments";
 /// A comment of ours from before there was a second line.
 const OLD: &str = "<!-- plimsoll:v1 key=default -->\nold";
+
+const NEWER: &str = "comment: left alone, it is of a newer run";
+/// What the comment of this run says.
+const CURRENT: [&str; 2] = ["keeps growing", "\"run\":500"];
 
 fn get() -> Matcher {
     Matcher::new("GET", COMMENTS)
@@ -88,26 +91,25 @@ impl Row {
     fn run(&self) {
         let job = Job::of(&red());
         if self.existing {
-            job.server.state().add_ours(&ours_of(1, 1, "0"));
+            job.state().add_ours(&ours_of(1, 1, "0"));
         }
-        job.server.fault(self.at.clone(), self.fault.clone());
-        let ran = job.comment(&[]);
+        job.fault(self.at.clone(), self.fault.clone());
+        let ran = job.comment("");
         // What could be said without GitHub was said, and the check run depends on nothing.
         assert!(job.summary().contains("keep"));
         assert_eq!(job.checks(), 1);
         if self.warns.is_empty() {
-            job.says(&["keeps growing", "\"run\":500"]);
+            job.says(&CURRENT);
         } else {
             ran.warns(self.warns);
             assert!(!ran.stderr.contains("<html"), "{ran}");
             assert_eq!(job.ours(), [], "{ran}");
         }
         for (method, count) in &self.counts {
-            let found = job.count(method, "/comments");
-            assert_eq!(found, *count, "{method}: {:#?}", job.log());
+            job.asked(method, "/comments", *count);
         }
         if let Some(seconds) = self.waits {
-            job.server.assert_waited(Duration::from_secs(seconds));
+            job.assert_waited(Duration::from_secs(seconds));
             ran.warns("rate limit: waiting");
         }
     }
@@ -228,48 +230,43 @@ fn redirects_are_followed_on_the_same_host() {
 
 #[test]
 fn what_is_refused_is_not_asked_again() {
+    let row = |status, why| {
+        let always = Matcher::path(COMMENTS).always();
+        let row = row("refused", always, Fault::status(status));
+        row.warns(why).counts("GET", 1)
+    };
     run_all(&[
-        row("401", Matcher::path(COMMENTS).always(), Fault::status(401))
-            .warns("GitHub rejected the token (401)")
-            .counts("GET", 1),
-        row("404", Matcher::path(COMMENTS).always(), Fault::status(404))
-            .warns("the comment could not be posted: not found (404)")
-            .counts("GET", 1),
+        row(401, "GitHub rejected the token (401)"),
+        row(404, "the comment could not be posted: not found (404)"),
     ]);
 }
 
 #[test]
 fn a_missing_permission_is_named() {
     let job = Job::of(&red());
-    job.server
-        .state()
-        .without(&["pull_requests=write", "checks=write"]);
-    let ran = job.comment(&[]);
+    let missing = ["pull_requests=write", "checks=write"];
+    job.state().without(&missing);
+    let ran = job.comment("");
     // As it is pasted into the job; and where somebody looks.
     for permission in ["checks: write", "pull-requests: write"] {
         ran.warns(&format!(
             "add to the job:%0A    permissions:%0A      {permission}\n"
         ));
     }
-    assert_eq!(
-        ran.stderr.matches("::warning title=plimsoll::").count(),
-        2,
-        "{ran}"
-    );
+    let warnings = ran.stderr.matches("::warning title=plimsoll::");
+    assert_eq!(warnings.count(), 2, "{ran}");
     let summary = job.summary();
-    assert!(
-        summary.contains("Not posted: check run, comment."),
-        "{summary}"
-    );
+    let missing = "Not posted: check run, comment.";
+    assert!(summary.contains(missing), "{summary}");
     assert_eq!(job.ours(), []);
-    job.comment_ends(5, &["--on-post-error", "fail"]);
+    job.comment_ends(5, "--on-post-error fail");
 }
 
 #[test]
 fn a_locked_conversation_has_a_check_run() {
     let job = Job::of(&red());
-    job.server.state().pull(7).locked = true;
-    let ran = job.comment(&[]);
+    job.state().pull(7).locked = true;
+    let ran = job.comment("");
     ran.warns("the comment could not be posted: the conversation is locked");
     assert_eq!((job.ours().len(), job.checks()), (0, 1));
 }
@@ -278,23 +275,19 @@ fn a_locked_conversation_has_a_check_run() {
 #[test]
 fn a_limit_that_does_not_say_how_long() {
     let job = Job::of(&red());
-    job.server.fault(
-        Matcher::path("/repos/").nth(2),
-        Fault::secondary_limit(429, None),
-    );
-    let ran = job.comment(&["--max-wait", "10s"]);
-    ran.warns("asks to wait for 60 s");
-    assert_eq!(job.server.requests().len(), 2, "{:#?}", job.log());
+    let second = Matcher::path("/repos/").nth(2);
+    job.fault(second, Fault::secondary_limit(429, None));
+    job.comment("--max-wait 10s").warns("asks to wait for 60 s");
+    assert_eq!(job.requests().len(), 2, "{:#?}", job.log());
     assert!(job.summary().contains("keep"));
 }
 
 #[test]
 fn a_limit_of_no_seconds_is_no_reason_to_hurry() {
     let job = Job::of(&red());
-    job.server
-        .fault(get().times(50), Fault::secondary_limit(403, Some(0)));
-    job.comment(&["--max-wait", "2s"])
-        .warns("longer than --max-wait");
+    job.fault(get().times(50), Fault::secondary_limit(403, Some(0)));
+    let ran = job.comment("--max-wait 2s");
+    ran.warns("longer than --max-wait");
     assert!(job.count("GET", COMMENTS) <= 3, "{:#?}", job.log());
     assert_eq!(job.ours(), []);
 }
@@ -302,26 +295,23 @@ fn a_limit_of_no_seconds_is_no_reason_to_hurry() {
 #[test]
 fn a_dry_run_waits_for_limits_too() {
     let job = Job::of(&red());
-    job.server
-        .fault(get(), Fault::secondary_limit(403, Some(1)));
-    job.comment(&["--dry-run"]);
-    job.server.assert_waited(Duration::from_secs(1));
+    job.fault(get(), Fault::secondary_limit(403, Some(1)));
+    job.comment("--dry-run");
+    job.assert_waited(Duration::from_secs(1));
 }
 
 #[test]
 fn an_unknown_commit_has_no_check_run() {
+    let unknown = "No commit found for SHA: f00";
+    let failed = "refused (422): Validation Failed";
     for (said, warning, status) in [
-        (
-            "No commit found for SHA: f00",
-            "does not know the commit",
-            0,
-        ),
-        ("Validation Failed", "refused (422): Validation Failed", 5),
+        (unknown, "does not know the commit", 0),
+        ("Validation Failed", failed, 5),
     ] {
         let job = Job::of(&red());
         let at = Matcher::path("/check-runs").always();
-        job.server.fault(at, Fault::says(422, said));
-        let ran = job.comment_ends(status, &["--on-post-error", "fail"]);
+        job.fault(at, Fault::says(422, said));
+        let ran = job.comment_ends(status, "--on-post-error fail");
         ran.warns(warning);
         job.says(&["keeps growing"]);
     }
@@ -331,8 +321,8 @@ fn an_unknown_commit_has_no_check_run() {
 fn a_check_run_is_never_doubled() {
     for fault in [Fault::status(502), Fault::status(502).after_work()] {
         let job = Job::of(&red());
-        job.server.fault(Matcher::new("POST", "/check-runs"), fault);
-        job.comment(&[]);
+        job.fault(Matcher::new("POST", "/check-runs"), fault);
+        job.comment("");
         assert_eq!(job.checks(), 1);
     }
 }
@@ -340,53 +330,48 @@ fn a_check_run_is_never_doubled() {
 /// Among many comments, with those of others that look like ours.
 #[test]
 fn only_our_comment_is_changed() {
-    let forged = "<!-- plimsoll:v1 key=default -->\n\
-                  <!-- plimsoll:meta {\"run\":99999,\"attempt\":1,\"sha\":\"0\"} -->\nno leaks";
+    let forged = ours_of(99_999, 1, "0");
     for has_ours in [true, false] {
         let job = Job::of(&red());
         let ours = {
-            let mut state = job.server.state();
+            let mut state = job.state();
             for index in 0..250 {
                 state.add_comment(&format!("comment {index}"), Some(User::person("bob")));
             }
             // Of an account that is deleted; of a person; of another bot.
             state.add_comment("so long", None);
-            state.add_comment(forged, Some(User::person("mallory")));
-            state.add_comment(forged, Some(User::bot("other[bot]")));
+            state.add_comment(&forged, Some(User::person("mallory")));
+            state.add_comment(&forged, Some(User::bot("other[bot]")));
             has_ours.then(|| state.add_ours(OLD))
         };
-        let before = job.server.state().comments.clone();
-        job.comment(&[]);
-        let after = job.server.state().comments.clone();
-        let mut changed = after
-            .values()
-            .filter(|now| before.get(&now.id) != Some(now));
-        let one = changed.next().unwrap();
+        let before = job.state().comments.clone();
+        job.comment("");
+        let after = job.state().comments.clone();
+        let is_new = |now: &&Comment| before.get(&now.id) != Some(now);
+        let changed: Vec<&Comment> = after.values().filter(is_new).collect();
+        let [one] = changed[..] else {
+            panic!("{changed:#?}");
+        };
         assert!(one.body.contains("keeps growing"), "{}", one.body);
-        assert!(ours.is_none_or(|id| one.id == id) && changed.next().is_none());
+        assert!(ours.is_none_or(|id| one.id == id));
         assert_eq!(after.len(), 254);
         // Three pages, before and after.
-        assert_eq!(job.count("GET", "/comments"), 6, "{:#?}", job.log());
+        job.asked("GET", "/comments", 6);
     }
 }
 
 #[test]
 fn two_of_ours_become_one() {
     let job = Job::of(&red());
-    let sha = head(&job.server.state(), 7);
-    let (low, newer) = (ours_of(3, 1, &sha), ours_of(900, 1, &sha));
-    let low = {
-        let mut state = job.server.state();
-        state.add_run(7, 900, 1);
-        let low = state.add_ours(&low);
-        state.add_ours(&ours_of(4, 1, &sha));
-        low
-    };
-    job.comment(&[]);
+    let sha = head(&job.state(), 7);
+    let newer = ours_of(900, 1, &sha);
+    job.state().add_run(7, 900, 1);
+    let [low, _] = [3, 4].map(|run| job.state().add_ours(&ours_of(run, 1, &sha)));
+    job.comment("");
     assert_eq!(job.the_comment().id, low);
     // A newer run's that is not the lowest stays, in the lowest.
-    job.server.state().add_ours(&newer);
-    job.comment(&[]).prints("it is of a newer run");
+    job.state().add_ours(&newer);
+    job.comment("").prints("it is of a newer run");
     let comment = job.the_comment();
     assert_eq!((comment.id, comment.body), (low, newer));
 }
@@ -395,20 +380,20 @@ fn two_of_ours_become_one() {
 fn what_a_person_has_put_before_the_marker_stays() {
     for typed in ["Flaky, see #12.\r\n\r\n", "Flaky, see #12: "] {
         let mut job = Job::of(&red());
-        job.comment(&[]);
+        job.comment("");
         let id = job.the_comment().id;
         {
-            let mut state = job.server.state();
+            let mut state = job.state();
             state.add_run(7, 500, 1);
             let body = &mut state.comments.get_mut(&id).unwrap().body;
             *body = format!("{typed}{body}");
         }
         job.set("GITHUB_RUN_ID", "600");
-        job.comment(&[]).prints("comment: brought up to date");
+        job.comment("").prints("comment: brought up to date");
         let body = job.says(&["\"run\":600"]);
         assert!(body.starts_with(typed), "{body}");
-        job.server.state().add_run(7, 600, 1);
-        job.comment(&[]).prints("comment: says so already");
+        job.state().add_run(7, 600, 1);
+        job.comment("").prints("comment: says so already");
         assert_eq!(job.the_comment().id, id);
     }
 }
@@ -417,23 +402,21 @@ fn what_a_person_has_put_before_the_marker_stays() {
 #[test]
 fn what_another_workflow_repeats_is_not_ours() {
     let job = Job::of(&red());
-    let sha = head(&job.server.state(), 7);
+    let sha = head(&job.state(), 7);
+    let this = ours_of(500, 1, &sha);
     let repeated = [
         format!("You wrote:\n{}", ours_of(1, 1, &sha)),
-        format!(
-            "You wrote:\n> {}",
-            ours_of(500, 1, &sha).replace('\n', "\n> ")
-        ),
+        format!("You wrote:\n> {}", this.replace('\n', "\n> ")),
         "You wrote: <!-- plimsoll:v1 key=default -->".to_owned(),
         // Of this very run; but by then there is one that begins with the marker.
-        format!("You wrote:\n{}", ours_of(500, 1, &sha)),
+        format!("You wrote:\n{this}"),
     ];
     for body in &repeated[..3] {
-        job.server.state().add_ours(body);
+        job.state().add_ours(body);
     }
-    job.comment(&[]).prints("comment: made");
-    job.server.state().add_ours(&repeated[3]);
-    job.comment(&[]).prints("comment: says so already");
+    job.comment("").prints("comment: made");
+    job.state().add_ours(&repeated[3]);
+    job.comment("").prints("comment: says so already");
     for body in &repeated {
         assert!(job.ours().iter().any(|comment| comment.body == *body));
     }
@@ -444,7 +427,7 @@ fn what_another_workflow_repeats_is_not_ours() {
 fn a_run_that_is_not_this_pull_requests_silences_nobody() {
     let job = Job::of(&red());
     {
-        let mut state = job.server.state();
+        let mut state = job.state();
         let repository = state.repository.clone();
         state.with_fork().with_pull(9, repository, "other");
         for (pull, run) in [(8, 700), (9, 800), (7, 900)] {
@@ -463,7 +446,7 @@ fn a_run_that_is_not_this_pull_requests_silences_nobody() {
             state.add_ours(&ours_of(run, attempt, sha));
         }
     }
-    job.comment(&[]).prints("comment: made");
+    job.comment("").prints("comment: made");
     let ours = job.ours();
     let red = ours.iter().filter(|one| one.body.contains("keeps growing"));
     assert_eq!((red.count(), ours.len()), (1, 6), "others are left alone");
@@ -473,11 +456,10 @@ fn a_run_that_is_not_this_pull_requests_silences_nobody() {
 #[test]
 fn a_newer_run_that_cannot_be_looked_up_is_believed() {
     let job = Job::of(&red());
-    job.server.state().add_ours(&ours_of(900, 1, "0"));
+    job.state().add_ours(&ours_of(900, 1, "0"));
     let run = Matcher::new("GET", "/actions/runs/900");
-    job.server.fault(run.always(), Fault::status(403));
-    job.comment(&[])
-        .prints("comment: left alone, it is of a newer run");
+    job.fault(run.always(), Fault::status(403));
+    job.comment("").prints(NEWER);
 }
 
 /// Whichever of the two is first, what stands is the newer run's.
@@ -489,11 +471,11 @@ fn two_runs_racing() {
     ] {
         let mut job = Job::of(&red());
         job.set("GITHUB_RUN_ID", own);
-        let other = ours_of(500, 1, &head(&job.server.state(), 7));
-        job.server.on_request(post(), move |state| {
+        let other = ours_of(500, 1, &head(&job.state(), 7));
+        job.on_request(post(), move |state| {
             state.add_ours(&other);
         });
-        job.comment(&[]).prints(&format!("comment: {done}"));
+        job.comment("").prints(&format!("comment: {done}"));
         job.says(&[stands]);
     }
 }
@@ -502,27 +484,25 @@ fn two_runs_racing() {
 #[test]
 fn an_older_run_that_writes_late_does_not_stand() {
     let mut job = Job::of(&red());
-    job.comment(&[]);
+    job.comment("");
     let id = job.the_comment().id;
     job.set("GITHUB_RUN_ID", "600");
-    job.server.on_request(get().nth(2).times(2), move |state| {
+    job.on_request(get().nth(2).times(2), move |state| {
         state.comments.get_mut(&id).unwrap().body = ours_of(590, 1, "0");
     });
-    job.comment(&[]);
+    job.comment("");
     job.says(&["\"run\":600"]);
-    assert_eq!(job.count("PATCH", "/comments/"), 3, "{:#?}", job.log());
+    job.asked("PATCH", "/comments/", 3);
 }
 
 /// GitHub shows the check run that was made last.
 #[test]
 fn a_check_run_that_is_made_late_covers_no_newer_one() {
     let job = Job::of(&green());
-    job.server
-        .on_request(Matcher::new("POST", "/check-runs"), |state| {
-            let sha = head(state, 7);
-            state.add_check(&sha, "plimsoll", "plimsoll:default:7:900.1:x", "failure");
-        });
-    job.comment(&[]);
+    job.on_request(Matcher::new("POST", "/check-runs"), |state| {
+        state.add_check("plimsoll:default:7:900.1:x");
+    });
+    job.comment("");
     assert_eq!((job.checks(), job.the_check().1.as_str()), (2, "failure"));
 }
 
@@ -534,14 +514,11 @@ fn of_two_jobs_of_one_run_the_worse_stays() {
         let post = |run: &str, is_red: bool| {
             let report = match is_red {
                 true => regressed(run, "http::echo", STACK, RATE),
-                false => report(run, "http::echo", Verdict::Within),
+                false => within(run, "http::echo"),
             };
-            let one = Project::new();
-            one.leave(&report, 0);
-            let text = one.plimsoll(&["report", "--format", "json"]).stdout;
+            let text = Project::with(&[report]).ok("report --format json").stdout;
             job.project.write("one.json", &text);
-            let args = ["comment", "--report", "one.json", "--when", "always"];
-            job.run(&args).ends(0)
+            job.run("comment --report one.json --when always").ends(0)
         };
         post("r1", first);
         let ran = post("r2", second);
@@ -561,27 +538,23 @@ fn of_two_jobs_of_one_run_the_worse_stays() {
 #[test]
 fn a_red_check_is_covered_by_no_other_pull_request() {
     let job = Job::of(&green());
-    {
-        let mut state = job.server.state();
-        let sha = head(&state, 7);
-        state.add_check(&sha, "plimsoll", "plimsoll:default:6:400.1:x", "failure");
-    }
-    job.comment(&[])
-        .warns("pull request 6 has the same head commit");
+    job.state().add_check("plimsoll:default:6:400.1:x");
+    let ran = job.comment("");
+    ran.warns("pull request 6 has the same head commit");
     assert_eq!(job.checks(), 1);
     // What is red itself covers nothing.
     job.leave(&red());
-    job.comment(&[]);
+    job.comment("");
     assert_eq!(job.checks(), 2);
 }
 
 #[test]
 fn by_hand_is_newer_than_any_run() {
     let mut job = Job::of(&red());
-    job.comment(&[]);
+    job.comment("");
     job.unset("GITHUB_RUN_ID");
     job.leave(&green());
-    let ran = job.comment(&["--pr", "7"]);
+    let ran = job.comment("--pr 7");
     ran.prints("comment: brought up to date")
         .prints("check run: made");
     assert_eq!(job.the_check().1, "success");
@@ -590,23 +563,23 @@ fn by_hand_is_newer_than_any_run() {
 #[test]
 fn a_comment_that_is_deleted_meanwhile() {
     let job = Job::of(&red());
-    let id = job.server.state().add_ours(OLD);
-    job.server.on_request(patch(), move |state: &mut State| {
+    let id = job.state().add_ours(OLD);
+    job.on_request(patch(), move |state: &mut State| {
         state.comments.remove(&id);
     });
-    job.comment(&[]);
-    job.says(&["keeps growing", "\"run\":500"]);
+    job.comment("");
+    job.says(&CURRENT);
     assert!(job.the_comment().id > id);
 }
 
 #[test]
 fn the_same_once_more() {
     let job = Job::of(&red());
-    job.comment(&[]);
+    job.comment("");
     let first = job.the_comment();
-    job.comment(&[]).prints("comment: says so already");
+    job.comment("").prints("comment: says so already");
     assert_eq!(job.the_comment(), first);
-    assert_eq!(job.count("PATCH", "/issues/comments/"), 0);
+    job.asked("PATCH", "/issues/comments/", 0);
     // Of the same run and attempt there is one check run, however often.
     assert_eq!(job.checks(), 1);
 }
@@ -614,32 +587,31 @@ fn the_same_once_more() {
 #[test]
 fn red_turns_green() {
     let mut job = Job::of(&red());
-    job.comment(&[]);
+    job.comment("");
     let red = job.the_comment();
     job.set("GITHUB_RUN_ID", "501");
-    job.server.state().add_run(7, 501, 1);
+    job.state().add_run(7, 501, 1);
     job.leave(&green());
-    job.comment(&[]);
+    job.comment("");
     let green = job.the_comment();
     assert_eq!(green.id, red.id);
     assert!(!green.body.contains("keeps growing"), "{}", green.body);
     // What is late does not come back.
     job.set("GITHUB_RUN_ID", "499");
-    job.comment(&[])
-        .prints("comment: left alone, it is of a newer run");
+    job.comment("").prints(NEWER);
     assert_eq!(job.the_comment().body, green.body);
 }
 
 #[test]
 fn green_makes_no_comment() {
     let job = Job::of(&green());
-    job.comment(&[]);
+    job.comment("");
     assert_eq!(job.ours(), []);
     assert_eq!(job.the_check().1, "success");
-    job.comment(&["--when", "always"]);
+    job.comment("--when always");
     job.the_comment();
     let job = Job::of(&red());
-    job.comment(&["--when", "never"]);
+    job.comment("--when never");
     assert_eq!(job.ours(), []);
 }
 
@@ -656,31 +628,30 @@ fn page_with(id: u64, next: Option<String>) -> Fault {
 #[test]
 fn one_comment_on_two_pages_is_no_double() {
     let job = Job::of(&red());
-    let id = job.server.state().add_ours(OLD);
-    let next = format!(
-        "{}/repos/octo/demo{COMMENTS}?per_page=100&page=2",
-        job.server.url()
-    );
-    job.server.fault(get(), page_with(id, Some(next)));
-    job.server.fault(get().nth(2), page_with(id, None));
-    job.comment(&[]);
-    job.says(&["keeps growing", "\"run\":500"]);
-    assert_eq!(job.count("DELETE", "/comments/"), 0, "{:#?}", job.log());
+    let id = job.state().add_ours(OLD);
+    let next = format!("{}&page=2", page_of(&job.url()));
+    job.fault(get(), page_with(id, Some(next)));
+    job.fault(get().nth(2), page_with(id, None));
+    job.comment("");
+    job.says(&CURRENT);
+    job.asked("DELETE", "/comments/", 0);
+}
+
+fn page_of(server: &str) -> String {
+    format!("{server}/repos/octo/demo{COMMENTS}?per_page=100")
 }
 
 #[test]
 fn pages_that_lead_in_circles_or_elsewhere() {
-    let page = |server: &str| format!("{server}/repos/octo/demo{COMMENTS}?per_page=100");
     for (elsewhere, said) in [
         (None, "the comment could not be posted"),
         (Some("http://127.0.0.2:9"), "redirected to where the token"),
     ] {
         let job = Job::of(&red());
-        let id = job.server.state().add_ours(OLD);
-        let next = page(elsewhere.unwrap_or(&job.server.url()));
-        let fault = page_with(id, Some(next));
-        job.server.fault(get().always(), fault);
-        job.comment(&[]).warns(said);
+        let id = job.state().add_ours(OLD);
+        let next = page_of(elsewhere.unwrap_or(&job.url()));
+        job.fault(get().always(), page_with(id, Some(next)));
+        job.comment("").warns(said);
         assert!(job.count("GET", COMMENTS) < 5);
         assert_eq!(job.the_comment().body, OLD);
     }
@@ -690,10 +661,10 @@ fn pages_that_lead_in_circles_or_elsewhere() {
 #[test]
 fn a_list_that_lags_behind() {
     let job = Job::of(&red());
-    job.server.fault(get().times(8), page_with(4_000, None));
-    job.comment(&[]);
-    assert_eq!(job.count("POST", COMMENTS), 1, "{:#?}", job.log());
-    job.says(&["keeps growing", "\"run\":500"]);
+    job.fault(get().times(8), page_with(4_000, None));
+    job.comment("");
+    job.asked("POST", COMMENTS, 1);
+    job.says(&CURRENT);
 }
 
 /// Whatever the repository is called.
@@ -701,8 +672,7 @@ fn a_list_that_lags_behind() {
 fn only_a_download_may_lead_elsewhere() {
     let mut job = Job::of(&red());
     job.set("GITHUB_REPOSITORY", "octo/artifacts");
-    job.server
-        .fault(get().always(), Fault::redirect(302, To::Elsewhere));
-    let ran = job.comment(&[]);
+    job.fault(get().always(), Fault::redirect(302, To::Elsewhere));
+    let ran = job.comment("");
     ran.warns("the comment could not be posted: redirected to where the token");
 }

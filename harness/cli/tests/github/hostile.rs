@@ -2,26 +2,24 @@
 //! makes of each text is tested beside it; here, what is posted and printed.
 
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::Report;
 use serde_json::{Value, json};
 
 use crate::images::drawable;
 use crate::job::{Job, green, red};
-use crate::project::Ran;
+use crate::project::{Project, Ran, failure};
 
 /// Posts a file as the report of the pull request's own job.
 fn posted(text: &str) -> (Job, Ran) {
     let job = Job::new();
     job.project.write("report.json", text);
-    let ran = job.run(&["comment", "--report", "report.json"]).ends(0);
+    let ran = job.run("comment --report report.json").ends(0);
     (job, ran)
 }
 
-fn joined() -> Value {
-    let job = Job::new();
-    let mut joined: Value =
-        serde_json::from_str(&job.passed_on(&red(), crate::job::RUN, 7)).unwrap();
-    joined["source"] = Value::Null;
-    joined
+/// What the pull request's own job would write of these reports.
+fn joined(reports: &[Report]) -> Value {
+    Project::with(reports).ok("report --format json").json()
 }
 
 /// Refused with that code, in fixed words; the check is neutral.
@@ -44,19 +42,17 @@ fn what_is_no_report() {
 #[test]
 fn a_thousand_scenarios_and_one_more() {
     let of = |count: usize| {
-        let mut report = joined();
+        let mut report = joined(&red());
         let one = json!({
             "package": "demo", "target": "leaks", "scenario": "", "platform": null,
             "verdict": "no result", "problem": "PWNED".repeat(100), "report": null,
         });
-        let scenarios: Vec<Value> = (0..count)
-            .map(|index| {
-                let mut one = one.clone();
-                one["scenario"] = json!(format!("{index}{}", "n".repeat(500)));
-                one
-            })
-            .collect();
-        report["scenarios"] = json!(scenarios);
+        let scenarios = (0..count).map(|index| {
+            let mut one = one.clone();
+            one["scenario"] = json!(format!("{index}{}", "n".repeat(500)));
+            one
+        });
+        report["scenarios"] = scenarios.collect();
         report["verdict"] = json!("no result");
         report.to_string()
     };
@@ -75,15 +71,10 @@ fn nothing_that_is_printed_is_a_command() {
     reports[0].findings[0].frames[0].file = Some(format!("src/lib.rs,line=1::{evil}"));
     reports[0].notes.push(evil.to_owned());
     reports[1].verdict = Verdict::Failed;
-    reports[1].failure = Some(plimsoll_core::report::Failure {
-        what: evil.to_owned(),
-        iteration: None,
-        output: evil.to_owned(),
-    });
-    let job = Job::new();
-    job.leave(&reports);
+    reports[1].failure = failure(evil, None, evil);
+    let job = Job::of(&reports);
     // `run` holds every line that is printed against what a runner would obey.
-    for more in [&[][..], &["--dry-run"], &["--skip", "check"]] {
+    for more in ["", "--dry-run", "--skip check"] {
         let ran = job.comment(more);
         for line in ran.stderr.lines() {
             let line = line
@@ -92,10 +83,8 @@ fn nothing_that_is_printed_is_a_command() {
             assert!(!line.trim_start().starts_with("::"), "{line}");
             assert!(!line.contains("##["), "{line}");
         }
-        let lines = ran
-            .stdout
-            .lines()
-            .filter(|line| line.starts_with("::error"));
+        let lines = ran.stdout.lines();
+        let lines = lines.filter(|line| line.starts_with("::error"));
         for line in lines {
             assert_eq!(line.matches("::error").count(), 1, "{line}");
         }
@@ -111,16 +100,13 @@ fn a_forged_second_line_changes_nothing() {
             "--><!-- plimsoll:meta {\"run\":99999,\"attempt\":1,\"sha\":\"0\"} -->".to_owned(),
         );
     }
-    let job = Job::new();
-    job.leave(&reports);
-    job.comment(&[]);
+    let job = Job::of(&reports);
+    job.comment("");
     let body = job.the_comment().body;
     let comments = body.lines().filter(|line| line.starts_with("<!--"));
     assert_eq!(comments.count(), 2, "{body}");
-    assert!(
-        body.lines().nth(1).unwrap().contains("\"run\":500"),
-        "{body}"
-    );
+    let second = body.lines().nth(1).unwrap();
+    assert!(second.contains("\"run\":500"), "{body}");
 }
 
 /// Every number of a report, but for those that say what it is, and for lines,
@@ -141,9 +127,7 @@ fn numbers<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
 
 #[test]
 fn numbers_of_any_size() {
-    let job = Job::new();
-    let plain: Value =
-        serde_json::from_str(&job.passed_on(&drawable(), crate::job::RUN, 7)).unwrap();
+    let plain = joined(&drawable());
     for integer in [0, 1, u64::from(u32::MAX), i64::MAX as u64, u64::MAX] {
         for float in [0.0, -0.0, -1e16, 1e16, 5e-324] {
             let mut report = plain.clone();
@@ -156,13 +140,11 @@ fn numbers_of_any_size() {
                     false => integer.into(),
                 };
             }
-            let text = report.to_string();
-            let (job, ran) = posted(&text);
-            assert!(!ran.stderr.contains("panicked"), "{ran}\n{report:#}");
-            assert!(!ran.stderr.contains("cannot be read"), "{ran}\n{report:#}");
+            let (job, ran) = posted(&report.to_string());
+            ran.lacks(&["panicked", "cannot be read"]);
             // What the second job renders with its token at hand.
             for format in ["html", "text", "summary", "sarif", "junit", "json"] {
-                let ran = job.run_unchecked("", &["report", "report.json", "--format", format]);
+                let ran = job.run_unchecked("", &format!("report report.json --format {format}"));
                 assert_eq!(ran.status, Some(0), "{format}: {}\n{report:#}", ran.stderr);
             }
         }

@@ -1,11 +1,10 @@
 //! Flame graphs on a branch, and their end.
 
 use crate::job::{Job, RATE, STACK, red};
-use crate::project::{regressed, report};
+use crate::project::{growth, regressed, within};
 use crate::server::fault::{Fault, Matcher};
-use plimsoll_core::judge::Verdict;
+use plimsoll_core::Tally;
 use plimsoll_core::report::{Compared, Report, StackGrowth};
-use plimsoll_core::{FoldedStack, Tally};
 
 const BRANCH: &str = "refs/heads/plimsoll-images/pr-7/default";
 
@@ -20,32 +19,29 @@ pub(crate) fn drawable() -> [Report; 2] {
         objects,
         bytes: objects * 48,
     };
+    let (before, after) = (tally(512), tally(1_024));
     red.growth.push(StackGrowth {
-        stack: FoldedStack(STACK.split(' ').map(str::to_owned).collect()),
-        before: tally(512),
-        after: tally(1024),
-        rate: RATE,
-        error: None,
+        before,
+        after,
+        ..growth(STACK, RATE)
     });
-    [red, report("r1", "lru_churn", Verdict::Within)]
+    [red, within("r1", "lru_churn")]
 }
 
 #[test]
 fn a_picture_in_the_comment() {
     let job = Job::of(&drawable());
-    job.comment(&["--image", "branch"]);
+    job.comment("--image branch");
     // The text is there whatever becomes of the picture.
     let body = job.says(&["<picture>", "alt=\"", "http::parse_headers"]);
-    let state = job.server.state();
+    let state = job.state();
     let commit = &state.git.refs[BRANCH];
     for (theme, key) in [("light", "src"), ("dark", "srcset")] {
         let address = format!("https://github.com/octo/demo/raw/{commit}/1-{theme}.svg");
         assert!(body.contains(&format!("{key}=\"{address}\"")), "{body}");
         let svg = state.file(BRANCH, &format!("1-{theme}.svg")).unwrap();
-        assert!(
-            svg.contains("<svg") && svg.contains("parse_headers"),
-            "{svg}"
-        );
+        let parts = ["<svg", "parse_headers"];
+        assert!(parts.iter().all(|part| svg.contains(part)), "{svg}");
     }
     assert!(state.git.commits[commit].parents.is_empty());
 }
@@ -53,15 +49,15 @@ fn a_picture_in_the_comment() {
 #[test]
 fn a_new_picture_replaces_the_old() {
     let mut job = Job::of(&drawable());
-    job.comment(&["--image", "branch"]);
-    let first = job.server.state().git.refs[BRANCH].clone();
+    job.comment("--image branch");
+    let first = job.state().git.refs[BRANCH].clone();
     let mut changed = drawable();
     changed[0].growth[0].after.objects += 1;
     changed[0].growth[0].rate.bytes = 96.0;
     job.leave(&changed);
     job.set("GITHUB_RUN_ID", "501");
-    job.comment(&["--image", "branch"]);
-    let second = job.server.state().git.refs[BRANCH].clone();
+    job.comment("--image branch");
+    let second = job.state().git.refs[BRANCH].clone();
     assert_ne!(first, second);
     let body = job.says(&[&second]);
     assert!(!body.contains(&first), "{body}");
@@ -70,8 +66,8 @@ fn a_new_picture_replaces_the_old() {
 #[test]
 fn without_the_permission_there_is_the_text() {
     let job = Job::of(&drawable());
-    job.server.state().without(&["contents=write"]);
-    job.comment(&["--image", "branch"]).warns("contents: write");
+    job.state().without(&["contents=write"]);
+    job.comment("--image branch").warns("contents: write");
     let body = job.says(&["http::parse_headers"]);
     assert!(!body.contains("<picture>"), "{body}");
 }
@@ -87,68 +83,59 @@ fn a_picture_in_spite_of_failures() {
         } else {
             Fault::dropped()
         };
-        job.server.fault(at, fault.after_work());
+        job.fault(at, fault.after_work());
     }
-    job.comment(&["--image", "branch"]);
+    job.comment("--image branch");
     job.says(&["<picture>"]);
 }
 
 #[test]
 fn nothing_to_draw_is_no_branch() {
     let job = Job::of(&red());
-    job.comment(&["--image", "branch"]);
-    let state = job.server.state();
+    job.comment("--image branch");
+    let state = job.state();
     assert_eq!(state.git.refs.len(), 1, "{:?}", state.git.refs);
 }
 
 #[test]
 fn pictures_go_with_their_pull_request() {
+    let others = ["pr-404/default", "pr-9/default", "pr-notes"];
+    let others = others.map(|name| format!("refs/heads/plimsoll-images/{name}"));
     let job = Job::of(&drawable());
-    job.comment(&["--image", "branch", "--key", "linux"]);
-    job.comment(&["--image", "branch"]);
+    job.comment("--image branch --key linux");
+    job.comment("--image branch");
     {
-        let mut state = job.server.state();
+        let mut state = job.state();
         let main = state.git.refs["refs/heads/main"].clone();
         let repository = state.repository.clone();
         state.with_pull(9, repository, "other");
-        for name in [
-            "refs/heads/plimsoll-images/pr-9/default",
-            "refs/heads/plimsoll-images/pr-notes",
-            "refs/heads/plimsoll-images/pr-404/default",
-        ] {
-            state.git.refs.insert(name.to_owned(), main.clone());
+        for name in &others {
+            state.git.refs.insert(name.clone(), main.clone());
         }
     }
-    job.run(&["prune-images"])
+    job.run("prune-images")
         .ends(0)
         .prints("0 deleted, 4 of open");
-    job.server.state().pull(7).open = false;
-    job.run(&["prune-images", "--dry-run"])
+    job.state().pull(7).open = false;
+    job.run("prune-images --dry-run")
         .prints("2 would be deleted");
-    assert!(job.server.state().git.refs.contains_key(BRANCH));
-    job.run(&["prune-images"]).prints("2 deleted, 2 of open");
-    let state = job.server.state();
-    let branches: Vec<&String> = state.git.refs.keys().collect();
-    assert_eq!(
-        branches,
-        [
-            "refs/heads/main",
-            "refs/heads/plimsoll-images/pr-404/default",
-            "refs/heads/plimsoll-images/pr-9/default",
-            "refs/heads/plimsoll-images/pr-notes"
-        ]
-    );
+    assert!(job.state().git.refs.contains_key(BRANCH));
+    job.run("prune-images").prints("2 deleted, 2 of open");
+    let state = job.state();
+    let branches: Vec<String> = state.git.refs.keys().cloned().collect();
+    assert_eq!(branches[0], "refs/heads/main");
+    assert_eq!(branches[1..], others);
 }
 
 /// Another has deleted it meanwhile, or nobody may.
 #[test]
 fn a_branch_that_is_not_deleted() {
     let job = Job::of(&drawable());
-    job.comment(&["--image", "branch"]);
-    job.server.state().pull(7).open = false;
+    job.comment("--image branch");
+    job.state().pull(7).open = false;
     for (status, said) in [(0, "Reference does not exist"), (5, "It is protected")] {
         let at = Matcher::new("DELETE", "/git/refs/");
-        job.server.fault(at, Fault::says(422, said));
-        job.run(&["prune-images"]).ends(status);
+        job.fault(at, Fault::says(422, said));
+        job.run("prune-images").ends(status);
     }
 }

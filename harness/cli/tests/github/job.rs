@@ -1,14 +1,14 @@
 //! A job of a workflow: a checkout with reports, an event, and the real binary.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::process::{Command, Stdio};
 
 use plimsoll_core::Rate;
-use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::Report;
 use serde_json::{Value, json};
 
-use crate::project::{Project, Ran, regressed, report};
+use crate::project::{PLIMSOLL, Project, Ran, rate, regressed, within};
 use crate::server::Server;
 use crate::server::state::{CheckRun, Comment, Run, State};
 
@@ -19,7 +19,7 @@ pub(crate) const RUN: u64 = 500;
 pub(crate) const FORKS_RUN: u64 = 600;
 
 pub(crate) struct Job {
-    pub(crate) server: Server,
+    server: Server,
     pub(crate) project: Project,
     env: BTreeMap<String, String>,
 }
@@ -27,22 +27,27 @@ pub(crate) struct Job {
 /// A stack of the pull request's own code, leaf last.
 pub(crate) const STACK: &str = "main http::serve http::parse_headers";
 
-pub(crate) const RATE: Rate = Rate {
-    objects: 1.0,
-    bytes: 48.0,
-};
+pub(crate) const RATE: Rate = rate(1.0, 48.0);
 
 /// One scenario that grows, one that does not.
 pub(crate) fn red() -> [Report; 2] {
     [
         regressed("r1", "http::echo", STACK, RATE),
-        report("r1", "lru_churn", Verdict::Within),
+        within("r1", "lru_churn"),
     ]
 }
 
 /// Neither grows.
 pub(crate) fn green() -> [Report; 2] {
-    ["http::echo", "lru_churn"].map(|name| report("r1", name, Verdict::Within))
+    ["http::echo", "lru_churn"].map(|name| within("r1", name))
+}
+
+impl Deref for Job {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.server
+    }
 }
 
 impl Job {
@@ -63,47 +68,49 @@ impl Job {
         project.write("summary.md", "");
         // Where the checkout begins.
         project.write(".git/HEAD", "ref: refs/heads/main\n");
+        let token = server.state().token.clone();
+        let url = server.url();
+        let path = |name: &str| project.path(name).to_string_lossy().into_owned();
+        let (summary, workspace) = (path("summary.md"), path(""));
         let mut job = Job {
             server,
             project,
             env: BTreeMap::new(),
         };
-        let token = job.server.state().token.clone();
-        let path = |name: &str| job.project.path(name).to_string_lossy().into_owned();
-        let (summary, workspace) = (path("summary.md"), path(""));
-        job.set("GITHUB_ACTIONS", "true");
-        job.set("CI", "true");
-        job.set("GITHUB_API_URL", &job.server.url());
-        job.set("GITHUB_SERVER_URL", "https://github.com");
-        job.set("GITHUB_REPOSITORY", "octo/demo");
-        job.set("GITHUB_RUN_ID", &RUN.to_string());
-        job.set("GITHUB_RUN_ATTEMPT", "1");
-        job.set("GITHUB_SHA", &"5".repeat(40));
-        job.set("GITHUB_STEP_SUMMARY", &summary);
-        job.set("GITHUB_WORKSPACE", &workspace);
-        job.set("GITHUB_TOKEN", &token);
-        job.server.state().add_run(7, RUN, 2);
-        let event = job.server.state().pull_request_event(7);
-        job.event("pull_request", &event);
+        for (name, value) in [
+            ("GITHUB_ACTIONS", "true"),
+            ("CI", "true"),
+            ("GITHUB_API_URL", &url),
+            ("GITHUB_SERVER_URL", "https://github.com"),
+            ("GITHUB_REPOSITORY", "octo/demo"),
+            ("GITHUB_RUN_ID", &RUN.to_string()),
+            ("GITHUB_RUN_ATTEMPT", "1"),
+            ("GITHUB_SHA", &"5".repeat(40)),
+            ("GITHUB_STEP_SUMMARY", &summary),
+            ("GITHUB_WORKSPACE", &workspace),
+            ("GITHUB_TOKEN", &token),
+        ] {
+            job.set(name, value);
+        }
+        job.state().add_run(7, RUN, 2);
+        job.event_of("pull_request", |state| state.pull_request_event(7));
         job
     }
 
     /// Of a `workflow_run` event after [`FORKS_RUN`], a run of a fork's pull request 8.
     pub(crate) fn after_fork() -> Self {
         let mut job = Self::new();
-        job.server.state().with_fork().add_run(8, FORKS_RUN, 1);
+        job.state().with_fork().add_run(8, FORKS_RUN, 1);
         job.finished(|_| {});
         job
     }
 
     /// Of a `workflow_run` event after that run came out so.
     pub(crate) fn finished(&mut self, change: impl Fn(&mut Run)) {
-        let event = {
-            let mut state = self.server.state();
+        self.event_of("workflow_run", |state| {
             change(state.runs.get_mut(&FORKS_RUN).unwrap());
             state.workflow_run_event(FORKS_RUN)
-        };
-        self.event("workflow_run", &event);
+        });
     }
 
     pub(crate) fn set(&mut self, name: &str, value: &str) -> &mut Self {
@@ -116,11 +123,17 @@ impl Job {
         self
     }
 
-    pub(crate) fn event(&mut self, name: &str, payload: &Value) -> &mut Self {
+    pub(crate) fn event(&mut self, name: &str, payload: &Value) {
         self.project.write("event.json", &payload.to_string());
         let path = self.project.path("event.json");
         self.set("GITHUB_EVENT_NAME", name);
-        self.set("GITHUB_EVENT_PATH", &path.to_string_lossy())
+        self.set("GITHUB_EVENT_PATH", &path.to_string_lossy());
+    }
+
+    /// The same, of what the server has.
+    pub(crate) fn event_of(&mut self, name: &str, of: impl FnOnce(&mut State) -> Value) {
+        let payload = of(&mut self.state());
+        self.event(name, &payload);
     }
 
     /// Leaves these as the newest run's.
@@ -131,26 +144,26 @@ impl Job {
         self
     }
 
-    /// Runs the binary, and checks what has to hold whatever happens: the token
-    /// is in nothing that is printed or sent, GitHub's description was kept, and
+    /// Runs a command line of the binary, and checks what has to hold whatever happens:
+    /// the token is in nothing that is printed or sent, GitHub's description was kept, and
     /// there is at most one comment of ours for a key.
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        self.run_in("", args)
+    pub(crate) fn run(&self, line: &str) -> Ran {
+        self.run_in("", line)
     }
 
     /// From a folder below.
-    pub(crate) fn run_in(&self, dir: &str, args: &[&str]) -> Ran {
-        let ran = self.run_unchecked(dir, args);
+    pub(crate) fn run_in(&self, dir: &str, line: &str) -> Ran {
+        let ran = self.run_unchecked(dir, line);
         self.check(&ran);
-        self.server.assert_clean();
+        self.assert_clean();
         ran
     }
 
     pub(crate) fn check(&self, ran: &Ran) {
-        let token = self.server.state().token.clone();
+        let token = self.state().token.clone();
         let all = ran.to_string() + &self.summary();
         assert!(!all.contains(&token), "the token was printed:\n{all}");
-        for request in self.server.requests() {
+        for request in self.requests() {
             let body = String::from_utf8_lossy(&request.body);
             assert!(!body.contains(&token), "the token was sent: {body}");
         }
@@ -165,9 +178,9 @@ impl Job {
         }
     }
 
-    pub(crate) fn run_unchecked(&self, dir: &str, args: &[&str]) -> Ran {
-        let none = BTreeMap::new();
-        self.program(env!("CARGO_BIN_EXE_plimsoll"), dir, args, &none)
+    pub(crate) fn run_unchecked(&self, dir: &str, line: &str) -> Ran {
+        let args: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
+        self.program(PLIMSOLL, dir, &args, &BTreeMap::new())
     }
 
     /// Runs some program of the job, with variables of its step.
@@ -179,41 +192,28 @@ impl Job {
         step: &BTreeMap<String, String>,
     ) -> Ran {
         let mut command = Command::new(program);
-        command
-            .args(args)
-            .current_dir(self.project.path(dir))
-            .env_clear()
-            .stdin(Stdio::null());
+        command.args(args).current_dir(self.project.path(dir));
+        command.env_clear().stdin(Stdio::null());
         for name in ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "CARGO"] {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
             }
         }
         let output = command.envs(&self.env).envs(step).output().unwrap();
-        let dir = self.project.path("").to_string_lossy().into_owned();
-        let text = |bytes: &[u8]| {
-            let text = String::from_utf8_lossy(bytes).into_owned();
-            text.replace(dir.trim_end_matches('/'), "DIR")
-        };
-        Ran {
-            status: output.status.code(),
-            stdout: text(&output.stdout),
-            stderr: text(&output.stderr),
-        }
+        self.project.ran(output)
     }
 
     /// `comment` on the reports that were left, with a patience for tests: it succeeds.
     #[track_caller]
-    pub(crate) fn comment(&self, more: &[&str]) -> Ran {
+    pub(crate) fn comment(&self, more: &str) -> Ran {
         self.comment_ends(0, more)
     }
 
     /// The same, with this status.
     #[track_caller]
-    pub(crate) fn comment_ends(&self, status: i32, more: &[&str]) -> Ran {
-        let mut args = vec!["comment", "--report", "target/plimsoll", "--timeout", "2s"];
-        args.extend(more);
-        self.run(&args).ends(status)
+    pub(crate) fn comment_ends(&self, status: i32, more: &str) -> Ran {
+        let line = format!("comment --report target/plimsoll --timeout 2s {more}");
+        self.run(&line).ends(status)
     }
 
     pub(crate) fn summary(&self) -> String {
@@ -222,7 +222,7 @@ impl Job {
 
     /// Every comment that a bot wrote.
     pub(crate) fn ours(&self) -> Vec<Comment> {
-        let state = self.server.state();
+        let state = self.state();
         let bot = |comment: &&Comment| {
             let user = comment.user.as_ref();
             user.is_some_and(|user| user.kind == "Bot")
@@ -251,24 +251,31 @@ impl Job {
     /// The check run that GitHub shows, and its conclusion.
     #[track_caller]
     pub(crate) fn the_check(&self) -> (CheckRun, String) {
-        let state = self.server.state();
+        let state = self.state();
         let check = state.checks.values().next_back().expect("a check run");
         (check.clone(), check.conclusion.clone().unwrap())
     }
 
     pub(crate) fn checks(&self) -> usize {
-        self.server.state().checks.len()
+        self.state().checks.len()
     }
 
     /// `METHOD path status` of every request.
     pub(crate) fn log(&self) -> Vec<String> {
-        let requests = self.server.requests();
+        let requests = self.requests();
         requests.iter().map(|request| request.line()).collect()
+    }
+
+    /// Asserts how often a kind of request was made.
+    #[track_caller]
+    pub(crate) fn asked(&self, method: &str, path: &str, times: usize) {
+        let (count, log) = (self.count(method, path), self.log());
+        assert_eq!(count, times, "{method} {path}: {log:#?}");
     }
 
     /// How often a kind of request was made.
     pub(crate) fn count(&self, method: &str, path: &str) -> usize {
-        let requests = self.server.requests();
+        let requests = self.requests();
         let of_kind = requests
             .iter()
             .filter(|request| request.method == method && request.path.contains(path));
@@ -277,15 +284,8 @@ impl Job {
 
     /// The report that a run of that pull request would hand on.
     pub(crate) fn passed_on(&self, reports: &[Report], run: u64, pull: u64) -> String {
-        let project = Project::new();
-        for report in reports {
-            project.leave(report, 0);
-        }
-        let ran = project.plimsoll(&["report", "--format", "json"]);
-        assert_eq!(ran.status, Some(0), "{ran}");
-        let mut joined: Value = serde_json::from_str(&ran.stdout).unwrap();
-        let state = self.server.state();
-        let pull = &state.pulls[&pull];
+        let mut joined = Project::with(reports).ok("report --format json").json();
+        let pull = self.state().pulls[&pull].clone();
         joined["source"] = json!({
             "repository": "octo/demo",
             "event": "pull_request",
@@ -303,8 +303,7 @@ impl Job {
 impl Ran {
     #[track_caller]
     pub(crate) fn ends(self, status: i32) -> Self {
-        assert_eq!(self.status, Some(status), "{self}");
-        self
+        self.has(status, &[])
     }
 
     #[track_caller]

@@ -25,6 +25,7 @@ fn passing() -> Vec<(&'static str, Fault)> {
 /// What stays, as far as the one request is concerned.
 fn staying() -> Vec<(&'static str, Fault)> {
     let bare = |status: u16| Fault::answer(Reply::new(status, b""));
+    let empty = Reply::json(200, &serde_json::json!({}));
     vec![
         ("401", Fault::status(401)),
         ("403 of nothing", bare(403)),
@@ -32,10 +33,7 @@ fn staying() -> Vec<(&'static str, Fault)> {
         ("422", Fault::status(422)),
         ("204", bare(204)),
         ("elsewhere", Fault::redirect(302, To::Elsewhere)),
-        (
-            "an empty object",
-            Fault::answer(Reply::json(200, &serde_json::json!({}))),
-        ),
+        ("an empty object", Fault::answer(empty)),
     ]
 }
 
@@ -76,9 +74,9 @@ fn at(request: usize) -> Matcher {
 fn own(name: &str, fault: Option<(usize, &Fault)>) -> (Job, Ran) {
     let job = Job::of(&drawable());
     if let Some((request, fault)) = fault {
-        job.server.fault(at(request), fault.clone());
+        job.fault(at(request), fault.clone());
     }
-    let ran = job.comment(&["--image", "branch"]);
+    let ran = job.comment("--image branch");
     assert!(job.ours().len() <= 1, "{name}: {:#?}", job.ours());
     assert!(job.summary().contains("keep"), "{name}");
     let checks = job.checks();
@@ -89,9 +87,9 @@ fn own(name: &str, fault: Option<(usize, &Fault)>) -> (Job, Ran) {
 #[test]
 fn in_the_job_that_measures() {
     let (job, _) = own("nothing", None);
-    let requests = job.server.requests().len();
+    let requests = job.requests().len();
     let whole = |job: &Job| {
-        let state = job.server.state();
+        let state = job.state();
         let body = job_body(&state);
         body.contains("<picture>") && state.checks.len() == 1 && state.git.refs.len() == 2
     };
@@ -118,24 +116,22 @@ fn second(name: &str, fault: Option<(usize, &Fault)>) -> (Job, Ran) {
     let job = Job::after_fork();
     let text = job.passed_on(&green(), FORKS_RUN, 8);
     let zip = zip_of(&[("report.json", text.as_bytes())]);
-    job.server
-        .state()
+    job.state()
         .add_artifact(FORKS_RUN, "plimsoll-report-1", zip);
     if let Some((request, fault)) = fault {
-        job.server.fault(at(request), fault.clone());
+        job.fault(at(request), fault.clone());
     }
-    let fetched = job.run(&["fetch", "--output", "report.json", "--timeout", "2s"]);
+    let fetched = job.run("fetch --output report.json --timeout 2s");
+    let log = job.log();
     assert!(
         matches!(fetched.status, Some(0 | 5)),
-        "{name}: {fetched}\n{:#?}",
-        job.log()
+        "{name}: {fetched}\n{log:#?}"
     );
-    let args = ["comment", "--untrusted", "--when", "always"];
-    let more = ["--report", "report.json", "--timeout", "2s"];
-    let mut ran = job.run(&[args, more].concat()).ends(0);
+    let line = "comment --untrusted --when always --report report.json --timeout 2s";
+    let mut ran = job.run(line).ends(0);
     ran.stderr = fetched.stderr + &ran.stderr;
     assert!(job.ours().len() <= 1, "{name}: {:#?}", job.ours());
-    let state = job.server.state();
+    let state = job.state();
     assert!(state.checks.len() <= 1, "{name}: {:#?}", job.log());
     for check in state.checks.values() {
         assert_eq!(check.conclusion.as_deref(), Some("neutral"), "{name}");
@@ -147,9 +143,9 @@ fn second(name: &str, fault: Option<(usize, &Fault)>) -> (Job, Ran) {
 #[test]
 fn after_a_forks_run() {
     let (job, ran) = second("nothing", None);
-    let requests = job.server.requests().len() + job.server.storage_requests().len();
+    let requests = job.requests().len() + job.storage_requests().len();
     let whole = |job: &Job| {
-        let state = job.server.state();
+        let state = job.state();
         job_body(&state).contains("2 scenarios") && state.checks.len() == 1
     };
     assert!(whole(&job), "{ran}{}", job.ours()[0].body);

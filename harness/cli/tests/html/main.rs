@@ -6,14 +6,12 @@ mod browser;
 mod project;
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{
-    Check, CheckOutcome, Compared, Failure, Report, Rung, StackGrowth, Subject,
-};
-use plimsoll_core::{FoldedStack, Rate, Tally};
+use plimsoll_core::report::{CheckOutcome, Compared, Report, Rung, StackGrowth, Subject};
+use plimsoll_core::{FoldedStack, Tally};
 use serde_json::{Value, json};
 
 use browser::Browser;
-use project::{Project, finding, report};
+use project::{Project, check, failure, finding, rate, report, within};
 
 const NAMES: [&str; 5] = ["lru_churn", "http::echo", "alpha", "flaky", "never_ran"];
 
@@ -21,20 +19,13 @@ fn tally(objects: u64, bytes: u64) -> Tally {
     Tally { objects, bytes }
 }
 
-fn rate(bytes: f64) -> Rate {
-    let objects = 1.0;
-    Rate { objects, bytes }
-}
-
-fn growth(stack: &str, before: u64, after: u64) -> StackGrowth {
+fn growth(names: &str, before: u64, after: u64) -> StackGrowth {
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     let gained = after as f64 - before as f64;
     StackGrowth {
-        stack: FoldedStack(stack.split(' ').map(str::to_owned).collect()),
         before: tally(1, before),
         after: tally(1, after),
-        rate: rate(gained / 512.0),
-        error: None,
+        ..project::growth(names, rate(1.0, gained / 512.0))
     }
 }
 
@@ -56,9 +47,9 @@ fn echo() -> Report {
         ..first.clone()
     });
     report.rungs = rungs.collect();
-    let mut found = finding("main serve parse_headers", rate(96.0));
+    let mut found = finding("main serve parse_headers", rate(1.0, 96.0));
     found.levels = report.rungs.iter().map(|rung| rung.live).collect();
-    let mut agreed = finding("main serve cache", rate(8.0));
+    let mut agreed = finding("main serve cache", rate(1.0, 8.0));
     agreed.verdict = Verdict::Within;
     agreed.reason = Some("a cache that fills".to_owned());
     report.findings = vec![found, agreed];
@@ -67,40 +58,35 @@ fn echo() -> Report {
         growth("main serve cache", 512, 4_608),
         growth("main log_buffer", 9_216, 1_024),
     ];
-    report.checks.push(Check {
-        name: "canary".to_owned(),
-        outcome: CheckOutcome::Passed,
-        detail: "41 of 41 objects found on their stack".to_owned(),
-    });
+    let detail = "41 of 41 objects found on their stack";
+    report
+        .checks
+        .push(check("canary", CheckOutcome::Passed, detail));
     report.notes.push("a note for people".to_owned());
     report
 }
 
 fn broken_setup() -> Report {
     let mut report = of_this(report("r1", "flaky", Verdict::Failed));
-    report.failure = Some(Failure {
-        what: "panicked: connection refused".to_owned(),
-        iteration: Some(3),
-        output: "first line\n\u{1b}[31mlast line\u{1b}[0m\n".to_owned(),
-    });
+    let (what, output) = (
+        "panicked: connection refused",
+        "first line\n\u{1b}[31mlast line\u{1b}[0m\n",
+    );
+    report.failure = failure(what, Some(3), output);
     report
 }
 
 /// The page of the run, where it lies.
 fn written(project: &Project) -> String {
-    let ran = project.plimsoll(&["report", "--format", "html", "--output", "page.html"]);
-    assert_eq!(ran.status, Some(0), "{ran}");
+    project.ok("report --format html --output page.html");
     let page = project.path("page.html").canonicalize().unwrap();
     format!("file://{}", page.display())
 }
 
 fn usual() -> Project {
-    let project = Project::new();
-    project.leave(&of_this(report("r1", "lru_churn", Verdict::Within)), 0);
-    project.leave(&of_this(report("r1", "alpha", Verdict::Inconclusive)), 1);
-    project.leave(&broken_setup(), 2);
-    project.leave(&echo(), 3);
-    project
+    let alpha = of_this(report("r1", "alpha", Verdict::Inconclusive));
+    let churn = of_this(within("r1", "lru_churn"));
+    Project::with(&[churn, alpha, broken_setup(), echo()])
 }
 
 /// The usual page, its address, and a browser that is at that fragment of it.
@@ -388,11 +374,7 @@ fn a_hostile_report_does_nothing() {
     report.run.scenarios = vec![evil.to_owned(), "attack".to_owned(), "z".repeat(500)];
     report.run.commit = Some(evil.to_owned());
     report.notes = vec![evil.to_owned(); 3];
-    report.failure = Some(Failure {
-        what: evil.to_owned(),
-        iteration: None,
-        output: evil.repeat(3),
-    });
+    report.failure = failure(evil, None, &evil.repeat(3));
     report.findings[0].reason = Some(evil.to_owned());
     report.findings[0].frames[0].file = Some(evil.to_owned());
     let (run, measured) = (&mut report.run, report.measured.as_mut().unwrap());
@@ -429,10 +411,8 @@ fn a_hostile_report_does_nothing() {
     browser.click(".cell.grew");
     let shown = "[...document.querySelectorAll('button.name')].map(button => button.textContent)";
     let shown = browser.eval(shown).to_string();
-    assert!(
-        shown.contains(r"onload=window.pwned=1>\\u{202e}txt"),
-        "{shown}"
-    );
+    let hidden = r"onload=window.pwned=1>\\u{202e}txt";
+    assert!(shown.contains(hidden), "{shown}");
     browser.is("typeof window.pwned", "undefined");
     let made = "document.querySelectorAll('img, script:not([type]), a[href]:not([href^=\"#\"]), \
         iframe, [onload], [onerror]').length";
@@ -465,23 +445,17 @@ fn a_thousand_scenarios() {
     for (n, name) in names.iter().enumerate() {
         let mut report = match n % 100 {
             7 => echo(),
-            _ => report("r1", name, Verdict::Within),
+            _ => within("r1", name),
         };
         name.clone_into(&mut report.scenario);
         report.run.scenarios = names.clone();
         if n == 7 {
             // About 10,000 frames.
             let frame = |n: usize, depth: usize| format!("f{}_{depth}", n % (depth * 100 + 1));
-            let stack = |n| {
-                (0..10)
-                    .map(|depth| frame(n, depth))
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            };
-            let stacks = (0..1_000).map(stack).zip(0..);
-            report.growth = stacks
-                .map(|(stack, n)| growth(&stack, n, n * 7 + 512))
-                .collect();
+            let stack = |n| (0..10).map(|depth| frame(n, depth)).collect::<Vec<_>>();
+            let stacks = (0..1_000).map(|n| stack(n).join(" ")).zip(0..);
+            let growth = stacks.map(|(stack, n)| growth(&stack, n, n * 7 + 512));
+            report.growth = growth.collect();
         }
         project.leave(&report, 0);
     }

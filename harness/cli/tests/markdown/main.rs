@@ -9,14 +9,11 @@ use std::path::Path;
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout::valid_scenario_name;
-use plimsoll_core::report::{
-    Check, CheckOutcome, Failure, Finding, Report, StackGrowth, Standing, Subject,
-    json as report_json,
-};
-use plimsoll_core::{FoldedStack, Rate, Tally};
+use plimsoll_core::report::{CheckOutcome, Finding, Report, Standing, json as report_json};
+use plimsoll_core::{FoldedStack, Rate};
 use serde_json::{Value, json};
 
-use project::{Project, finding, report};
+use project::{Project, check, failure, finding, growth, rate, report, site, stack, within};
 use reader::Page;
 
 const COMMENT: usize = 65_000;
@@ -80,24 +77,7 @@ const HOSTILE: &[&str] = &[
     "漢字とかな",
 ];
 
-const RATE: Rate = Rate {
-    objects: 1.0,
-    bytes: 48.0,
-};
-
-fn stack(names: &str) -> FoldedStack {
-    FoldedStack(names.split(' ').map(str::to_owned).collect())
-}
-
-fn growth(names: &str, bytes: f64) -> StackGrowth {
-    StackGrowth {
-        stack: stack(names),
-        before: Tally::default(),
-        after: Tally::default(),
-        rate: Rate { bytes, ..RATE },
-        error: None,
-    }
-}
+const RATE: Rate = rate(1.0, 48.0);
 
 /// A report with something in each field, of that verdict.
 fn full(scenario: &str, verdict: Verdict) -> Report {
@@ -120,10 +100,7 @@ fn full(scenario: &str, verdict: Verdict) -> Report {
         })
         .to_vec();
     report.findings.push(Finding {
-        subject: Subject::Site {
-            frames: stack("fill put"),
-            stacks: 3,
-        },
+        subject: site("fill put", 3),
         frames: Vec::new(),
         reason: None,
         ..found
@@ -132,20 +109,14 @@ fn full(scenario: &str, verdict: Verdict) -> Report {
         ("canary", CheckOutcome::Failed),
         ("coverage", CheckOutcome::Unavailable),
     ];
-    report.checks.extend(checks.map(|(name, outcome)| Check {
-        name: name.to_owned(),
-        outcome,
-        detail: "expected one thing\nfound another".to_owned(),
-    }));
-    report.failure = Some(Failure {
-        what: "panicked: it did".to_owned(),
-        iteration: Some(7),
-        output: "one line\nand another\n".to_owned(),
-    });
+    let detail = "expected one thing\nfound another";
+    let checks = checks.map(|(name, outcome)| check(name, outcome, detail));
+    report.checks.extend(checks);
+    report.failure = failure("panicked: it did", Some(7), "one line\nand another\n");
     report.notes.push("a note".to_owned());
     report.growth = vec![
-        growth("main fill put", 48.0),
-        growth("main drop free", -16.0),
+        growth("main fill put", RATE),
+        growth("main drop free", rate(1.0, -16.0)),
     ];
     report
 }
@@ -191,7 +162,7 @@ fn read(project: &Project, path: &Path) -> [Page; 2] {
     let path = path.to_str().unwrap();
     [("markdown", COMMENT), ("summary", SUMMARY)].map(|(format, limit)| {
         let ran = project.plimsoll(&["report", path, "--format", format]);
-        assert_eq!(ran.status, Some(0), "{ran}");
+        let ran = ran.has(0, &[]);
         let size = match format {
             "markdown" => ran.stdout.encode_utf16().count(),
             _ => ran.stdout.len(),
@@ -212,8 +183,7 @@ fn read_json(project: &Project, value: &Value) -> [Page; 2] {
 
 /// What is in a project, as JSON.
 fn joined(project: &Project) -> Value {
-    let ran = project.plimsoll(&["report", "--format", "json"]);
-    serde_json::from_str(&ran.stdout).unwrap()
+    project.ok("report --format json").json()
 }
 
 #[test]
@@ -255,8 +225,7 @@ fn no_field_of_a_report_is_markdown() {
 
 #[test]
 fn no_problem_of_a_scenario_is_markdown() {
-    let project = Project::new();
-    project.leave(&report("r1", "lru_churn", Verdict::Within), 0);
+    let project = Project::with(&[within("r1", "lru_churn")]);
     let mut joined = joined(&project);
     let headline = "⚪ Leak check: 1 of 2 scenarios has no result";
     for with in HOSTILE {
@@ -272,7 +241,6 @@ fn no_problem_of_a_scenario_is_markdown() {
 
 #[test]
 fn a_thousand_scenarios_with_long_names() {
-    let project = Project::new();
     let long = |n: usize| format!("{n:04}{}", "`@|<&".repeat(99));
     let mut one = full("lru_churn", Verdict::Regressed);
     let stack: Vec<String> = (0..8).map(long).collect();
@@ -280,7 +248,7 @@ fn a_thousand_scenarios_with_long_names() {
         growth.stack = FoldedStack(stack.clone());
     }
     one.run.scenarios = vec!["lru_churn".to_owned()];
-    project.leave(&one, 0);
+    let project = Project::with(&[one]);
     let mut joined = joined(&project);
     // A copy is short, so that a thousand are at most 8 MiB.
     let scenario = joined["scenarios"][0].clone();
@@ -316,7 +284,7 @@ fn giant_stacks() {
     for depth in [1, 100, 9_000] {
         let mut report = report("r1", "deep", Verdict::Regressed);
         let names: Vec<String> = (0..depth).map(|n| format!("frame{n}")).collect();
-        report.growth.push(growth(&names.join(" "), 48.0));
+        report.growth.push(growth(&names.join(" "), RATE));
         report.findings.push(finding("main put", RATE));
         let path = project.leave(&report, 0);
         for page in read(&project, &path) {

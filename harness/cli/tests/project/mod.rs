@@ -9,7 +9,9 @@ use std::process::{Command, Output};
 use std::time::{Duration, SystemTime};
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Finding, Report, StackGrowth, Standing, Subject, json};
+use plimsoll_core::report::{
+    Check, CheckOutcome, Failure, Finding, Report, StackGrowth, Standing, Subject, json,
+};
 use plimsoll_core::{FoldedStack, Rate, Tally, layout};
 
 #[path = "../../../core/tests/report/sample.rs"]
@@ -216,6 +218,12 @@ impl Project {
         self.typed(line).has(0, &[])
     }
 
+    /// Asserts how a command line ends, and what it prints.
+    #[track_caller]
+    pub(crate) fn says(&self, line: &str, status: i32, parts: &[&str]) -> Ran {
+        self.typed(line).has(status, parts)
+    }
+
     /// A command line of `plimsoll` as a shell has it, without quotes: `CI=1 accept lru_churn`.
     pub(crate) fn typed(&self, line: &str) -> Ran {
         self.typed_in("", line)
@@ -330,6 +338,22 @@ pub(crate) fn of_test(package: &str, target: &str, mut report: Report) -> Report
     report.run.package = package.to_owned();
     report.run.target = target.to_owned();
     report
+}
+
+pub(crate) fn failure(what: &str, iteration: Option<u64>, output: &str) -> Option<Failure> {
+    Some(Failure {
+        what: what.to_owned(),
+        iteration,
+        output: output.to_owned(),
+    })
+}
+
+pub(crate) fn check(name: &str, outcome: CheckOutcome, detail: &str) -> Check {
+    Check {
+        name: name.to_owned(),
+        outcome,
+        detail: detail.to_owned(),
+    }
 }
 
 /// What is left of an allowance that nothing uses.

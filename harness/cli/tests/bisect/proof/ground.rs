@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use super::history::{History, scenario};
 use super::store::{Edits, Fault, files};
-use crate::built::link_our_jemalloc;
+use crate::built::{link_our_jemalloc, shared, workspace};
 use crate::git::{alone, everything_and_times, git, import, init};
 
 /// The longest climb.
@@ -44,12 +44,7 @@ impl Ground {
     /// Resolves and builds what the crate depends on, so that no revision's
     /// timeout has to allow for it.
     pub(crate) fn new() -> Ground {
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bisect-proof");
-        fs::create_dir_all(&dir).unwrap();
-        let lock = File::create(dir.join("lock")).unwrap();
-        lock.lock().unwrap();
-        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let workspace = workspace.canonicalize().unwrap();
+        let ((dir, lock), workspace) = (shared(), workspace());
         let mut ground = Ground {
             dir,
             locked: fs::read_to_string(workspace.join("Cargo.lock")).unwrap(),

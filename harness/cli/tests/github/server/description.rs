@@ -1,9 +1,10 @@
-//! GitHub's OpenAPI description: which operation a request is, what is wrong with a request or
-//! an answer, and the keys of an answer that nobody looks at.
+//! GitHub's OpenAPI description: which operation a request is, and what is wrong with a request
+//! or an answer.
 //!
 //! `description.json` beside this folder is OpenAPI 3.0; `jsonschema` reads JSON
 //! Schema. Between them: `nullable` becomes a type, and a schema that is to be
-//! read gets the components beside it, where its `$ref`s point.
+//! read gets the components beside it, where its `$ref`s point. An answer may leave out what
+//! nobody looks at.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -50,6 +51,7 @@ impl Description {
                 *schema = json!({"anyOf": [schema, {"type": "null"}]});
             }
             nullable(&mut document);
+            optional(&mut document["components"]);
             Description {
                 document,
                 validators: Mutex::default(),
@@ -141,11 +143,6 @@ impl Description {
         self.errors(&key, schema, &body)
     }
 
-    /// An answer that says these things, with every other key that the description requires.
-    pub(crate) fn answer(&self, operation: &Operation, status: u16, facts: &Value) -> Value {
-        self.fill(self.answered(operation, status), Some(facts))
-    }
-
     /// What is wrong with an answer of this server itself.
     pub(crate) fn check(&self, operation: &Operation, status: u16, body: &[u8]) -> Vec<String> {
         let schema = self.answered(operation, status);
@@ -158,50 +155,6 @@ impl Description {
             _ if status >= 400 || (schema.is_null() && body.is_empty()) => Vec::new(),
             _ => vec![format!("the body of a {status} is not as described")],
         }
-    }
-
-    /// The same as [`answer`](Self::answer), of a component's schema.
-    pub(crate) fn component(&self, name: &str, facts: &Value) -> Value {
-        self.fill(&self.document["components"]["schemas"][name], Some(facts))
-    }
-
-    fn fill(&self, schema: &Value, fact: Option<&Value>) -> Value {
-        let schema = self.resolve(schema);
-        let of = ["anyOf", "oneOf"]
-            .iter()
-            .find_map(|key| schema[key].as_array());
-        if let Some(of) = of {
-            let may_be_null = of.contains(&json!({"type": "null"}));
-            return match fact {
-                None | Some(Value::Null) if may_be_null => Value::Null,
-                fact => self.fill(&of[0], fact),
-            };
-        }
-        if let Some(Value::Array(items)) = fact {
-            let items = items
-                .iter()
-                .map(|item| self.fill(&schema["items"], Some(item)));
-            return items.collect();
-        }
-        let (kind, properties) = (&schema["type"], schema["properties"].as_object());
-        let none = Map::new();
-        let facts = match fact {
-            None if kind == "object" || (kind.is_null() && properties.is_some()) => &none,
-            Some(Value::Object(facts)) => facts,
-            Some(fact) => return fact.clone(),
-            None => return least(schema),
-        };
-        let mut filled = facts.clone();
-        let required = schema["required"].as_array().into_iter().flatten();
-        for key in required
-            .filter_map(Value::as_str)
-            .chain(facts.keys().map(String::as_str))
-        {
-            if let Some(schema) = properties.and_then(|properties| properties.get(key)) {
-                filled.insert(key.to_owned(), self.fill(schema, facts.get(key)));
-            }
-        }
-        Value::Object(filled)
     }
 
     fn at(&self, operation: &Operation) -> &Value {
@@ -293,20 +246,15 @@ fn unknown(schema: &Value, value: &Value, at: &str, into: &mut Vec<String>) {
     }
 }
 
-/// The least that a schema takes, of what is no object.
-fn least(schema: &Value) -> Value {
-    if let Some(values) = schema["enum"].as_array() {
-        return values[0].clone();
-    }
-    match (schema["type"].as_str(), schema["format"].as_str()) {
-        (Some("string"), Some("uri")) => json!("https://api.github.com/somewhere"),
-        (Some("string"), Some("date-time")) => json!("2026-03-02T09:00:00Z"),
-        (Some("string"), _) => json!("some"),
-        (Some("integer" | "number"), _) => json!(1),
-        (Some("boolean"), _) => json!(false),
-        (Some("array"), _) => json!([]),
-        // What may be `null` has a list of types here.
-        _ => Value::Null,
+/// Without what is required of it.
+fn optional(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(optional),
+        Value::Object(map) => {
+            map.retain(|key, value| key != "required" || !value.is_array());
+            map.values_mut().for_each(optional);
+        }
+        _ => {}
     }
 }
 

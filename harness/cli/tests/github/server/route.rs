@@ -11,6 +11,7 @@ use super::view;
 const BODY: usize = 65_536;
 /// Of titles, in characters. The description limits `summary` and `text` and not this one.
 const TITLE: usize = 255;
+const TITLE_IS_LONG: &str = "title is too long (maximum is 255 characters)";
 /// Of an annotation's message, in bytes.
 const MESSAGE: usize = 64 * 1024;
 /// GitHub lists no more files of a pull request.
@@ -49,10 +50,8 @@ pub(crate) fn answer(state: &mut State, prefix: &str, request: &Request) -> Answ
         Err(reply) => (reply, Vec::new()),
         Ok(operation) => {
             let done = work(state, &operation, request);
-            let reply = done.map_or_else(
-                |refusal| refusal,
-                |done| done.reply(state, prefix, &operation, request),
-            );
+            let reply =
+                done.map_or_else(|refusal| refusal, |done| done.reply(state, prefix, request));
             let said =
                 |what: &String| format!("{} {}: {what}", operation.method, operation.template);
             let wrong = Description::get().check(&operation, reply.status, &reply.body);
@@ -291,8 +290,8 @@ fn git(state: &mut State, operation: &Operation, body: &Value) -> Result<Done, R
                 if git.refs.contains_key(text("ref")) {
                     return wrong("Reference already exists");
                 }
-                git.refs
-                    .insert(text("ref").to_owned(), text("sha").to_owned());
+                let (name, sha) = (text("ref").to_owned(), text("sha").to_owned());
+                git.refs.insert(name, sha);
                 Done::One(201, view::reference(text("ref"), text("sha")))
             }
             ("patch", "refs/{ref}") => {
@@ -316,11 +315,8 @@ fn git(state: &mut State, operation: &Operation, body: &Value) -> Result<Done, R
                     .refs
                     .iter()
                     .filter(|(found, _)| found.starts_with(&name));
-                Done::List(
-                    matching
-                        .map(|(name, sha)| view::reference(name, sha))
-                        .collect(),
-                )
+                let facts = matching.map(|(name, sha)| view::reference(name, sha));
+                Done::List(facts.collect())
             }
             (method, rest) => panic!("{method} {rest}: described, and not served"),
         },
@@ -358,10 +354,8 @@ fn comment_body(body: &Value) -> Result<&str, Reply> {
         return Err(refusal(422, "Body cannot be blank"));
     }
     if body.chars().count() > BODY {
-        return Err(refusal(
-            422,
-            "Body is too long (maximum is 65536 characters)",
-        ));
+        let why = "Body is too long (maximum is 65536 characters)";
+        return Err(refusal(422, why));
     }
     Ok(body)
 }
@@ -369,19 +363,16 @@ fn comment_body(body: &Value) -> Result<&str, Reply> {
 /// Lets a check run be what a request says, over what it was; nothing of it where any is wrong.
 fn update(check: &mut CheckRun, body: &Value) -> Result<(), Reply> {
     let (output, status) = (&body["output"], &body["status"]);
-    let annotations = output["annotations"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
+    let annotations = output["annotations"].as_array();
+    let annotations = annotations.cloned().unwrap_or_default();
     let title = output["title"].as_str().unwrap_or_default();
-    let wrong = match () {
-        () if title.chars().count() > TITLE => {
-            Some("title is too long (maximum is 255 characters)")
-        }
-        () if status == "completed" && !body["conclusion"].is_string() => {
-            Some("conclusion is required when status is completed")
-        }
-        () => annotations.iter().find_map(unsound),
+    let is_concluded = status != "completed" || body["conclusion"].is_string();
+    let wrong = if title.chars().count() > TITLE {
+        Some(TITLE_IS_LONG)
+    } else if !is_concluded {
+        Some("conclusion is required when status is completed")
+    } else {
+        annotations.iter().find_map(unsound)
     };
     if let Some(what) = wrong {
         return Err(refusal(422, what));
@@ -410,35 +401,29 @@ fn unsound(annotation: &Value) -> Option<&'static str> {
     let (path, message) = (text("path"), text("message"));
     let line = |key: &str| annotation[key].as_i64();
     let (start, end) = (line("start_line"), line("end_line"));
+    let is_long = message.len() > MESSAGE;
+    let leaves = path.split('/').any(|part| part == "..");
+    let columns = start != end && annotation.get("start_column").is_some();
+    let titled = text("title").chars().count() > TITLE;
     let rules = [
         (path.is_empty(), "path cannot be blank"),
         (
             path.starts_with('/'),
             "path must be relative to the repository",
         ),
-        (
-            path.split('/').any(|part| part == ".."),
-            "path must not leave the repository",
-        ),
+        (leaves, "path must not leave the repository"),
         (start < Some(1), "start_line must be greater than 0"),
         (end < start, "end_line must not be before start_line"),
         (
-            start != end && annotation.get("start_column").is_some(),
+            columns,
             "start_column is allowed only where start_line equals end_line",
         ),
         (message.is_empty(), "message cannot be blank"),
-        (
-            message.len() > MESSAGE,
-            "message is too long (maximum is 64 KB)",
-        ),
-        (
-            text("title").chars().count() > TITLE,
-            "title is too long (maximum is 255 characters)",
-        ),
+        (is_long, "message is too long (maximum is 64 KB)"),
+        (titled, TITLE_IS_LONG),
     ];
-    rules
-        .into_iter()
-        .find_map(|(broken, what)| broken.then_some(what))
+    let mut broken = rules.into_iter().filter(|(is_broken, _)| *is_broken);
+    broken.next().map(|(_, what)| what)
 }
 
 fn refusal(status: u16, message: &str) -> Reply {
@@ -455,13 +440,9 @@ fn not_found() -> Reply {
 }
 
 impl Done {
-    fn reply(self, state: &State, prefix: &str, operation: &Operation, request: &Request) -> Reply {
-        let filled = |status: u16, facts: Value| {
-            let body = Description::get().answer(operation, status, &facts);
-            Reply::json(status, &body)
-        };
+    fn reply(self, state: &State, prefix: &str, request: &Request) -> Reply {
         let (all, key) = match self {
-            Done::One(status, facts) => return filled(status, facts),
+            Done::One(status, facts) => return Reply::json(status, &facts),
             Done::Deleted => return Reply::new(204, b""),
             Done::At(url) => return Reply::new(302, b"").with("Location", url),
             Done::List(all) => (all, None),
@@ -475,8 +456,8 @@ impl Done {
         let (size, page) = (number("per_page", 30).min(100), number("page", 1));
         let items: Value = all.into_iter().skip((page - 1) * size).take(size).collect();
         let reply = match key {
-            None => filled(200, items),
-            Some(key) => filled(200, json!({"total_count": total, key: items})),
+            None => Reply::json(200, &items),
+            Some(key) => Reply::json(200, &json!({"total_count": total, key: items})),
         };
         if page * size >= total {
             return reply;
@@ -491,9 +472,7 @@ impl Done {
             format!("<{url}>; rel=\"{what}\"")
         };
         let last = total.div_ceil(size);
-        reply.with(
-            "Link",
-            format!("{}, {}", link(last, "last"), link(page + 1, "next")),
-        )
+        let links = format!("{}, {}", link(last, "last"), link(page + 1, "next"));
+        reply.with("Link", links)
     }
 }

@@ -1,9 +1,7 @@
-//! The state as GitHub says it: the keys of an answer or an event that somebody looks at. The
-//! description adds the others.
+//! The state as GitHub says it: the keys of an answer or an event that somebody looks at.
 
 use serde_json::{Value, json};
 
-use super::description::Description;
 use super::state::{
     Artifact, Branch, ChangedFile, CheckRun, Comment, Pull, Repository, Run, State, hash,
 };
@@ -11,21 +9,12 @@ use super::state::{
 impl State {
     /// The event `pull_request`.
     pub(crate) fn pull_request_event(&self, number: u64) -> Value {
-        let pull = pull(&self.pulls[&number]);
-        json!({
-            "action": "synchronize",
-            "number": number,
-            "pull_request": Description::get().component("pull-request", &pull),
-        })
+        json!({"action": "synchronize", "number": number, "pull_request": pull(&self.pulls[&number])})
     }
 
     /// The event `workflow_run`. As GitHub does, it names no pull request of a fork.
     pub(crate) fn workflow_run_event(&self, id: u64) -> Value {
-        let run = run(&self.runs[&id]);
-        json!({
-            "action": "completed",
-            "workflow_run": Description::get().component("workflow-run", &run),
-        })
+        json!({"action": "completed", "workflow_run": run(&self.runs[&id])})
     }
 
     /// The event `merge_group`: a commit that a merge queue made of pull request 7 and the tip
