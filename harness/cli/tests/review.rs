@@ -32,12 +32,12 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn open(project: &Project, args: &[&str], env: &[(&str, &str)]) -> Terminal {
+    /// A command line of `plimsoll`.
+    fn open(project: &Project, line: &str) -> Terminal {
         let (keyboard, side) = project::terminal();
         let end = || Stdio::from(side.try_clone().unwrap());
         let mut command = project.command(PLIMSOLL);
-        command.arg("review").args(args).env("NO_COLOR", "1");
-        command.envs(env.iter().copied());
+        project::say(command.env("NO_COLOR", "1"), line.split(' '));
         command.stdin(end()).stdout(end()).stderr(end());
         let child = command.spawn().unwrap();
         let mut screen = keyboard.try_clone().unwrap();
@@ -66,6 +66,14 @@ impl Terminal {
         self.expect(prompt);
         self.keyboard.write_all(line.as_bytes()).unwrap();
         self.keyboard.write_all(b"\n").unwrap();
+    }
+
+    /// The same, of one choice after the other.
+    #[track_caller]
+    fn choose(&mut self, letters: &[&str]) {
+        for letter in letters {
+            self.answer("?] ", letter);
+        }
     }
 
     #[track_caller]
@@ -129,21 +137,17 @@ fn grown() -> Project {
     project
 }
 
-const CHOICE: &str = "?] ";
-
 #[test]
 fn one_finding_at_a_time() {
     let project = grown();
-    let mut terminal = Terminal::open(&project, &[], &[]);
-    terminal.answer(CHOICE, "r");
+    let mut terminal = Terminal::open(&project, "review");
+    terminal.choose(&["r"]);
     terminal.answer("grow: ", "a cache, by design");
-    terminal.answer(CHOICE, "a");
-    terminal.answer(CHOICE, "s");
-    terminal.answer(CHOICE, "a");
+    terminal.choose(&["a", "s", "a"]);
     terminal.expect("4 of 4: http::echo");
     // Nothing is written before the last answer.
     assert_eq!(project.read(BASELINE), AGREED);
-    terminal.answer(CHOICE, "s");
+    terminal.choose(&["s"]);
     let seen = terminal.end(Some(0));
     let (first, rest) = seen.split_once("2 of 4").unwrap();
     assert_snapshot!(first, @"
@@ -192,7 +196,7 @@ fn one_finding_at_a_time() {
     assert!(!project.exists("baselines/http++echo.toml"));
 
     // What was accepted since the run is not asked about again.
-    let mut terminal = Terminal::open(&project, &["lru_churn", "--dry-run"], &[("CI", "1")]);
+    let mut terminal = Terminal::open(&project, "CI=1 review lru_churn --dry-run");
     terminal.answer("1 of 1: lru_churn", "a");
     let seen = terminal.end(Some(0));
     let done = "lru_churn: would accept 1 allowance\n";
@@ -204,9 +208,8 @@ fn one_finding_at_a_time() {
 fn quitting_asks() {
     let project = grown();
     for (answer, is_written) in [("n", false), ("y", true)] {
-        let mut terminal = Terminal::open(&project, &[], &[]);
-        terminal.answer(CHOICE, "a");
-        terminal.answer(CHOICE, "q");
+        let mut terminal = Terminal::open(&project, "review");
+        terminal.choose(&["a", "q"]);
         terminal.answer("[y,n] ", answer);
         let seen = terminal.end(Some(0));
         let written = project.read(BASELINE);
@@ -217,9 +220,9 @@ fn quitting_asks() {
 #[test]
 fn what_ends_it_leaves_all_as_it_was() {
     let project = grown();
-    let mut terminal = Terminal::open(&project, &[], &[]);
-    terminal.answer(CHOICE, "a");
-    terminal.expect(CHOICE);
+    let mut terminal = Terminal::open(&project, "review");
+    terminal.choose(&["a"]);
+    terminal.expect("?] ");
     // The end of the input, as Ctrl-D types it.
     terminal.keyboard.write_all(&[4]).unwrap();
     let seen = terminal.end(Some(130));
@@ -227,9 +230,9 @@ fn what_ends_it_leaves_all_as_it_was() {
     assert!(seen.contains(ended), "{seen}");
     assert_eq!(project.read(BASELINE), AGREED);
 
-    let mut terminal = Terminal::open(&project, &[], &[]);
-    terminal.answer(CHOICE, "a");
-    terminal.expect(CHOICE);
+    let mut terminal = Terminal::open(&project, "review");
+    terminal.choose(&["a"]);
+    terminal.expect("?] ");
     // Whoever runs the tests in the background may have Ctrl-C ignored.
     let pid = Pid::from_child(&terminal.child);
     kill_process(pid, Signal::TERM).unwrap();
@@ -243,13 +246,13 @@ fn what_ends_it_leaves_all_as_it_was() {
 fn a_reason_that_is_required() {
     let project = grown();
     project.write("plimsoll.toml", "require-reason = true\n");
-    let mut terminal = Terminal::open(&project, &["http::echo"], &[]);
-    terminal.answer(CHOICE, "a");
+    let mut terminal = Terminal::open(&project, "review http::echo");
+    terminal.choose(&["a"]);
     terminal.expect("plimsoll.toml has `require-reason = true`");
     terminal.answer("grow: ", "it \u{1b}[A echoes");
     terminal.expect("expected one line of text");
     terminal.answer("grow: ", "it echoes");
-    terminal.answer(CHOICE, "a");
+    terminal.choose(&["a"]);
     terminal.end(Some(0));
     let written = project.read("baselines/http++echo.toml");
     assert!(written.contains("reason = \"it echoes\""), "{written}");
@@ -258,10 +261,10 @@ fn a_reason_that_is_required() {
 #[test]
 fn an_allowance_that_has_expired() {
     let project = Project::expired(RATE);
-    let mut terminal = Terminal::open(&project, &[], &[]);
-    terminal.answer(CHOICE, "a");
+    let mut terminal = Terminal::open(&project, "review");
+    terminal.choose(&["a"]);
     terminal.answer("never): ", "9999-01-01");
-    terminal.answer(CHOICE, "a");
+    terminal.choose(&["a"]);
     terminal.end(Some(0));
     assert!(project.read(BASELINE).ends_with("expires = 9999-01-01\n"));
 }
@@ -284,6 +287,6 @@ fn without_a_terminal() {
 #[test]
 fn nothing_to_review() {
     let project = Project::with(&[within("r1", "lru_churn")]);
-    let seen = Terminal::open(&project, &[], &[]).end(Some(0));
+    let seen = Terminal::open(&project, "review").end(Some(0));
     assert_eq!(seen, "nothing to accept in the last run\n");
 }
