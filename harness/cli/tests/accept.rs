@@ -11,6 +11,8 @@ use project::{
     report, site, stack, unused, within,
 };
 
+const ACCEPTED: &str = "lru_churn: accepted 1 allowance; commit the file\n";
+
 fn leaky() -> Project {
     Project::with(&[regressed("r1", "lru_churn", "main lru::fill", RATE)])
 }
@@ -94,9 +96,8 @@ fn nothing_is_accepted_in_ci() {
     ");
     let hint = " and `plimsoll accept` where you work";
     project.says("CI=1 accept", 2, &[hint]);
-    project
-        .typed("CI=true accept lru_churn --dry-run")
-        .has(0, &["lru_churn: would accept 1 allowance\n--- 0\n"]);
+    let dry = ["lru_churn: would accept 1 allowance\n--- 0\n"];
+    project.says("CI=true accept lru_churn --dry-run", 0, &dry);
     assert!(!project.exists("baselines"));
     for no_ci in ["CI=", "CI=false", "CI=0"] {
         project.ok(&format!("{no_ci} accept lru_churn"));
@@ -141,9 +142,7 @@ fn what_cannot_be_trusted_is_not_accepted() {
     // What was not named is left out; with --all it is named.
     project.says("accept --all", 3, &[]);
     assert_snapshot!(project.typed("accept --dry-run").stderr, @"warning: http::echo: left out: its run was inconclusive, so the allowance that it needs is not known");
-    project
-        .typed("accept")
-        .has(0, &["lru_churn: accepted 1 allowance; commit the file\n"]);
+    project.says("accept", 0, &[ACCEPTED]);
 }
 
 #[test]
@@ -239,8 +238,7 @@ fn what_was_accepted_since_the_run_is_left_alone() {
 fn a_name_that_another_package_has_and_does_not_need() {
     let project = leaky();
     project.leave(&of_test("other", "leaks", within("r2", "lru_churn")), 1);
-    let says = ["lru_churn: accepted 1 allowance"];
-    project.says("accept", 0, &says);
+    project.says("accept", 0, &[ACCEPTED]);
 }
 
 #[test]
@@ -358,9 +356,7 @@ fn an_expired_allowance_needs_another_day() {
 #[test]
 fn lower_and_expired_at_once() {
     let project = Project::expired(rate(5.0, 960.0));
-    project
-        .typed("accept --lower --expires never")
-        .has(0, &["lru_churn: accepted 1 allowance; commit the file\n"]);
+    project.says("accept --lower --expires never", 0, &[ACCEPTED]);
     let written = project.read(BASELINE);
     let needed = "objects = 1.0\nbytes = 96.0\n";
     assert!(written.contains(needed), "{written}");
@@ -568,7 +564,6 @@ fn a_package_of_elsewhere_is_left_to_it() {
     assert_eq!(all.stderr, "");
     let named = project.typed("accept --dry-run lru_churn");
     assert_eq!(named.stdout, all.stdout);
-    project
-        .typed("accept --dry-run --package elsewhere")
-        .has(2, &["not in this workspace"]);
+    let says = ["not in this workspace"];
+    project.says("accept --dry-run --package elsewhere", 2, &says);
 }

@@ -174,24 +174,17 @@ fn the_package_is_that_of_the_folder() {
         ("src", "", "demo"),
         ("", "--manifest-path other/Cargo.toml", "other"),
         ("", "--manifest-path other/../other/Cargo.toml", "other"),
-        (
-            "",
-            "--manifest-path other/src/../../src/../Cargo.toml",
-            "demo",
-        ),
+        ("", "--manifest-path other/../src/../Cargo.toml", "demo"),
     ] {
         let head = format!("# settings of the package {package}\n");
-        project
-            .typed_in(folder, &format!("config show {options}"))
-            .has(0, &[&head]);
+        let shown = project.typed_in(folder, &format!("config show {options}"));
+        shown.has(0, &[&head]);
     }
 
     // In a root that is no package, the workspace's alone.
     project.write("Cargo.toml", "[workspace]\nmembers = [\"other\"]\n");
-    project
-        .typed("config show")
-        .has(0, &["# settings of the workspace\n#   plimsoll.toml"])
-        .lacks(&["other/"]);
+    let head = ["# settings of the workspace\n#   plimsoll.toml"];
+    project.says("config show", 0, &head).lacks(&["other/"]);
 }
 
 #[test]
@@ -212,9 +205,8 @@ fn what_cannot_be_read() {
     error: `nope` is no package of this workspace
       hint: one of demo, other
     ");
-    project
-        .typed("PLIMSOLL_STALE=no\u{1b} config show")
-        .has(2, &["expected `warn` or `deny`\n  found `no\\u{1b}`\n"]);
+    let says = ["expected `warn` or `deny`\n  found `no\\u{1b}`\n"];
+    project.says("PLIMSOLL_STALE=no\u{1b} config show", 2, &says);
     project.write("plimsoll.toml", "\"\\u001b[31m\" = 1\n");
     project
         .says("config show", 5, &["plimsoll.toml:1: "])

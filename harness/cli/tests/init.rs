@@ -212,12 +212,9 @@ fn which_package_is_meant() {
         ("Cargo.toml", "Cargo.toml\n"),
         ("../b/Cargo.toml", "b/Cargo.toml\n"),
     ] {
-        project
-            .typed_in(
-                "a",
-                &format!("init --here --dry-run --manifest-path {manifest}"),
-            )
-            .has(0, &[changed, "harness = false"]);
+        let line = format!("init --here --dry-run --manifest-path {manifest}");
+        let said = project.typed_in("a", &line);
+        said.has(0, &[changed, "harness = false"]);
     }
 }
 
@@ -436,9 +433,8 @@ fn what_is_said_to_measure_finds_the_test() {
         ("", ["nothing to do", from_root]),
         ("part", ["nothing to do", from_part]),
     ] {
-        project
-            .typed_in(folder, "init --here --package part --yes")
-            .has(0, &says);
+        let said = project.typed_in(folder, "init --here --package part --yes");
+        said.has(0, &says);
     }
     let text = project.read(MEASURE);
     let run = "        run: cargo test --locked -p part --test leaks\n";

@@ -2,6 +2,8 @@
 
 mod project;
 
+use std::process::Stdio;
+
 use insta::assert_snapshot;
 use plimsoll_core::Tally;
 use plimsoll_core::judge::Verdict;
@@ -192,7 +194,7 @@ fn json() {
     let path = project.leave(&regressed("r1", "lru_churn", "main fill", RATE), 0);
     let ran = project.ok("report --format json");
     assert_eq!(ran.stderr, "");
-    let joined: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let joined = ran.json();
     let one = std::fs::read(path).unwrap();
     let mut one: Value = serde_json::from_slice(&one).unwrap();
     // The joined report has the list itself.
@@ -235,7 +237,7 @@ fn json() {
 /// What the scenarios of a joined report have for these keys, a line each.
 #[track_caller]
 fn listed(ran: &Ran, keys: &[&str]) -> String {
-    let joined: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let joined = ran.json();
     let scenarios = joined["scenarios"].as_array().unwrap().iter();
     let words = scenarios.map(|one| keys.iter().map(|key| one[*key].as_str().unwrap()));
     let lines = words.map(|words| words.collect::<Vec<_>>().join(" ") + "\n");
@@ -319,7 +321,7 @@ fn platforms_stand_beside_each_other() {
     lru_churn aarch64 within
     http::echo aarch64 no result
     ");
-    let joined: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let joined = ran.json();
     assert_eq!(joined["verdict"], "no result");
     assert_eq!(joined["runs"], serde_json::json!(["p1", "p2"]));
 }
@@ -392,10 +394,8 @@ fn an_unreadable_report_is_no_result() {
     let project = Project::with(&[within("r1", "lru_churn")]);
     let path = project.leave(&within("r1", "http::echo"), 1);
     std::fs::write(&path, "{\"version\": 1, \u{1b}[2J").unwrap();
-    project
-        .typed("report")
-        .has(0, &["http::echo: no result, its report cannot be read: "])
-        .lacks(&["\u{1b}"]);
+    let says = ["http::echo: no result, its report cannot be read: "];
+    project.says("report", 0, &says).lacks(&["\u{1b}"]);
 }
 
 #[test]
@@ -430,15 +430,20 @@ fn colours_where_they_are_wanted() {
     }
 }
 
+/// `plimsoll report`, whose standard output that is.
+fn printed_to(project: &Project, to: impl Into<Stdio>) -> Ran {
+    let mut command = project.command(PLIMSOLL);
+    let output = command.arg("report").stdout(to).output();
+    project.ran(output.unwrap())
+}
+
 #[cfg(unix)]
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let project = Project::with(&[within("r1", "lru_churn")]);
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let mut command = project.command(PLIMSOLL);
-    let output = command.arg("report").stdout(writer).output();
-    project.ran(output.unwrap()).has(0, &[]);
+    printed_to(&project, writer).has(0, &[]);
 }
 
 #[cfg(target_os = "linux")]
@@ -471,9 +476,7 @@ fn what_is_no_file_is_written_to_and_not_replaced() {
 fn a_full_disk_is_said_to_be_one() {
     let project = Project::with(&[within("r1", "lru_churn")]);
     let full = std::fs::File::options().write(true).open("/dev/full");
-    let mut command = project.command(PLIMSOLL);
-    let output = command.arg("report").stdout(full.unwrap()).output();
-    assert_snapshot!(project.ran(output.unwrap()), @"
+    assert_snapshot!(printed_to(&project, full.unwrap()), @"
     --- 5
     error: cannot write to standard output: No space left on device (os error 28)
     ");
