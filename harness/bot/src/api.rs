@@ -22,6 +22,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
+use http::{HeaderMap, HeaderName, Method};
 use http_body_util::{BodyExt, Limited};
 use octocrab::Octocrab;
 use serde::de::DeserializeOwned;
@@ -47,25 +48,6 @@ const BETWEEN_WRITES: Duration = Duration::from_secs(1);
 const FEW_WRITES: usize = 3;
 /// The first wait if a limit does not say how long it lasts. It is doubled each time.
 const UNSAID_WAIT: Duration = Duration::from_secs(60);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    Get,
-    Post,
-    Patch,
-    Delete,
-}
-
-impl Method {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Method::Get => "GET",
-            Method::Post => "POST",
-            Method::Patch => "PATCH",
-            Method::Delete => "DELETE",
-        }
-    }
-}
 
 /// The longest waits.
 #[derive(Clone, Copy, Debug)]
@@ -113,14 +95,15 @@ impl fmt::Debug for Api {
 }
 
 /// The state that decides when the next request may be sent.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Pace {
     /// The time spent waiting for limits.
     waited: Duration,
     blocked_until: Option<Instant>,
     writes: usize,
     last_write: Option<Instant>,
-    unsaid_wait: Duration,
+    /// How often a limit did not say how long it lasts.
+    unsaid_waits: u32,
 }
 
 /// The hosts that an answer may come from.
@@ -145,19 +128,8 @@ impl Kept {
 
 struct Answer {
     status: u16,
-    headers: Headers,
+    headers: HeaderMap,
     body: Vec<u8>,
-}
-
-/// The headers of an answer that decide something.
-#[derive(Debug, Default)]
-struct Headers {
-    link: Option<String>,
-    location: Option<String>,
-    retry_after: Option<String>,
-    remaining: Option<String>,
-    reset: Option<String>,
-    accepted_permissions: Option<String>,
 }
 
 impl Api {
@@ -193,11 +165,11 @@ impl Api {
                 .context("the address of the API is none")?
                 .set_connect_timeout(Some(patience.timeout))
                 .add_header(
-                    octocrab_header("accept"),
+                    http::header::ACCEPT,
                     "application/vnd.github+json".to_owned(),
                 )
                 .add_header(
-                    octocrab_header("x-github-api-version"),
+                    HeaderName::from_static("x-github-api-version"),
                     "2022-11-28".to_owned(),
                 );
             if let Some(token) = &token {
@@ -214,14 +186,8 @@ impl Api {
             token,
             patience,
             mode,
-            pace: RefCell::new(Pace {
-                waited: Duration::ZERO,
-                blocked_until: None,
-                writes: 0,
-                last_write: None,
-                unsaid_wait: UNSAID_WAIT,
-            }),
-            calls: RefCell::new(Vec::new()),
+            pace: RefCell::default(),
+            calls: RefCell::default(),
             out: Out::new(),
         })
     }
@@ -245,8 +211,9 @@ impl Api {
         if self.is_offline() {
             return Err(Problem::NotFound);
         }
-        let url = self.url(path);
-        self.repeatedly(Method::Get, &url, None, |answer| json(&answer.body))
+        self.repeatedly(Method::GET, &self.url(path), None, Kept::Here, |answer| {
+            json(&answer.body)
+        })
     }
 
     /// Reads all pages of a list.
@@ -276,8 +243,8 @@ impl Api {
         let mut url = self.url(path);
         let mut seen = BTreeSet::new();
         while seen.len() < MAX_PAGES && seen.insert(url.clone()) {
-            let (page, next) = self.repeatedly(Method::Get, &url, None, |answer| {
-                Ok((read(&answer.body)?, answer.headers.next_page()))
+            let (page, next) = self.repeatedly(Method::GET, &url, None, Kept::Here, |answer| {
+                Ok((read(&answer.body)?, answer.next_page()))
             })?;
             all.extend(page);
             match next {
@@ -294,13 +261,13 @@ impl Api {
     /// Creates something that must not be created twice, so the request is not repeated after
     /// an error. If [`Problem::is_unsure`], the caller has to look whether it was created.
     pub fn create<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Problem> {
-        self.once_only(Method::Post, path, body)
+        self.once_only(Method::POST, path, body)
     }
 
     /// Adds to something what must not be added twice. Sends the request as
     /// [`create`](Self::create) does.
     pub fn add<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Problem> {
-        self.once_only(Method::Patch, path, body)
+        self.once_only(Method::PATCH, path, body)
     }
 
     fn once_only<T: DeserializeOwned>(
@@ -309,10 +276,10 @@ impl Api {
         path: &str,
         body: &Value,
     ) -> Result<T, Problem> {
-        if let Some(made_up) = self.recorded(method, path, Some(body)) {
+        if let Some(made_up) = self.recorded(&method, path, Some(body)) {
             return made_up;
         }
-        let answer = self.send_to(method, &self.url(path), Some(body), Kept::Here)?;
+        let answer = self.send_to(&method, &self.url(path), Some(body), Kept::Here)?;
         json(&accepted(answer, self.token.as_ref())?.body)
     }
 
@@ -323,20 +290,21 @@ impl Api {
         path: &str,
         body: &Value,
     ) -> Result<T, Problem> {
-        if let Some(made_up) = self.recorded(method, path, Some(body)) {
+        if let Some(made_up) = self.recorded(&method, path, Some(body)) {
             return made_up;
         }
-        let url = self.url(path);
-        self.repeatedly(method, &url, Some(body), |answer| json(&answer.body))
+        self.repeatedly(method, &self.url(path), Some(body), Kept::Here, |answer| {
+            json(&answer.body)
+        })
     }
 
     /// Deletes something. Succeeds if it does not exist.
     pub fn delete(&self, path: &str) -> Result<(), Problem> {
-        if self.recorded::<Value>(Method::Delete, path, None).is_some() {
+        let method = Method::DELETE;
+        if self.recorded::<Value>(&method, path, None).is_some() {
             return Ok(());
         }
-        let url = self.url(path);
-        match self.repeatedly(Method::Delete, &url, None, |_| Ok(())) {
+        match self.repeatedly(method, &self.url(path), None, Kept::Here, |_| Ok(())) {
             Err(Problem::NotFound | Problem::Gone) => Ok(()),
             // GitHub's answer for a git reference that does not exist.
             Err(Problem::Refused {
@@ -353,20 +321,16 @@ impl Api {
         if self.is_offline() {
             return Err(Problem::NotFound);
         }
-        let url = self.url(path);
         let most = MAX_ANSWER.min(limit);
-        self.repeatedly_with(
-            Method::Get,
-            &url,
-            None,
-            Kept::Elsewhere { most },
+        let kept = Kept::Elsewhere { most };
+        self.repeatedly(Method::GET, &self.url(path), None, kept, |answer| {
             // An empty answer or an HTML page comes from a storage that has a problem. A
             // report or its archive never begins with `<`.
-            |answer| match answer.body.trim_ascii_start().first() {
+            match answer.body.trim_ascii_start().first() {
                 None | Some(b'<') => Err(Problem::Unreadable),
                 Some(_) => Ok((answer.body.len() <= limit).then(|| answer.body.clone())),
-            },
-        )
+            }
+        })
     }
 
     fn url(&self, path: &str) -> String {
@@ -376,7 +340,7 @@ impl Api {
     /// In a dry run, records the write and makes up its answer.
     fn recorded<T: DeserializeOwned>(
         &self,
-        method: Method,
+        method: &Method,
         path: &str,
         body: Option<&Value>,
     ) -> Option<Result<T, Problem>> {
@@ -384,7 +348,7 @@ impl Api {
             return None;
         }
         self.calls.borrow_mut().push(Call {
-            method,
+            method: method.clone(),
             path: path.to_owned(),
             body: body.cloned(),
         });
@@ -398,23 +362,13 @@ impl Api {
         method: Method,
         url: &str,
         body: Option<&Value>,
-        read: impl Fn(&Answer) -> Result<T, Problem>,
-    ) -> Result<T, Problem> {
-        self.repeatedly_with(method, url, body, Kept::Here, read)
-    }
-
-    fn repeatedly_with<T>(
-        &self,
-        method: Method,
-        url: &str,
-        body: Option<&Value>,
         kept: Kept,
         read: impl Fn(&Answer) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
         let mut pauses = AGAIN_AFTER.into_iter();
         loop {
             let done = self
-                .send_to(method, url, body, kept)
+                .send_to(&method, url, body, kept)
                 .and_then(|answer| accepted(answer, self.token.as_ref()))
                 .and_then(|answer| read(&answer));
             match (done, pauses.next()) {
@@ -429,7 +383,7 @@ impl Api {
     /// Sends one request. Waits for limits before it, and follows redirects.
     fn send_to(
         &self,
-        method: Method,
+        method: &Method,
         url: &str,
         body: Option<&Value>,
         kept: Kept,
@@ -446,15 +400,13 @@ impl Api {
             if !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
                 return Ok(answer);
             }
-            let Some(to) = answer.headers.location.as_deref() else {
-                return Err(Problem::Unreadable);
-            };
+            let to = answer.header("location").ok_or(Problem::Unreadable)?;
             let to = resolve(to, &url).ok_or(Problem::Redirected)?;
             let here = origin(&to) == origin(&self.base);
             let elsewhere =
                 matches!(kept, Kept::Elsewhere { .. }) && gets_no_token(&to, &self.base);
-            let allowed = match method {
-                Method::Get => redirects < MAX_REDIRECTS && (here || elsewhere),
+            let allowed = match *method {
+                Method::GET => redirects < MAX_REDIRECTS && (here || elsewhere),
                 _ => redirects < 1 && here && matches!(answer.status, 307 | 308),
             };
             if !allowed {
@@ -467,12 +419,12 @@ impl Api {
 
     fn once(
         &self,
-        method: Method,
+        method: &Method,
         url: &str,
         body: Option<&Value>,
         most: usize,
     ) -> Result<Answer, Problem> {
-        if method != Method::Get {
+        if method != Method::GET {
             let mut pace = self.pace.borrow_mut();
             pace.last_write = Some(Instant::now());
             pace.writes += 1;
@@ -481,25 +433,14 @@ impl Api {
         let request = async {
             // Lets the connection pool notice a connection that was closed meanwhile.
             tokio::task::yield_now().await;
-            let response = match method {
-                Method::Get => crab._get(url).await,
-                Method::Post => crab._post(url, body).await,
-                Method::Patch => crab._patch(url, body).await,
-                Method::Delete => crab._delete(url, None::<&()>).await,
+            let response = match *method {
+                Method::GET => crab._get(url).await,
+                Method::POST => crab._post(url, body).await,
+                Method::PATCH => crab._patch(url, body).await,
+                _ => crab._delete(url, None::<&()>).await,
             };
-            let response = response.map_err(|err| self.unreachable(&err))?;
-            let header = |name: &str| {
-                let value = response.headers().get(name)?;
-                Some(value.to_str().ok()?.to_owned())
-            };
-            let headers = Headers {
-                link: header("link"),
-                location: header("location"),
-                retry_after: header("retry-after"),
-                remaining: header("x-ratelimit-remaining"),
-                reset: header("x-ratelimit-reset"),
-                accepted_permissions: header("x-accepted-github-permissions"),
-            };
+            let mut response = response.map_err(|err| self.unreachable(&err))?;
+            let headers = std::mem::take(response.headers_mut());
             let status = response.status().as_u16();
             // One byte more than allowed, so that the caller can see that the answer is too
             // long.
@@ -529,13 +470,9 @@ impl Api {
         while let Some(source) = last.source() {
             last = source;
         }
-        let mut why = last.to_string();
-        if let Some(token) = &self.token {
-            why = token.scrub(&why);
-        }
-        Problem::Unreachable {
-            why: plimsoll_desk::out::safe_line(&why),
-        }
+        let why = scrubbed(last.to_string(), self.token.as_ref());
+        let why = plimsoll_desk::out::safe_line(&why);
+        Problem::Unreachable { why }
     }
 
     /// Returns how long the answer asks to wait, if it does.
@@ -547,9 +484,9 @@ impl Api {
             Limit::For(wait) => Some(wait),
             Limit::Unsaid => {
                 let mut pace = self.pace.borrow_mut();
-                let wait = pace.unsaid_wait;
-                pace.unsaid_wait = wait.saturating_mul(2);
-                Some(wait)
+                let doubled = 2_u32.saturating_pow(pace.unsaid_waits);
+                pace.unsaid_waits += 1;
+                Some(UNSAID_WAIT.saturating_mul(doubled))
             }
         }
     }
@@ -561,7 +498,7 @@ impl Api {
     }
 
     /// Waits until a request may be sent.
-    fn await_turn(&self, method: Method) -> Result<(), Problem> {
+    fn await_turn(&self, method: &Method) -> Result<(), Problem> {
         let now = Instant::now();
         let (limit, write, waited) = {
             let pace = self.pace.borrow();
@@ -581,7 +518,7 @@ impl Api {
             self.pace.borrow_mut().waited += limit;
             // A little longer, because the clocks may differ.
             self.sleep(limit + Duration::from_millis(50));
-        } else if method != Method::Get {
+        } else if method != Method::GET {
             self.sleep(write);
         }
         Ok(())
@@ -601,11 +538,14 @@ impl Api {
     }
 }
 
-impl Headers {
+impl Answer {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
     /// Returns the address behind `rel="next"`.
     fn next_page(&self) -> Option<String> {
-        let link = self.link.as_deref()?;
-        link.split(',').find_map(|part| {
+        self.header("link")?.split(',').find_map(|part| {
             let (address, parameters) = part.trim().strip_prefix('<')?.split_once('>')?;
             let next = parameters.split(';').any(|parameter| {
                 let parameter = parameter.trim();
@@ -625,26 +565,25 @@ enum Limit {
 
 /// Returns the limit that an answer describes. `now` is the time since 1970.
 fn limit(answer: &Answer, now: Duration) -> Option<Limit> {
-    let headers = &answer.headers;
-    let exhausted = headers.remaining.as_deref() == Some("0");
+    let exhausted = answer.header("x-ratelimit-remaining") == Some("0");
     let says_so = || {
         let message = problem::message(&answer.body, None).to_lowercase();
         message.contains("rate limit") || message.contains("abuse detection")
     };
     let limited = match answer.status {
         429 => true,
-        403 => headers.retry_after.is_some() || exhausted || says_so(),
+        403 => answer.header("retry-after").is_some() || exhausted || says_so(),
         _ => false,
     };
     if !limited {
         return None;
     }
-    let seconds = |text: &Option<String>| text.as_deref()?.trim().parse::<u64>().ok();
-    if let Some(seconds) = seconds(&headers.retry_after) {
+    let seconds = |name: &str| answer.header(name)?.trim().parse::<u64>().ok();
+    if let Some(seconds) = seconds("retry-after") {
         // At least one second: a wait of zero would repeat the request without end.
         return Some(Limit::For(Duration::from_secs(seconds.max(1))));
     }
-    if let Some(reset) = seconds(&headers.reset).filter(|_| exhausted) {
+    if let Some(reset) = seconds("x-ratelimit-reset").filter(|_| exhausted) {
         // One second more, because the header has whole seconds and the clocks may differ.
         let wait = Duration::from_secs(reset).saturating_sub(now);
         return Some(Limit::For(wait.saturating_add(Duration::from_secs(1))));
@@ -662,11 +601,8 @@ fn accepted(answer: Answer, token: Option<&Token>) -> Result<Answer, Problem> {
         403 if message().contains(" locked") => Err(Problem::Locked),
         403 => Err(Problem::Forbidden {
             needs: answer
-                .headers
-                .accepted_permissions
-                .as_deref()
-                .map(|needs| plimsoll_desk::out::safe_line(needs.trim()))
-                .map(|needs| token.map_or(needs.clone(), |token| token.scrub(&needs))),
+                .header("x-accepted-github-permissions")
+                .map(|needs| scrubbed(plimsoll_desk::out::safe_line(needs.trim()), token)),
             message: message(),
         }),
         404 => Err(Problem::NotFound),
@@ -677,6 +613,11 @@ fn accepted(answer: Answer, token: Option<&Token>) -> Result<Answer, Problem> {
             message: message(),
         }),
     }
+}
+
+/// Replaces the token in a text that may have echoed it.
+fn scrubbed(text: String, token: Option<&Token>) -> String {
+    token.map_or(text.clone(), |token| token.scrub(&text))
 }
 
 fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
@@ -721,10 +662,6 @@ fn jitter() -> f64 {
     f64::from(byte) / 255.0
 }
 
-fn octocrab_header(name: &'static str) -> http::HeaderName {
-    http::HeaderName::from_static(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -732,11 +669,8 @@ mod tests {
     #[test]
     fn pages_by_their_links() {
         let next = |link: &str| {
-            let headers = Headers {
-                link: Some(link.to_owned()),
-                ..Headers::default()
-            };
-            headers.next_page()
+            let headers = headers(&[("link", link)]);
+            answer(200, headers, "").next_page()
         };
         let to = |page, rel| format!("<https://a/repositories/1/x?page={page}>; rel=\"{rel}\"");
         let found = next(&format!("{}, {}", to(1, "prev"), to(3, "next")));
@@ -745,7 +679,13 @@ mod tests {
         assert_eq!(next("nonsense"), None);
     }
 
-    fn answer(status: u16, headers: Headers, message: &str) -> Answer {
+    fn headers(all: &[(&'static str, &str)]) -> HeaderMap {
+        let all = all.iter();
+        all.map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
+            .collect()
+    }
+
+    fn answer(status: u16, headers: HeaderMap, message: &str) -> Answer {
         Answer {
             status,
             headers,
@@ -755,16 +695,13 @@ mod tests {
 
     #[test]
     fn limits_say_how_long_or_not() {
-        let header = |text: &str| Some(text.to_owned());
-        let none = Headers::default;
-        let retry = |after: &str| Headers {
-            retry_after: header(after),
-            ..none()
-        };
-        let reset = |remaining: &str, at: &str| Headers {
-            remaining: header(remaining),
-            reset: header(at),
-            ..none()
+        let none = HeaderMap::new;
+        let retry = |after: &str| headers(&[("retry-after", after)]);
+        let reset = |remaining: &str, at: &str| {
+            headers(&[
+                ("x-ratelimit-remaining", remaining),
+                ("x-ratelimit-reset", at),
+            ])
         };
         let secondary = "You have exceeded a secondary rate limit";
         let seconds = |seconds| Some(Limit::For(Duration::from_secs(seconds)));
@@ -800,7 +737,7 @@ mod tests {
     #[test]
     fn what_an_answer_says() {
         let said = |(status, message)| {
-            let found = accepted(answer(status, Headers::default(), message), None);
+            let found = accepted(answer(status, HeaderMap::new(), message), None);
             let sure = |problem: &Problem| if problem.is_unsure() { "unsure: " } else { "" };
             found.map_or_else(
                 |problem| format!("{}{problem}", sure(&problem)),
@@ -832,10 +769,10 @@ mod tests {
         unsure: GitHub failed (500)
         unsure: GitHub failed (599)
         ");
-        let needs = Headers {
-            accepted_permissions: Some("issues=write; pull_requests=write,checks=read".to_owned()),
-            ..Headers::default()
-        };
+        let needs = headers(&[(
+            "x-accepted-github-permissions",
+            "issues=write; pull_requests=write,checks=read",
+        )]);
         let found = accepted(answer(403, needs, "m"), None).err().unwrap();
         insta::assert_snapshot!(found, @"
         the token may not do that (403)

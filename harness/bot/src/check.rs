@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use http::Method;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::api::{Api, Method};
+use crate::api::Api;
 use crate::marker::State;
 use crate::problem::Problem;
 use crate::target::{Target, percent_encoded};
@@ -19,7 +20,8 @@ const MAX_TITLE: usize = 255;
 const UNTIL_SEEN: Duration = Duration::from_secs(2);
 
 /// The conclusion of a check run, the best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Conclusion {
     Success,
     Neutral,
@@ -35,14 +37,6 @@ impl Conclusion {
             State::Green => Conclusion::Success,
             State::Open => Conclusion::Neutral,
             State::Red => Conclusion::Failure,
-        }
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Conclusion::Success => "success",
-            Conclusion::Neutral => "neutral",
-            Conclusion::Failure => "failure",
         }
     }
 }
@@ -242,7 +236,7 @@ impl CheckRun<'_> {
             return Ok(());
         }
         let body = json!({
-            "conclusion": newest.conclusion.as_str(),
+            "conclusion": newest.conclusion,
             "output": {
                 "title": newest.output.title.as_deref().unwrap_or_default(),
                 "summary": newest.output.summary.as_deref().unwrap_or_default(),
@@ -276,10 +270,6 @@ impl CheckRun<'_> {
     fn create(&self) -> Result<u64, Problem> {
         let mut body = self.state(0);
         body["head_sha"] = json!(self.target.head.as_str());
-        body["external_id"] = json!(self.external_id());
-        if let Some(url) = &self.target.job_url {
-            body["details_url"] = json!(url);
-        }
         let path = format!("/repos/{}/check-runs", self.target.repository);
         let made: Found = self.api.create(&path, &body)?;
         Ok(made.id)
@@ -290,12 +280,7 @@ impl CheckRun<'_> {
     /// An interrupted attempt may have left annotations out. Nobody knows which, and adding
     /// all again would double the others.
     fn update(&self, id: u64) -> Result<(), Problem> {
-        let mut body = self.state(usize::MAX);
-        body["external_id"] = json!(self.external_id());
-        if let Some(url) = &self.target.job_url {
-            body["details_url"] = json!(url);
-        }
-        self.patch(id, &body)
+        self.patch(id, &self.state(usize::MAX))
     }
 
     /// Adds the annotations that did not fit into the first request.
@@ -304,8 +289,7 @@ impl CheckRun<'_> {
         for index in from..chunks {
             let body = json!({ "output": self.output(index) });
             let path = self.path(id);
-            let done: Result<Found, Problem> = self.api.add(&path, &body);
-            match done {
+            match self.api.add::<Found>(&path, &body) {
                 Ok(_) => {}
                 // Each request adds its annotations, even if its answer was lost. So the
                 // request is repeated only if they are not there.
@@ -327,7 +311,7 @@ impl CheckRun<'_> {
     }
 
     fn patch(&self, id: u64, body: &Value) -> Result<(), Problem> {
-        let _: Found = self.api.change(Method::Patch, &self.path(id), body)?;
+        let _: Found = self.api.change(Method::PATCH, &self.path(id), body)?;
         Ok(())
     }
 
@@ -337,12 +321,17 @@ impl CheckRun<'_> {
     }
 
     fn state(&self, chunk: usize) -> Value {
-        json!({
+        let mut state = json!({
             "name": self.name,
             "status": "completed",
-            "conclusion": self.conclusion.as_str(),
+            "conclusion": self.conclusion,
             "output": self.output(chunk),
-        })
+            "external_id": self.external_id(),
+        });
+        if let Some(url) = &self.target.job_url {
+            state["details_url"] = json!(url);
+        }
+        state
     }
 
     fn output(&self, chunk: usize) -> Value {
@@ -365,14 +354,12 @@ fn newest(ours: &[Ours]) -> Option<&Ours> {
 
 /// Returns a red check run that is the newest of its pull request.
 fn red(others: &[Ours]) -> Option<&Ours> {
-    let red = others
-        .iter()
-        .filter(|check| check.conclusion == Conclusion::Failure);
-    red.into_iter().find(|check| {
-        let is_newer = |other: &Ours| (other.age, other.id) > (check.age, check.id);
-        !others
-            .iter()
-            .any(|other| other.pull_request == check.pull_request && is_newer(other))
+    others.iter().find(|check| {
+        let is_newer = |other: &Ours| {
+            other.pull_request == check.pull_request
+                && (other.age, other.id) > (check.age, check.id)
+        };
+        check.conclusion == Conclusion::Failure && !others.iter().any(is_newer)
     })
 }
 

@@ -124,14 +124,12 @@ fn of(name: &str, payload: &Value, sha: Option<String>) -> anyhow::Result<Event>
     let text = |value: &Value| value.as_str().map(str::to_owned);
     Ok(match name {
         "pull_request" | "pull_request_target" => {
-            let pull =
-                PullRequest::deserialize(&payload["pull_request"]).context("`pull_request`")?;
-            Event::PullRequest(pull)
+            let pull = PullRequest::deserialize(&payload["pull_request"]);
+            Event::PullRequest(pull.context("`pull_request`")?)
         }
         "workflow_run" => {
-            let run =
-                WorkflowRun::deserialize(&payload["workflow_run"]).context("`workflow_run`")?;
-            Event::WorkflowRun(Box::new(run))
+            let run = WorkflowRun::deserialize(&payload["workflow_run"]);
+            Event::WorkflowRun(Box::new(run.context("`workflow_run`")?))
         }
         "merge_group" => Event::MergeGroup {
             head: text(&payload["merge_group"]["head_sha"]).context("`merge_group.head_sha`")?,
@@ -141,10 +139,10 @@ fn of(name: &str, payload: &Value, sha: Option<String>) -> anyhow::Result<Event>
             head: text(&payload["after"]).or(sha),
             base: text(&payload["before"]),
         },
-        _ => Event::Other {
-            head: sha,
-            base: None,
-        },
+        _ => {
+            let (head, base) = (sha, None);
+            Event::Other { head, base }
+        }
     })
 }
 

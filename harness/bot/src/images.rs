@@ -5,10 +5,11 @@
 //! The URL of a picture contains the commit, so no cache between GitHub and the reader shows
 //! an older picture.
 
+use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::api::{Api, Method};
+use crate::api::Api;
 use crate::names::{Key, Sha};
 use crate::problem::Problem;
 use crate::target::Target;
@@ -58,7 +59,7 @@ pub fn publish(
         for (theme, svg) in [("light", &picture.light), ("dark", &picture.dark)] {
             let body = json!({ "content": svg, "encoding": "utf-8" });
             // May be repeated: the same content is always the same object.
-            let blob: Object = api.change(Method::Post, &git("blobs"), &body)?;
+            let blob: Object = api.change(Method::POST, &git("blobs"), &body)?;
             entries.push(json!({
                 "path": file_name(index, theme),
                 "mode": "100644",
@@ -70,16 +71,10 @@ pub fn publish(
     if entries.is_empty() {
         return Ok(vec![None; pictures.len()]);
     }
-    let tree: Object = api.change(Method::Post, &git("trees"), &json!({ "tree": entries }))?;
-    let commit: Object = api.change(
-        Method::Post,
-        &git("commits"),
-        &json!({
-            "message": format!("Flame graphs of pull request #{number} at {}", target.head),
-            "tree": tree.sha,
-            "parents": [],
-        }),
-    )?;
+    let tree: Object = api.change(Method::POST, &git("trees"), &json!({ "tree": entries }))?;
+    let message = format!("Flame graphs of pull request #{number} at {}", target.head);
+    let commit = json!({ "message": message, "tree": tree.sha, "parents": [] });
+    let commit: Object = api.change(Method::POST, &git("commits"), &commit)?;
     point(api, target, number, key, &commit.sha)?;
     let commit: Sha = commit.sha.parse().map_err(|_| Problem::Unreadable)?;
     let address = |index: usize, theme: &str| {
@@ -103,28 +98,28 @@ fn file_name(index: usize, theme: &str) -> String {
 fn point(api: &Api, target: &Target, number: u64, key: &Key, commit: &str) -> Result<(), Problem> {
     let repository = &target.repository;
     let branch = format!("heads/{BRANCHES}/pr-{number}/{}", key.as_str());
-    let update = || -> Result<(), Problem> {
+    let update = || {
         let path = format!("/repos/{repository}/git/refs/{branch}");
         let body = json!({ "sha": commit, "force": true });
-        let _: Value = api.change(Method::Patch, &path, &body)?;
-        Ok(())
+        api.change::<Value>(Method::PATCH, &path, &body)
     };
-    match update() {
+    let create = || {
+        let path = format!("/repos/{repository}/git/refs");
+        let body = json!({ "ref": format!("refs/{branch}"), "sha": commit });
+        // May be repeated: there cannot be two references of one name.
+        api.change::<Value>(Method::POST, &path, &body)
+    };
+    let updated = match update() {
         // GitHub's answers if the branch does not exist.
-        Err(Problem::NotFound | Problem::Refused { status: 422, .. }) => {}
-        done => return done,
-    }
-    let body = json!({ "ref": format!("refs/{branch}"), "sha": commit });
-    let path = format!("/repos/{repository}/git/refs");
-    // May be repeated: there cannot be two references of one name.
-    let made: Result<Value, Problem> = api.change(Method::Post, &path, &body);
-    match made {
-        Ok(_) => Ok(()),
-        // It exists by now: the request succeeded in spite of an error, or another run created
-        // the branch.
-        Err(Problem::Refused { status: 422, .. }) => update(),
-        Err(problem) => Err(problem),
-    }
+        Err(Problem::NotFound | Problem::Refused { status: 422, .. }) => match create() {
+            // It exists by now: the request succeeded in spite of an error, or another run
+            // created the branch.
+            Err(Problem::Refused { status: 422, .. }) => update(),
+            created => created,
+        },
+        updated => updated,
+    };
+    updated.map(drop)
 }
 
 /// Deletes the branches of closed pull requests. Returns how many were deleted, and how many

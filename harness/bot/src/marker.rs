@@ -1,7 +1,8 @@
 //! The marker that tells plimsoll's comments from others, and newer ones from older ones.
 
 use plimsoll_core::judge::Verdict;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// The first lines of a comment, by which the bot recognises its own comments and their age.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +29,12 @@ impl Marker {
     pub fn second_line(&self) -> String {
         format!(
             "<!-- plimsoll:meta {{\"run\":{},\"attempt\":{},\"sha\":\"{}\",\"job\":\"{}\",\
-             \"state\":\"{}\"}} -->",
+             \"state\":{}}} -->",
             self.run,
             self.attempt,
             self.sha,
             self.job,
-            self.state.as_str()
+            json!(self.state)
         )
     }
 
@@ -48,7 +49,7 @@ impl Marker {
 }
 
 /// The state of a page, the best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     Green,
@@ -58,14 +59,6 @@ pub enum State {
 }
 
 impl State {
-    fn as_str(self) -> &'static str {
-        match self {
-            State::Green => "green",
-            State::Open => "open",
-            State::Red => "red",
-        }
-    }
-
     /// Returns the state for the verdict of a run; `None` if the run has no verdict.
     pub fn of(verdict: Option<Verdict>) -> State {
         match verdict {

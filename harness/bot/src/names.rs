@@ -3,15 +3,46 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The `owner/name` of a repository.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repository(String);
+/// Defines a name that is checked when it is parsed.
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name(String);
+
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+name! {
+    /// The `owner/name` of a repository.
+    Repository
+}
+name! {
+    /// The full name of a commit in lower-case hexadecimal digits: SHA-1 or SHA-256.
+    Sha
+}
+name! {
+    /// The key that tells several comments on one pull request apart.
+    Key
+}
+
+/// Whether a byte can stand in each of these names.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)
+}
 
 impl Repository {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     pub fn owner(&self) -> &str {
         self.0.split('/').next().unwrap_or_default()
     }
@@ -22,31 +53,14 @@ impl FromStr for Repository {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let plain = |part: &str| {
-            let char = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
             (1..=100).contains(&part.len())
-                && part.bytes().all(char)
+                && part.bytes().all(is_plain)
                 && part.bytes().any(|byte| byte != b'.')
         };
         match text.split_once('/') {
             Some((owner, name)) if plain(owner) && plain(name) => Ok(Repository(text.to_owned())),
             _ => Err("expected OWNER/NAME, as in `tokio-rs/tokio`".to_owned()),
         }
-    }
-}
-
-impl fmt::Display for Repository {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// The full name of a commit in lower-case hexadecimal digits: SHA-1 or SHA-256.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sha(String);
-
-impl Sha {
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 
@@ -62,21 +76,7 @@ impl FromStr for Sha {
     }
 }
 
-impl fmt::Display for Sha {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// The key that tells several comments on one pull request apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key(String);
-
 impl Key {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     pub fn is_default(&self) -> bool {
         self.0 == "default"
     }

@@ -8,10 +8,11 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::api::{Api, Method};
+use crate::api::Api;
 use crate::event::{PullRequest, Repo};
 use crate::marker::{Marker, State};
 use crate::problem::Problem;
@@ -164,15 +165,15 @@ impl<'a> Sticky<'a> {
     fn create(&self, body: &str) -> Result<Posted, Problem> {
         let mut last = Problem::Unreadable;
         for _ in 0..2 {
-            match self.create_once(body) {
+            let made = self.api.create(&self.comments(), &json!({ "body": body }));
+            match made {
                 Ok(made) => {
-                    if let Some(login) = made.user.as_ref().and_then(|user| user.login.as_ref())
-                        && !self.is_by_us(&made)
-                        && !self.api.is_dry_run()
-                    {
-                        return Ok(Posted::CreatedBy(login.clone()));
-                    }
-                    return Ok(Posted::Created);
+                    let is_expected = self.is_by_us(&made) || self.api.is_dry_run();
+                    let login = made.user.and_then(|user| user.login);
+                    return Ok(match login.filter(|_| !is_expected) {
+                        Some(login) => Posted::CreatedBy(login),
+                        None => Posted::Created,
+                    });
                 }
                 Err(problem) if problem.is_unsure() => {
                     last = problem;
@@ -191,25 +192,25 @@ impl<'a> Sticky<'a> {
         Err(last)
     }
 
-    fn create_once(&self, body: &str) -> Result<Comment, Problem> {
-        let path = format!(
-            "/repos/{}/issues/{}/comments",
-            self.target.repository, self.number
-        );
-        self.api.create(&path, &json!({ "body": body }))
+    /// Returns the path of the pull request's comments.
+    fn comments(&self) -> String {
+        let repository = &self.target.repository;
+        format!("/repos/{repository}/issues/{}/comments", self.number)
+    }
+
+    fn path(&self, comment: &Comment) -> String {
+        let repository = &self.target.repository;
+        format!("/repos/{repository}/issues/comments/{}", comment.id)
     }
 
     /// Returns plimsoll's comments, the oldest first.
     fn ours(&self) -> Result<Vec<Comment>, Problem> {
-        let path = format!(
-            "/repos/{}/issues/{}/comments?per_page=100",
-            self.target.repository, self.number
-        );
+        let path = format!("{}?per_page=100", self.comments());
         let mut comments: Vec<Comment> = self.api.list(&path)?;
         comments.retain(|comment| self.is_by_us(comment));
         let (mut ours, mut edited) = (Vec::new(), Vec::new());
         for mut comment in comments {
-            let Some(typed) = self.before_marker(comment.body()) else {
+            let Some(typed) = before(&self.marker.first_line(), comment.body()) else {
                 continue;
             };
             comment.typed = typed.to_owned();
@@ -229,17 +230,10 @@ impl<'a> Sticky<'a> {
                 ours.push(comment);
             }
         }
-        let mut comments = ours;
-        comments.sort_by_key(|comment| comment.id);
+        ours.sort_by_key(|comment| comment.id);
         // A page may repeat the last entries of the page before.
-        comments.dedup_by_key(|comment| comment.id);
-        Ok(comments)
-    }
-
-    /// Returns the text before the marker, which is usually empty; `None` if there is no
-    /// marker. If the text is not empty, the second line must follow the marker.
-    fn before_marker<'b>(&self, body: &'b str) -> Option<&'b str> {
-        before(&self.marker.first_line(), body)
+        ours.dedup_by_key(|comment| comment.id);
+        Ok(ours)
     }
 
     /// Returns whether to believe a comment that says that it is of a newer run: there must be
@@ -275,10 +269,8 @@ impl<'a> Sticky<'a> {
     }
 
     fn is_by_us(&self, comment: &Comment) -> bool {
-        comment
-            .user
-            .as_ref()
-            .is_some_and(|user| user.is(self.bot_login))
+        let user = comment.user.as_ref();
+        user.is_some_and(|user| user.is(self.bot_login))
     }
 
     /// Updates the oldest comment to the text of the newest run, and deletes the others.
@@ -315,32 +307,21 @@ impl<'a> Sticky<'a> {
             (false, None) => Posted::Updated,
         };
         if !same {
-            let path = format!(
-                "/repos/{}/issues/comments/{}",
-                self.target.repository, kept.id
-            );
-            let changed: Result<Comment, Problem> =
-                self.api
-                    .change(Method::Patch, &path, &json!({ "body": new }));
-            match changed {
+            let (path, changed) = (self.path(kept), json!({ "body": new }));
+            match self.api.change::<Comment>(Method::PATCH, &path, &changed) {
                 Ok(_) => {}
                 // Somebody deleted the comment meanwhile.
                 Err(Problem::NotFound | Problem::Gone) => match doubles.is_empty() {
-                    true if !is_superseded && create => {
-                        posted = self.create(body)?;
-                    }
-                    true if !is_superseded => return Err(Problem::NotFound),
-                    true => {}
                     false => return self.settle(doubles, body, create),
+                    true if is_superseded => {}
+                    true if create => posted = self.create(body)?,
+                    true => return Err(Problem::NotFound),
                 },
                 Err(problem) => return Err(problem),
             }
         }
         for double in doubles {
-            self.api.delete(&format!(
-                "/repos/{}/issues/comments/{}",
-                self.target.repository, double.id
-            ))?;
+            self.api.delete(&self.path(double))?;
         }
         Ok(posted)
     }
@@ -387,7 +368,8 @@ fn meta(body: &str) -> Meta {
     meta.unwrap_or_default()
 }
 
-/// Returns the text before the first line of plimsoll's comment.
+/// Returns the text before the first line of plimsoll's comment, which is usually empty;
+/// `None` if there is no such line. If the text is not empty, the second line must follow.
 fn before<'b>(first: &str, body: &'b str) -> Option<&'b str> {
     body.match_indices(first).find_map(|(at, _)| {
         let (typed, ours) = body.split_at(at);

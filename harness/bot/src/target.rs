@@ -29,6 +29,47 @@ pub struct Target {
     pub job_url: Option<String>,
 }
 
+/// The workflow run that measured, see [`Target::run`].
+struct Measuring {
+    run: u64,
+    attempt: u64,
+    event: String,
+}
+
+impl Measuring {
+    /// Returns the workflow run of this process.
+    fn by(environment: &Environment) -> Measuring {
+        Measuring {
+            run: environment.run_id.unwrap_or(0),
+            attempt: environment.run_attempt.unwrap_or(1),
+            event: environment.event_name.clone().unwrap_or_default(),
+        }
+    }
+}
+
+impl Target {
+    /// Returns the last commit of a pull request.
+    fn of_pull(
+        pull: &PullRequest,
+        repository: Repository,
+        by: Measuring,
+        environment: &Environment,
+    ) -> anyhow::Result<Target> {
+        Ok(Target {
+            job_url: run_url(environment, &repository, by.run, by.attempt),
+            repository,
+            pull_request: Some(pull.number),
+            fork: pull.is_from_fork(),
+            fork_is_gone: pull.head.repo.is_none(),
+            head: sha("the pull request's head", &pull.head.sha)?,
+            base: pull.base.sha.parse().ok(),
+            run: by.run,
+            attempt: by.attempt,
+            event: by.event,
+        })
+    }
+}
+
 /// What the command line names. It overrides the event.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
@@ -97,13 +138,14 @@ pub fn known(
             ));
         }
     };
-    let (run, attempt) = (
-        environment.run_id.unwrap_or(0),
-        environment.run_attempt.unwrap_or(1),
-    );
+    let Measuring {
+        run,
+        attempt,
+        event,
+    } = Measuring::by(environment);
     let named_pull = named.pull_request.or(pull_request);
     Ok(Known::Target(Box::new(Target {
-        job_url: (run > 0).then(|| run_url(environment, &repository, run, attempt)),
+        job_url: run_url(environment, &repository, run, attempt),
         repository,
         fork: fork && named_pull == pull_request,
         fork_is_gone: false,
@@ -113,7 +155,7 @@ pub fn known(
         base: base.and_then(|base| base.parse().ok()),
         run,
         attempt,
-        event: environment.event_name.clone().unwrap_or_default(),
+        event,
     })))
 }
 
@@ -146,20 +188,7 @@ pub fn asked(
     let pull: PullRequest = api
         .get(&format!("/repos/{repository}/pulls/{number}"))
         .map_err(|problem| anyhow::anyhow!("pull request {number} of {repository}: {problem}"))?;
-    let run = environment.run_id.unwrap_or(0);
-    let attempt = environment.run_attempt.unwrap_or(1);
-    Ok(Target {
-        job_url: (run > 0).then(|| run_url(environment, &repository, run, attempt)),
-        repository,
-        pull_request: Some(number),
-        fork: pull.is_from_fork(),
-        fork_is_gone: pull.head.repo.is_none(),
-        head: sha("the pull request's head", &pull.head.sha)?,
-        base: pull.base.sha.parse().ok(),
-        run,
-        attempt,
-        event: environment.event_name.clone().unwrap_or_default(),
-    })
+    Target::of_pull(&pull, repository, Measuring::by(environment), environment)
 }
 
 /// The reason why nothing is to be posted.
@@ -216,21 +245,15 @@ pub fn of_workflow_run(
         pulls = open("")?;
         pulls.retain(|pull| pull.head.repo.is_none());
     }
-    let targets: Vec<Target> = pulls
-        .into_iter()
-        .map(|pull| Target {
-            repository: repository.clone(),
-            pull_request: Some(pull.number),
-            fork: pull.is_from_fork(),
-            fork_is_gone: pull.head.repo.is_none(),
-            head: head.clone(),
-            base: pull.base.sha.parse().ok(),
+    let targets = pulls.iter().map(|pull| {
+        let by = Measuring {
             run: run.id,
             attempt: run.run_attempt,
             event: run.event.clone(),
-            job_url: Some(run_url(environment, &repository, run.id, run.run_attempt)),
-        })
-        .collect();
+        };
+        Target::of_pull(pull, repository.clone(), by, environment)
+    });
+    let targets = targets.collect::<anyhow::Result<Vec<Target>>>()?;
     Ok(match targets.is_empty() {
         true => Err(Nothing::MovedOn),
         false => Ok(targets),
@@ -246,9 +269,15 @@ fn sha(what: &str, text: &str) -> anyhow::Result<Sha> {
     })
 }
 
-fn run_url(environment: &Environment, repository: &Repository, run: u64, attempt: u64) -> String {
+/// Returns the URL of a workflow run. `None` if there is none.
+fn run_url(
+    environment: &Environment,
+    repository: &Repository,
+    run: u64,
+    attempt: u64,
+) -> Option<String> {
     let server = server_url(environment);
-    format!("{server}/{repository}/actions/runs/{run}/attempts/{attempt}")
+    (run > 0).then(|| format!("{server}/{repository}/actions/runs/{run}/attempts/{attempt}"))
 }
 
 /// Returns the URL of GitHub's website, without a slash at its end.
