@@ -31,7 +31,7 @@ fn symbolise(criterion: &mut Criterion) {
 
     let here = BTreeSet::from([Avma(own_address() + 1)]);
     let table = symbolize(&mappings, &here, &Options::default());
-    let frames = table.iter().flat_map(|(_, frames)| frames);
+    let frames = table.frames.values().flatten();
     let names: Vec<&str> = frames.map(|frame| frame.function.as_str()).collect();
     assert!(
         names.contains(&"symbolise::own_mappings"),

@@ -20,9 +20,7 @@ use std::path::Path;
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::judge::{Observed, Policy};
 use plimsoll_core::ladder::rung;
-use plimsoll_core::{
-    Avma, FoldedStack, Series, SourceFrame, SymbolTable, SymbolTableBuilder, Tally,
-};
+use plimsoll_core::{Avma, FoldedStack, Series, SourceFrame, SymbolTable, Tally};
 
 /// The number of stacks in a dump of a 200 MB server, and in a large dump.
 pub const SIZES: [usize; 2] = [1_100, 100_000];
@@ -132,7 +130,7 @@ fn dump_with(stacks: &[Vec<Avma>], seed: u64, mapping: &str) -> String {
 /// Returns the symbols of the addresses of [`stacks`]. Names are as a compiler writes them,
 /// and every fourth address has an inlined caller.
 pub fn symbols() -> SymbolTable {
-    let mut table = SymbolTableBuilder::new();
+    let mut table = SymbolTable::default();
     for call in 0..ADDRESSES {
         let module = call % 97;
         let frame = |function: String| SourceFrame {
@@ -161,9 +159,9 @@ pub fn symbols() -> SymbolTable {
         if call % 4 == 0 {
             frames.push(frame(format!("server::module_{}::outer", call % 89)));
         }
-        table.insert(Avma(TEXT + CALL_BYTES * call), frames);
+        table.frames.insert(Avma(TEXT + CALL_BYTES * call), frames);
     }
-    table.build()
+    table
 }
 
 /// Returns levels of `stacks` stacks over a ladder of up to 16,384 iterations. Of each hundred

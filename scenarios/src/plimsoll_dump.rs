@@ -12,9 +12,7 @@ use plimsoll::Scenario;
 use plimsoll_core::dump::HeapDump;
 use plimsoll_core::fold::{Folder, Normalization};
 use plimsoll_core::growth::Growth;
-use plimsoll_core::{
-    Avma, Law, Series, SourceFrame, SymbolTable, SymbolTableBuilder, Tally, ladder,
-};
+use plimsoll_core::{Avma, Law, Series, SourceFrame, SymbolTable, Tally, ladder};
 
 /// Parses a rung's dump, folds its stacks, and judges a series of levels.
 pub fn plimsoll_dump() -> Scenario {
@@ -47,16 +45,16 @@ pub fn plimsoll_dump() -> Scenario {
 
 /// Returns the symbols of 0x1000 and 0x2000.
 fn symbols() -> SymbolTable {
-    let mut table = SymbolTableBuilder::new();
+    let mut table = SymbolTable::default();
     for (address, function) in [(0x1000, "alloc::vec::Vec<u8>::push"), (0x2000, "app::fill")] {
         let frame = SourceFrame {
             function: function.to_owned(),
             file: None,
             line: None,
         };
-        table.insert(Avma(address), vec![frame]);
+        table.frames.insert(Avma(address), vec![frame]);
     }
-    table.build()
+    table
 }
 
 /// Returns a dump with so many live objects on the first of its two stacks.

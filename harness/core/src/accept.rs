@@ -35,13 +35,9 @@ impl Acceptance {
         Acceptance {
             // This describes the rates. If no rate is new, what the file says stays.
             measured: measured(report).filter(|_| allowance.is_some()),
-            allowances: allowance.into_iter().collect(),
-            moved: moved(finding).into_iter().collect(),
-            removed: finding
-                .is_unused()
-                .then(|| subject(finding))
-                .into_iter()
-                .collect(),
+            allowances: Vec::from_iter(allowance),
+            moved: Vec::from_iter(moved(finding)),
+            removed: Vec::from_iter(finding.is_unused().then(|| subject(finding))),
         }
     }
 
@@ -56,24 +52,19 @@ impl Acceptance {
         let due = Acceptance::of(report, baseline);
         // An allowance that moves keeps its rate. One that is accepted anew gets the rate that
         // it needs.
-        let moved = due
-            .moved
-            .iter()
-            .map(|moved| StackPattern::exact(&moved.from));
-        let moved = moved.map(AllowanceSubject::Stack);
+        let moved = due.moved.iter();
+        let moved = moved.map(|moved| AllowanceSubject::Stack(StackPattern::exact(&moved.from)));
         let renewed = due.allowances.into_iter();
         let renewed = renewed.map(|accepted| accepted.allowance.subject);
         let settled: BTreeSet<AllowanceSubject> = moved.chain(renewed).collect();
-        let allowances: Vec<Accepted> = baseline
-            .allowances
-            .iter()
-            .zip(needs(baseline, report))
-            .filter(|(allowance, _)| !settled.contains(&allowance.subject))
-            .filter_map(|(allowance, need)| {
-                let need = need.filter(|need| !need.is_none())?;
-                is_twice_the_need(allowance.rate, need).then(|| lowered(allowance, need))
-            })
-            .collect();
+        let needs = baseline.allowances.iter().zip(needs(baseline, report));
+        let lowered = needs.filter_map(|(allowance, need)| {
+            let need = need.filter(|need| !need.is_none())?;
+            let is_too_large = is_twice_the_need(allowance.rate, need);
+            (is_too_large && !settled.contains(&allowance.subject))
+                .then(|| lowered(allowance, need))
+        });
+        let allowances: Vec<Accepted> = lowered.collect();
         Acceptance {
             measured: measured(report).filter(|_| !allowances.is_empty()),
             allowances,
@@ -96,20 +87,19 @@ fn measured(report: &Report) -> Option<MeasuredWith> {
 }
 
 fn is_too_much(finding: &Finding) -> bool {
-    finding.verdict == Verdict::Regressed
-        && !finding.is_unused()
-        && match finding.standing {
-            Standing::New | Standing::Exceeded | Standing::Expired => true,
-            Standing::Allowed | Standing::Moved | Standing::Stale => false,
-        }
+    let is_past = matches!(
+        finding.standing,
+        Standing::New | Standing::Exceeded | Standing::Expired
+    );
+    finding.verdict == Verdict::Regressed && !finding.is_unused() && is_past
 }
 
 fn moved(finding: &Finding) -> Option<Moved> {
-    match (&finding.subject, &finding.moved_from, finding.standing) {
-        (Subject::Stack(to), Some(from), Standing::Moved) => Some(Moved {
-            from: from.clone(),
-            to: to.clone(),
-        }),
+    match (&finding.subject, finding.moved_from.clone()?) {
+        (Subject::Stack(to), from) if finding.standing == Standing::Moved => {
+            let to = to.clone();
+            Some(Moved { from, to })
+        }
         _ => None,
     }
 }
@@ -141,15 +131,12 @@ fn lowered(allowance: &Allowance, need: Need) -> Accepted {
 }
 
 /// Returns the rate in a form that a file can have.
-fn agreed(subject: &AllowanceSubject, rate: Rate) -> Rate {
-    Rate {
-        // Objects may shrink while bytes grow, or the other way round.
-        objects: rate.objects.max(0.0),
-        bytes: match subject.resource() {
-            Some(_) => 0.0,
-            None => rate.bytes.max(0.0),
-        },
+fn agreed(subject: &AllowanceSubject, mut rate: Rate) -> Rate {
+    if subject.resource().is_some() {
+        rate.bytes = 0.0;
     }
+    // Objects may shrink while bytes grow, or the other way round.
+    rate.map(|rate| rate.max(0.0))
 }
 
 fn accepted(report: &Report, finding: &Finding, baseline: &Baseline) -> Accepted {
@@ -159,17 +146,16 @@ fn accepted(report: &Report, finding: &Finding, baseline: &Baseline) -> Accepted
         Some(index) => baseline.allowances[index].subject.clone(),
         None => own,
     };
-    let allowance = Allowance {
-        rate,
-        subject,
-        law: finding.law,
-        bytes_law: finding.bytes_law,
-        reason: None,
-        issue: None,
-        expires: None,
-    };
     Accepted {
-        allowance,
+        allowance: Allowance {
+            rate,
+            subject,
+            law: finding.law,
+            bytes_law: finding.bytes_law,
+            reason: None,
+            issue: None,
+            expires: None,
+        },
         expired: finding.standing == Standing::Expired,
     }
 }
@@ -227,9 +213,8 @@ fn shared(
         .chain([site])
         .filter_map(|stack| baseline.allowance_of(stack))
         .collect();
-    let mut fitting = under
-        .into_iter()
-        .filter(|index| is_close(baseline.allowances[*index].rate, allowed));
+    let is_fitting = |index: &usize| is_close(baseline.allowances[*index].rate, allowed);
+    let mut fitting = under.into_iter().filter(is_fitting);
     let found = fitting.next()?;
     fitting.next().is_none().then_some(found)
 }
@@ -251,11 +236,7 @@ fn exceeded(
     if !matches!(finding.standing, Standing::Exceeded | Standing::Expired) {
         return None;
     }
-    let round = |rate: f64| round_up(rate).unwrap_or(rate);
-    let rounded = Rate {
-        objects: round(agreed.objects),
-        bytes: round(agreed.bytes),
-    };
+    let rounded = agreed.map(|rate| round_up(rate).unwrap_or(rate));
     let of = |rate: Rate| match &finding.subject {
         Subject::Stack(stack) => baseline
             .allowance_of(stack)

@@ -6,10 +6,11 @@ use crate::baseline::{Need, is_twice_the_need};
 use crate::ladder::RUNGS_TO_RISE;
 use crate::required::required;
 use crate::verdict::Verdict;
+use crate::words::words;
 use crate::{FoldedStack, Frame, Law, Rate, Tally};
 
 /// Something that a person should know about.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// The verdict on it.
     pub verdict: Verdict,
@@ -119,7 +120,8 @@ impl Finding {
 }
 
 /// What a finding is about.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(into = "KindAndStack")]
 pub enum Subject {
     /// One call stack.
     Stack(FoldedStack),
@@ -156,6 +158,43 @@ impl Subject {
     }
 }
 
+/// A subject as it is in a file: one shape for every kind, so that no key is optional.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KindAndStack {
+    pub(crate) kind: Kind,
+    #[serde(deserialize_with = "required")]
+    pub(crate) stack: Option<FoldedStack>,
+    #[serde(deserialize_with = "required")]
+    pub(crate) stacks: Option<u64>,
+}
+
+/// The kind of a subject.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    Stack,
+    Site,
+    Threads,
+    Descriptors,
+}
+
+impl From<Subject> for KindAndStack {
+    fn from(subject: Subject) -> Self {
+        let (kind, stack, stacks) = match subject {
+            Subject::Stack(stack) => (Kind::Stack, Some(stack), None),
+            Subject::Site { frames, stacks } => (Kind::Site, Some(frames), Some(stacks as u64)),
+            Subject::Threads => (Kind::Threads, None, None),
+            Subject::Descriptors => (Kind::Descriptors, None, None),
+        };
+        KindAndStack {
+            kind,
+            stack,
+            stacks,
+        }
+    }
+}
+
 /// The relation of a finding to the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -175,6 +214,15 @@ pub enum Standing {
     /// It has an allowance that has not expired, and no longer grows.
     Stale,
 }
+
+words!(Standing {
+    New = "new",
+    Allowed = "allowed",
+    Exceeded = "exceeded",
+    Moved = "moved",
+    Expired = "expired",
+    Stale = "stale",
+});
 
 /// Returns the findings about stacks and sites, without stacks that are part of a site's sum.
 pub fn each_stack_once<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {

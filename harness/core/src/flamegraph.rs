@@ -69,16 +69,8 @@ impl Tower {
         match self {
             // From red to orange, and from blue to violet. All are light enough for black
             // letters, and none is near a colour of the other tower.
-            Tower::Held | Tower::Grew => Color {
-                r: 225 + a % 31,
-                g: 100 + b % 100,
-                b: 60 + a % 50,
-            },
-            Tower::Shrank => Color {
-                r: 120 + b % 60,
-                g: 150 + a % 60,
-                b: 225 + a % 31,
-            },
+            Tower::Held | Tower::Grew => rgb(225 + a % 31, 100 + b % 100, 60 + a % 50),
+            Tower::Shrank => rgb(120 + b % 60, 150 + a % 60, 225 + a % 31),
         }
     }
 }
@@ -95,30 +87,22 @@ pub enum Theme {
 impl Theme {
     fn background(self) -> Color {
         match self {
-            Theme::Light => Color {
-                r: 255,
-                g: 255,
-                b: 255,
-            },
-            Theme::Dark => Color {
-                r: 13,
-                g: 17,
-                b: 23,
-            },
+            Theme::Light => rgb(255, 255, 255),
+            Theme::Dark => rgb(13, 17, 23),
         }
     }
 
     /// Returns the colour of text on the background. Text on frames is black.
     fn text(self) -> Color {
         match self {
-            Theme::Light => Color { r: 0, g: 0, b: 0 },
-            Theme::Dark => Color {
-                r: 230,
-                g: 237,
-                b: 243,
-            },
+            Theme::Light => rgb(0, 0, 0),
+            Theme::Dark => rgb(230, 237, 243),
         }
     }
+}
+
+fn rgb(r: u8, g: u8, b: u8) -> Color {
+    Color { r, g, b }
 }
 
 /// The picture to draw.
@@ -150,33 +134,17 @@ pub struct Picture<'a> {
 /// If inferno refuses, which it does if there are no stacks. No other cause is known.
 pub fn draw(picture: &Picture<'_>) -> Result<String, FlamegraphError> {
     let mut palette = PaletteMap::default();
-    palette.insert(
-        "",
-        Color {
-            r: 225,
-            g: 225,
-            b: 225,
-        },
-    );
+    palette.insert("", rgb(225, 225, 225));
     let mut lines = Vec::with_capacity(picture.stacks.len());
     for (tower, names, count) in picture.stacks {
-        let mut line = String::new();
-        for name in tower
-            .name()
-            .into_iter()
-            .chain(names.iter().map(String::as_str))
-        {
+        let names = names.iter().map(String::as_str);
+        let keys = tower.name().into_iter().chain(names).map(|name| {
             let key = format!("{name}{}", tower.annotation());
-            if !line.is_empty() {
-                line.push(';');
-            }
-            line.push_str(&key);
-            if palette.get(&key).is_none() {
-                palette.insert(key, tower.color(name));
-            }
-        }
-        line.push_str(&format!(" {count}"));
-        lines.push(line);
+            palette.insert(key.clone(), tower.color(name));
+            key
+        });
+        let keys: Vec<String> = keys.collect();
+        lines.push(format!("{} {count}", keys.join(";")));
     }
 
     let mut options = Options::default();

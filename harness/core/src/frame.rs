@@ -37,7 +37,8 @@ impl SourceFrame {
 /// physical function last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolTable {
-    frames: BTreeMap<Avma, Vec<SourceFrame>>,
+    /// The frames at each address, leaf first.
+    pub frames: BTreeMap<Avma, Vec<SourceFrame>>,
     /// Distinct addresses for which only a symbol table gave a name.
     pub without_debug_info: usize,
     /// Distinct addresses for which nothing gave a name.
@@ -47,59 +48,16 @@ pub struct SymbolTable {
     pub notes: Vec<String>,
 }
 
-/// Collects frames for a [`SymbolTable`].
-#[derive(Debug, Default)]
-pub struct SymbolTableBuilder(SymbolTable);
-
-impl SymbolTableBuilder {
-    /// Makes an empty builder.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the frames at an address, leaf first.
-    pub fn insert(&mut self, address: Avma, frames: Vec<SourceFrame>) -> &mut Self {
-        self.0.frames.insert(address, frames);
-        self
-    }
-
-    /// Adds a note once.
-    pub fn note(&mut self, note: String) -> &mut Self {
-        if !self.0.notes.contains(&note) {
-            self.0.notes.push(note);
-        }
-        self
-    }
-
-    /// Counts an address whose name came from a symbol table only.
-    pub fn count_without_debug_info(&mut self) -> &mut Self {
-        self.0.without_debug_info += 1;
-        self
-    }
-
-    /// Counts an address that has no name.
-    pub fn count_unresolved(&mut self) -> &mut Self {
-        self.0.unresolved += 1;
-        self
-    }
-
-    /// Returns the finished table.
-    pub fn build(self) -> SymbolTable {
-        self.0
-    }
-}
-
 impl SymbolTable {
+    /// Adds a note once.
+    pub fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
     /// Returns the frames at an address, leaf first. Empty if the address was never looked up.
     pub fn get(&self, address: Avma) -> &[SourceFrame] {
         self.frames.get(&address).map_or(&[], Vec::as_slice)
-    }
-
-    /// Returns every address with its frames, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (Avma, &[SourceFrame])> {
-        self.frames
-            .iter()
-            .map(|(address, frames)| (*address, frames.as_slice()))
     }
 }
 
@@ -165,12 +123,6 @@ impl FoldedStack {
 /// Joins the names with `;`, as flame graph tools read them.
 impl fmt::Display for FoldedStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, frame) in self.0.iter().enumerate() {
-            if index > 0 {
-                f.write_str(";")?;
-            }
-            f.write_str(frame)?;
-        }
-        Ok(())
+        f.write_str(&self.0.join(";"))
     }
 }

@@ -139,10 +139,8 @@ impl Growth {
 
     /// Returns the growth in objects and bytes per iteration.
     pub fn rate(&self) -> Rate {
-        Rate {
-            objects: self.objects.rate,
-            bytes: self.bytes.rate,
-        }
+        let (objects, bytes) = (self.objects.rate, self.bytes.rate);
+        Rate { objects, bytes }
     }
 
     /// Returns the quantity that is counted in `unit`.
@@ -155,10 +153,8 @@ impl Growth {
 
     /// Returns how far the rate may be off.
     pub fn error(&self) -> Rate {
-        Rate {
-            objects: self.objects.error,
-            bytes: self.bytes.error,
-        }
+        let (objects, bytes) = (self.objects.error, self.bytes.error);
+        Rate { objects, bytes }
     }
 
     /// Returns the law of the stack. If both quantities rise, linear goes before stepped. If
@@ -328,9 +324,9 @@ impl Asked {
     }
 
     fn of_one(&self, unit: Unit, levels: &[Alive]) -> f64 {
-        match (unit, self.is_exact) {
-            (Unit::Objects, true) => 1.0,
-            _ => unit.of_one(levels),
+        match unit == Unit::Objects && self.is_exact {
+            true => 1.0,
+            false => unit.of_one(levels),
         }
     }
 
@@ -361,10 +357,8 @@ impl Asked {
             true => self.kept.variances(unit, |rung| from + 1..rung),
             false => {
                 let of_one = unit.of_one(&self.levels);
-                let objects = counted(&self.levels);
-                objects
-                    .map(|objects| of_one * of_one * (objects - 1.0))
-                    .collect()
+                let others = counted(&self.levels).map(|objects| objects - 1.0);
+                others.map(|others| of_one * of_one * others).collect()
             }
         };
         let noise = |levels: &[f64], variances: Vec<f64>| {

@@ -135,20 +135,15 @@ pub fn iterations_to_settle(threshold: Option<u64>, interval: SampleInterval) ->
 /// Returns the iterations that a ladder must reach to be conclusive at its top: those for the
 /// threshold that was set, or for the coarsest that the default may become.
 pub fn iterations_to_conclude(threshold: Option<u64>, interval: SampleInterval) -> u64 {
-    iterations_for(
-        threshold.unwrap_or(THRESHOLDS[THRESHOLDS.len() - 1]),
-        interval,
-    )
+    iterations_for(threshold.unwrap_or(THRESHOLDS[2]), interval)
 }
 
 /// Returns the iterations from which a ladder that ran out of time may be *regressed*: those
 /// for the threshold that was set, or else for 1 in 100. With fewer, a buffer of a few hundred
 /// entries is still filling.
 pub fn iterations_to_accuse(threshold: Option<u64>) -> u64 {
-    iterations_for(
-        threshold.unwrap_or(THRESHOLDS[1]),
-        SampleInterval::default(),
-    )
+    let exact = SampleInterval::default();
+    iterations_for(threshold.unwrap_or(THRESHOLDS[1]), exact)
 }
 
 /// Returns the largest interval at which so many iterations are enough for a threshold. `None`
@@ -244,10 +239,7 @@ impl<'a> Judged<'a> {
         };
         let settled = |threshold: &u64| {
             let mut subjects = judged.subjects.iter();
-            subjects.all(|subject| {
-                judged.is_regressed(subject)
-                    || subject.growth.stays_within(subject.carried(), *threshold)
-            })
+            subjects.all(|one| judged.is_regressed(one) || one.stays_within(*threshold))
         };
         let is_fine = |threshold: &u64| policy.may_coarsen || *threshold >= wanted;
         judged.conclusive = supported.into_iter().find(settled).filter(is_fine);
@@ -265,27 +257,18 @@ impl<'a> Judged<'a> {
     }
 
     fn verdict_of(&self, subject: &Measured<'_>) -> Verdict {
-        let stays = || {
-            subject
-                .growth
-                .stays_within(subject.carried(), self.threshold)
-        };
         match self.is_regressed(subject) {
             true => Verdict::Regressed,
-            false if self.conclusive.is_some() || stays() => Verdict::Within,
+            false if self.conclusive.is_some() => Verdict::Within,
+            false if subject.stays_within(self.threshold) => Verdict::Within,
             false => Verdict::Inconclusive,
         }
     }
 
     fn short_by(&self) -> f64 {
-        let undecided = self
-            .subjects
-            .iter()
-            .filter(|subject| !self.is_regressed(subject));
-        let each = undecided.map(|subject| {
-            let (growth, carried) = (&subject.growth, subject.carried());
-            growth.short_by(carried, self.wanted)
-        });
+        let subjects = self.subjects.iter();
+        let undecided = subjects.filter(|subject| !self.is_regressed(subject));
+        let each = undecided.map(|one| one.growth.short_by(one.carried(), self.wanted));
         each.fold(0.0, f64::max)
     }
 
@@ -333,22 +316,17 @@ impl<'a> Judged<'a> {
                 .cmp(&(a.verdict, grown(a)))
                 .then_with(|| a.subject.cmp(&b.subject))
         });
-        let mut verdict = findings
-            .iter()
-            .map(|finding| finding.verdict)
-            .max()
-            .unwrap_or(Verdict::Within);
-        if self.conclusive.is_none() {
-            verdict = verdict.max(Verdict::Inconclusive);
-        }
-        let any_size = self
-            .subjects
-            .iter()
-            .map(|subject| 0.5 * subject.growth.objects.findable)
-            .fold(0.0, f64::max);
-        let visible = self
-            .conclusive
-            .map(|_| visible(&self.subjects, self.threshold, any_size, verdict));
+        let least = match self.conclusive {
+            Some(_) => Verdict::Within,
+            None => Verdict::Inconclusive,
+        };
+        let verdicts = findings.iter().map(|finding| finding.verdict);
+        let verdict = verdicts.fold(least, Verdict::max);
+        let findable = self.subjects.iter().map(|one| one.growth.objects.findable);
+        let any_size = 0.5 * findable.fold(0.0, f64::max);
+        let visible = self.conclusive;
+        let visible =
+            visible.map(|_| visible_at(&self.subjects, self.threshold, any_size, verdict));
         Assessment {
             verdict,
             findings,
@@ -365,27 +343,23 @@ impl<'a> Judged<'a> {
 
 /// Returns the smallest growth that would have been seen, whatever stack it is on and whatever
 /// else that stack does.
-fn visible(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict: Verdict) -> Rate {
+fn visible_at(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict: Verdict) -> Rate {
     let per_iteration = any_size.max(1.0 / to_f64(threshold));
-    let slack = |of: fn(Rate) -> f64| {
-        let beyond = subjects
-            .iter()
-            .map(|subject| of(subject.carried()) - of(subject.agreed.rate()));
-        beyond.fold(0.0, f64::max)
-    };
+    let slack = subjects.iter().fold(Rate::default(), |most, subject| {
+        let beyond = subject
+            .carried()
+            .zip(subject.agreed.rate(), std::ops::Sub::sub);
+        most.zip(beyond, f64::max)
+    });
+    let open = subjects.iter().map(|subject| {
+        let bytes = &subject.growth.bytes;
+        let findable = bytes.findable.max(bytes.findable_anew);
+        (bytes.bound - subject.carried().bytes).max(findable)
+    });
+    let open = open.filter(|_| verdict <= Verdict::Improved);
     Rate {
-        objects: per_iteration + slack(|rate| rate.objects),
-        bytes: slack(|rate| rate.bytes)
-            + subjects
-                .iter()
-                .map(|subject| {
-                    let bytes = &subject.growth.bytes;
-                    (bytes.bound - subject.carried().bytes)
-                        .max(bytes.findable)
-                        .max(bytes.findable_anew)
-                })
-                .filter(|_| verdict <= Verdict::Improved)
-                .fold(BYTES_PER_OBJECT * per_iteration, f64::max),
+        objects: per_iteration + slack.objects,
+        bytes: slack.bytes + open.fold(BYTES_PER_OBJECT * per_iteration, f64::max),
     }
 }
 
@@ -404,9 +378,8 @@ fn rarest(
     let beside_others = any_size * interval.probability(LEAST_SIZE) / probability;
     let rate = visible
         .objects
-        .min(BYTES_PER_OBJECT * visible.objects / size)
-        .max(enough)
-        .max(beside_others);
+        .min(BYTES_PER_OBJECT * visible.objects / size);
+    let rate = rate.max(enough).max(beside_others);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -423,12 +396,9 @@ impl Growth {
     /// Returns the cut: the rate above which growth exceeds what was accepted. This is the
     /// allowed rate plus half the threshold.
     pub fn cut(allowed: Rate, threshold: u64) -> Rate {
-        let half = 0.5 / to_f64(threshold);
-        allowed
-            + Rate {
-                objects: half,
-                bytes: BYTES_PER_OBJECT * half,
-            }
+        let objects = 0.5 / to_f64(threshold);
+        let bytes = BYTES_PER_OBJECT * objects;
+        allowed + Rate { objects, bytes }
     }
 
     /// Returns whether the growth rises, and its rate less `errors` times its error is above
@@ -513,12 +483,12 @@ fn idle_allowances(
 
 /// Returns the finding about an allowance that nothing uses any more.
 fn unused(allowance: &Allowance, expired: bool) -> Finding {
+    let (verdict, standing) = match expired {
+        true => (Verdict::Regressed, Standing::Expired),
+        false => (Verdict::Improved, Standing::Stale),
+    };
     Finding {
-        verdict: if expired {
-            Verdict::Regressed
-        } else {
-            Verdict::Improved
-        },
+        verdict,
         subject: match &allowance.subject {
             AllowanceSubject::Stack(pattern) => Subject::Stack(pattern.shown()),
             AllowanceSubject::Threads => Subject::Threads,
@@ -531,11 +501,7 @@ fn unused(allowance: &Allowance, expired: bool) -> Finding {
         objects_law: allowance.law,
         bytes_law: allowance.bytes_law,
         allowed: allowance.rate,
-        standing: if expired {
-            Standing::Expired
-        } else {
-            Standing::Stale
-        },
+        standing,
         moved_from: None,
         reason: allowance.reason.clone(),
         levels: Vec::new(),

@@ -47,9 +47,10 @@ pub mod settings;
 mod tally;
 mod toml;
 mod verdict;
+mod words;
 
 pub use address::Avma;
-pub use frame::{FoldedStack, Frame, SourceFrame, SymbolTable, SymbolTableBuilder};
+pub use frame::{FoldedStack, Frame, SourceFrame, SymbolTable};
 pub use rate::{Law, Rate};
 pub use series::{Alive, Born, Series};
 pub use tally::{Counts, Tally};

@@ -1,6 +1,6 @@
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+
+use crate::words::words;
 
 /// Growth per iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -12,14 +12,26 @@ pub struct Rate {
     pub bytes: f64,
 }
 
+impl Rate {
+    /// Returns the rate with both parts changed by a function.
+    pub fn map(self, change: impl Fn(f64) -> f64) -> Rate {
+        let (objects, bytes) = (change(self.objects), change(self.bytes));
+        Rate { objects, bytes }
+    }
+
+    /// Combines both parts with those of another rate.
+    pub fn zip(self, other: Rate, combine: impl Fn(f64, f64) -> f64) -> Rate {
+        let objects = combine(self.objects, other.objects);
+        let bytes = combine(self.bytes, other.bytes);
+        Rate { objects, bytes }
+    }
+}
+
 impl std::ops::Add for Rate {
     type Output = Rate;
 
     fn add(self, other: Rate) -> Rate {
-        Rate {
-            objects: self.objects + other.objects,
-            bytes: self.bytes + other.bytes,
-        }
+        self.zip(other, std::ops::Add::add)
     }
 }
 
@@ -37,30 +49,12 @@ pub enum Law {
     Fluctuating,
 }
 
-impl Law {
-    /// Returns the word that files and messages use.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Law::Linear => "linear",
-            Law::Stepped => "stepped",
-            Law::Filling => "filling",
-            Law::Fluctuating => "fluctuating",
-        }
-    }
-
-    /// Returns the law with that word.
-    pub fn from_word(word: &str) -> Option<Law> {
-        [Law::Linear, Law::Stepped, Law::Filling, Law::Fluctuating]
-            .into_iter()
-            .find(|law| law.as_str() == word)
-    }
-}
-
-impl fmt::Display for Law {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+words!(Law {
+    Linear = "linear",
+    Stepped = "stepped",
+    Filling = "filling",
+    Fluctuating = "fluctuating",
+});
 
 /// Converts a count. Counts of a heap are far below 2^53, where a conversion becomes inexact.
 #[expect(

@@ -180,14 +180,12 @@ impl Series {
         self.interval = self.interval.max(interval);
         self.extend_births_to(rung + 1);
         let born = &mut self.births[rung];
-        let place = born.partition_point(|born| born.generation < generation);
-        if born
-            .get(place)
-            .is_none_or(|born| born.generation != generation)
-        {
+        let place = born.binary_search_by_key(&generation, |born| born.generation);
+        let place = place.unwrap_or_else(|place| {
             let alive = Alive::default();
             born.insert(place, Born { generation, alive });
-        }
+            place
+        });
         let alive = &mut born[place].alive;
         let before = alive.level;
         alive.counted += more;

@@ -1,8 +1,8 @@
 //! The verdict on a scenario, and the growth that a run looks for.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+
+use crate::words::words;
 
 /// The verdict on a scenario.
 ///
@@ -25,42 +25,14 @@ pub enum Verdict {
     Broken,
 }
 
-impl Verdict {
-    /// All verdicts, in order.
-    pub const ALL: [Verdict; 6] = [
-        Verdict::Within,
-        Verdict::Improved,
-        Verdict::Inconclusive,
-        Verdict::Regressed,
-        Verdict::Failed,
-        Verdict::Broken,
-    ];
-
-    /// Returns the word that files and messages use.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Verdict::Within => "within",
-            Verdict::Improved => "improved",
-            Verdict::Inconclusive => "inconclusive",
-            Verdict::Regressed => "regressed",
-            Verdict::Failed => "failed",
-            Verdict::Broken => "broken",
-        }
-    }
-
-    /// Returns the verdict with that word.
-    pub fn from_word(word: &str) -> Option<Verdict> {
-        Self::ALL
-            .into_iter()
-            .find(|verdict| verdict.as_str() == word)
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+words!(Verdict {
+    Within = "within",
+    Improved = "improved",
+    Inconclusive = "inconclusive",
+    Regressed = "regressed",
+    Failed = "failed",
+    Broken = "broken",
+});
 
 /// The smallest growth that a run has to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 use plimsoll_core::fold::{Folder, Normalization, fold, normalize_frame, site};
-use plimsoll_core::{Avma, FoldedStack, SourceFrame, SymbolTable, SymbolTableBuilder};
+use plimsoll_core::{Avma, FoldedStack, SourceFrame, SymbolTable};
 use proptest::prelude::*;
 
 /// Every name of a real program, in both manglings.
@@ -36,7 +36,7 @@ const ROOT: &str = "/home/me/project";
 /// One address per line of a table, leaf first, with its inlined frames joined
 /// by ` < `; each frame is `function` or `function @ file`.
 fn table(stack: &str) -> (SymbolTable, Vec<Avma>) {
-    let mut builder = SymbolTableBuilder::new();
+    let mut table = SymbolTable::default();
     let lines = stack.lines().map(str::trim).filter(|line| !line.is_empty());
     let addresses = lines.zip(0..).map(|(line, address)| {
         let frames = line.split(" < ").map(|frame| {
@@ -50,11 +50,11 @@ fn table(stack: &str) -> (SymbolTable, Vec<Avma>) {
                 file,
             }
         });
-        builder.insert(Avma(address), frames.collect());
+        table.frames.insert(Avma(address), frames.collect());
         Avma(address)
     });
     let addresses = addresses.collect();
-    (builder.build(), addresses)
+    (table, addresses)
 }
 
 #[track_caller]

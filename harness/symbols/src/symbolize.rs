@@ -2,7 +2,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use plimsoll_core::{Avma, SourceFrame, SymbolTable, SymbolTableBuilder};
+use plimsoll_core::{Avma, SourceFrame, SymbolTable};
 
 use crate::BuildId;
 use crate::bytes::{Bytes, ReadError};
@@ -51,7 +51,7 @@ pub fn symbolize(
     addresses: &BTreeSet<Avma>,
     options: &Options,
 ) -> SymbolTable {
-    let mut table = SymbolTableBuilder::new();
+    let mut table = SymbolTable::default();
     let files_of = Files::new(mappings, options);
     let by_address = Mappings::new(mappings);
     let mut files: BTreeMap<Source<'_>, Vec<(Avma, &MappedFile)>> = BTreeMap::new();
@@ -77,7 +77,7 @@ pub fn symbolize(
             }
         }
     }
-    table.build()
+    table
 }
 
 /// Returns the build ID of each mapping's file.
@@ -98,9 +98,9 @@ pub fn build_ids(mappings: &[MappedFile], options: &Options) -> Vec<Option<Build
     ids.collect()
 }
 
-fn unresolved(table: &mut SymbolTableBuilder, address: Avma, function: String) {
-    table.count_unresolved();
-    table.insert(address, vec![SourceFrame::named(function)]);
+fn unresolved(table: &mut SymbolTable, address: Avma, function: String) {
+    table.unresolved += 1;
+    table.frames.insert(address, vec![SourceFrame::named(function)]);
 }
 
 /// The properties that are equal for all mappings of one file.
@@ -174,7 +174,7 @@ impl File<'_> {
     fn resolve(
         &self,
         addresses: &[(Avma, &MappedFile)],
-        table: &mut SymbolTableBuilder,
+        table: &mut SymbolTable,
     ) -> Result<(), String> {
         let unnamed = |err: ReadError| format!("{} {err}: its addresses have no names", self.name);
         let (path, _) = self.path();
@@ -263,12 +263,12 @@ impl File<'_> {
             });
             match names.lookup(svma, frames) {
                 Lookup::Full(frames) => {
-                    table.insert(*address, frames);
+                    table.frames.insert(*address, frames);
                 }
                 Lookup::Symbol(frame, trouble) => {
                     named = true;
-                    table.count_without_debug_info();
-                    table.insert(*address, vec![frame]);
+                    table.without_debug_info += 1;
+                    table.frames.insert(*address, vec![frame]);
                     self.note_trouble(trouble, table);
                 }
                 Lookup::Nothing(trouble) => {
@@ -293,7 +293,7 @@ impl File<'_> {
         &self,
         image: &Image<'_>,
         bytes: &Bytes,
-        table: &mut SymbolTableBuilder,
+        table: &mut SymbolTable,
     ) -> Result<(), String> {
         let replaced = self.is_replaced();
         match self.other_build(image) {
@@ -331,7 +331,7 @@ impl File<'_> {
         &self,
         sections: &'s Result<Option<Sections>, DwarfError>,
         supplementary: Option<&'s Sections>,
-        table: &mut SymbolTableBuilder,
+        table: &mut SymbolTable,
     ) -> Option<Dwarf<'s>> {
         let dwarf = match sections {
             Ok(sections) => Dwarf::new(sections.as_ref()?, supplementary),
@@ -350,7 +350,7 @@ impl File<'_> {
         None
     }
 
-    fn note_mini(&self, table: &mut SymbolTableBuilder) {
+    fn note_mini(&self, table: &mut SymbolTable) {
         let (name, section) = (&self.name, mini_debug_info::SECTION);
         let but = match cfg!(feature = "minidebuginfo") {
             true => "is damaged",
@@ -361,7 +361,7 @@ impl File<'_> {
         ));
     }
 
-    fn note_no_debug_info(&self, has_std: bool, named: bool, table: &mut SymbolTableBuilder) {
+    fn note_no_debug_info(&self, has_std: bool, named: bool, table: &mut SymbolTable) {
         let name = &self.name;
         let but = match has_std {
             true => " but the standard library's",
@@ -428,7 +428,7 @@ impl File<'_> {
         format!("some debug information of {name} cannot be read: {err}")
     }
 
-    fn note_trouble(&self, trouble: Option<Trouble>, table: &mut SymbolTableBuilder) {
+    fn note_trouble(&self, trouble: Option<Trouble>, table: &mut SymbolTable) {
         let name = &self.name;
         let note = match trouble {
             None => return,

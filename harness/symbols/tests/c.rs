@@ -229,6 +229,7 @@ fn memory_without_a_file() {
     let addresses = expected.map(|(address, _)| Avma(address)).into();
     let table = symbolize(&mappings, &addresses, &Options::default());
     let found = table
+        .frames
         .iter()
         .map(|(address, frames)| (address.0, frames[0].function.as_str()));
     assert_eq!(found.collect::<Vec<_>>(), expected);

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use anyhow::{Context, bail};
 use plimsoll_core::accept::needs;
 use plimsoll_core::baseline::{
-    self, Allowance, AllowanceLines, Baseline, BaselineErrorKind, Date, MeasuredWith, Need,
+    self, Allowance, AllowanceLines, Baseline, Date, MeasuredWith, Need,
 };
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
@@ -231,7 +231,7 @@ fn read(path: &Path, reported: &BTreeMap<&str, Vec<&Report>>) -> Result<Content,
     }
     let bytes = file::read(path, baseline::MAX_BYTES).map_err(|err| unreadable(err.to_string()))?;
     let (baseline, lines) = Baseline::placed(&bytes).map_err(|err| Unreadable {
-        is_newer: matches!(err.kind(), BaselineErrorKind::NewerFormat { .. }),
+        is_newer: err.is_newer(),
         line: err.line(),
         why: err.explain(&shown(path), &scenario),
     })?;

@@ -4,13 +4,13 @@
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_core::fold::{Normalization, fold, normalize_frame};
-use plimsoll_core::{Avma, SourceFrame, SymbolTableBuilder};
+use plimsoll_core::{Avma, SourceFrame, SymbolTable};
 
 fuzz_target!(|text: &str| {
     let stable = normalize_frame(text);
     assert_eq!(normalize_frame(&stable), stable);
 
-    let mut builder = SymbolTableBuilder::new();
+    let mut table = SymbolTable::default();
     let mut stack = Vec::new();
     for (address, line) in (0..).map(Avma).zip(text.lines().take(64)) {
         let (function, file) = match line.split_once(" @ ") {
@@ -22,9 +22,9 @@ fuzz_target!(|text: &str| {
             file,
             line: None,
         };
-        builder.insert(address, vec![frame]);
+        table.frames.insert(address, vec![frame]);
         stack.push(address);
     }
-    let folded = fold(&builder.build(), &stack, &Normalization::default());
+    let folded = fold(&table, &stack, &Normalization::default());
     assert!(!folded.stack.frames().is_empty());
 });

@@ -57,21 +57,6 @@ impl Date {
             + i64::from(self.day)
             - 1
     }
-
-    /// Returns the year, from 1 to 9999.
-    pub fn year(self) -> u16 {
-        self.year
-    }
-
-    /// Returns the month, from 1 to 12.
-    pub fn month(self) -> u8 {
-        self.month
-    }
-
-    /// Returns the day of the month, from 1.
-    pub fn day(self) -> u8 {
-        self.day
-    }
 }
 
 /// Formats the day as `YYYY-MM-DD`.

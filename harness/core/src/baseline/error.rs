@@ -1,79 +1,73 @@
 use std::fmt;
 
 use super::FORMAT;
+use crate::toml::quoted;
 
-/// Why a baseline could not be read, or would not be written.
+/// Why a baseline could not be read, or would not be written. Text that was found is quoted,
+/// escaped and cut to length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaselineError {
     /// The line, counted from 1, if the error is at one place.
     line: Option<usize>,
-    kind: BaselineErrorKind,
-}
-
-/// What is wrong. Text that was found is quoted, escaped and cut to length.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BaselineErrorKind {
-    /// The file has a format that this version does not know.
-    NewerFormat {
-        /// The key in the file.
-        found: i64,
-    },
-    /// The file is not text.
-    NotUtf8,
-    /// The file is not TOML. The text says what the parser expected.
-    Syntax(String),
-    /// The file is not TOML, because git left both sides of a merge in it.
-    Conflict,
-    /// The same was allowed before in this file.
-    AllowedTwice {
-        /// The line of the first allowance, counted from 1.
-        first: usize,
-    },
-    /// A stack has the name of a program in place of its functions, as in a build without
-    /// symbols.
-    Unnamed {
-        /// The program's file.
-        file: String,
-    },
-    /// The format has no such key.
-    UnknownKey {
-        /// The key in the file.
-        found: String,
-        /// The known key that it resembles.
-        nearest: Option<&'static str>,
-        /// The keys that are possible here.
-        known: &'static [&'static str],
-    },
-    /// A required key is missing.
-    MissingKey {
-        /// Its name.
-        key: &'static str,
-        /// The table that it belongs to, such as `[measured]`.
-        table: &'static str,
-    },
-    /// A key has a value that it cannot have.
-    Unexpected {
-        /// Its name.
-        key: String,
-        /// The values that are possible.
-        expected: String,
-        /// The value that was found.
-        found: String,
-    },
-    /// The file exceeds a limit of the format.
-    TooMany {
-        /// The unit of the limit, such as "allowances" or "bytes".
-        of: &'static str,
-        /// The limit.
-        limit: usize,
-        /// The number that was found.
-        found: usize,
-    },
+    /// What is wrong, in a few words.
+    headline: String,
+    /// What was expected, and what was found.
+    detail: String,
+    /// What to do. `SCENARIO` stands for the scenario's name.
+    hint: Option<String>,
+    is_newer: bool,
 }
 
 impl BaselineError {
-    pub(super) fn new(line: Option<usize>, kind: BaselineErrorKind) -> Self {
-        Self { line, kind }
+    pub(super) fn new(
+        line: Option<usize>,
+        headline: impl Into<String>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            line,
+            headline: headline.into(),
+            detail: detail.into(),
+            hint: None,
+            is_newer: false,
+        }
+    }
+
+    /// The file has a format that this version does not know.
+    pub(super) fn newer(line: Option<usize>, found: i64) -> Self {
+        let detail = format!("expected format {FORMAT} or older, found {found}");
+        Self {
+            is_newer: true,
+            ..Self::new(line, "written by a newer plimsoll", detail)
+                // `accept` does not overwrite a file of a newer format.
+                .hint("upgrade, or remove the file and re-record with `plimsoll accept SCENARIO`")
+        }
+    }
+
+    /// A key has a value that it cannot have.
+    pub(super) fn unexpected(
+        line: Option<usize>,
+        key: &str,
+        expected: &str,
+        found: String,
+    ) -> Self {
+        let headline = format!("unexpected `{}`", quoted(key));
+        Self::new(
+            line,
+            headline,
+            format!("expected {expected}, found {found}"),
+        )
+    }
+
+    /// The file exceeds a limit of the format. `of` is its unit, such as "allowances".
+    pub(super) fn too_many(line: Option<usize>, of: &str, limit: usize, found: usize) -> Self {
+        let detail = format!("expected at most {limit}, found {found}");
+        Self::new(line, format!("too many {of}"), detail)
+    }
+
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        let hint = Some(hint.into());
+        Self { hint, ..self }
     }
 
     /// Returns the line, counted from 1, if the error is at one place.
@@ -81,9 +75,9 @@ impl BaselineError {
         self.line
     }
 
-    /// Returns what is wrong.
-    pub fn kind(&self) -> &BaselineErrorKind {
-        &self.kind
+    /// Returns whether the file has a format that this version does not know.
+    pub fn is_newer(&self) -> bool {
+        self.is_newer
     }
 
     /// Returns the message for people, in up to three lines: the file, what is wrong with it,
@@ -95,89 +89,11 @@ impl BaselineError {
     ///   hint: upgrade, or …
     /// ```
     pub fn explain(&self, file: &str, scenario: &str) -> String {
-        let line = self
-            .line
-            .map_or_else(String::new, |line| format!(":{line}"));
-        let mut text = format!("{file}{line}: {}\n  {}", self.headline(), self.detail());
-        if let Some(hint) = self.hint(scenario) {
-            text.push_str("\n  hint: ");
-            text.push_str(&hint);
-        }
-        text
-    }
-
-    fn headline(&self) -> String {
-        match &self.kind {
-            BaselineErrorKind::NewerFormat { .. } => "written by a newer plimsoll".to_owned(),
-            BaselineErrorKind::NotUtf8 => "not a text file".to_owned(),
-            BaselineErrorKind::Syntax(_) => "not TOML".to_owned(),
-            BaselineErrorKind::Conflict => "a merge conflict".to_owned(),
-            BaselineErrorKind::AllowedTwice { .. } => "allowed twice".to_owned(),
-            BaselineErrorKind::Unnamed { .. } => "a stack without names".to_owned(),
-            BaselineErrorKind::UnknownKey { found, .. } => format!("unknown key `{found}`"),
-            BaselineErrorKind::MissingKey { key, .. } => format!("`{key}` is missing"),
-            BaselineErrorKind::Unexpected { key, .. } => format!("unexpected `{key}`"),
-            BaselineErrorKind::TooMany { of, .. } => format!("too many {of}"),
-        }
-    }
-
-    fn detail(&self) -> String {
-        match &self.kind {
-            BaselineErrorKind::NewerFormat { found } => {
-                format!("expected format {FORMAT} or older, found {found}")
-            }
-            BaselineErrorKind::NotUtf8 => "expected UTF-8, found other bytes".to_owned(),
-            BaselineErrorKind::Syntax(message) => message.clone(),
-            BaselineErrorKind::Conflict => {
-                "expected a baseline, found git's conflict markers".to_owned()
-            }
-            BaselineErrorKind::AllowedTwice { first } => format!(
-                "expected one `[[allow]]` for each stack or resource, found the same on line {first}"
-            ),
-            BaselineErrorKind::Unnamed { file } => format!(
-                "expected functions, found `{file}`, which cargo calls otherwise in another build"
-            ),
-            BaselineErrorKind::UnknownKey { known, .. } => {
-                format!("expected one of `{}`", known.join("`, `"))
-            }
-            BaselineErrorKind::MissingKey { table, .. } => {
-                format!("expected it in {table}, found none")
-            }
-            BaselineErrorKind::Unexpected {
-                expected, found, ..
-            } => {
-                format!("expected {expected}, found {found}")
-            }
-            BaselineErrorKind::TooMany { limit, found, .. } => {
-                format!("expected at most {limit}, found {found}")
-            }
-        }
-    }
-
-    fn hint(&self, scenario: &str) -> Option<String> {
-        match &self.kind {
-            // `accept` does not overwrite a file of a newer format.
-            BaselineErrorKind::NewerFormat { .. } => Some(format!(
-                "upgrade, or remove the file and re-record with `plimsoll accept {scenario}`"
-            )),
-            BaselineErrorKind::Conflict => Some(format!(
-                "keep each `[[allow]]` of both sides once, or take one side and run \
-                 `plimsoll accept {scenario}`"
-            )),
-            BaselineErrorKind::AllowedTwice { .. } => {
-                Some("keep one of the two, with the rate that both together may have".to_owned())
-            }
-            BaselineErrorKind::Unnamed { .. } => Some(
-                "the build was stripped: set `strip = false` in the profile in Cargo.toml, \
-                 measure and accept again"
-                    .to_owned(),
-            ),
-            BaselineErrorKind::UnknownKey {
-                nearest: Some(nearest),
-                ..
-            } => Some(format!("did you mean `{nearest}`?")),
-            _ => None,
-        }
+        let line = self.line.map_or(String::new(), |line| format!(":{line}"));
+        let hint = self.hint.as_ref().map_or(String::new(), |hint| {
+            format!("\n  hint: {}", hint.replace("SCENARIO", scenario))
+        });
+        format!("{file}{line}: {}\n  {}{hint}", self.headline, self.detail)
     }
 }
 
@@ -187,7 +103,7 @@ impl fmt::Display for BaselineError {
         if let Some(line) = self.line {
             write!(f, "line {line}: ")?;
         }
-        write!(f, "{}: {}", self.headline(), self.detail())
+        write!(f, "{}: {}", self.headline, self.detail)
     }
 }
 

@@ -116,6 +116,6 @@ fn before(frame: &Value) -> String {
     text(frame.decor().prefix()).to_owned()
 }
 
-fn text(raw: Option<&RawString>) -> &str {
+pub(super) fn text(raw: Option<&RawString>) -> &str {
     raw.and_then(RawString::as_str).unwrap_or_default()
 }

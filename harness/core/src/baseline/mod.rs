@@ -55,7 +55,7 @@ use std::ops::RangeInclusive;
 
 pub use acceptance::{Acceptance, Accepted, Moved};
 pub use date::Date;
-pub use error::{BaselineError, BaselineErrorKind};
+pub use error::BaselineError;
 pub use need::{Need, is_twice_the_need};
 pub use pattern::{PatternFrame, StackPattern};
 pub use rounding::round_up;
@@ -178,8 +178,7 @@ impl fmt::Display for AllowanceSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AllowanceSubject::Stack(pattern) => pattern.fmt(f),
-            AllowanceSubject::Threads => f.write_str("threads"),
-            AllowanceSubject::Descriptors => f.write_str("descriptors"),
+            resource => f.write_str(resource.resource().unwrap_or_default()),
         }
     }
 }
@@ -203,37 +202,32 @@ impl Baseline {
     pub fn placed(text: &[u8]) -> Result<(Baseline, Vec<AllowanceLines>), BaselineError> {
         let written = parse::read(text)?;
         let (allowances, lines) = merged(written.allowances, written.lines);
-        let measured = written.measured;
-        Ok((
-            Baseline {
-                measured,
-                allowances,
-            },
-            lines,
-        ))
+        let baseline = Baseline {
+            measured: written.measured,
+            allowances,
+        };
+        Ok((baseline, lines))
     }
 
     /// Returns the place of the allowance that a stack falls under. An exact stack goes before
     /// a pattern.
     pub fn allowance_of(&self, stack: &FoldedStack) -> Option<usize> {
         let matching = |exact: bool| {
-            self.allowances
-                .iter()
-                .position(|allowance| match &allowance.subject {
-                    AllowanceSubject::Stack(pattern) => {
-                        pattern.is_exact() == exact && pattern.matches(stack)
-                    }
-                    AllowanceSubject::Threads | AllowanceSubject::Descriptors => false,
-                })
+            let mut subjects = self.allowances.iter().map(|allowance| &allowance.subject);
+            subjects.position(|subject| match subject {
+                AllowanceSubject::Stack(pattern) => {
+                    pattern.is_exact() == exact && pattern.matches(stack)
+                }
+                AllowanceSubject::Threads | AllowanceSubject::Descriptors => false,
+            })
         };
         matching(true).or_else(|| matching(false))
     }
 
     /// Returns the allowance of exactly this subject.
     pub fn get(&self, subject: &AllowanceSubject) -> Option<&Allowance> {
-        self.allowances
-            .iter()
-            .find(|allowance| allowance.subject == *subject)
+        let mut allowances = self.allowances.iter();
+        allowances.find(|allowance| allowance.subject == *subject)
     }
 }
 

@@ -17,13 +17,9 @@ impl Need {
 
     /// Returns what two runs need together, so that both stay within the allowance.
     pub fn max(self, other: Need) -> Need {
-        let max = |a: Rate, b: Rate| Rate {
-            objects: a.objects.max(b.objects),
-            bytes: a.bytes.max(b.bytes),
-        };
         Need {
-            rate: max(self.rate, other.rate),
-            error: max(self.error, other.error),
+            rate: self.rate.zip(other.rate, f64::max),
+            error: self.error.zip(other.error, f64::max),
         }
     }
 }

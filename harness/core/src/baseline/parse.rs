@@ -4,19 +4,14 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::{Range, RangeInclusive};
 
-use toml_edit::{Array, Document, Item, Table, TableLike, Value};
+use toml_edit::{Document, Item, Table, TableLike, Value};
 
 use super::{
-    Allowance, AllowanceSubject, BaselineError, BaselineErrorKind, Date, FORMAT, MAX_ALLOWANCES,
-    MAX_BYTES, MAX_FRAME_BYTES, MAX_FRAMES, MAX_RATE, MeasuredWith, PatternFrame, StackPattern,
+    Allowance, AllowanceSubject, BaselineError, Date, FORMAT, MAX_ALLOWANCES, MAX_BYTES,
+    MAX_FRAME_BYTES, MAX_FRAMES, MAX_RATE, MeasuredWith, PatternFrame, StackPattern,
 };
-use crate::fold::normalize_frame;
 use crate::toml::{found, found_value, line_at, nearest, quoted, quoted_message};
 use crate::{Law, Rate};
-
-const ROOT: &str = "the file";
-const MEASURED: &str = "[measured]";
-const ALLOW: &str = "[[allow]]";
 
 const ROOT_KEYS: &[&str] = &["format", "measured", "allow"];
 const MEASURED_KEYS: &[&str] = &[
@@ -56,15 +51,17 @@ pub(super) struct Written {
 
 pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
     if bytes.len() > MAX_BYTES {
-        return Err(too_many(None, "bytes", MAX_BYTES, bytes.len()));
+        return Err(BaselineError::too_many(
+            None,
+            "bytes",
+            MAX_BYTES,
+            bytes.len(),
+        ));
     }
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(err) => {
-            let line = line_at(bytes, err.valid_up_to());
-            return Err(BaselineError::new(Some(line), BaselineErrorKind::NotUtf8));
-        }
-    };
+    let text = std::str::from_utf8(bytes).map_err(|err| {
+        let line = Some(line_at(bytes, err.valid_up_to()));
+        BaselineError::new(line, "not a text file", "expected UTF-8, found other bytes")
+    })?;
     // Each value, table and part of a dotted key needs one of these bytes, and takes a few
     // hundred bytes of memory.
     let values = bytes
@@ -72,18 +69,19 @@ pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
         .filter(|byte| matches!(byte, b',' | b'=' | b'[' | b'.'))
         .count();
     if values > MAX_VALUES {
-        return Err(too_many(None, "values", MAX_VALUES, values));
+        return Err(BaselineError::too_many(None, "values", MAX_VALUES, values));
     }
     let document = Document::parse(text).map_err(|err| {
-        if let Some(line) = conflict(text) {
-            return BaselineError::new(Some(line), BaselineErrorKind::Conflict);
+        if let conflict @ Some(_) = conflict(text) {
+            let detail = "expected a baseline, found git's conflict markers";
+            return BaselineError::new(conflict, "a merge conflict", detail).hint(
+                "keep each `[[allow]]` of both sides once, or take one side and run \
+                 `plimsoll accept SCENARIO`",
+            );
         }
         let line = err.span().map(|span| line_at(bytes, span.start));
         // The message quotes the file only in the parser's own words.
-        BaselineError::new(
-            line,
-            BaselineErrorKind::Syntax(quoted_message(err.message())),
-        )
+        BaselineError::new(line, "not TOML", quoted_message(err.message()))
     })?;
 
     let lines = Lines::of(bytes);
@@ -91,7 +89,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
         lines: &lines,
         table: document.as_table(),
         header: None,
-        name: ROOT,
+        name: "the file",
     };
     // The format is checked first, because a newer format may have any other key.
     root.check_format()?;
@@ -112,10 +110,6 @@ fn conflict(text: &str) -> Option<usize> {
             .any(|marker| line.starts_with(marker))
     };
     text.lines().position(is_marker).map(|index| index + 1)
-}
-
-fn too_many(line: Option<usize>, of: &'static str, limit: usize, found: usize) -> BaselineError {
-    BaselineError::new(line, BaselineErrorKind::TooMany { of, limit, found })
 }
 
 /// The offsets at which lines start. A file may have a million lines, and as many values.
@@ -158,64 +152,36 @@ impl<'a> Reader<'a> {
         self.table.get(key)
     }
 
-    fn required(&self, key: &'static str) -> Result<&'a Item, BaselineError> {
-        self.get(key).ok_or_else(|| self.missing(key))
-    }
-
-    fn missing(&self, key: &'static str) -> BaselineError {
-        let kind = BaselineErrorKind::MissingKey {
-            key,
-            table: self.name,
-        };
-        BaselineError::new(self.header, kind)
+    fn required(&self, key: &str) -> Result<&'a Item, BaselineError> {
+        self.get(key).ok_or_else(|| {
+            let headline = format!("`{key}` is missing");
+            let detail = format!("expected it in {}, found none", self.name);
+            BaselineError::new(self.header, headline, detail)
+        })
     }
 
     fn unexpected(&self, key: &str, item: &Item, expected: &str) -> BaselineError {
-        self.unexpected_at(self.line_of(key, item), key, expected, found(item))
-    }
-
-    fn unexpected_at(
-        &self,
-        line: Option<usize>,
-        key: &str,
-        expected: &str,
-        found: String,
-    ) -> BaselineError {
-        let (key, expected) = (quoted(key), expected.to_owned());
-        BaselineError::new(
-            line,
-            BaselineErrorKind::Unexpected {
-                key,
-                expected,
-                found,
-            },
-        )
+        BaselineError::unexpected(self.line_of(key, item), key, expected, found(item))
     }
 
     fn check_keys(&self, known: &'static [&'static str]) -> Result<(), BaselineError> {
-        for (key, item) in self.table.iter() {
-            if !known.contains(&key) {
-                let nearest = nearest(key, known.iter().copied());
-                let kind = BaselineErrorKind::UnknownKey {
-                    found: quoted(key),
-                    nearest,
-                    known,
-                };
-                return Err(BaselineError::new(self.line_of(key, item), kind));
-            }
-        }
-        Ok(())
+        let Some((key, item)) = self.table.iter().find(|(key, _)| !known.contains(key)) else {
+            return Ok(());
+        };
+        let headline = format!("unknown key `{}`", quoted(key));
+        let detail = format!("expected one of `{}`", known.join("`, `"));
+        let error = BaselineError::new(self.line_of(key, item), headline, detail);
+        Err(match nearest(key, known.iter().copied()) {
+            Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
+            None => error,
+        })
     }
 
     fn check_format(&self) -> Result<(), BaselineError> {
         let item = self.required("format")?;
         match item.as_integer() {
             Some(format) if format > FORMAT => {
-                let line = self.line_of("format", item);
-                Err(BaselineError::new(
-                    line,
-                    BaselineErrorKind::NewerFormat { found: format },
-                ))
+                Err(BaselineError::newer(self.line_of("format", item), format))
             }
             Some(FORMAT) => Ok(()),
             _ => Err(self.unexpected("format", item, &format!("a format from 1 to {FORMAT}"))),
@@ -229,17 +195,15 @@ impl<'a> Reader<'a> {
         let table = item
             .as_table_like()
             .ok_or_else(|| self.unexpected("measured", item, "a table `[measured]`"))?;
-        let header = self.line_of("measured", item);
         let measured = Reader {
-            lines: self.lines,
             table,
-            header,
-            name: MEASURED,
+            header: self.line_of("measured", item),
+            name: "[measured]",
+            ..*self
         };
         measured.check_keys(MEASURED_KEYS)?;
-        let test = measured.get("test").map(|_| measured.string("test"));
         Ok(Some(MeasuredWith {
-            test: test.transpose()?,
+            test: measured.optional_string("test")?,
             target: measured.string("target")?,
             profile: measured.string("profile")?,
             toolchain: measured.string("toolchain")?,
@@ -260,7 +224,13 @@ impl<'a> Reader<'a> {
             .as_array_of_tables()
             .ok_or_else(|| self.unexpected("allow", item, "tables `[[allow]]`"))?;
         if tables.len() > MAX_ALLOWANCES {
-            return Err(too_many(None, "allowances", MAX_ALLOWANCES, tables.len()));
+            let found = tables.len();
+            return Err(BaselineError::too_many(
+                None,
+                "allowances",
+                MAX_ALLOWANCES,
+                found,
+            ));
         }
         // Frames are compared as they are written. Stacks that only a newer rule for names
         // makes equal add up instead.
@@ -273,10 +243,14 @@ impl<'a> Reader<'a> {
             match before.entry((frames.collect(), resource)) {
                 Entry::Vacant(entry) => drop(entry.insert(*lines.start())),
                 Entry::Occupied(entry) => {
-                    let kind = BaselineErrorKind::AllowedTwice {
-                        first: *entry.get(),
-                    };
-                    return Err(BaselineError::new(Some(*lines.start()), kind));
+                    let detail = format!(
+                        "expected one `[[allow]]` for each stack or resource, found the same on \
+                         line {}",
+                        entry.get()
+                    );
+                    let twice = BaselineError::new(Some(*lines.start()), "allowed twice", detail);
+                    let hint = "keep one of the two, with the rate that both together may have";
+                    return Err(twice.hint(hint));
                 }
             }
             Ok((allowance, lines))
@@ -292,12 +266,11 @@ impl<'a> Reader<'a> {
     }
 
     fn allowance(&self, table: &'a Table) -> Result<Allowance, BaselineError> {
-        let header = self.line(table.span());
         let allow = Reader {
-            lines: self.lines,
             table,
-            header,
-            name: ALLOW,
+            header: self.line(table.span()),
+            name: "[[allow]]",
+            ..*self
         };
         allow.check_keys(ALLOW_KEYS)?;
         let subject = allow.subject()?;
@@ -324,7 +297,6 @@ impl<'a> Reader<'a> {
 
     fn subject(&self) -> Result<AllowanceSubject, BaselineError> {
         match (self.get("stack"), self.get("resource")) {
-            (Some(stack), None) => Ok(AllowanceSubject::Stack(self.pattern(stack)?)),
             (None, Some(resource)) => resource
                 .as_str()
                 .and_then(AllowanceSubject::from_resource)
@@ -332,7 +304,10 @@ impl<'a> Reader<'a> {
             (Some(_), Some(resource)) => {
                 Err(self.unexpected("resource", resource, "either `stack` or `resource`"))
             }
-            (None, None) => Err(self.missing("stack")),
+            (_, None) => {
+                let stack = self.pattern(self.required("stack")?)?;
+                Ok(AllowanceSubject::Stack(stack))
+            }
         }
     }
 
@@ -341,47 +316,47 @@ impl<'a> Reader<'a> {
             .as_array()
             .ok_or_else(|| self.unexpected("stack", item, "an array of frames"))?;
         if array.len() > MAX_FRAMES {
-            let line = self.line_of("stack", item);
-            return Err(too_many(line, "frames", MAX_FRAMES, array.len()));
+            let (line, found) = (self.line_of("stack", item), array.len());
+            return Err(BaselineError::too_many(line, "frames", MAX_FRAMES, found));
         }
-        let pattern = self.frames(array).collect::<Result<Vec<_>, _>>()?;
-        let pattern = StackPattern::new(pattern);
+        let frames = array.iter().map(|value| self.frame(value));
+        let pattern = StackPattern::new(frames.collect::<Result<Vec<_>, _>>()?);
         if pattern.frames() == [PatternFrame::Any] {
-            return Err(self.unexpected_at(
-                self.line_of("stack", item),
+            let (line, found) = (self.line_of("stack", item), "a pattern for everything");
+            let expected = "a frame beside `\"...\"`";
+            return Err(BaselineError::unexpected(
+                line,
                 "stack",
-                "a frame beside `\"...\"`",
-                "a pattern for everything".to_owned(),
+                expected,
+                found.to_owned(),
             ));
         }
         Ok(pattern)
     }
 
-    fn frames(
-        &self,
-        array: &'a Array,
-    ) -> impl Iterator<Item = Result<PatternFrame, BaselineError>> {
-        array.iter().map(move |value| {
-            let line = self.line(value.span()).or(self.header);
-            match value.as_str() {
-                None => {
-                    Err(self.unexpected_at(line, "stack", "a frame's name", found_value(value)))
-                }
-                Some(name) if name.len() > MAX_FRAME_BYTES => Err(too_many(
+    fn frame(&self, value: &Value) -> Result<PatternFrame, BaselineError> {
+        let line = self.line(value.span()).or(self.header);
+        match value.as_str() {
+            None => {
+                let found = found_value(value);
+                Err(BaselineError::unexpected(
                     line,
-                    "bytes in a frame",
-                    MAX_FRAME_BYTES,
-                    name.len(),
-                )),
-                Some(PatternFrame::ANY) => Ok(PatternFrame::Any),
-                Some(name) => Ok(PatternFrame::Frame(normalize_frame(name))),
+                    "stack",
+                    "a frame's name",
+                    found,
+                ))
             }
-        })
+            Some(name) if name.len() > MAX_FRAME_BYTES => {
+                let (of, found) = ("bytes in a frame", name.len());
+                Err(BaselineError::too_many(line, of, MAX_FRAME_BYTES, found))
+            }
+            Some(name) => Ok(PatternFrame::read(name)),
+        }
     }
 
     /// Returns a rate that is not negative and not above [`MAX_RATE`], and so neither NaN nor
     /// infinite.
-    fn rate(&self, key: &'static str) -> Result<f64, BaselineError> {
+    fn rate(&self, key: &str) -> Result<f64, BaselineError> {
         let item = self.required(key)?;
         #[expect(
             clippy::cast_precision_loss,
@@ -406,30 +381,22 @@ impl<'a> Reader<'a> {
         let Some(item) = self.get("expires") else {
             return Ok(None);
         };
-        let date = match (item.as_str(), item.as_datetime()) {
-            (Some(text), _) => text.parse().ok(),
-            (
-                _,
-                Some(toml_edit::Datetime {
-                    date: Some(date),
-                    time: None,
-                    offset: None,
-                }),
-            ) => Date::new(date.year, date.month, date.day),
-            _ => None,
-        };
+        // TOML's own dates are written in the same way.
+        let written = item.as_datetime().map(toml_edit::Datetime::to_string);
+        let text = item.as_str().or(written.as_deref());
+        let date = text.and_then(|text| text.parse().ok());
         let expected = "a day of the calendar as `YYYY-MM-DD`";
         date.map(Some)
             .ok_or_else(|| self.unexpected("expires", item, expected))
     }
 
-    fn string(&self, key: &'static str) -> Result<String, BaselineError> {
+    fn string(&self, key: &str) -> Result<String, BaselineError> {
         let item = self.required(key)?;
         let string = item.as_str().map(str::to_owned);
         string.ok_or_else(|| self.unexpected(key, item, "a string"))
     }
 
-    fn optional_string(&self, key: &'static str) -> Result<Option<String>, BaselineError> {
+    fn optional_string(&self, key: &str) -> Result<Option<String>, BaselineError> {
         self.get(key).map(|_| self.string(key)).transpose()
     }
 
@@ -442,7 +409,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn count(&self, key: &'static str) -> Result<u64, BaselineError> {
+    fn count(&self, key: &str) -> Result<u64, BaselineError> {
         let item = self.required(key)?;
         let count = item
             .as_integer()

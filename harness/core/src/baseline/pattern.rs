@@ -1,6 +1,7 @@
 use std::fmt;
 
 use crate::FoldedStack;
+use crate::fold::normalize_frame;
 
 /// One entry of a stack in a baseline: a frame, or any run of frames.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,6 +15,14 @@ pub enum PatternFrame {
 impl PatternFrame {
     /// How a file writes [`PatternFrame::Any`].
     pub const ANY: &'static str = FoldedStack::ANY;
+
+    /// Reads an entry of a file, whose frame is normalised.
+    pub(super) fn read(name: &str) -> PatternFrame {
+        match name {
+            Self::ANY => PatternFrame::Any,
+            name => PatternFrame::Frame(normalize_frame(name)),
+        }
+    }
 
     /// Returns the text of the entry in a file.
     pub fn as_str(&self) -> &str {
@@ -38,14 +47,8 @@ impl StackPattern {
 
     /// Makes a pattern that matches this stack and no other.
     pub fn exact(stack: &FoldedStack) -> Self {
-        Self(
-            stack
-                .frames()
-                .iter()
-                .cloned()
-                .map(PatternFrame::Frame)
-                .collect(),
-        )
+        let frames = stack.frames().iter().cloned();
+        Self(frames.map(PatternFrame::Frame).collect())
     }
 
     /// Makes a pattern for every stack with these frames at its leaf, whatever calls them.
@@ -70,12 +73,8 @@ impl StackPattern {
 
     /// Returns the pattern as a stack for display, with `...` for a run.
     pub fn shown(&self) -> FoldedStack {
-        FoldedStack(
-            self.0
-                .iter()
-                .map(|frame| frame.as_str().to_owned())
-                .collect(),
-        )
+        let frames = self.0.iter().map(PatternFrame::as_str);
+        FoldedStack(frames.map(str::to_owned).collect())
     }
 
     /// Returns whether at most one stack can match.
@@ -90,7 +89,7 @@ impl StackPattern {
     /// frames to choose from. So the time is at most frames of the pattern times frames of the
     /// stack, however many runs there are.
     pub fn matches(&self, stack: &FoldedStack) -> bool {
-        let (pattern, frames) = (self.0.as_slice(), stack.frames());
+        let (pattern, frames) = (&self.0, stack.frames());
         let (mut at, mut frame) = (0, 0);
         // After the last run: the next entry of the pattern, and the frame that the run
         // reached.
@@ -121,13 +120,7 @@ impl StackPattern {
 /// Joins the entries with `;`, as in a folded stack.
 impl fmt::Display for StackPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, frame) in self.0.iter().enumerate() {
-            if index > 0 {
-                f.write_str(";")?;
-            }
-            f.write_str(frame.as_str())?;
-        }
-        Ok(())
+        self.shown().fmt(f)
     }
 }
 

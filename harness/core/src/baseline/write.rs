@@ -1,12 +1,13 @@
 //! Edits the text of a baseline, and keeps what people wrote in it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use toml_edit::{ArrayOfTables, DocumentMut, Item, RawString, Table, TableLike, Value};
 
 use super::{
-    Acceptance, Accepted, Allowance, AllowanceSubject, Baseline, BaselineError, BaselineErrorKind,
-    Date, MAX_RATE, MeasuredWith, PatternFrame, StackPattern, absorb, round_up,
+    Acceptance, Accepted, Allowance, AllowanceSubject, Baseline, BaselineError, Date, MAX_RATE,
+    MeasuredWith, PatternFrame, StackPattern, absorb, round_up,
 };
 use super::{frames, parse};
 use crate::Rate;
@@ -42,9 +43,9 @@ format = 1
 pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, BaselineError> {
     let text = existing.unwrap_or(NEW_FILE);
     let written = parse::read(text.as_bytes())?;
-    let mut document: DocumentMut = text.parse().map_err(|err: toml_edit::TomlError| {
-        BaselineError::new(None, BaselineErrorKind::Syntax(err.message().to_owned()))
-    })?;
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|err: toml_edit::TomlError| BaselineError::new(None, "not TOML", err.message()))?;
 
     if let Some(measured) = &accepted.measured {
         set_measured(&mut document, measured)?;
@@ -73,8 +74,7 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
             for other in others {
                 absorb(&mut allowance, written.allowances[*other].clone());
             }
-            let expired = false;
-            set_allowance(table, &Accepted { allowance, expired });
+            set_allowance(table, &allowance);
             doubled.extend(others.iter().map(|other| (*other, *first)));
         }
     }
@@ -87,7 +87,10 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
             None | Some([]) => add(&mut document, &accepted.allowance, &at),
             Some([first, others @ ..]) => {
                 if let Some(table) = tables(&mut document).get_mut(*first) {
-                    set_allowance(table, &accepted);
+                    if accepted.expired && accepted.allowance.expires.is_none() {
+                        table.remove("expires");
+                    }
+                    set_allowance(table, &accepted.allowance);
                 }
                 // The others would add to what is accepted now.
                 doubled.extend(others.iter().map(|other| (*other, *first)));
@@ -121,9 +124,16 @@ fn by_subject(
         if let AllowanceSubject::Stack(pattern) = &accepted.allowance.subject
             && let Some(program) = pattern.frames().iter().find(|frame| is_program(frame))
         {
-            let file = quoted(program.as_str());
-            let kind = BaselineErrorKind::Unnamed { file };
-            return Err(BaselineError::new(None, kind));
+            let detail = format!(
+                "expected functions, found `{}`, which cargo calls otherwise in another build",
+                quoted(program.as_str())
+            );
+            return Err(
+                BaselineError::new(None, "a stack without names", detail).hint(
+                    "the build was stripped: set `strip = false` in the profile in Cargo.toml, \
+                     measure and accept again",
+                ),
+            );
         }
         match by_subject.get_mut(&accepted.allowance.subject) {
             None => drop(by_subject.insert(accepted.allowance.subject.clone(), accepted)),
@@ -143,6 +153,9 @@ fn by_subject(
     Ok(by_subject)
 }
 
+/// The stack that each subject gets instead of its own.
+type Moves = BTreeMap<AllowanceSubject, StackPattern>;
+
 /// Returns what moves and what is removed. A move is left out in these cases, because
 /// allowances would add up to more than anybody accepted:
 ///
@@ -153,13 +166,7 @@ fn settled(
     accepted: &Acceptance,
     agreed: &BTreeMap<AllowanceSubject, Accepted>,
     at: &BTreeMap<AllowanceSubject, Vec<usize>>,
-) -> Result<
-    (
-        BTreeMap<AllowanceSubject, StackPattern>,
-        BTreeSet<AllowanceSubject>,
-    ),
-    BaselineError,
-> {
+) -> Result<(Moves, BTreeSet<AllowanceSubject>), BaselineError> {
     let exact = |stack| writable(AllowanceSubject::Stack(StackPattern::exact(stack)));
     let mut moves = BTreeSet::new();
     for moved in &accepted.moved {
@@ -204,16 +211,15 @@ pub(super) fn writable(subject: AllowanceSubject) -> Result<AllowanceSubject, Ba
     };
     let frames = pattern.frames().iter().map(|frame| match frame {
         PatternFrame::Any => Ok(PatternFrame::Any),
-        // In a file this name would be a run of frames, and would allow more than was
-        // accepted.
-        PatternFrame::Frame(name) if normalize_frame(name) == PatternFrame::ANY => {
-            Err(unexpected("stack", "a frame's name", name))
-        }
-        PatternFrame::Frame(name) => Ok(PatternFrame::Frame(normalize_frame(name))),
+        PatternFrame::Frame(name) => match normalize_frame(name) {
+            // In a file this name would be a run of frames, and would allow more than was
+            // accepted.
+            any if any == PatternFrame::ANY => Err(unexpected("stack", "a frame's name", name)),
+            name => Ok(PatternFrame::Frame(name)),
+        },
     });
-    Ok(AllowanceSubject::Stack(StackPattern::new(
-        frames.collect::<Result<Vec<_>, _>>()?,
-    )))
+    let frames = frames.collect::<Result<Vec<_>, _>>()?;
+    Ok(AllowanceSubject::Stack(StackPattern::new(frames)))
 }
 
 fn rounded(key: &str, rate: f64) -> Result<f64, BaselineError> {
@@ -222,16 +228,7 @@ fn rounded(key: &str, rate: f64) -> Result<f64, BaselineError> {
 }
 
 fn unexpected(key: &str, expected: &str, found: &str) -> BaselineError {
-    let (key, expected) = (key.to_owned(), expected.to_owned());
-    let found = format!("`{}`", quoted(found));
-    BaselineError::new(
-        None,
-        BaselineErrorKind::Unexpected {
-            key,
-            expected,
-            found,
-        },
-    )
+    BaselineError::unexpected(None, key, expected, format!("`{}`", quoted(found)))
 }
 
 fn has_crlf_alone(text: &str) -> bool {
@@ -281,25 +278,17 @@ fn set_measured(document: &mut DocumentMut, measured: &MeasuredWith) -> Result<(
 }
 
 fn count(key: &str, count: u64) -> Result<Value, BaselineError> {
-    let whole = i64::try_from(count);
-    whole
-        .map(Value::from)
-        .map_err(|_| unexpected(key, "a 63-bit number", &count.to_string()))
+    let whole = i64::try_from(count).map(Value::from);
+    whole.map_err(|_| unexpected(key, "a 63-bit number", &count.to_string()))
 }
 
 /// Returns the `[[allow]]` tables; makes an empty list if there are none.
 fn tables(document: &mut DocumentMut) -> &mut ArrayOfTables {
-    let item = document
-        .as_table_mut()
-        .entry("allow")
-        .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
-    if !item.is_array_of_tables() {
-        // `read` has refused it.
-        *item = Item::ArrayOfTables(ArrayOfTables::new());
-    }
+    let item = document.as_table_mut().entry("allow");
+    let item = item.or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
     match item {
         Item::ArrayOfTables(tables) => tables,
-        _ => unreachable!("it was just made one"),
+        _ => unreachable!("`read` has refused it"),
     }
 }
 
@@ -315,22 +304,16 @@ fn add(
         AllowanceSubject::Stack(pattern) => {
             set(&mut table, "stack", frames::written(pattern).into());
         }
-        AllowanceSubject::Threads | AllowanceSubject::Descriptors => {
-            let word = allowance.subject.resource().unwrap_or_default();
+        resource => {
+            let word = resource.resource().unwrap_or_default();
             set(&mut table, "resource", word.into());
         }
     }
-    set_allowance(
-        &mut table,
-        &Accepted {
-            allowance: allowance.clone(),
-            expired: false,
-        },
-    );
+    set_allowance(&mut table, allowance);
+    let after = (Bound::Excluded(&allowance.subject), Bound::Unbounded);
     let greater = at
-        .iter()
-        .filter(|(subject, _)| **subject > allowance.subject);
-    let greater = greater.flat_map(|(_, at)| at);
+        .range::<AllowanceSubject, _>(after)
+        .flat_map(|(_, at)| at);
     let positions = greater.filter_map(|index| tables(document).get(*index)?.position());
     if let Some(before) = positions.min() {
         // Tables with the same position are written in the order of the list.
@@ -341,12 +324,8 @@ fn add(
     // Comments at the end of the file stay before the table that is added.
     let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
     if !trailing.trim().is_empty() {
-        let gap = if trailing.ends_with('\n') {
-            "\n"
-        } else {
-            "\n\n"
-        };
-        table.decor_mut().set_prefix(format!("{trailing}{gap}"));
+        let end = if trailing.ends_with('\n') { "" } else { "\n" };
+        table.decor_mut().set_prefix(format!("{trailing}{end}\n"));
         document.set_trailing("");
     }
     // This puts it behind `[measured]`, even if no other allowance is left.
@@ -369,7 +348,7 @@ fn space_out(document: &mut DocumentMut) {
     }
 }
 
-fn set_allowance(table: &mut Table, accepted: &Accepted) {
+fn set_allowance(table: &mut Table, allowance: &Allowance) {
     let Allowance {
         subject,
         rate,
@@ -378,7 +357,7 @@ fn set_allowance(table: &mut Table, accepted: &Accepted) {
         reason,
         issue,
         expires,
-    } = &accepted.allowance;
+    } = allowance;
     set(table, "objects", rate.objects.into());
     if subject.resource().is_none() {
         set(table, "bytes", rate.bytes.into());
@@ -388,14 +367,10 @@ fn set_allowance(table: &mut Table, accepted: &Accepted) {
     if bytes_law != law || table.contains_key("bytes-law") {
         set(table, "bytes-law", bytes_law.as_str().into());
     }
-    if let Some(reason) = reason {
-        set(table, "reason", reason.as_str().into());
-    }
-    if let Some(issue) = issue {
-        set(table, "issue", issue.as_str().into());
-    }
-    if accepted.expired && expires.is_none() {
-        table.remove("expires");
+    for (key, words) in [("reason", reason), ("issue", issue)] {
+        if let Some(words) = words {
+            set(table, key, words.as_str().into());
+        }
     }
     if let Some(expires) = expires {
         set_expires(table, *expires);
@@ -404,26 +379,12 @@ fn set_allowance(table: &mut Table, accepted: &Accepted) {
 
 fn set_expires(table: &mut Table, date: Date) {
     // The date is written as a TOML date, or as a string if a person wrote a string.
-    let written = table.get("expires").and_then(Item::as_value);
-    if written.is_some_and(Value::is_str) {
-        set(table, "expires", date.to_string().into());
-        return;
-    }
-    let date = toml_edit::Date {
-        year: date.year(),
-        month: date.month(),
-        day: date.day(),
+    let text = date.to_string();
+    let date = match table.get("expires").is_some_and(Item::is_str) {
+        true => None,
+        false => text.parse::<toml_edit::Datetime>().ok(),
     };
-    set(
-        table,
-        "expires",
-        toml_edit::Datetime {
-            date: Some(date),
-            time: None,
-            offset: None,
-        }
-        .into(),
-    );
+    set(table, "expires", date.map_or(text.into(), Value::from));
 }
 
 /// Sets a key if its value differs, and keeps the comment that follows it. Returns whether the
@@ -482,12 +443,8 @@ fn keep_words(document: &mut DocumentMut, mut doubled: Vec<(usize, usize)>) {
     }
     for (first, comments) in moved {
         if let Some(first) = tables(document).get_mut(first) {
-            let above = first
-                .decor()
-                .prefix()
-                .and_then(RawString::as_str)
-                .unwrap_or("\n");
-            let prefix = format!("{above}{comments}");
+            let above = first.decor().prefix().and_then(RawString::as_str);
+            let prefix = format!("{}{comments}", above.unwrap_or("\n"));
             first.decor_mut().set_prefix(prefix);
         }
     }
@@ -536,34 +493,29 @@ fn following<'a>(
             Item::Table(table) => after.push(table),
             Item::ArrayOfTables(tables) if key == "allow" => {
                 let tables = tables.iter_mut().enumerate();
-                after.extend(
-                    tables.filter_map(|(index, table)| (!gone.contains(&index)).then_some(table)),
-                );
+                let kept = tables.filter(|(index, _)| !gone.contains(index));
+                after.extend(kept.map(|(_, table)| table));
             }
             _ => {}
         }
     }
-    let after = after
-        .into_iter()
-        .filter(|table| table.position() > position);
-    after.min_by_key(|table| table.position())
+    after.retain(|table| table.position() > position);
+    after.into_iter().min_by_key(|table| table.position())
 }
 
 /// Returns the comments above a table that an empty line separates from it.
 fn apart(prefix: &str) -> Option<String> {
     // After the last line feed comes the indentation of the header.
     let lines: Vec<&str> = prefix[..prefix.rfind('\n')?].split('\n').collect();
-    let end = lines
-        .iter()
-        .rposition(|line| !line.trim_start().starts_with('#'))?;
+    let is_comment = |line: &&str| line.trim_start().starts_with('#');
+    let end = lines.iter().rposition(|line| !is_comment(line))?;
     let comments = lines[..end].join("\n");
     let comments = comments.trim_end();
     (!comments.trim_start().is_empty()).then(|| format!("{comments}\n"))
 }
 
 fn prefix(table: &Table) -> &str {
-    let prefix = table.decor().prefix();
-    prefix.and_then(RawString::as_str).unwrap_or_default()
+    frames::text(table.decor().prefix())
 }
 
 /// Returns every comment of an allowance, each on a line of its own.
@@ -579,20 +531,11 @@ fn comments(table: &Table) -> String {
             None => {}
         }
     }
-    let above = table
-        .decor()
-        .prefix()
-        .and_then(RawString::as_str)
-        .unwrap_or_default();
-    let beside = table
-        .decor()
-        .suffix()
-        .and_then(RawString::as_str)
-        .unwrap_or_default();
+    let (above, beside) = (prefix(&table), frames::text(table.decor().suffix()));
     let text = format!("{above}{beside}\n{table}");
     let comments = text
         .lines()
-        .filter_map(|line| line.find('#').map(|at| &line[at..]));
+        .filter_map(|line| Some(&line[line.find('#')?..]));
     comments.flat_map(|comment| [comment, "\n"]).collect()
 }
 

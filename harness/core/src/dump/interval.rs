@@ -13,17 +13,8 @@ pub struct SampleInterval(NonZeroU64);
 pub struct Level {
     /// The estimate, rounded.
     pub tally: Tally,
-    /// Its variance.
-    pub noise: Noise,
-}
-
-/// The variance of an estimate, which sampling adds to the square of an error.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Noise {
-    /// In objects squared.
-    pub objects: f64,
-    /// In bytes squared.
-    pub bytes: f64,
+    /// The variance of the bytes, which sampling adds to the square of an error.
+    pub variance: f64,
 }
 
 /// The objects and bytes that the sampled ones stand for.
@@ -80,7 +71,7 @@ impl SampleInterval {
     /// Each sampled object stands for 1/p objects, where p is its probability. It adds
     /// `(1 − p)/p²` to the variance of the objects, and `Z²` times that to the variance of the
     /// bytes. This is the estimator of Horvitz and Thompson for objects that are sampled
-    /// independently. At an interval of 1, counts are taken as printed, and there is no noise.
+    /// independently. At an interval of 1, counts are taken as printed, without a variance.
     pub fn level(self, sampled: Tally) -> Level {
         if self.is_exact() || sampled.objects == 0 || sampled.bytes == 0 {
             return Level {
@@ -92,17 +83,10 @@ impl SampleInterval {
         let sampled_objects = count(sampled.objects);
         let size = count(sampled.bytes) / sampled_objects;
         let p = self.probability(size).max(f64::MIN_POSITIVE);
-        let noise = (1.0 - p) * sampled_objects / (p * p);
+        let (objects, bytes) = (objects.round(), bytes.round());
         Level {
-            tally: Estimate {
-                objects: objects.round(),
-                bytes: bytes.round(),
-            }
-            .truncated(),
-            noise: Noise {
-                objects: noise,
-                bytes: size * size * noise,
-            },
+            tally: Estimate { objects, bytes }.truncated(),
+            variance: size * size * ((1.0 - p) * sampled_objects / (p * p)),
         }
     }
 

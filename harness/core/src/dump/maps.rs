@@ -60,9 +60,10 @@ impl Maps {
     pub(super) fn push(&mut self, line: &[u8]) {
         match Mapping::parse(line) {
             Some(mapping) => self.mappings.push(mapping),
-            None => self
-                .unreadable
-                .push(String::from_utf8_lossy(line).into_owned()),
+            None => {
+                let line = String::from_utf8_lossy(line).into_owned();
+                self.unreadable.push(line);
+            }
         }
     }
 }
@@ -131,19 +132,14 @@ impl Permissions {
 /// Returns the first word of a line, and the text after it.
 fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = spaces_cut(line);
-    let end = line
-        .iter()
-        .position(|byte| *byte == b' ')
-        .unwrap_or(line.len());
+    let end = line.iter().position(|byte| *byte == b' ');
+    let end = end.unwrap_or(line.len());
     (end > 0).then(|| line.split_at(end))
 }
 
 fn spaces_cut(line: &[u8]) -> &[u8] {
-    let start = line
-        .iter()
-        .position(|byte| *byte != b' ')
-        .unwrap_or(line.len());
-    &line[start..]
+    let spaces = line.iter().take_while(|byte| **byte == b' ');
+    &line[spaces.count()..]
 }
 
 fn split(word: &[u8], at: u8) -> Option<(&[u8], &[u8])> {

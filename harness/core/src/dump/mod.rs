@@ -46,8 +46,8 @@ mod totals;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub use error::{DumpError, Expected, Found};
-pub use interval::{Estimate, Level, Noise, SampleInterval};
+pub use error::DumpError;
+pub use interval::{Estimate, Level, SampleInterval};
 pub use maps::{Mapping, Maps, Permissions};
 pub use parse::{DumpEnd, DumpReader};
 

@@ -1,7 +1,9 @@
 //! Reads a dump line by line: only the current line has to be in memory. No line is copied or
 //! checked for UTF-8 before it is parsed, except to quote it in an error.
 
-use super::error::{DumpError, Expected, Found};
+use std::borrow::Cow;
+
+use super::error::{DumpError, Found};
 use super::interval::SampleInterval;
 use super::maps::Maps;
 use super::{HeapDump, MAX_FRAMES, Stack, totals};
@@ -48,7 +50,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<HeapDump, DumpError> {
 /// assert_eq!((all[0].inuse.bytes, end.totals), (8, Some(all[0])));
 /// # Ok::<(), plimsoll_core::dump::DumpError>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct DumpReader {
     state: State,
     /// The number of lines before the dump, which do not belong to it.
@@ -76,9 +78,10 @@ pub struct DumpEnd {
 }
 
 /// What may come next in a dump.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// `heap_v2/524288`
+    #[default]
     Header,
     /// The counts of the process. A dump that was made by hand may begin with its first stack.
     Process,
@@ -94,25 +97,21 @@ enum State {
     Maps,
 }
 
-impl Default for DumpReader {
-    fn default() -> Self {
-        Self::new()
-    }
+/// What is expected in the lines of a dump.
+const HEADER: &str = "`heap_v2/` and a sample interval";
+const TOTALS: &str = "the counts of the process, or a stack";
+const COUNTS: &str = "counts such as `t*: 1: 8 [0: 0]`";
+const ADDRESS: &str = "an address such as `0x1f` of at most 64 bits";
+const END_OF_LINE: &str = "the end of the line";
+
+fn counts_of(stack: usize) -> String {
+    format!("counts for the stack on line {stack}")
 }
 
 impl DumpReader {
     /// Makes a reader that is at the beginning of a dump.
     pub fn new() -> Self {
-        DumpReader {
-            state: State::Header,
-            before: 0,
-            line: 0,
-            sample_interval: None,
-            totals: None,
-            second_line: Found::End,
-            frames: Vec::new(),
-            maps: None,
-        }
+        DumpReader::default()
     }
 
     /// Makes a reader for a dump after so many lines of other text, so that errors state the
@@ -163,17 +162,15 @@ impl DumpReader {
     ) -> Result<(), DumpError> {
         if !rest.is_empty() {
             self.read(rest, record)?;
-            return Err(DumpError::at(self.line, Expected::EndOfLine, Found::End));
+            return Err(DumpError::at(self.line, END_OF_LINE, Found::End));
         }
-        let expected = match self.state {
-            State::Header => Expected::Header,
-            State::Process => Expected::Totals,
-            State::Counts { stack } => Expected::Counts { stack },
-            State::ThreadOfProcess | State::ThreadOfStack | State::Blank | State::Maps => {
-                return Ok(());
-            }
-        };
-        Err(DumpError::at(self.line + 1, expected, Found::End))
+        let ends_early = |expected| Err(DumpError::at(self.line + 1, expected, Found::End));
+        match self.state {
+            State::Header => ends_early(HEADER.to_owned()),
+            State::Process => ends_early(TOTALS.to_owned()),
+            State::Counts { stack } => ends_early(counts_of(stack)),
+            State::ThreadOfProcess | State::ThreadOfStack | State::Blank | State::Maps => Ok(()),
+        }
     }
 
     /// Checks the totals against the counts of all stacks that were read.
@@ -186,13 +183,17 @@ impl DumpReader {
         counts: impl Iterator<Item = Counts> + Clone,
     ) -> Result<DumpEnd, DumpError> {
         let Some(sample_interval) = self.sample_interval else {
-            return Err(DumpError::at(self.line + 1, Expected::Header, Found::End));
+            return Err(DumpError::at(self.line + 1, HEADER, Found::End));
         };
         if let Some(totals) = self.totals {
-            totals::check(sample_interval, totals, counts).map_err(|sum| {
-                let expected = Expected::TotalsOfStacks { stacks: sum };
-                DumpError::at(self.before + 2, expected, self.second_line)
-            })?;
+            totals::check(sample_interval, totals, counts).map_err(
+                |Tally { objects, bytes }| {
+                    let expected = format!(
+                        "totals that agree with the stacks, which add up to `{objects}: {bytes}`"
+                    );
+                    DumpError::at(self.before + 2, expected, self.second_line)
+                },
+            )?;
         }
         Ok(DumpEnd {
             sample_interval,
@@ -219,9 +220,7 @@ impl DumpReader {
             }
             State::Process if line.starts_with(b"@") => self.stack(&mut text)?,
             State::Process => {
-                if !text.eat(b"  t*: ") {
-                    return Err(text.expected(Expected::Totals));
-                }
+                text.expect(b"  t*: ", TOTALS)?;
                 self.totals = Some(counts(&mut text)?);
                 text.end()?;
                 self.second_line = text.found();
@@ -229,7 +228,7 @@ impl DumpReader {
             }
             State::Counts { stack } => {
                 if !text.eat(b"  t*: ") {
-                    return Err(text.expected(Expected::Counts { stack }));
+                    return Err(text.expected(counts_of(stack)));
                 }
                 let counts = counts(&mut text)?;
                 text.end()?;
@@ -255,11 +254,10 @@ impl DumpReader {
                     self.maps = Some(Maps::default());
                     self.state = State::Maps;
                 } else {
-                    let expected = match self.state {
-                        State::Blank => Expected::Maps,
-                        _ => Expected::Record,
-                    };
-                    return Err(text.expected(expected));
+                    return Err(text.expected(match self.state {
+                        State::Blank => "`MAPPED_LIBRARIES:` after an empty line",
+                        _ => "a stack, counts of a thread, or `MAPPED_LIBRARIES:`",
+                    }));
                 }
             }
         }
@@ -272,20 +270,16 @@ impl DumpReader {
         self.frames.clear();
         while text.eat(b" ") {
             if self.frames.len() == MAX_FRAMES {
-                return Err(text.expected(Expected::FewerFrames));
+                return Err(text.expected(format!("at most {MAX_FRAMES} addresses")));
             }
-            if !text.eat(b"0x") {
-                return Err(text.expected(Expected::Address));
-            }
+            text.expect(b"0x", ADDRESS)?;
             let (address, length) = leading_hexadecimal(text.rest);
-            let Some(address) = address else {
-                return Err(text.expected(Expected::Address));
-            };
+            let address = address.ok_or_else(|| text.expected(ADDRESS))?;
             text.rest = &text.rest[length..];
             self.frames.push(Avma(address));
         }
         if !text.rest.is_empty() {
-            return Err(text.expected(Expected::Address));
+            return Err(text.expected(ADDRESS));
         }
         self.state = State::Counts { stack: self.line };
         Ok(())
@@ -296,7 +290,7 @@ impl DumpReader {
         // prints, and neither may the `\r` of `\r\n`.
         let line = without_returns(text.whole);
         if line.contains(&0) {
-            return Err(text.expected(Expected::MapLine));
+            return Err(text.expected("a mapping"));
         }
         if let Some(maps) = self.maps.as_mut().filter(|_| !line.is_empty()) {
             maps.push(line);
@@ -307,11 +301,9 @@ impl DumpReader {
 
 /// Parses `heap_v2/524288`.
 fn header(text: &mut Text<'_>) -> Result<SampleInterval, DumpError> {
-    if !text.eat(b"heap_v2/") {
-        return Err(text.expected(Expected::Header));
-    }
-    let interval = text.decimal(Expected::Header)?;
-    let interval = SampleInterval::new(interval).ok_or_else(|| text.expected(Expected::Header))?;
+    text.expect(b"heap_v2/", HEADER)?;
+    let interval = text.decimal(HEADER)?;
+    let interval = SampleInterval::new(interval).ok_or_else(|| text.expected(HEADER))?;
     text.end()?;
     Ok(interval)
 }
@@ -322,8 +314,8 @@ fn thread(text: &mut Text<'_>) -> Result<bool, DumpError> {
         return Ok(false);
     }
     text.eat(b"  t");
-    text.decimal(Expected::CountsForm)?;
-    text.expect(b": ")?;
+    text.decimal(COUNTS)?;
+    text.expect(b": ", COUNTS)?;
     counts(text)?;
     Ok(true)
 }
@@ -331,26 +323,23 @@ fn thread(text: &mut Text<'_>) -> Result<bool, DumpError> {
 /// Parses `3: 2048 [9: 4096]`.
 fn counts(text: &mut Text<'_>) -> Result<Counts, DumpError> {
     let inuse = tally(text)?;
-    text.expect(b" [")?;
+    text.expect(b" [", COUNTS)?;
     let alloc = tally(text)?;
-    text.expect(b"]")?;
+    text.expect(b"]", COUNTS)?;
     Ok(Counts { inuse, alloc })
 }
 
 /// Parses `3: 2048`.
 fn tally(text: &mut Text<'_>) -> Result<Tally, DumpError> {
-    let objects = text.decimal(Expected::CountsForm)?;
-    text.expect(b": ")?;
-    let bytes = text.decimal(Expected::CountsForm)?;
+    let objects = text.decimal(COUNTS)?;
+    text.expect(b": ", COUNTS)?;
+    let bytes = text.decimal(COUNTS)?;
     Ok(Tally { objects, bytes })
 }
 
 fn without_returns(line: &[u8]) -> &[u8] {
-    let end = line
-        .iter()
-        .rposition(|byte| *byte != b'\r')
-        .map_or(0, |last| last + 1);
-    &line[..end]
+    let last = line.iter().rposition(|byte| *byte != b'\r');
+    &line[..last.map_or(0, |last| last + 1)]
 }
 
 /// A line without its end, and the part of it that is still to be read.
@@ -362,44 +351,39 @@ struct Text<'a> {
 
 impl Text<'_> {
     fn eat(&mut self, prefix: &[u8]) -> bool {
-        match self.rest.strip_prefix(prefix) {
-            Some(rest) => {
-                self.rest = rest;
-                true
-            }
-            None => false,
-        }
+        let rest = self.rest.strip_prefix(prefix);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
     }
 
-    fn expect(&mut self, punctuation: &[u8]) -> Result<(), DumpError> {
-        if self.eat(punctuation) {
-            Ok(())
-        } else {
-            Err(self.expected(Expected::CountsForm))
+    fn expect(&mut self, prefix: &[u8], expected: &'static str) -> Result<(), DumpError> {
+        match self.eat(prefix) {
+            true => Ok(()),
+            false => Err(self.expected(expected)),
         }
     }
 
     fn end(&self) -> Result<(), DumpError> {
-        if self.rest.is_empty() {
-            Ok(())
-        } else {
-            Err(self.expected(Expected::EndOfLine))
+        match self.rest.is_empty() {
+            true => Ok(()),
+            false => Err(self.expected(END_OF_LINE)),
         }
     }
 
-    fn decimal(&mut self, otherwise: Expected) -> Result<u64, DumpError> {
+    fn decimal(&mut self, expected: &'static str) -> Result<u64, DumpError> {
         let length = self.rest.iter().take_while(|byte| byte.is_ascii_digit());
         let (digits, rest) = self.rest.split_at(length.count());
         if digits.is_empty() {
-            return Err(self.expected(otherwise));
+            return Err(self.expected(expected));
         }
-        let number = decimal(digits).ok_or_else(|| self.expected(Expected::Number))?;
+        let number = decimal(digits);
+        let number = number.ok_or_else(|| self.expected("a number of at most 64 bits"))?;
         self.rest = rest;
         Ok(number)
     }
 
     #[cold]
-    fn expected(&self, expected: Expected) -> DumpError {
+    fn expected(&self, expected: impl Into<Cow<'static, str>>) -> DumpError {
         DumpError::at(self.line, expected, self.found())
     }
 
@@ -416,10 +400,7 @@ pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
         return None;
     }
     digits.iter().try_fold(0_u64, |number, byte| {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
+        let digit = char::from(*byte).to_digit(10)?;
         number.checked_mul(10)?.checked_add(u64::from(digit))
     })
 }

@@ -14,11 +14,8 @@ pub(super) fn check(
     totals: Counts,
     stacks: impl Iterator<Item = Counts> + Clone,
 ) -> Result<(), Tally> {
-    check_part(
-        interval,
-        totals.inuse,
-        stacks.clone().map(|counts| counts.inuse),
-    )?;
+    let inuse = stacks.clone().map(|counts| counts.inuse);
+    check_part(interval, totals.inuse, inuse)?;
     check_part(interval, totals.alloc, stacks.map(|counts| counts.alloc))
 }
 
@@ -35,10 +32,9 @@ fn check_part(
     for stack in stacks {
         range.add(Range::of(interval, stack));
     }
-    if range.meets(Range::of(interval, total)) {
-        Ok(())
-    } else {
-        Err(sum)
+    match range.meets(Range::of(interval, total)) {
+        true => Ok(()),
+        false => Err(sum),
     }
 }
 
@@ -82,29 +78,24 @@ impl Range {
     /// At an interval of 1, jemalloc's sums are whole numbers. So rounding loses nothing,
     /// except where 1 − exp(−Z) differs from 1, which is for objects of 8 bytes.
     fn of_exact(objects: f64, bytes: f64) -> Range {
-        let mean = if objects > 0.0 {
-            bytes / objects
-        } else {
-            bytes
+        let mean = match objects > 0.0 {
+            true => bytes / objects,
+            false => bytes,
         };
         let missing = bytes * (-mean).exp();
-        if mean >= CERTAIN || missing < 0.25 {
-            let exact = Estimate { objects, bytes };
-            return Range {
-                low: exact,
-                high: exact,
-            };
-        }
-        let scale = 1.0 / (1.0 - (-mean).exp());
-        // A half for the rounding of the printed integers, and a little for the mean from
-        // which the scale is computed.
+        // Otherwise a half for the rounding of the printed integers, and a little for the mean
+        // from which the scale is computed.
+        let (scale, off) = match mean >= CERTAIN || missing < 0.25 {
+            true => (1.0, 0.0),
+            false => (1.0 / (1.0 - (-mean).exp()), 0.6),
+        };
         let at = |by: f64| Estimate {
             objects: objects * scale + by,
             bytes: bytes * scale + by,
         };
         Range {
-            low: at(-0.6),
-            high: at(0.6),
+            low: at(-off),
+            high: at(off),
         }
     }
 
@@ -114,21 +105,11 @@ impl Range {
     }
 
     fn meets(self, other: Range) -> bool {
-        let meet = |low: f64, high: f64, other_low: f64, other_high: f64| {
+        let meet = |of: fn(Estimate) -> f64| {
             // The slack is for the rounding of the sums, which are doubles.
-            let slack = 1e-9 * high.max(other_high);
-            low <= other_high + slack && other_low <= high + slack
+            let slack = 1e-9 * of(self.high).max(of(other.high));
+            of(self.low) <= of(other.high) + slack && of(other.low) <= of(self.high) + slack
         };
-        meet(
-            self.low.objects,
-            self.high.objects,
-            other.low.objects,
-            other.high.objects,
-        ) && meet(
-            self.low.bytes,
-            self.high.bytes,
-            other.low.bytes,
-            other.high.bytes,
-        )
+        meet(|estimate| estimate.objects) && meet(|estimate| estimate.bytes)
     }
 }

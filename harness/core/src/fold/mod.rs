@@ -66,19 +66,15 @@ pub(crate) const UNKNOWN: &str = "[unknown]";
 impl Folder {
     /// Names and classifies the frames of every address in the table.
     pub fn new(table: &SymbolTable, normalization: &Normalization) -> Folder {
-        let sources = table.iter().flat_map(|(_, sources)| sources);
-        let crates = qualify::Crates::of(sources);
-        let frames = table
-            .iter()
-            .map(|(address, sources)| {
-                let frames = sources
-                    .iter()
-                    .map(|source| named(source, &crates, normalization))
-                    .collect();
-                (address, frames)
-            })
-            .collect();
-        Folder { frames }
+        let crates = qualify::Crates::of(table.frames.values().flatten());
+        let frames = table.frames.iter().map(|(address, sources)| {
+            let sources = sources.iter();
+            let named = sources.map(|source| named(source, &crates, normalization));
+            (*address, named.collect())
+        });
+        Folder {
+            frames: frames.collect(),
+        }
     }
 
     /// Folds a stack of return addresses, leaf first.
@@ -88,39 +84,33 @@ impl Folder {
     /// allocator's, or `[allocator]`. Of a stack without addresses, `[empty]` is left.
     pub fn fold(&self, stack: &[Avma]) -> Folded {
         let unresolved = [(unknown(UNKNOWN), Kind::Other)];
-        let all: Vec<&(Frame, Kind)> = stack
+        let all = stack
             .iter()
             .flat_map(|address| match self.frames.get(address) {
                 Some(frames) if !frames.is_empty() => frames.as_slice(),
                 _ => &unresolved,
-            })
-            .collect();
-
+            });
+        let all: Vec<&(Frame, Kind)> = all.collect();
         let kinds = || all.iter().map(|(_, kind)| *kind);
         let leaf = leaf_end(kinds());
         let root = root_start(kinds()).max(leaf);
         let mut frames: Vec<Frame> = Vec::new();
         for (frame, kind) in &all[leaf..root] {
-            let repeated = frames
-                .last()
-                .is_some_and(|last| last.function == frame.function);
-            if is_shown(*kind) && !repeated {
+            let last = frames.last().map(|last| &last.function);
+            if is_shown(*kind) && last != Some(&frame.function) {
                 frames.push(frame.clone());
             }
         }
         if frames.is_empty() {
             frames.push(match last_resort(kinds()) {
                 Some(place) => all[place].0.clone(),
-                None => unknown(nothing(all.len())),
+                None if all.is_empty() => unknown(EMPTY),
+                None => unknown(ALLOCATOR),
             });
         }
-        let stack = frames
-            .iter()
-            .rev()
-            .map(|frame| frame.function.clone())
-            .collect();
+        let names = frames.iter().rev().map(|frame| frame.function.clone());
         Folded {
-            stack: FoldedStack(stack),
+            stack: FoldedStack(names.collect()),
             frames,
         }
     }
@@ -261,14 +251,6 @@ fn last_resort(kinds: impl Iterator<Item = Kind> + Clone) -> Option<usize> {
     let is_ours = |kind| matches!(kind, Kind::Harness | Kind::Marker);
     let harness = kinds.clone().position(is_ours);
     harness.or_else(|| kinds.clone().position(|kind| kind != Kind::Allocator))
-}
-
-/// Returns the name for a stack of which nothing is left, by how many frames it had.
-fn nothing(frames: usize) -> &'static str {
-    match frames {
-        0 => EMPTY,
-        _ => ALLOCATOR,
-    }
 }
 
 fn unknown(name: &str) -> Frame {

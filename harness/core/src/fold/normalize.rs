@@ -142,14 +142,10 @@ fn strip_module_offset(name: &str) -> Cow<'_, str> {
 }
 
 fn strip_hash(name: &str) -> Cow<'_, str> {
+    let is_hash =
+        |hash: &str| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     match name.rsplit_once("::h") {
-        Some((path, hash))
-            if hash.len() == 16
-                && !path.is_empty()
-                && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
-        {
-            path.into()
-        }
+        Some((path, hash)) if is_hash(hash) && !path.is_empty() => path.into(),
         _ => name.into(),
     }
 }
@@ -185,20 +181,20 @@ fn strip_disambiguators(name: &str) -> Cow<'_, str> {
 
 /// The compilers' words for a function without a name, and the word that replaces each.
 const ANONYMOUS: [(&str, &str); 14] = [
-    ("async_block", "closure"),
-    ("async_block_env", "closure"),
-    ("async_closure", "closure"),
-    ("async_closure_env", "closure"),
-    ("async_fn", "closure"),
-    ("async_fn_env", "closure"),
-    ("async_gen_fn_env", "closure"),
-    ("closure", "closure"),
-    ("closure_env", "closure"),
-    ("coroutine", "closure"),
-    ("coroutine_env", "closure"),
-    ("gen_block_env", "closure"),
-    ("gen_fn_env", "closure"),
-    ("impl", "impl"),
+    ("async_block", "{{closure}}"),
+    ("async_block_env", "{{closure}}"),
+    ("async_closure", "{{closure}}"),
+    ("async_closure_env", "{{closure}}"),
+    ("async_fn", "{{closure}}"),
+    ("async_fn_env", "{{closure}}"),
+    ("async_gen_fn_env", "{{closure}}"),
+    ("closure", "{{closure}}"),
+    ("closure_env", "{{closure}}"),
+    ("coroutine", "{{closure}}"),
+    ("coroutine_env", "{{closure}}"),
+    ("gen_block_env", "{{closure}}"),
+    ("gen_fn_env", "{{closure}}"),
+    ("impl", "{{impl}}"),
 ];
 
 fn collapse_braces(name: &str) -> Cow<'_, str> {
@@ -239,20 +235,14 @@ fn collapse_brace<'a>(collapsed: &mut String, text: &'a str) -> &'a str {
         return after;
     }
     let kind = word.split_once('#').map_or(word, |(kind, _)| kind);
-    let kind = ANONYMOUS
-        .iter()
-        .find(|(theirs, _)| *theirs == kind)
-        .map_or(kind, |(_, ours)| ours);
-    collapsed.push_str("{{");
-    collapsed.push_str(kind);
-    collapsed.push_str("}}");
-    if let Some(number) = after.strip_prefix('#') {
-        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
-        after = if digits == 0 {
-            after
-        } else {
-            &number[digits..]
-        };
+    match ANONYMOUS.iter().find(|(theirs, _)| *theirs == kind) {
+        Some((_, ours)) => collapsed.push_str(ours),
+        None => *collapsed += &format!("{{{{{kind}}}}}"),
+    }
+    if let Some(number) = after.strip_prefix('#')
+        && number.starts_with(|char: char| char.is_ascii_digit())
+    {
+        after = number.trim_start_matches(|char: char| char.is_ascii_digit());
     }
     after
 }
@@ -270,9 +260,7 @@ fn collapse_dollar<'a>(collapsed: &mut String, number: &'a str) -> &'a str {
         return number;
     };
     collapsed.truncate(start);
-    collapsed.push_str("{{");
     collapsed.push_str(ours);
-    collapsed.push_str("}}");
     &number[digits..]
 }
 
@@ -365,18 +353,13 @@ fn type_of(text: &str, depth: usize) -> String {
     if text.starts_with('[') {
         return "[_]".to_owned();
     }
-    if let Some(elements) = text
-        .strip_prefix('(')
-        .and_then(|text| text.strip_suffix(')'))
-    {
+    let in_brackets = text.strip_prefix('(');
+    if let Some(elements) = in_brackets.and_then(|text| text.strip_suffix(')')) {
         return tuple(elements, depth);
     }
     let unbound = without_binder(text);
-    if unbound.starts_with("fn(")
-        || unbound.starts_with("unsafe fn(")
-        || unbound.starts_with("extern ")
-        || unbound.starts_with("unsafe extern ")
-    {
+    let functions = ["fn(", "unsafe fn(", "extern ", "unsafe extern "];
+    if functions.iter().any(|start| unbound.starts_with(start)) {
         return "fn".to_owned();
     }
     if let Some(bounds) = unbound.strip_prefix("dyn ") {

@@ -27,33 +27,21 @@ impl Crates {
     pub(super) fn of<'a>(frames: impl Iterator<Item = &'a SourceFrame>) -> Crates {
         let mut votes: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
         for source in frames {
-            let Some(place) = source.file.as_deref().and_then(Place::of) else {
+            let place = source.file.as_deref().and_then(Place::of);
+            let Some(place) = place.filter(|place| place.known_crate().is_none()) else {
                 continue;
             };
-            if place.known_crate().is_some() {
-                continue;
-            }
             let name = normalize_frame(&source.function);
-            if is_pathless(&name) {
-                continue;
-            }
-            if let Some(krate) = crate_of(&name) {
-                *votes
-                    .entry(place.folder)
-                    .or_default()
-                    .entry(krate.to_owned())
-                    .or_default() += 1;
+            if let Some(krate) = crate_of(&name).filter(|_| !is_pathless(&name)) {
+                let of_folder = votes.entry(place.folder).or_default();
+                *of_folder.entry(krate.to_owned()).or_default() += 1;
             }
         }
-        let most = |crates: BTreeMap<String, usize>| {
+        let decided = |(folder, crates): (&str, BTreeMap<String, usize>)| {
             // Among equal counts, the first crate by name wins.
-            crates
-                .into_iter()
-                .rev()
-                .max_by_key(|(_, votes)| *votes)
-                .map(|(krate, _)| krate)
+            let (krate, _) = crates.into_iter().rev().max_by_key(|(_, votes)| *votes)?;
+            Some((folder.to_owned(), krate))
         };
-        let decided = |(folder, crates): (&str, _)| Some((folder.to_owned(), most(crates)?));
         Crates(votes.into_iter().filter_map(decided).collect())
     }
 
@@ -110,10 +98,8 @@ pub(super) fn crate_of(name: &str) -> Option<&str> {
 }
 
 pub(super) fn is_identifier(word: &str) -> bool {
-    !word.is_empty()
-        && word
-            .chars()
-            .all(|char| char.is_alphanumeric() || char == '_')
+    let is_word = |char: char| char.is_alphanumeric() || char == '_';
+    !word.is_empty() && word.chars().all(is_word)
 }
 
 /// The place of a Rust source file.
@@ -190,21 +176,19 @@ fn is_sources_of_sources(before: &str) -> bool {
 /// Returns a name such as `foo-bar-1.2.3-rc.1` without its version. `None` if it has no
 /// version.
 fn unversioned(package: &str) -> Option<&str> {
-    package
+    let is_digit = |char: char| char.is_ascii_digit();
+    let is_number = |number: &str| !number.is_empty() && number.chars().all(is_digit);
+    let is_version = |version: &str| match version.splitn(3, '.').collect::<Vec<_>>()[..] {
+        [major, minor, patch] => {
+            is_number(major) && is_number(minor) && patch.starts_with(is_digit)
+        }
+        _ => false,
+    };
+    let mut parts = package
         .match_indices('-')
-        .map(|(at, _)| package.split_at(at))
-        .find_map(|(name, version)| {
-            let mut numbers = version[1..].splitn(3, '.');
-            let is_number = |number: &str| {
-                !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-            };
-            let version = is_number(numbers.next()?)
-                && is_number(numbers.next()?)
-                && numbers
-                    .next()?
-                    .starts_with(|char: char| char.is_ascii_digit());
-            (version && !name.is_empty()).then_some(name)
-        })
+        .map(|(at, _)| package.split_at(at));
+    let found = parts.find(|(name, version)| !name.is_empty() && is_version(&version[1..]));
+    found.map(|(name, _)| name)
 }
 
 /// Returns whether a file belongs to the standard library, including its own hashbrown.
@@ -215,40 +199,36 @@ pub(super) fn is_std_file(file: &str) -> bool {
 
 /// Returns a short path for people.
 pub(super) fn shortened(file: &str, workspace_root: Option<&str>) -> String {
-    let short = package_path(file).or_else(|| {
+    let in_workspace = || {
         let root = workspace_root?.trim_end_matches('/');
-        file.strip_prefix(root)
-            .filter(|_| !root.is_empty())?
-            .strip_prefix('/')
-            .map(str::to_owned)
-    });
-    short.unwrap_or_else(|| {
-        let last = || {
-            file.rmatch_indices('/')
-                .nth(3)
-                .map(|(at, _)| &file[at + 1..])
-        };
-        let short = if file.starts_with('/') { last() } else { None };
-        short.unwrap_or(file).to_owned()
-    })
+        let below = file.strip_prefix(root).filter(|_| !root.is_empty())?;
+        below.strip_prefix('/').map(str::to_owned)
+    };
+    let last_four = || {
+        let (at, _) = file.rmatch_indices('/').nth(3)?;
+        file.starts_with('/').then(|| file[at + 1..].to_owned())
+    };
+    package_path(file)
+        .or_else(in_workspace)
+        .or_else(last_four)
+        .unwrap_or_else(|| file.to_owned())
 }
 
 /// Returns a path such as `lru-0.18.1/src/lib.rs` for a file in cargo's or the compiler's
 /// folders.
 fn package_path(file: &str) -> Option<String> {
+    let in_folder = |rest: &str| Some(rest.split_once('/')?.1.to_owned());
     if let Some((_, rest)) = file.split_once("/registry/src/") {
-        return rest.split_once('/').map(|(_, path)| path.to_owned());
+        return in_folder(rest);
     }
     if let Some((_, rest)) = file.split_once("/git/checkouts/") {
         // The name of the repository's folder ends in a hash.
         let (repository, path) = rest.split_once('/')?;
-        let name = repository
-            .rsplit_once('-')
-            .map_or(repository, |(name, _)| name);
-        return Some(format!("{name}/{path}"));
+        let name = repository.rsplit_once('-').map(|(name, _)| name);
+        return Some(format!("{}/{path}", name.unwrap_or(repository)));
     }
     if let Some(rest) = file.strip_prefix("/rustc/") {
-        return rest.split_once('/').map(|(_, path)| path.to_owned());
+        return in_folder(rest);
     }
     if let Some((_, rest)) = file.split_once("/lib/rustlib/src/rust/") {
         return Some(rest.to_owned());

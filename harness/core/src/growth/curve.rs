@@ -30,40 +30,40 @@ const OBJECTS_TO_FIND: f64 = 16.0;
 
 /// Factor from one tried leak rate to the next, 2^(1/4), and the number of rates that are
 /// tried.
-const MORE: f64 = 1.189_207_115_002_721;
-const TIMES: usize = 240;
+const RATE_STEP: f64 = 1.189_207_115_002_721;
+const RATE_STEPS: usize = 240;
 
 /// Objects that the last octave must gain.
-const FEW: f64 = 5.0;
+const MIN_OBJECTS: f64 = 5.0;
 
 /// Objects that the last octave must gain if only the last three octaves are a line, because
 /// something was filled before them.
-const MANY: f64 = 15.0;
+const MIN_OBJECTS_OF_SHORT_LINE: f64 = 15.0;
 
-/// Rungs that a line goes through. With [`MANY`] objects, three octaves are enough.
+/// Rungs that a line goes through. With [`MIN_OBJECTS_OF_SHORT_LINE`] objects, three octaves are enough.
 const LINE: usize = RUNGS_TO_RISE;
 const SHORT_LINE: usize = LINE - RUNGS_PER_OCTAVE;
 
 /// Rungs of a line that must gain something. A leak of thirty objects at random times gains at
 /// eleven of sixteen rungs, give or take two. New peaks of memory that is used again and
 /// again, each of several objects, gain at five.
-const STEPS: usize = 7;
+const MIN_STEPS: usize = 7;
 
 /// Share of the gain of the octave before that the last octave must gain. A leak gains twice
 /// as much as in the octave before. Something that fills may still gain a few objects.
-const OF_ONE_BEFORE: f64 = 0.6;
+const MIN_OF_OCTAVE_BEFORE: f64 = 0.6;
 
 /// Ratio of the gains of two octaves in a row for a `Vec` that doubles: twice as much, give or
 /// take a quarter, because other objects may be on its stack. Buffers that are as long as the
 /// longest of many messages gain 1.4 times as much.
-const TWICE: RangeInclusive<f64> = 1.6..=2.5;
+const DOUBLING: RangeInclusive<f64> = 1.6..=2.5;
 
 /// Greatest number of old objects that may have died, as a share of the last octave's gain. No
 /// object of a leak dies. A cache that evicts random keys loses half of its old objects in
 /// each octave, which is as many as it gains.
-const THINS: f64 = 0.25;
+const MAX_DEATHS: f64 = 0.25;
 
-/// Factor on [`MANY`] and [`OF_ONE_BEFORE`] for the leaks that [`Curve::findable`] tries,
+/// Factor on [`MIN_OBJECTS_OF_SHORT_LINE`] and [`MIN_OF_OCTAVE_BEFORE`] for the leaks that [`Curve::findable`] tries,
 /// because chance decides how many objects come in an octave.
 const ROOM: f64 = 1.25;
 
@@ -173,7 +173,7 @@ impl Curve<'_> {
             let with: Vec<f64> = with.map(|(level, n)| level + grown(rate, *n)).collect();
             // Half of what may die is left for objects that die by chance.
             let gained = with[last] - with[last - RUNGS_PER_OCTAVE];
-            if !self.shape(&with, ROOM).ask().0 || self.died > 0.5 * THINS * gained {
+            if !self.shape(&with, ROOM).ask().0 || self.died > 0.5 * MAX_DEATHS * gained {
                 return false;
             }
             let found = quantity(iterations, &with, true);
@@ -188,10 +188,10 @@ impl Curve<'_> {
 /// all tried rates up to an octave above: where a buffer that doubles has its last step
 /// depends on the rate. Infinite if there is none.
 pub(super) fn least(from: f64, is_found: impl Fn(f64) -> bool) -> f64 {
-    let rates = std::iter::successors(Some(from), |rate| Some(rate * MORE));
+    let rates = std::iter::successors(Some(from), |rate| Some(rate * RATE_STEP));
     let mut least = None;
     let mut found = 0;
-    for rate in rates.take(TIMES) {
+    for rate in rates.take(RATE_STEPS) {
         found = if is_found(rate) { found + 1 } else { 0 };
         if found == 1 {
             least = Some(rate);
@@ -205,9 +205,7 @@ pub(super) fn least(from: f64, is_found: impl Fn(f64) -> bool) -> f64 {
 
 /// Returns the rate, bound, error and law of levels. `rising` says whether they rise.
 pub(super) fn quantity(iterations: &[f64], levels: &[f64], rising: bool) -> Quantity {
-    let Some(last) = levels.len().checked_sub(1) else {
-        return Quantity::FLAT;
-    };
+    let last = levels.len().saturating_sub(1);
     if last < RUNGS_PER_OCTAVE {
         return Quantity::FLAT;
     }
@@ -238,11 +236,9 @@ pub(super) fn quantity(iterations: &[f64], levels: &[f64], rising: bool) -> Quan
         return Quantity {
             rate,
             bound,
-            error: 0.0,
             law,
             rising,
-            findable: 0.0,
-            findable_anew: 0.0,
+            ..Quantity::FLAT
         };
     }
     let window = iterations[last] - iterations[last - RUNGS_PER_OCTAVE];
@@ -257,8 +253,7 @@ pub(super) fn quantity(iterations: &[f64], levels: &[f64], rising: bool) -> Quan
         error,
         law,
         rising,
-        findable: 0.0,
-        findable_anew: 0.0,
+        ..Quantity::FLAT
     }
 }
 
@@ -311,23 +306,20 @@ impl Shape<'_> {
     }
 
     fn gained(&self) -> Answer {
-        Answer::at_least(Question::Gained, self.gain(0), FEW * self.unit)
+        Answer::at_least(Question::Gained, self.gain(0), MIN_OBJECTS * self.unit)
     }
 
     fn gained_many(&self) -> Answer {
-        Answer::at_least(
-            Question::GainedMany,
-            self.gain(0),
-            self.room * MANY * self.unit,
-        )
+        let least = self.room * MIN_OBJECTS_OF_SHORT_LINE * self.unit;
+        Answer::at_least(Question::GainedMany, self.gain(0), least)
     }
 
     fn died(&self) -> Answer {
-        Answer::at_most(Question::Died, self.curve.died, THINS * self.gain(0))
+        Answer::at_most(Question::Died, self.curve.died, MAX_DEATHS * self.gain(0))
     }
 
     fn goes_on(&self, octave: usize) -> Answer {
-        let least = self.room * OF_ONE_BEFORE * self.gain(octave + 1);
+        let least = self.room * MIN_OF_OCTAVE_BEFORE * self.gain(octave + 1);
         Answer::at_least(Question::GoesOn(octave), self.gain(octave), least)
     }
 
@@ -341,7 +333,7 @@ impl Shape<'_> {
         let span = RISING_OCTAVES * RUNGS_PER_OCTAVE;
         let phases = self.levels.len().saturating_sub(span);
         let phases = phases.min(RUNGS_PER_OCTAVE);
-        let is_twice = |pair: &[f64]| TWICE.contains(&(pair[0] / pair[1]));
+        let is_twice = |pair: &[f64]| DOUBLING.contains(&(pair[0] / pair[1]));
         let doubling = (0..phases)
             .map(|phase| gains(self.levels, phase))
             .filter(|gains| gains.windows(2).all(is_twice))
@@ -355,7 +347,11 @@ impl Shape<'_> {
     fn steps(&self, rungs: usize) -> Answer {
         let (_, levels) = self.last(rungs);
         let steps = levels.windows(2).filter(|pair| pair[1] > pair[0]);
-        Answer::at_least(Question::Steps(rungs), number(steps.count()), number(STEPS))
+        Answer::at_least(
+            Question::Steps(rungs),
+            number(steps.count()),
+            number(MIN_STEPS),
+        )
     }
 
     /// Returns how far the furthest of the last `rungs` levels is from a straight line, as a
@@ -399,9 +395,8 @@ fn gains(levels: &[f64], phase: usize) -> [f64; RISING_OCTAVES] {
 }
 
 fn moves_both_ways(levels: &[f64]) -> bool {
-    let from = levels
-        .len()
-        .saturating_sub(1 + RISING_OCTAVES * RUNGS_PER_OCTAVE);
+    let recent = 1 + RISING_OCTAVES * RUNGS_PER_OCTAVE;
+    let from = levels.len().saturating_sub(recent);
     let steps = || levels[from..].windows(2).map(|pair| pair[1] - pair[0]);
     steps().any(|step| step > 0.0) && steps().any(|step| step < 0.0)
 }
@@ -444,30 +439,23 @@ impl Line {
         let mean_iterations = iterations.iter().sum::<f64>() / count;
         let mean_level = levels.iter().sum::<f64>() / count;
         let points = || iterations.iter().zip(levels);
-        let covariance: f64 = points()
-            .map(|(n, level)| (n - mean_iterations) * (level - mean_level))
-            .sum();
-        let variance: f64 = iterations
-            .iter()
-            .map(|n| (n - mean_iterations).powi(2))
-            .sum();
+        let products = points().map(|(n, level)| (n - mean_iterations) * (level - mean_level));
+        let covariance: f64 = products.sum();
+        let squares = iterations.iter().map(|n| (n - mean_iterations).powi(2));
+        let variance: f64 = squares.sum();
         let slope = covariance / variance;
         let off = |n: &f64, level: &f64| level - mean_level - slope * (n - mean_iterations);
         let squares: f64 = points().map(|(n, level)| off(n, level).powi(2)).sum();
-        let greatest = points()
-            .map(|(n, level)| off(n, level).abs())
-            .fold(0.0, f64::max);
+        let distances = points().map(|(n, level)| off(n, level).abs());
+        let greatest = distances.fold(0.0, f64::max);
         // Two parameters are fitted, so the divisor is two less than the count. Levels are
         // whole numbers: a deviation no greater than the rounding of a few large sums counts
         // as none.
         let deviation = (squares / (count - 2.0)).sqrt();
         let rounding = 1e-9 * mean_level.abs();
         let gain = levels[levels.len() - 1] - levels[0];
-        let deviation = if deviation <= rounding {
-            0.0
-        } else {
-            deviation
-        };
+        let is_rounding = deviation <= rounding;
+        let deviation = if is_rounding { 0.0 } else { deviation };
         Line {
             slope,
             slope_deviation: deviation / variance.sqrt(),

@@ -54,10 +54,9 @@ impl Noise {
                 Unit::Objects => GREATEST_STEP_OF_OBJECTS,
                 Unit::Bytes => GREATEST_STEP_OF_BYTES,
             },
-            of_counts: if has_octaves {
-                mean(variances, 1).max(0.0)
-            } else {
-                0.0
+            of_counts: match has_octaves {
+                true => mean(variances, 1).max(0.0),
+                false => 0.0,
             },
         }
     }

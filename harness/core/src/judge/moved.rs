@@ -123,15 +123,15 @@ pub(super) fn find<'a>(
             })
         })
         .collect();
-    let mut left = Left {
+    let mut unmatched = Unmatched {
         grown: (0..grown.len()).collect(),
         idle: (0..idle.len()).collect(),
     };
     let near = near(&grown, &idle, threshold);
     let mut moves = Vec::new();
-    left.pair(&near, true, &mut moves);
-    left.group(&grown, &idle, &observed.iterations, threshold, &mut moves);
-    left.pair(&near, false, &mut moves);
+    unmatched.pair(&near, true, &mut moves);
+    unmatched.group(&grown, &idle, &observed.iterations, threshold, &mut moves);
+    unmatched.pair(&near, false, &mut moves);
     let moves = moves.iter().map(|(stacks, allowances)| Move {
         stacks: stacks.iter().map(|at| grown[*at].stack).collect(),
         allowances: allowances.iter().map(|place| idle[*place].index).collect(),
@@ -149,15 +149,11 @@ fn is_whole(
     grown: &[Grown<'_, '_>],
     idle: &[Idle<'_>],
 ) -> bool {
-    let is_cut = |at: &usize, place: &usize| {
+    let is_cut = |(at, place): (&usize, &usize)| {
         grown[*at].is_bare && of_workload(&grown[*at]).len() < idle[*place].frames.len()
     };
-    stacks.len() == 1
-        && allowances.len() == 1
-        && !stacks
-            .iter()
-            .zip(allowances)
-            .any(|(at, place)| is_cut(at, place))
+    let is_pair = stacks.len() == 1 && allowances.len() == 1;
+    is_pair && !stacks.iter().zip(allowances).any(is_cut)
 }
 
 /// A stack and an allowance that may be its own, by their places.
@@ -178,10 +174,11 @@ fn near(grown: &[Grown<'_, '_>], idle: &[Idle<'_>], threshold: u64) -> Vec<Near>
             if rate.is_within(&old.agreed, threshold)
                 && let Some(distance) = distance(old, new, rate.is_same(&old.agreed, threshold))
             {
+                let (grown, idle) = (at, place);
                 near.push(Near {
                     distance,
-                    grown: at,
-                    idle: place,
+                    grown,
+                    idle,
                 });
             }
         }
@@ -191,12 +188,12 @@ fn near(grown: &[Grown<'_, '_>], idle: &[Idle<'_>], threshold: u64) -> Vec<Near>
 }
 
 /// What has not been matched yet, by its place.
-struct Left {
+struct Unmatched {
     grown: BTreeSet<usize>,
     idle: BTreeSet<usize>,
 }
 
-impl Left {
+impl Unmatched {
     /// Matches one stack with one allowance, either of the same rate or of another, lower one.
     fn pair(&mut self, near: &[Near], same_rate: bool, moves: &mut Vec<Places>) {
         for one in near {
@@ -328,9 +325,10 @@ impl Measure {
     fn is_within(&self, agreed: &Agreed<'_>, threshold: u64) -> bool {
         // In an exact profile the rate itself counts, without its error. A sampled profile has
         // the same tolerance as for a stack that has not moved.
-        let errors = match self.interval.is_exact() {
-            true => 0.0,
-            false => SAMPLED_ERRORS,
+        let errors = if self.interval.is_exact() {
+            0.0
+        } else {
+            SAMPLED_ERRORS
         };
         let cut = Growth::cut(agreed.carried_at(self.interval), threshold);
         self.rate.objects - errors * self.error.objects < cut.objects
@@ -391,12 +389,8 @@ fn distance(old: &Idle<'_>, new: &Grown<'_, '_>, same_rate: bool) -> Option<Dist
 /// Returns how many frames have another name, if one frame was renamed, or one part of the
 /// paths. Something of the accepted stack must be left.
 fn renamed(old: &[&str], new: &[String]) -> Option<usize> {
-    let changed: Vec<(&str, &str)> = old
-        .iter()
-        .zip(new)
-        .map(|(old, new)| (*old, new.as_str()))
-        .filter(|(old, new)| old != new)
-        .collect();
+    let frames = old.iter().copied().zip(new.iter().map(String::as_str));
+    let changed: Vec<(&str, &str)> = frames.filter(|(old, new)| old != new).collect();
     let is_one_frame = changed.len() == 1 && old.len() > 1;
     let is_renamed = old.len() == new.len() && (is_one_frame || is_one_part(&changed));
     is_renamed.then_some(changed.len())
@@ -426,20 +420,15 @@ fn equal_at_leaf(one: &[&str], other: &[String]) -> usize {
 /// have the same leaf. Only a stack that has no names of inlined functions may lack the leaf.
 fn may_be_of(old: &Idle<'_>, new: &Grown<'_, '_>) -> bool {
     let (old, frames) = (&old.frames, of_workload(new));
-    let same_leaf = match (old.last(), frames.last()) {
-        (Some(old), Some(new)) => may_be_one(old, new),
-        _ => false,
-    };
+    let leaves = old.last().zip(frames.last());
+    let same_leaf = leaves.is_some_and(|(old, new)| may_be_one(old, new));
     (new.is_bare || same_leaf) && is_part_of(&frames, old) || same_leaf && is_part_of(old, &frames)
 }
 
 /// Returns whether all frames of `less` are in `more`, in order.
 fn is_part_of(less: &[&str], more: &[&str]) -> bool {
-    let mut rest = more.iter();
-    less.len() <= more.len()
-        && less
-            .iter()
-            .all(|frame| rest.any(|other| may_be_one(frame, other)))
+    let (mut less, mut rest) = (less.iter(), more.iter());
+    less.len() <= more.len() && less.all(|frame| rest.any(|other| may_be_one(frame, other)))
 }
 
 /// Returns the frames of a stack that are the workload's. If a stack has no names of inlined
@@ -447,16 +436,11 @@ fn is_part_of(less: &[&str], more: &[&str]) -> bool {
 /// `hashbrown` is the standard library's map, but nothing tells that map from another one.
 fn of_workload<'a>(new: &Grown<'_, 'a>) -> Vec<&'a str> {
     let frames = new.stack.frames().iter().map(String::as_str);
-    let is_ours = |frame: &&str| frame.starts_with("plimsoll::");
-    let is_map = |frame: &&str| frame.starts_with("hashbrown::");
     let mut frames: Vec<&str> = frames.collect();
-    while new.is_bare
-        && frames
-            .last()
-            .is_some_and(|leaf| is_ours(leaf) || is_map(leaf))
-    {
-        frames.pop();
-    }
+    let is_left_out = |leaf: &mut &str| {
+        new.is_bare && (leaf.starts_with("plimsoll::") || leaf.starts_with("hashbrown::"))
+    };
+    while frames.pop_if(is_left_out).is_some() {}
     frames
 }
 

@@ -67,10 +67,7 @@ impl<'a> Agreed<'a> {
         if interval.is_exact() {
             return carried;
         }
-        Rate {
-            objects: (1.0 + SAMPLED_SLACK) * carried.objects,
-            bytes: (1.0 + SAMPLED_SLACK) * carried.bytes,
-        }
+        carried.map(|rate| (1.0 + SAMPLED_SLACK) * rate)
     }
 
     fn sum(&self, of: fn(&Allowance) -> Rate) -> Rate {
@@ -79,10 +76,8 @@ impl<'a> Agreed<'a> {
     }
 
     pub(super) fn is_expired(&self, today: Option<Date>) -> bool {
-        let expires = self.0.iter().map(|(_, allowance)| allowance.expires);
-        expires
-            .flatten()
-            .any(|day| today.is_some_and(|today| day < today))
+        let mut expires = self.0.iter().filter_map(|(_, allowance)| allowance.expires);
+        today.is_some_and(|today| expires.any(|day| day < today))
     }
 
     pub(super) fn uses(&self, index: usize) -> bool {
@@ -90,11 +85,8 @@ impl<'a> Agreed<'a> {
     }
 
     fn reason(&self) -> Option<String> {
-        let mut reasons = self
-            .0
-            .iter()
-            .filter_map(|(_, allowance)| allowance.reason.clone());
-        reasons.next()
+        let mut allowances = self.0.iter();
+        allowances.find_map(|(_, allowance)| allowance.reason.clone())
     }
 }
 
@@ -102,6 +94,10 @@ impl Measured<'_> {
     /// Returns the rate with which the growth is compared.
     pub(super) fn carried(&self) -> Rate {
         self.agreed.carried_at(self.series.interval())
+    }
+
+    pub(super) fn stays_within(&self, threshold: u64) -> bool {
+        self.growth.stays_within(self.carried(), threshold)
     }
 
     /// Returns by how many of its errors the growth must exceed that rate.
@@ -202,10 +198,8 @@ fn survivors(iterations: &[u64], series: &Series) -> Vec<Survivors> {
         })
         .collect();
     let octave_of = |generation: usize| {
-        generation
-            .min(last)
-            .saturating_sub(first)
-            .div_ceil(RUNGS_PER_OCTAVE)
+        let after = generation.min(last).saturating_sub(first);
+        after.div_ceil(RUNGS_PER_OCTAVE)
     };
     for born in series.survivors(last) {
         octaves[octave_of(born.generation)].alive += born.alive.level;
@@ -309,32 +303,22 @@ pub(super) fn of<'a>(
         });
     }
     for (site, parts) in sites {
-        if parts.len() > 1 {
-            let of = Of::Site {
-                site,
-                stacks: parts.len(),
-            };
+        if let stacks @ 2.. = parts.len() {
+            let of = Of::Site { site, stacks };
             let mut site = measured(of, sum(parts.iter()), Agreed::default());
             site.growth = spread(&observed.iterations, site.growth, &parts);
             subjects.push(site);
         }
     }
-    for (of, series, subject) in [
-        (Of::Threads, &observed.threads, AllowanceSubject::Threads),
-        (
-            Of::Descriptors,
-            &observed.descriptors,
-            AllowanceSubject::Descriptors,
-        ),
-    ] {
-        let allowances = &baseline.allowances;
-        let allowance = allowances.iter().position(|allow| allow.subject == subject);
-        subjects.push(measured(
-            of,
-            series.clone(),
-            Agreed::at(allowance, baseline),
-        ));
-    }
+    let mut resource = |of, series: &Series, subject| {
+        let mut allowances = baseline.allowances.iter();
+        let allowance = allowances.position(|allowance| allowance.subject == subject);
+        let agreed = Agreed::at(allowance, baseline);
+        subjects.push(measured(of, series.clone(), agreed));
+    };
+    let (threads, descriptors) = (&observed.threads, &observed.descriptors);
+    resource(Of::Threads, threads, AllowanceSubject::Threads);
+    resource(Of::Descriptors, descriptors, AllowanceSubject::Descriptors);
     subjects
 }
 

@@ -5,8 +5,8 @@ use super::text;
 use super::units::{
     bytes, count, give_or_take, objects, plural, signed_bytes, signed_objects, size, span,
 };
-use super::{Finding, Report, Rung, Standing, Subject};
-use crate::Tally;
+use super::{Finding, Report, Standing};
+use crate::Rate;
 use crate::growth::{Answer, Growth, Looked, Question, Unit, View};
 use crate::ladder::RUNGS_PER_OCTAVE;
 use crate::verdict::Verdict;
@@ -23,55 +23,35 @@ pub fn explain(report: &Report, finding: &Finding, views: &[View], style: &text:
             page += &format!("  {question}\n{answer}");
         }
     };
-    let is_heap = matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. });
-    ask(
-        "What was alive at the last rungs (dumps)?",
-        levels(report, finding, is_heap),
-    );
-    ask(
-        "Who stayed, by the octave (doubling of the iterations) of birth?",
-        survivors(report, finding),
-    );
+    let is_heap = finding.is_heap();
+    let levels = levels(report, finding, is_heap);
+    ask("What was alive at the last rungs (dumps)?", levels);
+    let born = "Who stayed, by the octave (doubling of the iterations) of birth?";
+    ask(born, survivors(report, finding));
     if !finding.is_unused() {
-        ask(
-            "How fast does it grow, per iteration?",
-            rate(finding, is_heap),
-        );
+        let rate = rate(finding, is_heap);
+        ask("How fast does it grow, per iteration?", rate);
     }
     for view in views {
         ask(&heading(view), answers(view));
     }
-    ask(
-        "How much does the baseline allow, per iteration?",
-        lines(&[format!(
-            "{}: {}",
-            both(finding.allowed.objects, finding.allowed.bytes, is_heap),
-            finding.standing.meaning()
-        )]),
-    );
+    let allowed = both(finding.allowed, is_heap);
+    let allowed = lines(&[format!("{allowed}: {}", finding.standing.meaning())]);
+    ask("How much does the baseline allow, per iteration?", allowed);
     let threshold = report.threshold.iterations;
-    let cut = Growth::cut(finding.allowed, threshold);
-    ask(
-        "From which rate on is it growth, per iteration?",
-        lines(&[
-            format!(
-                "threshold: 1 object per {}{}",
-                plural(threshold, "iteration", "iterations"),
-                match report.threshold.coarsened {
-                    true => ", which is coarser than was asked for",
-                    false => "",
-                }
-            ),
-            format!(
-                "cut: what is allowed and half of the threshold, {}",
-                both(cut.objects, cut.bytes, is_heap)
-            ),
-        ]),
-    );
-    ask(
-        "What is the verdict?",
-        lines(&[format!("{}: {}", finding.verdict, meaning(finding))]),
-    );
+    let cut = both(Growth::cut(finding.allowed, threshold), is_heap);
+    let coarser = match report.threshold.coarsened {
+        true => ", which is coarser than was asked for",
+        false => "",
+    };
+    let iterations = plural(threshold, "iteration", "iterations");
+    let limits = lines(&[
+        format!("threshold: 1 object per {iterations}{coarser}"),
+        format!("cut: what is allowed and half of the threshold, {cut}"),
+    ]);
+    ask("From which rate on is it growth, per iteration?", limits);
+    let verdict = lines(&[format!("{}: {}", finding.verdict, meaning(finding))]);
+    ask("What is the verdict?", verdict);
     page
 }
 
@@ -79,10 +59,10 @@ fn lines(lines: &[String]) -> String {
     lines.iter().map(|line| format!("    {line}\n")).collect()
 }
 
-fn both(of_objects: f64, of_bytes: f64, is_heap: bool) -> String {
+fn both(rate: Rate, is_heap: bool) -> String {
     match is_heap {
-        true => format!("{} objects, {}", objects(of_objects), bytes(of_bytes)),
-        false => objects(of_objects),
+        true => format!("{} objects, {}", objects(rate.objects), bytes(rate.bytes)),
+        false => objects(rate.objects),
     }
 }
 
@@ -90,22 +70,14 @@ fn levels(report: &Report, finding: &Finding, is_heap: bool) -> String {
     let levels = report.rungs.iter().zip(&finding.levels);
     let skipped = levels.len().saturating_sub(RUNGS);
     let levels = levels.skip(skipped);
+    let rows = levels.map(|(rung, level)| {
+        let (iterations, objects) = (count(rung.iterations), count(level.objects));
+        let bytes = is_heap.then(|| size(level.bytes));
+        [iterations, objects].into_iter().chain(bytes).collect()
+    });
     match is_heap {
-        true => {
-            let row = |(rung, level): (&Rung, &Tally)| {
-                let bytes = size(level.bytes);
-                [count(rung.iterations), count(level.objects), bytes]
-            };
-            table(
-                ["iterations", "objects", "bytes"],
-                levels.map(row).collect(),
-            )
-        }
-        false => {
-            let row =
-                |(rung, level): (&Rung, &Tally)| [count(rung.iterations), count(level.objects)];
-            table(["iterations", "number"], levels.map(row).collect())
-        }
+        true => table(&["iterations", "objects", "bytes"], rows.collect()),
+        false => table(&["iterations", "number"], rows.collect()),
     }
 }
 
@@ -116,16 +88,12 @@ fn survivors(report: &Report, finding: &Finding) -> String {
         false => count(alive),
     };
     let rows = finding.survivors.iter().map(|octave| {
-        [
-            span(octave.from, octave.to),
-            octave.allocated.map_or("unknown".to_owned(), count),
-            about(octave.alive.objects),
-        ]
+        let allocated = octave.allocated.map_or("unknown".to_owned(), count);
+        let alive = about(octave.alive.objects);
+        vec![span(octave.from, octave.to), allocated, alive]
     });
-    table(
-        ["born in iterations", "allocated", "still alive"],
-        rows.collect(),
-    )
+    let head = ["born in iterations", "allocated", "still alive"];
+    table(&head, rows.collect())
 }
 
 fn heading(view: &View) -> String {
@@ -213,15 +181,15 @@ fn said(answer: &Answer, number: impl Fn(f64) -> String) -> String {
 }
 
 /// Aligns columns to the right, as usual for numbers. Empty if there are no rows.
-fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
+fn table(head: &[&str], mut rows: Vec<Vec<String>>) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut rows = rows;
-    rows.insert(0, head.map(str::to_owned));
+    rows.insert(0, head.iter().map(ToString::to_string).collect());
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..N).map(|column| width(column).unwrap_or(0)).collect();
-    let line = |row: &[String; N]| {
+    let widths = (0..head.len()).map(|column| width(column).unwrap_or(0));
+    let widths: Vec<usize> = widths.collect();
+    let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths);
         let cells = cells.map(|(cell, width)| format!("  {cell:>width$}"));
         format!("  {}\n", cells.collect::<String>())

@@ -33,30 +33,29 @@ const MAX_FRAMES: usize = 500;
 /// The most frames of a stack in an image. This is more rows than a screen has room for.
 const MAX_IMAGE_FRAMES: usize = 60;
 
-/// How to draw.
-struct Canvas {
-    width: usize,
-    min_width: f64,
-    frames: usize,
-    theme: Theme,
-    /// Whether the picture is an image, in which nobody can search, zoom or read a tool tip.
-    image: bool,
-}
-
 /// Draws a report's growth as an SVG document.
 ///
 /// # Errors
 ///
 /// If inferno refuses. No report is known for which it does.
 pub fn render(report: &Report) -> Result<String, FlamegraphError> {
-    let canvas = Canvas {
+    let per = iterations_per_unit(report);
+    let title = format!("{}: growth per iteration", shown(&report.scenario));
+    let stacks = stacks(report, per, MAX_FRAMES);
+    if stacks.is_empty() {
+        let why = format!("{}: nothing grew and nothing shrank", between(report));
+        return Ok(nothing(WIDTH, &title, &why));
+    }
+    draw(&Picture {
+        title,
+        subtitle: Some(format!("{}: {}", between(report), sums(report))),
+        count_name: count_name(per),
         width: WIDTH,
         min_width: MIN_WIDTH,
-        frames: MAX_FRAMES,
-        theme: Theme::Light,
         image: false,
-    };
-    draw_report(report, &canvas)
+        theme: Theme::Light,
+        stacks: &stacks,
+    })
 }
 
 /// The same as [`render`], for an `<img>` on a page of that theme: narrow, without JavaScript,
@@ -66,18 +65,23 @@ pub fn render(report: &Report) -> Result<String, FlamegraphError> {
 ///
 /// If inferno refuses, or the image cannot be made small enough.
 pub fn render_image(report: &Report, theme: Theme) -> Result<Option<String>, FlamegraphError> {
-    if rates(report).next().is_none() {
+    let per = iterations_per_unit(report);
+    let stacks = stacks(report, per, MAX_IMAGE_FRAMES);
+    if stacks.is_empty() {
         return Ok(None);
     }
     for min_width in IMAGE_MIN_WIDTHS {
-        let canvas = Canvas {
+        let svg = draw(&Picture {
+            title: format!("{}: {}", shown(&report.scenario), sums(report)),
+            // inferno draws a subtitle in black on every background.
+            subtitle: None,
+            count_name: count_name(per),
             width: IMAGE_WIDTH,
             min_width,
-            frames: MAX_IMAGE_FRAMES,
-            theme,
             image: true,
-        };
-        let svg = draw_report(report, &canvas)?;
+            theme,
+            stacks: &stacks,
+        })?;
         if svg.len() <= MAX_IMAGE {
             return Ok(Some(svg));
         }
@@ -86,45 +90,23 @@ pub fn render_image(report: &Report, theme: Theme) -> Result<Option<String>, Fla
     Err(FlamegraphError(io::Error::other(message)))
 }
 
-fn draw_report(report: &Report, canvas: &Canvas) -> Result<String, FlamegraphError> {
-    // An image has no subtitle, because inferno draws it in black on every background.
-    let title = match canvas.image {
-        true => format!("{}: {}", shown(&report.scenario), sums(report)),
-        false => format!("{}: growth per iteration", shown(&report.scenario)),
-    };
-    let total: f64 = rates(report).map(|(_, rate)| rate.abs()).sum();
-    let per = iterations_per_unit(total);
-    let stacks = stacks(report, per, canvas.frames);
-    if stacks.is_empty() {
-        let why = format!("{}: nothing grew and nothing shrank", between(report));
-        return Ok(nothing(WIDTH, &title, &why));
+fn count_name(per: u64) -> String {
+    match per {
+        1 => "bytes per iteration".to_owned(),
+        per => format!("bytes per {} iterations", count(per)),
     }
-    draw(&Picture {
-        title,
-        subtitle: (!canvas.image).then(|| subtitle(report)),
-        count_name: match per {
-            1 => "bytes per iteration".to_owned(),
-            per => format!("bytes per {} iterations", count(per)),
-        },
-        width: canvas.width,
-        min_width: canvas.min_width,
-        image: canvas.image,
-        theme: canvas.theme,
-        stacks: &stacks,
-    })
 }
 
 fn rates(report: &Report) -> impl Iterator<Item = (&super::StackGrowth, f64)> {
-    report
-        .growth
-        .iter()
-        .map(|growth| (growth, growth.rate.bytes))
-        .filter(|(_, rate)| rate.is_finite() && *rate != 0.0)
+    let growth = report.growth.iter();
+    let rates = growth.map(|growth| (growth, growth.rate.bytes));
+    rates.filter(|(_, rate)| rate.is_finite() && *rate != 0.0)
 }
 
 /// Returns so many iterations that all growth together is at least 10,000 bytes, as a power of
 /// 1,000. So a tenth of the thinnest frame still counts.
-fn iterations_per_unit(total: f64) -> u64 {
+fn iterations_per_unit(report: &Report) -> u64 {
+    let total: f64 = rates(report).map(|(_, rate)| rate.abs()).sum();
     [1, 1_000, 1_000_000, 1_000_000_000]
         .into_iter()
         .find(|&per| total * approximate(per) >= 10_000.0)
@@ -146,10 +128,9 @@ fn stacks(report: &Report, per: u64, most_frames: usize) -> Vec<(Tower, Vec<Stri
 
     let mut all: Vec<(Tower, Vec<String>, u64)> = rates(report)
         .filter_map(|(growth, rate)| {
-            let tower = if rate > 0.0 {
-                Tower::Grew
-            } else {
-                Tower::Shrank
+            let tower = match rate > 0.0 {
+                true => Tower::Grew,
+                false => Tower::Shrank,
             };
             let bytes = (rate.abs() * approximate(per)).round().min(MAX_BYTES);
             #[expect(clippy::cast_possible_truncation, reason = "cut to the range above")]
@@ -180,18 +161,11 @@ fn stacks(report: &Report, per: u64, most_frames: usize) -> Vec<(Tower, Vec<Stri
 fn between(report: &Report) -> String {
     match report.compared {
         Some(super::Compared { before, after }) => {
-            format!(
-                "from {} to {}",
-                count(before),
-                plural(after, "iteration", "iterations")
-            )
+            let after = plural(after, "iteration", "iterations");
+            format!("from {} to {after}", count(before))
         }
         None => "between the first and the last rung".to_owned(),
     }
-}
-
-fn subtitle(report: &Report) -> String {
-    format!("{}: {}", between(report), sums(report))
 }
 
 /// Returns `grew +48 B, shrank -12 B per iteration`, or for samples

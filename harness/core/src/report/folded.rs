@@ -19,23 +19,16 @@ use plimsoll_text::escape;
 pub fn render(report: &Report) -> String {
     let mut lines: BTreeMap<Vec<String>, i128> = BTreeMap::new();
     for growth in &report.growth {
-        let names = growth
-            .stack
-            .frames()
-            .iter()
-            .map(|name| frame(name))
-            .collect();
+        let names = growth.stack.frames().iter().map(|name| frame(name));
         let bytes = i128::from(growth.after.bytes) - i128::from(growth.before.bytes);
         // Stacks whose names differ only in replaced characters become one stack.
-        *lines.entry(names).or_default() += bytes;
+        *lines.entry(names.collect()).or_default() += bytes;
     }
-    let mut out = String::new();
-    for (names, bytes) in lines {
-        if bytes != 0 && !names.is_empty() {
-            out.push_str(&format!("{} {bytes}\n", names.join(";")));
-        }
-    }
-    out
+    lines.retain(|names, bytes| *bytes != 0 && !names.is_empty());
+    let lines = lines.into_iter();
+    lines
+        .map(|(names, bytes)| format!("{} {bytes}\n", names.join(";")))
+        .collect()
 }
 
 /// Returns a name that no reader of folded stacks can take for anything else: no `;`, no line

@@ -16,6 +16,7 @@ use std::fmt;
 
 pub use self::limits::Limits;
 use super::Report;
+pub use crate::required::required;
 use plimsoll_text::escape;
 
 /// The format that [`to_string`] writes.
@@ -37,12 +38,12 @@ pub fn to_string(report: &Report) -> String {
         // Each part may be within its own limit while all parts together are not. If the names
         // alone are too long, writing them out is of no use.
         let text = (limits::string_bytes(&cut) <= MAX_BYTES)
-            .then(|| keys::write(&cut) + "\n")
+            .then(|| keys::write(&cut, true) + "\n")
             .filter(|text| text.len() <= MAX_BYTES);
         match (text, limits.halved()) {
             (Some(text), _) => return text,
             (None, Some(tighter)) => limits = tighter,
-            (None, None) => return keys::write(&cut) + "\n",
+            (None, None) => return keys::write(&cut, true) + "\n",
         }
     }
 }
@@ -50,13 +51,13 @@ pub fn to_string(report: &Report) -> String {
 /// The same as [`to_string`], but cut to tighter limits and not to [`MAX_BYTES`]. This is for
 /// one of several reports that have to fit into one file.
 pub fn to_string_within(report: &Report, limits: &Limits) -> String {
-    keys::write(&limits.cut(report)) + "\n"
+    keys::write(&limits.cut(report), true) + "\n"
 }
 
 /// The same as [`to_string_within`], but on one line, without white space between tokens and
 /// without a newline at the end.
 pub fn to_line_within(report: &Report, limits: &Limits) -> String {
-    keys::write_line(&limits.cut(report))
+    keys::write(&limits.cut(report), false)
 }
 
 /// Reads a report.
@@ -186,34 +187,34 @@ impl ReportError {
 impl fmt::Display for ReportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReportError::TooLong { limit, found } => {
+            Self::TooLong { limit, found } => {
                 write!(f, "expected at most {limit} bytes, found {found}")
             }
-            ReportError::TooDeep { limit, line } => {
+            Self::TooDeep { limit, line } => {
                 write!(f, "line {line}: nested more than {limit} levels deep")
             }
-            ReportError::Newer { expected, found } => write!(
-                f,
-                "written by a newer plimsoll: expected format {expected} or older, found {found}"
-            ),
-            ReportError::Syntax {
+            Self::Newer { expected, found } => {
+                let expected = format!("expected format {expected} or older, found {found}");
+                write!(f, "written by a newer plimsoll: {expected}")
+            }
+            Self::Syntax {
                 line,
                 column,
                 message,
             } => {
                 write!(f, "line {line}, column {column}: {message}")
             }
-            ReportError::Value {
+            Self::Value {
                 at,
                 expected,
                 found,
             } => {
                 write!(f, "`{at}`: expected {expected}, found {found}")
             }
-            ReportError::TooMany { what, limit, found } => {
+            Self::TooMany { what, limit, found } => {
                 write!(f, "expected at most {limit} {what}, found {found}")
             }
-            ReportError::OutOfRange => f.write_str("a rate is larger than any program can reach"),
+            Self::OutOfRange => f.write_str("a rate is larger than any program can reach"),
         }
     }
 }

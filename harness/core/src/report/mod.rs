@@ -22,7 +22,7 @@ pub use crate::verdict::{Rarest, Threshold};
 use crate::{FoldedStack, Rate, Tally};
 
 /// The outcome of one scenario in one run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// The run that this report belongs to.
     pub run: Run,
@@ -33,6 +33,7 @@ pub struct Report {
     /// What it was measured with. `None` if the subject never got that far.
     pub measured: Option<Measured>,
     /// The settings of the scenario's own builder, in the order of the settings' keys.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub builder: Vec<BuilderSetting>,
     /// Every rung that was reached, in order.
     pub rungs: Vec<Rung>,
@@ -44,6 +45,7 @@ pub struct Report {
     pub visible: Option<Rate>,
     /// How rare large objects may be and still be seen. `None` if everything is sampled, or if
     /// the run was not conclusive.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rarest: Option<Rarest>,
     /// The findings, in order of how much they need a person.
     pub findings: Vec<Finding>,
@@ -80,7 +82,7 @@ impl Report {
     /// Returns how far a finding's rate may be off, to be shown beside it. `None` if the rate
     /// is exact, or of a resource.
     pub fn error_of(&self, finding: &Finding) -> Option<Rate> {
-        let is_heap = matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. });
+        let is_heap = finding.subject.stack().is_some();
         (self.is_sampled() && is_heap).then_some(finding.error)
     }
 
@@ -89,17 +91,9 @@ impl Report {
     pub fn error_of_total(&self, findings: &[&Finding]) -> Option<Rate> {
         let mut squares = Rate::default();
         for finding in each_stack_once(findings) {
-            let error = self.error_of(finding)?;
-            squares = squares
-                + Rate {
-                    objects: error.objects * error.objects,
-                    bytes: error.bytes * error.bytes,
-                };
+            squares = squares + self.error_of(finding)?.map(|error| error * error);
         }
-        self.is_sampled().then(|| Rate {
-            objects: squares.objects.sqrt(),
-            bytes: squares.bytes.sqrt(),
-        })
+        self.is_sampled().then(|| squares.map(f64::sqrt))
     }
 
     /// Returns the iterations that a sampled run needs for its threshold. `None` if the run

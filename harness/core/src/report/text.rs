@@ -18,8 +18,8 @@ mod findings;
 mod page;
 
 use self::page::{Page, Paint};
-use super::units::{count, duration, objects, plural};
-use super::view::{allowance_words, counted, is_one, total, unsure_words};
+use super::units::{count, duration, plural};
+use super::view::{allowance_words, are, counted, is_one, total, unsure_words};
 use super::{CheckOutcome, Finding, Report, Standing, Subject};
 use crate::verdict::Verdict;
 use plimsoll_text::escape::{columns, command_word, cut_middle, terminal};
@@ -53,12 +53,6 @@ impl Style {
     }
 }
 
-impl Default for Style {
-    fn default() -> Self {
-        Self::plain()
-    }
-}
-
 /// Returns the whole text for one scenario, with a newline at its end.
 pub fn render(report: &Report, style: &Style) -> String {
     let mut page = Page::new(style);
@@ -66,7 +60,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     headline(&mut page, &name, report);
     match report.verdict {
         Verdict::Within => {}
-        Verdict::Improved => improved(&mut page, report),
+        Verdict::Improved => findings::blocks(&mut page, report, &report.stale()),
         Verdict::Inconclusive => inconclusive(&mut page, report),
         Verdict::Regressed => regressed(&mut page, report),
         Verdict::Failed => failed(&mut page, report),
@@ -91,11 +85,8 @@ pub fn finding(report: &Report, finding: &Finding, style: &Style) -> String {
 
 /// Returns the outcome in one line of any length, which a passing test prints on request.
 pub fn one_line(report: &Report) -> String {
-    terminal(&format!(
-        "{}: {}",
-        report.scenario,
-        report.outcome().plain()
-    ))
+    let outcome = report.outcome().plain();
+    terminal(&format!("{}: {outcome}", report.scenario))
 }
 
 fn headline(page: &mut Page, name: &str, report: &Report) {
@@ -118,13 +109,9 @@ fn regressed(page: &mut Page, report: &Report) {
         page.wrap(2, 2, Paint::Plain, &text);
     }
     if findings::may_be_filling(&growing) {
-        page.wrap(
-            2,
-            2,
-            Paint::Plain,
-            "a cache larger than the ladder reached looks like this too: make it smaller \
-             in the scenario, or raise the budget",
-        );
+        let text = "a cache larger than the ladder reached looks like this too: make it smaller \
+                    in the scenario, or raise the budget";
+        page.wrap(2, 2, Paint::Plain, text);
     }
 }
 
@@ -135,34 +122,26 @@ fn service(page: &mut Page, growing: &[&Finding]) {
     let mut parts = Vec::new();
     let rate = total(growing);
     if rate.bytes > 0.0 {
-        parts.push(format!(
-            "1 GiB in {}",
-            duration(GIB / (rate.bytes * PER_SECOND))
-        ));
+        let time = duration(GIB / (rate.bytes * PER_SECOND));
+        parts.push(format!("1 GiB in {time}"));
     }
     for finding in growing {
         // 1,024 is the usual limit of open files. A thousand threads are a lot.
         let (n, what) = match finding.subject {
-            Subject::Threads => (1_000.0, "threads"),
-            Subject::Descriptors => (1_024.0, "file descriptors"),
+            Subject::Threads => (1_000_u32, "threads"),
+            Subject::Descriptors => (1_024, "file descriptors"),
             _ => continue,
         };
         if finding.rate.objects > 0.0 {
-            let time = duration(n / (finding.rate.objects * PER_SECOND));
-            parts.push(format!(
-                "{} {what} in {time}",
-                objects(n).trim_end_matches(".00")
-            ));
+            let time = duration(f64::from(n) / (finding.rate.objects * PER_SECOND));
+            let n = count(n.into());
+            parts.push(format!("{n} {what} in {time}"));
         }
     }
     if !parts.is_empty() {
         let text = format!("at 1,000 iterations a second: {}", parts.join(", "));
         page.wrap(2, 4, Paint::Bold, &text);
     }
-}
-
-fn improved(page: &mut Page, report: &Report) {
-    findings::blocks(page, report, &report.stale());
 }
 
 fn inconclusive(page: &mut Page, report: &Report) {
@@ -258,42 +237,33 @@ fn others(page: &mut Page, report: &Report) {
         lines.push(allowance_words(&allowed));
     }
     let moved = report.of(|finding| finding.standing == Standing::Moved);
-    let (moved, grouped): (Vec<&Finding>, Vec<&Finding>) = moved
-        .into_iter()
-        .partition(|finding| finding.moved_from.is_some());
+    let is_single = |finding: &&Finding| finding.moved_from.is_some();
+    let (moved, grouped): (Vec<&Finding>, Vec<&Finding>) = moved.into_iter().partition(is_single);
     if !grouped.is_empty() {
         let stacks = grouped.iter().map(|finding| match finding.subject {
             Subject::Site { stacks, .. } => stacks as u64,
             _ => 1,
         });
         let n = stacks.sum();
+        let use_them = plural(n, "stack uses", "stacks use");
         lines.push(format!(
-            "{} allowances that this build does not tell apart",
-            plural(n, "stack uses", "stacks use")
+            "{use_them} allowances that this build does not tell apart"
         ));
     }
     if !moved.is_empty() {
-        let n = moved.len() as u64;
-        let verb = if n == 1 { "stands" } else { "stand" };
-        lines.push(format!(
-            "{} now {verb} under another caller{}",
-            plural(n, "allowance", "allowances"),
-            command(report, "accept")
-        ));
+        let stand = are(moved.len(), "now stands", "now stand");
+        let command = command(report, "accept");
+        lines.push(format!("{stand} under another caller{command}"));
     }
     let stale = report.stale();
     if !stale.is_empty() && verdict != Verdict::Improved {
-        let n = stale.len() as u64;
-        let verb = if n == 1 { "is" } else { "are" };
         // `review` can accept this finding alone; `accept` would accept the growth as well.
         let command = match verdict {
             Verdict::Regressed => command(report, "review"),
             _ => String::new(),
         };
-        lines.push(format!(
-            "{} {verb} no longer needed{command}",
-            plural(n, "allowance", "allowances")
-        ));
+        let are = are(stale.len(), "is", "are");
+        lines.push(format!("{are} no longer needed{command}"));
     }
     let unsure = report.unsure();
     if !unsure.is_empty() && verdict != Verdict::Inconclusive {
@@ -326,31 +296,28 @@ fn remarks(page: &mut Page, report: &Report) {
     let of_addresses = plural(complete.addresses as u64, "address", "addresses");
     // Missing names matter in the frames of a finding, and not in the C library below every
     // thread.
-    let names_matter = report
-        .findings
-        .iter()
-        .any(|finding| finding.frames.iter().any(|frame| frame.file.is_none()));
-    if names_matter && complete.unresolved > 0 {
+    let mut frames = report.findings.iter().flat_map(|finding| &finding.frames);
+    let names_matter = frames.any(|frame| frame.file.is_none());
+    let were = |n: usize| if n == 1 { "was" } else { "were" };
+    if let n @ 1.. = complete.unresolved
+        && names_matter
+    {
+        let n = count(n as u64);
+        lines.push(format!("{n} of {of_addresses} had no name"));
+    }
+    if let n @ 1.. = complete.without_debug_info
+        && names_matter
+    {
+        let (were, n) = (were(n), count(n as u64));
         lines.push(format!(
-            "{} of {of_addresses} had no name",
-            count(complete.unresolved as u64)
+            "{n} of {of_addresses} {were} named by a symbol table alone"
         ));
     }
-    if names_matter && complete.without_debug_info > 0 {
-        let n = complete.without_debug_info as u64;
-        let verb = if n == 1 { "was" } else { "were" };
+    if let n @ 1.. = complete.truncated_stacks {
+        let (were, n) = (were(n), count(n as u64));
+        let stacks = plural(complete.stacks as u64, "stack", "stacks");
         lines.push(format!(
-            "{} of {of_addresses} {verb} named by a symbol table alone",
-            count(n)
-        ));
-    }
-    if complete.truncated_stacks > 0 {
-        let n = complete.truncated_stacks as u64;
-        let verb = if n == 1 { "was" } else { "were" };
-        lines.push(format!(
-            "{} of {} {verb} cut at jemalloc's limit of frames",
-            count(n),
-            plural(complete.stacks as u64, "stack", "stacks"),
+            "{n} of {stacks} {were} cut at jemalloc's limit of frames"
         ));
     }
     lines.extend(report.notes.iter().cloned());
@@ -364,20 +331,17 @@ fn remarks(page: &mut Page, report: &Report) {
         page.wrap(2, 4, Paint::Dim, &format!("note: {line}"));
     }
     if let more @ 1.. = lines.len().saturating_sub(MAX_NOTES) {
-        let text = format!(
-            "… {} in report.json",
-            plural(more as u64, "more note", "more notes")
-        );
-        page.wrap(2, 4, Paint::Dim, &text);
+        let more = plural(more as u64, "more note", "more notes");
+        page.wrap(2, 4, Paint::Dim, &format!("… {more} in report.json"));
     }
 }
 
 /// Returns `: cargo plimsoll accept NAME`, or nothing if no scenario can have this name.
 fn command(report: &Report, what: &str) -> String {
-    let name = command_word(&report.scenario);
-    name.map_or(String::new(), |name| {
-        format!(": cargo plimsoll {what} {name}")
-    })
+    match command_word(&report.scenario) {
+        Some(name) => format!(": cargo plimsoll {what} {name}"),
+        None => String::new(),
+    }
 }
 
 /// Prints where the files are, and which command to run.

@@ -30,11 +30,11 @@ pub fn size(of_bytes: u64) -> String {
 
 /// The same as [`bytes`], with a sign: `+96 B`, `-12 B`, `0 B`.
 pub fn signed_bytes(value: f64) -> String {
-    if value > 0.0 {
-        format!("+{}", bytes(value))
-    } else {
-        bytes(value)
-    }
+    sign(value).to_owned() + &bytes(value)
+}
+
+fn sign(value: f64) -> &'static str {
+    if value > 0.0 { "+" } else { "" }
 }
 
 /// Formats objects per iteration: `1.00`, `0.03`, `0.0012`, `1,234.00`.
@@ -47,11 +47,7 @@ pub fn objects(value: f64) -> String {
 
 /// The same as [`objects`], with a sign.
 pub fn signed_objects(value: f64) -> String {
-    if value > 0.0 {
-        format!("+{}", objects(value))
-    } else {
-        objects(value)
-    }
+    sign(value).to_owned() + &objects(value)
 }
 
 /// Formats an error as ` ± 3 B`. Empty if a number is exact.
@@ -99,11 +95,8 @@ pub fn duration(seconds: f64) -> String {
     } else {
         (seconds / YEAR, "years")
     };
-    if value < 9.95 {
-        format!("{value:.1} {unit}")
-    } else {
-        format!("{value:.0} {unit}")
-    }
+    let decimals = usize::from(value < 9.95);
+    format!("{value:.decimals$} {unit}")
 }
 
 /// Formats the smallest growth that a run would have seen: `1 object per 1,000 iterations`. It
@@ -111,22 +104,14 @@ pub fn duration(seconds: f64) -> String {
 pub fn visible(rate: Rate) -> Option<String> {
     let by_bytes =
         rate.bytes > 0.0 && (rate.objects <= 0.0 || rate.bytes / 8.0 < rate.objects * 0.999);
-    if by_bytes {
-        return Some(if rate.bytes >= 8.0 {
-            format!("{} per iteration", bytes(rate.bytes))
-        } else {
-            format!("8 B per {}", iterations(8.0 / rate.bytes)?)
-        });
-    }
-    if rate.objects >= 1.0 {
-        return Some(if rate.objects < 1.005 {
-            "1 object per iteration".to_owned()
-        } else {
-            format!("{} objects per iteration", objects(rate.objects))
-        });
-    }
-    (rate.objects > 0.0).then_some(())?;
-    Some(format!("1 object per {}", iterations(1.0 / rate.objects)?))
+    Some(match rate.objects {
+        _ if by_bytes && rate.bytes >= 8.0 => format!("{} per iteration", bytes(rate.bytes)),
+        _ if by_bytes => format!("8 B per {}", iterations(8.0 / rate.bytes)?),
+        rate if rate >= 1.005 => format!("{} objects per iteration", objects(rate)),
+        rate if rate >= 1.0 => "1 object per iteration".to_owned(),
+        rate if rate > 0.0 => format!("1 object per {}", iterations(1.0 / rate)?),
+        _ => return None,
+    })
 }
 
 /// The same as [`visible`], with two additions:
@@ -139,10 +124,8 @@ pub fn visible(rate: Rate) -> Option<String> {
 pub fn visible_with_rarest(rate: Rate, rarest: Option<Rarest>) -> Option<String> {
     let mut seen = visible(rate)?;
     if rate.objects > 0.0 && rate.bytes > 2.0 * 8.0 * rate.objects {
-        seen += &format!(
-            "; a buffer that grows by {} per iteration",
-            bytes(rate.bytes)
-        );
+        let bytes = bytes(rate.bytes);
+        seen += &format!("; a buffer that grows by {bytes} per iteration");
     }
     Some(match rarest {
         // Large objects that may not be rarer need no addition.
@@ -168,10 +151,9 @@ fn iterations(value: f64) -> Option<String> {
     )]
     #[expect(clippy::cast_sign_loss, reason = "the range was checked above")]
     let whole = value as u64;
-    Some(if whole == 1 {
-        "iteration".to_owned()
-    } else {
-        plural(whole, "iteration", "iterations")
+    Some(match whole {
+        1 => "iteration".to_owned(),
+        _ => plural(whole, "iteration", "iterations"),
     })
 }
 
@@ -188,11 +170,8 @@ fn short(value: f64) -> String {
         true => text.trim_end_matches('0').trim_end_matches('.'),
         false => &text,
     };
-    if text == "-0" {
-        "0".to_owned()
-    } else {
-        text.to_owned()
-    }
+    let text = if text == "-0" { "0" } else { text };
+    text.to_owned()
 }
 
 /// Returns two decimals, or as many as are needed for two digits.
@@ -209,26 +188,17 @@ fn decimals_of_small(value: f64) -> usize {
 
 /// Puts separators into the whole part of a decimal number.
 fn group(number: &str) -> String {
-    let (sign, digits) = match number.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", number),
-    };
-    let (whole, fraction) = match digits.split_once('.') {
-        Some((whole, fraction)) => (whole, Some(fraction)),
-        None => (digits, None),
-    };
-    let mut out = String::from(sign);
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+    let end = number.find('.').unwrap_or(number.len());
+    let (whole, fraction) = number.split_at(end);
+    let mut out = String::new();
+    for (index, char) in whole.char_indices() {
+        let is_within = out.ends_with(|before: char| before.is_ascii_digit());
+        if is_within && (whole.len() - index).is_multiple_of(3) {
             out.push(',');
         }
-        out.push(digit);
+        out.push(char);
     }
-    if let Some(fraction) = fraction {
-        out.push('.');
-        out.push_str(fraction);
-    }
-    out
+    out + fraction
 }
 
 #[cfg(test)]

@@ -62,11 +62,10 @@ impl Report {
         let (said, cause) = match self.verdict {
             Verdict::Within => return self.within(),
             Verdict::Improved => {
-                let said = are(self.stale().len().max(1), "is", "are") + " no longer needed";
                 return Outcome {
-                    said,
-                    cause: None,
+                    said: are(self.stale().len().max(1), "is", "are") + " no longer needed",
                     conditions: conditions + &ended(self.end),
+                    ..Outcome::default()
                 };
             }
             Verdict::Inconclusive => match self.unsure().as_slice() {
@@ -75,10 +74,7 @@ impl Report {
             },
             Verdict::Regressed => (self.regressed(), None),
             Verdict::Failed => match &self.failure {
-                Some(failure) => (
-                    format!("failed {}", failure.at()),
-                    Some(failure.what.clone()),
-                ),
+                Some(failed) => (format!("failed {}", failed.at()), Some(failed.what.clone())),
                 None => ("failed".to_owned(), None),
             },
             Verdict::Broken if self.lacks_baseline() => {
@@ -116,10 +112,8 @@ impl Report {
 
     /// Returns `2 stacks keep growing, 1 allowance has expired`.
     fn regressed(&self) -> String {
-        let (expired, growing): (Vec<&Finding>, Vec<&Finding>) = self
-            .past()
-            .into_iter()
-            .partition(|finding| finding.standing == Standing::Expired);
+        let (expired, mut growing) = (self.expired(), self.past());
+        growing.retain(|finding| finding.standing != Standing::Expired);
         let mut parts = Vec::new();
         if !growing.is_empty() {
             let verb = if is_one(&growing) { "keeps" } else { "keep" };
@@ -145,9 +139,9 @@ impl Report {
             (None, Some(_)) => parts.push("exact".to_owned()),
             (None, None) => {}
         }
-        match parts.is_empty() {
-            true => String::new(),
-            false => format!("({})", parts.join(", ")),
+        match parts.join(", ") {
+            none if none.is_empty() => none,
+            parts => format!("({parts})"),
         }
     }
 
@@ -265,14 +259,11 @@ impl Report {
     pub fn sentence(&self, finding: &Finding) -> Words {
         let allowed = finding.allowance();
         let mut words = if finding.is_unused() {
-            let over = match finding.standing {
+            let words = Words::default().say("an allowance of ").stress(allowed);
+            words.say(match finding.standing {
                 Standing::Expired => " per iteration has expired, and nothing uses it",
                 _ => " per iteration is no longer needed",
-            };
-            Words::default()
-                .say("an allowance of ")
-                .stress(allowed)
-                .say(over)
+            })
         } else {
             let mut amounts = self.amounts(finding).into_iter();
             let first = amounts.next().unwrap_or_default();
@@ -391,19 +382,7 @@ impl Check {
 }
 
 impl Standing {
-    /// Returns the word that the terminal output uses.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Standing::New => "new",
-            Standing::Allowed => "allowed",
-            Standing::Exceeded => "exceeded",
-            Standing::Moved => "moved",
-            Standing::Expired => "expired",
-            Standing::Stale => "stale",
-        }
-    }
-
-    /// Returns the meaning of that word.
+    /// Returns the meaning of its word.
     pub fn meaning(self) -> &'static str {
         match self {
             Standing::New => "not in the baseline",
@@ -419,7 +398,7 @@ impl Standing {
 impl Finding {
     /// Returns whether its levels are objects and bytes of the heap, and not threads or files.
     pub fn is_heap(&self) -> bool {
-        matches!(self.subject, Subject::Stack(_) | Subject::Site { .. })
+        self.subject.stack().is_some()
     }
 
     /// Returns what the baseline allows per iteration: `96 B, 1.00 objects`, or `1.00` for
@@ -430,11 +409,10 @@ impl Finding {
             false if allowed.objects == 0.0 => "0".to_owned(),
             false => objects(allowed.objects),
             true if allowed.objects == 0.0 => bytes(allowed.bytes),
-            true => format!(
-                "{}, {} objects",
-                bytes(allowed.bytes),
-                objects(allowed.objects)
-            ),
+            true => {
+                let (bytes, objects) = (bytes(allowed.bytes), objects(allowed.objects));
+                format!("{bytes}, {objects} objects")
+            }
         }
     }
 
@@ -499,7 +477,7 @@ impl Finding {
 }
 
 /// Returns `2 allowances are`.
-fn are(n: usize, one: &str, many: &str) -> String {
+pub(super) fn are(n: usize, one: &str, many: &str) -> String {
     let verb = if n == 1 { one } else { many };
     format!("{} {verb}", plural(n as u64, "allowance", "allowances"))
 }

@@ -64,6 +64,11 @@ pub(super) fn variable(key: &str) -> String {
     format!("PLIMSOLL_{}", key.replace('-', "_").to_uppercase())
 }
 
+fn set<T>(setting: &mut Option<T>, value: Option<T>) -> Option<()> {
+    *setting = Some(value?);
+    Some(())
+}
+
 impl Kind {
     /// Returns the possible values, for a message.
     pub(super) fn expected(self) -> String {
@@ -90,7 +95,7 @@ pub static KEYS: [Key; 13] = [
         builder: Some(".budget(Duration)"),
         doc: "time for the ladder, without set-up. Up to twice as long if something \
               grows, and up to three times as long if the verdict would be inconclusive",
-        set: |settings, text| time(text).map(|value| settings.budget = Some(value)),
+        set: |settings, text| set(&mut settings.budget, time(text)),
     },
     Key {
         name: "max-iterations",
@@ -98,7 +103,7 @@ pub static KEYS: [Key; 13] = [
         fallback: Fallback::Words("none"),
         builder: Some(".max_iterations(u64)"),
         doc: "most iterations of any rung",
-        set: |settings, text| count(text).map(|value| settings.max_iterations = Some(value)),
+        set: |settings, text| set(&mut settings.max_iterations, count(text)),
     },
     Key {
         name: "threshold",
@@ -107,7 +112,7 @@ pub static KEYS: [Key; 13] = [
         builder: Some(".threshold(u64)"),
         doc: "the growth to find: one object, or 8 bytes, in so many iterations; \
               never coarsened once set",
-        set: |settings, text| count(text).map(|value| settings.threshold = Some(value)),
+        set: |settings, text| set(&mut settings.threshold, count(text)),
     },
     Key {
         name: "settle",
@@ -115,7 +120,7 @@ pub static KEYS: [Key; 13] = [
         fallback: Fallback::Value("100ms"),
         builder: Some(".settle(Duration)"),
         doc: "longest wait for background threads to become idle before a dump",
-        set: |settings, text| time(text).map(|value| settings.settle = Some(value)),
+        set: |settings, text| set(&mut settings.settle, time(text)),
     },
     Key {
         name: "timeout",
@@ -124,7 +129,7 @@ pub static KEYS: [Key; 13] = [
         builder: Some(".timeout(Duration)"),
         doc: "longest time for the scenario, including set-up; after that it counts as \
               hung",
-        set: |settings, text| time(text).map(|value| settings.timeout = Some(value)),
+        set: |settings, text| set(&mut settings.timeout, time(text)),
     },
     Key {
         name: "inconclusive",
@@ -132,9 +137,7 @@ pub static KEYS: [Key; 13] = [
         fallback: Fallback::Value("fail"),
         builder: Some(".inconclusive(Inconclusive)"),
         doc: "`warn`: an inconclusive scenario passes",
-        set: |settings, text| {
-            Inconclusive::from_word(text).map(|value| settings.inconclusive = Some(value))
-        },
+        set: |settings, text| set(&mut settings.inconclusive, Inconclusive::from_word(text)),
     },
     Key {
         name: "memory-limit",
@@ -142,7 +145,7 @@ pub static KEYS: [Key; 13] = [
         fallback: Fallback::Words("`2GiB`, or memory / cores / 2 if that is less"),
         builder: None,
         doc: "resident set at which the ladder ends and is judged",
-        set: |settings, text| size(text).map(|value| settings.memory_limit = Some(value)),
+        set: |settings, text| set(&mut settings.memory_limit, size(text)),
     },
     Key {
         name: "stale",
@@ -151,7 +154,7 @@ pub static KEYS: [Key; 13] = [
         builder: None,
         doc: "`deny`: an allowance that is no longer needed, or a baseline without its \
               scenario, fails the test",
-        set: |settings, text| Stale::from_word(text).map(|value| settings.stale = Some(value)),
+        set: |settings, text| set(&mut settings.stale, Stale::from_word(text)),
     },
     Key {
         name: "require-reason",
@@ -160,7 +163,7 @@ pub static KEYS: [Key; 13] = [
         builder: None,
         doc: "`true`: an allowance without a reason fails the test, and `plimsoll \
               baseline check`",
-        set: |settings, text| flag(text).map(|value| settings.require_reason = Some(value)),
+        set: |settings, text| set(&mut settings.require_reason, flag(text)),
     },
     Key {
         name: "keep-rungs",
@@ -168,7 +171,7 @@ pub static KEYS: [Key; 13] = [
         fallback: Fallback::Value("false"),
         builder: None,
         doc: "keeps the dump of every rung",
-        set: |settings, text| flag(text).map(|value| settings.keep_rungs = Some(value)),
+        set: |settings, text| set(&mut settings.keep_rungs, flag(text)),
     },
     Key {
         name: "spend-budget",
@@ -177,7 +180,7 @@ pub static KEYS: [Key; 13] = [
         builder: None,
         doc: "uses exactly the budget: keeps measuring even if the threshold cannot be reached, \
               and never exceeds it; `bisect` sets it",
-        set: |settings, text| flag(text).map(|value| settings.spend_budget = Some(value)),
+        set: |settings, text| set(&mut settings.spend_budget, flag(text)),
     },
     Key {
         name: "sample-interval",
@@ -185,9 +188,7 @@ pub static KEYS: [Key; 13] = [
         fallback: Fallback::Words("1, or what time and memory allow"),
         builder: Some(".sample_interval(u64)"),
         doc: "mean bytes between samples, a power of two; never changed once set",
-        set: |settings, text| {
-            sample_interval(text).map(|value| settings.sample_interval = Some(value))
-        },
+        set: |settings, text| set(&mut settings.sample_interval, sample_interval(text)),
     },
     Key {
         name: "unwinder",
@@ -197,8 +198,6 @@ pub static KEYS: [Key; 13] = [
         doc: "what walks the stacks: plimsoll's unwinder, or `libgcc`, the one that \
               jemalloc was built with; with `compare`, both, and a difference makes the \
               scenario *broken*",
-        set: |settings, text| {
-            Unwinder::from_word(text).map(|value| settings.unwinder = Some(value))
-        },
+        set: |settings, text| set(&mut settings.unwinder, Unwinder::from_word(text)),
     },
 ];

@@ -19,11 +19,13 @@ mod units;
 
 use std::time::Duration;
 
-pub use error::{SettingsError, SettingsErrorKind};
+pub use error::SettingsError;
 pub use keys::{Fallback, KEYS, Key, Kind};
 pub use parse::{Entry, Layer};
 pub use schema::schema;
 pub use units::{MAX_SAMPLE_INTERVAL, nearest_sample_interval};
+
+use crate::words::words;
 
 /// The largest file that is read, in bytes. There are a dozen keys.
 pub const MAX_BYTES: usize = 64 << 10;
@@ -124,24 +126,10 @@ pub enum Inconclusive {
     Warn,
 }
 
-impl Inconclusive {
-    pub(crate) const WORDS: &[&str] = &["fail", "warn"];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Inconclusive::Fail => "fail",
-            Inconclusive::Warn => "warn",
-        }
-    }
-
-    fn from_word(word: &str) -> Option<Inconclusive> {
-        match word {
-            "fail" => Some(Inconclusive::Fail),
-            "warn" => Some(Inconclusive::Warn),
-            _ => None,
-        }
-    }
-}
+words!(Inconclusive {
+    Fail = "fail",
+    Warn = "warn",
+});
 
 /// What an allowance that is no longer needed does to a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,17 +141,10 @@ pub enum Stale {
     Deny,
 }
 
-impl Stale {
-    pub(crate) const WORDS: &[&str] = &["warn", "deny"];
-
-    fn from_word(word: &str) -> Option<Stale> {
-        match word {
-            "warn" => Some(Stale::Warn),
-            "deny" => Some(Stale::Deny),
-            _ => None,
-        }
-    }
-}
+words!(Stale {
+    Warn = "warn",
+    Deny = "deny",
+});
 
 /// The unwinder that walks the stacks for the profiler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -177,25 +158,8 @@ pub enum Unwinder {
     Compare,
 }
 
-impl Unwinder {
-    pub(crate) const WORDS: &[&str] = &["plimsoll", "libgcc", "compare"];
-
-    /// Returns the word that settings and reports use.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Unwinder::Plimsoll => "plimsoll",
-            Unwinder::Libgcc => "libgcc",
-            Unwinder::Compare => "compare",
-        }
-    }
-
-    /// Returns the unwinder with that word.
-    pub fn from_word(word: &str) -> Option<Unwinder> {
-        match word {
-            "plimsoll" => Some(Unwinder::Plimsoll),
-            "libgcc" => Some(Unwinder::Libgcc),
-            "compare" => Some(Unwinder::Compare),
-            _ => None,
-        }
-    }
-}
+words!(Unwinder {
+    Plimsoll = "plimsoll",
+    Libgcc = "libgcc",
+    Compare = "compare",
+});

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use toml_edit::{Document, Item, Value};
 
 use super::keys::variable;
-use super::{KEYS, Key, Kind, MAX_BYTES, Settings, SettingsError, SettingsErrorKind};
+use super::{KEYS, Key, Kind, MAX_BYTES, Settings, SettingsError};
 use super::{nearest_sample_interval, units};
 use crate::toml::{found, line_at, meant, nearest, quoted, quoted_message};
 
@@ -36,32 +36,32 @@ impl Layer {
     /// a key that no setting has, or has a value that is not of the setting's kind.
     pub fn parse(bytes: &[u8]) -> Result<Layer, SettingsError> {
         if bytes.len() > MAX_BYTES {
-            return Err(SettingsError::new(None, SettingsErrorKind::TooLarge));
+            let message = format!("too large\n  expected at most {MAX_BYTES} bytes");
+            return Err(SettingsError::new(None, message));
         }
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = line_at(bytes, error.valid_up_to());
-            SettingsError::new(Some(line), SettingsErrorKind::NotUtf8)
+            let message = "not a text file\n  expected UTF-8, found other bytes";
+            SettingsError::new(Some(line), message)
         })?;
         let document = Document::parse(text).map_err(|error| {
             let line = error.span().map(|span| line_at(bytes, span.start));
             let message = quoted_message(error.message());
-            SettingsError::new(line, SettingsErrorKind::Syntax(message))
+            SettingsError::new(line, format!("not TOML\n  {message}"))
         })?;
         let table = document.as_table();
         let mut layer = Layer::default();
         for (name, item) in table.iter() {
             let written = table.key(name).and_then(toml_edit::Key::span);
-            let line = written
-                .or_else(|| item.span())
-                .map(|span| line_at(bytes, span.start));
-            let wrong = |kind| SettingsError::new(line, kind);
+            let span = written.or_else(|| item.span());
+            let line = span.map(|span| line_at(bytes, span.start));
+            let wrong = |message| SettingsError::new(line, message);
             let key = Key::find(name).ok_or_else(|| wrong(unknown(name)))?;
             let shown = format!("`{name}`");
             let text = written_as(key.kind, item)
-                .ok_or_else(|| wrong(unexpected(key, shown.clone(), found_for(key.kind, item))))?;
-            layer
-                .set(key, &text, line)
-                .ok_or_else(|| wrong(unexpected(key, shown, format!("`{}`", quoted(&text)))))?;
+                .ok_or_else(|| wrong(unexpected(key, &shown, &found_for(key.kind, item))))?;
+            let set = layer.set(key, &text, line);
+            set.ok_or_else(|| wrong(unexpected(key, &shown, &format!("`{}`", quoted(&text)))))?;
         }
         Ok(layer)
     }
@@ -83,7 +83,7 @@ impl Layer {
             .collect();
         let mut layer = Layer::default();
         for (name, value) in variables {
-            let wrong = |kind| SettingsError::new(None, kind);
+            let wrong = |message| SettingsError::new(None, message);
             let key = KEYS.iter().find(|key| key.variable() == name);
             if key.is_none() {
                 misspelt(&name).map_err(wrong)?;
@@ -92,18 +92,16 @@ impl Layer {
                 }
             }
             let text = value.into_string().map_err(|_| {
-                wrong(SettingsErrorKind::Unexpected {
-                    name: name.clone(),
-                    expected: key.map_or("text".to_owned(), |key| key.kind.expected()),
-                    found: "bytes that are not UTF-8".to_owned(),
-                    hint: None,
-                })
+                let expected = key.map_or("text".to_owned(), |key| key.kind.expected());
+                wrong(unexpected_value(
+                    &name,
+                    &expected,
+                    "bytes that are not UTF-8",
+                ))
             })?;
             let Some(key) = key else { continue };
-            layer.set(key, &text, None).ok_or_else(|| {
-                let found = format!("`{}`", quoted(&text));
-                wrong(unexpected(key, name, found))
-            })?;
+            let set = layer.set(key, &text, None);
+            set.ok_or_else(|| wrong(unexpected(key, &name, &format!("`{}`", quoted(&text)))))?;
         }
         Ok(layer)
     }
@@ -137,16 +135,17 @@ const OTHERS: [&str; 8] = [
 ];
 
 /// Checks that a variable that is not a setting is not a misspelt name of another one.
-fn misspelt(name: &str) -> Result<(), SettingsErrorKind> {
+fn misspelt(name: &str) -> Result<(), String> {
     let known = || KEYS.iter().map(|key| key.name).chain(OTHERS);
     let found = name.trim_start_matches(PREFIX).to_lowercase();
     let found = found.replace('_', "-");
     match meant(&found, known()) {
         // A name that is right except for its case or punctuation has no effect either.
-        Some(nearest) if variable(nearest) != name => Err(SettingsErrorKind::UnknownVariable {
-            found: quoted(name),
-            nearest: variable(nearest),
-        }),
+        Some(nearest) if variable(nearest) != name => Err(format!(
+            "{}: there is no such variable\n  hint: {}?",
+            quoted(name),
+            variable(nearest)
+        )),
         _ => Ok(()),
     }
 }
@@ -176,25 +175,34 @@ fn found_for(kind: Kind, item: &Item) -> String {
     }
 }
 
-fn unknown(name: &str) -> SettingsErrorKind {
-    SettingsErrorKind::UnknownKey {
-        found: quoted(name),
-        nearest: nearest(name, KEYS.iter().map(|key| key.name)),
+fn unknown(name: &str) -> String {
+    let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
+    let hint = match nearest(name, names.iter().copied()) {
+        Some(nearest) => format!("`{nearest}`?"),
+        None => {
+            // Six names fit on a line of a terminal.
+            let lines: Vec<String> = names.chunks(6).map(|line| line.join(", ")).collect();
+            format!("one of {}", lines.join(",\n    "))
+        }
+    };
+    format!(
+        "`{}`: there is no such setting\n  hint: {hint}",
+        quoted(name)
+    )
+}
+
+/// Says that a setting has a value that it cannot have. `name` is its key between backticks
+/// if it is in a file, or its variable.
+fn unexpected(key: &Key, name: &str, found: &str) -> String {
+    let message = unexpected_value(name, &key.kind.expected(), found);
+    match units::count(found.trim_matches('`')).filter(|_| key.kind == Kind::SampleInterval) {
+        Some(bytes) => format!("{message}\n  hint: {}", nearest_sample_interval(bytes)),
+        None => message,
     }
 }
 
-fn unexpected(key: &Key, name: String, found: String) -> SettingsErrorKind {
-    let hint = match key.kind {
-        Kind::SampleInterval => units::count(found.trim_matches('`'))
-            .map(|bytes| nearest_sample_interval(bytes).to_string()),
-        _ => None,
-    };
-    SettingsErrorKind::Unexpected {
-        name,
-        expected: key.kind.expected(),
-        found,
-        hint,
-    }
+fn unexpected_value(name: &str, expected: &str, found: &str) -> String {
+    format!("{name}: unexpected value\n  expected {expected}\n  found {found}")
 }
 
 #[cfg(test)]

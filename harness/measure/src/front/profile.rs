@@ -188,7 +188,7 @@ impl Profile {
             let live = record.counts.inuse;
             let level = interval.level(live);
             rung.live += level.tally;
-            noise += level.noise.bytes;
+            noise += level.variance;
             // A profile that keeps stacks has no live objects on most of them.
             if live != Tally::default() && !self.stacks.contains_key(record.stack) {
                 self.stacks.insert(record.stack.to_vec(), Series::default());

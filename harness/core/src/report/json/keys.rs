@@ -1,11 +1,12 @@
-//! The format, key by key. Most types of [`report`](super::super) are written as they are;
-//! this module has those with another shape in the file. The schema in the tests, and a report
-//! that is kept beside it, detect a changed field. Keys that format 1 does not have are absent
-//! when format 1 is read.
+//! The format. The types of [`report`](super::super) are written as they are; this module has
+//! those that are checked after they are read. The schema in the tests, and a report that is
+//! kept beside it, detect a changed field. Keys that format 1 does not have are absent when
+//! format 1 is read.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ReportError, VERSION};
+use crate::finding::{Kind, KindAndStack};
 use crate::report::{
     BuilderSetting, Check, Compared, Completeness, Failure, Finding, LadderEnd, Measured, Rarest,
     Report, Run, Rung, StackGrowth, Standing, Subject, Survivors, Threshold,
@@ -25,10 +26,8 @@ pub(super) fn version(bytes: &[u8]) -> Result<u64, ReportError> {
     struct Head {
         version: u64,
     }
-    match serde_json::from_slice::<Head>(bytes) {
-        Ok(head) => Ok(head.version),
-        Err(error) => Err(ReportError::syntax(&error)),
-    }
+    let head: Head = serde_json::from_slice(bytes).map_err(|error| ReportError::syntax(&error))?;
+    Ok(head.version)
 }
 
 pub(super) fn read(bytes: &[u8]) -> Result<Report, ReportError> {
@@ -37,24 +36,30 @@ pub(super) fn read(bytes: &[u8]) -> Result<Report, ReportError> {
     file.into_report()
 }
 
+/// The version comes first, and then the report.
+#[derive(Serialize)]
+struct Written<'a> {
+    version: u64,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
+/// Writes a report, indented or without white space between tokens.
 #[expect(
     clippy::expect_used,
     reason = "string keys and finite floats always serialise"
 )]
-pub(super) fn write(report: &Report) -> String {
-    serde_json::to_string_pretty(&ReportJson::from_report(report)).expect("plain data serialises")
+pub(super) fn write(report: &Report, is_indented: bool) -> String {
+    let version = VERSION;
+    let written = Written { version, report };
+    let text = match is_indented {
+        true => serde_json::to_string_pretty(&written),
+        false => serde_json::to_string(&written),
+    };
+    text.expect("plain data serialises")
 }
 
-/// The same as [`write`], but without white space between tokens.
-#[expect(
-    clippy::expect_used,
-    reason = "string keys and finite floats always serialise"
-)]
-pub(super) fn write_line(report: &Report) -> String {
-    serde_json::to_string(&ReportJson::from_report(report)).expect("plain data serialises")
-}
-
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReportJson {
     version: u64,
@@ -64,7 +69,7 @@ struct ReportJson {
     #[serde(deserialize_with = "required")]
     measured: Option<Measured>,
     /// Absent if the builder sets nothing. Reports of older versions do not have this key.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     builder: Vec<BuilderSetting>,
     rungs: Vec<Rung>,
     end: LadderEnd,
@@ -72,7 +77,7 @@ struct ReportJson {
     #[serde(deserialize_with = "required")]
     visible: Option<Rate>,
     /// Absent in an exact run, whose report has the form from before sampled runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     rarest: Option<Rarest>,
     findings: Vec<FindingJson>,
     checks: Vec<Check>,
@@ -85,11 +90,11 @@ struct ReportJson {
     growth: Vec<StackGrowth>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FindingJson {
     verdict: Verdict,
-    subject: SubjectJson,
+    subject: KindAndStack,
     frames: Vec<Frame>,
     rate: Rate,
     error: Rate,
@@ -109,71 +114,7 @@ struct FindingJson {
     survivors: Option<Vec<Survivors>>,
 }
 
-/// One shape for every kind, so that no key is optional.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SubjectJson {
-    kind: KindJson,
-    #[serde(deserialize_with = "required")]
-    stack: Option<FoldedStack>,
-    #[serde(deserialize_with = "required")]
-    stacks: Option<u64>,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum KindJson {
-    Stack,
-    Site,
-    Threads,
-    Descriptors,
-}
-
 impl ReportJson {
-    fn from_report(report: &Report) -> Self {
-        // The report is destructured, so that a new field is a compile error here and not
-        // forgotten.
-        let Report {
-            run,
-            scenario,
-            verdict,
-            measured,
-            builder,
-            rungs,
-            end,
-            threshold,
-            visible,
-            rarest,
-            findings,
-            checks,
-            completeness,
-            failure,
-            notes,
-            compared,
-            growth,
-        } = report.clone();
-        ReportJson {
-            version: VERSION,
-            run,
-            scenario,
-            verdict,
-            measured,
-            builder,
-            rungs,
-            end,
-            threshold,
-            visible,
-            rarest,
-            findings: findings.into_iter().map(FindingJson::from).collect(),
-            checks,
-            completeness,
-            failure,
-            notes,
-            compared,
-            growth,
-        }
-    }
-
     fn into_report(self) -> Result<Report, ReportError> {
         let findings = self.findings.into_iter();
         let findings = findings.map(|finding| finding.into_finding(self.version));
@@ -199,43 +140,6 @@ impl ReportJson {
     }
 }
 
-impl From<Finding> for FindingJson {
-    fn from(finding: Finding) -> Self {
-        let Finding {
-            verdict,
-            subject,
-            frames,
-            rate,
-            error,
-            law,
-            objects_law,
-            bytes_law,
-            allowed,
-            standing,
-            moved_from,
-            reason,
-            levels,
-            survivors,
-        } = finding;
-        FindingJson {
-            verdict,
-            subject: subject.into(),
-            frames,
-            rate,
-            error,
-            law,
-            objects_law: Some(objects_law),
-            bytes_law: Some(bytes_law),
-            allowed,
-            standing,
-            moved_from,
-            reason,
-            levels,
-            survivors: Some(survivors),
-        }
-    }
-}
-
 impl FindingJson {
     fn into_finding(self, version: u64) -> Result<Finding, ReportError> {
         let since_2 = (self.objects_law, self.bytes_law, self.survivors);
@@ -252,7 +156,7 @@ impl FindingJson {
         };
         Ok(Finding {
             verdict: self.verdict,
-            subject: self.subject.into_subject()?,
+            subject: subject(self.subject)?,
             frames: self.frames,
             rate: self.rate,
             error: self.error,
@@ -269,49 +173,28 @@ impl FindingJson {
     }
 }
 
-impl From<Subject> for SubjectJson {
-    fn from(subject: Subject) -> Self {
-        let (kind, stack, stacks) = match subject {
-            Subject::Stack(stack) => (KindJson::Stack, Some(stack), None),
-            Subject::Site { frames, stacks } => (KindJson::Site, Some(frames), Some(stacks as u64)),
-            Subject::Threads => (KindJson::Threads, None, None),
-            Subject::Descriptors => (KindJson::Descriptors, None, None),
-        };
-        SubjectJson {
-            kind,
-            stack,
-            stacks,
+fn subject(file: KindAndStack) -> Result<Subject, ReportError> {
+    match (file.kind, file.stack, file.stacks) {
+        (Kind::Stack, Some(stack), None) => Ok(Subject::Stack(stack)),
+        (Kind::Site, Some(frames), Some(stacks)) => {
+            let stacks = usize::try_from(stacks).unwrap_or(usize::MAX);
+            Ok(Subject::Site { frames, stacks })
         }
-    }
-}
-
-impl SubjectJson {
-    fn into_subject(self) -> Result<Subject, ReportError> {
-        match (self.kind, self.stack, self.stacks) {
-            (KindJson::Stack, Some(stack), None) => Ok(Subject::Stack(stack)),
-            (KindJson::Site, Some(frames), Some(stacks)) => {
-                let stacks = usize::try_from(stacks).unwrap_or(usize::MAX);
-                Ok(Subject::Site { frames, stacks })
-            }
-            (KindJson::Threads, None, None) => Ok(Subject::Threads),
-            (KindJson::Descriptors, None, None) => Ok(Subject::Descriptors),
-            (kind, stack, stacks) => {
-                let expected = match kind {
-                    KindJson::Stack => "a stack alone",
-                    KindJson::Site => "a stack and the number of stacks",
-                    KindJson::Threads | KindJson::Descriptors => "null for both keys",
-                };
-                let is = |there| if there { "something" } else { "null" };
-                Err(ReportError::Value {
-                    at: "subject",
-                    expected: expected.to_owned(),
-                    found: format!(
-                        "{} in `stack` and {} in `stacks`",
-                        is(stack.is_some()),
-                        is(stacks.is_some())
-                    ),
-                })
-            }
+        (Kind::Threads, None, None) => Ok(Subject::Threads),
+        (Kind::Descriptors, None, None) => Ok(Subject::Descriptors),
+        (kind, stack, stacks) => {
+            let expected = match kind {
+                Kind::Stack => "a stack alone",
+                Kind::Site => "a stack and the number of stacks",
+                Kind::Threads | Kind::Descriptors => "null for both keys",
+            };
+            let is = |there| if there { "something" } else { "null" };
+            let (stack, stacks) = (is(stack.is_some()), is(stacks.is_some()));
+            Err(ReportError::Value {
+                at: "subject",
+                expected: expected.to_owned(),
+                found: format!("{stack} in `stack` and {stacks} in `stacks`"),
+            })
         }
     }
 }

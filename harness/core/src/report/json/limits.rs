@@ -86,26 +86,25 @@ impl Limits {
         let mut cut = report.clone();
         let mut left_out = Vec::new();
 
-        if cut.rungs.len() > self.rungs {
-            cut.rungs.truncate(self.rungs);
+        cut.rungs.truncate(self.rungs);
+        if cut.rungs.len() < report.rungs.len() {
             left_out.push("rungs");
         }
-        let before = cut.findings.len();
         cut.findings.truncate(self.findings);
         let mut frames = 0_usize;
         cut.findings.retain(|finding| {
             frames = frames.saturating_add(frames_of(finding));
             frames <= self.finding_frames.min(self.frames)
         });
-        if cut.findings.len() < before {
+        if cut.findings.len() < report.findings.len() {
             left_out.push("findings");
         }
         for finding in &mut cut.findings {
             finding.levels.truncate(self.rungs);
             finding.survivors.truncate(self.rungs);
         }
-        if cut.checks.len() > self.checks {
-            cut.checks.truncate(self.checks);
+        cut.checks.truncate(self.checks);
+        if cut.checks.len() < report.checks.len() {
             left_out.push("checks");
         }
         let of_findings = cut.findings.iter().map(frames_of).sum();
@@ -117,25 +116,19 @@ impl Limits {
             rate.objects = finite(rate.objects, self.rate);
             rate.bytes = finite(rate.bytes, self.rate);
         });
-        each_string(&mut cut, |what, text| {
-            let limit = if what == OUTPUT {
-                self.output
-            } else {
-                self.string
-            };
-            truncate(text, limit, what == OUTPUT);
+        each_string(&mut cut, |what, text| match what {
+            OUTPUT => truncate(text, self.output, true),
+            _ => truncate(text, self.string, false),
         });
-        // One note is needed to say what is missing.
-        let too_many = cut.notes.len() > self.notes;
-        if too_many {
+        if cut.notes.len() > self.notes {
             left_out.push("notes");
         }
         if !left_out.is_empty() {
+            // One note is needed to say what is missing.
             cut.notes.truncate(self.notes.saturating_sub(1));
-            cut.notes.push(format!(
-                "too long for a report, left out: {}",
-                left_out.join(", ")
-            ));
+            let left_out = left_out.join(", ");
+            let note = format!("too long for a report, left out: {left_out}");
+            cut.notes.push(note);
         }
         cut
     }
@@ -154,11 +147,7 @@ impl Limits {
         at_most("notes", self.notes, report.notes.len())?;
         let in_findings: usize = report.findings.iter().map(frames_of).sum();
         at_most("frames in findings", self.finding_frames, in_findings)?;
-        let in_growth: usize = report
-            .growth
-            .iter()
-            .map(|growth| growth.stack.0.len())
-            .sum();
+        let in_growth = frames_of_growth(report);
         at_most("frames in growth", self.growth_frames, in_growth)?;
         at_most("frames", self.frames, in_findings + in_growth)?;
         for finding in &report.findings {
@@ -191,21 +180,13 @@ impl Limits {
 
 /// Keeps the stacks that changed most, in their order. Returns whether stacks were left out.
 fn cut_growth(report: &mut Report, most_frames: usize) -> bool {
-    let frames: usize = report
-        .growth
-        .iter()
-        .map(|growth| growth.stack.0.len())
-        .sum();
-    if frames <= most_frames {
+    if frames_of_growth(report) <= most_frames {
         return false;
     }
     let mut order: Vec<usize> = (0..report.growth.len()).collect();
     order.sort_by_key(|&index| {
         let growth = &report.growth[index];
-        (
-            std::cmp::Reverse(growth.after.bytes.abs_diff(growth.before.bytes)),
-            index,
-        )
+        std::cmp::Reverse(growth.after.bytes.abs_diff(growth.before.bytes))
     });
     let mut keep = vec![false; report.growth.len()];
     let mut frames = 0;
@@ -222,24 +203,25 @@ fn cut_growth(report: &mut Report, most_frames: usize) -> bool {
 }
 
 fn frames_of(finding: &Finding) -> usize {
-    let subject = match &finding.subject {
-        Subject::Stack(stack) => stack.0.len(),
-        Subject::Site { frames, .. } => frames.0.len(),
-        Subject::Threads | Subject::Descriptors => 0,
-    };
-    let moved_from = finding.moved_from.as_ref().map_or(0, |stack| stack.0.len());
-    subject
-        .saturating_add(moved_from)
-        .saturating_add(finding.frames.len())
+    let stacks = finding
+        .subject
+        .stack()
+        .into_iter()
+        .chain(&finding.moved_from);
+    finding.frames.len() + stacks.map(|stack| stack.0.len()).sum::<usize>()
+}
+
+fn frames_of_growth(report: &Report) -> usize {
+    let stacks = report.growth.iter().map(|growth| &growth.stack);
+    stacks.map(|stack| stack.0.len()).sum()
 }
 
 /// Returns a number that JSON can have: NaN becomes zero, and other values are limited to
 /// `most`.
 fn finite(value: f64, most: f64) -> f64 {
-    if value.is_nan() {
-        0.0
-    } else {
-        value.clamp(-most, most)
+    match value.is_nan() {
+        true => 0.0,
+        false => value.clamp(-most, most),
     }
 }
 
@@ -330,9 +312,7 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
 /// Returns the bytes of all strings together, before they are escaped.
 pub(super) fn string_bytes(report: &Report) -> usize {
     let mut sum = 0_usize;
-    each_string(&mut report.clone(), |_, text| {
-        sum = sum.saturating_add(text.len())
-    });
+    each_string(&mut report.clone(), |_, text| sum += text.len());
     sum
 }
 

@@ -5,7 +5,7 @@ use crate::report::units::{bytes, count, give_or_take, plural, signed_bytes, spa
 use crate::report::view::counted;
 use crate::report::{Finding, Report, Survivors};
 use crate::verdict::Verdict;
-use crate::{Frame, Law, Rate};
+use crate::{Frame, Law};
 use plimsoll_text::escape::{columns, cut_middle, cut_start, terminal};
 
 /// The most findings that are printed in full. A sixth one helps nobody to find a start.
@@ -26,40 +26,26 @@ pub(super) fn blocks(page: &mut Page, report: &Report, findings: &[&Finding]) {
     }
     page.blank();
     // Stacks in the sum of a site are not counted again.
-    let more: Vec<&Finding> = rest
-        .iter()
-        .copied()
-        .filter(|finding| !finding.is_in_site_of(findings))
-        .collect();
-    let together = more
-        .iter()
-        .fold(Rate::default(), |sum, finding| sum + finding.rate);
+    let mut more = rest.clone();
+    more.retain(|finding| !finding.is_in_site_of(findings));
+    let together: f64 = more.iter().map(|finding| finding.rate.bytes).sum();
     let error = report.error_of_total(&more).map(|error| error.bytes);
-    let rate = if together.bytes == 0.0 {
-        String::new()
-    } else {
-        format!(
-            ", {}{} per iteration together",
-            signed_bytes(together.bytes),
-            give_or_take(error, bytes)
-        )
+    let (sum, error) = (signed_bytes(together), give_or_take(error, bytes));
+    let rate = match together == 0.0 {
+        true => String::new(),
+        false => format!(", {sum}{error} per iteration together"),
     };
-    page.wrap(
-        2,
-        2,
-        Paint::Plain,
-        &format!("and {}{rate}", counted(&rest, "more ")),
-    );
+    let text = format!("and {}{rate}", counted(&rest, "more "));
+    page.wrap(2, 2, Paint::Plain, &text);
 }
 
 fn block(page: &mut Page, report: &Report, finding: &Finding) {
     let left = growth(report, finding);
     let allowed = format!("allowed {}", finding.allowance());
     let standing = finding.standing.as_str();
-    let paint = if finding.verdict == Verdict::Regressed {
-        Paint::Red
-    } else {
-        Paint::Plain
+    let paint = match finding.verdict {
+        Verdict::Regressed => Paint::Red,
+        _ => Paint::Plain,
     };
 
     // These widths fit most rates and allowances, so that they are in columns.
@@ -68,10 +54,9 @@ fn block(page: &mut Page, report: &Report, finding: &Finding) {
         true => format!("{allowed:<second$}{standing}"),
         false => format!("{allowed}  {standing}"),
     };
-    let room = page
-        .width
-        .saturating_sub(2 + columns(&left) + columns(&right));
-    let gap = first.saturating_sub(2 + columns(&left)).max(2).min(room);
+    let end = 2 + columns(&left);
+    let room = page.width.saturating_sub(end + columns(&right));
+    let gap = first.saturating_sub(end).max(2).min(room);
     if gap >= 2 {
         page.line(&[
             (Paint::Plain, "  "),
@@ -130,10 +115,9 @@ fn growth(report: &Report, finding: &Finding) -> String {
 fn frames(page: &mut Page, frames: &[Frame]) {
     for (depth, frame) in frames.iter().take(MAX_FRAMES).enumerate() {
         let branch = branch(depth);
-        let paint = if depth == 0 {
-            Paint::Bold
-        } else {
-            Paint::Plain
+        let paint = match depth {
+            0 => Paint::Bold,
+            _ => Paint::Plain,
         };
         let room = page.width - columns(&branch);
         let name = cut_middle(&terminal(&frame.function), room);
@@ -145,9 +129,8 @@ fn frames(page: &mut Page, frames: &[Frame]) {
         let place = cut_start(&terminal(&place), page.width - 6);
         if end + 2 + columns(&place) <= page.width {
             // All places begin in the same column, or further left if a place needs the room.
-            let column = (page.width * 50 / 80)
-                .min(page.width - columns(&place))
-                .max(end + 2);
+            let latest = page.width - columns(&place);
+            let column = (page.width * 50 / 80).min(latest).max(end + 2);
             let gap = " ".repeat(column - end);
             page.line(&[
                 (Paint::Plain, &branch),
@@ -185,9 +168,7 @@ fn branch(depth: usize) -> String {
 
 /// Returns whether a cache that is still filling would look the same.
 pub(super) fn may_be_filling(findings: &[&Finding]) -> bool {
-    findings.iter().any(|finding| {
-        !finding.is_unused()
-            && matches!(finding.law, Law::Linear | Law::Stepped)
-            && finding.is_heap()
-    })
+    let rises = |law| matches!(law, Law::Linear | Law::Stepped);
+    let mut findings = findings.iter();
+    findings.any(|finding| !finding.is_unused() && rises(finding.law) && finding.is_heap())
 }
