@@ -50,7 +50,7 @@ pub(crate) fn run(args: &FetchArgs, out: &mut Out) -> anyhow::Result<()> {
     let outcome = bytes.and_then(|bytes| {
         input::parse(&bytes, Reader::Bot).map_err(|err| {
             out.warning(&format!("the report cannot be read: {err}"));
-            err.reason()
+            NoResult::of(&err)
         })
     });
     let (_, outcome) = choose(targets, outcome, out);

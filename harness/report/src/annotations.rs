@@ -60,10 +60,7 @@ impl Files<'_> {
 pub fn of(joined: &Joined, prefix: &str, files: &Files<'_>) -> Vec<Annotation> {
     let titles = joined.titles();
     let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
-    order.sort_by_key(|&index| {
-        let verdict = joined.scenarios[index].verdict();
-        (std::cmp::Reverse(verdict), index)
-    });
+    order.sort_by_key(|&index| std::cmp::Reverse(joined.scenarios[index].verdict()));
     let of_scenario = |index: usize| {
         let title = &titles[index];
         match &joined.scenarios[index].outcome {
@@ -79,34 +76,27 @@ pub fn of(joined: &Joined, prefix: &str, files: &Files<'_>) -> Vec<Annotation> {
             Outcome::Report(_) => Vec::new(),
         }
     };
-    let numbered = order
-        .into_iter()
-        .flat_map(|index| of_scenario(index).into_iter().enumerate());
+    let of_scenarios = order.into_iter().map(of_scenario);
+    let numbered = of_scenarios.flat_map(|annotations| annotations.into_iter().enumerate());
     let mut numbered: Vec<(usize, Annotation)> = numbered.collect();
     numbered.sort_by_key(|(number, _)| *number);
-    numbered
-        .into_iter()
-        .map(|(_, annotation)| annotation)
-        .collect()
+    let annotations = numbered.into_iter().map(|(_, annotation)| annotation);
+    annotations.collect()
 }
 
 fn of_report(title: &str, report: &Report, prefix: &str, files: &Files<'_>) -> Vec<Annotation> {
-    let mut annotations = Vec::new();
     let level = match report.verdict {
         Verdict::Within | Verdict::Improved | Verdict::Inconclusive => Level::Warning,
         Verdict::Regressed | Verdict::Failed | Verdict::Broken => Level::Error,
     };
-    for finding in &report.findings {
-        if finding.verdict != Verdict::Regressed {
-            continue;
-        }
-        annotations.push(Annotation {
-            level,
-            place: place(finding, prefix, files),
-            title: format!("{title} keeps growing"),
-            message: message(title, report, finding),
-        });
-    }
+    let growing = report.of(|finding| finding.verdict == Verdict::Regressed);
+    let annotations = growing.into_iter().map(|finding| Annotation {
+        level,
+        place: place(finding, prefix, files),
+        title: format!("{title} keeps growing"),
+        message: message(title, report, finding),
+    });
+    let mut annotations: Vec<Annotation> = annotations.collect();
     if annotations.is_empty() {
         let message = match &report.failure {
             Some(failure) => failure.what.clone(),
@@ -123,11 +113,8 @@ fn of_report(title: &str, report: &Report, prefix: &str, files: &Files<'_>) -> V
 }
 
 fn message(title: &str, report: &Report, finding: &Finding) -> String {
-    let mut text = format!(
-        "{}, over {}.",
-        report.sentence(finding).plain(),
-        units::plural(report.iterations(), "iteration", "iterations")
-    );
+    let iterations = units::plural(report.iterations(), "iteration", "iterations");
+    let mut text = format!("{}, over {iterations}.", report.sentence(finding).plain());
     let callers = finding.frames.iter().skip(1).take(6);
     for frame in callers {
         text.push_str(&format!("\n  called by {}", frame.function));

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use plimsoll_core::report::Report;
-use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES};
+use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES, ReportError};
 
 use crate::archive;
-use crate::joined::json::JoinedError;
 use crate::joined::{self, Joined, NoResult, Outcome, Scenario, Source};
 use crate::reports::Reports;
 use plimsoll_desk::out::Out;
@@ -147,7 +146,7 @@ fn read_one(path: &Path, run: Option<&str>, reader: Reader, out: &Out) -> anyhow
         let message = format!("{} says why there is no report: {reason}", shown(path));
         return Err(Unread::error(reason, message));
     }
-    parse(&bytes, reader).map_err(|err| cannot(err.reason(), &err.to_string()))
+    parse(&bytes, reader).map_err(|err| cannot(NoResult::of(&err), &err.to_string()))
 }
 
 /// Reads the scenarios of a folder or file of a person.
@@ -200,18 +199,18 @@ pub fn read_capped(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Parses a joined report or a scenario's report, whichever the bytes hold.
-pub fn parse(bytes: &[u8], reader: Reader) -> Result<Joined, JoinedError> {
+pub fn parse(bytes: &[u8], reader: Reader) -> Result<Joined, ReportError> {
     match joined::json::parse(bytes) {
         Ok(joined) => Ok(joined),
         Err(err) => match report::parse_within(bytes, &reader.limits()) {
             Ok(report) => Ok(of_one(report, reader)),
-            Err(other) => Err(likelier(bytes, err, JoinedError::Report(other))),
+            Err(other) => Err(likelier(bytes, err, other)),
         },
     }
 }
 
 /// Returns the error of the format that the file seems to have.
-fn likelier(bytes: &[u8], joined: JoinedError, report: JoinedError) -> JoinedError {
+fn likelier(bytes: &[u8], joined: ReportError, report: ReportError) -> ReportError {
     // Every joined report begins with the key `runs`. A scenario's report has no such key.
     let start = &bytes[..bytes.len().min(4096)];
     let is_joined = start.windows(6).any(|window| window == b"\"runs\"");

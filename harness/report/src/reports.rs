@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use plimsoll_core::layout;
-use plimsoll_core::report::{Report, json};
+use plimsoll_core::report::{self, Report, json};
 
 use crate::joined::{Joined, Outcome, Scenario};
 use plimsoll_desk::out::safe_line;
@@ -97,40 +97,31 @@ impl Reports {
         }
         // Sorted, so that the result does not depend on the order of a directory listing.
         reports.found.sort_by(|one, two| one.path.cmp(&two.path));
-        reports
-            .unreadable
-            .sort_by(|one, two| one.path.cmp(&two.path));
+        let unreadable = &mut reports.unreadable;
+        unreadable.sort_by(|one, two| one.path.cmp(&two.path));
         Ok(reports)
     }
 
     fn add(&mut self, path: PathBuf) -> anyhow::Result<u64> {
         let failed = || format!("cannot read {}", shown(&path));
         let file = File::open(&path).with_context(failed)?;
-        let modified = file
-            .metadata()
-            .and_then(|data| data.modified())
-            .with_context(failed)?;
+        let modified = file.metadata().and_then(|data| data.modified());
+        let modified = modified.with_context(failed)?;
         let mut bytes = Vec::new();
         // One byte more than is allowed, so that the parser refuses a longer file.
-        let most = json::MAX_BYTES as u64 + 1;
-        let read = file
-            .take(most)
-            .read_to_end(&mut bytes)
-            .with_context(failed)?;
+        let mut file = file.take(json::MAX_BYTES as u64 + 1);
+        let read = file.read_to_end(&mut bytes).with_context(failed)?;
         match json::parse(&bytes) {
             Ok(report) => self.found.push(Found {
                 path,
                 report,
                 modified,
             }),
-            Err(err) => {
-                let problem = safe_line(&err.to_string());
-                self.unreadable.push(Unreadable {
-                    path,
-                    problem,
-                    modified,
-                });
-            }
+            Err(err) => self.unreadable.push(Unreadable {
+                path,
+                problem: safe_line(&err.to_string()),
+                modified,
+            }),
         }
         Ok(read as u64)
     }
@@ -160,16 +151,11 @@ impl Reports {
         };
         let run = self.join(newest);
         if run.joined.scenarios.is_empty() {
-            let ids: BTreeSet<String> = self
-                .found
-                .iter()
-                .map(|found| safe_line(&found.report.run.id))
-                .collect();
-            let ids = ids.into_iter().collect::<Vec<_>>().join(", ");
-            let there = if ids.is_empty() {
-                "none".to_owned()
-            } else {
-                ids
+            let ids = self.runs().map(|run| safe_line(&run.id));
+            let ids = Vec::from_iter(ids.collect::<BTreeSet<String>>());
+            let there = match ids.as_slice() {
+                [] => "none".to_owned(),
+                ids => ids.join(", "),
             };
             bail!(
                 "{}: no report of run {}\n  runs that left reports: {there}",
@@ -218,11 +204,9 @@ impl Reports {
 
     /// Returns the ids of the runs that left a report of this scenario.
     pub fn runs_with(&self, scenario: &str) -> BTreeSet<&str> {
-        let with = self
-            .found
-            .iter()
-            .filter(|found| found.report.scenario == scenario);
-        with.map(|found| found.report.run.id.as_str()).collect()
+        let reports = self.found.iter().map(|found| &found.report);
+        let with = reports.filter(|report| report.scenario == scenario);
+        with.map(|report| report.run.id.as_str()).collect()
     }
 
     /// Returns the id of the run whose report was written last; of several, the greatest id.
@@ -236,18 +220,12 @@ impl Reports {
         };
         // An unreadable file could belong to an even newer run. The older run, shown in its
         // place, could be green.
-        let newer: Vec<&Unreadable> = self
-            .unreadable
-            .iter()
+        let unreadable = self.unreadable.iter();
+        let mut newer = unreadable
             .filter(|file| file.modified > modified)
-            .collect();
-        let own = match newer.is_empty() {
-            true => BTreeSet::new(),
-            false => self.places(id),
-        };
-        let newer = newer
-            .into_iter()
-            .find(|file| !own.contains(&place(&file.path)));
+            .peekable();
+        let own = newer.peek().map(|_| self.places(id)).unwrap_or_default();
+        let newer = newer.find(|file| !own.contains(&place(&file.path)));
         if let Some(Unreadable { path, problem, .. }) = newer {
             bail!(
                 "{}: {problem}\n  it is newer than every report that can be read\n  \
@@ -275,25 +253,21 @@ impl Reports {
     }
 
     fn targets(&self, of: impl Fn(&Found) -> bool) -> BTreeSet<(String, String)> {
-        let runs = self
-            .found
-            .iter()
-            .filter(|found| of(found))
-            .map(|found| &found.report.run);
+        let found = self.found.iter().filter(|found| of(found));
+        let runs = found.map(|found| &found.report.run);
         runs.map(|run| (run.package.clone(), run.target.clone()))
             .collect()
     }
 
+    fn runs(&self) -> impl Iterator<Item = &report::Run> {
+        self.found.iter().map(|found| &found.report.run)
+    }
+
     /// Returns the last three folders of every report that the run should have.
     fn places(&self, id: &str) -> BTreeSet<PathBuf> {
-        let runs = self
-            .found
-            .iter()
-            .map(|found| &found.report.run)
-            .filter(|run| run.id == id);
         // A set, because each of 1,000 reports may list all 1,000 scenarios.
         let mut names = BTreeSet::new();
-        for run in runs {
+        for run in self.runs().filter(|run| run.id == id) {
             let of = (run.package.as_str(), run.target.as_str());
             names.extend(run.scenarios.iter().map(|name| (of, name.as_str())));
         }
@@ -333,10 +307,9 @@ impl Reports {
                     Some(found) => Outcome::Report(Box::new(found.report.clone())),
                     None => Outcome::NoResult(self.why_none(&package, &target, name)),
                 };
-                let (package, target) = (package.clone(), target.clone());
                 scenarios.push(Scenario {
-                    package,
-                    target,
+                    package: package.clone(),
+                    target: target.clone(),
                     name: name.to_owned(),
                     platform: None,
                     outcome,

@@ -1,22 +1,17 @@
 //! Changed files with which a pull request influences its own verdict: they say what is
 //! allowed, what is measured, and how.
 
+use std::collections::BTreeSet;
+
 use crate::render::{Touched, TouchedKind};
 
 /// Selects the changed files on which the pull request's own verdict rests.
 pub fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<Touched> {
-    let mut touched = Vec::new();
-    for path in paths {
-        if let Some(kind) = kind(path) {
-            touched.push(Touched {
-                kind,
-                path: path.to_owned(),
-            });
-        }
-    }
-    touched.sort();
-    touched.dedup();
-    touched
+    let touched = paths.into_iter().filter_map(|path| {
+        let (kind, path) = (kind(path)?, path.to_owned());
+        Some(Touched { kind, path })
+    });
+    Vec::from_iter(touched.collect::<BTreeSet<Touched>>())
 }
 
 /// Returns what a path decides. A symbolic link or a submodule may replace a folder, so the

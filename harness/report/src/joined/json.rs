@@ -11,15 +11,15 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::fmt;
 use std::iter::successors;
 
+use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::Report;
-use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES, ReportError};
-use serde::{Deserialize, Deserializer, Serialize};
+use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES, ReportError, required};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Joined, NoResult, Outcome, Scenario, Source, need, word};
+use super::{Joined, Outcome, Scenario, Source, need, word};
 
 /// The version that [`to_string`] writes.
 const VERSION: u64 = 1;
@@ -32,25 +32,10 @@ struct JoinedV1 {
     version: u64,
     plimsoll: String,
     runs: Vec<String>,
-    #[serde(deserialize_with = "nullable")]
-    source: Option<SourceV1>,
+    #[serde(deserialize_with = "required")]
+    source: Option<Source>,
     verdict: String,
     scenarios: Vec<ScenarioV1>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SourceV1 {
-    repository: String,
-    event: String,
-    run: u64,
-    attempt: u64,
-    #[serde(deserialize_with = "nullable")]
-    pull_request: Option<u64>,
-    head: String,
-    #[serde(deserialize_with = "nullable")]
-    base: Option<String>,
-    prefix: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -59,23 +44,13 @@ struct ScenarioV1 {
     package: String,
     target: String,
     scenario: String,
-    #[serde(deserialize_with = "nullable")]
+    #[serde(deserialize_with = "required")]
     platform: Option<String>,
     verdict: String,
-    #[serde(deserialize_with = "nullable")]
+    #[serde(deserialize_with = "required")]
     problem: Option<String>,
-    #[serde(deserialize_with = "nullable")]
+    #[serde(deserialize_with = "required")]
     report: Option<Box<RawValue>>,
-}
-
-/// With this function, serde reports an absent key as an error, instead of taking it for
-/// `null`.
-fn nullable<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    Option::deserialize(deserializer)
 }
 
 /// Writes a joined report, cut to the limits of [`parse`].
@@ -207,15 +182,13 @@ fn write(joined: &Joined, written: &Written) -> String {
         version: VERSION,
         plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
         runs: joined.runs.iter().map(|run| cut(run)).collect(),
-        source: joined.source.as_ref().map(|source| SourceV1 {
+        source: joined.source.as_ref().map(|source| Source {
             repository: cut(&source.repository),
             event: cut(&source.event),
-            run: source.run,
-            attempt: source.attempt,
-            pull_request: source.pull_request,
             head: cut(&source.head),
             base: source.base.as_deref().map(cut),
             prefix: cut(&source.prefix),
+            ..*source
         }),
         verdict: word(joined.verdict()).to_owned(),
         scenarios: joined
@@ -268,100 +241,65 @@ fn cut(text: &str, limits: &Limits) -> String {
 /// # Errors
 ///
 /// On anything that [`to_string`] would not have written.
-pub fn parse(bytes: &[u8]) -> Result<Joined, JoinedError> {
-    report::check_size(bytes).map_err(JoinedError::Report)?;
+pub fn parse(bytes: &[u8]) -> Result<Joined, ReportError> {
+    report::check_size(bytes)?;
     #[derive(Deserialize)]
     struct Head {
         version: u64,
     }
-    let head: Head = serde_json::from_slice(bytes).map_err(|err| JoinedError::syntax(&err))?;
+    let head: Head = serde_json::from_slice(bytes).map_err(|err| syntax(&err))?;
     if head.version > VERSION {
-        return Err(JoinedError::Report(ReportError::Newer {
+        return Err(ReportError::Newer {
             expected: VERSION,
             found: head.version,
-        }));
+        });
     }
     if head.version < VERSION {
-        return Err(JoinedError::value("version", "1", head.version));
+        return Err(value("version", "1", head.version));
     }
-    let file: JoinedV1 = serde_json::from_slice(bytes).map_err(|err| JoinedError::syntax(&err))?;
+    let file: JoinedV1 = serde_json::from_slice(bytes).map_err(|err| syntax(&err))?;
     at_most("scenarios", MAX_SCENARIOS, file.scenarios.len())?;
     at_most("runs", MAX_SCENARIOS, file.runs.len())?;
     for run in &file.runs {
         check_string(run)?;
     }
     check_string(&file.plimsoll)?;
+    if let Some(of) = &file.source {
+        let strings = [&of.repository, &of.event, &of.head, &of.prefix];
+        for text in strings.into_iter().chain(&of.base) {
+            check_string(text)?;
+        }
+    }
+    let scenarios = file.scenarios.into_iter().map(scenario);
     let joined = Joined {
-        source: file.source.map(source).transpose()?,
-        scenarios: file
-            .scenarios
-            .into_iter()
-            .map(scenario)
-            .collect::<Result<_, _>>()?,
+        source: file.source,
+        scenarios: scenarios.collect::<Result<_, _>>()?,
         runs: file.runs,
     };
-    if file.verdict != word(joined.verdict()) {
-        return Err(JoinedError::value(
-            "verdict",
-            word(joined.verdict()),
-            "another",
-        ));
-    }
+    check_verdict(&file.verdict, joined.verdict())?;
     Ok(joined)
 }
 
-fn source(file: SourceV1) -> Result<Source, JoinedError> {
-    let strings = [&file.repository, &file.event, &file.head, &file.prefix];
-    for text in strings.into_iter().chain(&file.base) {
-        check_string(text)?;
-    }
-    Ok(Source {
-        repository: file.repository,
-        event: file.event,
-        run: file.run,
-        attempt: file.attempt,
-        pull_request: file.pull_request,
-        head: file.head,
-        base: file.base,
-        prefix: file.prefix,
-    })
-}
-
-fn scenario(file: ScenarioV1) -> Result<Scenario, JoinedError> {
-    let strings = [&file.package, &file.target, &file.scenario];
-    for text in strings
-        .into_iter()
-        .chain(&file.platform)
-        .chain(&file.problem)
-    {
+fn scenario(file: ScenarioV1) -> Result<Scenario, ReportError> {
+    let strings = [&file.package, &file.target, &file.scenario].into_iter();
+    for text in strings.chain(&file.platform).chain(&file.problem) {
         check_string(text)?;
     }
     let outcome = match (file.report, file.problem) {
         (Some(raw), None) => {
-            let report = report::parse_within(raw.get().as_bytes(), &Limits::UNTRUSTED)
-                .map_err(JoinedError::Report)?;
+            let report = report::parse_within(raw.get().as_bytes(), &Limits::UNTRUSTED)?;
             let of = [&report.run.package, &report.run.target, &report.scenario];
             if of != [&file.package, &file.target, &file.scenario] {
                 let expected = "the package, target and scenario of its entry";
-                return Err(JoinedError::value("report", expected, "another's"));
+                return Err(value("report", expected, "another's"));
             }
             if !report.run.scenarios.is_empty() {
-                return Err(JoinedError::value(
-                    "scenarios",
-                    "an empty list in a report",
-                    "names",
-                ));
+                return Err(value("scenarios", "an empty list in a report", "names"));
             }
             Outcome::Report(Box::new(report))
         }
         (None, Some(why)) => Outcome::NoResult(why),
-        _ => {
-            return Err(JoinedError::value(
-                "problem",
-                "either it or a report",
-                "both or neither",
-            ));
-        }
+        _ => return Err(value("problem", "either it or a report", "both or neither")),
     };
     let scenario = Scenario {
         package: file.package,
@@ -370,95 +308,48 @@ fn scenario(file: ScenarioV1) -> Result<Scenario, JoinedError> {
         platform: file.platform,
         outcome,
     };
-    if file.verdict != word(scenario.verdict()) {
-        let expected = word(scenario.verdict());
-        return Err(JoinedError::value("verdict", expected, "another"));
-    }
+    check_verdict(&file.verdict, scenario.verdict())?;
     Ok(scenario)
 }
 
-fn at_most(what: &'static str, limit: usize, found: usize) -> Result<(), JoinedError> {
+fn check_verdict(found: &str, verdict: Option<Verdict>) -> Result<(), ReportError> {
+    match word(verdict) {
+        expected if found == expected => Ok(()),
+        expected => Err(value("verdict", expected, "another")),
+    }
+}
+
+fn at_most(what: &'static str, limit: usize, found: usize) -> Result<(), ReportError> {
     match found > limit {
-        true => Err(JoinedError::Report(ReportError::TooMany {
-            what,
-            limit,
-            found,
-        })),
+        true => Err(ReportError::TooMany { what, limit, found }),
         false => Ok(()),
     }
 }
 
-fn check_string(text: &str) -> Result<(), JoinedError> {
+fn check_string(text: &str) -> Result<(), ReportError> {
     at_most("bytes in a string", Limits::UNTRUSTED.string(), text.len())
 }
 
-/// The reason why a joined report cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JoinedError {
-    /// The file, or a report in it, breaks a rule of the format.
-    Report(ReportError),
-    /// The file is not JSON, or not a joined report.
-    Syntax {
-        line: usize,
-        column: usize,
-        message: String,
-    },
-}
-
-impl JoinedError {
-    fn syntax(error: &serde_json::Error) -> Self {
-        let mut message = error.to_string();
-        if let Some(place) = message.rfind(" at line ") {
-            message.truncate(place);
-        }
-        JoinedError::Syntax {
-            line: error.line(),
-            column: error.column(),
-            // The message quotes text from the file.
-            message: plimsoll_desk::out::safe_line(&message),
-        }
+fn syntax(error: &serde_json::Error) -> ReportError {
+    let mut message = error.to_string();
+    if let Some(place) = message.rfind(" at line ") {
+        message.truncate(place);
     }
-
-    fn value(at: &'static str, expected: &str, found: impl fmt::Display) -> Self {
-        JoinedError::Report(ReportError::Value {
-            at,
-            expected: expected.to_owned(),
-            found: found.to_string(),
-        })
-    }
-
-    /// Returns the reason that may be shown in public. It quotes nothing from the file, of
-    /// which somebody else may have written every byte.
-    pub fn reason(&self) -> NoResult {
-        match self {
-            JoinedError::Syntax { .. } => NoResult::NotAReport,
-            JoinedError::Report(err) => match err {
-                ReportError::TooLong { .. } => NoResult::TooLong,
-                ReportError::TooDeep { .. } => NoResult::TooDeep,
-                ReportError::Newer { .. } => NoResult::NewerFormat,
-                ReportError::Syntax { .. } => NoResult::NotAReport,
-                ReportError::Value { .. } => NoResult::NotConsistent,
-                ReportError::TooMany { .. } => NoResult::TooMuch,
-                ReportError::OutOfRange => NoResult::OutOfRange,
-            },
-        }
+    ReportError::Syntax {
+        line: error.line(),
+        column: error.column(),
+        // The message quotes text from the file.
+        message: plimsoll_desk::out::safe_line(&message),
     }
 }
 
-impl fmt::Display for JoinedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JoinedError::Report(err) => err.fmt(f),
-            JoinedError::Syntax {
-                line,
-                column,
-                message,
-            } => write!(f, "line {line}, column {column}: {message}"),
-        }
+fn value(at: &'static str, expected: &str, found: impl ToString) -> ReportError {
+    ReportError::Value {
+        at,
+        expected: expected.to_owned(),
+        found: found.to_string(),
     }
 }
-
-impl std::error::Error for JoinedError {}
 
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,8 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::Report;
+use plimsoll_core::report::json::required;
+use serde::{Deserialize, Serialize};
 
 pub use merge::{Twice, merge};
 pub use no_result::NoResult;
@@ -34,7 +36,8 @@ pub struct Joined {
 }
 
 /// The change that a run measured, in GitHub's words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Source {
     /// `owner/name` of the repository whose workflow ran.
     pub repository: String,
@@ -45,10 +48,12 @@ pub struct Source {
     /// The attempt of the workflow run, from 1.
     pub attempt: u64,
     /// The pull request's number.
+    #[serde(deserialize_with = "required")]
     pub pull_request: Option<u64>,
     /// The commit that is judged: the last commit of a pull request, not its merge commit.
     pub head: String,
     /// The commit that the pull request is to be merged into.
+    #[serde(deserialize_with = "required")]
     pub base: Option<String>,
     /// The folder of the workspace in the repository; `""` for its root.
     pub prefix: String,
@@ -147,18 +152,16 @@ impl Joined {
         let differ = |of: &[&Scenario], key: fn(&Scenario) -> Option<&str>| {
             of.iter().any(|scenario| key(scenario) != key(of[0]))
         };
+        let keys: [fn(&Scenario) -> Option<&str>; 3] = [
+            |scenario| Some(&scenario.package),
+            |scenario| Some(&scenario.target),
+            |scenario| scenario.platform.as_deref(),
+        ];
         let title = |scenario: &Scenario| {
             let same = &named[scenario.name.as_str()];
-            let mut more = Vec::new();
-            if differ(same, |scenario| Some(&scenario.package)) {
-                more.push(scenario.package.as_str());
-            }
-            if differ(same, |scenario| Some(&scenario.target)) {
-                more.push(&scenario.target);
-            }
-            if differ(same, |scenario| scenario.platform.as_deref()) {
-                more.push(scenario.platform.as_deref().unwrap_or("unknown platform"));
-            }
+            let telling = keys.iter().filter(|key| differ(same, **key));
+            let more = telling.map(|key| key(scenario).unwrap_or("unknown platform"));
+            let more: Vec<&str> = more.collect();
             match more.as_slice() {
                 [] => scenario.name.clone(),
                 more => format!("{} ({})", scenario.name, more.join(", ")),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use plimsoll_core::report::json::ReportError;
 use serde::{Deserialize, Serialize};
 
 /// The version that [`NoResult::to_file`] writes.
@@ -16,53 +17,83 @@ struct NoResultV1 {
     no_result: String,
 }
 
-/// The reason why there is nothing to show. The texts are fixed and quote nothing, because
-/// somebody else may have written every byte of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NoResult {
-    Missing,
-    NotAReport,
-    TooLong,
-    TooDeep,
-    NewerFormat,
-    NotConsistent,
-    TooMuch,
-    OutOfRange,
-    NotAFile,
-    OtherRepository,
-    OtherPullRequest,
-    OtherHead,
-    OtherRun,
-    NoSource,
-    Expired,
-    NotAnArchive,
-    NotFetched,
-    Cancelled,
-    ForkGone,
+/// Defines the reasons: the name of each, its code, and its text.
+macro_rules! reasons {
+    ($($name:ident $code:literal: $text:literal;)+) => {
+        /// The reason why there is nothing to show. The texts are fixed and quote nothing,
+        /// because somebody else may have written every byte of the file.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum NoResult {
+            $($name,)+
+        }
+
+        impl NoResult {
+            pub const ALL: [NoResult; [$($code),+].len()] = [$(NoResult::$name),+];
+
+            /// Returns one word for the reason.
+            pub fn code(self) -> &'static str {
+                match self {
+                    $(NoResult::$name => $code,)+
+                }
+            }
+
+            /// Returns one or two sentences for the reason.
+            pub fn text(self) -> &'static str {
+                match self {
+                    $(NoResult::$name => $text,)+
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    Missing "missing":
+        "The run left no report: it was cancelled, was killed, or failed before it \
+         measured. Its log says which.";
+    NotAReport "not-a-report": "What the run left is not a report of plimsoll.";
+    TooLong "too-long": "The run's report is longer than 8 MiB.";
+    TooDeep "too-deep": "The run's report is nested deeper than any that plimsoll writes.";
+    NewerFormat "newer-format":
+        "The run's report was written by a newer plimsoll than the one that reads it. \
+         Give both jobs the same version.";
+    NotConsistent "not-consistent": "The run's report contradicts itself.";
+    TooMuch "too-much": "The run's report holds more than a report may.";
+    OutOfRange "out-of-range": "The run's report holds numbers that no run can measure.";
+    NotAFile "not-a-file": "What the run left as its report is not a regular file.";
+    OtherRepository "other-repository": "The run's report names another repository.";
+    OtherPullRequest "other-pull-request": "The run's report names another pull request.";
+    OtherHead "other-head":
+        "The run's report names another commit than the one that was to be measured.";
+    OtherRun "other-run": "The run's report names another run or another attempt of it.";
+    NoSource "no-source":
+        "The run's report does not say what it measured. Write it in the job that \
+         measures, with `plimsoll report --format json`.";
+    Expired "expired": "The run's report is no longer kept. Run the measuring job again.";
+    NotAnArchive "not-an-archive": "The archive with the run's report is damaged.";
+    NotFetched "not-fetched":
+        "GitHub did not hand out the run's report; the log of this job says why. Run it \
+         again.";
+    Cancelled "cancelled": "The run was cancelled, or took too long, and left no report.";
+    ForkGone "fork-gone":
+        "The repository that this pull request comes from was deleted, so nobody can say \
+         whose code the run measured.";
 }
 
 impl NoResult {
-    pub const ALL: [NoResult; 19] = [
-        NoResult::Missing,
-        NoResult::NotAReport,
-        NoResult::TooLong,
-        NoResult::TooDeep,
-        NoResult::NewerFormat,
-        NoResult::NotConsistent,
-        NoResult::TooMuch,
-        NoResult::OutOfRange,
-        NoResult::NotAFile,
-        NoResult::OtherRepository,
-        NoResult::OtherPullRequest,
-        NoResult::OtherHead,
-        NoResult::OtherRun,
-        NoResult::NoSource,
-        NoResult::Expired,
-        NoResult::NotAnArchive,
-        NoResult::NotFetched,
-        NoResult::Cancelled,
-        NoResult::ForkGone,
-    ];
+    /// Returns the reason for a file that cannot be read. It may be shown in public, and quotes
+    /// nothing from the file, of which somebody else may have written every byte.
+    pub fn of(error: &ReportError) -> NoResult {
+        match error {
+            ReportError::TooLong { .. } => NoResult::TooLong,
+            ReportError::TooDeep { .. } => NoResult::TooDeep,
+            ReportError::Newer { .. } => NoResult::NewerFormat,
+            ReportError::Syntax { .. } => NoResult::NotAReport,
+            ReportError::Value { .. } => NoResult::NotConsistent,
+            ReportError::TooMany { .. } => NoResult::TooMuch,
+            ReportError::OutOfRange => NoResult::OutOfRange,
+        }
+    }
 
     /// Returns the reason with this code.
     pub fn from_code(code: &str) -> Option<NoResult> {
@@ -93,73 +124,6 @@ impl NoResult {
     /// Returns the reason in a few words without formatting.
     pub fn headline(self) -> String {
         format!("No result ({})", self.code())
-    }
-
-    /// Returns one word for the reason.
-    pub fn code(self) -> &'static str {
-        match self {
-            NoResult::Missing => "missing",
-            NoResult::NotAReport => "not-a-report",
-            NoResult::TooLong => "too-long",
-            NoResult::TooDeep => "too-deep",
-            NoResult::NewerFormat => "newer-format",
-            NoResult::NotConsistent => "not-consistent",
-            NoResult::TooMuch => "too-much",
-            NoResult::OutOfRange => "out-of-range",
-            NoResult::NotAFile => "not-a-file",
-            NoResult::OtherRepository => "other-repository",
-            NoResult::OtherPullRequest => "other-pull-request",
-            NoResult::OtherHead => "other-head",
-            NoResult::OtherRun => "other-run",
-            NoResult::NoSource => "no-source",
-            NoResult::Expired => "expired",
-            NoResult::NotAnArchive => "not-an-archive",
-            NoResult::NotFetched => "not-fetched",
-            NoResult::Cancelled => "cancelled",
-            NoResult::ForkGone => "fork-gone",
-        }
-    }
-
-    /// Returns one or two sentences for the reason.
-    pub fn text(self) -> &'static str {
-        match self {
-            NoResult::Missing => {
-                "The run left no report: it was cancelled, was killed, or failed before it \
-                 measured. Its log says which."
-            }
-            NoResult::NotAReport => "What the run left is not a report of plimsoll.",
-            NoResult::TooLong => "The run's report is longer than 8 MiB.",
-            NoResult::TooDeep => "The run's report is nested deeper than any that plimsoll writes.",
-            NoResult::NewerFormat => {
-                "The run's report was written by a newer plimsoll than the one that reads it. \
-                 Give both jobs the same version."
-            }
-            NoResult::NotConsistent => "The run's report contradicts itself.",
-            NoResult::TooMuch => "The run's report holds more than a report may.",
-            NoResult::OutOfRange => "The run's report holds numbers that no run can measure.",
-            NoResult::NotAFile => "What the run left as its report is not a regular file.",
-            NoResult::OtherRepository => "The run's report names another repository.",
-            NoResult::OtherPullRequest => "The run's report names another pull request.",
-            NoResult::OtherHead => {
-                "The run's report names another commit than the one that was to be measured."
-            }
-            NoResult::OtherRun => "The run's report names another run or another attempt of it.",
-            NoResult::NoSource => {
-                "The run's report does not say what it measured. Write it in the job that \
-                 measures, with `plimsoll report --format json`."
-            }
-            NoResult::Expired => "The run's report is no longer kept. Run the measuring job again.",
-            NoResult::NotAnArchive => "The archive with the run's report is damaged.",
-            NoResult::NotFetched => {
-                "GitHub did not hand out the run's report; the log of this job says why. Run it \
-                 again."
-            }
-            NoResult::Cancelled => "The run was cancelled, or took too long, and left no report.",
-            NoResult::ForkGone => {
-                "The repository that this pull request comes from was deleted, so nobody can say \
-                 whose code the run measured."
-            }
-        }
     }
 }
 

@@ -22,12 +22,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::{bytes, plural};
+use plimsoll_core::report::units::{plural, size};
 use plimsoll_core::report::view::Sum;
 use sha2::{Digest, Sha256};
 
-use super::markdown;
-use crate::joined::{Joined, NO_RESULT, Outcome, Scenario, Source, need, word};
+use super::{capital, markdown};
+use crate::joined::{Joined, NO_RESULT, Outcome, Scenario, need, word};
 use escape::line;
 
 const STYLE: &str = include_str!("html/page.css");
@@ -152,34 +152,24 @@ fn headline(joined: &Joined) -> Markup {
 fn source(joined: &Joined) -> Markup {
     let mut rows: Vec<(&str, Markup)> = Vec::new();
     if let Some(source) = &joined.source {
-        let Source {
-            repository,
-            event,
-            run,
-            attempt,
-            pull_request,
-            head,
-            base,
-            prefix,
-        } = source;
-        rows.push(("Repository", code(repository)));
-        if let Some(number) = pull_request {
+        rows.push(("Repository", code(&source.repository)));
+        if let Some(number) = source.pull_request {
             rows.push(("Pull request", html! { "#" (number) }));
         }
-        rows.push(("Head", code(head)));
-        if let Some(base) = base {
+        rows.push(("Head", code(&source.head)));
+        if let Some(base) = &source.base {
             rows.push(("Base", code(base)));
         }
-        let run = html! { (run) ", attempt " (attempt) ", on " (line(event)) };
+        let (run, attempt, event) = (source.run, source.attempt, line(&source.event));
+        let run = html! { (run) ", attempt " (attempt) ", on " (event) };
         rows.push(("Workflow run", run));
-        if !prefix.is_empty() {
-            rows.push(("Folder", code(prefix)));
+        if !source.prefix.is_empty() {
+            rows.push(("Folder", code(&source.prefix)));
         }
     } else {
         let reports = joined.scenarios.iter().filter_map(Scenario::report);
-        let commits: BTreeSet<&str> = reports
-            .filter_map(|report| report.run.commit.as_deref())
-            .collect();
+        let commits = reports.filter_map(|report| report.run.commit.as_deref());
+        let commits = BTreeSet::from_iter(commits);
         rows.extend(list(commits).map(|codes| ("Commit", codes)));
     }
     let runs = if joined.runs.len() == 1 {
@@ -321,7 +311,7 @@ fn row(scenario: &Scenario, title: &str, slug: &str) -> Markup {
                 td role="cell" class="c-live" {
                     @match live {
                         Some((first, last)) => {
-                            (bytes(plot::float(first))) " → " (bytes(plot::float(last)))
+                            (size(first)) " → " (size(last))
                         }
                         None => span class="quiet" { "not measured" },
                     }
@@ -343,28 +333,12 @@ fn row(scenario: &Scenario, title: &str, slug: &str) -> Markup {
     }
 }
 
-fn class(verdict: Option<Verdict>) -> &'static str {
-    match verdict {
-        Some(Verdict::Within) => "v-within",
-        Some(Verdict::Improved) => "v-improved",
-        None => "v-none",
-        Some(Verdict::Inconclusive) => "v-inconclusive",
-        Some(Verdict::Regressed) => "v-regressed",
-        Some(Verdict::Failed) => "v-failed",
-        Some(Verdict::Broken) => "v-broken",
-    }
+fn class(verdict: Option<Verdict>) -> String {
+    format!("v-{}", verdict.map_or("none", Verdict::as_str))
 }
 
 fn badge(verdict: Option<Verdict>) -> Markup {
     html! { span class={ "badge " (class(verdict)) } { (word(verdict)) } }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(first) => first.to_uppercase().chain(chars).collect(),
-        None => String::new(),
-    }
 }
 
 #[cfg(test)]

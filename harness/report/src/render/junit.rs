@@ -17,6 +17,7 @@
 
 use std::fmt::Write;
 
+use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::text;
 
@@ -119,11 +120,11 @@ fn render_case(page: &mut String, scenario: &Scenario, class: &str, prefix: &str
     attribute(page, "classname", class);
     attribute(page, "name", &scenario.name);
     attribute(page, "time", "0");
-    let places = scenario.report().map(|report| &report.findings);
+    let findings = scenario.report().map(|report| &report.findings);
+    let mut findings = findings.into_iter().flatten();
     // The first finding that grows needs a person most.
-    let place = places.into_iter().flatten().find_map(|finding| {
-        let grows = finding.verdict >= Verdict::Inconclusive;
-        grows.then(|| plain::blamed(finding, prefix))?
+    let place = findings.find_map(|finding| {
+        plain::blamed(finding, prefix).filter(|_| finding.verdict >= Verdict::Inconclusive)
     });
     if let Some(place) = place {
         attribute(page, "file", &place.path);
@@ -185,25 +186,18 @@ fn properties(joined: &Joined, suite: &[&Scenario]) -> Vec<(String, String)> {
         for (number, finding) in report.findings.iter().take(MAX_RATES).enumerate() {
             let of = |what: &str| of(&format!("{}.{what}", number + 1));
             add(of("grows"), finding.name().to_owned());
-            add(of("verdict"), finding.verdict.as_str().to_owned());
-            add(
-                of("objects_per_iteration"),
-                finding.rate.objects.to_string(),
-            );
-            add(of("bytes_per_iteration"), finding.rate.bytes.to_string());
+            add(of("verdict"), finding.verdict.to_string());
+            let mut add_rate = |before: &str, after: &str, Rate { objects, bytes }: Rate| {
+                for (unit, rate) in [("objects", objects), ("bytes", bytes)] {
+                    let name = of(&format!("{before}{unit}_per_iteration{after}"));
+                    add(name, rate.to_string());
+                }
+            };
+            add_rate("", "", finding.rate);
             if let Some(error) = report.error_of(finding) {
-                let objects = error.objects.to_string();
-                add(of("objects_per_iteration_error"), objects);
-                add(of("bytes_per_iteration_error"), error.bytes.to_string());
+                add_rate("", "_error", error);
             }
-            add(
-                of("allowed_objects_per_iteration"),
-                finding.allowed.objects.to_string(),
-            );
-            add(
-                of("allowed_bytes_per_iteration"),
-                finding.allowed.bytes.to_string(),
-            );
+            add_rate("allowed_", "", finding.allowed);
         }
     }
     properties

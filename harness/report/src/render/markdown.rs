@@ -23,7 +23,7 @@ use plimsoll_core::report::view::Sum;
 
 use self::page::{Measure, Page};
 use super::{Context, TouchedKind};
-use crate::joined::{Joined, NoResult, Scenario, need};
+use crate::joined::{Joined, NoResult, Scenario, need, word};
 use plimsoll_text::sink::{code_span, html_text, url};
 
 /// GitHub refuses a comment of more than 65,536 characters.
@@ -170,25 +170,19 @@ impl<'a> View<'a> {
         page.add(touched(self.context));
         let open: Vec<usize> = self.open().collect();
         page.add(rows::open(self, &open[..open.len().min(size.open_rows)]));
-        let with_details: Vec<usize> = open
-            .iter()
-            .copied()
-            .chain(
-                self.green()
-                    .filter(|&place| details::is_improved(self, place)),
-            )
-            .take(size.details)
-            .collect();
+        let is_improved =
+            |place: &usize| self.joined.scenarios[*place].verdict() == Some(Verdict::Improved);
+        let with_details = open.iter().copied().chain(self.green().filter(is_improved));
+        let with_details: Vec<usize> = with_details.take(size.details).collect();
         let places: Vec<_> = with_details.iter().map(|_| page.place()).collect();
         let more = page.place();
         let green = page.place();
         page.add(commands::block(self));
         let note = page.place();
-        page.add(Some(footer(
-            self.context,
-            &self.joined.scenarios,
-            &self.joined.runs,
-        )));
+        let Joined {
+            scenarios, runs, ..
+        } = self.joined;
+        page.add(Some(footer(self.context, scenarios, runs)));
 
         let kept = page.keep(NOTE);
         let mut left_out = Vec::new();
@@ -201,19 +195,15 @@ impl<'a> View<'a> {
             }
         }
         if without > 0 {
-            left_out.push(format!(
-                "the details of {}",
-                plural(without as u64, "scenario", "scenarios")
-            ));
+            let scenarios = plural(without as u64, "scenario", "scenarios");
+            left_out.push(format!("the details of {scenarios}"));
         }
         let folded = rows::more(self, &open[open.len().min(size.open_rows)..]);
         let missing = page.fill_rows(more, folded);
         let missing = missing + page.fill_rows(green, rows::green(self));
         if missing > 0 {
-            left_out.push(format!(
-                "{} of the tables",
-                plural(missing as u64, "row", "rows")
-            ));
+            let rows = plural(missing as u64, "row", "rows");
+            left_out.push(format!("{rows} of the tables"));
         }
         page.release(kept);
         if !left_out.is_empty() {
@@ -238,13 +228,17 @@ fn is_green(scenario: &Scenario) -> bool {
 
 /// Returns the verdict in colour and in words.
 fn state(scenario: &Scenario) -> String {
-    let icon = match scenario.verdict() {
+    let verdict = scenario.verdict();
+    format!("{} {}", icon(verdict), word(verdict))
+}
+
+fn icon(verdict: Option<Verdict>) -> &'static str {
+    match verdict {
         Some(Verdict::Within | Verdict::Improved) => "🟢",
         Some(Verdict::Inconclusive) => "🟡",
         Some(Verdict::Regressed | Verdict::Failed | Verdict::Broken) => "🔴",
         None => "⚪",
-    };
-    format!("{icon} {}", crate::joined::word(scenario.verdict()))
+    }
 }
 
 /// Returns `[report](…) · [measuring job](…)`.
@@ -297,27 +291,21 @@ fn touched(context: &Context) -> Option<String> {
 
 /// Returns the footer: what was measured, and with what.
 fn footer(context: &Context, scenarios: &[Scenario], runs: &[String]) -> String {
+    let short = |sha: &str| format!("`{}`", &sha[..sha.len().min(7)]);
     let mut parts = vec![format!("plimsoll {}", env!("CARGO_PKG_VERSION"))];
     for (word, sha) in [("base", &context.base), ("head", &context.head)] {
         if let Some(sha) = sha.as_deref().filter(|sha| is_hex(sha)) {
-            parts.push(format!("{word} `{}`", &sha[..sha.len().min(7)]));
+            parts.push(format!("{word} {}", short(sha)));
         }
     }
     if context.head.is_none() {
         let reports = scenarios.iter().filter_map(Scenario::report);
-        let commits: BTreeSet<&str> = reports
-            .filter_map(|report| report.run.commit.as_deref())
-            .filter(|commit| is_hex(commit))
-            .collect();
-        let commits = commits
-            .into_iter()
-            .map(|commit| format!("`{}`", &commit[..commit.len().min(7)]));
-        parts.extend(few("commit", "commits", commits));
+        let commits = reports.filter_map(|report| report.run.commit.as_deref());
+        let commits: BTreeSet<&str> = commits.filter(|commit| is_hex(commit)).collect();
+        parts.extend(few("commit", "commits", commits.into_iter().map(short)));
     }
-    let platforms: BTreeSet<&str> = scenarios
-        .iter()
-        .filter_map(|scenario| scenario.platform.as_deref())
-        .collect();
+    let platforms = scenarios.iter().map(|one| one.platform.as_deref());
+    let platforms: BTreeSet<&str> = platforms.flatten().collect();
     if platforms.len() > MAX_PLATFORMS {
         parts.push(plural(platforms.len() as u64, "platform", "platforms"));
     } else {
@@ -325,11 +313,10 @@ fn footer(context: &Context, scenarios: &[Scenario], runs: &[String]) -> String 
     }
     match &context.marker {
         Some(marker) => parts.push(format!("run {}, attempt {}", marker.run, marker.attempt)),
-        None => parts.extend(few(
-            "run",
-            "runs",
-            runs.iter().map(|run| code_span(run, 60)),
-        )),
+        None => {
+            let runs = runs.iter().map(|run| code_span(run, 60));
+            parts.extend(few("run", "runs", runs));
+        }
     }
     format!("<sub>{}</sub>", parts.join(" · "))
 }

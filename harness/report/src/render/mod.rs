@@ -101,6 +101,13 @@ fn cargo_target(target: &str) -> String {
     }
 }
 
+/// Returns a fragment with a capital letter at its beginning.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    first.collect::<String>() + chars.as_str()
+}
+
 /// Returns the option of `cargo test` for the profile that was measured, with a space before
 /// it.
 fn cargo_profile(report: &Report) -> &'static str {

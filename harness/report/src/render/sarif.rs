@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
 use plimsoll_core::report::units::{count, plural};
-use plimsoll_core::report::{Check, CheckOutcome, Finding, Report, Standing, Subject};
+use plimsoll_core::report::{CheckOutcome, Finding, Report, Standing, Subject};
 use plimsoll_core::{FoldedStack, Frame};
 use serde_json::{Value, json};
 
@@ -137,23 +137,15 @@ fn run(joined: &Joined, results: Vec<Value>, left_out: usize) -> Value {
 /// with the scenarios or targets, old alerts would stay open for ever. Shards of one platform
 /// are joined before they are uploaded.
 fn category(joined: &Joined) -> String {
-    let platforms = joined
-        .scenarios
-        .iter()
-        .filter_map(|one| one.platform.as_deref());
-    let platforms: BTreeSet<String> = platforms
-        .map(|platform| {
-            let word = |c: &char| c.is_ascii_alphanumeric() || "_-.".contains(*c);
-            platform.chars().filter(word).take(100).collect()
-        })
-        .collect();
-    let platforms: Vec<String> = platforms
-        .into_iter()
-        .filter(|one| !one.is_empty())
-        .collect();
-    match platforms.as_slice() {
-        [] => "plimsoll/".to_owned(),
-        some => format!("plimsoll/{}/", some.join("+")),
+    let is_word = |c: &char| c.is_ascii_alphanumeric() || "_-.".contains(*c);
+    let word = |platform: &str| platform.chars().filter(is_word).take(100).collect();
+    let platforms = joined.scenarios.iter().map(|one| one.platform.as_deref());
+    let mut platforms: BTreeSet<String> = platforms.flatten().map(word).collect();
+    platforms.remove("");
+    let platforms = Vec::from_iter(platforms).join("+");
+    match platforms.as_str() {
+        "" => "plimsoll/".to_owned(),
+        some => format!("plimsoll/{some}/"),
     }
 }
 
@@ -220,7 +212,8 @@ fn found(joined: &Joined) -> Vec<Found<'_>> {
             _ => None,
         };
         if let Some(rule) = whole {
-            let message = message::scenario(scenario, report, failed_check(report));
+            let check = report.checks(CheckOutcome::Failed).next();
+            let message = message::scenario(scenario, report, check);
             add(rule, scenario, None, message);
         }
     }
@@ -248,11 +241,6 @@ fn rule(finding: &Finding) -> Option<Rule> {
     }
 }
 
-fn failed_check(report: &Report) -> Option<&Check> {
-    let mut checks = report.checks.iter();
-    checks.find(|check| check.outcome == CheckOutcome::Failed)
-}
-
 impl Found<'_> {
     /// Returns a hash that is the same from run to run: of package, target, scenario, what
     /// grows, and the folded names of the stack.
@@ -268,7 +256,7 @@ impl Found<'_> {
             hash.part(part);
         }
         match self.finding {
-            None => hash.part(self.rule.id()),
+            None => hash.part(self.rule.words().id),
             Some(finding) => match &finding.subject {
                 Subject::Stack(stack) => add_stack(&mut hash, "stack", stack),
                 Subject::Site { frames, .. } => add_stack(&mut hash, "site", frames),
@@ -285,8 +273,7 @@ impl Found<'_> {
             .finding
             .and_then(|finding| plain::blamed(finding, prefix))
             .unwrap_or_else(|| fallback(joined, self.scenario, prefix));
-        let mut location = json!({ "physicalLocation": physical(&place) });
-        let frames = self.finding.map(frames).unwrap_or_default();
+        let frames = self.finding.map(Finding::frames).unwrap_or_default();
         let at = |frame: &&Frame| plain::place(frame, prefix).as_ref() == Some(&place);
         let logical = match frames.iter().find(at).or(frames.first()) {
             Some(frame) => logical(frame),
@@ -295,13 +282,16 @@ impl Found<'_> {
                 "kind": "scenario",
             }),
         };
-        location["logicalLocations"] = json!([logical]);
+        let rule = self.rule.words();
         let mut result = json!({
-            "ruleId": self.rule.id(),
-            "ruleIndex": self.rule.index(),
-            "level": self.rule.level(),
+            "ruleId": rule.id,
+            "ruleIndex": self.rule as usize,
+            "level": rule.level,
             "message": { "text": self.message.text, "markdown": self.message.markdown },
-            "locations": [location],
+            "locations": [{
+                "physicalLocation": physical(&place),
+                "logicalLocations": [logical],
+            }],
             // GitHub compares only the first fingerprint. Without it, GitHub makes one from
             // the text of the line. That is the same for two scenarios that blame one line,
             // and changes when somebody edits the line.
@@ -327,10 +317,10 @@ impl Found<'_> {
         let mut seen = BTreeSet::from([place.clone()]);
         let mut related: Vec<(Place, String)> = Vec::new();
         for frame in frames {
-            let Some(place) = plain::place(frame, prefix) else {
-                continue;
-            };
-            if related.len() < MAX_RELATED - 1 && seen.insert(place.clone()) {
+            if let Some(place) = plain::place(frame, prefix)
+                && related.len() < MAX_RELATED - 1
+                && seen.insert(place.clone())
+            {
                 let called = format!("called by {}", message::name(&frame.function));
                 related.push((place, called));
             }
@@ -338,24 +328,21 @@ impl Found<'_> {
         let standing = self.finding.map(|finding| finding.standing);
         let path = self.scenario.report().map(|report| &report.run.baseline);
         let path = path.and_then(|path| plain::in_repository(prefix, path));
-        if let Some(path) = path
+        let baseline = path.map(|path| Place { path, line: 1 });
+        if let Some(place) = baseline
             && standing != Some(Standing::New)
+            && seen.insert(place.clone())
         {
-            let place = Place { path, line: 1 };
-            if seen.insert(place.clone()) {
-                related.push((place, "the baseline".to_owned()));
-            }
+            related.push((place, "the baseline".to_owned()));
         }
-        let numbered = related.into_iter().enumerate();
-        numbered
-            .map(|(index, (place, text))| {
-                json!({
-                    "id": index + 1,
-                    "physicalLocation": physical(&place),
-                    "message": { "text": text },
-                })
+        let location = |(id, (place, text)): (usize, &(Place, String))| {
+            json!({
+                "id": id,
+                "physicalLocation": physical(place),
+                "message": { "text": text },
             })
-            .collect()
+        };
+        (1..).zip(&related).map(location).collect()
     }
 
     fn properties(&self, report: Option<&Report>) -> Value {
@@ -379,8 +366,8 @@ impl Found<'_> {
                 properties["objectsPerIterationError"] = json!(error.objects);
                 properties["bytesPerIterationError"] = json!(error.bytes);
             }
-            properties["law"] = json!(finding.law.as_str());
-            properties["standing"] = json!(format!("{:?}", finding.standing).to_lowercase());
+            properties["law"] = json!(finding.law);
+            properties["standing"] = json!(finding.standing);
         }
         properties
     }
@@ -406,25 +393,6 @@ fn fallback(joined: &Joined, scenario: &Scenario, prefix: &str) -> Place {
         path: path.unwrap_or_else(|| layout::SETTINGS.to_owned()),
         line: 1,
     }
-}
-
-/// Returns the frames of a finding, leaf first. An allowance that nothing was measured for has
-/// only the names of its stack.
-fn frames(finding: &Finding) -> Vec<Frame> {
-    let (Subject::Stack(stack) | Subject::Site { frames: stack, .. }) = &finding.subject else {
-        return finding.frames.clone();
-    };
-    if !finding.frames.is_empty() {
-        return finding.frames.clone();
-    }
-    let names = stack.frames().iter().rev();
-    names
-        .map(|name| Frame {
-            function: name.clone(),
-            file: None,
-            line: None,
-        })
-        .collect()
 }
 
 fn stack(frames: &[Frame], prefix: &str) -> Value {

@@ -19,6 +19,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use plimsoll_core::Rate;
 use plimsoll_core::report::units::{self, give_or_take, plural, signed_bytes};
@@ -65,26 +66,31 @@ const BAR: usize = 8;
 #[derive(Default)]
 struct Node<'a> {
     callees: BTreeMap<&'a str, Node<'a>>,
+    weight: Weight,
+}
+
+/// A rate and its error, both as sums of several stacks.
+#[derive(Clone, Copy, Default)]
+struct Weight {
     /// In millionths of a byte per iteration: a sum of integers does not depend on their
     /// order.
-    weight: u128,
+    millionths: u128,
     /// The square of the error, in bytes per iteration. Errors are independent, so their
     /// squares add up.
     variance: f64,
 }
 
-impl Node<'_> {
-    fn add(&mut self, weight: u128, variance: f64) {
-        self.weight += weight;
-        self.variance += variance;
+impl AddAssign for Weight {
+    fn add_assign(&mut self, other: Weight) {
+        self.millionths += other.millionths;
+        self.variance += other.variance;
     }
 }
 
 /// A chain of frames with about the same weight, and the callees of its last frame.
 struct Chain<'a> {
     names: Vec<&'a str>,
-    weight: u128,
-    variance: f64,
+    weight: Weight,
     callees: Vec<Chain<'a>>,
     thin: Thin,
 }
@@ -93,8 +99,7 @@ struct Chain<'a> {
 #[derive(Clone, Copy, Default)]
 struct Thin {
     count: u64,
-    weight: u128,
-    variance: f64,
+    weight: Weight,
 }
 
 struct Room<'a> {
@@ -177,14 +182,14 @@ pub fn of_stacks(
 /// Returns the towers of what grew and of what shrank, in that order.
 fn towers(stacks: &[Weighed<'_>], is_growth: bool, most: usize, style: &Style<'_>) -> Vec<String> {
     let (grew, shrank) = (tower(stacks, true), tower(stacks, false));
-    let most = match (grew.weight, shrank.weight) {
+    let most = match (grew.weight.millionths, shrank.weight.millionths) {
         (0, _) | (_, 0) => [most, most],
         // People seldom look for stacks that shrank, so these get a quarter of the lines.
         _ => [most - most / 4 - 1, most / 4],
     };
     let towers = [(grew, true), (shrank, false)].into_iter().zip(most);
     towers
-        .filter(|((tower, _), _)| tower.weight > 0)
+        .filter(|((tower, _), _)| tower.weight.millionths > 0)
         .map(|((tower, grew), most)| {
             let word = match (is_growth, grew) {
                 (false, true) => "",
@@ -228,38 +233,31 @@ struct Weighed<'a> {
 
 /// Returns the growth of every stack. If a report lists none, returns the growth of its
 /// findings. Sites stand for their stacks only if no stack is a finding.
-fn stacks(report: &Report) -> Vec<Weighed<'_>> {
+fn stacks<'a>(report: &'a Report) -> Vec<Weighed<'a>> {
     let weighed = |frames, rate: Rate, error: Option<Rate>| Weighed {
         frames,
         rate: rate.bytes,
         error: error.map_or(0.0, |error| error.bytes),
     };
-    let growth = report.growth.iter();
-    let growth: Vec<Weighed<'_>> = growth
-        .map(|growth| weighed(growth.stack.frames(), growth.rate, growth.error))
-        .filter(|stack| millionths(stack.rate) > 0)
-        .collect();
-    if !growth.is_empty() {
-        return growth;
-    }
-    let found = |sites: bool| -> Vec<Weighed<'_>> {
+    let found = |is_site: bool| {
         let findings = report.findings.iter();
-        findings
-            .filter_map(|finding| match &finding.subject {
-                Subject::Stack(stack) if !sites => Some((stack, finding)),
-                Subject::Site { frames, .. } if sites => Some((frames, finding)),
-                _ => None,
-            })
-            .map(|(stack, one)| weighed(stack.frames(), one.rate, report.error_of(one)))
-            .filter(|stack| millionths(stack.rate) > 0)
-            .collect()
+        let findings =
+            findings.filter(move |one| matches!(one.subject, Subject::Site { .. }) == is_site);
+        findings.filter_map(move |one| {
+            let frames = one.subject.stack()?.frames();
+            Some(weighed(frames, one.rate, report.error_of(one)))
+        })
     };
-    let stacks = found(false);
-    if stacks.is_empty() {
-        found(true)
-    } else {
-        stacks
-    }
+    let growth = report.growth.iter();
+    let growth = growth.map(|one| weighed(one.stack.frames(), one.rate, one.error));
+    let some = |mut stacks: Vec<Weighed<'a>>| {
+        stacks.retain(|stack| millionths(stack.rate) > 0);
+        Some(stacks).filter(|stacks| !stacks.is_empty())
+    };
+    some(growth.collect())
+        .or_else(|| some(found(false).collect()))
+        .or_else(|| some(found(true).collect()))
+        .unwrap_or_default()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "cut to the range before")]
@@ -278,9 +276,12 @@ fn tower<'a>(stacks: &[Weighed<'a>], grew: bool) -> Node<'a> {
         if (stack.rate > 0.0) != grew {
             continue;
         }
-        let (frames, weight) = (stack.frames, millionths(stack.rate));
-        let variance = stack.error * stack.error;
-        root.add(weight, variance);
+        let frames = stack.frames;
+        let weight = Weight {
+            millionths: millionths(stack.rate),
+            variance: stack.error * stack.error,
+        };
+        root.weight += weight;
         let too_many = frames.len().saturating_sub(MAX_DEPTH);
         let top = MAX_DEPTH / 5;
         let names = frames.iter().enumerate();
@@ -295,31 +296,28 @@ fn tower<'a>(stacks: &[Weighed<'a>], grew: bool) -> Node<'a> {
                 _ => name.as_str(),
             };
             node = node.callees.entry(name).or_default();
-            node.add(weight, variance);
+            node.weight += weight;
         }
     }
     root
 }
 
 fn drawn(tower: &Node<'_>, grew: bool, word: &str, most: usize, style: &Style<'_>) -> String {
-    let head = format!(
-        "{word}{}{}{}",
-        style.say(tower.weight, grew),
-        style.error(tower.variance),
-        style.per
-    );
+    let total = tower.weight.millionths;
+    let (sum, error) = (style.say(total, grew), style.error(tower.weight.variance));
+    let head = format!("{word}{sum}{error}{}", style.per);
     let most = most.max(2) - 1;
     let mut lines = Vec::new();
     'fits: for (chain, loss) in CHAINS {
         for percent in THINNEST {
             let least = Least {
-                weight: tower.weight * u128::from(percent) / 100,
+                weight: total * u128::from(percent) / 100,
                 loss,
             };
             let (roots, thin) = callees(tower, least);
             let mut room = Room {
                 style,
-                total: tower.weight,
+                total,
                 grew,
                 chain,
                 counts_thin: loss == 0,
@@ -346,39 +344,35 @@ fn drawn(tower: &Node<'_>, grew: bool, word: &str, most: usize, style: &Style<'_
 
 /// Returns the callees that are wide enough, widest first, and the sum of those that are not.
 fn callees<'a>(node: &Node<'a>, least: Least) -> (Vec<Chain<'a>>, Thin) {
-    let mut all: Vec<(&'a str, &Node<'a>)> = node
-        .callees
-        .iter()
-        .map(|(name, node)| (*name, node))
-        .collect();
+    let mut all: Vec<(&&'a str, &Node<'a>)> = node.callees.iter().collect();
     // The sort is stable, so equal weights stay in the order of their names.
-    all.sort_by_key(|(_, node)| Reverse(node.weight));
+    all.sort_by_key(|(_, node)| Reverse(node.weight.millionths));
     let mut shown = Vec::new();
     let mut thin = Thin::default();
     for (place, (name, callee)) in all.into_iter().enumerate() {
         // The widest is always shown.
-        if place == 0 || callee.weight >= least.weight {
+        if place == 0 || callee.weight.millionths >= least.weight {
             shown.push(chain(name, callee, least));
         } else {
             thin.count += 1;
             thin.weight += callee.weight;
-            thin.variance += callee.variance;
         }
     }
     (shown, thin)
 }
 
 fn chain<'a>(name: &'a str, mut node: &Node<'a>, least: Least) -> Chain<'a> {
-    let (weight, variance) = (node.weight, node.variance);
+    let weight = node.weight;
+    let of = |callee: &Node<'_>| callee.weight.millionths;
     let mut names = vec![name];
-    let light = weight - weight * least.loss / 100;
+    let light = weight.millionths - weight.millionths * least.loss / 100;
     loop {
-        let widest = node.callees.iter().max_by_key(|(_, callee)| callee.weight);
-        let Some((name, callee)) = widest.filter(|(_, callee)| callee.weight >= light) else {
+        let widest = node.callees.iter().max_by_key(|(_, callee)| of(callee));
+        let Some((name, callee)) = widest.filter(|(_, callee)| of(callee) >= light) else {
             break;
         };
         let wide = node.callees.values();
-        let wide = wide.filter(|callee| least.loss == 0 || callee.weight >= least.weight);
+        let wide = wide.filter(|callee| least.loss == 0 || of(callee) >= least.weight);
         if wide.count() > 1 {
             break;
         }
@@ -389,7 +383,6 @@ fn chain<'a>(name: &'a str, mut node: &Node<'a>, least: Least) -> Chain<'a> {
     Chain {
         names,
         weight,
-        variance,
         callees,
         thin,
     }
@@ -413,7 +406,7 @@ impl Room<'_> {
             let branches = plural(thin.count, "thinner branch", "thinner branches");
             let text = format!("… {branches}");
             let start = indent.map_or(String::new(), |indent| format!("{indent}└ "));
-            self.line(Some((thin.weight, thin.variance)), &start, &text);
+            self.line(Some(thin.weight), &start, &text);
         }
     }
 
@@ -433,7 +426,7 @@ impl Room<'_> {
         let shown = names.iter().take(head.max(1));
         for (place, name) in shown.enumerate() {
             match place {
-                0 => self.line(Some((chain.weight, chain.variance)), &start, name),
+                0 => self.line(Some(chain.weight), &start, name),
                 _ => self.line(None, &format!("{inner}› "), name),
             }
         }
@@ -448,15 +441,15 @@ impl Room<'_> {
         self.branches(&chain.callees, chain.thin, Some(&inner), widest);
     }
 
-    fn line(&mut self, weight: Option<(u128, f64)>, indent: &str, name: &str) {
+    fn line(&mut self, weight: Option<Weight>, indent: &str, name: &str) {
         let error = if self.style.is_sampled { ERROR } else { 0 };
         let gutter = match weight {
-            Some((weight, variance)) => format!(
+            Some(weight) => format!(
                 "{:>3} % {:>9}{:<error$} {:<BAR$} ",
-                percent(weight, self.total),
-                self.style.say(weight, self.grew),
-                self.style.error(variance),
-                bar(weight, self.total),
+                percent(weight.millionths, self.total),
+                self.style.say(weight.millionths, self.grew),
+                self.style.error(weight.variance),
+                bar(weight.millionths, self.total),
             ),
             None => " ".repeat(3 + 3 + 9 + error + 1 + BAR + 1),
         };

@@ -9,6 +9,7 @@ use plimsoll_core::{FoldedStack, Rate, Tally};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::joined::NoResult;
 use crate::render::fixtures::sample;
 
 fn report(name: &str, verdict: Verdict) -> Report {
@@ -109,7 +110,7 @@ fn json_of(joined: &Joined) -> Value {
 fn outcome(bytes: &[u8]) -> String {
     match parse(bytes) {
         Ok(joined) => format!("{} scenarios", joined.scenarios.len()),
-        Err(err) => format!("{}: {err}", err.reason()),
+        Err(err) => format!("{}: {err}", NoResult::of(&err)),
     }
 }
 

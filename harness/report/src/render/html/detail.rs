@@ -1,14 +1,15 @@
 //! All that a report says of one scenario.
 
 use maud::{Markup, html};
-use plimsoll_core::report::units::{bytes, count, plural};
+use plimsoll_core::report::units::{count, plural, size};
 use plimsoll_core::report::view::each_stack_once;
 use plimsoll_core::report::{Check, CheckOutcome, Compared, Completeness, Failure, Report, Rung};
 use plimsoll_text::escape::command_word;
 
 use super::escape::{block, line};
-use super::plot::{Plot, Series, Unit, figure, float};
-use super::{capital, code, fact, findings, flame};
+use super::plot::{Plot, Series, Unit, figure};
+use super::{code, fact, findings, flame};
+use crate::render::{capital, cargo_profile, cargo_target};
 
 pub(super) fn of(report: &Report, slug: &str) -> Markup {
     html! {
@@ -89,13 +90,10 @@ fn plots(report: &Report, slug: &str) -> Markup {
             series,
         })
     };
+    let files = of(|rung| rung.descriptors);
     let resources = [
         ("Threads", "threads", of(|rung| rung.threads)),
-        (
-            "File descriptors",
-            "file descriptors",
-            of(|rung| rung.descriptors),
-        ),
+        ("File descriptors", "file descriptors", files),
     ];
     html! {
         @if !iterations.is_empty() {
@@ -136,7 +134,6 @@ fn rungs(report: &Report) -> Markup {
         "Descriptors",
         "Resident",
     ];
-    let size = |value| bytes(float(value));
     let is = |rung: &Rung, which: fn(Compared) -> u64| {
         report.compared.map(which) == Some(rung.iterations)
     };
@@ -174,16 +171,13 @@ fn rungs(report: &Report) -> Markup {
 fn next(report: &Report, slug: &str) -> Markup {
     let run = &report.run;
     let again = || {
-        let name = command_word(&report.scenario)?;
-        let target = crate::render::cargo_target(command_word(&run.target)?);
-        let (package, release) = (
-            command_word(&run.package)?,
-            crate::render::cargo_profile(report),
+        let (name, package) = (command_word(&report.scenario)?, command_word(&run.package)?);
+        let (target, release) = (
+            cargo_target(command_word(&run.target)?),
+            cargo_profile(report),
         );
-        Some((
-            "to measure it again, alone",
-            format!("cargo test{release} -p {package} --test {target} -- --exact {name}"),
-        ))
+        let command = format!("cargo test{release} -p {package} --test {target} -- --exact {name}");
+        Some(("to measure it again, alone", command))
     };
     let commands: Vec<(&str, String)> = again().into_iter().chain(report.accept()).collect();
     html! {
@@ -245,33 +239,31 @@ fn how(report: &Report, slug: &str) -> Markup {
 }
 
 fn complete(of: &Completeness) -> String {
-    let number = |value: usize| count(value as u64);
-    let mut parts = vec![plural(of.stacks as u64, "stack", "stacks")];
-    for (value, what) in [
-        (of.zero_object_stacks, "without a live object"),
-        (of.truncated_stacks, "cut at jemalloc's limit of frames"),
-    ] {
-        if value > 0 {
-            parts.push(format!("{} {what}", number(value)));
-        }
+    let list = |all: String, parts: [(usize, &str); 2]| {
+        let parts = parts.into_iter().filter(|(value, _)| *value > 0);
+        let parts = parts.map(|(value, what)| format!(", {} {what}", count(value as u64)));
+        all + &parts.collect::<String>()
+    };
+    let stacks = list(
+        plural(of.stacks as u64, "stack", "stacks"),
+        [
+            (of.zero_object_stacks, "without a live object"),
+            (of.truncated_stacks, "cut at jemalloc's limit of frames"),
+        ],
+    );
+    if of.addresses == 0 {
+        return stacks;
     }
-    let mut text = parts.join(", ");
-    if of.addresses > 0 {
-        let mut names = vec![plural(
+    let addresses = list(
+        plural(
             of.addresses as u64,
             "address that grew",
             "addresses that grew",
-        )];
-        for (value, what) in [
+        ),
+        [
             (of.without_debug_info, "named by a symbol table alone"),
             (of.unresolved, "without a name"),
-        ] {
-            if value > 0 {
-                names.push(format!("{} {what}", number(value)));
-            }
-        }
-        text.push_str("; ");
-        text.push_str(&names.join(", "));
-    }
-    text
+        ],
+    );
+    format!("{stacks}; {addresses}")
 }

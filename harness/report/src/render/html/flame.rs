@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, PreEscaped, html};
-use plimsoll_core::report::units::{bytes, count, give_or_take, plural, signed_bytes};
+use plimsoll_core::report::units::{bytes, count, give_or_take, plural, signed_bytes, size};
 use plimsoll_core::report::{Report, StackGrowth};
 use serde::Serialize;
 
-use super::plot::float;
 use super::{code, escape};
 
 /// The most stacks of the list, which is for people without JavaScript or who do not see the
@@ -27,11 +26,10 @@ struct Stack(Vec<usize>, u64, u64, f64);
 
 pub(super) fn of(report: &Report, slug: &str) -> Markup {
     let between = match report.compared {
-        Some(of) => format!(
-            "between iteration {} and {}",
-            count(of.before),
-            count(of.after)
-        ),
+        Some(of) => {
+            let (before, after) = (count(of.before), count(of.after));
+            format!("between iteration {before} and {after}")
+        }
         None => "between the two compared rungs".to_owned(),
     };
     html! {
@@ -86,8 +84,8 @@ fn listed(report: &Report) -> Markup {
                             (signed_bytes(growth.rate.bytes))
                             (give_or_take(growth.error.map(|error| error.bytes), bytes))
                         }
-                        " per iteration, " (bytes(float(growth.before.bytes))) " → "
-                        (bytes(float(growth.after.bytes)))
+                        " per iteration, " (size(growth.before.bytes)) " → "
+                        (size(growth.after.bytes))
                         br;
                         @for (at, name) in growth.stack.frames().iter().rev().enumerate() {
                             @if at > 0 { " ← " }

@@ -4,7 +4,7 @@
 //! stretched; text keeps its size.
 
 use maud::{Markup, html};
-use plimsoll_core::report::units::{bytes, count, plural};
+use plimsoll_core::report::units::{count, plural, size};
 use plimsoll_core::report::{Compared, Rung};
 
 /// The edges of the plotted area and the height of the picture, in pixels from the top.
@@ -37,7 +37,7 @@ pub(super) enum Unit {
 impl Unit {
     fn say(self, value: u64) -> String {
         match self {
-            Unit::Bytes => bytes(float(value)),
+            Unit::Bytes => size(value),
             Unit::Count => count(value),
         }
     }
@@ -65,7 +65,7 @@ impl Unit {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "places and three digits")]
-pub(super) fn float(value: u64) -> f64 {
+fn float(value: u64) -> f64 {
     value as f64
 }
 

@@ -2,6 +2,7 @@ use plimsoll_core::Tally;
 use plimsoll_core::report::Survivors;
 
 use super::*;
+use crate::joined::Source;
 use crate::render::fixtures;
 
 fn none(name: &str) -> Scenario {

@@ -19,18 +19,17 @@ pub(super) fn block(view: &View<'_>) -> Option<String> {
     let open: Vec<usize> = view.open().take(MAX_COMMANDS).collect();
     let scenarios = || open.iter().map(|&place| &view.joined.scenarios[place]);
     let reproduce: Vec<String> = scenarios().filter_map(|one| test(view, one)).collect();
-    let accept: Vec<String> = scenarios()
-        .filter(|scenario| scenario.verdict() == Some(Verdict::Regressed))
-        .filter_map(|one| {
-            let command = accept(view, one)?;
-            // An expired allowance can be accepted again only with a date.
-            let expired = one
-                .report()
-                .is_some_and(|report| !report.expired().is_empty());
-            let expires = if expired { " --expires YYYY-MM-DD" } else { "" };
-            Some(format!("{command}{expires} --reason \"why it may grow\""))
-        })
-        .collect();
+    let accept = |scenario: &Scenario| {
+        let report = scenario.report()?;
+        let command = accept(view, scenario).filter(|_| report.verdict == Verdict::Regressed)?;
+        // An expired allowance can be accepted again only with a date.
+        let expires = match report.expired().is_empty() {
+            true => "",
+            false => " --expires YYYY-MM-DD",
+        };
+        Some(format!("{command}{expires} --reason \"why it may grow\""))
+    };
+    let accept: Vec<String> = scenarios().filter_map(accept).collect();
     if reproduce.is_empty() && accept.is_empty() {
         return None;
     }

@@ -1,8 +1,6 @@
 //! The block of one scenario that is not green: where it grows and how, or why nothing can be
 //! said.
 
-use std::fmt::Write as _;
-
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::{count, plural, size};
 use plimsoll_core::report::view::{Sum, counted};
@@ -11,7 +9,7 @@ use plimsoll_core::report::{Check, CheckOutcome, Failure, Finding, Report, Stand
 use super::rows::{levels, live};
 use super::{NAME, View, commands};
 use crate::joined::Outcome;
-use crate::render::tree;
+use crate::render::{capital, tree};
 use plimsoll_text::sink::{code_span, fenced, html_attribute, html_code, url};
 use plimsoll_text::spark;
 
@@ -24,11 +22,6 @@ const MAX_NOTES: usize = 5;
 /// The most columns of a quoted line.
 const LINE: usize = 160;
 const TREND: usize = 32;
-
-/// Returns whether the scenario is green, but has an allowance that somebody should remove.
-pub(super) fn is_improved(view: &View<'_>, place: usize) -> bool {
-    view.joined.scenarios[place].verdict() == Some(Verdict::Improved)
-}
 
 /// Returns the whole block of one scenario.
 pub(super) fn block(view: &View<'_>, place: usize, is_open: bool) -> String {
@@ -77,11 +70,7 @@ fn of_report(view: &View<'_>, place: usize, report: &Report) -> String {
         Verdict::Inconclusive => parts.push(inconclusive(report)),
         Verdict::Regressed | Verdict::Within => {}
     }
-    let shown: Vec<&Finding> = report
-        .findings
-        .iter()
-        .filter(|finding| finding.verdict >= Verdict::Inconclusive)
-        .collect();
+    let shown = report.of(|finding| finding.verdict >= Verdict::Inconclusive);
     if report.verdict >= Verdict::Inconclusive {
         if report.verdict > Verdict::Regressed && !shown.is_empty() {
             parts.push("What grew until then:".to_owned());
@@ -112,16 +101,11 @@ fn picture(view: &View<'_>, place: usize, report: &Report) -> Option<String> {
     let (light, dark) = (url(&image.light)?, url(&image.dark)?);
     let growth = Sum::of(report, &report.growing()).short();
     let share = tree::share_of_widest(report).unwrap_or(0);
-    let stack = match tree::widest(report) {
-        Some(frames) => {
-            let frames: Vec<&str> = frames.iter().rev().take(6).map(String::as_str).collect();
-            format!(
-                "; {share} % of the growth on the stack {}",
-                frames.join(", called by ")
-            )
-        }
-        None => String::new(),
-    };
+    let stack = tree::widest(report).map_or(String::new(), |frames| {
+        let frames: Vec<&str> = frames.iter().rev().take(6).map(String::as_str).collect();
+        let frames = frames.join(", called by ");
+        format!("; {share} % of the growth on the stack {frames}")
+    });
     let alt = format!("Flame graph: {growth} per iteration{stack}");
     Some(format!(
         "<picture>\n\
@@ -132,13 +116,18 @@ fn picture(view: &View<'_>, place: usize, report: &Report) -> Option<String> {
     ))
 }
 
+/// Returns the first of these findings, each as an item of a list.
+fn items(report: &Report, findings: &[&Finding]) -> Vec<String> {
+    let item = |finding: &&Finding| format!("- {}", report.sentence(finding).markdown(NAME));
+    findings.iter().take(MAX_FINDINGS).map(item).collect()
+}
+
 /// Returns a list of what grows.
 fn findings(report: &Report, shown: &[&Finding]) -> Option<String> {
     if shown.is_empty() {
         return None;
     }
-    let item = |finding: &&Finding| format!("- {}", report.sentence(finding).markdown(NAME));
-    let mut lines: Vec<String> = shown.iter().take(MAX_FINDINGS).map(item).collect();
+    let mut lines = items(report, shown);
     let rest = &shown[shown.len().min(MAX_FINDINGS)..];
     if !rest.is_empty() {
         lines.push(format!("- and {}", counted(rest, "more ")));
@@ -181,33 +170,22 @@ fn over_the_rungs(report: &Report, shown: &[&Finding]) -> Option<String> {
 }
 
 fn failed(failure: &Failure) -> String {
-    let mut text = format!(
+    let what = format!(
         "Failed {}:\n\n{}",
         failure.at(),
         fenced(&failure.what, LINE)
     );
-    let output = failure.output.trim_end();
-    if output.trim().is_empty() {
-        text.push_str("\n\nIt printed nothing.");
-    } else {
-        let (skipped, tail) = last_lines(output);
-        let before = match skipped {
-            0 => String::new(),
-            n => format!(", after {}", plural(n as u64, "line more", "lines more")),
-        };
-        let _ = write!(
-            text,
-            "\n\nThe end of what it printed{before}:\n\n{}",
-            fenced(&tail, LINE)
-        );
+    let lines: Vec<&str> = failure.output.trim_end().lines().collect();
+    if failure.output.trim().is_empty() {
+        return what + "\n\nIt printed nothing.";
     }
-    text
-}
-
-fn last_lines(output: &str) -> (usize, String) {
-    let lines: Vec<&str> = output.lines().collect();
     let skipped = lines.len().saturating_sub(MAX_LINES);
-    (skipped, lines[skipped..].join("\n"))
+    let before = match skipped {
+        0 => String::new(),
+        n => format!(", after {}", plural(n as u64, "line more", "lines more")),
+    };
+    let end = fenced(&lines[skipped..].join("\n"), LINE);
+    format!("{what}\n\nThe end of what it printed{before}:\n\n{end}")
 }
 
 fn broken(report: &Report) -> Vec<String> {
@@ -223,36 +201,31 @@ fn broken(report: &Report) -> Vec<String> {
         parts.extend(check.hint().map(sentence));
     }
     if let more @ 1.. = failed.len().saturating_sub(MAX_CHECKS) {
-        parts.push(format!(
-            "And {} more.",
-            plural(more as u64, "check", "checks")
-        ));
+        let checks = plural(more as u64, "check", "checks");
+        parts.push(format!("And {checks} more."));
     }
     parts.extend(report.failure.as_ref().map(self::failed));
     parts
 }
 
 fn inconclusive(report: &Report) -> String {
-    let mut text = format!("To be found: {}", report.to_be_found());
-    if let Some(seen) = report.seen() {
-        let _ = write!(text, "; would have been seen: {seen}");
-    }
-    if let Some(why) = report.too_few_for_the_interval() {
-        let _ = write!(text, ". {}", sentence(&why).trim_end_matches('.'));
-    }
-    let _ = write!(
-        text,
-        ".\n\nWhat would settle it? {} A steadier workload needs fewer iterations, and so does \
-         a coarser threshold.",
+    let seen = report.seen();
+    let seen = seen.map_or(String::new(), |seen| {
+        format!("; would have been seen: {seen}")
+    });
+    let too_few = report.too_few_for_the_interval();
+    let too_few = too_few.map_or(String::new(), |why| format!(". {}", capital(&why)));
+    format!(
+        "To be found: {}{seen}{too_few}.\n\nWhat would settle it? {} A steadier workload needs \
+         fewer iterations, and so does a coarser threshold.",
+        report.to_be_found(),
         sentence(report.end.advice())
-    );
-    text
+    )
 }
 
 fn improved(view: &View<'_>, place: usize, report: &Report) -> Vec<String> {
     let stale = report.stale();
-    let item = |finding: &&Finding| format!("- {}", report.sentence(finding).markdown(NAME));
-    let mut lines: Vec<String> = stale.iter().take(MAX_FINDINGS).map(item).collect();
+    let mut lines = items(report, &stale);
     if let more @ 1.. = stale.len().saturating_sub(MAX_FINDINGS) {
         lines.push(format!("- and {more} more"));
     }
@@ -273,12 +246,9 @@ fn improved(view: &View<'_>, place: usize, report: &Report) -> Vec<String> {
 /// Returns a list of the allowances whose stacks now have another caller.
 fn moved(report: &Report) -> Option<String> {
     let moved = report.of(|finding| finding.standing == Standing::Moved);
-    let lines: Vec<String> = moved
-        .iter()
-        .filter_map(|finding| finding.moved())
-        .map(|moved| format!("- the allowance of {}", moved.markdown(NAME)))
-        .take(MAX_FINDINGS)
-        .collect();
+    let moved = moved.iter().filter_map(|finding| finding.moved());
+    let lines = moved.map(|moved| format!("- the allowance of {}", moved.markdown(NAME)));
+    let lines: Vec<String> = lines.take(MAX_FINDINGS).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
@@ -295,30 +265,17 @@ fn remarks(report: &Report) -> Option<String> {
             code_span(&check.detail, LINE)
         ));
     }
-    lines.extend(
-        report
-            .notes
-            .iter()
-            .map(|note| format!("- note: {}", code_span(note, LINE))),
-    );
+    let notes = report.notes.iter();
+    lines.extend(notes.map(|note| format!("- note: {}", code_span(note, LINE))));
     if let more @ 1.. = lines.len().saturating_sub(MAX_NOTES) {
         lines.truncate(MAX_NOTES);
-        lines.push(format!(
-            "- and {}",
-            plural(more as u64, "more note", "more notes")
-        ));
+        let more = plural(more as u64, "more note", "more notes");
+        lines.push(format!("- and {more}"));
     }
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// Returns a fragment as a sentence.
 fn sentence(fragment: &str) -> String {
-    let mut chars = fragment.chars();
-    let first = chars.next().map(|c| c.to_ascii_uppercase());
-    format!(
-        "{}{}.",
-        first.map(String::from).unwrap_or_default(),
-        chars.as_str()
-    )
-    .replace("?.", "?")
+    (capital(fragment) + ".").replace("?.", "?")
 }

@@ -6,7 +6,7 @@ use plimsoll_core::report::units::{count, plural, visible};
 use plimsoll_core::report::view::Sum;
 use plimsoll_core::report::{CheckOutcome, Report};
 
-use super::{View, links};
+use super::{View, icon, links};
 use crate::joined::{Joined, Outcome, Scenario};
 use plimsoll_text::sink::code_span;
 
@@ -16,11 +16,8 @@ const SENTENCE: usize = 200;
 /// Returns the verdict in one line. It quotes nothing from a report.
 pub(super) fn verdict(view: &View<'_>) -> String {
     let icon = match view.joined.verdict() {
-        Some(Verdict::Within | Verdict::Improved) if view.context.untrusted => "⚪",
-        Some(Verdict::Within | Verdict::Improved) => "🟢",
-        Some(Verdict::Inconclusive) => "🟡",
-        Some(Verdict::Regressed | Verdict::Failed | Verdict::Broken) => "🔴",
-        None => "⚪",
+        Some(Verdict::Within | Verdict::Improved) if view.context.untrusted => icon(None),
+        verdict => icon(verdict),
     };
     format!("### {icon} Leak check: {}", plain(view.joined))
 }
@@ -58,75 +55,59 @@ fn green(scenarios: &[Scenario]) -> String {
 }
 
 fn not_green(scenarios: &[Scenario]) -> String {
-    let of = |wanted: Option<Verdict>| -> Vec<&Scenario> {
-        let scenarios = scenarios.iter();
-        scenarios
-            .filter(|scenario| scenario.verdict() == wanted)
-            .collect()
-    };
-    let regressed = of(Some(Verdict::Regressed));
-    let (expired, growing): (Vec<&Scenario>, Vec<&Scenario>) = regressed
-        .into_iter()
-        .partition(|scenario| scenario.report().is_some_and(Report::is_only_expired));
-    let amount = amount(&growing);
-    let parts: Vec<String> = [
-        (
-            of(Some(Verdict::Broken)).len(),
-            "could not be measured",
-            "could not be measured",
-            "",
-        ),
-        (of(Some(Verdict::Failed)).len(), "failed", "failed", ""),
+    let of = |wanted: Option<Verdict>| scenarios.iter().filter(move |one| one.verdict() == wanted);
+    let count_of = |wanted| of(wanted).count();
+    let is_expired = |one: &&Scenario| one.report().is_some_and(Report::is_only_expired);
+    let (expired, growing): (Vec<&Scenario>, Vec<&Scenario>) =
+        of(Some(Verdict::Regressed)).partition(is_expired);
+    let broken = count_of(Some(Verdict::Broken));
+    let growing_by = |verb: &str| format!("{verb} growing{}", amount(&growing));
+    let unsure = count_of(Some(Verdict::Inconclusive));
+    let (failed, no_result) = (count_of(Some(Verdict::Failed)), count_of(None));
+    let parts = [
+        (broken, "could not be measured".to_owned()),
+        (failed, "failed".to_owned()),
         (
             growing.len(),
-            "keeps growing",
-            "keep growing",
-            amount.as_str(),
+            growing_by(verb(growing.len(), "keeps", "keep")),
         ),
         (
             expired.len(),
-            "has an expired allowance",
-            "have expired allowances",
-            "",
+            verb(
+                expired.len(),
+                "has an expired allowance",
+                "have expired allowances",
+            )
+            .to_owned(),
         ),
         (
-            of(Some(Verdict::Inconclusive)).len(),
-            "is inconclusive",
-            "are inconclusive",
-            "",
+            unsure,
+            format!("{} inconclusive", verb(unsure, "is", "are")),
         ),
-        (of(None).len(), "has no result", "have no result", ""),
-    ]
-    .into_iter()
-    .filter(|(n, ..)| *n > 0)
-    .enumerate()
-    .map(|(place, (n, one, many, more))| {
-        let who = match place {
-            0 => of_all(n, scenarios.len()),
-            _ => count(n as u64),
-        };
-        format!("{who} {}{more}", verb(n, one, many))
-    })
-    .collect();
-    parts.join(", ")
+        (
+            no_result,
+            format!("{} no result", verb(no_result, "has", "have")),
+        ),
+    ];
+    let parts = parts.into_iter().filter(|(n, _)| *n > 0).enumerate();
+    let parts = parts.map(|(place, (n, what))| match place {
+        0 => format!("{} {what}", of_all(n, scenarios.len())),
+        _ => format!("{} {what}", count(n as u64)),
+    });
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the growth in brackets: ` (+48 B per iteration)`.
 fn amount(growing: &[&Scenario]) -> String {
     let reports = growing.iter().filter_map(|scenario| scenario.report());
     let most = reports.max_by_key(|report| super::order_of_growth(report));
-    let Some(report) = most else {
+    let sum = most.map(|report| (report, report.growing()));
+    let Some((report, findings)) = sum.filter(|(_, findings)| !findings.is_empty()) else {
         return String::new();
     };
-    let findings = report.growing();
-    if findings.is_empty() {
-        return String::new();
-    }
     let up_to = if growing.len() > 1 { "up to " } else { "" };
-    format!(
-        " ({up_to}{} per iteration)",
-        Sum::of(report, &findings).short()
-    )
+    let most = Sum::of(report, &findings).short();
+    format!(" ({up_to}{most} per iteration)")
 }
 
 /// Returns a count such as `2 of 14 scenarios`.
@@ -161,13 +142,9 @@ pub(super) fn sentence(view: &View<'_>) -> Option<String> {
             ));
         }
     }
-    let links = links(view.context).unwrap_or_default();
-    match (text.is_empty(), links.is_empty()) {
-        (true, true) => None,
-        (true, false) => Some(links),
-        (false, true) => Some(text),
-        (false, false) => Some(format!("{text} · {links}")),
-    }
+    let parts = Some(text).filter(|text| !text.is_empty()).into_iter();
+    let parts: Vec<String> = parts.chain(links(view.context)).collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
 fn worst(view: &View<'_>, place: usize) -> String {
@@ -209,8 +186,7 @@ pub(super) fn seen_by_all<'a>(reports: impl Iterator<Item = &'a Report>) -> Opti
     let mut coarsest: Option<Rate> = None;
     for report in reports {
         let rate = report.visible?;
-        let one = coarseness(rate);
-        if coarsest.is_none_or(|other| one > coarseness(other)) {
+        if coarsest.is_none_or(|other| coarseness(rate) > coarseness(other)) {
             coarsest = Some(rate);
         }
     }

@@ -34,37 +34,35 @@ pub(super) fn open(view: &View<'_>, places: &[usize]) -> Option<String> {
 
 /// Returns the folded table of further scenarios that are not green.
 pub(super) fn more(view: &View<'_>, places: &[usize]) -> Option<Rows> {
-    let n = places.len() as u64;
-    (n > 0).then(|| Rows {
-        before: format!(
-            "<details>{}\n\n{HEAD}",
-            summary_line(&plural(
-                n,
-                "more scenario that is not green",
-                "more scenarios that are not green"
-            ))
-        ),
-        rows: places.iter().map(|&place| row(view, place)).collect(),
+    let one = "more scenario that is not green";
+    let rows = places.iter().map(|&place| row(view, place));
+    folded(
+        one,
+        "more scenarios that are not green",
+        HEAD,
+        rows.collect(),
+    )
+}
+
+fn folded(one: &str, many: &str, head: &str, rows: Vec<String>) -> Option<Rows> {
+    let summary = summary_line(&plural(rows.len() as u64, one, many));
+    (!rows.is_empty()).then(|| Rows {
+        before: format!("<details>{summary}\n\n{head}"),
+        rows,
         after: "\n</details>".to_owned(),
     })
 }
 
 /// Returns the folded table of all green scenarios.
 pub(super) fn green(view: &View<'_>) -> Option<Rows> {
-    let places: Vec<usize> = view.green().collect();
-    let n = places.len() as u64;
-    (n > 0).then(|| Rows {
-        before: format!(
-            "<details>{}\n\n{GREEN_HEAD}",
-            summary_line(&plural(
-                n,
-                "scenario within its baseline",
-                "scenarios within their baselines"
-            ))
-        ),
-        rows: places.iter().map(|&place| green_row(view, place)).collect(),
-        after: "\n</details>".to_owned(),
-    })
+    let one = "scenario within its baseline";
+    let rows = view.green().map(|place| green_row(view, place));
+    folded(
+        one,
+        "scenarios within their baselines",
+        GREEN_HEAD,
+        rows.collect(),
+    )
 }
 
 fn row(view: &View<'_>, place: usize) -> String {
@@ -125,11 +123,8 @@ pub(super) fn live(report: &Report) -> Option<String> {
     let [first, .., last] = report.rungs.as_slice() else {
         return None;
     };
-    Some(format!(
-        "{} → {}",
-        size(first.live.bytes),
-        size(last.live.bytes)
-    ))
+    let (first, last) = (size(first.live.bytes), size(last.live.bytes));
+    Some(format!("{first} → {last}"))
 }
 
 /// Returns a finding's level at every rung: bytes, or the number of threads or file

@@ -17,10 +17,10 @@ pub(super) enum Rule {
     BrokenMeasurement,
 }
 
-struct Words {
-    id: &'static str,
+pub(super) struct Words {
+    pub(super) id: &'static str,
     /// `error`, `warning` or `note`.
-    level: &'static str,
+    pub(super) level: &'static str,
     /// How often an alert of the rule is right, as code scanning calls it. The value is for a
     /// run with exact counts.
     precision: &'static str,
@@ -37,6 +37,7 @@ const ACCEPT: &str = "If the growth is intended, run `cargo plimsoll accept SCEN
                       and commit the baseline.";
 
 impl Rule {
+    /// All rules, in the order of the file's list.
     pub(super) const ALL: [Rule; 9] = [
         Rule::StaleAllowance,
         Rule::Inconclusive,
@@ -48,19 +49,6 @@ impl Rule {
         Rule::WorkloadFailed,
         Rule::BrokenMeasurement,
     ];
-
-    pub(super) fn id(self) -> &'static str {
-        self.words().id
-    }
-
-    pub(super) fn level(self) -> &'static str {
-        self.words().level
-    }
-
-    /// Returns the index in [`Rule::ALL`], which is also the index in the file's list.
-    pub(super) fn index(self) -> usize {
-        self as usize
-    }
 
     pub(super) fn descriptor(self) -> Value {
         let words = self.words();
@@ -85,7 +73,7 @@ impl Rule {
         })
     }
 
-    fn words(self) -> Words {
+    pub(super) fn words(self) -> Words {
         match self {
             Rule::Growth => Words {
                 id: "plimsoll/growth",
@@ -229,11 +217,12 @@ mod tests {
     #[test]
     fn rules_are_in_order_and_distinct() {
         for (index, rule) in Rule::ALL.into_iter().enumerate() {
-            assert_eq!(rule.index(), index);
-            assert!(rule.words().tags.len() <= 20, "{}", rule.id());
+            assert_eq!(rule as usize, index);
+            assert!(rule.words().tags.len() <= 20, "{}", rule.words().id);
         }
         assert!(Rule::ALL.is_sorted());
-        let ids: BTreeSet<&str> = Rule::ALL.into_iter().map(Rule::id).collect();
+        let ids = Rule::ALL.map(|rule| rule.words().id);
+        let ids = BTreeSet::from(ids);
         assert_eq!(ids.len(), Rule::ALL.len());
     }
 }
