@@ -262,7 +262,7 @@ impl Asked {
             let of_age = |age| self.by_age(unit, age, may_rise);
             views.extend(kept::AGES.into_iter().filter_map(of_age));
         }
-        if self.falls && !self.kept.is_known() {
+        if self.falls && !self.kept.is_known {
             let floor = kept::floor(&self.levels);
             let iterations = &self.iterations[..floor.len()];
             views.push(View {
@@ -351,7 +351,7 @@ impl Asked {
     /// objects stay. For bytes, the bytes of young objects must double as well, because a few
     /// large old objects are no growth.
     fn by_level(&self, unit: Unit, levels: &[f64]) -> View {
-        let is_known = self.kept.is_known();
+        let is_known = self.kept.is_known;
         let from = self.levels.len().saturating_sub(RUNGS_TO_RISE);
         let come_and_go = match is_known {
             true => self.kept.variances(unit, |rung| from + 1..rung),
@@ -372,7 +372,7 @@ impl Asked {
         let (mut rising, mut answers) = noise_of_all.ask(levels);
         let mut findable = noise_of_all.findable(&self.iterations, levels);
         let mut findable_anew = findable;
-        if unit == Unit::Bytes && self.kept.is_known() {
+        if unit == Unit::Bytes && self.kept.is_known {
             let young = self.kept.young();
             let variances = self.kept.variances(unit, Kept::youngest);
             let noise = noise(&unit.levels(&young), variances);

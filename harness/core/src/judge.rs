@@ -146,23 +146,6 @@ pub fn iterations_to_accuse(threshold: Option<u64>) -> u64 {
     iterations_for(threshold.unwrap_or(THRESHOLDS[1]), exact)
 }
 
-/// Returns the largest interval at which so many iterations are enough for a threshold. `None`
-/// if they are too few even for an exact profile.
-pub fn interval_to_settle(threshold: u64, iterations: u64) -> Option<SampleInterval> {
-    supports(iterations, threshold, SampleInterval::default()).then_some(())?;
-    // An interval of 1 was found to be enough above. No interval of 2^40 bytes is tried,
-    // because nobody asks for one.
-    let (mut enough, mut too_large) = (1_u64, 1_u64 << 40);
-    while too_large - enough > 1 {
-        let middle = enough + (too_large - enough) / 2;
-        match supports(iterations, threshold, SampleInterval::new(middle)?) {
-            true => enough = middle,
-            false => too_large = middle,
-        }
-    }
-    SampleInterval::new(enough)
-}
-
 /// Judges a measurement by the project's baseline.
 ///
 /// Every stack, every allocation site over its stacks, and every resource is compared with its

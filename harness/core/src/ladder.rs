@@ -15,7 +15,7 @@ pub const RISING_OCTAVES: usize = 3;
 pub(crate) const RUNGS_TO_RISE: usize = (RISING_OCTAVES + 1) * RUNGS_PER_OCTAVE;
 
 /// Iterations at the first rung.
-pub const FIRST_RUNG: u64 = 16;
+const FIRST_RUNG: u64 = 16;
 
 /// Returns the iterations at rung `k`, counted from 0.
 ///

@@ -33,6 +33,13 @@ impl AddAssign for Tally {
     }
 }
 
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Counts) {
+        self.inuse += other.inuse;
+        self.alloc += other.alloc;
+    }
+}
+
 /// The two tallies that a dump prints in one line: `3: 2048 [9: 4096]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {

@@ -22,19 +22,14 @@ pub fn open(bytes: Vec<u8>) -> Result<Vec<u8>, NoResult> {
     if !bytes.starts_with(b"PK") {
         return Ok(bytes);
     }
-    let Ok(mut archive) = ZipArchive::new(Cursor::new(bytes)) else {
-        return Err(NoResult::NotAnArchive);
-    };
+    let archive = ZipArchive::new(Cursor::new(bytes));
+    let mut archive = archive.map_err(|_| NoResult::NotAnArchive)?;
     // Only the exact name: `../report.json` is another entry.
-    let Ok(entry) = archive.by_name(ENTRY) else {
-        return Err(NoResult::Missing);
-    };
+    let entry = archive.by_name(ENTRY).map_err(|_| NoResult::Missing)?;
     if !entry.is_file() || entry.is_symlink() {
         return Err(NoResult::NotAFile);
     }
     let mut report = Vec::new();
-    match entry.take(MAX_BYTES as u64 + 1).read_to_end(&mut report) {
-        Ok(_) => Ok(report),
-        Err(_) => Err(NoResult::NotAnArchive),
-    }
+    let read = entry.take(MAX_BYTES as u64 + 1).read_to_end(&mut report);
+    read.map(|_| report).map_err(|_| NoResult::NotAnArchive)
 }

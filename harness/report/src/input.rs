@@ -107,19 +107,19 @@ fn of_one_change(parts: &[Joined]) -> anyhow::Result<()> {
     let Some(first) = sources.next() else {
         return Ok(());
     };
-    let same = |other: &Source| {
-        other.repository == first.repository
-            && other.run == first.run
-            && other.pull_request == first.pull_request
-            && other.head == first.head
+    let change = |of: &Source| {
+        (
+            of.run,
+            of.pull_request,
+            of.repository.clone(),
+            of.head.clone(),
+        )
     };
-    match sources.all(same) {
-        true => Ok(()),
-        false => Err(Unread::error(
-            NoResult::OtherRun,
-            "the reports are of different runs".to_owned(),
-        )),
+    if sources.all(|other| change(other) == change(first)) {
+        return Ok(());
     }
+    let message = "the reports are of different runs".to_owned();
+    Err(Unread::error(NoResult::OtherRun, message))
 }
 
 fn read_one(path: &Path, run: Option<&str>, reader: Reader, out: &Out) -> anyhow::Result<Joined> {
@@ -138,10 +138,8 @@ fn read_one(path: &Path, run: Option<&str>, reader: Reader, out: &Out) -> anyhow
         let message = format!("{} cannot be read as a report: {why}", shown(path));
         Unread::error(reason, message)
     };
-    let bytes = match archive::open(read_capped(path)?) {
-        Ok(bytes) => bytes,
-        Err(reason) => return Err(cannot(reason, "it is an archive without one")),
-    };
+    let bytes = archive::open(read_capped(path)?);
+    let bytes = bytes.map_err(|reason| cannot(reason, "it is an archive without one"))?;
     if let Some(reason) = NoResult::from_file(&bytes) {
         let message = format!("{} says why there is no report: {reason}", shown(path));
         return Err(Unread::error(reason, message));
@@ -159,18 +157,14 @@ pub fn read_each_target(path: &Path, out: &Out) -> anyhow::Result<Vec<Scenario>>
     }
     let reports = Reports::collect(path)?;
     let scenarios = reports.run_of_each_target(None)?;
-    for problem in reports.problems() {
-        out.warning(&problem);
-    }
+    reports.problems().for_each(|problem| out.warning(&problem));
     Ok(scenarios)
 }
 
 fn read_dir(dir: &Path, run: Option<&str>, out: &Out) -> anyhow::Result<Joined> {
     let reports = Reports::collect(dir)?;
     let run = reports.run(run)?;
-    for problem in reports.problems() {
-        out.warning(&problem);
-    }
+    reports.problems().for_each(|problem| out.warning(&problem));
     if run.left_out > 0 {
         let (n, s) = (run.left_out, if run.left_out == 1 { "" } else { "s" });
         out.note(&format!("{n} report{s} of other runs left out"));
@@ -192,10 +186,8 @@ pub fn read_capped(path: &Path) -> anyhow::Result<Vec<u8>> {
     }
     let file = File::open(path).with_context(failed)?;
     let mut bytes = Vec::new();
-    file.take(MAX_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)
-        .with_context(failed)?;
-    Ok(bytes)
+    let read = file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes);
+    read.map(|_| bytes).with_context(failed)
 }
 
 /// Parses a joined report or a scenario's report, whichever the bytes hold.
@@ -230,8 +222,7 @@ fn of_one(report: Report, reader: Reader) -> Joined {
     let name = report.scenario.clone();
     let mut report = Some(report);
     let scenarios = names.into_iter().map(|listed| {
-        let own = if listed == name { report.take() } else { None };
-        let outcome = match own {
+        let outcome = match report.take_if(|_| listed == name) {
             Some(report) => Outcome::Report(Box::new(report)),
             None => Outcome::NoResult("its report was not given".to_owned()),
         };

@@ -19,11 +19,7 @@ pub fn round_up(rate: f64) -> Option<f64> {
     if whole >= rate || rate >= 1e12 {
         return Some(rate.abs());
     }
-    let scale = if whole >= 1.0 {
-        1e3
-    } else {
-        scale_below_one(rate)
-    };
+    let scale = scale_of(rate);
     // The smallest multiple of the last decimal that is not below the rate. The comparison is
     // between binary fractions as they are, so that 0.1 stays 0.1.
     let mut steps = (rate * scale).floor() - 1.0;
@@ -33,8 +29,8 @@ pub fn round_up(rate: f64) -> Option<f64> {
     Some(steps / scale)
 }
 
-/// Returns the power of ten that keeps three significant decimals of a rate in (0, 1).
-fn scale_below_one(rate: f64) -> f64 {
+/// Returns the power of ten that keeps three significant decimals of a rate above zero.
+fn scale_of(rate: f64) -> f64 {
     let mut scale = 1e3;
     let mut first = 0.1;
     while rate < first && scale < 1e9 {

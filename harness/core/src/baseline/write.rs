@@ -237,15 +237,6 @@ fn has_crlf_alone(text: &str) -> bool {
 }
 
 fn set_measured(document: &mut DocumentMut, measured: &MeasuredWith) -> Result<(), BaselineError> {
-    let MeasuredWith {
-        test,
-        target,
-        profile,
-        toolchain,
-        jemalloc,
-        sample_interval,
-        iterations,
-    } = measured;
     let root = document.as_table_mut();
     if !root.contains_key("measured") {
         let mut table = Table::new();
@@ -256,15 +247,15 @@ fn set_measured(document: &mut DocumentMut, measured: &MeasuredWith) -> Result<(
     let Some(table) = root.get_mut("measured").and_then(Item::as_table_like_mut) else {
         return Ok(()); // `read` has refused it.
     };
-    if let Some(test) = test {
-        set(table, "test", test.as_str().into());
+    if let Some(test) = &measured.test {
+        set(table, "test", test.into());
     }
-    let interval = count("sample-interval", *sample_interval)?;
+    let interval = count("sample-interval", measured.sample_interval)?;
     let is_other = [
-        ("target", target.as_str().into()),
-        ("profile", profile.as_str().into()),
-        ("toolchain", toolchain.as_str().into()),
-        ("jemalloc", jemalloc.as_str().into()),
+        ("target", Value::from(&measured.target)),
+        ("profile", Value::from(&measured.profile)),
+        ("toolchain", Value::from(&measured.toolchain)),
+        ("jemalloc", Value::from(&measured.jemalloc)),
         ("sample-interval", interval),
     ]
     .map(|(key, value)| set(table, key, value))
@@ -272,7 +263,8 @@ fn set_measured(document: &mut DocumentMut, measured: &MeasuredWith) -> Result<(
     // Iterations differ from run to run, and must not be the only reason for a merge conflict
     // between two branches.
     if is_other || !table.contains_key("iterations") {
-        set(table, "iterations", count("iterations", *iterations)?);
+        let iterations = count("iterations", measured.iterations)?;
+        set(table, "iterations", iterations);
     }
     Ok(())
 }
@@ -349,31 +341,23 @@ fn space_out(document: &mut DocumentMut) {
 }
 
 fn set_allowance(table: &mut Table, allowance: &Allowance) {
-    let Allowance {
-        subject,
-        rate,
-        law,
-        bytes_law,
-        reason,
-        issue,
-        expires,
-    } = allowance;
-    set(table, "objects", rate.objects.into());
-    if subject.resource().is_none() {
-        set(table, "bytes", rate.bytes.into());
+    let (law, bytes_law) = (allowance.law, allowance.bytes_law);
+    set(table, "objects", allowance.rate.objects.into());
+    if allowance.subject.resource().is_none() {
+        set(table, "bytes", allowance.rate.bytes.into());
     }
     set(table, "law", law.as_str().into());
     // An existing key may have a comment, so it stays.
     if bytes_law != law || table.contains_key("bytes-law") {
         set(table, "bytes-law", bytes_law.as_str().into());
     }
-    for (key, words) in [("reason", reason), ("issue", issue)] {
+    for (key, words) in [("reason", &allowance.reason), ("issue", &allowance.issue)] {
         if let Some(words) = words {
-            set(table, key, words.as_str().into());
+            set(table, key, words.into());
         }
     }
-    if let Some(expires) = expires {
-        set_expires(table, *expires);
+    if let Some(expires) = allowance.expires {
+        set_expires(table, expires);
     }
 }
 

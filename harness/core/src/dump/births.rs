@@ -36,9 +36,7 @@ impl HeapDump {
                 });
                 merged.stacks.len() - 1
             });
-            let counts = &mut merged.stacks[place].counts;
-            counts.inuse += record.counts.inuse;
-            counts.alloc += record.counts.alloc;
+            merged.stacks[place].counts += record.counts;
         }
         merged
     }

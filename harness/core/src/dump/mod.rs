@@ -134,18 +134,15 @@ impl HeapDump {
     pub fn by_stack(&self) -> BTreeMap<&[Avma], Counts> {
         let mut stacks: BTreeMap<&[Avma], Counts> = BTreeMap::new();
         for record in self.records() {
-            let counts = stacks.entry(record.stack).or_default();
-            counts.inuse += record.counts.inuse;
-            counts.alloc += record.counts.alloc;
+            *stacks.entry(record.stack).or_default() += record.counts;
         }
         stacks
     }
 
     /// Returns the live objects and bytes of all records, as printed.
     pub fn inuse(&self) -> Tally {
-        self.stacks.iter().fold(Tally::default(), |sum, stack| {
-            sum.saturating_add(stack.counts.inuse)
-        })
+        let inuse = self.stacks.iter().map(|stack| stack.counts.inuse);
+        inuse.fold(Tally::default(), Tally::saturating_add)
     }
 
     /// Returns the process's mappings. `None` if the dump ends before them. For a dump that
@@ -156,8 +153,8 @@ impl HeapDump {
 
     /// Returns how many records have no live object. `prof_accum` keeps such records.
     pub fn zero_object_stacks(&self) -> usize {
-        self.stacks
-            .iter()
+        let stacks = self.stacks.iter();
+        stacks
             .filter(|stack| stack.counts.inuse.objects == 0)
             .count()
     }
@@ -165,7 +162,8 @@ impl HeapDump {
     /// Returns how many stacks have as many frames as `prof_bt_max` allows. Their root is
     /// missing.
     pub fn stacks_cut_at(&self, prof_bt_max: usize) -> usize {
-        self.records()
+        let records = self.records();
+        records
             .filter(|record| record.stack.len() >= prof_bt_max)
             .count()
     }

@@ -49,24 +49,16 @@ pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
     let is_c = krate.is_none() && !file.is_some_and(|file| file.ends_with(".rs"));
     let allocates =
         is_allocator(&name) || is_c && is_c_allocator(&name) || file.is_some_and(is_allocator_file);
-    let kind = if allocates {
-        Kind::Allocator
-    } else if MARKERS.contains(&name.as_str()) {
-        Kind::Marker
-    } else if krate == Some("plimsoll") {
-        Kind::Harness
-    } else if is_shim(&name, std) {
-        Kind::Shim
-    } else if std {
-        Kind::Std
-    } else if is_c && STARTS.contains(&name.as_str()) {
-        Kind::Start
-    } else if is_c && RUST_STARTS.contains(&name.as_str()) {
-        Kind::RustStart
-    } else if krate == Some("hashbrown") && file.is_none() {
-        Kind::Hashbrown
-    } else {
-        Kind::Other
+    let kind = match krate {
+        _ if allocates => Kind::Allocator,
+        _ if MARKERS.contains(&name.as_str()) => Kind::Marker,
+        Some("plimsoll") => Kind::Harness,
+        _ if is_shim(&name, std) => Kind::Shim,
+        _ if std => Kind::Std,
+        _ if is_c && STARTS.contains(&name.as_str()) => Kind::Start,
+        _ if is_c && RUST_STARTS.contains(&name.as_str()) => Kind::RustStart,
+        Some("hashbrown") if file.is_none() => Kind::Hashbrown,
+        _ => Kind::Other,
     };
     (name, kind)
 }

@@ -31,7 +31,7 @@ const CERTAINLY_OLD: usize = 8;
 
 /// The births of a series, as far as it has them.
 pub(super) struct Kept {
-    is_known: bool,
+    pub(super) is_known: bool,
     /// What is alive at each of the last rungs, by generation; empty for older rungs.
     alive: Vec<Vec<Alive>>,
 }
@@ -59,10 +59,6 @@ impl Kept {
         }
     }
 
-    pub(super) fn is_known(&self) -> bool {
-        self.is_known
-    }
-
     fn rungs(&self) -> usize {
         self.alive.len()
     }
@@ -81,7 +77,7 @@ impl Kept {
     /// Returns what is alive at the last rung and was born by each rung, up to the rung that
     /// is `age` before the last. Empty if births are not known.
     pub(super) fn born_before(&self, age: usize) -> Vec<Alive> {
-        let rungs = match self.is_known() {
+        let rungs = match self.is_known {
             true => self.rungs().saturating_sub(age),
             false => 0,
         };

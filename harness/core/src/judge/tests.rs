@@ -298,16 +298,3 @@ fn a_sampled_allowance_holds_for_an_estimate_beside_it() {
         assert_eq!(judged.verdict, verdict, "{share} {caller}: {judged:#?}");
     }
 }
-
-#[test]
-fn the_interval_for_a_threshold_is_the_largest_that_settles() {
-    for (threshold, iterations) in [(10, 100_000), (100, 1 << 20), (1_000, 1 << 26)] {
-        let interval = interval_to_settle(threshold, iterations).unwrap();
-        let next = SampleInterval::new(interval.bytes() + 1).unwrap();
-        assert!(iterations_to_settle(Some(threshold), interval) <= iterations);
-        assert!(iterations_to_settle(Some(threshold), next) > iterations);
-    }
-    assert_eq!(interval_to_settle(1_000, 15_999), None);
-    let exact = Some(SampleInterval::default());
-    assert_eq!(interval_to_settle(1_000, 16_000), exact);
-}

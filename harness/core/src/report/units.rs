@@ -82,18 +82,13 @@ pub fn duration(seconds: f64) -> String {
     if seconds.is_nan() || seconds >= 1_000.0 * YEAR {
         return "more than 1,000 years".to_owned();
     }
-    let (value, unit) = if seconds < 0.1 {
-        return "less than 0.1 s".to_owned();
-    } else if seconds < 2.0 * MINUTE {
-        (seconds, "s")
-    } else if seconds < 2.0 * HOUR {
-        (seconds / MINUTE, "min")
-    } else if seconds < 2.0 * DAY {
-        (seconds / HOUR, "h")
-    } else if seconds < 2.0 * YEAR {
-        (seconds / DAY, "d")
-    } else {
-        (seconds / YEAR, "years")
+    let (value, unit) = match seconds {
+        s if s < 0.1 => return "less than 0.1 s".to_owned(),
+        s if s < 2.0 * MINUTE => (s, "s"),
+        s if s < 2.0 * HOUR => (s / MINUTE, "min"),
+        s if s < 2.0 * DAY => (s / HOUR, "h"),
+        s if s < 2.0 * YEAR => (s / DAY, "d"),
+        s => (s / YEAR, "years"),
     };
     let decimals = usize::from(value < 9.95);
     format!("{value:.decimals$} {unit}")

@@ -292,6 +292,17 @@ impl Report {
         words
     }
 
+    /// Returns the growth of a finding, such as `+96 B, +1.00 objects per iteration, linear`.
+    /// `between` separates the amounts.
+    pub fn growth_of(&self, finding: &Finding, between: &str) -> String {
+        if finding.is_unused() {
+            return "no longer grows".to_owned();
+        }
+        let amounts = self.amounts(finding).into_iter();
+        let amounts: Vec<String> = amounts.map(|one| one.number + &one.rest).collect();
+        format!("{} per iteration, {}", amounts.join(between), finding.law)
+    }
+
     /// Returns what a finding gains per iteration, with the error if the profile was sampled.
     pub fn amounts(&self, finding: &Finding) -> Vec<Amount> {
         Sum::of(self, &[finding]).amounts()

@@ -62,10 +62,8 @@ struct ScenarioV1 {
 /// 3. whole reports, whose scenarios then have no result
 pub fn to_string(joined: &Joined) -> String {
     let mut joined = with_few_scenarios(joined);
-    let text = write(
-        &joined,
-        &Written::new(&joined, Limits::UNTRUSTED, Space::Indented),
-    );
+    let indented = Written::new(&joined, Limits::UNTRUSTED, Space::Indented);
+    let text = write(&joined, &indented);
     if text.len() <= MAX_BYTES {
         return text;
     }
@@ -178,6 +176,9 @@ fn unlisted(report: &Report) -> Report {
 
 fn write(joined: &Joined, written: &Written) -> String {
     let cut = |text: &str| cut(text, &written.limits);
+    let scenarios = joined.scenarios.iter().zip(&written.reports);
+    let scenarios = scenarios
+        .map(|(scenario, report)| scenario_v1(scenario, report.as_deref(), &written.limits));
     let file = JoinedV1 {
         version: VERSION,
         plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
@@ -191,12 +192,7 @@ fn write(joined: &Joined, written: &Written) -> String {
             ..*source
         }),
         verdict: word(joined.verdict()).to_owned(),
-        scenarios: joined
-            .scenarios
-            .iter()
-            .zip(&written.reports)
-            .map(|(scenario, report)| scenario_v1(scenario, report.as_deref(), &written.limits))
-            .collect(),
+        scenarios: scenarios.collect(),
     };
     let text = match written.space {
         Space::Indented => serde_json::to_string_pretty(&file),

@@ -30,19 +30,12 @@ const MAX_ATTRIBUTE: usize = 500;
 /// person most. Readers keep every property in memory.
 const MAX_RATES: usize = 20;
 
-/// The kind of a test case for its reader.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Passed,
-    Failure,
-    Error,
-}
-
-fn kind(scenario: &Scenario) -> Kind {
+/// Returns the element of a test case that did not pass.
+fn problem(scenario: &Scenario) -> Option<&'static str> {
     match scenario.verdict() {
-        Some(Verdict::Within | Verdict::Improved) => Kind::Passed,
-        Some(Verdict::Inconclusive | Verdict::Regressed) => Kind::Failure,
-        Some(Verdict::Failed | Verdict::Broken) | None => Kind::Error,
+        Some(Verdict::Within | Verdict::Improved) => None,
+        Some(Verdict::Inconclusive | Verdict::Regressed) => Some("failure"),
+        Some(Verdict::Failed | Verdict::Broken) | None => Some("error"),
     }
 }
 
@@ -79,10 +72,11 @@ fn suites<'a>(all: &[&'a Scenario]) -> Vec<Vec<&'a Scenario>> {
 }
 
 fn totals(page: &mut String, scenarios: &[&Scenario]) {
-    let count = |wanted| scenarios.iter().filter(|one| kind(one) == wanted).count();
+    let problems = || scenarios.iter().filter_map(|one| problem(one));
+    let count = |wanted| problems().filter(|found| *found == wanted).count();
     attribute(page, "tests", &scenarios.len().to_string());
-    attribute(page, "failures", &count(Kind::Failure).to_string());
-    attribute(page, "errors", &count(Kind::Error).to_string());
+    attribute(page, "failures", &count("failure").to_string());
+    attribute(page, "errors", &count("error").to_string());
     attribute(page, "time", "0");
 }
 
@@ -139,14 +133,11 @@ fn render_case(page: &mut String, scenario: &Scenario, class: &str, prefix: &str
             text::render(report, &text::Style::plain()),
         ),
     };
-    let element = match kind(scenario) {
-        Kind::Passed => {
-            element(page, "system-out", &line);
-            page.push_str("    </testcase>\n");
-            return;
-        }
-        Kind::Failure => "failure",
-        Kind::Error => "error",
+    let Some(element) = problem(scenario) else {
+        page.push_str("      <system-out>");
+        escape(page, &clean(&line), false);
+        page.push_str("</system-out>\n    </testcase>\n");
+        return;
     };
     let _ = write!(page, "      <{element}");
     attribute(page, "message", &line);
@@ -201,12 +192,6 @@ fn properties(joined: &Joined, suite: &[&Scenario]) -> Vec<(String, String)> {
         }
     }
     properties
-}
-
-fn element(page: &mut String, name: &str, text: &str) {
-    let _ = write!(page, "      <{name}>");
-    escape(page, &clean(text), false);
-    let _ = writeln!(page, "</{name}>");
 }
 
 fn attribute(page: &mut String, name: &str, value: &str) {

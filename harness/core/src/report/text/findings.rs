@@ -40,7 +40,7 @@ pub(super) fn blocks(page: &mut Page, report: &Report, findings: &[&Finding]) {
 }
 
 fn block(page: &mut Page, report: &Report, finding: &Finding) {
-    let left = growth(report, finding);
+    let left = report.growth_of(finding, "  ");
     let allowed = format!("allowed {}", finding.allowance());
     let standing = finding.standing.as_str();
     let paint = match finding.verdict {
@@ -100,16 +100,6 @@ fn stayed(report: &Report, octave: &Survivors) -> String {
         span(octave.from, octave.to),
         count(end)
     )
-}
-
-/// Returns `+96 B  +1.00 objects per iteration, linear`.
-fn growth(report: &Report, finding: &Finding) -> String {
-    if finding.is_unused() {
-        return "no longer grows".to_owned();
-    }
-    let amounts = report.amounts(finding).into_iter();
-    let amounts: Vec<String> = amounts.map(|one| one.number + &one.rest).collect();
-    format!("{} per iteration, {}", amounts.join("  "), finding.law)
 }
 
 fn frames(page: &mut Page, frames: &[Frame]) {

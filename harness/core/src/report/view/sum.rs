@@ -113,34 +113,18 @@ pub fn total(findings: &[&Finding]) -> Rate {
 
 /// Returns `2 stacks and 1 allocation site`. `more` comes before each noun.
 pub fn counted(findings: &[&Finding], more: &str) -> String {
-    let mut stacks = 0;
-    let mut sites = 0;
-    let mut resources = Vec::new();
-    for finding in findings {
-        match finding.subject {
-            Subject::Stack(_) => stacks += 1,
-            Subject::Site { .. } => sites += 1,
-            Subject::Threads => resources.push("threads".to_owned()),
-            Subject::Descriptors => resources.push("file descriptors".to_owned()),
+    let is_site = |finding: &&&Finding| matches!(finding.subject, Subject::Site { .. });
+    let sites = findings.iter().filter(is_site).count() as u64;
+    let stacks = findings.iter().filter(|finding| finding.is_heap()).count() as u64 - sites;
+    let mut parts = Vec::new();
+    for (n, noun) in [(stacks, "stack"), (sites, "allocation site")] {
+        if n > 0 {
+            let noun = format!("{more}{noun}");
+            parts.push(plural(n, &noun, &format!("{noun}s")));
         }
     }
-    let mut parts = Vec::new();
-    if stacks > 0 {
-        parts.push(plural(
-            stacks,
-            &format!("{more}stack"),
-            &format!("{more}stacks"),
-        ));
-    }
-    if sites > 0 {
-        let noun = |noun| format!("{more}{noun}");
-        parts.push(plural(
-            sites,
-            &noun("allocation site"),
-            &noun("allocation sites"),
-        ));
-    }
-    parts.append(&mut resources);
+    let resources = findings.iter().filter(|finding| !finding.is_heap());
+    parts.extend(resources.map(|finding| finding.subject.name()));
     match parts.split_last() {
         None => "nothing".to_owned(),
         Some((last, [])) => last.clone(),
@@ -150,6 +134,5 @@ pub fn counted(findings: &[&Finding], more: &str) -> String {
 
 /// Returns whether a sentence about all of them needs a verb in the singular.
 pub fn is_one(findings: &[&Finding]) -> bool {
-    let [finding] = findings else { return false };
-    matches!(finding.subject, Subject::Stack(_) | Subject::Site { .. })
+    matches!(findings, [finding] if finding.is_heap())
 }

@@ -71,7 +71,7 @@ fn one(report: &Report, finding: &Finding) -> Markup {
     html! {
         li class={ "finding " (super::class(Some(finding.verdict))) } {
             p class="rate" {
-                b { (growth(report, finding)) } " " (super::badge(Some(finding.verdict)))
+                b { (report.growth_of(finding, ", ")) } " " (super::badge(Some(finding.verdict)))
             }
             dl class="facts" {
                 (fact("Allowed", finding.allowance()))
@@ -158,16 +158,6 @@ fn frames(frames: &[Frame]) -> Markup {
             }
         }
     }
-}
-
-/// Returns the growth of a finding: `+96 B ± 0.5 B, +1.00 objects per iteration, linear`.
-fn growth(report: &Report, finding: &Finding) -> String {
-    if finding.is_unused() {
-        return "no longer grows".to_owned();
-    }
-    let amounts = report.amounts(finding).into_iter();
-    let amounts: Vec<String> = amounts.map(|one| one.number + &one.rest).collect();
-    format!("{} per iteration, {}", amounts.join(", "), finding.law)
 }
 
 /// Returns a sentence whose quotes are code.

@@ -34,12 +34,7 @@ pub(super) fn plain(joined: &Joined) -> String {
 
 fn green(scenarios: &[Scenario]) -> String {
     let n = scenarios.len();
-    let mut text = format!(
-        "{} {} within {}",
-        of_all(n, n),
-        verb(n, "is", "are"),
-        verb(n, "its baseline", "their baselines")
-    );
+    let mut text = format!("{} {}", of_all(n, n), within(n));
     let stale: usize = reports(scenarios).map(|report| report.stale().len()).sum();
     if stale > 0 {
         text.push_str(&format!(
@@ -123,6 +118,10 @@ fn verb(n: usize, one: &'static str, many: &'static str) -> &'static str {
     if n == 1 { one } else { many }
 }
 
+fn within(n: usize) -> &'static str {
+    verb(n, "is within its baseline", "are within their baselines")
+}
+
 fn reports(scenarios: &[Scenario]) -> impl Iterator<Item = &Report> {
     scenarios.iter().filter_map(Scenario::report)
 }
@@ -134,12 +133,8 @@ pub(super) fn sentence(view: &View<'_>) -> Option<String> {
         text = format!("{}.", worst(view, place));
         let green = view.green().count();
         if green > 0 {
-            text.push_str(&format!(
-                " {} {} within {}.",
-                plural(green as u64, "scenario", "scenarios"),
-                verb(green, "is", "are"),
-                verb(green, "its baseline", "their baselines"),
-            ));
+            let scenarios = plural(green as u64, "scenario", "scenarios");
+            text.push_str(&format!(" {scenarios} {}.", within(green)));
         }
     }
     let parts = Some(text).filter(|text| !text.is_empty()).into_iter();

@@ -53,9 +53,8 @@ impl Rule {
     pub(super) fn descriptor(self) -> Value {
         let words = self.words();
         let severity = match words.level {
-            "error" => "error",
-            "warning" => "warning",
-            _ => "recommendation",
+            "note" => "recommendation",
+            level => level,
         };
         let help = format!("{}\n\n- {}", words.why, words.hints.join("\n- "));
         json!({
