@@ -179,7 +179,7 @@ fn load(path: &Path) -> Answer<Profile> {
 /// Names the addresses. Both processes have the program at the same addresses, so each address
 /// is looked up once. The tool does the same in this case.
 fn name(profiles: &mut [Profile]) {
-    let locations = profiles.iter().flat_map(Profile::locations);
+    let locations = profiles.iter().flat_map(|profile| &profile.locations);
     let addresses: BTreeSet<Avma> = locations.filter_map(|location| location.address).collect();
     let mapped = |mapping: &plimsoll_profile::MappedObject| MappedFile {
         start: mapping.start,
@@ -188,7 +188,10 @@ fn name(profiles: &mut [Profile]) {
         path: mapping.path.clone().into(),
         ..MappedFile::default()
     };
-    let mappings = profiles.iter().flat_map(Profile::mappings).map(mapped);
+    let mappings = profiles
+        .iter()
+        .flat_map(|profile| &profile.mappings)
+        .map(mapped);
     let mappings: Vec<MappedFile> = mappings.take(1).collect();
     let table = symbolize(&mappings, &addresses, &Options::default());
     for profile in profiles {

@@ -100,7 +100,9 @@ pub fn build_ids(mappings: &[MappedFile], options: &Options) -> Vec<Option<Build
 
 fn unresolved(table: &mut SymbolTable, address: Avma, function: String) {
     table.unresolved += 1;
-    table.frames.insert(address, vec![SourceFrame::named(function)]);
+    table
+        .frames
+        .insert(address, vec![SourceFrame::named(function)]);
 }
 
 /// The properties that are equal for all mappings of one file.
