@@ -30,6 +30,7 @@ pub mod accept;
 mod address;
 pub mod baseline;
 pub mod birth;
+pub mod blame;
 pub mod dump;
 mod finding;
 pub mod flamegraph;

@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 
 pub(crate) use alike::may_be_one;
 pub use normalize::normalize_frame;
+pub(crate) use qualify::{crate_of, package_of_file};
 
 use crate::{Avma, FoldedStack, Frame, SourceFrame, SymbolTable};
 use classify::Kind;

@@ -75,7 +75,7 @@ fn is_pathless(name: &str) -> bool {
 
 /// Returns the crate of a normalised name. For `<a::B as c::D>::f` this is the crate of the
 /// type, or that of the trait if the type has no path.
-pub(super) fn crate_of(name: &str) -> Option<&str> {
+pub(crate) fn crate_of(name: &str) -> Option<&str> {
     let first = |path: &str| -> Option<usize> { path.find("::").filter(|end| *end > 0) };
     let Some(inner) = name.strip_prefix('<') else {
         return first(name)
@@ -189,6 +189,13 @@ fn unversioned(package: &str) -> Option<&str> {
         .map(|(at, _)| package.split_at(at));
     let found = parts.find(|(name, version)| !name.is_empty() && is_version(&version[1..]));
     found.map(|(name, _)| name)
+}
+
+/// Returns the crate of the package whose folder a shortened path begins with, if its name has
+/// a version: `bytes` for `bytes-1.10.0/src/lib.rs`.
+pub(crate) fn package_of_file(file: &str) -> Option<String> {
+    let (package, _) = file.split_once('/')?;
+    unversioned(package).map(|name| name.replace('-', "_"))
 }
 
 /// Returns whether a file belongs to the standard library, including its own hashbrown.

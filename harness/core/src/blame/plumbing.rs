@@ -1,0 +1,89 @@
+//! The list of plumbing: functions that allocate for their callers.
+
+/// Crates, modules and types that allocate for whoever calls them, by the crates' own paths.
+/// A stack is blamed on the first frame that is none of these.
+///
+/// An entry belongs here if nobody would look there for a leak: the cells of tasks, the blocks
+/// of channels, the engine below a crate that everybody uses. A whole crate belongs here if it
+/// is a container: what keeps too much in it is its caller. If the reader's own code calls it,
+/// the function that is called is named.
+const RUST: [&str; 28] = [
+    // Tasks of runtimes.
+    "async_task::raw",
+    "async_task::runnable",
+    "tokio::runtime::blocking::pool",
+    "tokio::runtime::context",
+    "tokio::runtime::handle::Handle",
+    "tokio::runtime::scheduler::Handle",
+    "tokio::runtime::scheduler::current_thread::Handle",
+    "tokio::runtime::scheduler::multi_thread::handle::Handle",
+    "tokio::runtime::task",
+    "tokio::util::sharded_list",
+    // Blocks of channels.
+    "crossbeam_channel::flavors",
+    "tokio::sync::mpsc::block",
+    "tokio::sync::mpsc::list",
+    // Containers, and the tables and cells in others.
+    "bytes::bytes_mut::BytesMut::reserve_inner",
+    "hashbrown",
+    "indexmap",
+    "moka::cht",
+    "moka::common::concurrent::arc",
+    "parking_lot_core::parking_lot",
+    "sharded_slab",
+    "slab",
+    "smallvec",
+    // Arenas.
+    "bumpalo",
+    "typed_arena",
+    // The engines below `regex`.
+    "aho_corasick",
+    "memchr",
+    "regex_automata",
+    "regex_syntax",
+];
+
+/// Beginnings of the names of C functions that allocate for their callers.
+const C: [&str; 21] = [
+    // SQLite.
+    "dbMallocRaw",
+    "dbReallocFinish",
+    "mallocWithAlarm",
+    "pcache1",
+    "sqlite3DbMalloc",
+    "sqlite3DbRealloc",
+    "sqlite3DbStr",
+    "sqlite3Malloc",
+    "sqlite3MemMalloc",
+    "sqlite3MemRealloc",
+    "sqlite3PageMalloc",
+    "sqlite3Realloc",
+    "sqlite3_malloc",
+    "sqlite3_realloc",
+    // OpenSSL, zlib, zstd, Lua, GLib.
+    "CRYPTO_",
+    "OPENSSL_",
+    "ZSTD_custom",
+    "g_malloc",
+    "luaM_",
+    "l_alloc",
+    "zcalloc",
+];
+
+/// Returns whether a normalised name is that of a function that allocates for its callers.
+pub fn is_plumbing(function: &str) -> bool {
+    let path = function.trim_start_matches(['<', '&']);
+    let path = path.strip_prefix("mut ").unwrap_or(path);
+    let path = path.strip_prefix("dyn ").unwrap_or(path);
+    if !function.contains("::") {
+        return C.iter().any(|start| path.starts_with(start));
+    }
+    RUST.iter().any(|module| {
+        let rest = path.strip_prefix(module);
+        rest.is_some_and(|rest| !rest.starts_with(|char| is_of_word(char)))
+    })
+}
+
+fn is_of_word(char: char) -> bool {
+    char.is_alphanumeric() || char == '_'
+}

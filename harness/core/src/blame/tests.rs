@@ -1,0 +1,258 @@
+use super::*;
+
+const LOCK: &str = r#"
+version = 4
+
+[[package]]
+name = "jobs"
+version = "0.1.0"
+dependencies = ["hyper-util", "minijinja", "regex 1.11.0", "rusqlite", "tokio"]
+
+[[package]]
+name = "hyper-util"
+version = "0.1.21"
+source = "registry+https://example.org/index"
+dependencies = ["want"]
+
+[[package]]
+name = "libsqlite3-sys"
+version = "0.30.1"
+source = "registry+https://example.org/index"
+
+[[package]]
+name = "minijinja"
+version = "1.0.8"
+source = "git+https://example.org/minijinja#0123456"
+
+[[package]]
+name = "regex"
+version = "1.11.0"
+source = "registry+https://example.org/index"
+dependencies = ["regex-automata"]
+
+[[package]]
+name = "regex-automata"
+version = "0.4.9"
+source = "registry+https://example.org/index"
+
+[[package]]
+name = "rusqlite"
+version = "0.32.1"
+source = "registry+https://example.org/index"
+dependencies = ["libsqlite3-sys"]
+
+[[package]]
+name = "tokio"
+version = "1.54.1"
+source = "registry+https://example.org/index"
+
+[[package]]
+name = "want"
+version = "0.3.1"
+source = "registry+https://example.org/index"
+"#;
+
+/// Reads frames, leaf first: a name, and maybe `@` and a file with a line.
+fn frames(lines: &str) -> Vec<Frame> {
+    let frame = |line: &str| {
+        let (function, place) = match line.split_once(" @ ") {
+            Some((function, place)) => (function, place.rsplit_once(':')),
+            None => (line, None),
+        };
+        Frame {
+            function: function.trim().to_owned(),
+            file: place.map(|(file, _)| file.to_owned()),
+            line: place.and_then(|(_, line)| line.parse().ok()),
+        }
+    };
+    lines.trim().lines().map(frame).collect()
+}
+
+/// Returns the parts of a place that are there, with the words before them.
+fn said(blame: &Blame) -> String {
+    let mut said = blame.at.function.clone();
+    let mut add = |before: &str, name: Option<&str>| {
+        if let Some(name) = name {
+            said += before;
+            said += name;
+        }
+    };
+    add(" in ", blame.called.as_ref().map(|frame| &*frame.function));
+    add(
+        " from ",
+        blame.caller.as_ref().map(|frame| &*frame.function),
+    );
+    add(", thread of ", blame.thread_of.as_deref());
+    add(" by ", blame.needed_by.as_deref());
+    said
+}
+
+#[test]
+fn places() {
+    let packages = Packages::of_lockfile(LOCK);
+    for (lines, expected) in [
+        // The reader's own code allocates.
+        (
+            "jobs::queue::push @ src/queue.rs:7\n jobs::main @ src/main.rs:3",
+            "jobs::queue::push",
+        ),
+        // Under a runtime's cells.
+        (
+            "tokio::runtime::task::core::Cell::new @ tokio-1.54.1/src/runtime/task/core.rs:1
+             tokio::runtime::blocking::pool::Spawner::spawn_blocking_inner @ tokio-1.54.1/src/runtime/blocking/pool.rs:1
+             tokio::task::blocking::spawn_blocking @ tokio-1.54.1/src/task/blocking.rs:1
+             jobs::start @ src/jobs.rs:41
+             tokio::runtime::park::CachedParkThread::block_on @ tokio-1.54.1/src/runtime/park.rs:1
+             jobs::main @ src/main.rs:3",
+            "tokio::task::blocking::spawn_blocking from jobs::start",
+        ),
+        // Three functions matter, and what is between them does not.
+        (
+            "minijinja::vm::closure_object::Closure::new @ minijinja/src/vm/closure_object.rs:1
+             minijinja::vm::Vm::eval @ minijinja/src/vm/mod.rs:1
+             minijinja::template::Template::render @ minijinja/src/template.rs:1
+             jobs::page @ src/page.rs:12",
+            "minijinja::vm::closure_object::Closure::new in minijinja::template::Template::render \
+             from jobs::page",
+        ),
+        // C has neither files nor crates.
+        (
+            "sqlite3MemMalloc
+             mallocWithAlarm
+             sqlite3Malloc
+             sqlite3VdbeMakeReady
+             sqlite3_prepare_v3
+             rusqlite::Connection::prepare @ rusqlite-0.32.1/src/lib.rs:1
+             jobs::find @ src/db.rs:9",
+            "sqlite3VdbeMakeReady in rusqlite::Connection::prepare from jobs::find",
+        ),
+        // An engine below the crate that is used.
+        (
+            "regex_automata::meta::strategy::new @ regex-automata-0.4.9/src/meta/strategy.rs:1
+             regex::regex::string::Regex::new @ regex-1.11.0/src/regex/string.rs:1
+             jobs::matches @ src/lib.rs:5",
+            "regex::regex::string::Regex::new from jobs::matches",
+        ),
+        // Nothing else is left.
+        (
+            "regex_automata::meta::strategy::new @ regex-automata-0.4.9/src/meta/strategy.rs:1
+             regex_automata::meta::regex::Regex::new @ regex-automata-0.4.9/src/meta/regex.rs:1
+             jobs::matches @ src/lib.rs:5",
+            "regex_automata::meta::regex::Regex::new from jobs::matches",
+        ),
+        // A thread without the reader's code.
+        (
+            "want::new @ want-0.3.1/src/lib.rs:1
+             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1",
+            "want::new, thread of hyper_util",
+        ),
+        (
+            "want::new @ want-0.3.1/src/lib.rs:1",
+            "want::new, thread of want by hyper_util",
+        ),
+        // A test target, and a library that is not named like its package.
+        (
+            "leaks::pages::{{closure}} @ tests/leaks.rs:9",
+            "leaks::pages::{{closure}}",
+        ),
+        // Without debug information.
+        (
+            "tokio::task::spawn::spawn\n jobs::start",
+            "tokio::task::spawn::spawn from jobs::start",
+        ),
+        ("g_malloc0\n g_hash_table_new", "g_hash_table_new"),
+    ] {
+        let blame = Blame::of(&frames(lines), &packages).unwrap();
+        assert_eq!(said(&blame), expected, "{lines}");
+    }
+    assert_eq!(Blame::of(&[], &packages), None);
+}
+
+#[test]
+fn without_a_lockfile_paths_decide() {
+    let lines = "lru::LruCache::put @ lru-0.6.3/src/lib.rs:1
+                 case::{{closure}} @ leaky/../src/lib.rs:15";
+    for text in ["", "[[package]", "package = 1", "[[package]]\nname = 1"] {
+        let packages = Packages::of_lockfile(text);
+        let blame = Blame::of(&frames(lines), &packages).unwrap();
+        let expected = "lru::LruCache::put from case::{{closure}}";
+        assert_eq!(said(&blame), expected, "{text}");
+    }
+}
+
+/// A folder of the workspace may have a version in its name, and an old release of a package
+/// may be compared with the package itself.
+#[test]
+fn a_versioned_folder_is_the_readers_if_no_registry_has_the_package() {
+    let own = "[[package]]\nname = \"lru\"\n";
+    let both = own.to_owned() + "[[package]]\nname = \"lru\"\nsource = \"registry+x\"\n";
+    let lines = "lru::put @ lru-0.6.3/src/lib.rs:1\n leaks::run @ tests/leaks.rs:2";
+    for (lock, expected) in [(own, "lru::put"), (&both, "lru::put from leaks::run")] {
+        let blame = Blame::of(&frames(lines), &Packages::of_lockfile(lock)).unwrap();
+        assert_eq!(said(&blame), expected, "{lock}");
+    }
+}
+
+#[test]
+fn stacks_of_one_site_share_what_is_equal() {
+    let packages = Packages::of_lockfile(LOCK);
+    let blame = |lines: &str| Blame::of(&frames(lines), &packages).unwrap();
+    let spawn = "tokio::task::spawn::spawn @ tokio-1.54.1/src/task/spawn.rs:1\n";
+    let one = blame(&format!("{spawn}jobs::start @ src/jobs.rs:41"));
+    let other = blame(&format!("{spawn}jobs::stop @ src/jobs.rs:60"));
+    let common = |blames: &[&Blame]| {
+        let common = Blame::common(blames.iter().copied().cloned());
+        common.as_ref().map(said)
+    };
+    let at = "tokio::task::spawn::spawn";
+    assert_eq!(
+        common(&[&one, &one]),
+        Some(format!("{at} from jobs::start"))
+    );
+    assert_eq!(common(&[&one, &other, &one]), Some(at.to_owned()));
+    assert_eq!(common(&[&one, &blame("jobs::start")]), None);
+    assert_eq!(common(&[]), None);
+}
+
+#[test]
+fn plumbing_by_whole_names() {
+    for function in [
+        "tokio::runtime::task::core::Cell::new",
+        "<tokio::runtime::task::core::Cell as core::clone::Clone>::clone",
+        "<&mut hashbrown::raw::RawTable as core::iter::Extend>::extend",
+        "sqlite3MallocZero",
+    ] {
+        assert!(is_plumbing(function), "{function}");
+    }
+    for function in [
+        "tokio::runtime::tasks::new",
+        "my::hashbrown::raw::insert",
+        "tokio::runtime::io::registration_set::RegistrationSet::allocate",
+        "jobs::sqlite3Malloc",
+        "sqlite3_prepare_v2",
+    ] {
+        assert!(!is_plumbing(function), "{function}");
+    }
+}
+
+/// The frames are those of the leaks of the zoo, and of others in current releases, without
+/// those beyond the reader's own nearest to the allocation.
+#[test]
+fn measured_stacks() {
+    let said = |block: &str| {
+        let stack = block.lines().filter(|line| !line.starts_with(['#', '=']));
+        let stack = frames(&stack.collect::<Vec<_>>().join("\n"));
+        Blame::of(&stack, &Packages::default()).map(|blame| said(&blame))
+    };
+    let blocks = include_str!("tests/stacks.txt").split("\n\n");
+    let mut wrong = Vec::new();
+    for block in blocks {
+        let name = block.lines().next().unwrap_or_default();
+        let expected = block.lines().find_map(|line| line.strip_prefix("= "));
+        let found = said(block).unwrap_or_default();
+        if expected != Some(&*found) {
+            wrong.push(format!("{name}\n= {found}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
