@@ -6,18 +6,16 @@
 //!
 //! ```no_run
 //! // tests/leaks.rs, with `harness = false`
+//! use std::collections::VecDeque;
 //! use plimsoll::Scenario;
 //!
 //! fn recent_churn() -> Scenario {
-//!     // The outer closure sets up what lives for the whole run. The inner closure is
-//!     // one iteration; its argument is the number of the iteration.
-//!     Scenario::new("recent_churn", || {
-//!         let mut recent = std::collections::VecDeque::new();
-//!         move |_i: u64| {
-//!             recent.push_back(vec![0_u8; 64]);
-//!             if recent.len() > 1_000 {
-//!                 recent.pop_front();
-//!             }
+//!     // The first closure sets up what lives for the whole run. The second closure is
+//!     // one iteration; `i` is its number.
+//!     Scenario::with_state("recent_churn", VecDeque::new, |recent, i| {
+//!         recent.push_back(vec![0_u8; 64]);
+//!         if i >= 1_000 {
+//!             recent.pop_front();
 //!         }
 //!     })
 //! }

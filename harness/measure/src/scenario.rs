@@ -10,27 +10,25 @@ use crate::workload::{Iteration, Setup, Workload};
 /// A workload that plimsoll repeats, watching which memory it keeps.
 ///
 /// ```
+/// use std::collections::VecDeque;
 /// use plimsoll::Scenario;
 ///
-/// fn lru_churn() -> Scenario {
-///     // The outer closure sets up what lives for the whole run. The inner closure is
-///     // one iteration; its argument is the number of the iteration.
-///     Scenario::new("lru_churn", || {
-///         let mut recent = std::collections::VecDeque::new();
-///         move |i: u64| {
-///             recent.push_back(vec![0_u8; 64]);
-///             if i >= 1_000 {
-///                 recent.pop_front();
-///             }
+/// fn recent_churn() -> Scenario {
+///     // The first closure sets up what lives for the whole run. The second closure is one
+///     // iteration; `i` is its number.
+///     Scenario::with_state("recent_churn", VecDeque::new, |recent, i| {
+///         recent.push_back(vec![0_u8; 64]);
+///         if i >= 1_000 {
+///             recent.pop_front();
 ///         }
 ///     })
 /// }
-/// # let _ = lru_churn();
+/// # let _ = recent_churn();
 /// ```
 ///
-/// An async workload creates its runtime in the outer closure, and calls `block_on` in the
-/// inner one. Settings that are not set here come from the package's `plimsoll.toml`, then from
-/// the workspace's. `PLIMSOLL_*` variables override both, and what is set here.
+/// The setup of an async workload makes the runtime, and an iteration calls its `block_on`.
+/// Settings that are not set here come from the package's `plimsoll.toml`, then from the
+/// workspace's. `PLIMSOLL_*` variables override both, and what is set here.
 pub struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) setup: Setup,
@@ -45,12 +43,47 @@ pub(crate) struct Options {
 }
 
 impl Scenario {
-    /// Creates a scenario from its name and a closure. The closure sets the workload up, and
-    /// returns the closure that is one iteration.
+    /// Creates a scenario from its name, a closure that makes the state, and a closure that is
+    /// one iteration.
+    ///
+    /// All of the state lives until the last iteration, whether an iteration names it or not. So
+    /// a guard, a receiver or a handle stays that nothing reads:
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use plimsoll::Scenario;
+    ///
+    /// // Nothing is received, and the channel stays open all the same.
+    /// let scenario = Scenario::with_state("unread", mpsc::channel, |(sender, _), i| {
+    ///     sender.send(i)
+    /// });
+    /// # let _ = scenario;
+    /// ```
     ///
     /// The test, its baseline and its folder have this name. It has up to 100 of the characters
     /// `A-Z a-z 0-9 _ . : -`, and does not begin with a dot or a dash. Any other name is an
     /// error when the tests start.
+    pub fn with_state<S, T, W, R>(name: &'static str, setup: S, mut iteration: W) -> Scenario
+    where
+        S: FnOnce() -> T + 'static,
+        T: 'static,
+        W: FnMut(&mut T, u64) -> R + 'static,
+        R: Iteration,
+    {
+        Scenario::new(name, || {
+            let mut state = setup();
+            move |i| iteration(&mut state, i)
+        })
+    }
+
+    /// Creates a scenario from its name and one closure. The closure sets the workload up, and
+    /// returns the closure that is one iteration.
+    ///
+    /// What the inner closure does not name is dropped before the first iteration: here, the
+    /// receiver of `let (sender, _receiver) = mpsc::channel()` would be. With
+    /// [`with_state`](Scenario::with_state) it stays.
+    ///
+    /// The name is that of [`with_state`](Scenario::with_state).
     pub fn new<S, W, R>(name: &'static str, setup: S) -> Scenario
     where
         S: FnOnce() -> W + 'static,
@@ -170,4 +203,23 @@ pub(crate) fn check_names(scenarios: &[Scenario]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+
+    #[test]
+    fn a_state_lives_as_long_as_the_workload() {
+        let guard = Rc::new(());
+        let held = Rc::clone(&guard);
+        let scenario = Scenario::with_state("guard", || (1, held), |(number, _), _| *number += 1);
+        let mut workload = (scenario.setup)();
+        assert_eq!(workload(0), Ok(()));
+        assert_eq!(Rc::strong_count(&guard), 2);
+        drop(workload);
+        assert_eq!(Rc::strong_count(&guard), 1);
+    }
 }
