@@ -37,7 +37,7 @@ pub struct Blame {
     /// The frame nearest to the allocation that is not plumbing.
     pub at: Frame,
     /// The function of a dependency that [`caller`](Blame::caller) called and that led to `at`.
-    /// `None` if it is `at`.
+    /// `None` if it is `at`, or if there is no caller.
     #[serde(deserialize_with = "required")]
     pub called: Option<Frame>,
     /// The reader's own frame that is nearest to the allocation. `None` if it is `at`, or if
@@ -83,7 +83,8 @@ impl Blame {
             .or(caller)?;
         let called = caller.and_then(|_| {
             let dependency = |frame: &&Frame| owner(frame) == Owner::Dependency;
-            foreign.iter().rev().filter(dependency).find(is_named)
+            let named = foreign.iter().rev().filter(dependency).find(is_named);
+            named.or(foreign.last())
         });
         let thread_of = match own {
             Some(_) => None,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::{Need, is_twice_the_need};
+use crate::blame::Blame;
 use crate::ladder::RUNGS_TO_RISE;
 use crate::required::required;
 use crate::verdict::Verdict;
@@ -16,8 +17,12 @@ pub struct Finding {
     pub verdict: Verdict,
     /// What grows.
     pub subject: Subject,
-    /// The frames, leaf first, with the frame to blame first. Empty for a resource.
+    /// The frames, leaf first. Empty for a resource, and for an allowance that nothing uses.
     pub frames: Vec<Frame>,
+    /// The place to blame. `None` if there are no frames. Reports of older versions do not have
+    /// this key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blame: Option<Blame>,
     /// Its rate.
     pub rate: Rate,
     /// How far the rate may be off. Zero if the rate is exact.

@@ -478,6 +478,7 @@ fn unused(allowance: &Allowance, expired: bool) -> Finding {
             AllowanceSubject::Descriptors => Subject::Descriptors,
         },
         frames: Vec::new(),
+        blame: None,
         rate: Rate::default(),
         error: Rate::default(),
         law: allowance.law,

@@ -47,7 +47,7 @@ pub struct Normalization {
 pub struct Folded {
     /// The names only, root first.
     pub stack: FoldedStack,
-    /// The same frames, leaf first. The first frame is the one to blame.
+    /// The same frames, leaf first.
     pub frames: Vec<Frame>,
 }
 

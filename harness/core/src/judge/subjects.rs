@@ -145,6 +145,7 @@ impl Measured<'_> {
             verdict,
             subject: self.of.subject()?,
             frames: Vec::new(),
+            blame: None,
             rate: self.growth.rate(),
             error: self.growth.error(),
             law: self.growth.law(),

@@ -277,11 +277,8 @@ impl Report {
                 finding.standing.meaning()
             ))
         };
-        if let Some((function, place)) = finding.place() {
-            words = words.say("; in ").quote(function);
-            if let Some(place) = place {
-                words = words.say(" at ").quote(place);
-            }
+        if let Some(place) = finding.blamed() {
+            words = words.say("; in ").join(place);
         }
         if let Some(over) = finding.over() {
             words = words.say(", ").say(over);
@@ -427,9 +424,54 @@ impl Finding {
         }
     }
 
+    /// Returns the place to blame, down to the line of the reader's own code. `None` for a
+    /// resource.
+    ///
+    /// ```text
+    /// jobs::push at src/jobs.rs:7
+    /// tokio::task::spawn::spawn, called from jobs::start at src/jobs.rs:41
+    /// minijinja::vm::build_macro, through minijinja::Template::render, called from …
+    /// want::new at want-0.3.1/src/lib.rs:8, in a thread of want, which hyper needs
+    /// ```
+    pub fn blamed(&self) -> Option<Words> {
+        let at = |words: Words, function: &str, place: Option<String>| {
+            let words = words.quote(function);
+            match place {
+                Some(place) => words.say(" at ").quote(place),
+                None => words,
+            }
+        };
+        let Some(blame) = &self.blame else {
+            let (function, place) = self.place()?;
+            return Some(at(Words::default(), function, place));
+        };
+        let place = blame.at.place().filter(|_| blame.caller.is_none());
+        let mut words = at(Words::default(), &blame.at.function, place);
+        if let Some(called) = &blame.called {
+            words = words.say(", through ").quote(&called.function);
+        }
+        if let Some(caller) = &blame.caller {
+            words = at(
+                words.say(", called from "),
+                &caller.function,
+                caller.place(),
+            );
+        }
+        if let Some(krate) = &blame.thread_of {
+            words = words.say(", in a thread of ").quote(krate);
+        }
+        if let Some(krate) = &blame.needed_by {
+            words = words.say(", which ").quote(krate).say(" needs");
+        }
+        Some(words)
+    }
+
     /// Returns the function to blame and its line, which are text of the report. `None` for a
     /// resource.
     pub fn place(&self) -> Option<(&str, Option<String>)> {
+        if let Some(blame) = &self.blame {
+            return Some((&blame.at.function, blame.at.place()));
+        }
         if let Some(frame) = self.frames.first() {
             return Some((&frame.function, frame.place()));
         }

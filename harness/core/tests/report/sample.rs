@@ -78,6 +78,7 @@ pub(crate) fn finding(stack: &str, rate: Rate) -> Finding {
     Finding {
         verdict: Verdict::Regressed,
         frames: frames.collect(),
+        blame: None,
         subject: Subject::Stack(FoldedStack(names)),
         rate,
         error: Rate::default(),

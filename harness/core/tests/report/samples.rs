@@ -1,6 +1,7 @@
 //! Reports to print: one of each verdict, and as strange a one as proptest
 //! can make.
 
+use plimsoll_core::blame::Blame;
 use plimsoll_core::judge::{Policy, Verdict};
 use plimsoll_core::report::LadderEnd::{Budget, Descriptors, Iterations, Memory, Settled, Threads};
 use plimsoll_core::report::Standing::{Allowed, Exceeded, Expired, Moved, New, Stale};
@@ -238,14 +239,31 @@ fn any_law() -> impl Strategy<Value = Law> {
     one_of(&[Law::Linear, Law::Stepped, Law::Filling, Law::Fluctuating])
 }
 
+fn any_frame() -> impl Strategy<Value = Frame> {
+    drawn!(Frame {
+        function: words(),
+        file: option::of(words()),
+        line: option::of(any::<u32>()),
+    })
+}
+
+fn any_blame() -> impl Strategy<Value = Blame> {
+    drawn!(Blame {
+        at: any_frame(),
+        called: option::of(any_frame()),
+        caller: option::of(any_frame()),
+        thread_of: option::of(words()),
+        needed_by: option::of(words()),
+    })
+}
+
 prop_compose! {
     fn any_finding()(
         verdict in one_of(&Verdict::ALL),
         standing in one_of(&[New, Allowed, Exceeded, Moved, Expired, Stale]),
         subject in subject(),
-        frames in vec(drawn!(Frame {
-            function: words(), file: option::of(words()), line: option::of(any::<u32>()),
-        }), 0..12),
+        frames in vec(any_frame(), 0..12),
+        blame in option::of(any_blame()),
         [rate, error, allowed] in [rate(), rate(), rate()],
         [law, objects_law, bytes_law] in [any_law(), any_law(), any_law()],
         moved_from in option::of(folded()),
@@ -256,7 +274,7 @@ prop_compose! {
         }), 0..4),
     ) -> Finding {
         Finding {
-            verdict, subject, frames, rate, error, law, objects_law, bytes_law, allowed, standing,
+            verdict, subject, frames, blame, rate, error, law, objects_law, bytes_law, allowed, standing,
             moved_from, reason, levels, survivors,
         }
     }

@@ -1,6 +1,7 @@
 //! What a test prints.
 
 use insta::assert_snapshot;
+use plimsoll_core::blame::{Blame, Packages};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::text::{Style, one_line, render};
 use plimsoll_core::report::{
@@ -450,4 +451,93 @@ fn sample_every(report: &mut Report, bytes: u64) {
     if let Some(measured) = &mut report.measured {
         measured.sample_interval = bytes;
     }
+}
+
+/// A finding whose frames have those names and files, leaf first.
+fn blamed(frames: &[(&str, &str)]) -> Finding {
+    let frames: Vec<_> = frames
+        .iter()
+        .map(|(name, file)| frame(name, (!file.is_empty()).then_some((*file, 7))))
+        .collect();
+    let lock = "[[package]]\nname = \"jobs\"\ndependencies = [\"hyper\"]\n\
+                [[package]]\nname = \"hyper\"\nsource = \"r\"\ndependencies = [\"want\"]\n\
+                [[package]]\nname = \"want\"\nsource = \"r\"\n";
+    Finding {
+        blame: Blame::of(&frames, &Packages::of_lockfile(lock)),
+        frames,
+        ..finding()
+    }
+}
+
+#[test]
+fn the_place_to_blame() {
+    let spawn = (
+        "tokio::task::spawn::spawn",
+        "tokio-1.54.1/src/task/spawn.rs",
+    );
+    let start = ("jobs::start", "src/jobs.rs");
+    let want = ("want::new", "want-0.3.1/src/lib.rs");
+    for (frames, expected) in [
+        (&[start][..], "jobs::start at src/jobs.rs:7"),
+        (
+            &[spawn, start],
+            "tokio::task::spawn::spawn, called from jobs::start at src/jobs.rs:7",
+        ),
+        (
+            &[want, spawn, start],
+            "want::new, through tokio::task::spawn::spawn, called from jobs::start at \
+             src/jobs.rs:7",
+        ),
+        (
+            &[want],
+            "want::new at want-0.3.1/src/lib.rs:7, in a thread of want, which hyper needs",
+        ),
+        (&[("mystery", "")], "mystery"),
+    ] {
+        let finding = blamed(frames);
+        let words = finding.blamed().map(|words| words.plain());
+        assert_eq!(words.as_deref(), Some(expected));
+        let sentence = regressed().sentence(&finding).plain();
+        assert!(sentence.contains(&format!("; in {expected}")), "{sentence}");
+    }
+    let descriptors = Finding {
+        subject: Subject::Descriptors,
+        ..unused(Verdict::Regressed, Standing::New)
+    };
+    assert_eq!(descriptors.blamed(), None);
+}
+
+#[test]
+fn the_readers_own_frame_is_always_shown() {
+    let cell = ("tokio::runtime::task::core::Cell::new", "");
+    let spawn = ("tokio::task::spawn::spawn", "");
+    let start = ("jobs::start", "src/jobs.rs");
+    let hyper: Vec<String> = (0..12).map(|n| format!("hyper::f{n}")).collect();
+    let hyper = hyper.iter().map(|name| (name.as_str(), ""));
+    let frames: Vec<_> = [cell, spawn]
+        .into_iter()
+        .chain(hyper)
+        .chain([start, spawn])
+        .collect();
+    let mut report = regressed();
+    report.findings = vec![blamed(&frames)];
+    let color = Style {
+        color: true,
+        ..Style::plain()
+    };
+    let text = render(&report, &color).replace("\u{1b}", "");
+    let stack = text.lines().skip(3).take(12).collect::<Vec<_>>().join("\n");
+    assert_snapshot!(stack, @"
+    [2mtokio::runtime::task::core::Cell::new[0m
+    └ [1mtokio::task::spawn::spawn[0m
+      └ hyper::f0
+        └ hyper::f1
+          └ hyper::f2
+            └ hyper::f3
+              └ hyper::f4
+                └ hyper::f5
+                  └ [2m… 6 more frames[0m
+                    └ jobs::start                 [2msrc/jobs.rs:7[0m
+                      └ [2m… 1 more frame[0m
+    ");
 }

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::baseline::{Baseline, Date};
+use plimsoll_core::blame::Packages;
 use plimsoll_core::dump::{HeapDump, Record};
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::{Policy, Verdict, judge};
@@ -61,6 +62,8 @@ pub(crate) struct Route<'a> {
     pub(crate) terms: Terms<'a>,
     pub(crate) baseline: &'a Baseline,
     pub(crate) normalization: &'a Normalization,
+    /// The workspace's packages, which tell whose code a frame is.
+    pub(crate) packages: &'a Packages,
     pub(crate) today: Option<Date>,
 }
 

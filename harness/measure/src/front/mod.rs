@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use libtest_mimic::{Completion, Failed, Trial};
 use plimsoll_core::baseline::{Baseline, Date};
+use plimsoll_core::blame::Packages;
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, text};
@@ -124,6 +125,7 @@ struct Shared {
     place: Place,
     scenarios: Vec<String>,
     normalization: Normalization,
+    packages: Packages,
     guardian: OnceLock<Guardian>,
     /// A part of a name: stacks whose names contain it are explained.
     explain: Option<String>,
@@ -177,6 +179,7 @@ impl Front {
             normalization: Normalization {
                 workspace_root: Some(place.workspace.display().to_string()),
             },
+            packages: place.packages(),
             place,
             guardian: OnceLock::new(),
             explain: variable("PLIMSOLL_EXPLAIN").filter(|part| !part.is_empty()),
@@ -324,6 +327,7 @@ impl Shared {
             },
             baseline: &baseline,
             normalization: &self.normalization,
+            packages: &self.packages,
             today: Date::from_unix_seconds(order::seconds_now()),
         };
         let mut why = Vec::new();

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_core::baseline::{self, Acceptance, Baseline};
+use plimsoll_core::blame::{Blame, Packages};
 use plimsoll_core::dump::HeapDump;
 use plimsoll_core::fold;
 use plimsoll_core::growth::Growth;
@@ -54,8 +55,10 @@ pub(crate) fn report(
         rarest,
         short_by,
     } = judge(&observed, route.baseline, &policy);
+    let packages = route.packages;
     for finding in &mut findings {
         finding.frames = frames(finding, &sources);
+        finding.blame = blame(finding, &sources, packages);
     }
     let checks = checks(&climb);
     if climb.failure.is_some() {
@@ -120,6 +123,7 @@ pub(crate) fn report(
         }
         for (mut finding, views) in explained {
             finding.frames = frames(&finding, &sources);
+            finding.blame = blame(&finding, &sources, packages);
             page += &explain::explain(&report, &finding, &views, &text::Style::plain());
             page += "\n";
         }
@@ -390,6 +394,19 @@ fn frames(finding: &Finding, sources: &Sources) -> Vec<Frame> {
             frames.iter().take(site.frames().len()).cloned().collect()
         }
         Subject::Threads | Subject::Descriptors => Vec::new(),
+    }
+}
+
+/// Returns the place to blame for a finding: for a site, what its stacks have in common.
+fn blame(finding: &Finding, sources: &Sources, packages: &Packages) -> Option<Blame> {
+    match &finding.subject {
+        Subject::Stack(_) => Blame::of(&finding.frames, packages),
+        Subject::Site { frames: site, .. } => {
+            let on_site = sources.frames.iter();
+            let on_site = on_site.filter(|(stack, _)| fold::site(stack) == *site);
+            Blame::common(on_site.filter_map(|(_, frames)| Blame::of(frames, packages)))
+        }
+        Subject::Threads | Subject::Descriptors => None,
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use plimsoll_core::blame::Packages;
 use plimsoll_core::layout;
 use plimsoll_core::report::Run;
 
@@ -47,6 +48,12 @@ impl Place {
             baselines,
             workspace,
         }
+    }
+
+    /// Returns the packages of the workspace's `Cargo.lock`. Without this file, there are none.
+    pub(crate) fn packages(&self) -> Packages {
+        let text = std::fs::read_to_string(self.workspace.join("Cargo.lock"));
+        text.map_or_else(|_| Packages::default(), |text| Packages::of_lockfile(&text))
     }
 
     /// Returns the folder of a scenario's files.

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ReportError, VERSION};
+use crate::blame::Blame;
 use crate::finding::{Kind, KindAndStack};
 use crate::report::{
     BuilderSetting, Check, Compared, Completeness, Failure, Finding, LadderEnd, Measured, Rarest,
@@ -96,6 +97,8 @@ struct FindingJson {
     verdict: Verdict,
     subject: KindAndStack,
     frames: Vec<Frame>,
+    #[serde(default)]
+    blame: Option<Blame>,
     rate: Rate,
     error: Rate,
     law: Law,
@@ -158,6 +161,7 @@ impl FindingJson {
             verdict: self.verdict,
             subject: subject(self.subject)?,
             frames: self.frames,
+            blame: self.blame,
             rate: self.rate,
             error: self.error,
             law: self.law,

@@ -2,7 +2,7 @@
 
 use super::{MAX_DEPTH, ReportError};
 use crate::report::{Finding, Report, Subject};
-use crate::{FoldedStack, Rate};
+use crate::{FoldedStack, Frame, Rate};
 
 /// The most that a report may have of each part.
 #[derive(Clone, Copy, Debug)]
@@ -280,7 +280,16 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
             Subject::Stack(frames) | Subject::Site { frames, .. } => stack(&mut visit, frames),
             Subject::Threads | Subject::Descriptors => {}
         }
-        for frame in &mut finding.frames {
+        let mut frames: Vec<&mut Frame> = finding.frames.iter_mut().collect();
+        if let Some(blame) = &mut finding.blame {
+            let crates = [&mut blame.thread_of, &mut blame.needed_by];
+            for krate in crates.into_iter().flatten() {
+                visit("crate", krate);
+            }
+            frames.push(&mut blame.at);
+            frames.extend(blame.called.iter_mut().chain(&mut blame.caller));
+        }
+        for frame in frames {
             visit("function", &mut frame.function);
             if let Some(file) = &mut frame.file {
                 visit("file", file);

@@ -1,6 +1,7 @@
 //! Prints a block for each finding.
 
 use super::page::{Page, Paint};
+use crate::blame::is_plumbing;
 use crate::report::units::{bytes, count, give_or_take, plural, signed_bytes, span};
 use crate::report::view::counted;
 use crate::report::{Finding, Report, Survivors};
@@ -10,8 +11,7 @@ use plimsoll_text::escape::{columns, cut_middle, cut_start, terminal};
 
 /// The most findings that are printed in full. A sixth one helps nobody to find a start.
 const MAX_FINDINGS: usize = 5;
-/// The most frames of a finding. The first one is to blame, and eight usually reach the
-/// caller's code.
+/// The most frames of a finding, and one more if the reader's own code begins further out.
 const MAX_FRAMES: usize = 8;
 
 /// Prints at most five findings in full, and a line that counts the others.
@@ -72,7 +72,7 @@ fn block(page: &mut Page, report: &Report, finding: &Finding) {
     if let Some(over) = finding.over() {
         page.wrap(4, 4, Paint::Dim, &over);
     }
-    frames(page, &finding.frames());
+    frames(page, finding);
     if matches!(finding.verdict, Verdict::Regressed | Verdict::Inconclusive)
         && let Some(octave) = finding.stayed()
     {
@@ -102,41 +102,68 @@ fn stayed(report: &Report, octave: &Survivors) -> String {
     )
 }
 
-fn frames(page: &mut Page, frames: &[Frame]) {
-    for (depth, frame) in frames.iter().take(MAX_FRAMES).enumerate() {
-        let branch = branch(depth);
-        let paint = match depth {
-            0 => Paint::Bold,
-            _ => Paint::Plain,
-        };
-        let room = page.width - columns(&branch);
-        let name = cut_middle(&terminal(&frame.function), room);
-        let Some(place) = frame.place() else {
-            page.line(&[(Paint::Plain, &branch), (paint, &name)]);
-            continue;
-        };
-        let end = columns(&branch) + columns(&name);
-        let place = cut_start(&terminal(&place), page.width - 6);
-        if end + 2 + columns(&place) <= page.width {
-            // All places begin in the same column, or further left if a place needs the room.
-            let latest = page.width - columns(&place);
-            let column = (page.width * 50 / 80).min(latest).max(end + 2);
-            let gap = " ".repeat(column - end);
-            page.line(&[
-                (Paint::Plain, &branch),
-                (paint, &name),
-                (Paint::Dim, &gap),
-                (Paint::Dim, &place),
-            ]);
-        } else {
-            page.line(&[(Paint::Plain, &branch), (paint, &name)]);
-            let indent = (columns(&branch) + 2).min(page.width - columns(&place));
-            page.line(&[(Paint::Plain, &" ".repeat(indent)), (Paint::Dim, &place)]);
-        }
+/// Prints the frames from the leaf on. The frame to blame is bold, and plumbing is dimmed. The
+/// first frame of the reader's own code is always there.
+fn frames(page: &mut Page, finding: &Finding) {
+    let frames = finding.frames();
+    let (at, caller) = match &finding.blame {
+        Some(blame) => (Some(&blame.at), blame.caller.as_ref()),
+        None => (frames.first(), None),
+    };
+    let place = |wanted: Option<&Frame>| frames.iter().position(|frame| Some(frame) == wanted);
+    let at = place(at);
+    let paint = |number: usize, frame: &Frame| match at == Some(number) {
+        true => Paint::Bold,
+        false if is_plumbing(&frame.function) => Paint::Dim,
+        false => Paint::Plain,
+    };
+    let mut depth = 0;
+    for (number, one) in frames.iter().enumerate().take(MAX_FRAMES) {
+        frame(page, depth, paint(number, one), one);
+        depth += 1;
     }
-    if let more @ 1.. = frames.len().saturating_sub(MAX_FRAMES) {
-        let more = format!("… {}", plural(more as u64, "more frame", "more frames"));
-        page.line(&[(Paint::Plain, &branch(MAX_FRAMES)), (Paint::Dim, &more)]);
+    let left_out = |page: &mut Page, depth: &mut usize, frames: usize| {
+        if frames > 0 {
+            let more = format!("… {}", plural(frames as u64, "more frame", "more frames"));
+            page.line(&[(Paint::Plain, &branch(*depth)), (Paint::Dim, &more)]);
+            *depth += 1;
+        }
+    };
+    let mut shown = frames.len().min(MAX_FRAMES);
+    if let Some(own) = place(caller).filter(|own| *own >= MAX_FRAMES) {
+        left_out(page, &mut depth, own - shown);
+        frame(page, depth, Paint::Plain, &frames[own]);
+        depth += 1;
+        shown = own + 1;
+    }
+    left_out(page, &mut depth, frames.len() - shown);
+}
+
+fn frame(page: &mut Page, depth: usize, paint: Paint, frame: &Frame) {
+    let branch = branch(depth);
+    let room = page.width - columns(&branch);
+    let name = cut_middle(&terminal(&frame.function), room);
+    let Some(place) = frame.place() else {
+        page.line(&[(Paint::Plain, &branch), (paint, &name)]);
+        return;
+    };
+    let end = columns(&branch) + columns(&name);
+    let place = cut_start(&terminal(&place), page.width - 6);
+    if end + 2 + columns(&place) <= page.width {
+        // All places begin in the same column, or further left if a place needs the room.
+        let latest = page.width - columns(&place);
+        let column = (page.width * 50 / 80).min(latest).max(end + 2);
+        let gap = " ".repeat(column - end);
+        page.line(&[
+            (Paint::Plain, &branch),
+            (paint, &name),
+            (Paint::Dim, &gap),
+            (Paint::Dim, &place),
+        ]);
+    } else {
+        page.line(&[(Paint::Plain, &branch), (paint, &name)]);
+        let indent = (columns(&branch) + 2).min(page.width - columns(&place));
+        page.line(&[(Paint::Plain, &" ".repeat(indent)), (Paint::Dim, &place)]);
     }
 }
 
