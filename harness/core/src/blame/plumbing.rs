@@ -80,7 +80,7 @@ pub fn is_plumbing(function: &str) -> bool {
     }
     RUST.iter().any(|module| {
         let rest = path.strip_prefix(module);
-        rest.is_some_and(|rest| !rest.starts_with(|char| is_of_word(char)))
+        rest.is_some_and(|rest| !rest.starts_with(is_of_word))
     })
 }
 
