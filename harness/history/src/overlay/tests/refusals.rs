@@ -97,8 +97,10 @@ fn links_lead_nowhere() {
 /// Why a test is not read.
 fn unread(world: &World, file: &str) -> String {
     let err = world.try_overlay(DEMO, file).unwrap_err();
-    let dir = world.path("");
-    format!("{err:#}").replace(dir.to_str().unwrap(), "<dir>/")
+    let (repository, dir) = (world.path("work"), world.path(""));
+    format!("{err:#}")
+        .replace(repository.to_str().unwrap(), "<repository>")
+        .replace(dir.to_str().unwrap(), "<dir>/")
 }
 
 #[test]
@@ -112,7 +114,7 @@ fn too_much_is_refused() {
     large.set_len(65 << 20).unwrap();
     assert_snapshot!(refused(), @"
     the test's files are too large to copy into other revisions
-      expected at most 64 MiB, found more at <dir>/work/tests/large
+      expected at most 64 MiB, found more at <repository>/tests/large
       hint: move what the test does not read, or add `--overlay never`
     ");
     world.remove("work/tests/large");
@@ -131,20 +133,20 @@ fn too_much_is_refused() {
 fn what_cannot_be_read_is_named() {
     let world = World::of("== work/Cargo.toml + tests/leaks.rs\n[package]\nname = demo");
     let refused = || unread(&world, "tests/leaks.rs");
-    assert_snapshot!(refused(), @"<dir>/work/Cargo.toml: line 2: string values must be quoted, expected literal string");
+    assert_snapshot!(refused(), @"<repository>/Cargo.toml: line 2: string values must be quoted, expected literal string");
     world.add("== work/Cargo.toml\npackage demo 0.1.0");
     world.write("work/Cargo.lock", "version = 4\n[[package]]\nname = \n");
-    assert_snapshot!(refused(), @"<dir>/work/Cargo.lock: line 3: string values must be quoted, expected literal string");
+    assert_snapshot!(refused(), @"<repository>/Cargo.lock: line 3: string values must be quoted, expected literal string");
     fs::write(world.path("work/Cargo.lock"), b"version = 4\n\xff").unwrap();
-    assert_snapshot!(refused(), @"<dir>/work/Cargo.lock: line 2: expected UTF-8, found something else");
+    assert_snapshot!(refused(), @"<repository>/Cargo.lock: line 2: expected UTF-8, found something else");
     let large = fs::File::create(world.path("work/Cargo.lock")).unwrap();
     large.set_len(33 << 20).unwrap();
-    assert_snapshot!(refused(), @"<dir>/work/Cargo.lock: expected at most 32 MiB, found more");
+    assert_snapshot!(refused(), @"<repository>/Cargo.lock: expected at most 32 MiB, found more");
 
     world.write("outside/leaks.rs", LEAKS);
     world.remove("work/Cargo.lock");
     assert_snapshot!(unread(&world, "../outside/leaks.rs"), @"
-    <dir>/outside/leaks.rs is outside of the repository <dir>/work, so no other revision can have it
+    <dir>/outside/leaks.rs is outside of the repository <repository>, so no other revision can have it
       hint: add `--overlay never`
     ");
 }
