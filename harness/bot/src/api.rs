@@ -437,7 +437,8 @@ impl Api {
                 Method::GET => crab._get(url).await,
                 Method::POST => crab._post(url, body).await,
                 Method::PATCH => crab._patch(url, body).await,
-                _ => crab._delete(url, None::<&()>).await,
+                Method::DELETE => crab._delete(url, None::<&()>).await,
+                _ => unreachable!("the bot sends no other request"),
             };
             let mut response = response.map_err(|err| self.unreachable(&err))?;
             let headers = std::mem::take(response.headers_mut());
