@@ -44,7 +44,7 @@ pub struct Blame {
     /// there is none.
     #[serde(deserialize_with = "required")]
     pub caller: Option<Frame>,
-    /// The crate whose thread it is, if no frame is the reader's.
+    /// The crate whose thread it is, if no frame is the reader's or may be.
     #[serde(deserialize_with = "required")]
     pub thread_of: Option<String>,
     /// The reader's own dependency that needs that crate. `None` if it is the crate itself, or
@@ -86,9 +86,12 @@ impl Blame {
             let named = foreign.iter().rev().filter(dependency).find(is_named);
             named.or(foreign.last())
         });
-        let thread_of = match own {
-            Some(_) => None,
-            None => frames
+        // Without debug information, the reader's own frame may be one of an unknown crate.
+        let may_be_own =
+            |frame: &Frame| owner(frame) == Owner::Other && crate_of(&frame.function).is_some();
+        let thread_of = match own.is_some() || frames.iter().any(may_be_own) {
+            true => None,
+            false => frames
                 .iter()
                 .rev()
                 .find(|frame| owner(frame) == Owner::Dependency)

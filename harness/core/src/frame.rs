@@ -55,6 +55,7 @@ impl SymbolTable {
             self.notes.push(note);
         }
     }
+
     /// Returns the frames at an address, leaf first. Empty if the address was never looked up.
     pub fn get(&self, address: Avma) -> &[SourceFrame] {
         self.frames.get(&address).map_or(&[], Vec::as_slice)

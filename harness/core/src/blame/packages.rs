@@ -31,6 +31,13 @@ impl Packages {
         packages
     }
 
+    /// Adds a crate of the reader's own that `Cargo.lock` does not have, such as a test target.
+    #[must_use]
+    pub fn with_own(mut self, target: &str) -> Packages {
+        self.own.insert(crate_name(target));
+        self
+    }
+
     fn add(&mut self, package: &Table) {
         let Some(name) = package.get("name").and_then(Item::as_str) else {
             return;

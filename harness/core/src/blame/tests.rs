@@ -89,7 +89,7 @@ fn said(blame: &Blame) -> String {
 
 #[test]
 fn places() {
-    let packages = Packages::of_lockfile(LOCK);
+    let packages = Packages::of_lockfile(LOCK).with_own("leaks");
     for (lines, expected) in [
         // The reader's own code allocates.
         (
@@ -160,6 +160,12 @@ fn places() {
             "tokio::task::spawn::spawn\n jobs::start",
             "tokio::task::spawn::spawn from jobs::start",
         ),
+        (
+            "tokio::task::spawn::spawn\n leaks::spawn::{{closure}}",
+            "tokio::task::spawn::spawn from leaks::spawn::{{closure}}",
+        ),
+        // It may be the reader's, whose thread it is then.
+        ("want::new\n other::run", "want::new"),
         ("g_malloc0\n g_hash_table_new", "g_hash_table_new"),
     ] {
         let blame = Blame::of(&frames(lines), &packages).unwrap();

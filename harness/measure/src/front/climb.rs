@@ -10,7 +10,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::baseline::{Baseline, Date};
-use plimsoll_core::blame::Packages;
 use plimsoll_core::dump::{HeapDump, Record};
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::{Policy, Verdict, judge};
@@ -21,6 +20,7 @@ use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung, units
 use super::observe;
 use super::pace::{Pace, Took};
 use super::pause::{self, Octave, Paused};
+use super::place::Place;
 use super::plan::Pilot;
 use super::policy::{Again, Before, Enough, Next, Stop, Terms};
 use super::process::{Answer, Subject, dump_command, ending};
@@ -62,8 +62,7 @@ pub(crate) struct Route<'a> {
     pub(crate) terms: Terms<'a>,
     pub(crate) baseline: &'a Baseline,
     pub(crate) normalization: &'a Normalization,
-    /// The workspace's packages, which tell whose code a frame is.
-    pub(crate) packages: &'a Packages,
+    pub(crate) place: &'a Place,
     pub(crate) today: Option<Date>,
 }
 

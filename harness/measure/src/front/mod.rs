@@ -26,7 +26,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use libtest_mimic::{Completion, Failed, Trial};
 use plimsoll_core::baseline::{Baseline, Date};
-use plimsoll_core::blame::Packages;
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, text};
@@ -125,7 +124,6 @@ struct Shared {
     place: Place,
     scenarios: Vec<String>,
     normalization: Normalization,
-    packages: Packages,
     guardian: OnceLock<Guardian>,
     /// A part of a name: stacks whose names contain it are explained.
     explain: Option<String>,
@@ -179,7 +177,6 @@ impl Front {
             normalization: Normalization {
                 workspace_root: Some(place.workspace.display().to_string()),
             },
-            packages: place.packages(),
             place,
             guardian: OnceLock::new(),
             explain: variable("PLIMSOLL_EXPLAIN").filter(|part| !part.is_empty()),
@@ -327,7 +324,7 @@ impl Shared {
             },
             baseline: &baseline,
             normalization: &self.normalization,
-            packages: &self.packages,
+            place: &self.place,
             today: Date::from_unix_seconds(order::seconds_now()),
         };
         let mut why = Vec::new();

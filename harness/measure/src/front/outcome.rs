@@ -55,7 +55,10 @@ pub(crate) fn report(
         rarest,
         short_by,
     } = judge(&observed, route.baseline, &policy);
-    let packages = route.packages;
+    let packages = &match findings.is_empty() && part.is_none() {
+        true => Packages::default(),
+        false => route.place.packages(),
+    };
     for finding in &mut findings {
         finding.frames = frames(finding, &sources);
         finding.blame = blame(finding, &sources, packages);

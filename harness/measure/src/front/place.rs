@@ -50,10 +50,11 @@ impl Place {
         }
     }
 
-    /// Returns the packages of the workspace's `Cargo.lock`. Without this file, there are none.
+    /// Reads the packages of the workspace's `Cargo.lock`. Without this file, only the test
+    /// target is known.
     pub(crate) fn packages(&self) -> Packages {
         let text = std::fs::read_to_string(self.workspace.join("Cargo.lock"));
-        text.map_or_else(|_| Packages::default(), |text| Packages::of_lockfile(&text))
+        Packages::of_lockfile(&text.unwrap_or_default()).with_own(&self.target)
     }
 
     /// Returns the folder of a scenario's files.
