@@ -194,6 +194,20 @@ pub(crate) struct ReportArgs {
     )]
     pub(crate) explain: Option<String>,
 
+    /// Print every scenario, stack, frame and note in full
+    ///
+    /// By default, scenarios that grow for the same reason are printed once, and long lists are
+    /// cut.
+    #[arg(long, conflicts_with_all = ["explain", "format"])]
+    pub(crate) all: bool,
+
+    /// Report of the branch that the change is merged into
+    ///
+    /// A folder or a file, as for DIR|FILE. Markdown and HTML then say for each leak whether it
+    /// is new or was there before.
+    #[arg(long, value_name = "DIR|FILE")]
+    pub(crate) base_report: Option<PathBuf>,
+
     /// Id of the run to use instead of the newest in each folder
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,
@@ -351,6 +365,12 @@ pub(crate) struct CommentArgs {
     /// Id of the run to use instead of the newest in each folder
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,
+
+    /// Report of the branch that the pull request is merged into, as a folder or a file
+    ///
+    /// The comment then says for each leak whether it is new or was there before.
+    #[arg(long, value_name = "DIR|FILE")]
+    pub(crate) base_report: Option<PathBuf>,
 
     /// The report comes from untrusted code, in the workflow run that triggered this one; it
     /// cannot turn the check green

@@ -1,8 +1,11 @@
 //! `plimsoll report`: shows the reports of one run together.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::view::Sum;
 use plimsoll_core::report::{Finding, Report, text};
 
 use crate::args::{Format, ReportArgs};
@@ -14,9 +17,14 @@ use plimsoll_desk::out::{Out, Paint, safe_line};
 use plimsoll_desk::project::{self, Project};
 use plimsoll_report::input::{self, Reader};
 use plimsoll_report::joined::{self, Joined, NO_RESULT, Outcome, Source, word};
+use plimsoll_report::render::base::Base;
+use plimsoll_report::render::entries::worst_first;
 use plimsoll_report::render::{self, Context};
 
 mod explain;
+
+/// The most columns that are used, however wide the terminal is.
+const MAX_WIDTH: usize = 200;
 
 pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
     let paths = match args.reports.as_slice() {
@@ -27,19 +35,32 @@ pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
     if joined.source.is_none() {
         joined.source = source();
     }
+    let terminal = args.output.is_none();
     let style = text::Style {
-        color: out.color() && args.output.is_none(),
-        ..text::Style::plain()
+        color: out.color() && terminal,
+        width: out
+            .columns()
+            .filter(|_| terminal)
+            .unwrap_or(80)
+            .min(MAX_WIDTH),
+        all: args.all,
+    };
+    let base = args.base_report.as_ref();
+    let context = Context {
+        main: base
+            .map(|path| self::base(path, Reader::Desk, out))
+            .transpose()?,
+        ..Context::default()
     };
     let text = match args.format {
         Format::Text if args.explain.is_some() => {
             explain::explain(&joined, args.explain.as_deref().unwrap_or_default(), &style)?
         }
-        Format::Text => as_text(&joined, out),
-        Format::Markdown => render::markdown::comment(&joined, &Context::default()),
-        Format::Summary => render::markdown::summary(&joined, &Context::default()),
+        Format::Text => as_text(&joined, &style, out),
+        Format::Markdown => render::markdown::comment(&joined, &context),
+        Format::Summary => render::markdown::summary(&joined, &context),
         Format::Json => joined::json::to_string(&joined),
-        Format::Html => render::html::render(&joined),
+        Format::Html => render::html::render(&joined, &context),
         Format::Sarif => render::sarif::render(&joined),
         Format::Junit => render::junit::render(&joined),
     };
@@ -78,22 +99,38 @@ fn default_dir(args: &ReportArgs) -> anyhow::Result<PathBuf> {
     }
 }
 
-fn as_text(run: &Joined, out: &Out) -> String {
-    let style = text::Style {
-        color: out.color(),
-        ..text::Style::plain()
+/// Reads the report of the base.
+pub(crate) fn base(path: &Path, reader: Reader, out: &Out) -> anyhow::Result<Base> {
+    let joined =
+        input::read(&[path.to_owned()], None, reader, out).context("the report of the base")?;
+    let branch = std::env::var("GITHUB_BASE_REF").ok();
+    let branch = branch.filter(|branch| !branch.is_empty());
+    let branch = branch.unwrap_or_else(|| "main".to_owned());
+    Ok(Base { branch, joined })
+}
+
+fn as_text(run: &Joined, style: &text::Style, out: &Out) -> String {
+    let titles = run.titles();
+    let shown = match style.all {
+        true => BTreeMap::new(),
+        false => shown_elsewhere(run, &titles),
     };
     let mut page = String::new();
     let mut after_block = false;
-    for (scenario, title) in run.scenarios.iter().zip(run.titles()) {
-        let (block, lines) = match &scenario.outcome {
-            Outcome::Report(report) if is_quiet(report) => (false, text::one_line(report) + "\n"),
-            Outcome::Report(report) => (true, text::render(report, &style)),
-            Outcome::NoResult(why) => {
-                let name = safe_line(&title);
-                let word = out.paint(Paint::Red, NO_RESULT);
-                (false, format!("{name}: {word}, {}\n", safe_line(why)))
+    for (place, (scenario, title)) in run.scenarios.iter().zip(&titles).enumerate() {
+        let Some(report) = scenario.report() else {
+            continue;
+        };
+        let (block, lines) = match (is_quiet(report), shown.get(&place)) {
+            (true, _) => (false, text::one_line(report) + "\n"),
+            (false, Some(other)) => {
+                let sum = Sum::of(report, &report.growing()).short();
+                let (name, other) = (safe_line(title), safe_line(other));
+                let grows = out.paint(Paint::Red, "keeps growing");
+                let why = format!("{sum} per iteration, for the same reason as {other}");
+                (false, format!("{name}: {grows} by {why}\n"))
             }
+            (false, None) => (true, text::render(report, style)),
         };
         if (block && !page.is_empty()) || after_block {
             page.push('\n');
@@ -101,9 +138,61 @@ fn as_text(run: &Joined, out: &Out) -> String {
         page.push_str(&lines);
         after_block = block;
     }
+    for line in no_results(run, &titles, out) {
+        if after_block {
+            page.push('\n');
+            after_block = false;
+        }
+        page.push_str(&line);
+    }
     page.push('\n');
     page.push_str(&summary(run, out));
     page
+}
+
+/// Returns the scenarios that grow only for reasons which a worse scenario has as well, each
+/// with the title of that scenario, which is printed in full.
+fn shown_elsewhere<'a>(run: &Joined, titles: &'a [String]) -> BTreeMap<usize, &'a str> {
+    let mut seen: BTreeMap<_, usize> = BTreeMap::new();
+    let mut elsewhere = BTreeMap::new();
+    for place in worst_first(run) {
+        let report = run.scenarios[place].report();
+        let Some(report) = report.filter(|report| report.verdict == Verdict::Regressed) else {
+            continue;
+        };
+        let past = report.past();
+        let keys: Vec<_> = past.iter().map(|finding| finding.cause()).collect();
+        match keys.first().and_then(|key| seen.get(key)) {
+            Some(other) if keys.iter().all(|key| seen.contains_key(key)) => {
+                elsewhere.insert(place, titles[*other].as_str());
+            }
+            _ => {
+                for key in keys {
+                    seen.entry(key).or_insert(place);
+                }
+            }
+        }
+    }
+    elsewhere
+}
+
+/// Returns a line for each reason why scenarios have no result.
+fn no_results(run: &Joined, titles: &[String], out: &Out) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for (scenario, title) in run.scenarios.iter().zip(titles) {
+        let Outcome::NoResult(why) = &scenario.outcome else {
+            continue;
+        };
+        match reasons.iter_mut().find(|(reason, _)| reason == why) {
+            Some((_, names)) => names.push(safe_line(title)),
+            None => reasons.push((why, vec![safe_line(title)])),
+        }
+    }
+    let line = |(why, names): (&str, Vec<String>)| {
+        let word = out.paint(Paint::Red, NO_RESULT);
+        format!("{}: {word}, {}\n", names.join(", "), safe_line(why))
+    };
+    reasons.into_iter().map(line).collect()
 }
 
 /// Returns whether the report needs nobody's attention.

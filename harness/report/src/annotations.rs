@@ -119,8 +119,8 @@ fn message(title: &str, report: &Report, finding: &Finding) -> String {
     for frame in callers {
         text.push_str(&format!("\n  called by {}", frame.function));
     }
-    if let Some((why, command)) = report.accept().filter(|_| title == report.scenario) {
-        text.push_str(&format!("\n{why}: {command}"));
+    if let Some(step) = report.accept("").filter(|_| title == report.scenario) {
+        text.push_str(&format!("\n{}: {}", step.to, step.command));
     }
     text
 }

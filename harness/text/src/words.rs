@@ -6,7 +6,7 @@
 //!
 //! let sentence = Words::default().stress("+96 B").say(" in ").quote("lru::put");
 //! assert_eq!(sentence.plain(), "+96 B in lru::put");
-//! assert_eq!(sentence.markdown(40), "**+96 B** in `lru::put`");
+//! assert_eq!(sentence.markdown(40, |_, _| None), "**+96 B** in `lru::put`");
 //! ```
 
 use crate::sink::code_span;
@@ -24,6 +24,13 @@ pub enum Word {
     Stressed(String),
     /// Text of others: a name, a path or a message. Nothing in it is escaped yet.
     Quoted(String),
+    /// A line of a source file, which an output may link. The path is text of others.
+    Line {
+        /// The path, as reports have it.
+        file: String,
+        /// The number of the line, counted from 1.
+        line: Option<u32>,
+    },
 }
 
 impl Words {
@@ -43,6 +50,13 @@ impl Words {
     #[must_use]
     pub fn quote(self, text: impl Into<String>) -> Self {
         self.and(Word::Quoted(text.into()))
+    }
+
+    /// Adds a line of a source file.
+    #[must_use]
+    pub fn line(self, file: impl Into<String>, line: Option<u32>) -> Self {
+        let file = file.into();
+        self.and(Word::Line { file, line })
     }
 
     fn and(mut self, word: Word) -> Self {
@@ -71,16 +85,36 @@ impl Words {
     pub fn plain(&self) -> String {
         self.write(|word| match word {
             Word::Said(text) | Word::Stressed(text) | Word::Quoted(text) => text.clone(),
+            Word::Line { file, line } => place(file, *line),
         })
     }
 
     /// Returns the sentence as a line of Markdown. Each quoted text takes at most `room`
-    /// columns.
-    pub fn markdown(&self, room: usize) -> String {
+    /// columns. `url` returns the address of a line of a source file, if it has one.
+    pub fn markdown(
+        &self,
+        room: usize,
+        url: impl Fn(&str, Option<u32>) -> Option<String>,
+    ) -> String {
         self.write(|word| match word {
             Word::Said(text) => text.clone(),
             Word::Stressed(text) => format!("**{text}**"),
             Word::Quoted(text) => code_span(text, room),
+            Word::Line { file, line } => {
+                let shown = code_span(&place(file, *line), room);
+                match url(file, *line) {
+                    Some(url) => format!("[{shown}]({url})"),
+                    None => shown,
+                }
+            }
         })
+    }
+}
+
+/// Returns a line of a source file as text: `src/jobs.rs:41`.
+pub fn place(file: &str, line: Option<u32>) -> String {
+    match line {
+        Some(line) => format!("{file}:{line}"),
+        None => file.to_owned(),
     }
 }

@@ -8,6 +8,7 @@ use plimsoll_core::judge::Verdict;
 use super::summary::{page, say_in_summary, summarize};
 use super::{Outcome, RECIPE, no_token, print_calls};
 use crate::args::{CommentArgs, ImageHost, OnPostError, Part, When};
+use crate::report;
 use plimsoll_bot::api::Api;
 use plimsoll_bot::check::{CheckRun, Checked, Conclusion, MAX_ANNOTATIONS};
 use plimsoll_bot::environment::Environment;
@@ -19,7 +20,9 @@ use plimsoll_bot::sticky::{Posted, Sticky};
 use plimsoll_bot::target::{self, ChangedFile, Target};
 use plimsoll_desk::out::{Out, safe_line};
 use plimsoll_report::annotations::{self, Annotation, Files};
+use plimsoll_report::input::Reader;
 use plimsoll_report::joined::Joined;
+use plimsoll_report::render::entries::worst_first;
 use plimsoll_report::render::markdown;
 use plimsoll_report::render::picture::{self, Theme};
 use plimsoll_report::render::{self, Context, Image};
@@ -79,6 +82,7 @@ impl<'a> Bot<'a> {
                 job_url: target.job_url.clone(),
                 report_url: args.artifact_url.clone(),
                 untrusted,
+                server: Some(target::server_url(&environment).to_owned()),
                 ..Context::default()
             },
             environment,
@@ -114,6 +118,12 @@ impl<'a> Bot<'a> {
 
     pub(super) fn post(mut self, out: &mut Out) -> anyhow::Result<()> {
         let mut failed = Vec::new();
+        if let Some(path) = &self.args.base_report {
+            match report::base(path, Reader::Bot, out) {
+                Ok(base) => self.context.main = Some(base),
+                Err(err) => out.warning(&format!("not compared with the base: {err:#}")),
+            }
+        }
         if self.wants(Part::Summary) {
             let Bot {
                 environment,
@@ -357,7 +367,7 @@ impl<'a> Bot<'a> {
         let Ok(joined) = &self.outcome else {
             return Vec::new();
         };
-        let mut worst = markdown::worst_first(joined);
+        let mut worst = worst_first(joined);
         worst.retain(|&index| joined.scenarios[index].verdict() > Some(Verdict::Improved));
         let drawn = worst.into_iter().filter_map(|index| {
             let report = joined.scenarios[index].report()?;

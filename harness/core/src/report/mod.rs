@@ -72,13 +72,6 @@ impl Report {
         measured.is_some_and(|measured| measured.sample_interval > 1)
     }
 
-    /// Returns whether something grows under an allowance that has expired. Whoever accepts it
-    /// again must give a new date.
-    pub fn has_lapsed(&self) -> bool {
-        let mut findings = self.findings.iter();
-        findings.any(|finding| finding.standing == Standing::Expired && !finding.is_unused())
-    }
-
     /// Returns how far a finding's rate may be off, to be shown beside it. `None` if the rate
     /// is exact, or of a resource.
     pub fn error_of(&self, finding: &Finding) -> Option<Rate> {

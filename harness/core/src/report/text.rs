@@ -1,31 +1,36 @@
 //! The text that a failing test prints, and the line that a passing test prints.
 //!
-//! It says three things: what grows, how much, and what to do next.
+//! It says in this order: the verdict and its number, the place, what it means, what to do, how
+//! to measure again, and the stacks.
 //!
 //! ```text
-//! lru_churn: 1 stack keeps growing (65,536 iterations, exact)
+//! lru_churn: keeps growing by +96 B, +1.00 objects per iteration (allowed: 0 B)
+//!   in lru::LruCache::put, called from lru_churn::fill at
+//!     scenarios/src/lru_churn.rs:14
+//!   1 GiB in 3.1 h at 1,000 iterations a second
 //!
-//!   +96 B  +1.00 objects per iteration, linear     allowed 0 B     new
-//!     lru_churn::fill                               scenarios/src/lru_churn.rs:14
-//!     └ lru::LruCache::put                          lru/src/lib.rs:212
+//!   fix it, or accept it: cargo plimsoll accept lru_churn --reason "…"
+//!   measure it again: cargo test -p plimsoll-scenarios --test leaks -- --exact \
+//!     lru_churn
 //!
-//!   at 1,000 iterations a second: 1 GiB in 3.1 h
+//!   linear over 65,536 iterations, every allocation counted (not in the baseline)
+//!     lru::LruCache::put                           lru-0.18.1/src/lib.rs:212
+//!     └ lru_churn::fill                            scenarios/src/lru_churn.rs:14
+//!
 //!   files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
-//!   if this is intended: cargo plimsoll accept lru_churn
 //! ```
 
 mod findings;
 mod page;
 
 use self::page::{Page, Paint};
-use super::units::{count, duration, plural};
-use super::view::{allowance_words, are, counted, is_one, total, unsure_words};
+use super::units::{count, plural};
+use super::view::{Excerpt, allowance_words, are, excerpt, unsure_words};
 use super::{CheckOutcome, Finding, Report, Standing, Subject};
 use crate::verdict::Verdict;
 use plimsoll_text::escape::{columns, command_word, cut_middle, terminal};
 
-/// Lines of a subject's output that are printed. The end tells the most, and the report has
-/// more.
+/// Lines of a subject's output that are printed. The report has more.
 const MAX_OUTPUT_LINES: usize = 30;
 const MAX_NOTES: usize = 10;
 /// Lines of a check's detail after its first line: what was expected, and a hint.
@@ -38,8 +43,8 @@ pub struct Style {
     pub color: bool,
     /// The most columns of a line; less than 40 counts as 40. Only a path may be longer.
     pub width: usize,
-    /// The command that runs this scenario again, alone and under a debugger.
-    pub reproduce: Option<String>,
+    /// Whether every cause, finding, frame and note is printed, and not just the first of them.
+    pub all: bool,
 }
 
 impl Style {
@@ -48,7 +53,7 @@ impl Style {
         Style {
             color: false,
             width: 80,
-            reproduce: None,
+            all: false,
         }
     }
 }
@@ -58,19 +63,32 @@ pub fn render(report: &Report, style: &Style) -> String {
     let mut page = Page::new(style);
     let name = cut_middle(&terminal(&report.scenario), page.width / 2);
     headline(&mut page, &name, report);
-    match report.verdict {
-        Verdict::Within => {}
-        Verdict::Improved => findings::blocks(&mut page, report, &report.stale()),
-        Verdict::Inconclusive => inconclusive(&mut page, report),
-        Verdict::Regressed => regressed(&mut page, report),
-        Verdict::Failed => failed(&mut page, report),
-        Verdict::Broken => broken(&mut page, report),
+    let (causes, stacks) = match report.verdict {
+        Verdict::Within => (Vec::new(), Vec::new()),
+        Verdict::Improved => (Vec::new(), report.stale()),
+        Verdict::Inconclusive => (report.unsure(), report.unsure()),
+        Verdict::Regressed | Verdict::Failed => (report.growing(), report.past()),
+        // The findings of a broken measurement mean nothing.
+        Verdict::Broken => (Vec::new(), Vec::new()),
+    };
+    if report.verdict == Verdict::Broken {
+        broken(&mut page, report);
     }
+    findings::causes(&mut page, report, &causes);
+    advice(&mut page, report, &causes);
+    if report.verdict != Verdict::Within {
+        page.blank();
+        steps(&mut page, report);
+    }
+    if let Some(failure) = &report.failure {
+        output(&mut page, &failure.output);
+    }
+    findings::stacks(&mut page, report, &stacks);
     others(&mut page, report);
     remarks(&mut page, report);
     if report.verdict != Verdict::Within {
         page.blank();
-        next(&mut page, report, style);
+        files(&mut page, report);
     }
     page.finish()
 }
@@ -78,130 +96,90 @@ pub fn render(report: &Report, style: &Style) -> String {
 /// Returns the text about one finding, whatever the verdict, with a newline at its end.
 pub fn finding(report: &Report, finding: &Finding, style: &Style) -> String {
     let mut page = Page::new(style);
-    findings::blocks(&mut page, report, &[finding]);
+    findings::alone(&mut page, report, finding);
     findings::moves(&mut page, &[finding]);
     page.finish()
 }
 
 /// Returns the outcome in one line of any length, which a passing test prints on request.
 pub fn one_line(report: &Report) -> String {
-    let outcome = report.outcome().plain();
+    let outcome = report.outcome().sentence().plain();
     terminal(&format!("{}: {outcome}", report.scenario))
 }
 
 fn headline(page: &mut Page, name: &str, report: &Report) {
-    let text = format!("{name}: {}", report.outcome().plain());
+    let outcome = report.outcome();
     let paint = match report.verdict {
         Verdict::Within | Verdict::Improved => Paint::Green,
         Verdict::Inconclusive => Paint::Yellow,
         Verdict::Regressed | Verdict::Failed | Verdict::Broken => Paint::Red,
     };
+    // Stacks, which come last, say how they were measured.
+    let has_stacks = outcome.place.is_some() || report.verdict == Verdict::Regressed;
+    let conditions = match has_stacks || outcome.conditions.is_empty() {
+        true => String::new(),
+        false => format!(" {}", outcome.conditions),
+    };
+    let text = format!("{name}: {}{conditions}", outcome.said.plain());
     page.wrap(0, 2, paint, &text);
 }
 
-fn regressed(page: &mut Page, report: &Report) {
-    let growing = report.past();
-    findings::blocks(page, report, &growing);
-    page.blank();
-    service(page, &growing);
-    if report.end.is_by_growth() {
-        let text = format!("the ladder ended early: {}", report.end.why());
-        page.wrap(2, 2, Paint::Plain, &text);
-    }
-    if findings::may_be_filling(&growing) {
-        let text = "a cache larger than the ladder reached looks like this too: make it smaller \
-                    in the scenario, or raise the budget";
-        page.wrap(2, 2, Paint::Plain, text);
-    }
-}
-
-/// Prints what the growth means for a service that runs for a long time.
-fn service(page: &mut Page, growing: &[&Finding]) {
-    const PER_SECOND: f64 = 1_000.0;
-    const GIB: f64 = 1_073_741_824.0;
-    let mut parts = Vec::new();
-    let rate = total(growing);
-    if rate.bytes > 0.0 {
-        let time = duration(GIB / (rate.bytes * PER_SECOND));
-        parts.push(format!("1 GiB in {time}"));
-    }
-    for finding in growing {
-        // 1,024 is the usual limit of open files. A thousand threads are a lot.
-        let (n, what) = match finding.subject {
-            Subject::Threads => (1_000_u32, "threads"),
-            Subject::Descriptors => (1_024, "file descriptors"),
-            _ => continue,
-        };
-        if finding.rate.objects > 0.0 {
-            let time = duration(f64::from(n) / (finding.rate.objects * PER_SECOND));
-            let n = count(n.into());
-            parts.push(format!("{n} {what} in {time}"));
+/// Prints what may be behind the growth if it is no leak, and what would give a verdict if
+/// there is none.
+fn advice(page: &mut Page, report: &Report, causes: &[&Finding]) {
+    let mut lines = Vec::new();
+    match report.verdict {
+        Verdict::Inconclusive => {
+            lines.push(format!("to be found: {}", report.to_be_found()));
+            let seen = report.seen();
+            lines.extend(seen.map(|seen| format!("would have been seen: {seen}")));
+            lines.extend(report.too_few_for_the_interval());
+            lines.push(report.end.advice().to_owned());
+            let steadier = "a steadier workload needs fewer iterations, and so does a coarser \
+                            threshold";
+            lines.push(steadier.to_owned());
         }
+        Verdict::Regressed => {
+            if report.end.is_by_growth() {
+                lines.push(format!("the ladder ended early: {}", report.end.why()));
+            }
+            if findings::may_be_filling(causes) {
+                let text = "a cache larger than the ladder reached looks like this too: make it \
+                            smaller in the scenario, or raise the budget";
+                lines.push(text.to_owned());
+            }
+        }
+        _ => {}
     }
-    if !parts.is_empty() {
-        let text = format!("at 1,000 iterations a second: {}", parts.join(", "));
-        page.wrap(2, 4, Paint::Bold, &text);
-    }
-}
-
-fn inconclusive(page: &mut Page, report: &Report) {
-    findings::blocks(page, report, &report.unsure());
-    page.blank();
-    let mut say = |text: &str| page.wrap(2, 4, Paint::Plain, text);
-    say(&format!("to be found: {}", report.to_be_found()));
-    if let Some(seen) = report.seen() {
-        say(&format!("would have been seen: {seen}"));
-    }
-    if let Some(why) = report.too_few_for_the_interval() {
-        say(&why);
-    }
-    say(report.end.advice());
-    say("a steadier workload needs fewer iterations, and so does a coarser threshold");
-}
-
-fn failed(page: &mut Page, report: &Report) {
-    if let Some(failure) = &report.failure {
-        output(page, &failure.output);
-    }
-    let growing = report.past();
-    if !growing.is_empty() {
+    if !lines.is_empty() {
         page.blank();
-        let verb = if is_one(&growing) { "was" } else { "were" };
-        let text = format!("until then {} {verb} growing:", counted(&growing, ""));
-        page.wrap(2, 4, Paint::Plain, &text);
-        findings::blocks(page, report, &growing);
-        page.blank();
-        service(page, &growing);
+    }
+    for line in lines {
+        page.wrap(2, 4, Paint::Plain, &line);
     }
 }
 
+/// Prints the beginning, the panic and the end of what a failed workload printed.
 fn output(page: &mut Page, output: &str) {
-    let lines: Vec<&str> = output.trim_end().lines().collect();
     page.blank();
-    if lines.is_empty() {
+    if output.trim().is_empty() {
         page.wrap(2, 4, Paint::Dim, "it printed nothing");
         return;
     }
-    // If there is a panic, its message and the frames next to it say more than the end, which
-    // belongs to the runtime.
-    let at_end = lines.len().saturating_sub(MAX_OUTPUT_LINES);
-    let panic = lines.iter().rposition(|line| line.contains("panicked at "));
-    let start = panic.map_or(at_end, |panic| panic.min(at_end));
-    let end = lines.len().min(start + MAX_OUTPUT_LINES);
-    let what = match end == lines.len() {
-        true => "the end of what it printed:",
-        false => "of what it printed:",
+    page.wrap(2, 4, Paint::Plain, "what it printed:");
+    let most = if page.all {
+        usize::MAX
+    } else {
+        MAX_OUTPUT_LINES
     };
-    page.wrap(2, 4, Paint::Plain, what);
-    if start > 0 {
-        let text = format!("… {}", plural(start as u64, "line before", "lines before"));
-        page.wrap(2, 4, Paint::Dim, &text);
-    }
-    page.quote(&lines[start..end].join("\n"));
-    let after = lines.len() - end;
-    if after > 0 {
-        let text = format!("… {}", plural(after as u64, "line after", "lines after"));
-        page.wrap(2, 4, Paint::Dim, &text);
+    for part in excerpt(output, most) {
+        match part {
+            Excerpt::Line(line) => page.quote(line),
+            Excerpt::LeftOut(n) => {
+                let text = format!("… {}", plural(n as u64, "line left out", "lines left out"));
+                page.wrap(2, 4, Paint::Dim, &text);
+            }
+        }
     }
 }
 
@@ -221,9 +199,6 @@ fn broken(page: &mut Page, report: &Report) {
     if let Some(failure) = &report.failure {
         page.blank();
         page.wrap(2, 4, Paint::Bold, &failure.what);
-        if !failure.output.is_empty() {
-            output(page, &failure.output);
-        }
     }
 }
 
@@ -327,10 +302,11 @@ fn remarks(page: &mut Page, report: &Report) {
     if report.verdict != Verdict::Within {
         page.blank();
     }
-    for line in lines.iter().take(MAX_NOTES) {
+    let most = if page.all { usize::MAX } else { MAX_NOTES };
+    for line in lines.iter().take(most) {
         page.wrap(2, 4, Paint::Dim, &format!("note: {line}"));
     }
-    if let more @ 1.. = lines.len().saturating_sub(MAX_NOTES) {
+    if let more @ 1.. = lines.len().saturating_sub(most) {
         let more = plural(more as u64, "more note", "more notes");
         page.wrap(2, 4, Paint::Dim, &format!("… {more} in report.json"));
     }
@@ -344,29 +320,37 @@ fn command(report: &Report, what: &str) -> String {
     }
 }
 
-/// Prints where the files are, and which command to run.
-fn next(page: &mut Page, report: &Report, style: &Style) {
-    let files = terminal(&report.run.files);
-    if !files.is_empty() {
-        let files = format!("{}/", files.trim_end_matches('/'));
-        if columns(&files) + 9 <= page.width {
-            page.line(&[(Paint::Plain, "  files: "), (Paint::Plain, &files)]);
-        } else {
-            page.line(&[(Paint::Plain, "  files:")]);
-            page.path(&files);
-        }
-    }
-    if let Some((why, command)) = report.accept() {
-        page.command(&format!("{why}:"), &command);
+/// Prints what to do, and how to measure again.
+fn steps(page: &mut Page, report: &Report) {
+    if let Some(step) = report.accept("") {
+        page.command(&format!("{}:", step.to), &step.command);
         let baseline = &report.run.baseline;
         if report.verdict == Verdict::Improved && !baseline.is_empty() {
             page.wrap(2, 4, Paint::Plain, &format!("it stands in: {baseline}"));
         }
     }
-    if let Some(command) = &style.reproduce
-        && report.verdict != Verdict::Improved
-        && !report.lacks_baseline()
-    {
-        page.command("reproduce:", command);
+    if report.verdict == Verdict::Improved || report.lacks_baseline() {
+        return;
+    }
+    if let Some(command) = report.again() {
+        page.command("measure it again:", &command);
+        if report.verdict == Verdict::Failed {
+            let command = format!("PLIMSOLL_ISOLATION=off {command}");
+            page.command("in a debugger, unmeasured:", &command);
+        }
+    }
+}
+
+fn files(page: &mut Page, report: &Report) {
+    let files = terminal(&report.run.files);
+    if files.is_empty() {
+        return;
+    }
+    let files = format!("{}/", files.trim_end_matches('/'));
+    if columns(&files) + 9 <= page.width {
+        page.line(&[(Paint::Plain, "  files: "), (Paint::Plain, &files)]);
+    } else {
+        page.line(&[(Paint::Plain, "  files:")]);
+        page.path(&files);
     }
 }

@@ -1,99 +1,131 @@
-//! The statements that every output makes about a scenario and about each finding.
+//! The statements that every output makes about a scenario, its causes and its findings.
 //!
 //! ```text
-//! Report ─► outcome      the first statement: what happened, and how it was measured
+//! Report ─► outcome      the first statement: the verdict with its number, and the place
 //!        ─► selections   findings of one kind: growing, stale, unsure, …
-//!        ─► accept       the command to run
-//! Finding ─► amounts     +96 B ± 1 B, +1.00 objects
-//!         ─► allowance, standing, place, over, moved
-//!         ─► sentence    all of these in one sentence
+//!        ─► causes       findings that share the place to blame
+//!        ─► accept, again  the commands to run
+//! Cause  ─► gains, allowed, place, means, course
+//! Finding ─► allowance, standing, blamed, over, moved
 //! ```
+//!
+//! Every output has the same order: verdict and number; place; what it means; what to do; how
+//! to measure it again; then stacks and pictures.
 //!
 //! An output decides where these statements go, and escapes what is quoted. It has no words of
 //! its own for a fact, so no two outputs disagree, and a new output needs no words.
 
+mod cause;
+mod command;
+mod output;
 mod sum;
 
 use std::borrow::Cow;
 
-use plimsoll_text::escape::command_word;
 use plimsoll_text::words::Words;
 
+pub use self::cause::{Cause, CauseKey};
+pub use self::command::{Step, measure_again};
+pub use self::output::{Excerpt, excerpt};
 pub use self::sum::{Amount, Sum, counted, is_one, total};
 use super::units::{bytes, count, objects, plural, size, visible_with_rarest};
 use super::{
     BASELINE, Check, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject,
 };
-use crate::Frame;
 pub use crate::finding::each_stack_once;
 use crate::verdict::Verdict;
+use crate::{FoldedStack, Frame};
 
 /// The first statement about a scenario, in parts that each output puts together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// `2 stacks keep growing`. These words are plimsoll's.
-    pub said: String,
-    /// The failure of the workload, if there is one. This text is the report's.
-    pub cause: Option<String>,
-    /// `(65,536 iterations, exact)`. Empty if nothing was measured, or if `said` contains it.
+    /// `keeps growing by +96 B, +1.00 objects per iteration (allowed: 0 B)`.
+    pub said: Words,
+    /// `lru::put, called from fill at src/lru.rs:14`, if one cause is to blame.
+    pub place: Option<Words>,
+    /// `(65,536 iterations, every allocation counted)`. Empty if nothing was measured, or if
+    /// `said` contains it.
     pub conditions: String,
 }
 
 impl Outcome {
-    /// Returns one line in which nothing is escaped.
-    pub fn plain(&self) -> String {
-        let mut line = self.said.clone();
-        if let Some(cause) = &self.cause {
-            line += ": ";
-            line += cause;
+    /// Returns one sentence without a full stop.
+    pub fn sentence(&self) -> Words {
+        let mut words = self.said.clone();
+        if let Some(place) = &self.place {
+            words = words.say(" in ").join(place.clone());
         }
         if !self.conditions.is_empty() {
-            line += " ";
-            line += &self.conditions;
+            words = words.say(format!(" {}", self.conditions));
         }
-        line
+        words
     }
 }
 
 impl Report {
     /// Returns the first statement about the scenario.
     pub fn outcome(&self) -> Outcome {
-        let conditions = self.conditions();
-        let (said, cause) = match self.verdict {
-            Verdict::Within => return self.within(),
-            Verdict::Improved => {
+        let said = |words: String| Words::default().say(words);
+        let mut place = None;
+        let words = match self.verdict {
+            Verdict::Within => {
+                let said = said(self.within());
                 return Outcome {
-                    said: are(self.stale().len().max(1), "is", "are") + " no longer needed",
-                    conditions: conditions + &ended(self.end),
+                    said,
                     ..Outcome::default()
                 };
             }
-            Verdict::Inconclusive => match self.unsure().as_slice() {
-                [] => ("too little was measured to tell".to_owned(), None),
-                unsure => (unsure_words(unsure), None),
-            },
-            Verdict::Regressed => (self.regressed(), None),
-            Verdict::Failed => match &self.failure {
-                Some(failed) => (format!("failed {}", failed.at()), Some(failed.what.clone())),
-                None => ("failed".to_owned(), None),
-            },
-            Verdict::Broken if self.lacks_baseline() => {
-                ("its baseline cannot be used".to_owned(), None)
+            Verdict::Improved => {
+                let are = are(self.stale().len().max(1), "is", "are");
+                said(format!("{are} no longer needed{}", ended(self.end)))
             }
-            Verdict::Broken => ("the measurement cannot be trusted".to_owned(), None),
-        };
-        let conditions = match cause.is_some() || self.lacks_baseline() {
-            true => String::new(),
-            false => conditions,
+            Verdict::Inconclusive => {
+                let unsure = self.unsure();
+                if let [cause] = self.causes(&unsure).as_slice() {
+                    place = cause.place();
+                }
+                said(match unsure.as_slice() {
+                    [] => "too little was measured to tell".to_owned(),
+                    unsure => unsure_words(unsure),
+                })
+            }
+            Verdict::Regressed => {
+                if let [cause] = self.causes(&self.growing()).as_slice() {
+                    place = cause.place();
+                }
+                self.regressed()
+            }
+            Verdict::Failed => {
+                let at = self.failure.as_ref().map(Failure::at).unwrap_or_default();
+                let words = said(format!("failed {at}").trim_end().to_owned());
+                let words = match &self.failure {
+                    Some(failure) => words.say(": ").quote(&failure.what),
+                    None => words,
+                };
+                return Outcome {
+                    said: match self.growing().as_slice() {
+                        [] => words,
+                        growing => words.say(format!("; until then {}", keeps(growing, "kept"))),
+                    },
+                    ..Outcome::default()
+                };
+            }
+            Verdict::Broken if self.lacks_baseline() => {
+                return Outcome {
+                    said: said("its baseline cannot be used".to_owned()),
+                    ..Outcome::default()
+                };
+            }
+            Verdict::Broken => said("the measurement cannot be trusted".to_owned()),
         };
         Outcome {
-            said,
-            cause,
-            conditions,
+            said: words,
+            place,
+            conditions: self.conditions(),
         }
     }
 
-    fn within(&self) -> Outcome {
+    fn within(&self) -> String {
         let allowed = self.of(|finding| finding.standing != Standing::Stale);
         let grows = match allowed.as_slice() {
             [] => "nothing grows".to_owned(),
@@ -104,44 +136,56 @@ impl Report {
         let seen = self.seen();
         let seen = seen.map_or(String::new(), |seen| format!("; would have seen {seen}"));
         let iterations = plural(self.iterations(), "iteration", "iterations");
-        Outcome {
-            said: format!("{iterations}{sampled}, {grows}{seen}{}", ended(self.end)),
-            ..Outcome::default()
+        format!("{iterations}{sampled}, {grows}{seen}{}", ended(self.end))
+    }
+
+    /// Returns `keeps growing by +96 B per iteration (allowed: 0 B)`, or for several causes
+    /// `2 stacks keep growing, +1.2 KiB per iteration together`; and how many allowances have
+    /// expired that nothing uses any more.
+    fn regressed(&self) -> Words {
+        let growing = self.growing();
+        let causes = self.causes(&growing);
+        let words = match causes.as_slice() {
+            [] => None,
+            [cause] => Some(
+                Words::default()
+                    .say("keeps growing by ")
+                    .join(cause.gains())
+                    .say(format!(" ({})", cause.allowed())),
+            ),
+            _ => {
+                let sum = Sum::of(self, &growing).short();
+                let words = Words::default().say(format!("{}, ", keeps(&growing, "keep")));
+                Some(words.stress(sum).say(" per iteration together"))
+            }
+        };
+        let unused = self.past().len() - growing.len();
+        let expired = (unused > 0).then(|| are(unused, "has", "have") + " expired");
+        match (words, expired) {
+            (Some(words), Some(expired)) => words.say(format!(", {expired}")),
+            (Some(words), None) => words,
+            (None, Some(expired)) => Words::default().say(expired),
+            (None, None) => Words::default().say("regressed"),
         }
     }
 
-    /// Returns `2 stacks keep growing, 1 allowance has expired`.
-    fn regressed(&self) -> String {
-        let (expired, mut growing) = (self.expired(), self.past());
-        growing.retain(|finding| finding.standing != Standing::Expired);
-        let mut parts = Vec::new();
-        if !growing.is_empty() {
-            let verb = if is_one(&growing) { "keeps" } else { "keep" };
-            parts.push(format!("{} {verb} growing", counted(&growing, "")));
-        }
-        if !expired.is_empty() {
-            parts.push(are(expired.len(), "has", "have") + " expired");
-        }
-        match parts.is_empty() {
-            true => "regressed".to_owned(),
-            false => parts.join(", "),
-        }
-    }
-
-    /// Returns `(65,536 iterations, exact)`, or nothing if nothing was measured.
+    /// Returns `(65,536 iterations, every allocation counted)`, or nothing if nothing was
+    /// measured.
     fn conditions(&self) -> String {
-        let mut parts = Vec::new();
-        if let n @ 1.. = self.iterations() {
-            parts.push(plural(n, "iteration", "iterations"));
+        match (self.iterations(), &self.measured) {
+            (0, _) | (_, None) => String::new(),
+            (n, Some(_)) => {
+                let iterations = plural(n, "iteration", "iterations");
+                format!("({iterations}, {})", self.counting())
+            }
         }
-        match (self.sampled_every(), &self.measured) {
-            (Some(every), _) => parts.push(format!("sampled every {every}")),
-            (None, Some(_)) => parts.push("exact".to_owned()),
-            (None, None) => {}
-        }
-        match parts.join(", ") {
-            none if none.is_empty() => none,
-            parts => format!("({parts})"),
+    }
+
+    /// Returns how allocations were counted.
+    pub fn counting(&self) -> String {
+        match self.sampled_every() {
+            Some(every) => format!("estimated from one sample every {every}"),
+            None => "every allocation counted".to_owned(),
         }
     }
 
@@ -189,7 +233,8 @@ impl Report {
         self.of(|finding| finding.verdict >= Verdict::Regressed)
     }
 
-    /// Returns the findings that exceed their allowance and grow.
+    /// Returns the findings that exceed their allowance and grow, whether or not the workload
+    /// failed later.
     pub fn growing(&self) -> Vec<&Finding> {
         self.of(|finding| finding.verdict >= Verdict::Regressed && !finding.is_unused())
     }
@@ -236,46 +281,19 @@ impl Report {
         failed.any(|check| check.name == BASELINE)
     }
 
-    /// Returns what to do about growth or about a stale allowance: why, and the command,
-    /// without the options that name a package or a reason. `None` if there is nothing to
-    /// accept. Also `None` if no scenario can have this name, because a pasted command must
-    /// not contain foreign text.
-    pub fn accept(&self) -> Option<(&'static str, String)> {
-        let command = format!("cargo plimsoll accept {}", command_word(&self.scenario)?);
-        match self.verdict {
-            Verdict::Regressed if self.past().iter().all(|finding| finding.is_unused()) => {
-                Some(("to remove what has expired", command))
-            }
-            Verdict::Regressed if self.has_lapsed() => {
-                Some(("if this is intended", command + " --expires YYYY-MM-DD"))
-            }
-            Verdict::Regressed => Some(("if this is intended", command)),
-            Verdict::Improved => Some(("to remove what is stale", command)),
-            _ => None,
-        }
-    }
-
     /// Returns the sentence about one finding, without a full stop.
     pub fn sentence(&self, finding: &Finding) -> Words {
-        let allowed = finding.allowance();
-        let mut words = if finding.is_unused() {
-            let words = Words::default().say("an allowance of ").stress(allowed);
-            words.say(match finding.standing {
-                Standing::Expired => " per iteration has expired, and nothing uses it",
-                _ => " per iteration is no longer needed",
-            })
-        } else {
-            let mut amounts = self.amounts(finding).into_iter();
-            let first = amounts.next().unwrap_or_default();
-            let first = Words::default().stress(first.number).say(first.rest);
-            let words = amounts.fold(first, |words, amount| {
-                words.say(format!(", {}{}", amount.number, amount.rest))
-            });
-            words.say(format!(
-                " per iteration, {}; allowed: {allowed} ({})",
-                finding.law,
-                finding.standing.meaning()
-            ))
+        let mut words = match finding.is_unused() {
+            true => finding.unused(),
+            false => {
+                let gains = Cause::of(self, finding).gains();
+                gains.say(format!(
+                    ", {}; allowed: {} ({})",
+                    finding.law,
+                    finding.allowance(),
+                    finding.standing.meaning()
+                ))
+            }
         };
         if let Some(place) = finding.blamed() {
             words = words.say("; in ").join(place);
@@ -290,19 +308,12 @@ impl Report {
     }
 
     /// Returns the growth of a finding, such as `+96 B, +1.00 objects per iteration, linear`.
-    /// `between` separates the amounts.
-    pub fn growth_of(&self, finding: &Finding, between: &str) -> String {
+    pub fn growth_of(&self, finding: &Finding) -> String {
         if finding.is_unused() {
             return "no longer grows".to_owned();
         }
-        let amounts = self.amounts(finding).into_iter();
-        let amounts: Vec<String> = amounts.map(|one| one.number + &one.rest).collect();
-        format!("{} per iteration, {}", amounts.join(between), finding.law)
-    }
-
-    /// Returns what a finding gains per iteration, with the error if the profile was sampled.
-    pub fn amounts(&self, finding: &Finding) -> Vec<Amount> {
-        Sum::of(self, &[finding]).amounts()
+        let gains = Cause::of(self, finding).gains();
+        format!("{}, {}", gains.plain(), finding.law)
     }
 }
 
@@ -424,6 +435,16 @@ impl Finding {
         }
     }
 
+    /// Returns what is said of an allowance that nothing uses.
+    pub fn unused(&self) -> Words {
+        let words = Words::default().say("an allowance of ");
+        let words = words.stress(self.allowance()).say(" per iteration ");
+        words.say(match self.standing {
+            Standing::Expired => "has expired, and nothing uses it",
+            _ => "is no longer needed",
+        })
+    }
+
     /// Returns the place to blame, down to the line of the reader's own code. `None` for a
     /// resource.
     ///
@@ -434,28 +455,32 @@ impl Finding {
     /// want::new at want-0.3.1/src/lib.rs:8, in a thread of want, which hyper needs
     /// ```
     pub fn blamed(&self) -> Option<Words> {
-        let at = |words: Words, function: &str, place: Option<String>| {
-            let words = words.quote(function);
-            match place {
-                Some(place) => words.say(" at ").quote(place),
+        let at = |words: Words, frame: &Frame| {
+            let words = words.quote(&frame.function);
+            match &frame.file {
+                Some(file) => words.say(" at ").line(file, frame.line),
                 None => words,
             }
         };
         let Some(blame) = &self.blame else {
-            let (function, place) = self.place()?;
-            return Some(at(Words::default(), function, place));
+            return match self.frames.first() {
+                Some(frame) => Some(at(Words::default(), frame)),
+                None if self.is_heap() && !self.name().is_empty() => {
+                    Some(Words::default().quote(self.name()))
+                }
+                None => None,
+            };
         };
-        let place = blame.at.place().filter(|_| blame.caller.is_none());
-        let mut words = at(Words::default(), &blame.at.function, place);
+        let words = Words::default();
+        let mut words = match blame.caller {
+            Some(_) => words.quote(&blame.at.function),
+            None => at(words, &blame.at),
+        };
         if let Some(called) = &blame.called {
             words = words.say(", through ").quote(&called.function);
         }
         if let Some(caller) = &blame.caller {
-            words = at(
-                words.say(", called from "),
-                &caller.function,
-                caller.place(),
-            );
+            words = at(words.say(", called from "), caller);
         }
         if let Some(krate) = &blame.thread_of {
             words = words.say(", in a thread of ").quote(krate);
@@ -466,25 +491,15 @@ impl Finding {
         Some(words)
     }
 
-    /// Returns the function to blame and its line, which are text of the report. `None` for a
-    /// resource.
-    pub fn place(&self) -> Option<(&str, Option<String>)> {
-        if let Some(blame) = &self.blame {
-            return Some((&blame.at.function, blame.at.place()));
-        }
-        if let Some(frame) = self.frames.first() {
-            return Some((&frame.function, frame.place()));
-        }
-        let leaf = self.subject.stack()?.leaf();
-        (!leaf.is_empty()).then_some((leaf, None))
-    }
-
     /// Returns the function to blame, or the resource.
     pub fn name(&self) -> &str {
-        match self.subject {
-            Subject::Threads => "threads",
-            Subject::Descriptors => "file descriptors",
-            _ => self.place().map_or("", |(function, _)| function),
+        let leaf = || self.subject.stack().map_or("", FoldedStack::leaf);
+        match (&self.subject, &self.blame, self.frames.first()) {
+            (Subject::Threads, ..) => "threads",
+            (Subject::Descriptors, ..) => "file descriptors",
+            (_, Some(blame), _) => &blame.at.function,
+            (_, None, Some(frame)) => &frame.function,
+            (_, None, None) => leaf(),
         }
     }
 
@@ -527,6 +542,15 @@ impl Finding {
         let words = caller(words, old.caller_apart_from(new)).say(" to ");
         Some(caller(words, new.caller_apart_from(old)))
     }
+}
+
+/// Returns `2 stacks keep growing`. `verb` is in the plural.
+fn keeps(findings: &[&Finding], verb: &str) -> String {
+    let verb = match (is_one(findings), verb) {
+        (true, "keep") => "keeps",
+        _ => verb,
+    };
+    format!("{} {verb} growing", counted(findings, ""))
 }
 
 /// Returns `2 allowances are`.

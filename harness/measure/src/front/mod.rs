@@ -408,7 +408,6 @@ impl Shared {
         };
         let style = text::Style {
             color: self.color,
-            reproduce: Some(self.place.command(&report.scenario)),
             ..text::Style::plain()
         };
         if !passes {

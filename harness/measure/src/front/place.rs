@@ -69,24 +69,6 @@ impl Place {
         path.display().to_string()
     }
 
-    /// Returns the command that runs one scenario in the front's own process, for a debugger.
-    pub(crate) fn command(&self, scenario: &str) -> String {
-        // The compiler replaces `-` in a target's name by `_`, so an `_` may be either. cargo
-        // accepts a pattern, in which `?` matches both.
-        let target = match self.target.contains('_') {
-            true => format!("'{}'", self.target.replace('_', "?")),
-            false => self.target.clone(),
-        };
-        let release = match cfg!(debug_assertions) {
-            true => "",
-            false => " --release",
-        };
-        format!(
-            "PLIMSOLL_ISOLATION=off cargo test{release} -p {} --test {target} -- --exact {scenario}",
-            self.package
-        )
-    }
-
     pub(crate) fn run(&self, scenario: &str, scenarios: &[String]) -> Run {
         let baseline = layout::baseline_file(&self.baselines, scenario);
         Run {

@@ -1,7 +1,7 @@
 //! The report as one HTML page that needs no other file and no network.
 //!
 //! ```text
-//! Joined ──► words, table, stacks, plots    markup, readable without JavaScript
+//! Joined ──► entries, table, stacks, plots  markup, readable without JavaScript
 //!        └─► stacks of each flame graph     JSON in the page, drawn by flame.js
 //! ```
 //!
@@ -10,6 +10,7 @@
 //! their digests, and nothing else.
 
 mod detail;
+mod entry;
 mod escape;
 mod findings;
 mod flame;
@@ -26,7 +27,9 @@ use plimsoll_core::report::units::{plural, size};
 use plimsoll_core::report::view::Sum;
 use sha2::{Digest, Sha256};
 
-use super::{capital, markdown};
+use super::entries::{Kind, entries, worst_first};
+use super::links::Links;
+use super::{Context, capital, markdown};
 use crate::joined::{Joined, NO_RESULT, Outcome, Scenario, need, word};
 use escape::line;
 
@@ -37,8 +40,29 @@ const SCRIPT: &str = concat!(
     include_str!("html/graph.js"),
 );
 
-/// Returns the whole page.
-pub fn render(joined: &Joined) -> String {
+/// Returns the whole page. Of the context it shows what the base grew.
+pub fn render(joined: &Joined, context: &Context) -> String {
+    let links = Links::of(joined, context.server.as_deref());
+    let titles = joined.titles();
+    let slugs = slugs(&titles);
+    let entries = entries(joined);
+    let grows = || entries.iter().filter(|entry| entry.kind == Kind::Grows);
+    let worst = grows().next().or(entries.first());
+    let list = Scenarios {
+        joined,
+        titles: &titles,
+        slugs: &slugs,
+        links: &links,
+        open: worst.map(|entry| entry.worst().place),
+    };
+    let what_to_look_at = entry::Page {
+        joined,
+        titles: &titles,
+        slugs: &slugs,
+        links: &links,
+        since: &|entry| context.main.as_ref()?.since(entry),
+        is_said: grows().count() == 1,
+    };
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -50,9 +74,10 @@ pub fn render(joined: &Joined) -> String {
                     (source(joined))
                 }
                 main id="~scenarios" tabindex="-1" {
+                    (entry::all(&what_to_look_at, &entries))
                     h2 { "Scenarios" }
                     (tools(joined))
-                    (table(joined))
+                    (table(&list))
                 }
                 footer {
                     "plimsoll " (env!("CARGO_PKG_VERSION")) ". Rates are per iteration of a \
@@ -106,41 +131,12 @@ fn scenarios(count: usize) -> String {
 }
 
 fn headline(joined: &Joined) -> Markup {
-    let all = joined.scenarios.len();
-    let these = |count: usize, one: &str, many: &str| {
-        let verb = if count == 1 { one } else { many };
-        match all {
-            1 => format!("The scenario {one}"),
-            _ => format!("{count} of {} {verb}", scenarios(all)),
-        }
-    };
     let verdict = joined.verdict();
-    let count = joined.count(verdict);
-    let words = match verdict {
-        None if all == 0 => "There are no scenarios".to_owned(),
-        None => these(count, "has no result", "have no result"),
-        Some(Verdict::Within) => "Nothing grows past its allowance".to_owned(),
-        Some(Verdict::Improved) => these(
-            count,
-            "has an allowance that it no longer needs",
-            "have allowances that they no longer need",
-        ),
-        Some(Verdict::Inconclusive) => these(
-            count,
-            "cannot be told from its own fluctuation",
-            "cannot be told from their own fluctuation",
-        ),
-        Some(Verdict::Regressed) => these(count, "keeps growing", "keep growing"),
-        Some(Verdict::Failed) => these(count, "failed", "failed"),
-        Some(Verdict::Broken) => these(
-            count,
-            "has a measurement that cannot be trusted",
-            "have measurements that cannot be trusted",
-        ),
-    };
     html! {
         p class="kind" { "Leak report" }
-        h1 class=(class(verdict)) { (badge(verdict)) " " span class="what" { (words) } }
+        h1 class=(class(verdict)) {
+            (badge(verdict)) " " span class="what" { (capital(&markdown::headline(joined))) }
+        }
         ul class="counts" aria-label="Scenarios by verdict" {
             @for (verdict, count) in counts(joined) {
                 li class=(class(verdict)) { b { (count) } " " (word(verdict)) }
@@ -240,7 +236,17 @@ fn tools(joined: &Joined) -> Markup {
     }
 }
 
-fn table(joined: &Joined) -> Markup {
+/// What the table of scenarios reads.
+struct Scenarios<'a> {
+    joined: &'a Joined,
+    titles: &'a [String],
+    slugs: &'a [String],
+    links: &'a Links,
+    /// The scenario that is open at first: the one that grows most, or else the worst.
+    open: Option<usize>,
+}
+
+fn table(list: &Scenarios<'_>) -> Markup {
     // The heading, the class, and the key by which the script sorts.
     let columns = [
         ("Verdict", "c-verdict", Some("verdict")),
@@ -250,8 +256,6 @@ fn table(joined: &Joined) -> Markup {
         ("Live heap", "c-live", Some("live")),
         ("Trend", "c-trend", None),
     ];
-    let titles = joined.titles();
-    let mut slugs = BTreeSet::new();
     html! {
         table class="scenarios" role="table" {
             caption class="quiet" {
@@ -268,13 +272,17 @@ fn table(joined: &Joined) -> Markup {
                     }
                 }
             }
-            @for at in markdown::worst_first(joined) {
-                @let slug = unique(&mut slugs, escape::slug(&titles[at]));
-                (row(&joined.scenarios[at], &titles[at], &slug))
-            }
+            @for at in worst_first(list.joined) { (row(list, at)) }
         }
         p class="none" id="~none" hidden { "No scenario is like that." }
     }
+}
+
+/// Returns an id for each scenario's row.
+fn slugs(titles: &[String]) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let slug = |title: &String| unique(&mut taken, escape::slug(title));
+    titles.iter().map(slug).collect()
 }
 
 /// Returns a slug that is not taken yet, because a link leads only to the first of two
@@ -288,7 +296,12 @@ fn unique(taken: &mut BTreeSet<String>, slug: String) -> String {
     found
 }
 
-fn row(scenario: &Scenario, title: &str, slug: &str) -> Markup {
+fn row(list: &Scenarios<'_>, at: usize) -> Markup {
+    let (scenario, title, slug) = (
+        &list.joined.scenarios[at],
+        &list.titles[at],
+        &list.slugs[at],
+    );
     let verdict = scenario.verdict();
     let report = scenario.report();
     let (grows, allowed) = report.map_or_else(findings::unknown, findings::sums);
@@ -299,7 +312,8 @@ fn row(scenario: &Scenario, title: &str, slug: &str) -> Markup {
     let class = class(verdict);
     html! {
         tbody role="rowgroup" class={ "scenario " (class) } id=(slug) data-verdict=(need(verdict))
-            data-rate=(weight) data-live=(live.map_or(0, |(_, last)| last)) {
+            data-rate=(weight) data-live=(live.map_or(0, |(_, last)| last))
+            data-open=[(list.open == Some(at)).then_some("")] {
             tr class="row" role="row" {
                 td role="cell" class="c-verdict" { (badge(verdict)) }
                 th scope="row" role="rowheader" class="c-name" {
@@ -321,7 +335,7 @@ fn row(scenario: &Scenario, title: &str, slug: &str) -> Markup {
             tr class="detail" role="row" id={ (slug) "~detail" } {
                 td role="cell" colspan="6" {
                     @match &scenario.outcome {
-                        Outcome::Report(report) => (detail::of(report, slug)),
+                        Outcome::Report(report) => (detail::of(report, slug, list.links)),
                         Outcome::NoResult(why) => p class="say" {
                             (capital(NO_RESULT)) ": " (line(why))
                             ". What has no result did not pass."

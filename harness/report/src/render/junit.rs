@@ -129,7 +129,7 @@ fn render_case(page: &mut String, scenario: &Scenario, class: &str, prefix: &str
         Outcome::NoResult(why) => (NO_RESULT, format!("{NO_RESULT}, {why}"), why.clone()),
         Outcome::Report(report) => (
             report.verdict.as_str(),
-            report.outcome().plain(),
+            report.outcome().sentence().plain(),
             text::render(report, &text::Style::plain()),
         ),
     };

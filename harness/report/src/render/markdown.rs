@@ -1,27 +1,27 @@
-//! The comment on a pull request, and the summary page of a job, in GitHub's markdown: what
-//! grew, how much, where, and what to do.
+//! The comment on a pull request, and the summary page of a job, in GitHub's markdown.
 //!
-//! The verdict comes first, in words and with numbers. Then come a sentence on the worst
-//! scenario, a table with the worst first, a block for each scenario that is not green, and
-//! commands. Blocks get their space in order of importance, and stand in reading order. Blocks
-//! that do not fit are counted and named. No block is ever cut, so every fence and every
-//! `<details>` is closed.
+//! The verdict comes first, in words and with numbers. Then come the entries, one for each
+//! cause, the worst first: where, what it means, what to do, and how to measure it again. The
+//! stacks and pictures of an entry are folded below it. A green page is one line.
+//!
+//! Blocks get their space in order of importance, and stand in reading order. Blocks that do
+//! not fit are counted and named. No block is ever cut, so every fence and every `<details>` is
+//! closed.
 
-mod commands;
 mod details;
+mod entry;
 mod headline;
 mod page;
 mod rows;
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::Report;
 use plimsoll_core::report::units::plural;
-use plimsoll_core::report::view::Sum;
 
 use self::page::{Measure, Page};
+use super::entries::{Entry, Kind, entries, worst_first};
+use super::links::Links;
 use super::{Context, TouchedKind};
 use crate::joined::{Joined, NoResult, Scenario, need, word};
 use plimsoll_text::sink::{code_span, html_text, url};
@@ -30,15 +30,15 @@ use plimsoll_text::sink::{code_span, html_text, url};
 const COMMENT: Size = Size {
     measure: Measure::Utf16,
     limit: 65_000,
-    open_rows: 10,
-    details: 10,
+    entries: 10,
+    has_green: false,
 };
 /// GitHub drops a summary of more than 1 MiB completely.
 const SUMMARY: Size = Size {
     measure: Measure::Bytes,
     limit: (1 << 20) - 1_024,
-    open_rows: 200,
-    details: 50,
+    entries: 50,
+    has_green: true,
 };
 /// The most columns of a scenario's name.
 const NAME: usize = 100;
@@ -54,10 +54,10 @@ const MAX_NAMED: usize = 3;
 struct Size {
     measure: Measure,
     limit: usize,
-    /// The most rows of the table that are not folded.
-    open_rows: usize,
-    /// The most scenarios with a block of their own.
-    details: usize,
+    /// The most entries that are not folded.
+    entries: usize,
+    /// Whether green scenarios are listed.
+    has_green: bool,
 }
 
 /// What all parts of a page read.
@@ -67,6 +67,8 @@ struct View<'a> {
     titles: Vec<String>,
     /// The index of every scenario, the one that needs a person most first.
     order: Vec<usize>,
+    links: Links,
+    entries: Vec<Entry<'a>>,
 }
 
 /// Returns a comment on a pull request of at most 65,000 characters.
@@ -76,7 +78,7 @@ pub fn comment(joined: &Joined, context: &Context) -> String {
 
 /// Returns the verdict in one line, without formatting or colour.
 pub fn headline(joined: &Joined) -> String {
-    headline::plain(joined)
+    headline::plain(joined, &entries(joined))
 }
 
 /// Returns the summary page of a job, at most 1 MiB long.
@@ -89,15 +91,13 @@ pub fn no_result(context: &Context, reason: NoResult) -> String {
     let mut page = Page::new(COMMENT.measure, COMMENT.limit);
     page.add(marker(context));
     page.add(Some("### ⚪ Leak check: no result".to_owned()));
-    let links = links(context);
-    let links = links.map_or(String::new(), |links| format!(" · {links}"));
     page.add(Some(format!(
-        "{} Nothing is known of this change: this is not a pass. (`{}`){links}",
+        "{} Nothing is known of this change: this is not a pass. (`{}`)",
         reason.text(),
         reason.code()
     )));
     page.add(touched(context));
-    page.add(Some(footer(context, &[], &[])));
+    page.add(Some(footer(context, &Joined::default())));
     page.finish()
 }
 
@@ -110,26 +110,6 @@ fn is_hex(sha: &str) -> bool {
     !sha.is_empty() && sha.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Returns the index of every scenario, the one that needs a person most first. Of scenarios
-/// with the same verdict, the one that grows most comes first.
-pub fn worst_first(joined: &Joined) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
-    order.sort_by_cached_key(|&place| {
-        let scenario = &joined.scenarios[place];
-        let bytes = scenario.report().map_or(0, order_of_growth);
-        (Reverse((need(scenario.verdict()), bytes)), place)
-    });
-    order
-}
-
-/// Returns the growth by which scenarios with the same verdict are sorted, in millionths. It
-/// is an integer, because no float decides an order.
-#[expect(clippy::cast_possible_truncation, reason = "cut to the range before")]
-fn order_of_growth(report: &Report) -> i128 {
-    let weight = Sum::of(report, &report.growing()).weight();
-    (weight * 1e6).clamp(-1e36, 1e36) as i128
-}
-
 impl<'a> View<'a> {
     fn new(joined: &'a Joined, context: &'a Context) -> Self {
         View {
@@ -137,6 +117,8 @@ impl<'a> View<'a> {
             context,
             titles: joined.titles(),
             order: worst_first(joined),
+            links: Links::of(joined, context.server.as_deref()),
+            entries: entries(joined),
         }
     }
 
@@ -145,65 +127,76 @@ impl<'a> View<'a> {
         code_span(&self.titles[place], NAME)
     }
 
-    /// Returns the scenarios that are not green, worst first.
-    fn open(&self) -> impl Iterator<Item = usize> {
-        let places = self.order.iter().copied();
-        places.filter(|&place| !is_green(&self.joined.scenarios[place]))
-    }
-
     fn green(&self) -> impl Iterator<Item = usize> {
         let places = self.order.iter().copied();
         places.filter(|&place| is_green(&self.joined.scenarios[place]))
+    }
+
+    /// Returns whether everything that grows has one cause. The headline then says by how much.
+    fn has_one_cause(&self) -> bool {
+        let grows = |entry: &&Entry<'_>| entry.kind == Kind::Grows;
+        self.entries.iter().filter(grows).count() == 1
+    }
+
+    /// Returns how an entry compares with the base.
+    fn since(&self, entry: &Entry<'_>) -> Option<String> {
+        self.context.main.as_ref()?.since(entry)
     }
 
     fn render(&self, size: &Size, marker: Option<String>) -> String {
         let mut page = Page::new(size.measure, size.limit);
         // In reading order. Blocks of limited size that must not be missing are added at once.
         page.add(marker);
-        page.add(Some(headline::verdict(self)));
-        page.add(headline::sentence(self));
+        let icon = match self.joined.verdict() {
+            Some(Verdict::Within | Verdict::Improved) if self.context.untrusted => icon(None),
+            verdict => icon(verdict),
+        };
+        let headline = headline::plain(self.joined, &self.entries);
+        page.add(Some(format!("### {icon} Leak check: {headline}")));
         page.add(self.context.untrusted.then(|| {
             "**Measured by this pull request's own code.** The numbers are that code's word: \
              nobody else has checked them."
                 .to_owned()
         }));
         page.add(touched(self.context));
-        let open: Vec<usize> = self.open().collect();
-        page.add(rows::open(self, &open[..open.len().min(size.open_rows)]));
-        let is_improved =
-            |place: &usize| self.joined.scenarios[*place].verdict() == Some(Verdict::Improved);
-        let with_details = open.iter().copied().chain(self.green().filter(is_improved));
-        let with_details: Vec<usize> = with_details.take(size.details).collect();
-        let places: Vec<_> = with_details.iter().map(|_| page.place()).collect();
+        let open = &self.entries[..self.entries.len().min(size.entries)];
+        let places: Vec<_> = open.iter().map(|_| (page.place(), page.place())).collect();
         let more = page.place();
+        page.add(details::improved(self));
         let green = page.place();
-        page.add(commands::block(self));
         let note = page.place();
-        let Joined {
-            scenarios, runs, ..
-        } = self.joined;
-        page.add(Some(footer(self.context, scenarios, runs)));
+        page.add(Some(footer(self.context, self.joined)));
 
         let kept = page.keep(NOTE);
         let mut left_out = Vec::new();
-        let mut without = open.len().saturating_sub(with_details.len());
-        for (number, (&scenario, place)) in with_details.iter().zip(places).enumerate() {
-            // Only the first block is open: the worst scenario is read first.
-            let is_open = number == 0 && !is_green(&self.joined.scenarios[scenario]);
-            if !page.fill(place, details::block(self, scenario, is_open)) {
-                without += 1;
+        let (mut missing, mut above) = (0, BTreeSet::new());
+        let mut folded = Vec::new();
+        for (entry, (head, details)) in open.iter().zip(places) {
+            missing += usize::from(!page.fill(head, entry::block(self, entry, &mut above)));
+            folded.push((entry, details));
+        }
+        if missing > 0 {
+            left_out.push(plural(missing as u64, "entry", "entries"));
+        }
+        let worst = open.iter().position(|entry| entry.kind == Kind::Grows);
+        let (mut without, mut above) = (0, BTreeSet::new());
+        for (number, (entry, place)) in folded.into_iter().enumerate() {
+            // Only the worst growth is open: it is read first.
+            let is_open = worst == Some(number);
+            if let Some(block) = details::block(self, entry, is_open, &mut above) {
+                without += usize::from(!page.fill(place, block));
             }
         }
         if without > 0 {
-            let scenarios = plural(without as u64, "scenario", "scenarios");
-            left_out.push(format!("the details of {scenarios}"));
+            let entries = plural(without as u64, "entry", "entries");
+            left_out.push(format!("the stacks of {entries}"));
         }
-        let folded = rows::more(self, &open[open.len().min(size.open_rows)..]);
-        let missing = page.fill_rows(more, folded);
-        let missing = missing + page.fill_rows(green, rows::green(self));
+        let mut missing = page.fill_rows(more, rows::more(self, &self.entries[open.len()..]));
+        if size.has_green {
+            missing += page.fill_rows(green, rows::green(self));
+        }
         if missing > 0 {
-            let rows = plural(missing as u64, "row", "rows");
-            left_out.push(format!("{rows} of the tables"));
+            left_out.push(plural(missing as u64, "row", "rows"));
         }
         page.release(kept);
         if !left_out.is_empty() {
@@ -289,10 +282,18 @@ fn touched(context: &Context) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Returns the footer: what was measured, and with what.
-fn footer(context: &Context, scenarios: &[Scenario], runs: &[String]) -> String {
+/// Returns the footer: where to read on, what was measured, and with what.
+fn footer(context: &Context, joined: &Joined) -> String {
+    let Joined {
+        scenarios, runs, ..
+    } = joined;
     let short = |sha: &str| format!("`{}`", &sha[..sha.len().min(7)]);
-    let mut parts = vec![format!("plimsoll {}", env!("CARGO_PKG_VERSION"))];
+    let mut parts: Vec<String> = links(context).into_iter().collect();
+    if let Some(seen) = headline::seen_by_all(joined) {
+        parts.push(format!("growth of {seen} would have been seen"));
+    }
+    parts.extend(compared(context, joined));
+    parts.push(format!("plimsoll {}", env!("CARGO_PKG_VERSION")));
     for (word, sha) in [("base", &context.base), ("head", &context.head)] {
         if let Some(sha) = sha.as_deref().filter(|sha| is_hex(sha)) {
             parts.push(format!("{word} {}", short(sha)));
@@ -319,6 +320,22 @@ fn footer(context: &Context, scenarios: &[Scenario], runs: &[String]) -> String 
         }
     }
     format!("<sub>{}</sub>", parts.join(" · "))
+}
+
+/// Returns whether growth was compared with that of the base, if something grows.
+fn compared(context: &Context, joined: &Joined) -> Option<String> {
+    let grows = |scenario: &Scenario| {
+        let report = scenario.report();
+        report.is_some_and(|report| !report.growing().is_empty())
+    };
+    joined
+        .scenarios
+        .iter()
+        .any(grows)
+        .then(|| match &context.main {
+            Some(main) => main.named(),
+            None => "not compared with main: no report of it was given".to_owned(),
+        })
 }
 
 /// Returns a list such as `runs a, b, c, 4 more`.

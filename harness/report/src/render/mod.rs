@@ -3,10 +3,13 @@
 //! The code under review wrote everything in a report. Each output passes such text through
 //! its own function in [`plimsoll_text::sink`].
 
+pub mod base;
+pub mod entries;
 #[cfg(test)]
 pub mod fixtures;
 pub mod html;
 pub mod junit;
+pub mod links;
 pub mod markdown;
 pub mod picture;
 pub mod plain;
@@ -15,11 +18,14 @@ pub mod tree;
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::report::Report;
+use plimsoll_core::Tally;
+use plimsoll_core::report::Finding;
+
+use self::base::Base;
 
 /// What a page shows in addition to the report. It comes from sources that can be trusted: the
 /// event, the API, the command line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Context {
     /// The marker by which the bot finds its comment again; `None` for a page that nobody has
     /// to find.
@@ -42,6 +48,10 @@ pub struct Context {
     pub touched_more: bool,
     /// Flame graphs that a browser can load, by the index of the scenario.
     pub images: BTreeMap<usize, Image>,
+    /// A run of the base, if there is one.
+    pub main: Option<Base>,
+    /// The address of GitHub's website, without a slash at its end; `None` for GitHub's own.
+    pub server: Option<String>,
 }
 
 impl Context {
@@ -89,18 +99,6 @@ pub struct Image {
     pub dark: String,
 }
 
-/// Returns a pattern for `cargo test --test` that selects a target by the compiler's name,
-/// which is the name that a run knows.
-///
-/// The compiler's name has `_` where the target's own name may have `-`, so each `_` becomes
-/// the wildcard `?`.
-fn cargo_target(target: &str) -> String {
-    match target.contains('_') {
-        true => format!("'{}'", target.replace('_', "?")),
-        false => target.to_owned(),
-    }
-}
-
 /// Returns a fragment with a capital letter at its beginning.
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
@@ -108,11 +106,12 @@ fn capital(text: &str) -> String {
     first.collect::<String>() + chars.as_str()
 }
 
-/// Returns the option of `cargo test` for the profile that was measured, with a space before
-/// it.
-fn cargo_profile(report: &Report) -> &'static str {
-    match &report.measured {
-        Some(measured) if measured.profile == "release" => " --release",
-        _ => "",
-    }
+/// Returns a finding's level at every rung: bytes, or the number of threads or file
+/// descriptors.
+fn levels(finding: &Finding) -> Vec<u64> {
+    let level = |level: &Tally| match finding.is_heap() {
+        true => level.bytes,
+        false => level.objects,
+    };
+    finding.levels.iter().map(level).collect()
 }

@@ -1,105 +1,147 @@
-//! Prints a block for each finding.
+//! Prints the causes of growth, and below them the stacks.
 
 use super::page::{Page, Paint};
 use crate::blame::is_plumbing;
-use crate::report::units::{bytes, count, give_or_take, plural, signed_bytes, span};
-use crate::report::view::counted;
-use crate::report::{Finding, Report, Survivors};
+use crate::report::units::{bytes, give_or_take, plural, signed_bytes};
+use crate::report::view::{Cause, counted};
+use crate::report::{Finding, Report};
 use crate::verdict::Verdict;
 use crate::{Frame, Law};
 use plimsoll_text::escape::{columns, cut_middle, cut_start, terminal};
 
-/// The most findings that are printed in full. A sixth one helps nobody to find a start.
+/// The most causes, and the most stacks, that are printed. A sixth one helps nobody to find a
+/// start.
 const MAX_FINDINGS: usize = 5;
 /// The most frames of a finding, and one more if the reader's own code begins further out.
 const MAX_FRAMES: usize = 8;
+/// The command that prints what is left out.
+const ALL: &str = "cargo plimsoll report --all";
 
-/// Prints at most five findings in full, and a line that counts the others.
-pub(super) fn blocks(page: &mut Page, report: &Report, findings: &[&Finding]) {
-    for finding in findings.iter().take(MAX_FINDINGS) {
-        page.blank();
-        block(page, report, finding);
-    }
-    let rest: Vec<&Finding> = findings.iter().skip(MAX_FINDINGS).copied().collect();
-    if rest.is_empty() {
-        return;
-    }
-    page.blank();
-    // Stacks in the sum of a site are not counted again.
-    let mut more = rest.clone();
-    more.retain(|finding| !finding.is_in_site_of(findings));
-    let together: f64 = more.iter().map(|finding| finding.rate.bytes).sum();
-    let error = report.error_of_total(&more).map(|error| error.bytes);
-    let (sum, error) = (signed_bytes(together), give_or_take(error, bytes));
-    let rate = match together == 0.0 {
-        true => String::new(),
-        false => format!(", {sum}{error} per iteration together"),
-    };
-    let text = format!("and {}{rate}", counted(&rest, "more "));
-    page.wrap(2, 2, Paint::Plain, &text);
+/// Returns how many of `n` are printed.
+fn shown(page: &Page, n: usize, most: usize) -> usize {
+    if page.all { n } else { n.min(most) }
 }
 
-fn block(page: &mut Page, report: &Report, finding: &Finding) {
-    let left = report.growth_of(finding, "  ");
-    let allowed = format!("allowed {}", finding.allowance());
-    let standing = finding.standing.as_str();
-    let paint = match finding.verdict {
-        Verdict::Regressed => Paint::Red,
-        _ => Paint::Plain,
-    };
-
-    // These widths fit most rates and allowances, so that they are in columns.
-    let (first, second) = (page.width * 49 / 80, 16);
-    let right = match columns(&allowed) < second {
-        true => format!("{allowed:<second$}{standing}"),
-        false => format!("{allowed}  {standing}"),
-    };
-    let end = 2 + columns(&left);
-    let room = page.width.saturating_sub(end + columns(&right));
-    let gap = first.saturating_sub(end).max(2).min(room);
-    if gap >= 2 {
-        page.line(&[
-            (Paint::Plain, "  "),
-            (paint, &left),
-            (Paint::Plain, &" ".repeat(gap)),
-            (Paint::Plain, &right),
-        ]);
-    } else {
-        page.line(&[(Paint::Plain, "  "), (paint, &left)]);
-        page.line(&[(Paint::Plain, "    "), (Paint::Plain, &right)]);
+/// Prints the place of each cause and what it means; of several causes also what each gains,
+/// with a number.
+pub(super) fn causes(page: &mut Page, report: &Report, findings: &[&Finding]) {
+    let causes = report.causes(findings);
+    // The headline has said what a single cause gains.
+    if let ([cause], Verdict::Regressed) = (causes.as_slice(), report.verdict) {
+        about(page, 2, cause);
+        return;
     }
+    let (first, rest) = causes.split_at(shown(page, causes.len(), MAX_FINDINGS));
+    for (number, cause) in first.iter().enumerate() {
+        if number == 0 {
+            page.blank();
+        }
+        let number = number_of(number, causes.len());
+        let text = format!("{number}{} ({})", cause.gains().plain(), cause.allowed());
+        page.wrap(2, 6, Paint::Bold, &text);
+        about(page, 2 + columns(&number), cause);
+    }
+    let rest: Vec<&Finding> = rest
+        .iter()
+        .flat_map(|cause| cause.findings.clone())
+        .collect();
+    more(page, report, findings, &rest);
+}
 
+/// Prints the place of a cause, and what it means.
+fn about(page: &mut Page, indent: usize, cause: &Cause<'_>) {
+    let place = cause.place().map(|place| format!("in {}", place.plain()));
+    for line in place.into_iter().chain(cause.means()) {
+        page.wrap(indent, indent + 2, Paint::Plain, &line);
+    }
+}
+
+/// Prints each finding with its frames. What a cause has said is not said again.
+pub(super) fn stacks(page: &mut Page, report: &Report, findings: &[&Finding]) {
+    // Resources have no stack.
+    let has_frames = |finding: &&Finding| !finding.frames().is_empty();
+    let findings: Vec<&Finding> = findings.iter().copied().filter(has_frames).collect();
+    let growing = report.of(|finding| finding.verdict >= Verdict::Inconclusive);
+    let causes = report.causes(&growing);
+    let (first, rest) = findings.split_at(shown(page, findings.len(), MAX_FINDINGS));
+    for finding in first {
+        page.blank();
+        let standing = finding.standing.meaning();
+        let mut of_all = causes.iter().enumerate();
+        let cause = of_all.find(|(_, cause)| cause.key() == finding.cause());
+        let text = match cause {
+            _ if finding.is_unused() => finding.unused().plain(),
+            Some((number, cause)) => {
+                let number = number_of(number, causes.len());
+                let grows = match cause.findings.as_slice() {
+                    [_] => cause.course(),
+                    _ => report.growth_of(finding),
+                };
+                format!("{number}{grows} ({standing})")
+            }
+            None => format!("{} ({standing})", report.growth_of(finding)),
+        };
+        let paint = match finding.verdict {
+            Verdict::Regressed => Paint::Red,
+            _ => Paint::Plain,
+        };
+        stack(page, finding, paint, &text);
+    }
+    more(page, report, &findings, rest);
+}
+
+/// Returns `2. ` for the second of several.
+fn number_of(place: usize, all: usize) -> String {
+    match all {
+        1 => String::new(),
+        _ => format!("{}. ", place + 1),
+    }
+}
+
+/// Prints a finding by itself: all that is said of it, and its stack.
+pub(super) fn alone(page: &mut Page, report: &Report, finding: &Finding) {
+    if finding.is_unused() {
+        stack(page, finding, Paint::Bold, &finding.unused().plain());
+        return;
+    }
+    let cause = Cause::of(report, finding);
+    let text = format!("{} ({})", cause.gains().plain(), cause.allowed());
+    page.wrap(2, 4, Paint::Bold, &text);
+    about(page, 2, &cause);
+    page.blank();
+    let course = format!("{} ({})", cause.course(), finding.standing.meaning());
+    stack(page, finding, Paint::Plain, &course);
+}
+
+fn stack(page: &mut Page, finding: &Finding, paint: Paint, text: &str) {
+    page.wrap(2, 4, paint, text);
     if let Some(over) = finding.over() {
         page.wrap(4, 4, Paint::Dim, &over);
     }
     frames(page, finding);
-    if matches!(finding.verdict, Verdict::Regressed | Verdict::Inconclusive)
-        && let Some(octave) = finding.stayed()
-    {
-        page.wrap(4, 6, Paint::Plain, &stayed(report, octave));
-    }
     if let Some(reason) = &finding.reason {
         page.wrap(4, 6, Paint::Dim, &format!("accepted because: {reason}"));
     }
 }
 
-/// Returns `born in iterations 8,193–16,384: 8,192 allocated, 82 alive at 65,536`.
-fn stayed(report: &Report, octave: &Survivors) -> String {
-    let about = if report.is_sampled() { "about " } else { "" };
-    let allocated = match octave.allocated {
-        Some(objects) => format!("{} allocated, ", count(objects)),
-        None => String::new(),
+/// Counts the findings that are not printed, and names the command that prints them.
+fn more(page: &mut Page, report: &Report, all: &[&Finding], rest: &[&Finding]) {
+    if rest.is_empty() {
+        return;
+    }
+    page.blank();
+    // Stacks in the sum of a site are not counted again.
+    let mut once = rest.to_vec();
+    once.retain(|finding| !finding.is_in_site_of(all));
+    let together: f64 = once.iter().map(|finding| finding.rate.bytes).sum();
+    let error = report.error_of_total(&once).map(|error| error.bytes);
+    let (sum, error) = (signed_bytes(together), give_or_take(error, bytes));
+    let rate = match together == 0.0 {
+        true => String::new(),
+        false => format!(", {sum}{error} per iteration together"),
     };
-    let alive = match octave.alive.objects {
-        0 => "none".to_owned(),
-        objects => format!("{about}{}", count(objects)),
-    };
-    let end = report.rungs.last().map_or(0, |rung| rung.iterations);
-    format!(
-        "born in iterations {}: {allocated}{alive} alive at {}",
-        span(octave.from, octave.to),
-        count(end)
-    )
+    let text = format!("and {}{rate}: {ALL}", counted(rest, "more "));
+    page.wrap(2, 4, Paint::Plain, &text);
 }
 
 /// Prints the frames from the leaf on. The frame to blame is bold, and plumbing is dimmed. The
@@ -118,7 +160,8 @@ fn frames(page: &mut Page, finding: &Finding) {
         false => Paint::Plain,
     };
     let mut depth = 0;
-    for (number, one) in frames.iter().enumerate().take(MAX_FRAMES) {
+    let most = shown(page, frames.len(), MAX_FRAMES);
+    for (number, one) in frames.iter().enumerate().take(most) {
         frame(page, depth, paint(number, one), one);
         depth += 1;
     }
@@ -129,14 +172,14 @@ fn frames(page: &mut Page, finding: &Finding) {
             *depth += 1;
         }
     };
-    let mut shown = frames.len().min(MAX_FRAMES);
-    if let Some(own) = place(caller).filter(|own| *own >= MAX_FRAMES) {
-        left_out(page, &mut depth, own - shown);
+    let mut printed = most;
+    if let Some(own) = place(caller).filter(|own| *own >= most) {
+        left_out(page, &mut depth, own - printed);
         frame(page, depth, Paint::Plain, &frames[own]);
         depth += 1;
-        shown = own + 1;
+        printed = own + 1;
     }
-    left_out(page, &mut depth, frames.len() - shown);
+    left_out(page, &mut depth, frames.len() - printed);
 }
 
 fn frame(page: &mut Page, depth: usize, paint: Paint, frame: &Frame) {

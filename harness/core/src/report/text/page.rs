@@ -35,6 +35,8 @@ pub(super) struct Page {
     out: String,
     color: bool,
     pub(super) width: usize,
+    /// Whether nothing is left out.
+    pub(super) all: bool,
 }
 
 impl Page {
@@ -43,6 +45,7 @@ impl Page {
             out: String::new(),
             color: style.color,
             width: style.width.max(MIN_WIDTH),
+            all: style.all,
         }
     }
 

@@ -102,6 +102,12 @@ impl Sum {
         let weight = self.heap.unwrap_or_default().bytes + 8.0 * resources;
         if weight.is_finite() { weight } else { 0.0 }
     }
+
+    /// Returns the weight in millionths. It is an integer, because no float decides an order.
+    #[expect(clippy::cast_possible_truncation, reason = "cut to the range before")]
+    pub fn rank(&self) -> i128 {
+        (self.weight() * 1e6).clamp(-1e36, 1e36) as i128
+    }
 }
 
 /// Returns what all findings gain per iteration, with each stack counted once.

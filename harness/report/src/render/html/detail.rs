@@ -2,42 +2,55 @@
 
 use maud::{Markup, html};
 use plimsoll_core::report::units::{count, plural, size};
-use plimsoll_core::report::view::each_stack_once;
+use plimsoll_core::report::view::{Excerpt, each_stack_once, excerpt};
 use plimsoll_core::report::{Check, CheckOutcome, Compared, Completeness, Failure, Report, Rung};
-use plimsoll_text::escape::command_word;
 
 use super::escape::{block, line};
 use super::plot::{Plot, Series, Unit, figure};
-use super::{code, fact, findings, flame};
-use crate::render::{capital, cargo_profile, cargo_target};
+use super::{code, entry, fact, findings, flame};
 
-pub(super) fn of(report: &Report, slug: &str) -> Markup {
+use crate::render::links::Links;
+
+/// The most lines of a workload's output.
+const MOST_LINES: usize = 200;
+
+pub(super) fn of(report: &Report, slug: &str, links: &Links) -> Markup {
     html! {
-        p class="say" {
-            b { (capital(&line(&report.outcome().plain()))) "." } " "
-            (capital(findings::meaning(report.verdict))) "."
-        }
-        @if let Some(failure) = &report.failure { (failed(failure)) }
+        p class="say" { (entry::words(&report.outcome().sentence(), links)) "." }
         (checks(report, |outcome| outcome == CheckOutcome::Failed))
-        (findings::all(report, slug))
+        (next(report, slug))
+        @if let Some(failure) = &report.failure { (failed(failure)) }
+        (findings::all(report, slug, links))
         (plots(report, slug))
         (flame::of(report, slug))
-        (next(report, slug))
         (how(report, slug))
     }
 }
 
+/// Returns what a failed workload printed: its beginning, its panic and its end are shown, and
+/// all of it is folded below.
 fn failed(failure: &Failure) -> Markup {
+    let output = failure.output.trim_end();
+    let parts = excerpt(output, MOST_LINES)
+        .into_iter()
+        .map(|part| match part {
+            Excerpt::Line(line) => line.to_owned(),
+            Excerpt::LeftOut(n) => {
+                format!("… {}", plural(n as u64, "line left out", "lines left out"))
+            }
+        });
+    let shown = parts.collect::<Vec<String>>().join("\n");
     html! {
         section class="failure" {
             h3 { "It failed " (failure.at()) }
             p { (line(&failure.what)) }
-            @match failure.output.trim_end() {
-                "" => p class="quiet" { "It printed nothing." },
-                // `tabindex` lets people without a mouse scroll the text.
-                output => {
-                    p { "The end of what it printed:" }
-                    pre tabindex="0" { (block(output)) }
+            @if output.is_empty() {
+                p class="quiet" { "It printed nothing." }
+            } @else {
+                details class="rest" {
+                    summary { "What it printed" }
+                    // `tabindex` lets people without a mouse scroll the text.
+                    pre tabindex="0" { (block(&shown)) }
                 }
             }
         }
@@ -166,28 +179,15 @@ fn rungs(report: &Report) -> Markup {
     }
 }
 
-/// Returns the commands to type. If a name is one that no scenario or package can have, its
-/// command is left out: people paste these commands into a shell.
+/// Returns the commands to type.
 fn next(report: &Report, slug: &str) -> Markup {
-    let run = &report.run;
-    let again = || {
-        let (name, package) = (command_word(&report.scenario)?, command_word(&run.package)?);
-        let (target, release) = (
-            cargo_target(command_word(&run.target)?),
-            cargo_profile(report),
-        );
-        let command = format!("cargo test{release} -p {package} --test {target} -- --exact {name}");
-        Some(("to measure it again, alone", command))
-    };
-    let commands: Vec<(&str, String)> = again().into_iter().chain(report.accept()).collect();
+    let (accept, again) = (report.accept(""), report.again());
     html! {
-        @if !commands.is_empty() {
+        @if accept.is_some() || again.is_some() {
             section class="next" aria-labelledby={ (slug) "~next" } {
                 h3 id={ (slug) "~next" } { "What to do" }
-                @for (what, command) in commands {
-                    p { (capital(what)) ":" }
-                    pre class="command" tabindex="0" { (block(&command)) }
-                }
+                @if let Some(step) = accept { (entry::command(step.to, &step.command)) }
+                @if let Some(again) = again { (entry::command("measure it again", &again)) }
             }
         }
     }

@@ -1,16 +1,16 @@
 //! What was found, with its stacks; and the sums of the findings for the table.
 
+use super::entry::{source, words};
+use super::escape::line;
+use super::fact;
+use super::plot::share;
+use crate::render::links::Links;
 use maud::{Markup, html};
 use plimsoll_core::Frame;
-use plimsoll_core::judge::Verdict;
+use plimsoll_core::blame::is_plumbing;
 use plimsoll_core::report::units::{count, plural, span};
 use plimsoll_core::report::view::{Amount, Sum};
 use plimsoll_core::report::{Finding, Report};
-use plimsoll_text::words::{Word, Words};
-
-use super::escape::line;
-use super::plot::share;
-use super::{code, fact};
 
 /// The findings that are shown in full. The others are folded, below a line that counts them.
 const MOST_FINDINGS: usize = 3;
@@ -45,19 +45,19 @@ pub(super) fn sums(report: &Report) -> (Markup, Markup) {
     (grows, html! { (Sum::allowed(&telling).short()) })
 }
 
-pub(super) fn all(report: &Report, slug: &str) -> Markup {
+pub(super) fn all(report: &Report, slug: &str, links: &Links) -> Markup {
     let findings = &report.findings;
     let (shown, rest) = findings.split_at(findings.len().min(MOST_FINDINGS));
     html! {
         @if !findings.is_empty() {
             section class="findings" aria-labelledby={ (slug) "~found" } {
                 h3 id={ (slug) "~found" } { "What was found" }
-                ol { @for finding in shown { (one(report, finding)) } }
+                ol { @for finding in shown { (one(report, finding, links)) } }
                 @if !rest.is_empty() {
                     details class="rest" {
                         summary { (plural(rest.len() as u64, "more finding", "more findings")) }
                         ol start=(MOST_FINDINGS + 1) {
-                            @for finding in rest { (one(report, finding)) }
+                            @for finding in rest { (one(report, finding, links)) }
                         }
                     }
                 }
@@ -66,21 +66,22 @@ pub(super) fn all(report: &Report, slug: &str) -> Markup {
     }
 }
 
-fn one(report: &Report, finding: &Finding) -> Markup {
+fn one(report: &Report, finding: &Finding, links: &Links) -> Markup {
     let standing = finding.standing;
     html! {
         li class={ "finding " (super::class(Some(finding.verdict))) } {
             p class="rate" {
-                b { (report.growth_of(finding, ", ")) } " " (super::badge(Some(finding.verdict)))
+                b { (report.growth_of(finding)) } " " (super::badge(Some(finding.verdict)))
             }
+            @if let Some(place) = finding.blamed() { p { "In " (words(&place, links)) } }
             dl class="facts" {
                 (fact("Allowed", finding.allowance()))
                 (fact("Standing", format_args!("{}: {}", standing.as_str(), standing.meaning())))
                 @if let Some(over) = finding.over() { (fact("Where", over)) }
-                @if let Some(moved) = finding.moved() { (fact("Moved", words(&moved))) }
+                @if let Some(moved) = finding.moved() { (fact("Moved", words(&moved, links))) }
                 @if let Some(reason) = &finding.reason { (fact("Accepted because", line(reason))) }
             }
-            (frames(&finding.frames()))
+            (frames(&finding.frames(), links))
             (survivors(report, finding))
         }
     }
@@ -134,12 +135,22 @@ fn survivors(report: &Report, finding: &Finding) -> Markup {
     }
 }
 
-fn frames(frames: &[Frame]) -> Markup {
+fn frames(frames: &[Frame], links: &Links) -> Markup {
     let item = |frame: &Frame| {
-        let place = frame.place();
-        let place = place.map_or("no source line".to_owned(), |place| line(&place));
+        let class = match is_plumbing(&frame.function) {
+            true => "plumbing",
+            false => "",
+        };
         html! {
-            li { code class="fn" { (line(&frame.function)) } " " span class="at" { (place) } }
+            li class=(class) {
+                code class="fn" { (line(&frame.function)) } " "
+                span class="at" {
+                    @match &frame.file {
+                        Some(file) => (source(file, frame.line, links)),
+                        None => "no source line",
+                    }
+                }
+            }
         }
     };
     let (shown, rest) = frames.split_at(frames.len().min(MOST_FRAMES));
@@ -157,30 +168,5 @@ fn frames(frames: &[Frame]) -> Markup {
                 }
             }
         }
-    }
-}
-
-/// Returns a sentence whose quotes are code.
-fn words(words: &Words) -> Markup {
-    html! {
-        @for word in words.iter() {
-            @match word {
-                Word::Said(said) => (said),
-                Word::Stressed(said) => b { (said) },
-                Word::Quoted(quoted) => (code(quoted)),
-            }
-        }
-    }
-}
-
-/// Returns the meaning of a verdict in words.
-pub(super) fn meaning(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Within => "within: nothing grows past its allowance",
-        Verdict::Improved => "improved: an allowance is no longer needed",
-        Verdict::Inconclusive => "inconclusive: its growth cannot be told from its fluctuation",
-        Verdict::Regressed => "regressed: it grows past its allowance",
-        Verdict::Failed => "failed: the workload itself failed",
-        Verdict::Broken => "broken: the measurement cannot be trusted",
     }
 }

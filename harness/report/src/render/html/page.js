@@ -21,10 +21,9 @@ function start() {
   themes();
   const follow = () => goTo(scenarios, location.hash);
   addEventListener('hashchange', follow);
-  const needy = scenarios.filter(one => one.verdict > 0);
   if (location.hash.length > 1) follow();
   else if (scenarios.length === 1) unfold(scenarios[0], true);
-  else if (needy.length === 1) unfold(needy[0], true);
+  else for (const one of scenarios) if ('open' in one.body.dataset) unfold(one, true);
 }
 
 // The parts of one scenario; its link becomes the button that folds it.

@@ -5,6 +5,10 @@ use super::*;
 use crate::joined::Source;
 use crate::render::fixtures;
 
+fn html_of(joined: &Joined) -> String {
+    render(joined, &Context::default())
+}
+
 fn none(name: &str) -> Scenario {
     let why = "it left no report in this run".to_owned();
     Scenario {
@@ -50,17 +54,17 @@ fn the_worst_stands_first_and_the_same_is_the_same() {
             .chain(others)
             .collect()
     };
-    let page = render(&joined(scenarios()));
+    let page = html_of(&joined(scenarios()));
     let order = between(&page, "<a class=\"name\" href=\"#", "\"");
     assert_eq!(order, ["c", "d", "f", "b", "a", "e"]);
-    assert_eq!(render(&joined(scenarios())), page);
+    assert_eq!(html_of(&joined(scenarios())), page);
     let title = between(&page, "<title>", "</title>");
     assert_eq!(title, ["broken: leak report of 6 scenarios"]);
 }
 
 #[test]
 fn what_grows_most_stands_first_of_one_verdict() {
-    let page = render(&fixtures::joined(vec![
+    let page = html_of(&fixtures::joined(vec![
         fixtures::regressed("slow", &[("main put", 1.0)]),
         fixtures::regressed("fast", &[("main put", 100.0)]),
         fixtures::report("a", Verdict::Within),
@@ -72,7 +76,7 @@ fn what_grows_most_stands_first_of_one_verdict() {
 #[test]
 fn who_stayed_stands_with_each_finding() {
     let mut report = fixtures::regressed("lru", &[("main put", 48.0)]);
-    let none = render(&fixtures::joined(vec![report.clone()]));
+    let none = html_of(&fixtures::joined(vec![report.clone()]));
     assert!(!none.contains("Who stayed"), "{none}");
     let born = |from, to, allocated, objects| Survivors {
         from,
@@ -86,7 +90,7 @@ fn who_stayed_stands_with_each_finding() {
         born(2_048, 4_096, Some(2_048), 513),
         born(4_096, 8_192, None, u64::MAX),
     ];
-    let page = render(&fixtures::joined(vec![report.clone()]));
+    let page = html_of(&fixtures::joined(vec![report.clone()]));
     assert_eq!(between(&page, "rungs stayed\"", ">"), [" open"]);
     assert!(
         page.contains("still alive after 8,192 iterations"),
@@ -101,22 +105,22 @@ fn who_stayed_stands_with_each_finding() {
     for octave in &mut report.findings[0].survivors {
         octave.allocated = Some(octave.alive.objects);
     }
-    let page = render(&fixtures::joined(vec![report]));
+    let page = html_of(&fixtures::joined(vec![report]));
     assert_eq!(between(&page, "rungs stayed\"", ">"), [""]);
 }
 
 #[test]
 fn a_run_without_scenarios_is_not_green() {
-    let page = render(&joined(Vec::new()));
-    assert!(page.contains("There are no scenarios"));
+    let page = html_of(&joined(Vec::new()));
+    assert!(page.contains("No result, no scenario was measured"));
     assert!(page.contains("<h1 class=\"v-none\">"));
-    let page = render(&joined(vec![measured("a", Verdict::Within), none("b")]));
+    let page = html_of(&joined(vec![measured("a", Verdict::Within), none("b")]));
     assert!(page.contains("1 of 2 scenarios has no result"));
 }
 
 #[test]
 fn every_scenario_has_its_own_address() {
-    let page = render(&joined(["a b", "a-b", "a<b", "~~"].map(none).into()));
+    let page = html_of(&joined(["a b", "a-b", "a<b", "~~"].map(none).into()));
     let ids = between(&page, "class=\"scenario v-none\" id=\"", "\"");
     assert_eq!(ids, ["a-b", "a-b-2", "a-b-3", "scenario"]);
 }
@@ -132,7 +136,7 @@ fn nothing_but_our_style_and_script_can_do_anything() {
         growth.rate.bytes = f64::INFINITY;
         report.growth.push(growth);
     }
-    let page = render(&joined(vec![scenario, none(evil)]));
+    let page = html_of(&joined(vec![scenario, none(evil)]));
     let scripts = between(&page, "<script", ">");
     assert_eq!(scripts, ["", " type=\"application/json\""]);
     for (tag, times) in [("</script", 2), ("<style", 1), ("</style", 1)] {
@@ -158,13 +162,13 @@ fn nothing_but_our_style_and_script_can_do_anything() {
 #[test]
 fn names_that_no_scenario_can_have_are_in_no_command() {
     let mut scenario = measured("a", Verdict::Regressed);
-    let page = render(&joined(vec![scenario.clone()]));
+    let page = html_of(&joined(vec![scenario.clone()]));
     assert!(page.contains("cargo plimsoll accept a<"));
     assert!(page.contains("cargo test -p demo --test leaks -- --exact a<"));
     if let Outcome::Report(report) = &mut scenario.outcome {
         "a; rm -rf ~".clone_into(&mut report.scenario);
     }
-    assert!(!render(&joined(vec![scenario])).contains("cargo "));
+    assert!(!html_of(&joined(vec![scenario])).contains("cargo "));
 }
 
 #[test]
@@ -180,7 +184,7 @@ fn the_source_is_text_and_no_link() {
         base: Some("9f31c02".to_owned()),
         prefix: "crates\u{202e}".to_owned(),
     });
-    let page = render(&joined);
+    let page = html_of(&joined);
     for (name, value) in [
         ("Repository", "<code>o/&lt;r&gt;</code>"),
         ("Pull request", "#41"),

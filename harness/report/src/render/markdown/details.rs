@@ -1,97 +1,94 @@
-//! The block of one scenario that is not green: where it grows and how, or why nothing can be
-//! said.
+//! The folded part of an entry: its scenarios, its stacks and pictures, and how it was
+//! measured. Also the lines about allowances that are no longer needed.
 
-use plimsoll_core::judge::Verdict;
+use std::collections::BTreeSet;
+
 use plimsoll_core::report::units::{count, plural, size};
-use plimsoll_core::report::view::{Sum, counted};
-use plimsoll_core::report::{Check, CheckOutcome, Failure, Finding, Report, Standing};
-
-use super::rows::{levels, live};
-use super::{NAME, View, commands};
-use crate::joined::Outcome;
-use crate::render::{capital, tree};
-use plimsoll_text::sink::{code_span, fenced, html_attribute, html_code, url};
+use plimsoll_core::report::view::{Cause, Sum, counted};
+use plimsoll_core::report::{CheckOutcome, Finding, Report, Standing};
+use plimsoll_text::sink::{code_span, fenced, html_attribute, url};
 use plimsoll_text::spark;
+use plimsoll_text::words::Words;
+
+use super::entry::LINE;
+use super::{NAME, View, summary_line};
+use crate::render::entries::{Entry, Kind, options};
+use crate::render::{capital, levels, tree};
 
 /// The most findings in a list. A sixth stack would not help anybody to start.
 const MAX_FINDINGS: usize = 5;
-/// The most lines of a workload's output. A check's detail gets a third of them.
-const MAX_LINES: usize = 30;
-const MAX_CHECKS: usize = 5;
+const MAX_SCENARIOS: usize = 50;
 const MAX_NOTES: usize = 5;
-/// The most columns of a quoted line.
-const LINE: usize = 160;
+const MAX_IMPROVED: usize = 10;
 const TREND: usize = 32;
 
-/// Returns the whole block of one scenario.
-pub(super) fn block(view: &View<'_>, place: usize, is_open: bool) -> String {
-    let scenario = &view.joined.scenarios[place];
-    let (about, body) = match &scenario.outcome {
-        Outcome::Report(report) => (about(report), of_report(view, place, report)),
-        Outcome::NoResult(why) => (
-            "no result".to_owned(),
-            format!("{}\n\nWhat left no result did not pass.", fenced(why, LINE)),
-        ),
-    };
-    let open = if is_open { " open" } else { "" };
-    let title = html_code(&view.titles[place], NAME);
-    format!(
-        "<details{open}><summary><b>{title}</b>: {about}</summary>\n\n{}\n\n</details>",
-        body.trim_end()
-    )
-}
-
-/// Returns the text beside a scenario's name. It has only plimsoll's words and numbers.
-fn about(report: &Report) -> String {
-    let growing = report.growing();
-    let said = report.outcome().said;
-    match report.verdict {
-        Verdict::Within => "within its baseline".to_owned(),
-        Verdict::Inconclusive => "inconclusive".to_owned(),
-        Verdict::Regressed if !growing.is_empty() => {
-            let amount = Sum::of(report, &growing).short();
-            let share = match tree::share_of_widest(report) {
-                Some(100) => "; all of the growth on one stack".to_owned(),
-                Some(share) => format!("; {share} % of the growth on one stack"),
-                None => String::new(),
-            };
-            format!("{said}, {amount} per iteration{share}")
-        }
-        _ => said,
-    }
-}
-
-fn of_report(view: &View<'_>, place: usize, report: &Report) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    match report.verdict {
-        Verdict::Broken => parts.extend(broken(report)),
-        Verdict::Failed => parts.extend(report.failure.as_ref().map(failed)),
-        Verdict::Improved => parts.extend(improved(view, place, report)),
-        Verdict::Inconclusive => parts.push(inconclusive(report)),
-        Verdict::Regressed | Verdict::Within => {}
-    }
-    let shown = report.of(|finding| finding.verdict >= Verdict::Inconclusive);
-    if report.verdict >= Verdict::Inconclusive {
-        if report.verdict > Verdict::Regressed && !shown.is_empty() {
-            parts.push("What grew until then:".to_owned());
-        }
-        if shown.iter().any(|finding| !finding.is_unused()) {
+/// Returns the block of an entry. `None` if there is nothing more to say. What a scenario has
+/// as a whole is shown once: `above` has those that were shown.
+pub(super) fn block(
+    view: &View<'_>,
+    entry: &Entry<'_>,
+    is_open: bool,
+    above: &mut BTreeSet<usize>,
+) -> Option<String> {
+    let place = entry.worst().place;
+    let is_first = above.insert(place);
+    let report = entry.worst().report()?;
+    let mut parts: Vec<String> = scenarios(view, entry).into_iter().collect();
+    if let Some(cause) = entry.cause() {
+        if is_first {
             parts.extend(picture(view, place, report));
             parts.extend(tree::render(report).map(|tree| fenced(&tree, tree::WIDTH)));
         }
-        parts.extend(findings(report, &shown));
-        parts.extend(over_the_rungs(report, &shown));
+        parts.extend(findings(view, report, &cause.findings));
+        parts.push(course(report, cause));
     }
-    parts.extend(moved(report));
-    parts.extend(remarks(report));
+    if is_first {
+        parts.extend(moved(report));
+        parts.extend(remarks(report));
+    }
     let interactive = view.context.report_url.as_deref().and_then(url);
-    if let Some(url) = interactive.filter(|_| !report.growth.is_empty()) {
+    if let Some(url) = interactive.filter(|_| entry.cause().is_some()) {
         parts.push(format!("[Interactive flame graph]({url})"));
     }
     if parts.is_empty() {
-        parts.push("The report has no more to say of it.".to_owned());
+        return None;
     }
-    parts.join("\n\n")
+    let open = if is_open { " open" } else { "" };
+    let summary = match (entry.cause(), entry.members.len()) {
+        (Some(_), 1) => "Stacks and flame graph",
+        (Some(_), _) => "Scenarios, stacks and flame graph",
+        (None, 1) => "Notes",
+        (None, _) => "Scenarios and notes",
+    };
+    Some(format!(
+        "<details{open}>{}\n\n{}\n\n</details>",
+        summary_line(summary),
+        parts.join("\n\n")
+    ))
+}
+
+/// Returns the list of the scenarios of an entry, if there are several.
+fn scenarios(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
+    if entry.members.len() == 1 || entry.kind == Kind::NoResult {
+        return None;
+    }
+    let shown = entry.members.iter().take(MAX_SCENARIOS);
+    let names = shown.map(|member| {
+        let title = view.title(member.place);
+        match member.cause.as_ref().filter(|_| entry.differ()) {
+            Some(cause) => format!("{title} {}", cause.sum().short()),
+            None => title,
+        }
+    });
+    let mut names: Vec<String> = names.collect();
+    if let more @ 1.. = entry.members.len().saturating_sub(MAX_SCENARIOS) {
+        names.push(format!("{more} more"));
+    }
+    let of_first = match entry.cause() {
+        Some(_) => " What follows is of the first.",
+        None => "",
+    };
+    Some(format!("In {}.{of_first}", names.join(", ")))
 }
 
 /// Returns the flame graph as a `<picture>`. The browser chooses the image for the theme that
@@ -116,18 +113,21 @@ fn picture(view: &View<'_>, place: usize, report: &Report) -> Option<String> {
     ))
 }
 
-/// Returns the first of these findings, each as an item of a list.
-fn items(report: &Report, findings: &[&Finding]) -> Vec<String> {
-    let item = |finding: &&Finding| format!("- {}", report.sentence(finding).markdown(NAME));
-    findings.iter().take(MAX_FINDINGS).map(item).collect()
-}
-
-/// Returns a list of what grows.
-fn findings(report: &Report, shown: &[&Finding]) -> Option<String> {
-    if shown.is_empty() {
-        return None;
+/// Returns a list of the findings of a cause. Of one finding, only what its cause does not say.
+fn findings(view: &View<'_>, report: &Report, shown: &[&Finding]) -> Option<String> {
+    if let [finding] = shown {
+        let over = finding.over().map(|over| Words::default().say(over));
+        let reason = finding.reason.as_ref();
+        let reason = reason.map(|why| Words::default().say("accepted because ").quote(why));
+        let said = over.into_iter().chain(reason);
+        let lines: Vec<String> = said
+            .map(|one| format!("- {}", one.markdown(NAME, none)))
+            .collect();
+        return (!lines.is_empty()).then(|| lines.join("\n"));
     }
-    let mut lines = items(report, shown);
+    let link = |file: &str, line| view.links.line(file, line);
+    let item = |finding: &&Finding| format!("- {}", report.sentence(finding).markdown(NAME, link));
+    let mut lines: Vec<String> = shown.iter().take(MAX_FINDINGS).map(item).collect();
     let rest = &shown[shown.len().min(MAX_FINDINGS)..];
     if !rest.is_empty() {
         lines.push(format!("- and {}", counted(rest, "more ")));
@@ -135,119 +135,70 @@ fn findings(report: &Report, shown: &[&Finding]) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Returns a sentence on the levels from the first rung to the last.
-fn over_the_rungs(report: &Report, shown: &[&Finding]) -> Option<String> {
-    let [first, .., last] = report.rungs.as_slice() else {
-        return None;
+/// Stands for the address of a line that is not linked.
+fn none(_: &str, _: Option<u32>) -> Option<String> {
+    None
+}
+
+/// Returns a sentence on the course of the growth, and on the level of what grows.
+fn course(report: &Report, cause: &Cause<'_>) -> String {
+    let finding = cause.first();
+    let levels = levels(finding);
+    let say = |value: u64| match finding.is_heap() {
+        true => size(value),
+        false => count(value),
     };
-    let rungs = format!(
-        "From {} to {}",
-        count(first.iterations),
-        plural(last.iterations, "iteration", "iterations")
-    );
-    let worst = shown.iter().find(|finding| finding.levels.len() > 1);
-    let trend = worst.map(|finding| {
-        let levels = levels(finding);
-        let say = |value: Option<&u64>| match value {
-            Some(value) if finding.is_heap() => size(*value),
-            Some(value) => count(*value),
-            None => "–".to_owned(),
-        };
-        format!(
-            "the first of them {} → {} `{}`, ",
-            say(levels.first()),
-            say(levels.last()),
-            spark::line(&levels, TREND)
-        )
-    });
-    let live_levels: Vec<u64> = report.rungs.iter().map(|rung| rung.live.bytes).collect();
-    Some(format!(
-        "{rungs}: {}the live heap {} `{}`.",
-        trend.unwrap_or_default(),
-        live(report)?,
-        spark::line(&live_levels, TREND)
-    ))
-}
-
-fn failed(failure: &Failure) -> String {
-    let what = format!(
-        "Failed {}:\n\n{}",
-        failure.at(),
-        fenced(&failure.what, LINE)
-    );
-    let lines: Vec<&str> = failure.output.trim_end().lines().collect();
-    if failure.output.trim().is_empty() {
-        return what + "\n\nIt printed nothing.";
-    }
-    let skipped = lines.len().saturating_sub(MAX_LINES);
-    let before = match skipped {
-        0 => String::new(),
-        n => format!(", after {}", plural(n as u64, "line more", "lines more")),
+    let trend = match levels.as_slice() {
+        [from, .., to] if levels.len() == report.rungs.len() => {
+            let rungs = report.rungs.iter().map(|rung| rung.iterations);
+            let points: Vec<(u64, u64)> = rungs.zip(levels.iter().copied()).collect();
+            let line = spark::over(&points, TREND);
+            format!(": {} → {} `{line}`", say(*from), say(*to))
+        }
+        _ => String::new(),
     };
-    let end = fenced(&lines[skipped..].join("\n"), LINE);
-    format!("{what}\n\nThe end of what it printed{before}:\n\n{end}")
+    format!("{}{trend}.", capital(&cause.course()))
 }
 
-fn broken(report: &Report) -> Vec<String> {
-    let failed: Vec<&Check> = report.checks(CheckOutcome::Failed).collect();
-    let mut parts = Vec::new();
-    for check in failed.iter().take(MAX_CHECKS) {
-        let detail: Vec<&str> = check.detail.lines().take(MAX_LINES / 3).collect();
-        parts.push(format!(
-            "The check {} failed:\n\n{}",
-            code_span(&check.name, 60),
-            fenced(&detail.join("\n"), LINE)
-        ));
-        parts.extend(check.hint().map(sentence));
-    }
-    if let more @ 1.. = failed.len().saturating_sub(MAX_CHECKS) {
-        let checks = plural(more as u64, "check", "checks");
-        parts.push(format!("And {checks} more."));
-    }
-    parts.extend(report.failure.as_ref().map(self::failed));
-    parts
-}
-
-fn inconclusive(report: &Report) -> String {
-    let seen = report.seen();
-    let seen = seen.map_or(String::new(), |seen| {
-        format!("; would have been seen: {seen}")
+/// Returns a line for each scenario with allowances that are no longer needed: how many, and
+/// the command that removes them.
+pub(super) fn improved(view: &View<'_>) -> Option<String> {
+    let places = view.order.iter().copied();
+    let stale = places.filter_map(|place| {
+        let report = view.joined.scenarios[place].report()?;
+        let n = report.stale().len();
+        (n > 0 && super::is_green(&view.joined.scenarios[place])).then_some((place, report, n))
     });
-    let too_few = report.too_few_for_the_interval();
-    let too_few = too_few.map_or(String::new(), |why| format!(". {}", capital(&why)));
-    format!(
-        "To be found: {}{seen}{too_few}.\n\nWhat would settle it? {} A steadier workload needs \
-         fewer iterations, and so does a coarser threshold.",
-        report.to_be_found(),
-        sentence(report.end.advice())
-    )
-}
-
-fn improved(view: &View<'_>, place: usize, report: &Report) -> Vec<String> {
-    let stale = report.stale();
-    let mut lines = items(report, &stale);
-    if let more @ 1.. = stale.len().saturating_sub(MAX_FINDINGS) {
-        lines.push(format!("- and {more} more"));
-    }
-    let mut parts = vec![lines.join("\n")];
-    if let Some(command) = commands::accept(view, &view.joined.scenarios[place]) {
-        let from = match report.run.baseline.is_empty() {
-            true => String::new(),
-            false => format!(" from {}", code_span(&report.run.baseline, NAME)),
-        };
-        parts.push(format!(
-            "This command removes{from} what is no longer needed:\n\n{}",
-            fenced(&command, 600)
+    let lines = stale.map(|(place, report, n)| {
+        let scenario = &view.joined.scenarios[place];
+        let are = if n == 1 { "is" } else { "are" };
+        let allowances = plural(n as u64, "allowance", "allowances");
+        let step = options(view.joined, scenario).and_then(|options| report.accept(&options));
+        let command = step.map_or(String::new(), |step| {
+            format!(": {}", code_span(&step.command, 600))
+        });
+        let title = view.title(place);
+        format!("- {title}: {allowances} {are} no longer needed{command}")
+    });
+    let mut lines: Vec<String> = lines.collect();
+    if let more @ 1.. = lines.len().saturating_sub(MAX_IMPROVED) {
+        lines.truncate(MAX_IMPROVED);
+        lines.push(format!(
+            "- and {} like that",
+            plural(more as u64, "more scenario", "more scenarios")
         ));
     }
-    parts
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// Returns a list of the allowances whose stacks now have another caller.
 fn moved(report: &Report) -> Option<String> {
     let moved = report.of(|finding| finding.standing == Standing::Moved);
     let moved = moved.iter().filter_map(|finding| finding.moved());
-    let lines = moved.map(|moved| format!("- the allowance of {}", moved.markdown(NAME)));
+    let lines = moved.map(|moved| {
+        let moved = moved.markdown(NAME, none);
+        format!("- the allowance of {moved}")
+    });
     let lines: Vec<String> = lines.take(MAX_FINDINGS).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
@@ -255,7 +206,7 @@ fn moved(report: &Report) -> Option<String> {
 /// Returns a list of what was left out or fell back, and what ended the ladder early.
 fn remarks(report: &Report) -> Option<String> {
     let mut lines = Vec::new();
-    if report.verdict == Verdict::Regressed && report.end.is_by_growth() {
+    if !report.growing().is_empty() && report.end.is_by_growth() {
         lines.push(format!("- the ladder ended early: {}", report.end.why()));
     }
     for check in report.checks(CheckOutcome::Unavailable) {
@@ -273,9 +224,4 @@ fn remarks(report: &Report) -> Option<String> {
         lines.push(format!("- and {more}"));
     }
     (!lines.is_empty()).then(|| lines.join("\n"))
-}
-
-/// Returns a fragment as a sentence.
-fn sentence(fragment: &str) -> String {
-    (capital(fragment) + ".").replace("?.", "?")
 }

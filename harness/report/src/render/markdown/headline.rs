@@ -1,75 +1,61 @@
-//! The first line of a page, and the sentence below it.
+//! The verdict of all scenarios together, in one line.
 
 use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::Report;
 use plimsoll_core::report::units::{count, plural, visible};
-use plimsoll_core::report::view::Sum;
-use plimsoll_core::report::{CheckOutcome, Report};
 
-use super::{View, icon, links};
-use crate::joined::{Joined, Outcome, Scenario};
-use plimsoll_text::sink::code_span;
+use crate::joined::{Joined, Scenario};
+use crate::render::entries::{Entry, Kind};
 
-/// The most columns of a quoted sentence.
-const SENTENCE: usize = 200;
-
-/// Returns the verdict in one line. It quotes nothing from a report.
-pub(super) fn verdict(view: &View<'_>) -> String {
-    let icon = match view.joined.verdict() {
-        Some(Verdict::Within | Verdict::Improved) if view.context.untrusted => icon(None),
-        verdict => icon(verdict),
-    };
-    format!("### {icon} Leak check: {}", plain(view.joined))
-}
-
-/// Returns the verdict of all scenarios together.
-pub(super) fn plain(joined: &Joined) -> String {
+/// Returns the verdict of all scenarios together. It quotes nothing from a report.
+pub(super) fn plain(joined: &Joined, entries: &[Entry<'_>]) -> String {
     let scenarios = &joined.scenarios;
     match joined.verdict() {
-        Some(Verdict::Within | Verdict::Improved) => green(scenarios),
+        Some(Verdict::Within | Verdict::Improved) => {
+            let n = scenarios.len();
+            format!("{} {}", of_all(n, n), within(n))
+        }
         None if scenarios.is_empty() => "no result, no scenario was measured".to_owned(),
-        _ => not_green(scenarios),
+        _ => not_green(scenarios, entries),
     }
 }
 
-fn green(scenarios: &[Scenario]) -> String {
-    let n = scenarios.len();
-    let mut text = format!("{} {}", of_all(n, n), within(n));
-    let stale: usize = reports(scenarios).map(|report| report.stale().len()).sum();
-    if stale > 0 {
-        text.push_str(&format!(
-            "; {} {} no longer needed",
-            plural(stale as u64, "allowance", "allowances"),
-            verb(stale, "is", "are")
-        ));
-    }
-    if let Some(seen) = seen_by_all(reports(scenarios)) {
-        text.push_str(&format!("; growth of {seen} would have been seen"));
-    }
-    text
-}
-
-fn not_green(scenarios: &[Scenario]) -> String {
-    let of = |wanted: Option<Verdict>| scenarios.iter().filter(move |one| one.verdict() == wanted);
-    let count_of = |wanted| of(wanted).count();
-    let is_expired = |one: &&Scenario| one.report().is_some_and(Report::is_only_expired);
-    let (expired, growing): (Vec<&Scenario>, Vec<&Scenario>) =
-        of(Some(Verdict::Regressed)).partition(is_expired);
-    let broken = count_of(Some(Verdict::Broken));
-    let growing_by = |verb: &str| format!("{verb} growing{}", amount(&growing));
-    let unsure = count_of(Some(Verdict::Inconclusive));
-    let (failed, no_result) = (count_of(Some(Verdict::Failed)), count_of(None));
+fn not_green(scenarios: &[Scenario], entries: &[Entry<'_>]) -> String {
+    let count_of = |wanted: Option<Verdict>| {
+        let verdicts = scenarios.iter().map(Scenario::verdict);
+        verdicts.filter(|verdict| *verdict == wanted).count()
+    };
+    let (broken, failed) = (Some(Verdict::Broken), Some(Verdict::Failed));
+    let (broken, failed) = (count_of(broken), count_of(failed));
+    // A workload that failed may have leaked before.
+    let is_measured = |report: &&Report| report.verdict < Verdict::Broken;
+    let measured = || reports(scenarios).filter(is_measured);
+    let grows = measured()
+        .filter(|report| !report.growing().is_empty())
+        .count();
+    let expired = measured()
+        .filter(|report| report.is_only_expired() && report.growing().is_empty())
+        .count();
+    let regressed = count_of(Some(Verdict::Regressed));
+    let others = regressed.saturating_sub(grows + expired);
+    let (unsure, no_result) = (count_of(Some(Verdict::Inconclusive)), count_of(None));
+    let growing = grows + others;
     let parts = [
         (broken, "could not be measured".to_owned()),
         (failed, "failed".to_owned()),
         (
-            growing.len(),
-            growing_by(verb(growing.len(), "keeps", "keep")),
+            growing,
+            format!(
+                "{} growing{}",
+                verb(growing, "keeps", "keep"),
+                amount(entries)
+            ),
         ),
         (
-            expired.len(),
+            expired,
             verb(
-                expired.len(),
+                expired,
                 "has an expired allowance",
                 "have expired allowances",
             )
@@ -92,17 +78,19 @@ fn not_green(scenarios: &[Scenario]) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the growth in brackets: ` (+48 B per iteration)`.
-fn amount(growing: &[&Scenario]) -> String {
-    let reports = growing.iter().filter_map(|scenario| scenario.report());
-    let most = reports.max_by_key(|report| super::order_of_growth(report));
-    let sum = most.map(|report| (report, report.growing()));
-    let Some((report, findings)) = sum.filter(|(_, findings)| !findings.is_empty()) else {
-        return String::new();
-    };
-    let up_to = if growing.len() > 1 { "up to " } else { "" };
-    let most = Sum::of(report, &findings).short();
-    format!(" ({up_to}{most} per iteration)")
+/// Returns what grows, if it has one cause: ` by +48 B per iteration (allowed: 0 B)`. Of
+/// several causes, each has its own number further down.
+fn amount(entries: &[Entry<'_>]) -> String {
+    let growing: Vec<_> = entries
+        .iter()
+        .filter(|entry| entry.kind == Kind::Grows)
+        .collect();
+    match growing.as_slice() {
+        [entry] => entry.cause().map_or(String::new(), |cause| {
+            format!(" by {}", entry.grows(cause).plain())
+        }),
+        several => format!(" for {} reasons", count(several.len() as u64)),
+    }
 }
 
 /// Returns a count such as `2 of 14 scenarios`.
@@ -126,60 +114,12 @@ fn reports(scenarios: &[Scenario]) -> impl Iterator<Item = &Report> {
     scenarios.iter().filter_map(Scenario::report)
 }
 
-/// Returns a sentence on the worst scenario, the number of green ones, and where to read on.
-pub(super) fn sentence(view: &View<'_>) -> Option<String> {
-    let mut text = String::new();
-    if let Some(place) = view.open().next() {
-        text = format!("{}.", worst(view, place));
-        let green = view.green().count();
-        if green > 0 {
-            let scenarios = plural(green as u64, "scenario", "scenarios");
-            text.push_str(&format!(" {scenarios} {}.", within(green)));
-        }
-    }
-    let parts = Some(text).filter(|text| !text.is_empty()).into_iter();
-    let parts: Vec<String> = parts.chain(links(view.context)).collect();
-    (!parts.is_empty()).then(|| parts.join(" · "))
-}
-
-fn worst(view: &View<'_>, place: usize) -> String {
-    let scenario = &view.joined.scenarios[place];
-    let title = view.title(place);
-    let report = match &scenario.outcome {
-        Outcome::Report(report) => report,
-        Outcome::NoResult(why) => {
-            return format!("{title} has no result: {}", code_span(why, SENTENCE));
-        }
-    };
-    match report.verdict {
-        Verdict::Regressed if !report.growing().is_empty() && !report.is_only_expired() => {
-            let growing = report.growing();
-            format!(
-                "{title} keeps **{} per iteration** (allowed: {})",
-                Sum::of(report, &growing).short().trim_start_matches('+'),
-                Sum::allowed(&growing).short()
-            )
-        }
-        Verdict::Within | Verdict::Improved => format!("{title} is within its baseline"),
-        _ => {
-            let outcome = report.outcome();
-            let failed = || report.checks(CheckOutcome::Failed).next();
-            let cause = match &outcome.cause {
-                Some(cause) => format!(": {}", code_span(cause, SENTENCE)),
-                None => failed().map_or(String::new(), |check| {
-                    format!(": the check {} failed", code_span(&check.name, 60))
-                }),
-            };
-            format!("{title}: {}{cause}", outcome.said)
-        }
-    }
-}
-
-/// Returns the smallest growth that every one of the runs would have detected. `None` if a run
-/// has no detection limit.
-pub(super) fn seen_by_all<'a>(reports: impl Iterator<Item = &'a Report>) -> Option<String> {
+/// Returns the smallest growth that every scenario of a green run would have detected. `None`
+/// if the run is not green, or if a scenario has no detection limit.
+pub(super) fn seen_by_all(joined: &Joined) -> Option<String> {
+    let is_green = matches!(joined.verdict(), Some(Verdict::Within | Verdict::Improved));
     let mut coarsest: Option<Rate> = None;
-    for report in reports {
+    for report in reports(&joined.scenarios).filter(|_| is_green) {
         let rate = report.visible?;
         if coarsest.is_none_or(|other| coarseness(rate) > coarseness(other)) {
             coarsest = Some(rate);

@@ -1,53 +1,22 @@
-//! The tables: one row for each scenario, worst first.
+//! Rows that may be left out: further entries, and the scenarios that are green.
 
-use plimsoll_core::Tally;
-use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::{plural, size};
+use plimsoll_core::report::Report;
+use plimsoll_core::report::units::plural;
 use plimsoll_core::report::view::Sum;
-use plimsoll_core::report::{Finding, Report};
 
 use super::page::Rows;
-use super::{NAME, View, state, summary_line};
+use super::{NAME, View, entry, state, summary_line};
+use crate::render::entries::Entry;
 use plimsoll_text::sink::table_code_span;
-use plimsoll_text::spark;
 
-/// The most characters of a trend.
-const TREND: usize = 16;
-
-const HEAD: &str = "\
-| State | Scenario | Grows by, per iteration | Allowed | Live heap, first → last rung | Trend |
-|:--|:--|--:|--:|:--|:--|
-";
-const GREEN_HEAD: &str = "\
-| State | Scenario | Grows by, as allowed | Would have seen | Live heap, first → last rung |
-|:--|:--|--:|:--|:--|
-";
-
-/// Returns the open table of the scenarios at `places`, which are not green.
-pub(super) fn open(view: &View<'_>, places: &[usize]) -> Option<String> {
-    if places.is_empty() {
-        return None;
-    }
-    let rows: String = places.iter().map(|&place| row(view, place)).collect();
-    Some(format!("{HEAD}{}", rows.trim_end()))
-}
-
-/// Returns the folded table of further scenarios that are not green.
-pub(super) fn more(view: &View<'_>, places: &[usize]) -> Option<Rows> {
-    let one = "more scenario that is not green";
-    let rows = places.iter().map(|&place| row(view, place));
-    folded(
-        one,
-        "more scenarios that are not green",
-        HEAD,
-        rows.collect(),
-    )
-}
-
-fn folded(one: &str, many: &str, head: &str, rows: Vec<String>) -> Option<Rows> {
-    let summary = summary_line(&plural(rows.len() as u64, one, many));
+/// Returns the folded list of further entries, one line each.
+pub(super) fn more(view: &View<'_>, entries: &[Entry<'_>]) -> Option<Rows> {
+    let rows = entries.iter();
+    let rows = rows.map(|one| format!("- {}\n", entry::first_line(view, one)));
+    let rows: Vec<String> = rows.collect();
+    let summary = plural(rows.len() as u64, "more cause", "more causes");
     (!rows.is_empty()).then(|| Rows {
-        before: format!("<details>{summary}\n\n{head}"),
+        before: format!("<details>{}\n\n", summary_line(&summary)),
         rows,
         after: "\n</details>".to_owned(),
     })
@@ -55,37 +24,15 @@ fn folded(one: &str, many: &str, head: &str, rows: Vec<String>) -> Option<Rows> 
 
 /// Returns the folded table of all green scenarios.
 pub(super) fn green(view: &View<'_>) -> Option<Rows> {
+    let rows: Vec<String> = view.green().map(|place| green_row(view, place)).collect();
     let one = "scenario within its baseline";
-    let rows = view.green().map(|place| green_row(view, place));
-    folded(
-        one,
-        "scenarios within their baselines",
-        GREEN_HEAD,
-        rows.collect(),
-    )
-}
-
-fn row(view: &View<'_>, place: usize) -> String {
-    let scenario = &view.joined.scenarios[place];
-    let title = table_code_span(&view.titles[place], NAME);
-    let state = state(scenario);
-    let Some(report) = scenario.report() else {
-        return format!("| {state} | {title} | – | – | – | – |\n");
-    };
-    let (grows, allowed) = match report.growing() {
-        found if !found.is_empty() => {
-            (cell(&Sum::of(report, &found)), Sum::allowed(&found).short())
-        }
-        _ if report.verdict == Verdict::Regressed && report.is_only_expired() => {
-            ("no longer".to_owned(), "expired".to_owned())
-        }
-        _ => ("–".to_owned(), "–".to_owned()),
-    };
-    format!(
-        "| {state} | {title} | {grows} | {allowed} | {} | {} |\n",
-        live(report).unwrap_or_else(|| "–".to_owned()),
-        trend(report).map_or_else(|| "–".to_owned(), |trend| format!("`{trend}`")),
-    )
+    let summary = plural(rows.len() as u64, one, "scenarios within their baselines");
+    let head = "| State | Scenario | Grows by, as allowed | Would have seen |\n|:--|:--|--:|:--|\n";
+    (!rows.is_empty()).then(|| Rows {
+        before: format!("<details>{}\n\n{head}", summary_line(&summary)),
+        rows,
+        after: "\n</details>".to_owned(),
+    })
 }
 
 fn green_row(view: &View<'_>, place: usize) -> String {
@@ -99,13 +46,8 @@ fn green_row(view: &View<'_>, place: usize) -> String {
             used => cell(&Sum::of(report, &used)),
         }
     });
-    let seen = report.and_then(Report::seen);
-    format!(
-        "| {} | {title} | {grows} | {} | {} |\n",
-        state(scenario),
-        seen.unwrap_or_else(none),
-        report.and_then(live).unwrap_or_else(none),
-    )
+    let seen = report.and_then(Report::seen).unwrap_or_else(none);
+    format!("| {} | {title} | {grows} | {seen} |\n", state(scenario))
 }
 
 /// Returns amounts such as `**+48 B**, +1.00 objects`.
@@ -116,34 +58,4 @@ fn cell(sum: &Sum) -> String {
         _ => amount.number + &amount.rest,
     });
     amounts.collect::<Vec<_>>().join(", ")
-}
-
-/// Returns the live heap at the first and last rung: `1.1 MiB → 1.6 MiB`.
-pub(super) fn live(report: &Report) -> Option<String> {
-    let [first, .., last] = report.rungs.as_slice() else {
-        return None;
-    };
-    let (first, last) = (size(first.live.bytes), size(last.live.bytes));
-    Some(format!("{first} → {last}"))
-}
-
-/// Returns a finding's level at every rung: bytes, or the number of threads or file
-/// descriptors.
-pub(super) fn levels(finding: &Finding) -> Vec<u64> {
-    let level = |level: &Tally| match finding.is_heap() {
-        true => level.bytes,
-        false => level.objects,
-    };
-    finding.levels.iter().map(level).collect()
-}
-
-/// Returns the trend over the rungs of what grows most, or else of the whole live heap.
-fn trend(report: &Report) -> Option<String> {
-    let growing = report.growing();
-    let worst = growing.first();
-    let levels: Vec<u64> = match worst {
-        Some(finding) if finding.levels.len() > 1 => levels(finding),
-        _ => report.rungs.iter().map(|rung| rung.live.bytes).collect(),
-    };
-    (levels.len() > 1).then(|| spark::line(&levels, TREND))
 }

@@ -3,7 +3,7 @@
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::plural;
 use plimsoll_core::report::{Check, Finding, Report};
-use plimsoll_text::words::{Word, Words};
+use plimsoll_text::words::{Word, Words, place};
 
 use crate::joined::Scenario;
 use crate::render::plain::clean_line;
@@ -25,11 +25,13 @@ impl From<Words> for Message {
             text: words.write(|word| match word {
                 Word::Said(text) | Word::Stressed(text) => text.clone(),
                 Word::Quoted(text) => escape(&quoted(text)),
+                Word::Line { file, line } => escape(&quoted(&place(file, *line))),
             }),
             markdown: words.write(|word| match word {
                 Word::Said(text) => text.clone(),
                 Word::Stressed(text) => format!("**{text}**"),
                 Word::Quoted(text) => code(&quoted(text)),
+                Word::Line { file, line } => code(&quoted(&place(file, *line))),
             }),
         }
     }
@@ -45,16 +47,16 @@ pub(super) fn no_result(scenario: &Scenario, why: &str) -> Message {
 }
 
 pub(super) fn scenario(scenario: &Scenario, report: &Report, check: Option<&Check>) -> Message {
-    let outcome = report.outcome();
-    let mut words = of(scenario).stress(outcome.said);
-    let first_line = |check: &Check| {
+    let mut words = of(scenario).join(report.outcome().said);
+    if let Some(check) = check {
         let line = check.detail.lines().next().unwrap_or_default();
-        format!("{}: {line}", check.name)
-    };
-    let cause = outcome.cause.or_else(|| check.map(first_line));
-    let failure = || report.failure.as_ref().map(|failure| failure.what.clone());
-    if let Some(cause) = cause.or_else(failure) {
-        words = words.say(": ").quote(cause);
+        words = words.say(": ").quote(format!("{}: {line}", check.name));
+    } else if let Some(failure) = report
+        .failure
+        .as_ref()
+        .filter(|_| report.verdict == Verdict::Broken)
+    {
+        words = words.say(": ").quote(&failure.what);
     }
     conditions(words, scenario, report).into()
 }

@@ -1,0 +1,180 @@
+//! Causes: findings that share the place to blame. Every output has one entry for each.
+
+use plimsoll_text::words::Words;
+
+use super::sum::{Amount, Sum};
+use crate::report::units::{count, duration, plural, span};
+use crate::report::{Finding, Report, Standing, Subject, Survivors};
+use crate::verdict::Verdict;
+
+/// Findings of one report that share the place to blame.
+#[derive(Clone, Debug)]
+pub struct Cause<'a> {
+    /// The report of these findings.
+    pub report: &'a Report,
+    /// At least one finding, in the order of the report.
+    pub findings: Vec<&'a Finding>,
+}
+
+/// Tells causes apart, also those of different scenarios: what kind of thing grows, and the
+/// functions of the place to blame.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CauseKey<'a>(Vec<&'a str>);
+
+impl<'a> CauseKey<'a> {
+    /// Returns the names that make up the key.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.0.clone().into_iter()
+    }
+}
+
+impl Report {
+    /// Groups findings by their cause. Causes stand in the order of their first findings.
+    pub fn causes<'a>(&'a self, findings: &[&'a Finding]) -> Vec<Cause<'a>> {
+        let mut causes: Vec<Cause<'a>> = Vec::new();
+        for &finding in findings {
+            let key = finding.cause();
+            let mut same = causes.iter_mut();
+            match same.find(|cause| cause.key() == key) {
+                Some(cause) => cause.findings.push(finding),
+                None => causes.push(Cause {
+                    report: self,
+                    findings: vec![finding],
+                }),
+            }
+        }
+        causes
+    }
+}
+
+impl Finding {
+    /// Returns the key of its cause. Lines are not part of it, because those of one function
+    /// are not told apart in a stack either.
+    pub fn cause(&self) -> CauseKey<'_> {
+        // The first word keeps a function from being taken for a resource.
+        CauseKey(match (&self.subject, &self.blame) {
+            (Subject::Threads, _) => vec!["threads"],
+            (Subject::Descriptors, _) => vec!["file descriptors"],
+            (_, Some(blame)) => vec![
+                "place",
+                blame.caller.as_ref().map_or("", |frame| &frame.function),
+                // Whatever a called function allocates is one leak.
+                &blame.called.as_ref().unwrap_or(&blame.at).function,
+            ],
+            (Subject::Stack(stack) | Subject::Site { frames: stack, .. }, None) => {
+                let names = stack.frames().iter().map(String::as_str);
+                std::iter::once("stack").chain(names).collect()
+            }
+        })
+    }
+}
+
+impl<'a> Cause<'a> {
+    /// Returns one finding as a cause of its own.
+    pub fn of(report: &'a Report, finding: &'a Finding) -> Cause<'a> {
+        let findings = vec![finding];
+        Cause { report, findings }
+    }
+
+    /// Returns the finding that the report lists first.
+    pub fn first(&self) -> &'a Finding {
+        self.findings[0]
+    }
+
+    /// Returns what tells this cause from others.
+    pub fn key(&self) -> CauseKey<'a> {
+        self.first().cause()
+    }
+
+    /// Returns what its findings gain together.
+    pub fn sum(&self) -> Sum {
+        Sum::of(self.report, &self.findings)
+    }
+
+    /// Returns `+96 B, +1.00 objects per iteration`, with the first number stressed.
+    pub fn gains(&self) -> Words {
+        let mut amounts = self.sum().amounts().into_iter();
+        let Amount { number, rest } = amounts.next().unwrap_or_default();
+        let words = Words::default().stress(number).say(rest);
+        let words = amounts.fold(words, |words, Amount { number, rest }| {
+            words.say(format!(", {number}{rest}"))
+        });
+        words.say(" per iteration")
+    }
+
+    /// Returns what the baseline allows: `allowed: 96 B, 1.00 objects`, or that the allowance
+    /// has expired.
+    pub fn allowed(&self) -> String {
+        let amounts = Sum::allowed(&self.findings).amounts();
+        // Of nothing, the objects need not be said.
+        let is_nothing = self.findings.iter().all(|one| one.allowed.objects == 0.0);
+        let shown = if is_nothing { 1 } else { amounts.len() };
+        let amounts = amounts.into_iter().take(shown);
+        let allowed: Vec<String> = amounts.map(|one| one.number + &one.rest).collect();
+        let allowed = allowed.join(", ");
+        let is_expired = |finding: &&Finding| finding.standing == Standing::Expired;
+        match self.findings.iter().any(is_expired) {
+            true => format!("its allowance of {allowed} has expired"),
+            false => format!("allowed: {allowed}"),
+        }
+    }
+
+    /// Returns the place to blame: `lru::put, called from fill at src/lru.rs:14`. `None` for a
+    /// resource.
+    pub fn place(&self) -> Option<Words> {
+        self.first().blamed()
+    }
+
+    /// Returns what the growth means, each as a sentence fragment: how soon a service runs out
+    /// of something, and who stayed.
+    pub fn means(&self) -> Vec<String> {
+        let is_sure = self.first().verdict >= Verdict::Regressed;
+        let time = self.time_to_limit().filter(|_| is_sure).into_iter();
+        let stayed = self.findings.iter().find_map(|one| one.stayed());
+        let stayed = stayed.map(|octave| stayed_words(self.report, octave));
+        time.chain(stayed).collect()
+    }
+
+    /// Returns how soon a service that runs 1,000 iterations a second has lost a gibibyte, or
+    /// has too many threads or open files.
+    fn time_to_limit(&self) -> Option<String> {
+        const PER_SECOND: f64 = 1_000.0;
+        const GIB: f64 = 1_073_741_824.0;
+        let rate = super::total(&self.findings);
+        // 1,024 is the usual limit of open files. A thousand threads are a lot.
+        let (limit, name, rate) = match self.first().subject {
+            Subject::Threads => (1_000.0, "1,000 threads", self.first().rate.objects),
+            Subject::Descriptors => (1_024.0, "1,024 open files", self.first().rate.objects),
+            _ => (GIB, "1 GiB", rate.bytes),
+        };
+        (rate > 0.0).then(|| {
+            let time = duration(limit / (rate * PER_SECOND));
+            format!("{name} in {time} at 1,000 iterations a second")
+        })
+    }
+
+    /// Returns how the growth goes: `linear over 65,536 iterations, every allocation counted`.
+    pub fn course(&self) -> String {
+        let law = self.first().law;
+        let iterations = plural(self.report.iterations(), "iteration", "iterations");
+        format!("{law} over {iterations}, {}", self.report.counting())
+    }
+}
+
+/// Returns `born in iterations 8,193–16,384: 8,192 allocated, 82 alive at 65,536`.
+fn stayed_words(report: &Report, octave: &Survivors) -> String {
+    let about = if report.is_sampled() { "about " } else { "" };
+    let allocated = match octave.allocated {
+        Some(objects) => format!("{} allocated, ", count(objects)),
+        None => String::new(),
+    };
+    let alive = match octave.alive.objects {
+        0 => "none".to_owned(),
+        objects => format!("{about}{}", count(objects)),
+    };
+    format!(
+        "born in iterations {}: {allocated}{alive} alive at {}",
+        span(octave.from, octave.to),
+        count(report.iterations())
+    )
+}

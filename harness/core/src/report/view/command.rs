@@ -1,0 +1,81 @@
+//! The commands that outputs tell people to run. A name that no scenario or package can have is
+//! in no command, because people paste commands into a shell.
+
+use plimsoll_text::escape::command_word;
+
+use crate::report::{Report, Standing};
+use crate::verdict::Verdict;
+
+/// What to do, and the command for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// A fragment without a colon: `fix it, or accept it`.
+    pub to: &'static str,
+    /// The whole command.
+    pub command: String,
+}
+
+/// Returns the command that measures a scenario again, alone.
+pub fn measure_again(
+    package: &str,
+    target: &str,
+    scenario: &str,
+    is_release: bool,
+) -> Option<String> {
+    let release = if is_release { " --release" } else { "" };
+    Some(format!(
+        "cargo test{release} -p {} --test {} -- --exact {}",
+        command_word(package)?,
+        target_pattern(command_word(target)?),
+        command_word(scenario)?
+    ))
+}
+
+/// Returns a pattern for `cargo test --test` that selects a target by the compiler's name,
+/// which is the name that a run knows. That name has `_` where the target's own name may have
+/// `-`, so each `_` becomes the wildcard `?`.
+fn target_pattern(target: &str) -> String {
+    match target.contains('_') {
+        true => format!("'{}'", target.replace('_', "?")),
+        false => target.to_owned(),
+    }
+}
+
+impl Report {
+    /// Returns the command that measures this scenario again, alone.
+    pub fn again(&self) -> Option<String> {
+        let measured = self.measured.as_ref();
+        let is_release = measured.is_some_and(|measured| measured.profile == "release");
+        let run = &self.run;
+        measure_again(&run.package, &run.target, &self.scenario, is_release)
+    }
+
+    /// Returns the command that accepts growth, or removes allowances that nothing uses.
+    /// `None` if there is nothing to accept. `options` are added behind the scenario's name.
+    pub fn accept(&self, options: &str) -> Option<Step> {
+        let name = command_word(&self.scenario)?;
+        let reason = " --reason \"…\"";
+        let past = self.past();
+        let (to, more) = match self.verdict {
+            Verdict::Improved => ("to remove what is no longer needed", String::new()),
+            Verdict::Regressed if past.iter().all(|finding| finding.is_unused()) => {
+                ("to remove what has expired", String::new())
+            }
+            // Whoever accepts it again must give a new date.
+            Verdict::Regressed if self.has_lapsed() => (
+                "fix it, or accept it again",
+                format!(" --expires YYYY-MM-DD{reason}"),
+            ),
+            Verdict::Regressed => ("fix it, or accept it", reason.to_owned()),
+            _ => return None,
+        };
+        let command = format!("cargo plimsoll accept {name}{options}{more}");
+        Some(Step { to, command })
+    }
+
+    /// Returns whether something grows under an allowance that has expired.
+    fn has_lapsed(&self) -> bool {
+        let mut findings = self.findings.iter();
+        findings.any(|finding| finding.standing == Standing::Expired && !finding.is_unused())
+    }
+}

@@ -1,0 +1,82 @@
+//! The part of a workload's output that is shown: its beginning, its panic and its end.
+
+/// Lines of the beginning, and of the end, that are shown whatever else is.
+const ENDS: usize = 5;
+
+/// A line of the output, or a run of lines that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excerpt<'a> {
+    /// A line without its line feed.
+    Line(&'a str),
+    /// So many lines are left out here.
+    LeftOut(usize),
+}
+
+/// Returns at most `most` lines of an output, and where lines are left out. The message of a
+/// panic and the frames below it say more than the end, which belongs to the runtime.
+pub fn excerpt(output: &str, most: usize) -> Vec<Excerpt<'_>> {
+    let lines: Vec<&str> = output.trim_end().lines().collect();
+    let n = lines.len();
+    let most = most.max(2 * ENDS);
+    let panic = lines.iter().rposition(|line| is_panic(line));
+    let middle = panic.unwrap_or(n).min(n.saturating_sub(most - ENDS));
+    let middle = middle..middle.saturating_add(most - 2 * ENDS).min(n);
+    let is_shown =
+        |place: usize| n <= most || place < ENDS || place + ENDS >= n || middle.contains(&place);
+    let mut shown = Vec::new();
+    for (place, line) in lines.into_iter().enumerate() {
+        match (is_shown(place), shown.last_mut()) {
+            (true, _) => shown.push(Excerpt::Line(line)),
+            (false, Some(Excerpt::LeftOut(n))) => *n += 1,
+            (false, _) => shown.push(Excerpt::LeftOut(1)),
+        }
+    }
+    shown
+}
+
+/// Returns whether a line begins the message of a Rust panic.
+fn is_panic(line: &str) -> bool {
+    line.contains("panicked at ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(output: &str, most: usize) -> String {
+        let parts = excerpt(output, most).into_iter().map(|part| match part {
+            Excerpt::Line(line) => line.to_owned(),
+            Excerpt::LeftOut(n) => format!("({n})"),
+        });
+        parts.collect::<Vec<_>>().join(" ")
+    }
+
+    fn lines(range: std::ops::Range<usize>) -> String {
+        range.map(|n| format!("{n}\n")).collect()
+    }
+
+    #[test]
+    fn beginning_panic_and_end() {
+        assert_eq!(shown("", 12), "");
+        assert_eq!(shown(&lines(0..12), 12), "0 1 2 3 4 5 6 7 8 9 10 11");
+        assert_eq!(
+            shown(&lines(0..30), 12),
+            "0 1 2 3 4 (18) 23 24 25 26 27 28 29"
+        );
+        let panic = lines(0..9) + "it panicked at a\n" + &lines(10..30);
+        assert_eq!(
+            shown(&panic, 12),
+            "0 1 2 3 4 (4) it panicked at a 10 (14) 25 26 27 28 29"
+        );
+        let early = "it panicked at a\n".to_owned() + &lines(1..30);
+        assert_eq!(
+            shown(&early, 12),
+            "it panicked at a 1 2 3 4 (20) 25 26 27 28 29"
+        );
+        let late = lines(0..29) + "it panicked at a\n";
+        assert_eq!(
+            shown(&late, 12),
+            "0 1 2 3 4 (18) 23 24 25 26 27 28 it panicked at a"
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! What needs a person: one entry for each cause, in the order of every output.
+
+use maud::{Markup, html};
+use plimsoll_core::report::units::plural;
+use plimsoll_text::words::{Word, Words};
+
+use super::escape::{block, line};
+use super::{badge, class, code};
+use crate::joined::Outcome;
+use crate::render::capital;
+use crate::render::entries::{Entry, Kind};
+use crate::render::links::Links;
+
+/// The entries that are shown in full. The others are folded, below a line that counts them.
+const MOST_ENTRIES: usize = 10;
+/// The most scenarios that an entry links.
+const MOST_SCENARIOS: usize = 50;
+
+/// What all entries read.
+pub(super) struct Page<'a> {
+    pub(super) joined: &'a crate::joined::Joined,
+    pub(super) titles: &'a [String],
+    /// The id of each scenario's row.
+    pub(super) slugs: &'a [String],
+    pub(super) links: &'a Links,
+    /// How an entry compares with the base.
+    pub(super) since: &'a dyn Fn(&Entry<'_>) -> Option<String>,
+    /// Whether the headline says how much grows.
+    pub(super) is_said: bool,
+}
+
+pub(super) fn all(page: &Page<'_>, entries: &[Entry<'_>]) -> Markup {
+    let (shown, rest) = entries.split_at(entries.len().min(MOST_ENTRIES));
+    html! {
+        @if !entries.is_empty() {
+            section class="entries" aria-labelledby="~entries" {
+                h2 id="~entries" { "What to look at" }
+                ol { @for entry in shown { (one(page, entry)) } }
+                @if !rest.is_empty() {
+                    details class="rest" {
+                        summary { (plural(rest.len() as u64, "more cause", "more causes")) }
+                        ol start=(MOST_ENTRIES + 1) {
+                            @for entry in rest { (one(page, entry)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
+    let place = entry.cause().and_then(|cause| cause.place());
+    let is_said = page.is_said && entry.kind == Kind::Grows && place.is_some();
+    let means = entry.cause().map(|cause| cause.means()).unwrap_or_default();
+    let sampled = entry.cause().and_then(|cause| cause.report.sampled_every());
+    let accept = match entry.kind {
+        Kind::Grows | Kind::Expired => entry.accept(page.joined),
+        _ => None,
+    };
+    let again = entry.again().filter(|_| entry.kind != Kind::Expired);
+    let why = match &entry.worst().scenario.outcome {
+        Outcome::NoResult(why) => Some(why),
+        Outcome::Report(_) => None,
+    };
+    html! {
+        li class={ "entry " (class(entry.verdict())) } {
+            p class="first" {
+                (badge(entry.verdict())) " "
+                @if !is_said { (words(&entry.title(), page.links)) }
+                @if let Some(place) = &place {
+                    @if is_said { "In " } @else { " in " }
+                    (words(place, page.links))
+                }
+                @if let Some(why) = why { ": " (line(why)) ". What has no result did not pass." }
+            }
+            @if !means.is_empty() || sampled.is_some() {
+                p class="means" {
+                    @for text in &means { (capital(text)) ". " }
+                    @if let Some(every) = sampled {
+                        "Estimated from one sample every " (every)
+                        "; the number behind ± is the error. "
+                    }
+                }
+            }
+            @if let Some(since) = (page.since)(entry) { p { (capital(&since)) "." } }
+            @if let Some(step) = accept { (command(step.to, &step.command)) }
+            @if let Some(again) = again { (command("measure it again", &again)) }
+            p class="where" {
+                "In " @for (at, member) in entry.members.iter().take(MOST_SCENARIOS).enumerate() {
+                    @if at > 0 { ", " }
+                    a href={ "#" (page.slugs[member.place]) } { (line(&page.titles[member.place])) }
+                    @if let Some(cause) = member.cause.as_ref().filter(|_| entry.differ()) {
+                        " " (cause.sum().short())
+                    }
+                }
+                @if let more @ 1.. = entry.members.len().saturating_sub(MOST_SCENARIOS) {
+                    ", " (more) " more"
+                }
+            }
+        }
+    }
+}
+
+/// Returns a command with what it does, for people to paste.
+pub(super) fn command(to: &str, command: &str) -> Markup {
+    html! {
+        p { (capital(to)) ":" }
+        pre class="command" tabindex="0" { (block(command)) }
+    }
+}
+
+/// Returns a sentence whose quotes are code, and whose source lines are links.
+pub(super) fn words(words: &Words, links: &Links) -> Markup {
+    html! {
+        @for word in words.iter() {
+            @match word {
+                Word::Said(said) => (said),
+                Word::Stressed(said) => b { (said) },
+                Word::Quoted(quoted) => (code(quoted)),
+                Word::Line { file, line } => (source(file, *line, links)),
+            }
+        }
+    }
+}
+
+/// Returns a line of a source file, as a link if it can be read somewhere.
+pub(super) fn source(file: &str, number: Option<u32>, links: &Links) -> Markup {
+    let place = plimsoll_text::words::place(file, number);
+    // The address is escaped for an attribute already.
+    let url = links.line(file, number).map(maud::PreEscaped);
+    html! {
+        @match url {
+            Some(url) => a href=(url) { (code(&place)) },
+            None => (code(&place)),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Addresses of source lines on GitHub.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use plimsoll_core::Frame;
+use plimsoll_text::sink::url;
+
+use super::plain;
+use crate::joined::{Joined, Source};
+
+/// What stands for itself in a path, beside letters and digits.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// Where the sources of the measured commit can be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Links {
+    /// `https://github.com/owner/name/blob/<commit>`.
+    base: Option<String>,
+    /// The folder of the workspace in the repository.
+    prefix: String,
+}
+
+impl Links {
+    /// Returns the links to a report's commit, on a server such as `https://github.com`. They
+    /// lead nowhere if the report does not say what it measured.
+    pub fn of(joined: &Joined, server: Option<&str>) -> Links {
+        let Some(source) = &joined.source else {
+            return Links::default();
+        };
+        let server = server.unwrap_or("https://github.com");
+        let base = is_plain(source).then(|| {
+            let Source {
+                repository, head, ..
+            } = source;
+            format!("{server}/{repository}/blob/{head}")
+        });
+        Links {
+            base,
+            prefix: source.prefix.clone(),
+        }
+    }
+
+    /// Returns the address of a line, if its file is in the repository.
+    pub fn line(&self, file: &str, line: Option<u32>) -> Option<String> {
+        let base = self.base.as_ref()?;
+        let frame = Frame {
+            function: String::new(),
+            file: Some(file.to_owned()),
+            line: Some(line.unwrap_or(1)),
+        };
+        let place = plain::place(&frame, &self.prefix)?;
+        let path = utf8_percent_encode(&place.path, PATH);
+        let line = line.map_or(String::new(), |line| format!("#L{line}"));
+        url(&format!("{base}/{path}{line}"))
+    }
+}
+
+/// Returns whether the repository and the commit may stand in an address.
+fn is_plain(source: &Source) -> bool {
+    let is_name = |part: &str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        !part.is_empty() && part.bytes().all(allowed) && !part.starts_with('.')
+    };
+    let repository = source.repository.split_once('/');
+    let is_repository = repository.is_some_and(|(owner, name)| is_name(owner) && is_name(name));
+    let head = &source.head;
+    let is_commit =
+        (7..=64).contains(&head.len()) && head.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_repository && is_commit
+}

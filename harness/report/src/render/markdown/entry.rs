@@ -1,0 +1,215 @@
+//! One entry: what happened, where, what it means, what to do, and how to measure it again.
+
+use std::collections::BTreeSet;
+
+use plimsoll_core::report::units::plural;
+use plimsoll_core::report::view::{Excerpt, excerpt};
+use plimsoll_core::report::{Check, CheckOutcome, Report};
+use plimsoll_text::sink::{code_span, fenced};
+use plimsoll_text::words::Words;
+
+use super::{NAME, View, icon, summary_line};
+use crate::joined::Outcome;
+use crate::render::capital;
+use crate::render::entries::{Entry, Kind, Member};
+
+/// The most scenarios without a result that are named.
+const MAX_NAMES: usize = 10;
+/// The most lines of a workload's output, and of a check's detail.
+const MAX_LINES: usize = 30;
+const MAX_DETAIL: usize = 10;
+const MAX_CHECKS: usize = 5;
+/// The most columns of a quoted line.
+pub(super) const LINE: usize = 160;
+/// More columns than any command has.
+const COMMAND: usize = 6_000;
+
+/// Returns the entry without its stacks and pictures. Commands that stand above are left out.
+pub(super) fn block(view: &View<'_>, entry: &Entry<'_>, above: &mut BTreeSet<String>) -> String {
+    let mut parts = vec![first_line(view, entry)];
+    parts.extend(means(view, entry));
+    let report = entry.worst().report();
+    match (entry.kind, report) {
+        (Kind::Broken, Some(report)) => parts.extend(broken(report)),
+        (Kind::Failed, Some(report)) => parts.push(failed(report)),
+        (Kind::Unsure, Some(report)) => parts.push(unsure(report)),
+        _ => {}
+    }
+    parts.extend(commands(view, entry).filter(|commands| above.insert(commands.clone())));
+    parts.join("\n\n")
+}
+
+/// Returns the verdict with its number, and the place, in one line.
+pub(super) fn first_line(view: &View<'_>, entry: &Entry<'_>) -> String {
+    let icon = icon(entry.verdict());
+    if entry.kind == Kind::NoResult {
+        return format!("{icon} {}", no_result(view, entry));
+    }
+    let place = entry.cause().and_then(|cause| cause.place());
+    let is_said = entry.kind == Kind::Grows && view.has_one_cause();
+    let words = match place {
+        Some(place) => {
+            let place = Words::default()
+                .say(if is_said { "In " } else { " in " })
+                .join(place);
+            let words = match is_said {
+                true => place,
+                false => title(entry).join(place),
+            };
+            let scenario = if entry.members.len() == 1 {
+                "scenario "
+            } else {
+                ""
+            };
+            let words = words.say(format!(" ({scenario}"));
+            words.join(entry.scenarios(&view.titles)).say(")")
+        }
+        None => {
+            let scenarios = entry.scenarios(&view.titles);
+            scenarios.say(": ").join(entry.title())
+        }
+    };
+    let line = words.markdown(NAME, |file, line| view.links.line(file, line));
+    format!("{icon} {line}")
+}
+
+/// Returns the title of an entry at the beginning of a sentence.
+fn title(entry: &Entry<'_>) -> Words {
+    match entry.kind {
+        Kind::Unsure => Words::default().say("Unsure: ").join(entry.title()),
+        _ => entry.title(),
+    }
+}
+
+/// Returns what the growth means: for a service, by who stayed, and against the base.
+fn means(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
+    let cause = entry.cause()?;
+    let mut sentences: Vec<String> = cause.means().iter().map(|text| sentence(text)).collect();
+    if let Some(every) = cause.report.sampled_every() {
+        sentences.push(format!(
+            "Estimated from one sample every {every}; the number behind ± is the error."
+        ));
+    }
+    sentences.extend(view.since(entry).map(|since| sentence(&since)));
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// Returns the commands in one block, each below a comment that says what it does.
+fn commands(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
+    let accept = match entry.kind {
+        Kind::Grows | Kind::Expired => entry.accept(view.joined),
+        _ => None,
+    };
+    let accept = accept.map(|step| (step.to, step.command));
+    let again = match entry.kind {
+        Kind::Expired => None,
+        _ => entry.again().map(|command| ("measure it again", command)),
+    };
+    let lines = accept.into_iter().chain(again);
+    let lines = lines.map(|(to, command)| format!("# {to}\n{command}"));
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| fenced(&lines.join("\n"), COMMAND))
+}
+
+/// Returns one sentence on all scenarios without a result.
+fn no_result(view: &View<'_>, entry: &Entry<'_>) -> String {
+    let why = |member: &Member<'_>| match &member.scenario.outcome {
+        Outcome::NoResult(why) => why.clone(),
+        Outcome::Report(_) => String::new(),
+    };
+    // In the order in which the reasons first occur.
+    let mut reasons: Vec<(String, Vec<&Member<'_>>)> = Vec::new();
+    for member in &entry.members {
+        let why = why(member);
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, members)) => members.push(member),
+            None => reasons.push((why, vec![member])),
+        }
+    }
+    let said = reasons.into_iter().map(|(why, members)| {
+        let shown = members.iter().take(MAX_NAMES);
+        let mut names: Vec<String> = shown.map(|one| view.title(one.place)).collect();
+        if let more @ 1.. = members.len().saturating_sub(MAX_NAMES) {
+            names.push(format!("{more} more"));
+        }
+        format!("{} ({})", names.join(", "), code_span(&why, LINE))
+    });
+    let n = entry.members.len();
+    let have = if n == 1 { "has" } else { "have" };
+    format!(
+        "{} {have} no result, and did not pass: {}.",
+        plural(n as u64, "scenario", "scenarios"),
+        said.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// Returns what the workload printed, folded.
+fn failed(report: &Report) -> String {
+    let output = report
+        .failure
+        .as_ref()
+        .map_or("", |failure| failure.output.as_str());
+    if output.trim().is_empty() {
+        return "It printed nothing.".to_owned();
+    }
+    let lines = excerpt(output, MAX_LINES)
+        .into_iter()
+        .map(|part| match part {
+            Excerpt::Line(line) => line.to_owned(),
+            Excerpt::LeftOut(n) => {
+                format!("… {}", plural(n as u64, "line left out", "lines left out"))
+            }
+        });
+    let lines: Vec<String> = lines.collect();
+    format!(
+        "<details>{}\n\n{}\n\n</details>",
+        summary_line("What it printed"),
+        fenced(&lines.join("\n"), LINE)
+    )
+}
+
+fn broken(report: &Report) -> Vec<String> {
+    let failed: Vec<&Check> = report.checks(CheckOutcome::Failed).collect();
+    let mut parts = Vec::new();
+    for check in failed.iter().take(MAX_CHECKS) {
+        let detail: Vec<&str> = check.detail.lines().take(MAX_DETAIL).collect();
+        let mut words = Words::default();
+        if failed.len() > 1 {
+            words = words
+                .say("The check ")
+                .quote(&check.name)
+                .say(" failed:\n\n");
+        }
+        parts.push(words.markdown(60, |_, _| None) + &fenced(&detail.join("\n"), LINE));
+        parts.extend(check.hint().map(sentence));
+    }
+    if let more @ 1.. = failed.len().saturating_sub(MAX_CHECKS) {
+        let checks = plural(more as u64, "check", "checks");
+        parts.push(format!("And {checks} more."));
+    }
+    if let Some(failure) = &report.failure {
+        parts.push(fenced(&failure.what, LINE));
+        parts.push(self::failed(report));
+    }
+    parts
+}
+
+fn unsure(report: &Report) -> String {
+    let seen = report.seen();
+    let seen = seen.map_or(String::new(), |seen| {
+        format!("; would have been seen: {seen}")
+    });
+    let too_few = report.too_few_for_the_interval();
+    let too_few = too_few.map_or(String::new(), |why| format!(". {}", capital(&why)));
+    format!(
+        "To be found: {}{seen}{too_few}.\n\nWhat would settle it? {} A steadier workload needs \
+         fewer iterations, and so does a coarser threshold.",
+        report.to_be_found(),
+        sentence(report.end.advice())
+    )
+}
+
+/// Returns a fragment as a sentence.
+pub(super) fn sentence(fragment: &str) -> String {
+    (capital(fragment) + ".").replace("?.", "?")
+}
