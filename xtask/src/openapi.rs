@@ -21,7 +21,8 @@ use serde_json::ser::PrettyFormatter;
 use serde_json::{Map, Serializer, Value, json};
 
 /// The operations that the bot calls. A request outside this list fails the bot's tests.
-const OPERATIONS: [(&str, &str); 20] = [
+const OPERATIONS: [(&str, &str); 21] = [
+    ("get", "/actions/artifacts"),
     ("get", "/actions/artifacts/{artifact_id}/{archive_format}"),
     ("get", "/actions/runs/{run_id}"),
     ("get", "/actions/runs/{run_id}/artifacts"),

@@ -24,8 +24,11 @@ done
 
 case $INPUT_COMMAND in
 report) arguments+=(--skip=check --skip=comment) ;;
-comment) ;;
-fetch-and-comment) arguments+=(--untrusted) ;;
+comment) option base-artifact "$INPUT_ARTIFACT_NAME" ;;
+fetch-and-comment)
+    arguments+=(--untrusted)
+    option base-artifact "$INPUT_ARTIFACT_NAME"
+    ;;
 *) exit 0 ;; # said by report.sh
 esac
 

@@ -9,8 +9,9 @@ use plimsoll_core::report::json::MAX_BYTES;
 use serde::Deserialize;
 
 use crate::api::Api;
+use crate::names::Sha;
 use crate::problem::Problem;
-use crate::target::Target;
+use crate::target::{Target, percent_encoded};
 
 /// The most bytes of the archive that is downloaded. No report compresses to more.
 const MAX_ARCHIVE: usize = MAX_BYTES + 1024 * 1024;
@@ -21,6 +22,29 @@ struct Listed {
     name: String,
     #[serde(default)]
     expired: bool,
+}
+
+/// An artifact of any run of the repository.
+#[derive(Debug, Deserialize)]
+struct OfRepository {
+    id: u64,
+    #[serde(default)]
+    expired: bool,
+    workflow_run: Option<Made>,
+}
+
+/// The run that made an artifact.
+#[derive(Debug, Deserialize)]
+struct Made {
+    repository_id: Option<u64>,
+    head_repository_id: Option<u64>,
+    head_branch: Option<String>,
+    head_sha: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Page {
+    artifacts: Vec<OfRepository>,
 }
 
 /// The result of a download.
@@ -56,9 +80,53 @@ pub fn fetch(
     if artifact.expired {
         return Ok(Artifact::Expired);
     }
+    download(api, target, artifact.id)
+}
+
+/// Downloads the artifact `NAME-1` that a run of a branch left: the run of the target's base
+/// commit, or else the newest run. `Missing` if no run of the branch left one.
+///
+/// A branch of a fork may have the same name; its runs do not count.
+pub fn of_branch(
+    api: &Api,
+    target: &Target,
+    branch: &str,
+    name: &str,
+) -> Result<Artifact, Problem> {
     let path = format!(
-        "/repos/{}/actions/artifacts/{}/zip",
-        target.repository, artifact.id
+        "/repos/{}/actions/artifacts?name={}&per_page=100",
+        target.repository,
+        percent_encoded(&format!("{name}-1"))
+    );
+    let page: Page = api.get(&path)?;
+    let base = target.base.as_ref().map(Sha::as_str);
+    match of_base(&page.artifacts, branch, base) {
+        Some(artifact) => download(api, target, artifact.id),
+        None => Ok(Artifact::Missing),
+    }
+}
+
+/// Returns the artifact of the commit `base` on a branch of the repository itself, or else the
+/// newest of that branch.
+fn of_base<'a>(
+    artifacts: &'a [OfRepository],
+    branch: &str,
+    base: Option<&str>,
+) -> Option<&'a OfRepository> {
+    let of_branch = artifacts.iter().filter_map(|artifact| {
+        let made = artifact.workflow_run.as_ref()?;
+        let is_own = made.repository_id.is_some() && made.repository_id == made.head_repository_id;
+        let is_there = is_own && !artifact.expired && made.head_branch.as_deref() == Some(branch);
+        is_there.then_some((made.head_sha.as_deref() == base, artifact))
+    });
+    let best = of_branch.max_by_key(|(is_base, artifact)| (*is_base, artifact.id));
+    best.map(|(_, artifact)| artifact)
+}
+
+fn download(api: &Api, target: &Target, artifact: u64) -> Result<Artifact, Problem> {
+    let path = format!(
+        "/repos/{}/actions/artifacts/{artifact}/zip",
+        target.repository
     );
     match api.download(&path, MAX_ARCHIVE) {
         Ok(Some(bytes)) => Ok(Artifact::Bytes(bytes)),
@@ -91,6 +159,40 @@ fn newest<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_artifact_of_the_base_or_the_newest_of_its_branch() {
+        let of = |(id, repository, branch, commit, expired): (u64, u64, &str, &str, bool)| {
+            OfRepository {
+                id,
+                expired,
+                workflow_run: Some(Made {
+                    repository_id: Some(1),
+                    head_repository_id: Some(repository),
+                    head_branch: Some(branch.to_owned()),
+                    head_sha: Some(commit.to_owned()),
+                }),
+            }
+        };
+        let mut all = [
+            (9, 2, "main", "fork", false),
+            (8, 1, "main", "late", true),
+            (7, 1, "topic", "other", false),
+            (6, 1, "main", "newest", false),
+            (5, 1, "main", "older", false),
+        ]
+        .map(of);
+        let found = |all: &[OfRepository], branch, base| {
+            of_base(all, branch, base).map(|artifact| artifact.id)
+        };
+        assert_eq!(found(&all, "main", Some("older")), Some(5));
+        assert_eq!(found(&all, "main", Some("late")), Some(6));
+        assert_eq!(found(&all, "main", Some("fork")), Some(6));
+        assert_eq!(found(&all, "main", None), Some(6));
+        assert_eq!(found(&all, "dev", Some("older")), None);
+        all.iter_mut().for_each(|one| one.workflow_run = None);
+        assert_eq!(found(&all, "main", None), None);
+    }
 
     #[test]
     fn the_artifact_of_the_newest_attempt() {

@@ -21,6 +21,8 @@ pub struct Target {
     pub fork_is_gone: bool,
     pub head: Sha,
     pub base: Option<Sha>,
+    /// The branch that the pull request is to be merged into.
+    pub base_branch: Option<String>,
     /// The workflow run that measured, or 0 if the command was started by hand.
     pub run: u64,
     pub attempt: u64,
@@ -63,6 +65,7 @@ impl Target {
             fork_is_gone: pull.head.repo.is_none(),
             head: sha("the pull request's head", &pull.head.sha)?,
             base: pull.base.sha.parse().ok(),
+            base_branch: pull.base.branch.clone(),
             run: by.run,
             attempt: by.attempt,
             event: by.event,
@@ -138,6 +141,7 @@ pub fn known(
             ));
         }
     };
+    let base_of = event;
     let Measuring {
         run,
         attempt,
@@ -153,6 +157,10 @@ pub fn known(
         head,
         // The first push of a branch has no base.
         base: base.and_then(|base| base.parse().ok()),
+        base_branch: match base_of {
+            Some(Event::PullRequest(pull)) => pull.base.branch.clone(),
+            _ => None,
+        },
         run,
         attempt,
         event,

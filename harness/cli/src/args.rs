@@ -372,6 +372,13 @@ pub(crate) struct CommentArgs {
     #[arg(long, value_name = "DIR|FILE")]
     pub(crate) base_report: Option<PathBuf>,
 
+    /// Name of the artifact that holds that report, without the attempt number at its end
+    ///
+    /// Used if something grows: the artifact of the base commit, or else the newest of the base
+    /// branch. Needs `actions: read`.
+    #[arg(long, value_name = "NAME", conflicts_with = "base_report")]
+    pub(crate) base_artifact: Option<String>,
+
     /// The report comes from untrusted code, in the workflow run that triggered this one; it
     /// cannot turn the check green
     #[arg(long)]

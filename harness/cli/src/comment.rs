@@ -298,6 +298,7 @@ mod tests {
             fork_is_gone: false,
             head: sha.parse().unwrap(),
             base: None,
+            base_branch: None,
             run: 500,
             attempt: 2,
             event: "pull_request".to_owned(),

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Finding, Report, units};
+use plimsoll_core::report::{CheckOutcome, Finding};
 use serde_json::{Value, json};
 
-use crate::joined::{Joined, NO_RESULT, Outcome};
+use crate::joined::{Joined, Outcome, word};
+use crate::render::entries::{Entry, Kind, entries};
 use crate::render::plain::{self, Place};
 use plimsoll_text::sink;
 
@@ -16,6 +16,8 @@ const MAX_COMMANDS_OF_A_LEVEL: usize = 10;
 /// GitHub accepts 64 KB, but people read a line or two.
 const MAX_MESSAGE: usize = 2_000;
 const MAX_TITLE: usize = 255;
+/// Frames behind the first. More than these are in the report.
+const MAX_CALLERS: usize = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -53,74 +55,73 @@ impl Files<'_> {
     }
 }
 
-/// Returns the annotations, worst scenario first.
-///
-/// The first annotation of every scenario comes before the second of any, because only the
-/// first few are shown.
+/// Returns an annotation for each cause, the one that needs a person most first.
 pub fn of(joined: &Joined, prefix: &str, files: &Files<'_>) -> Vec<Annotation> {
     let titles = joined.titles();
-    let mut order: Vec<usize> = (0..joined.scenarios.len()).collect();
-    order.sort_by_key(|&index| std::cmp::Reverse(joined.scenarios[index].verdict()));
-    let of_scenario = |index: usize| {
-        let title = &titles[index];
-        match &joined.scenarios[index].outcome {
-            Outcome::NoResult(why) => vec![Annotation {
-                level: Level::Warning,
-                place: None,
-                title: format!("{title}: {NO_RESULT}"),
-                message: why.clone(),
-            }],
-            Outcome::Report(report) if report.verdict > Verdict::Improved => {
-                of_report(title, report, prefix, files)
-            }
-            Outcome::Report(_) => Vec::new(),
-        }
-    };
-    let of_scenarios = order.into_iter().map(of_scenario);
-    let numbered = of_scenarios.flat_map(|annotations| annotations.into_iter().enumerate());
-    let mut numbered: Vec<(usize, Annotation)> = numbered.collect();
-    numbered.sort_by_key(|(number, _)| *number);
-    let annotations = numbered.into_iter().map(|(_, annotation)| annotation);
+    let entries = entries(joined);
+    let annotations = entries.iter().map(|entry| Annotation {
+        level: match entry.kind {
+            Kind::Broken | Kind::Failed | Kind::Grows | Kind::Expired => Level::Error,
+            Kind::Unsure | Kind::NoResult => Level::Warning,
+        },
+        place: entry.cause().and_then(|cause| {
+            let findings = cause.findings.iter();
+            let mut places = findings.filter_map(|finding| place(finding, prefix, files));
+            places.next()
+        }),
+        title: title(entry, &titles),
+        message: message(joined, entry),
+    });
     annotations.collect()
 }
 
-fn of_report(title: &str, report: &Report, prefix: &str, files: &Files<'_>) -> Vec<Annotation> {
-    let level = match report.verdict {
-        Verdict::Within | Verdict::Improved | Verdict::Inconclusive => Level::Warning,
-        Verdict::Regressed | Verdict::Failed | Verdict::Broken => Level::Error,
-    };
-    let growing = report.of(|finding| finding.verdict == Verdict::Regressed);
-    let annotations = growing.into_iter().map(|finding| Annotation {
-        level,
-        place: place(finding, prefix, files),
-        title: format!("{title} keeps growing"),
-        message: message(title, report, finding),
-    });
-    let mut annotations: Vec<Annotation> = annotations.collect();
-    if annotations.is_empty() {
-        let message = match &report.failure {
-            Some(failure) => failure.what.clone(),
-            None => plimsoll_core::report::text::one_line(report),
-        };
-        annotations.push(Annotation {
-            level,
-            place: None,
-            title: format!("{title}: {}", report.verdict),
-            message,
-        });
+fn title(entry: &Entry<'_>, titles: &[String]) -> String {
+    let scenarios = entry.scenarios(titles).plain();
+    let one = entry.members.len() == 1;
+    match entry.kind {
+        Kind::Grows if one => format!("{scenarios} keeps growing"),
+        Kind::Grows => format!("{scenarios} keep growing"),
+        _ => format!("{scenarios}: {}", word(entry.verdict())),
     }
-    annotations
 }
 
-fn message(title: &str, report: &Report, finding: &Finding) -> String {
-    let iterations = units::plural(report.iterations(), "iteration", "iterations");
-    let mut text = format!("{}, over {iterations}.", report.sentence(finding).plain());
-    let callers = finding.frames.iter().skip(1).take(6);
-    for frame in callers {
-        text.push_str(&format!("\n  called by {}", frame.function));
+/// Returns the verdict with its number and place, what it means, what to do, how to measure it
+/// again, and the first callers.
+fn message(joined: &Joined, entry: &Entry<'_>) -> String {
+    let worst = entry.worst();
+    let mut text = match &worst.scenario.outcome {
+        Outcome::NoResult(why) => why.clone(),
+        Outcome::Report(_) => entry.title().plain(),
+    };
+    let Some(report) = worst.report() else {
+        return text;
+    };
+    let check = report.checks(CheckOutcome::Failed).next();
+    if let Some(check) = check.filter(|_| entry.kind == Kind::Broken) {
+        text += &format!("\n{}", check.detail.lines().next().unwrap_or_default());
     }
-    if let Some(step) = report.accept("").filter(|_| title == report.scenario) {
-        text.push_str(&format!("\n{}: {}", step.to, step.command));
+    if let Some(cause) = entry.cause() {
+        if let Some(place) = cause.place() {
+            text += &format!(" in {}", place.plain());
+        }
+        text += &format!(", {}.", cause.course());
+        for means in cause.means() {
+            text += &format!("\n{means}");
+        }
+    }
+    let accept = match entry.kind {
+        Kind::Grows | Kind::Expired => entry.accept(joined),
+        _ => None,
+    };
+    if let Some(step) = accept {
+        text += &format!("\n{}: {}", step.to, step.command);
+    }
+    if let Some(again) = entry.again() {
+        text += &format!("\nmeasure it again: {again}");
+    }
+    let frames = entry.cause().map(|cause| cause.first().frames.as_slice());
+    for frame in frames.unwrap_or_default().iter().skip(1).take(MAX_CALLERS) {
+        text += &format!("\n  called by {}", frame.function);
     }
     text
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::Context as _;
 use plimsoll_core::judge::Verdict;
 
 use super::summary::{page, say_in_summary, summarize};
@@ -10,6 +11,7 @@ use super::{Outcome, RECIPE, no_token, print_calls};
 use crate::args::{CommentArgs, ImageHost, OnPostError, Part, When};
 use crate::report;
 use plimsoll_bot::api::Api;
+use plimsoll_bot::artifact::{self, Artifact};
 use plimsoll_bot::check::{CheckRun, Checked, Conclusion, MAX_ANNOTATIONS};
 use plimsoll_bot::environment::Environment;
 use plimsoll_bot::images::{self, Pictures};
@@ -20,9 +22,11 @@ use plimsoll_bot::sticky::{Posted, Sticky};
 use plimsoll_bot::target::{self, ChangedFile, Target};
 use plimsoll_desk::out::{Out, safe_line};
 use plimsoll_report::annotations::{self, Annotation, Files};
-use plimsoll_report::input::Reader;
+use plimsoll_report::archive;
+use plimsoll_report::input::{self, Reader};
 use plimsoll_report::joined::Joined;
-use plimsoll_report::render::entries::worst_first;
+use plimsoll_report::render::base::Base;
+use plimsoll_report::render::entries::{Kind, entries, worst_first};
 use plimsoll_report::render::markdown;
 use plimsoll_report::render::picture::{self, Theme};
 use plimsoll_report::render::{self, Context, Image};
@@ -116,14 +120,50 @@ impl<'a> Bot<'a> {
         }
     }
 
+    /// Reads the report of the base, from a file or from its run's artifact. If there is none,
+    /// the comment says so.
+    fn look_at_base(&mut self, out: &Out) {
+        let grows = |joined: &Joined| {
+            let mut entries = entries(joined).into_iter();
+            entries.any(|entry| entry.kind == Kind::Grows)
+        };
+        if !self.outcome.as_ref().is_ok_and(grows) {
+            return;
+        }
+        let base = match (&self.args.base_report, &self.args.base_artifact) {
+            (Some(path), _) => report::base(path, Reader::Bot, out),
+            (None, Some(name)) => self.fetch_base(name),
+            (None, None) => return,
+        };
+        match base {
+            Ok(base) => self.context.main = Some(base),
+            Err(err) => out.note(&format!("not compared with the base branch: {err:#}")),
+        }
+    }
+
+    fn fetch_base(&self, name: &str) -> anyhow::Result<Base> {
+        let api = self.api.as_ref().filter(|api| !api.is_dry_run());
+        let api = api.context("GitHub is not asked without a token, or with --dry-run")?;
+        let branch = self.target.base_branch.as_ref();
+        let branch = branch.context("the event names no base branch")?;
+        let artifact = artifact::of_branch(api, &self.target, branch, name)
+            .map_err(|problem| anyhow::anyhow!("the artifact {name}: {problem}"))?;
+        let bytes = match artifact {
+            Artifact::Bytes(bytes) => bytes,
+            Artifact::Missing => anyhow::bail!("no run of it has left an artifact {name}-1"),
+            Artifact::Expired => anyhow::bail!("its artifact {name}-1 has expired"),
+            Artifact::TooLong => anyhow::bail!("its artifact {name}-1 is longer than any report"),
+        };
+        let bytes = archive::open(bytes).map_err(|reason| anyhow::anyhow!("{}", reason.text()))?;
+        Ok(Base {
+            branch: branch.clone(),
+            joined: input::parse(&bytes, Reader::Bot)?,
+        })
+    }
+
     pub(super) fn post(mut self, out: &mut Out) -> anyhow::Result<()> {
         let mut failed = Vec::new();
-        if let Some(path) = &self.args.base_report {
-            match report::base(path, Reader::Bot, out) {
-                Ok(base) => self.context.main = Some(base),
-                Err(err) => out.warning(&format!("not compared with the base: {err:#}")),
-            }
-        }
+        self.look_at_base(out);
         if self.wants(Part::Summary) {
             let Bot {
                 environment,

@@ -32,12 +32,8 @@ impl Links {
             return Links::default();
         };
         let server = server.unwrap_or("https://github.com");
-        let base = is_plain(source).then(|| {
-            let Source {
-                repository, head, ..
-            } = source;
-            format!("{server}/{repository}/blob/{head}")
-        });
+        let of = repository(source).zip(commit(source));
+        let base = of.map(|(repository, commit)| format!("{server}/{repository}/blob/{commit}"));
         Links {
             base,
             prefix: source.prefix.clone(),
@@ -59,16 +55,19 @@ impl Links {
     }
 }
 
-/// Returns whether the repository and the commit may stand in an address.
-fn is_plain(source: &Source) -> bool {
+/// Returns `owner/name` of a report's repository, if it may stand in an address.
+pub(super) fn repository(source: &Source) -> Option<&str> {
     let is_name = |part: &str| {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
         !part.is_empty() && part.bytes().all(allowed) && !part.starts_with('.')
     };
-    let repository = source.repository.split_once('/');
-    let is_repository = repository.is_some_and(|(owner, name)| is_name(owner) && is_name(name));
+    let (owner, name) = source.repository.split_once('/')?;
+    (is_name(owner) && is_name(name)).then_some(&source.repository)
+}
+
+/// Returns a report's commit, if it is one.
+pub(super) fn commit(source: &Source) -> Option<&str> {
     let head = &source.head;
-    let is_commit =
-        (7..=64).contains(&head.len()) && head.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_repository && is_commit
+    let is_hex = head.bytes().all(|byte| byte.is_ascii_hexdigit());
+    ((7..=64).contains(&head.len()) && is_hex).then_some(head)
 }

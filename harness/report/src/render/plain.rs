@@ -35,10 +35,13 @@ pub struct Place {
     pub line: u32,
 }
 
-/// Returns the place of the frame to blame for a finding: of the frames in the workspace, the
-/// one nearest to the allocation. It is the code that a person of this repository can change.
+/// Returns the line to blame for a finding, if it is in the repository: the reader's own code
+/// that a person of this repository can change.
 pub fn blamed(finding: &Finding, prefix: &str) -> Option<Place> {
-    finding.frames.iter().find_map(|frame| place(frame, prefix))
+    let blame = finding.blame.as_ref();
+    let blamed = blame.map(|blame| blame.caller.as_ref().unwrap_or(&blame.at));
+    let mut frames = blamed.into_iter().chain(&finding.frames);
+    frames.find_map(|frame| place(frame, prefix))
 }
 
 /// Returns the place of a frame, if it is in the repository.

@@ -1,9 +1,9 @@
 //! SARIF 2.1.0, as GitHub's code scanning reads it.
 //!
-//! The file has one run. It has a result for each finding that needs a person, and one for
-//! each scenario that failed, was broken or inconclusive, or has no result. GitHub accepts no
-//! result without a place in the repository. The place is the frame in the workspace that is
-//! nearest to the allocation, or else the scenario's baseline.
+//! The file has one run. It has a result for each cause of growth, whichever scenarios it is in;
+//! for each allowance that is no longer needed or has expired; and for each scenario that failed,
+//! was broken, or has no result. GitHub accepts no result without a place in the repository. The
+//! place is the line to blame, or else the scenario's baseline.
 //!
 //! `baselineState` is left out: it compares a result with an earlier SARIF run, which GitHub
 //! does by itself. How a result compares with *our* baseline is in `properties.standing`.
@@ -21,12 +21,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
 use plimsoll_core::report::units::{count, plural};
+use plimsoll_core::report::view::total;
 use plimsoll_core::report::{CheckOutcome, Finding, Report, Standing, Subject};
-use plimsoll_core::{FoldedStack, Frame};
+use plimsoll_core::{FoldedStack, Frame, Rate};
 use serde_json::{Value, json};
 
 use self::message::Message;
 use self::rules::Rule;
+use super::entries::entries;
+use super::links;
 use super::plain::{self, Place, clean_line};
 use crate::joined::{Joined, Outcome, Scenario};
 use plimsoll_text::hash::Fnv;
@@ -50,6 +53,8 @@ struct Found<'a> {
     rule: Rule,
     scenario: &'a Scenario,
     finding: Option<&'a Finding>,
+    /// The names of the scenarios in which it grows, the worst first, and the sum there.
+    grows: Option<(Vec<&'a str>, Rate)>,
     message: Message,
     fingerprint: String,
 }
@@ -153,42 +158,55 @@ fn category(joined: &Joined) -> String {
 /// other.
 fn provenance(joined: &Joined) -> Option<Value> {
     let source = joined.source.as_ref()?;
-    let (owner, name) = source.repository.split_once('/')?;
-    let valid = |part: &str| {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-        !part.is_empty() && part.bytes().all(allowed) && !part.starts_with('.')
-    };
-    if !valid(owner) || !valid(name) {
-        return None;
-    }
+    let repository = links::repository(source)?;
     let mut provenance = json!({
-        "repositoryUri": format!("https://github.com/{owner}/{name}"),
+        "repositoryUri": format!("https://github.com/{repository}"),
         "mappedTo": { "uriBaseId": ROOT },
     });
-    let head = &source.head;
-    if (7..=64).contains(&head.len()) && head.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if let Some(head) = links::commit(source) {
         provenance["revisionId"] = json!(head);
     }
     Some(provenance)
 }
 
-/// Returns everything that needs a person, in the order of the report.
+/// Returns everything that needs a person: causes of growth, then what is said of scenarios.
 fn found(joined: &Joined) -> Vec<Found<'_>> {
     let mut all = Vec::new();
-    let mut add = |rule, scenario, finding, message| {
+    let mut add = |rule, scenario, finding, grows, message| {
         all.push(Found {
             rule,
             scenario,
             finding,
+            grows,
             message,
             fingerprint: String::new(),
         });
     };
+    for entry in entries(joined) {
+        let worst = entry.worst();
+        let Some(cause) = &worst.cause else {
+            continue;
+        };
+        let Some(rule) = rule(cause.first()) else {
+            continue;
+        };
+        let names = entry.members.iter();
+        let names = names.map(|member| member.scenario.name.as_str());
+        let grows = (names.collect(), total(&cause.findings));
+        let message = message::entry(joined, &entry);
+        add(
+            rule,
+            worst.scenario,
+            Some(cause.first()),
+            Some(grows),
+            message,
+        );
+    }
     for scenario in &joined.scenarios {
         let report = match &scenario.outcome {
             Outcome::NoResult(why) => {
                 let message = message::no_result(scenario, why);
-                add(Rule::NoResult, scenario, None, message);
+                add(Rule::NoResult, scenario, None, None, message);
                 continue;
             }
             Outcome::Report(report) => report,
@@ -196,25 +214,25 @@ fn found(joined: &Joined) -> Vec<Found<'_>> {
         // The findings of a broken measurement mean nothing.
         let broken = report.verdict == Verdict::Broken;
         let findings = report.findings.iter().filter(|_| !broken);
-        let findings = findings.filter_map(|finding| Some((rule(finding)?, finding)));
-        let mut any = false;
-        for (rule, finding) in findings {
-            any |= finding.verdict >= Verdict::Inconclusive;
-            let message = message::finding(scenario, report, finding);
-            add(rule, scenario, Some(finding), message);
+        for finding in findings.filter(|finding| finding.is_unused()) {
+            if let Some(rule) = rule(finding) {
+                let message = message::unused(scenario, report, finding);
+                add(rule, scenario, Some(finding), None, message);
+            }
         }
+        let has_none = |wanted| report.findings.iter().all(|one| one.verdict < wanted);
         let whole = match report.verdict {
             Verdict::Failed => Some(Rule::WorkloadFailed),
             Verdict::Broken => Some(Rule::BrokenMeasurement),
             // A verdict without a finding still needs a result.
-            Verdict::Regressed if !any => Some(Rule::Growth),
-            Verdict::Inconclusive if !any => Some(Rule::Inconclusive),
+            Verdict::Regressed if has_none(Verdict::Inconclusive) => Some(Rule::Growth),
+            Verdict::Inconclusive if has_none(Verdict::Inconclusive) => Some(Rule::Inconclusive),
             _ => None,
         };
         if let Some(rule) = whole {
             let check = report.checks(CheckOutcome::Failed).next();
             let message = message::scenario(scenario, report, check);
-            add(rule, scenario, None, message);
+            add(rule, scenario, None, None, message);
         }
     }
     // Counted in the order of the report, before sorting, so that a changed rate cannot swap
@@ -242,8 +260,8 @@ fn rule(finding: &Finding) -> Option<Rule> {
 }
 
 impl Found<'_> {
-    /// Returns a hash that is the same from run to run: of package, target, scenario, what
-    /// grows, and the folded names of the stack.
+    /// Returns a hash that is the same from run to run: of what grows for which reason; or of
+    /// package, target, scenario, and the folded names of the stack.
     ///
     /// It leaves out file and line, which change with every edit, the rate, which changes with
     /// every run, and platform, toolchain and paths of a machine. Results of two platforms,
@@ -251,18 +269,23 @@ impl Found<'_> {
     /// them apart, as in GitHub's own fingerprints.
     fn hash(&self) -> u64 {
         let mut hash = Fnv::default();
+        if let (Some(finding), Some(_)) = (self.finding, &self.grows) {
+            // A further scenario that shows the same leak does not make another one of it.
+            hash.part("cause");
+            finding.cause().names().for_each(|name| hash.part(name));
+            return hash.finish();
+        }
         let scenario = self.scenario;
         for part in [&scenario.package, &scenario.target, &scenario.name] {
             hash.part(part);
         }
         match self.finding {
             None => hash.part(self.rule.words().id),
-            Some(finding) => match &finding.subject {
-                Subject::Stack(stack) => add_stack(&mut hash, "stack", stack),
-                Subject::Site { frames, .. } => add_stack(&mut hash, "site", frames),
-                Subject::Threads => hash.part("threads"),
-                Subject::Descriptors => hash.part("descriptors"),
-            },
+            Some(finding) => {
+                hash.part("unused");
+                let names = finding.subject.stack().map(FoldedStack::frames);
+                names.into_iter().flatten().for_each(|name| hash.part(name));
+            }
         }
         hash.finish()
     }
@@ -357,9 +380,22 @@ impl Found<'_> {
         if let Some(rung) = report.and_then(|report| report.rungs.last()) {
             properties["iterations"] = json!(rung.iterations);
         }
+        if let Some((scenarios, _)) = &self.grows
+            && scenarios.len() > 1
+        {
+            let names = scenarios.iter().map(|name| clean_line(name, MAX_NAME));
+            properties["scenarios"] = json!(names.collect::<Vec<_>>());
+        }
         if let Some(finding) = self.finding {
-            properties["objectsPerIteration"] = json!(finding.rate.objects);
-            properties["bytesPerIteration"] = json!(finding.rate.bytes);
+            let rate = self.grows.as_ref().map_or(finding.rate, |(_, rate)| *rate);
+            // Of a thread or a file there are no bytes, and none are summed.
+            let rate = if finding.is_heap() {
+                rate
+            } else {
+                finding.rate
+            };
+            properties["objectsPerIteration"] = json!(rate.objects);
+            properties["bytesPerIteration"] = json!(rate.bytes);
             properties["allowedObjectsPerIteration"] = json!(finding.allowed.objects);
             properties["allowedBytesPerIteration"] = json!(finding.allowed.bytes);
             if let Some(error) = report.and_then(|report| report.error_of(finding)) {
@@ -440,13 +476,4 @@ fn uri(path: &str) -> String {
         }
     }
     uri
-}
-
-/// Adds a stack to the hash. The hash need not resist attacks: whoever can write two stacks of
-/// the same hash into a report can also leave them out.
-fn add_stack(hash: &mut Fnv, kind: &str, stack: &FoldedStack) {
-    hash.part(kind);
-    for name in stack.frames() {
-        hash.part(name);
-    }
 }

@@ -225,6 +225,13 @@ fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<D
             let facts = of_run.map(|(id, artifact)| view::artifact(*id, artifact));
             Done::ListIn("artifacts", facts.collect())
         }
+        ("get", "/actions/artifacts") => {
+            let name = request.query("name");
+            let artifacts = state.artifacts.iter().rev();
+            let of_name = artifacts.filter(|(_, artifact)| Some(&*artifact.name) == name);
+            let facts = of_name.map(|(id, artifact)| view::artifact(*id, artifact));
+            Done::ListIn("artifacts", facts.collect())
+        }
         ("get", "/actions/artifacts/{artifact_id}/{archive_format}") => {
             let artifact = state.artifacts.get(&id).ok_or_else(not_found)?;
             if artifact.expired {

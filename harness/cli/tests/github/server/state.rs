@@ -131,6 +131,9 @@ pub(crate) struct Artifact {
     /// A zip, or with `archive: false` the file itself.
     pub(crate) bytes: Vec<u8>,
     pub(crate) expired: bool,
+    /// Of the run that made it.
+    pub(crate) branch: String,
+    pub(crate) commit: String,
 }
 
 #[derive(Clone, Debug)]
@@ -310,6 +313,8 @@ impl State {
             name: name.to_owned(),
             bytes,
             expired: false,
+            branch: String::new(),
+            commit: String::new(),
         };
         let id = self.id();
         self.artifacts.insert(id, artifact);

@@ -113,6 +113,13 @@ pub(super) fn artifact(id: u64, of: &Artifact) -> Value {
         "name": of.name,
         "size_in_bytes": of.bytes.len(),
         "expired": of.expired,
+        "workflow_run": {
+            "id": of.run,
+            "repository_id": 1,
+            "head_repository_id": 1,
+            "head_branch": of.branch,
+            "head_sha": of.commit,
+        },
     })
 }
 

@@ -18,7 +18,7 @@ fn interval(report: &Report) -> u64 {
 
 pub(super) fn a_sampled_leak_is_found_with_its_error() {
     let project = Project::new("sampled_leak");
-    let said = "1 stack keeps growing\nsampled every 512 B\nB ±";
+    let said = "keeps growing by\none sample every 512 B\nB ±";
     let report = project.fails("leak", "SAMPLE_INTERVAL=512 BUDGET=2s", said);
     assert_eq!((report.verdict, interval(&report)), (Regressed, 512));
     let finding = only_finding(&report);

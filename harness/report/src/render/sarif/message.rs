@@ -5,11 +5,13 @@ use plimsoll_core::report::units::plural;
 use plimsoll_core::report::{Check, Finding, Report};
 use plimsoll_text::words::{Word, Words, place};
 
-use crate::joined::Scenario;
+use crate::joined::{Joined, Scenario};
+use crate::render::capital;
+use crate::render::entries::{Entry, Kind};
 use crate::render::plain::clean_line;
 
 /// The most characters of a quoted name or message within a sentence.
-const LONGEST: usize = 200;
+const LONGEST: usize = 400;
 
 /// A message in both forms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,13 +63,50 @@ pub(super) fn scenario(scenario: &Scenario, report: &Report, check: Option<&Chec
     conditions(words, scenario, report).into()
 }
 
-pub(super) fn finding(scenario: &Scenario, report: &Report, finding: &Finding) -> Message {
-    let words = match finding.verdict {
-        _ if finding.is_unused() => of(scenario),
-        Verdict::Inconclusive => of(scenario).say("may be growing by "),
-        _ => of(scenario).say("keeps growing by "),
+/// Returns what is said of a cause, in the order of every output.
+pub(super) fn entry(joined: &Joined, entry: &Entry<'_>) -> Message {
+    let worst = entry.worst();
+    let words = entry.scenarios(&joined.titles()).say(": ");
+    let words = match entry.kind {
+        Kind::Grows if entry.members.len() == 1 => words.say("keeps growing by "),
+        Kind::Grows => words.say("keep growing by "),
+        _ => words,
     };
-    conditions(words.join(report.sentence(finding)), scenario, report).into()
+    let mut words = words.join(entry.title());
+    if let Some(cause) = entry.cause() {
+        if let Some(place) = cause.place() {
+            words = words.say(" in ").join(place);
+        }
+        for means in cause.means() {
+            words = words.say(format!("; {means}"));
+        }
+        words = conditions(words, worst.scenario, cause.report);
+        let finding = cause.first();
+        if let Some(over) = finding.over() {
+            words = words.say(", ").say(over);
+        }
+        if let Some(reason) = &finding.reason {
+            words = words.say("; accepted because ").quote(reason);
+        }
+    }
+    let accept = match entry.kind {
+        Kind::Grows => entry.accept(joined),
+        _ => None,
+    };
+    if let Some(step) = accept {
+        let to = capital(step.to);
+        words = words.say(format!(". {to}: ")).quote(step.command);
+    }
+    if let Some(again) = entry.again() {
+        words = words.say(". Measure it again: ").quote(again);
+    }
+    words.into()
+}
+
+/// Returns what is said of an allowance that nothing uses.
+pub(super) fn unused(scenario: &Scenario, report: &Report, finding: &Finding) -> Message {
+    let words = of(scenario).join(report.sentence(finding));
+    conditions(words, scenario, report).into()
 }
 
 /// Adds the conditions of the measurement: `, after 65,536 iterations on
