@@ -95,15 +95,20 @@ impl Finding {
     /// is that of a list that is replaced as it grows.
     pub fn stayed(&self) -> Option<&Survivors> {
         let (_, aged) = self.survivors.split_last()?;
-        let objects: Vec<u64> = self.levels.iter().map(|level| level.objects).collect();
-        let recent = &objects[objects.len().saturating_sub(RUNGS_TO_RISE)..];
-        let falls = recent.windows(2).any(|pair| pair[1] < pair[0]);
+        let falls = self.falls();
         let goes = |octave: &Survivors| match octave.allocated {
             Some(allocated) => octave.alive.objects < allocated,
             None => falls,
         };
         let is_list = self.law == Law::Stepped;
         aged.last().filter(|_| !is_list && aged.iter().any(goes))
+    }
+
+    /// Returns whether objects became fewer at one of the rungs that a verdict uses.
+    pub(crate) fn falls(&self) -> bool {
+        let recent = &self.levels[self.levels.len().saturating_sub(RUNGS_TO_RISE)..];
+        let mut steps = recent.windows(2);
+        steps.any(|pair| pair[1].objects < pair[0].objects)
     }
 
     /// Returns whether it is a stack whose growth is part of the sum of a site among

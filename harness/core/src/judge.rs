@@ -3,6 +3,7 @@
 mod moved;
 mod subjects;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
@@ -13,7 +14,7 @@ use crate::rate::to_f64;
 use crate::series::LEAST_SIZE;
 pub use crate::verdict::Verdict;
 use crate::verdict::{Rarest, Threshold};
-use crate::{FoldedStack, Rate, Series, Tally, fold};
+use crate::{FoldedStack, Law, Rate, Series, Tally, fold};
 use subjects::{Agreed, Measured, Of};
 
 /// A measurement: the levels of stacks and resources over the rungs of one ladder.
@@ -71,16 +72,20 @@ pub struct Assessment {
     /// How rare large objects may be and still be seen. `None` if everything is sampled, or if
     /// the measurement was not conclusive.
     pub rarest: Option<Rarest>,
-    /// How many times more the measurement leaves open than the wanted threshold allows. About
-    /// as many times more iterations may be enough. Below 1 if nothing is left open.
+    /// How many times more the measurement leaves open than the wanted threshold allows, or,
+    /// without a verdict, the coarsest that it may become. About as many times more iterations
+    /// may be enough. Below 1 if nothing is left open.
     pub short_by: f64,
 }
 
 /// The threshold if none is set: one object in so many iterations.
 pub const DEFAULT_THRESHOLD: u64 = 1_000;
 
+/// The coarsest threshold that the default may become.
+pub(crate) const COARSEST_THRESHOLD: u64 = 10;
+
 /// The default threshold and what it may coarsen to, in iterations per object.
-const THRESHOLDS: [u64; 3] = [DEFAULT_THRESHOLD, 100, 10];
+const THRESHOLDS: [u64; 3] = [DEFAULT_THRESHOLD, 100, COARSEST_THRESHOLD];
 
 /// Objects that growth at a threshold must make by the last rung. With fewer, the ladder is
 /// too short for that threshold.
@@ -100,7 +105,7 @@ const SAMPLED_SLACK: f64 = 0.25;
 const SAMPLED_ERRORS: f64 = 1.5;
 
 /// Returns whether so many iterations are enough for a threshold.
-fn supports(iterations: u64, threshold: u64, interval: SampleInterval) -> bool {
+pub(crate) fn supports(iterations: u64, threshold: u64, interval: SampleInterval) -> bool {
     iterations >= iterations_for(threshold, interval)
 }
 
@@ -251,7 +256,11 @@ impl<'a> Judged<'a> {
     fn short_by(&self) -> f64 {
         let subjects = self.subjects.iter();
         let undecided = subjects.filter(|subject| !self.is_regressed(subject));
-        let each = undecided.map(|one| one.growth.short_by(one.carried(), self.wanted));
+        let threshold = match self.conclusive {
+            Some(_) => self.wanted,
+            None => self.looked_for,
+        };
+        let each = undecided.map(|one| one.growth.short_by(one.carried(), threshold));
         each.fold(0.0, f64::max)
     }
 
@@ -286,19 +295,7 @@ impl<'a> Judged<'a> {
                 findings.push(unused(allowance, expired));
             }
         }
-        findings.sort_by(|a, b| {
-            let grown = |finding: &Finding| {
-                let change = |of: fn(&Tally) -> u64| {
-                    let first = finding.levels.first().map_or(0, of);
-                    let last = finding.levels.last().map_or(0, of);
-                    i128::from(last) - i128::from(first)
-                };
-                (change(|level| level.bytes), change(|level| level.objects))
-            };
-            (b.verdict, grown(b))
-                .cmp(&(a.verdict, grown(a)))
-                .then_with(|| a.subject.cmp(&b.subject))
-        });
+        findings.sort_by(|a, b| order(a).cmp(&order(b)));
         let least = match self.conclusive {
             Some(_) => Verdict::Within,
             None => Verdict::Inconclusive,
@@ -322,6 +319,24 @@ impl<'a> Judged<'a> {
             rarest: visible.and_then(|visible| rarest(visible, any_size, last, observed.interval)),
         }
     }
+}
+
+/// Returns the key by which findings are ordered: the worst verdict first; an allowance that
+/// nothing uses after what was measured; then what is surest, and what grew most.
+fn order(finding: &Finding) -> impl Ord {
+    let grown = |of: fn(&Tally) -> u64| {
+        let first = finding.levels.first().map_or(0, of);
+        let last = finding.levels.last().map_or(0, of);
+        i128::from(last) - i128::from(first)
+    };
+    (
+        Reverse(finding.verdict),
+        finding.is_unused(),
+        finding.law,
+        finding.law != Law::Linear && finding.falls(),
+        Reverse((grown(|level| level.bytes), grown(|level| level.objects))),
+        &finding.subject,
+    )
 }
 
 /// Returns the smallest growth that would have been seen, whatever stack it is on and whatever
@@ -411,7 +426,7 @@ impl Growth {
     ///
     /// If objects did not become larger, bytes grow only with objects, and need no bound of
     /// their own.
-    fn stays_within(&self, allowed: Rate, threshold: u64) -> bool {
+    pub(crate) fn stays_within(&self, allowed: Rate, threshold: u64) -> bool {
         let cut = Self::cut(allowed, threshold);
         // Chance may hide growth. So growth at twice the threshold must be enough to be found.
         let twice = 2.0 / to_f64(threshold);

@@ -99,6 +99,39 @@ fn growth_without_an_allowance() {
 }
 
 #[test]
+fn what_is_surest_comes_first() {
+    let stacks: [(&str, Level); 5] = [
+        // More bytes than all others, up and down.
+        ("main;wave", |n| {
+            let objects = 16 + n * 7_919 % 5_003;
+            (objects, objects << 10)
+        }),
+        ("main;fill", |n| {
+            let octaves = u64::from(n.ilog2());
+            (20 * octaves, octaves << 10)
+        }),
+        ("main;queue", |n| {
+            let objects = n.next_power_of_two() / 16 + n % 3;
+            (objects, 64 * objects)
+        }),
+        ("main;list", |n| (1, n.next_power_of_two() * 8)),
+        ("main;leak", LEAK),
+    ];
+    let policy = Policy {
+        at_top: false,
+        ..TOP
+    };
+    assert_snapshot!(judged(45, &stacks, "", policy), @r"
+    inconclusive, 1 per 1000
+    inconclusive New: main;leak 1.00 objects 32.00 B linear
+    inconclusive New: main;list 0.00 objects 13.45 B stepped
+    inconclusive New: main;queue 0.06 objects 6.73 B stepped
+    inconclusive New: main;fill 0.00 objects 0.06 B filling
+    inconclusive New: main;wave 0.08 objects 79.75 B filling
+    ");
+}
+
+#[test]
 fn a_short_ladder_has_a_coarser_threshold_where_it_may() {
     assert_snapshot!(at_top(30, &[]), @"within, 1 per 100 (coarsened)");
     assert_snapshot!(at_top(16, &[]), @"within, 1 per 10 (coarsened)");
