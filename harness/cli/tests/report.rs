@@ -29,8 +29,8 @@ fn one_run_together() {
         └ main                                        src/lib.rs:7
 
       at 1,000 iterations a second: 1 GiB in 3.1 h
-      a cache larger than the ladder reached looks like this too: make it smaller in
-      the scenario, or raise the budget
+      a cache looks like this too: make it smaller in the scenario, or raise the
+        budget until it is full
 
       files: target/plimsoll/demo/leaks/http::echo/
       if this is intended: cargo plimsoll accept http::echo

@@ -215,11 +215,11 @@ fn one_of_each_verdict() {
         accepted because: [until](https://x) the rewrite
 
       at 1,000 iterations a second: 1 GiB in 93 min
-      a cache larger than the ladder reached looks like this too: make it smaller in
-      the scenario, or raise the budget
+      a cache looks like this too: make it smaller in the scenario, or raise the
+        budget until it is full
 
       1 stack grows within its allowance
-      1 stack cannot be told from its own fluctuation
+      too little was measured to tell whether 1 stack keeps growing
 
       files: target/plimsoll/demo/leaks/growth/
       if this is intended: cargo plimsoll accept growth --expires YYYY-MM-DD</failure>

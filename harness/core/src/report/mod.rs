@@ -51,6 +51,11 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The checks that guard the measurement itself.
     pub checks: Vec<Check>,
+    /// The setting that would be enough, as far as the run could predict it: for a verdict if
+    /// there is none, or for the default threshold if the run passed at a coarser one. Reports
+    /// of older versions do not have this key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enough: Option<BuilderSetting>,
     /// How complete the dumps and their names were.
     pub completeness: Completeness,
     /// How the workload or the measurement failed, if it did.
@@ -89,11 +94,15 @@ impl Report {
         self.is_sampled().then(|| squares.map(f64::sqrt))
     }
 
+    /// Returns the mean bytes between samples. `None` if nothing was measured.
+    fn interval(&self) -> Option<SampleInterval> {
+        SampleInterval::new(self.measured.as_ref()?.sample_interval)
+    }
+
     /// Returns the iterations that a sampled run needs for its threshold. `None` if the run
     /// reached them, or is exact.
     pub fn iterations_needed(&self) -> Option<u64> {
-        let measured = self.measured.as_ref()?;
-        let interval = SampleInterval::new(measured.sample_interval)?;
+        let interval = self.interval()?;
         let needed = iterations_to_settle(Some(self.threshold.iterations), interval);
         let reached = self.rungs.last().map_or(0, |rung| rung.iterations);
         (self.is_sampled() && reached < needed).then_some(needed)

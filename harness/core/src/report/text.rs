@@ -134,20 +134,13 @@ fn advice(page: &mut Page, report: &Report, causes: &[&Finding]) {
             let seen = report.seen();
             lines.extend(seen.map(|seen| format!("would have been seen: {seen}")));
             lines.extend(report.too_few_for_the_interval());
-            lines.push(report.end.advice().to_owned());
-            let steadier = "a steadier workload needs fewer iterations, and so does a coarser \
-                            threshold";
-            lines.push(steadier.to_owned());
+            lines.extend(report.advice());
         }
         Verdict::Regressed => {
             if report.end.is_by_growth() {
                 lines.push(format!("the ladder ended early: {}", report.end.why()));
             }
-            if findings::may_be_filling(causes) {
-                let text = "a cache larger than the ladder reached looks like this too: make it \
-                            smaller in the scenario, or raise the budget";
-                lines.push(text.to_owned());
-            }
+            lines.extend(report.may_be_filling(causes));
         }
         _ => {}
     }
@@ -256,14 +249,7 @@ fn others(page: &mut Page, report: &Report) {
 /// Prints how complete the measurement was, if there is something to say.
 fn remarks(page: &mut Page, report: &Report) {
     let mut lines = Vec::new();
-    let was_measured = !matches!(report.verdict, Verdict::Failed | Verdict::Broken);
-    if report.threshold.coarsened && was_measured {
-        let threshold = count(report.threshold.iterations);
-        lines.push(format!(
-            "the threshold was coarsened to 1 object in {threshold}: a longer budget would \
-             find smaller growth"
-        ));
-    }
+    lines.extend(report.coarsened());
     for check in report.checks(CheckOutcome::Unavailable) {
         lines.push(format!("{} unavailable: {}", check.name, check.detail));
     }

@@ -15,8 +15,10 @@
 //! An output decides where these statements go, and escapes what is quoted. It has no words of
 //! its own for a fact, so no two outputs disagree, and a new output needs no words.
 
+mod advice;
 mod cause;
 mod command;
+mod evidence;
 mod output;
 mod sum;
 
@@ -34,7 +36,7 @@ use super::{
 };
 pub use crate::finding::each_stack_once;
 use crate::verdict::Verdict;
-use crate::{FoldedStack, Frame};
+use crate::{FoldedStack, Frame, Law};
 
 /// The first statement about a scenario, in parts that each output puts together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -149,7 +151,11 @@ impl Report {
             [] => None,
             [cause] => Some(
                 Words::default()
-                    .say("keeps growing by ")
+                    .say(if cause.has_rate() {
+                        "keeps growing by "
+                    } else {
+                        "keeps growing: "
+                    })
                     .join(cause.gains())
                     .say(format!(" ({})", cause.allowed())),
             ),
@@ -338,28 +344,6 @@ impl LadderEnd {
             self,
             LadderEnd::Memory | LadderEnd::Threads | LadderEnd::Descriptors
         )
-    }
-
-    /// Returns what would give an inconclusive run a verdict, if its ladder ended this way.
-    pub fn advice(self) -> &'static str {
-        match self {
-            LadderEnd::Budget => {
-                "the time budget was spent first: raise it, or make an iteration cheaper"
-            }
-            LadderEnd::OutOfReach => {
-                "the time budget is too small for that, and was not spent: raise it, or make an \
-                 iteration cheaper"
-            }
-            LadderEnd::Iterations => "`max_iterations` was reached first: raise it",
-            LadderEnd::Memory => {
-                "the memory limit was reached first: raise it, or keep less alive in the scenario"
-            }
-            LadderEnd::Threads => "the subject had as many threads as it may have: do they end?",
-            LadderEnd::Descriptors => {
-                "the subject had as many open files as it may have: are they closed?"
-            }
-            LadderEnd::Settled | LadderEnd::Failure => "raise the budget",
-        }
     }
 }
 
@@ -568,10 +552,18 @@ pub(super) fn allowance_words(findings: &[&Finding]) -> String {
     }
 }
 
-/// Returns `2 stacks cannot be told from their own fluctuation`.
+/// Returns `2 stacks cannot be told from their own fluctuation`, if they fluctuate.
 pub(super) fn unsure_words(findings: &[&Finding]) -> String {
-    let their = if is_one(findings) { "its" } else { "their" };
+    let is_one = is_one(findings);
     let counted = counted(findings, "");
+    if findings
+        .iter()
+        .any(|finding| finding.law != Law::Fluctuating)
+    {
+        let keep = if is_one { "keeps" } else { "keep" };
+        return format!("too little was measured to tell whether {counted} {keep} growing");
+    }
+    let their = if is_one { "its" } else { "their" };
     format!("{counted} cannot be told from {their} own fluctuation")
 }
 

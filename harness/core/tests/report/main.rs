@@ -3,6 +3,7 @@
 mod ends;
 mod explained;
 mod json;
+mod messages;
 mod needs;
 mod pictures;
 mod sample;

@@ -45,6 +45,7 @@ pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
         findings: Vec::new(),
         checks: Vec::new(),
         completeness: Completeness::default(),
+        enough: None,
         failure: None,
         notes: Vec::new(),
         compared: None,

@@ -366,7 +366,7 @@ prop_compose! {
         verdict in one_of(&Verdict::ALL),
         end in one_of(&[Settled, Budget, Iterations, Memory, Threads, Descriptors, LadderEnd::Failure]),
         measured in option::of(any_measured()),
-        builder in vec((words(), words()), 0..3),
+        (builder, enough) in (vec((words(), words()), 0..3), option::of((words(), words()))),
         rungs in vec(any_rung(), 0..4),
         (iterations, coarsened) in (1..1_000_000_u64, any::<bool>()),
         (visible, rarest) in (option::of(rate()), option::of(any::<[u64; 2]>())),
@@ -376,13 +376,13 @@ prop_compose! {
         notes in vec(words(), 0..14),
         compared in option::of(any::<[u64; 2]>()),
     ) -> Report {
-        let builder = builder.into_iter().map(|(key, value)| BuilderSetting { key, value });
+        let setting = |(key, value)| BuilderSetting { key, value };
         Report {
-            run, scenario, verdict, measured, builder: builder.collect(), rungs, end,
+            run, scenario, verdict, measured, builder: builder.into_iter().map(setting).collect(), rungs, end,
             threshold: Threshold { iterations, coarsened },
             visible,
             rarest: rarest.map(|[bytes, iterations]| Rarest { bytes, iterations }),
-            findings, checks, completeness, failure, notes,
+            findings, checks, enough: enough.map(setting), completeness, failure, notes,
             compared: compared.map(|[before, after]| Compared { before, after }),
             growth,
         }

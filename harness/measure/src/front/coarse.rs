@@ -18,13 +18,13 @@ pub(super) struct Coarse {
 }
 
 impl Coarse {
-    pub(super) fn of(report: &Report, would_do: Option<String>) -> Option<Coarse> {
+    pub(super) fn of(report: &Report) -> Option<Coarse> {
         let threshold = report.threshold.iterations;
         let is_coarse = report.verdict <= Verdict::Improved && threshold < DEFAULT_THRESHOLD;
         is_coarse.then(|| Coarse {
             scenario: report.scenario.clone(),
             threshold,
-            would_do,
+            would_do: report.enough(),
         })
     }
 }

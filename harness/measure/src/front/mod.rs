@@ -5,6 +5,7 @@ mod agreed;
 mod arguments;
 mod climb;
 mod coarse;
+mod enough;
 pub(crate) mod guardian;
 mod isolation;
 mod observe;
@@ -365,7 +366,7 @@ impl Shared {
         let part = self.explain.as_deref();
         let judged = outcome::report(climb, &route, run, name, why, part);
         let report = judged.report;
-        if let Some(coarse) = Coarse::of(&report, judged.would_do)
+        if let Some(coarse) = Coarse::of(&report)
             && let Ok(mut all) = self.coarse.lock()
         {
             all.push(coarse);

@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::time::Duration;
 
 use plimsoll_core::baseline::{self, Acceptance, Baseline};
 use plimsoll_core::blame::{Blame, Packages};
@@ -18,8 +17,9 @@ use plimsoll_core::report::{
 use plimsoll_core::{FoldedStack, Frame, Rate, Series, layout};
 
 use super::climb::{Climb, Route, before_and_after};
+use super::enough::enough;
 use super::plan::Plan;
-use super::policy::{Enough, Terms, check};
+use super::policy::check;
 use super::profile::{Greeting, Sources};
 use super::settings::Effective;
 use crate::subject::unwind::Walks;
@@ -29,9 +29,6 @@ pub(crate) struct Judged {
     pub(crate) report: Report,
     /// Why stacks have their verdict; empty if nobody asked.
     pub(crate) explained: String,
-    /// The setting that may be enough for the default threshold, if the run passed at a coarser
-    /// one.
-    pub(crate) would_do: Option<String>,
 }
 
 /// Judges a climb, and explains every stack, site and resource whose name contains `part`.
@@ -77,13 +74,7 @@ pub(crate) fn report(
     let larger = more_than_needed(verdict, &findings, &run.baseline);
     let settings = route.terms.settings;
     let late = overtime(verdict, &climb, settings);
-    let needed = budget_that_would_do(verdict, &climb, &route.terms);
-    let is_coarse = verdict <= Verdict::Improved && threshold.coarsened;
-    let would_do = is_coarse.then(|| would_do_for_default(&climb, short_by, &route.terms));
-    let would_do = would_do.flatten();
-    let finer = would_do.as_ref();
-    let finer = finer.map(|would_do| format!("{would_do} would show smaller leaks"));
-    let report = Report {
+    let mut report = Report {
         run,
         scenario: scenario.to_owned(),
         verdict,
@@ -102,7 +93,7 @@ pub(crate) fn report(
         rarest: rarest.filter(|_| is_trusted(verdict)),
         checks,
         completeness: climb.profile.completeness,
-        failure: climb.failure,
+        failure: climb.failure.take(),
         notes: notes(&findings, &sources.notes)
             .into_iter()
             .chain(unwinding(&climb.greeting, climb.profile.walks))
@@ -111,13 +102,15 @@ pub(crate) fn report(
             .chain(larger)
             .chain(timeout_within_budget(verdict, climb.end, settings))
             .chain(late)
-            .chain(needed)
-            .chain(finer)
             .collect(),
+        enough: None,
         findings,
         growth: growth(&climb.profile.iterations(), &observed.stacks, before),
-        rungs: climb.profile.rungs,
+        rungs: std::mem::take(&mut climb.profile.rungs),
     };
+    let (enough, why) = enough(&report, &climb, &route.terms, short_by);
+    report.enough = enough;
+    report.notes.extend(why);
     let explained = part.map(|part| {
         let mut page = format!("\n---- {scenario}, explained: `{part}` ----\n");
         let explained = judge::explain(&observed, route.baseline, &policy, part);
@@ -135,7 +128,6 @@ pub(crate) fn report(
     Judged {
         report,
         explained: explained.unwrap_or_default(),
-        would_do,
     }
 }
 
@@ -172,6 +164,7 @@ pub(crate) fn without_baseline(
         checks: vec![check(BASELINE, CheckOutcome::Failed, detail)],
         completeness: Completeness::default(),
         failure: None,
+        enough: None,
         notes: Vec::new(),
         compared: None,
         growth: Vec::new(),
@@ -214,73 +207,6 @@ fn more_than_needed(verdict: Verdict, findings: &[Finding], baseline: &str) -> V
         )
     });
     said.collect()
-}
-
-/// Returns which budget would be enough for a verdict, if there is none.
-fn budget_that_would_do(verdict: Verdict, climb: &Climb, terms: &Terms<'_>) -> Option<String> {
-    (verdict == Verdict::Inconclusive).then_some(())?;
-    let reached = climb.profile.rungs.last().map_or(0, |rung| rung.iterations);
-    let is_ahead = |enough: &Enough| enough.plan != terms.plan || reached < enough.iterations;
-    let to_accuse = terms.accuse_from(LadderEnd::Budget, climb.accused_at);
-    let (iterations, profiled, time, what) = match climb.enough.filter(is_ahead) {
-        Some(enough) => {
-            let profiled = match enough.plan == terms.plan {
-                true => "",
-                false => " of an exact profile",
-            };
-            (enough.iterations, profiled, enough.time, "would be enough")
-        }
-        None if reached < to_accuse => (
-            to_accuse,
-            "",
-            climb.pace.until(to_accuse)?,
-            "are needed to tell a leak from a buffer that is filling",
-        ),
-        None => return None,
-    };
-    (time > terms.settings.budget).then(|| {
-        format!(
-            "{} iterations{profiled} {what}, so a budget of about {} would do",
-            units::count(iterations),
-            budget(time)
-        )
-    })
-}
-
-/// Returns which setting may be enough for the default threshold, if a passing run has a
-/// coarser one: a budget, or more iterations if these were limited. Returns `None` if that
-/// cannot be predicted.
-///
-/// `short_by` says how many times the error must shrink. It shrinks at best in proportion to
-/// the iterations.
-fn would_do_for_default(climb: &Climb, short_by: f64, terms: &Terms<'_>) -> Option<String> {
-    const MOST: f64 = 1e12;
-    let reached = climb.profile.rungs.last().map_or(0, |rung| rung.iterations);
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let enough = 1.25 * reached as f64 * short_by;
-    (enough < MOST).then_some(())?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "positive, and below the limit"
-    )]
-    let iterations = judge::iterations_to_settle(None, terms.plan.interval()).max(enough as u64);
-    if climb.end == LadderEnd::Iterations {
-        return Some(format!("`max-iterations` of {}", units::count(iterations)));
-    }
-    let time = climb.pace.until(iterations)?.max(terms.settings.budget);
-    Some(format!("a budget of about {}", budget(time)))
-}
-
-/// Formats a budget as it is set: a fifth more than the time that was predicted, because
-/// machines differ, and rounded up.
-fn budget(time: Duration) -> String {
-    let seconds = (1.2 * time.as_secs_f64()).ceil();
-    match seconds {
-        ..120.0 => format!("{seconds:.0}s"),
-        ..7_200.0 => format!("{:.0}m", (seconds / 60.0).ceil()),
-        _ => format!("{:.0}h", (seconds / 3_600.0).ceil()),
-    }
 }
 
 /// Returns a note to raise the timeout, if the timeout left less time than the budget.

@@ -212,7 +212,8 @@ impl<'a> Entry<'a> {
         match (self.kind, self.cause(), report) {
             (Kind::Grows, Some(cause), _) => self.grows(cause),
             (Kind::Unsure, Some(cause), _) => {
-                let words = Words::default().say("may grow by ").join(cause.gains());
+                let by = if cause.has_rate() { "may grow by " } else { "" };
+                let words = Words::default().say(by).join(cause.gains());
                 words.say(format!(" ({})", cause.allowed()))
             }
             (Kind::Expired, ..) => {

@@ -82,6 +82,10 @@ struct ReportJson {
     rarest: Option<Rarest>,
     findings: Vec<FindingJson>,
     checks: Vec<Check>,
+    /// Absent if nothing would be enough, or nothing needs to. Reports of older versions do
+    /// not have this key.
+    #[serde(default)]
+    enough: Option<BuilderSetting>,
     completeness: Completeness,
     #[serde(deserialize_with = "required")]
     failure: Option<Failure>,
@@ -134,6 +138,7 @@ impl ReportJson {
             rarest: self.rarest,
             findings: findings.collect::<Result<_, _>>()?,
             checks: self.checks,
+            enough: self.enough,
             completeness: self.completeness,
             failure: self.failure,
             notes: self.notes,

@@ -271,7 +271,7 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
         visit("jemalloc", &mut measured.jemalloc);
         visit("unwinder", &mut measured.unwinder);
     }
-    for setting in &mut report.builder {
+    for setting in report.builder.iter_mut().chain(&mut report.enough) {
         visit("key", &mut setting.key);
         visit("value", &mut setting.value);
     }

@@ -1,12 +1,12 @@
 //! Prints the causes of growth, and below them the stacks.
 
 use super::page::{Page, Paint};
+use crate::Frame;
 use crate::blame::is_plumbing;
 use crate::report::units::{bytes, give_or_take, plural, signed_bytes};
 use crate::report::view::{Cause, counted};
 use crate::report::{Finding, Report};
 use crate::verdict::Verdict;
-use crate::{Frame, Law};
 use plimsoll_text::escape::{columns, cut_middle, cut_start, terminal};
 
 /// The most causes, and the most stacks, that are printed. A sixth one helps nobody to find a
@@ -224,11 +224,4 @@ fn branch(depth: usize) -> String {
         0 => "    ".to_owned(),
         depth => format!("{}└ ", "  ".repeat(depth + 1)),
     }
-}
-
-/// Returns whether a cache that is still filling would look the same.
-pub(super) fn may_be_filling(findings: &[&Finding]) -> bool {
-    let rises = |law| matches!(law, Law::Linear | Law::Stepped);
-    let mut findings = findings.iter();
-    findings.any(|finding| !finding.is_unused() && rises(finding.law) && finding.is_heap())
 }

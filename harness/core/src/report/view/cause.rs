@@ -2,8 +2,9 @@
 
 use plimsoll_text::words::Words;
 
+use super::evidence::no_rate;
 use super::sum::{Amount, Sum};
-use crate::report::units::{count, duration, plural, span};
+use crate::report::units::{count, plural, span};
 use crate::report::{Finding, Report, Standing, Subject, Survivors};
 use crate::verdict::Verdict;
 
@@ -91,8 +92,17 @@ impl<'a> Cause<'a> {
         Sum::of(self.report, &self.findings)
     }
 
+    /// Returns whether it gains something in every iteration, on average.
+    pub fn has_rate(&self) -> bool {
+        let mut findings = self.findings.iter();
+        findings.any(|finding| no_rate(finding).is_none())
+    }
+
     /// Returns `+96 B, +1.00 objects per iteration`, with the first number stressed.
     pub fn gains(&self) -> Words {
+        if let (false, Some(none)) = (self.has_rate(), no_rate(self.first())) {
+            return Words::default().say(none);
+        }
         let mut amounts = self.sum().amounts().into_iter();
         let Amount { number, rest } = amounts.next().unwrap_or_default();
         let words = Words::default().stress(number).say(rest);
@@ -126,31 +136,15 @@ impl<'a> Cause<'a> {
     }
 
     /// Returns what the growth means, each as a sentence fragment: how soon a service runs out
-    /// of something, and who stayed.
+    /// of something, who stayed, and what was seen if there is no rate.
     pub fn means(&self) -> Vec<String> {
         let is_sure = self.first().verdict >= Verdict::Regressed;
-        let time = self.time_to_limit().filter(|_| is_sure).into_iter();
+        let time = self.report.in_service(&self.findings);
+        let time = time.filter(|_| is_sure).into_iter();
+        let seen = self.report.evidence(self.first());
         let stayed = self.findings.iter().find_map(|one| one.stayed());
         let stayed = stayed.map(|octave| stayed_words(self.report, octave));
-        time.chain(stayed).collect()
-    }
-
-    /// Returns how soon a service that runs 1,000 iterations a second has lost a gibibyte, or
-    /// has too many threads or open files.
-    fn time_to_limit(&self) -> Option<String> {
-        const PER_SECOND: f64 = 1_000.0;
-        const GIB: f64 = 1_073_741_824.0;
-        let rate = super::total(&self.findings);
-        // 1,024 is the usual limit of open files. A thousand threads are a lot.
-        let (limit, name, rate) = match self.first().subject {
-            Subject::Threads => (1_000.0, "1,000 threads", self.first().rate.objects),
-            Subject::Descriptors => (1_024.0, "1,024 open files", self.first().rate.objects),
-            _ => (GIB, "1 GiB", rate.bytes),
-        };
-        (rate > 0.0).then(|| {
-            let time = duration(limit / (rate * PER_SECOND));
-            format!("{name} in {time} at 1,000 iterations a second")
-        })
+        time.chain(seen).chain(stayed).collect()
     }
 
     /// Returns how the growth goes: `linear over 65,536 iterations, every allocation counted`.

@@ -195,10 +195,7 @@ fn next(report: &Report, slug: &str) -> Markup {
 
 /// Returns what the result rests on.
 fn how(report: &Report, slug: &str) -> Markup {
-    let coarsened = match report.threshold.coarsened {
-        true => ", coarser than asked for: a longer budget may see smaller leaks",
-        false => "",
-    };
+    let coarsened = report.coarsened();
     let interval = match report.sampled_every() {
         Some(every) => format!("sampled every {every}"),
         None => "every allocation".to_owned(),
@@ -208,7 +205,8 @@ fn how(report: &Report, slug: &str) -> Markup {
         section class="how" aria-labelledby={ (slug) "~how" } {
             h3 id={ (slug) "~how" } { "How it was measured" }
             dl class="facts" {
-                (fact("To be found", report.to_be_found() + coarsened))
+                (fact("To be found", report.to_be_found()))
+                @if let Some(coarsened) = coarsened { (fact("Note", coarsened)) }
                 @if let Some(seen) = report.seen() { (fact("Would have been seen", seen)) }
                 (fact("The ladder ended because", report.end.why()))
                 @if let Some(measured) = &report.measured {

@@ -58,6 +58,8 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
         Kind::Grows | Kind::Expired => entry.accept(page.joined),
         _ => None,
     };
+    let grows = entry.cause().filter(|_| entry.kind == Kind::Grows);
+    let filling = grows.and_then(|cause| cause.report.may_be_filling(&cause.findings));
     let again = entry.again().filter(|_| entry.kind != Kind::Expired);
     let why = match &entry.worst().scenario.outcome {
         Outcome::NoResult(why) => Some(why),
@@ -84,6 +86,7 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
                 }
             }
             @if let Some(since) = (page.since)(entry) { p { (capital(&since)) "." } }
+            @if let Some(filling) = filling { p { (capital(&filling)) "." } }
             @if let Some(step) = accept { (command(step.to, &step.command)) }
             @if let Some(again) = again { (command("measure it again", &again)) }
             p class="where" {

@@ -209,6 +209,7 @@ fn remarks(report: &Report) -> Option<String> {
     if !report.growing().is_empty() && report.end.is_by_growth() {
         lines.push(format!("- the ladder ended early: {}", report.end.why()));
     }
+    lines.extend(report.coarsened().map(|note| format!("- note: {note}")));
     for check in report.checks(CheckOutcome::Unavailable) {
         lines.push(format!(
             "- the check {} could not be made: {}",

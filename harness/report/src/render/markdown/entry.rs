@@ -91,6 +91,10 @@ fn means(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
         ));
     }
     sentences.extend(view.since(entry).map(|since| sentence(&since)));
+    if entry.kind == Kind::Grows {
+        let filling = cause.report.may_be_filling(&cause.findings);
+        sentences.extend(filling.map(|filling| sentence(&filling)));
+    }
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
@@ -201,12 +205,12 @@ fn unsure(report: &Report) -> String {
     });
     let too_few = report.too_few_for_the_interval();
     let too_few = too_few.map_or(String::new(), |why| format!(". {}", capital(&why)));
-    format!(
-        "To be found: {}{seen}{too_few}.\n\nWhat would settle it? {} A steadier workload needs \
-         fewer iterations, and so does a coarser threshold.",
-        report.to_be_found(),
-        sentence(report.end.advice())
-    )
+    let advice: Vec<String> = report.advice().iter().map(|one| sentence(one)).collect();
+    let settle = match advice.is_empty() {
+        true => String::new(),
+        false => format!("\n\nWhat would settle it? {}", advice.join(" ")),
+    };
+    format!("To be found: {}{seen}{too_few}.{settle}", report.to_be_found())
 }
 
 /// Returns a fragment as a sentence.

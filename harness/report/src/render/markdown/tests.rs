@@ -253,7 +253,7 @@ fn inconclusive() {
 
     To be found: 1 object or 8 B per 1,000 iterations; would have been seen: 1 object per 1,000 iterations.
 
-    What would settle it? The time budget was spent first: raise it, or make an iteration cheaper. A steadier workload needs fewer iterations, and so does a coarser threshold.
+    What would settle it? The time budget was spent first: how much is enough cannot be predicted; try twice as much, or make an iteration cheaper. A `threshold` below 1,000 needs fewer iterations.
 
     ```text
     # measure it again

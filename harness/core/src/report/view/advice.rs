@@ -1,0 +1,172 @@
+//! What to do, in sentences that fit what was found, with the number that would be enough where
+//! it can be known.
+
+use crate::finding::{Finding, Subject};
+use crate::judge::COARSEST_THRESHOLD;
+use crate::report::units::{count, duration, plural, size};
+use crate::report::view::total;
+use crate::report::{BuilderSetting, LadderEnd, Report};
+use crate::{Law, Rate};
+
+/// Iterations a second of the service that growth is shown for.
+const PER_SECOND: f64 = 1_000.0;
+
+/// The longest time that growth is shown for. Most services start anew within a month, and
+/// nobody plans for what slower growth does.
+const A_MONTH: f64 = 30.0 * 24.0 * 3_600.0;
+
+const GIB: f64 = 1_073_741_824.0;
+
+impl Report {
+    /// Returns the setting that would be enough: `a budget of about 60s`, or `` `max-iterations`
+    /// of 16,000``.
+    pub fn enough(&self) -> Option<String> {
+        let BuilderSetting { key, value } = self.enough.as_ref()?;
+        // These become plimsoll's own words, and the report may be of an attacker.
+        let (number, unit) = match value.strip_suffix(['s', 'm', 'h']) {
+            Some(number) => (number, &value[number.len()..]),
+            None => (value.as_str(), ""),
+        };
+        let number: u64 = number.parse().ok()?;
+        match (key.as_str(), unit) {
+            ("budget", "s" | "m" | "h") => Some(format!("a budget of about {number}{unit}")),
+            ("max-iterations", "") => Some(format!("`max-iterations` of {}", count(number))),
+            _ => None,
+        }
+    }
+
+    /// Returns what would give an inconclusive run a verdict, as fragments of sentences.
+    pub fn advice(&self) -> Vec<String> {
+        let setting = self.enough().map(|setting| setting + " would do");
+        let budget = match &setting {
+            Some(setting) => format!("{setting}, or make an iteration cheaper"),
+            None => "how much is enough cannot be predicted; try twice as much, or make an \
+                     iteration cheaper"
+                .to_owned(),
+        };
+        let mut said: Vec<String> = Vec::new();
+        match self.end {
+            LadderEnd::Budget => {
+                said.push(format!("the time budget was spent first: {budget}"));
+            }
+            LadderEnd::OutOfReach => said.push(format!(
+                "the time budget is too small for that, and was not spent: {budget}"
+            )),
+            LadderEnd::Iterations => said.push(format!(
+                "`max-iterations` was reached first: {}",
+                setting.unwrap_or_else(|| "try twice as many".to_owned())
+            )),
+            LadderEnd::Memory => said.push(
+                "the memory limit was reached first: raise `memory-limit`, or keep less alive in \
+                 the scenario"
+                    .to_owned(),
+            ),
+            LadderEnd::Threads => {
+                said.push("the subject had as many threads as it may have: do they end?".to_owned())
+            }
+            LadderEnd::Descriptors => said.push(
+                "the subject had as many open files as it may have: are they closed?".to_owned(),
+            ),
+            LadderEnd::Settled | LadderEnd::Failure => said.extend(setting),
+        }
+        let mut unsure = self.unsure().into_iter();
+        let may_be_steadier = unsure.any(|finding| finding.law == Law::Fluctuating);
+        let threshold = self.threshold;
+        let may_be_coarser = threshold.iterations > COARSEST_THRESHOLD && !threshold.coarsened;
+        let coarser = format!("a `threshold` below {}", count(threshold.iterations));
+        said.extend(match (may_be_steadier, may_be_coarser) {
+            (true, true) => Some(format!(
+                "a steadier workload needs fewer iterations, and so does {coarser}"
+            )),
+            (true, false) => Some("a steadier workload needs fewer iterations".to_owned()),
+            (false, true) => Some(format!("{coarser} needs fewer iterations")),
+            (false, false) => None,
+        });
+        said
+    }
+
+    /// Returns that the threshold was coarsened, and what would find smaller growth. `None` if
+    /// it was not, or if nobody needs to know: something larger is there.
+    pub fn coarsened(&self) -> Option<String> {
+        use crate::verdict::Verdict::{Improved, Inconclusive, Within};
+        let matters = matches!(self.verdict, Within | Improved | Inconclusive);
+        (self.threshold.coarsened && matters).then_some(())?;
+        let threshold = count(self.threshold.iterations);
+        let said = format!("the threshold was coarsened to 1 object in {threshold}");
+        let finer = "would find smaller growth";
+        Some(match self.enough() {
+            // What is enough for a verdict is among the advice.
+            Some(setting) if self.verdict != Inconclusive => format!("{said}: {setting} {finer}"),
+            _ => said,
+        })
+    }
+
+    /// Returns what growth means for a service that runs for a long time: `1 GiB in 3.1 h at
+    /// 1,000 iterations a second`. `None` if it takes more than a month, or if nothing grows in
+    /// proportion to the iterations.
+    pub fn in_service(&self, growing: &[&Finding]) -> Option<String> {
+        let mut parts = Vec::new();
+        let mut add = |n: f64, what: &str, rate: f64| {
+            let seconds = n / (rate * PER_SECOND);
+            if rate > 0.0 && seconds <= A_MONTH {
+                parts.push(format!("{what} in {}", duration(seconds)));
+            }
+        };
+        let mut steady = growing.to_vec();
+        steady.retain(|finding| is_steady(finding));
+        add(GIB, "1 GiB", total(&steady).bytes);
+        for finding in steady {
+            let Rate { objects, .. } = finding.rate;
+            // 1,024 is the usual limit of open files. A thousand threads are a lot.
+            match finding.subject {
+                Subject::Threads => add(1_000.0, "1,000 threads", objects),
+                Subject::Descriptors => add(1_024.0, "1,024 file descriptors", objects),
+                Subject::Stack(_) | Subject::Site { .. } => {}
+            }
+        }
+        let parts = parts.join(", ");
+        (!parts.is_empty()).then(|| format!("{parts} at 1,000 iterations a second"))
+    }
+
+    /// Returns how to tell growth from a cache that is not full yet. `None` if no cache grows
+    /// like this.
+    pub fn may_be_filling(&self, growing: &[&Finding]) -> Option<String> {
+        let mut growing = growing.iter().copied();
+        let cache = growing.find(|finding| finding.is_heap() && is_steady(finding))?;
+        let level = cache.levels.last().copied().unwrap_or_default();
+        let of_more_than = match cache.rate.objects > 0.0 {
+            _ if level.bytes == 0 => String::new(),
+            true => format!(
+                " of more than {}",
+                plural(level.objects, "object", "objects")
+            ),
+            false => format!(" of more than {}", size(level.bytes)),
+        };
+        let raise = match self.end {
+            LadderEnd::Budget | LadderEnd::OutOfReach => Some("raise the budget"),
+            LadderEnd::Iterations => Some("raise `max-iterations`"),
+            LadderEnd::Memory => Some("raise `memory-limit`"),
+            _ => None,
+        };
+        let times = self.octaves_to_tell(cache).map(|octaves| 1_u64 << octaves);
+        let raise = raise.map(|raise| match times {
+            Some(times) => format!("{raise} to reach {times} times the iterations that fill it"),
+            None => format!("{raise} until it is full"),
+        });
+        // What hardly grows is a table inside of some library.
+        let smaller = self
+            .in_service(&[cache])
+            .map(|_| "make it smaller in the scenario");
+        let smaller = smaller.map(str::to_owned);
+        let advice: Vec<String> = smaller.into_iter().chain(raise).collect();
+        (!advice.is_empty()).then(|| {
+            let advice = advice.join(", or ");
+            format!("a cache{of_more_than} looks like this too: {advice}")
+        })
+    }
+}
+
+/// Returns whether a finding grows in proportion to the iterations.
+fn is_steady(finding: &Finding) -> bool {
+    matches!(finding.law, Law::Linear | Law::Stepped) && !finding.is_unused()
+}
