@@ -28,8 +28,9 @@ const TICK: Duration = Duration::from_millis(10);
 /// The size in bytes at which a subject's output file is cut.
 const OUTPUT_LIMIT: u64 = 4 << 20;
 
-/// Bytes of output that are kept when it is cut, and shown when a test fails.
-const OUTPUT_TAIL: u64 = 8 << 10;
+/// Bytes of output that are kept when it is cut, and shown when a test fails. A backtrace takes
+/// about ten thousand.
+const OUTPUT_TAIL: u64 = 16 << 10;
 
 /// How long dropping a workload may take.
 const DROP_LIMIT: Duration = Duration::from_secs(2);

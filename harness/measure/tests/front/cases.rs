@@ -310,10 +310,14 @@ fn threads_and_descriptors_are_findings() {
 fn a_workload_that_fails_says_how_and_where() {
     let project = Project::new("fails");
     let in_setup = "panics_in_setup: failed setting up\nno server to be found";
+    // The backtrace is in the output, from its beginning on.
+    let traced = "returned an error: no answer: channel closed\n│ Stack backtrace:\n\
+                  │   0: jobs::frame_0";
     let full = "no_descriptor_left: failed in iteration 23: has\nfiles open, as many as";
     for (scenario, iteration, said) in [
         ("panics", Some(700), "tests/front/program.rs\ntoo many: 700"),
         ("errs", Some(50), "returned an error: \"no more\""),
+        ("errs_with_a_backtrace", Some(50), traced),
         ("panics_in_setup", None, in_setup),
         ("last_words", Some(20), "the last words"),
         ("no_descriptor_left", Some(23), full),

@@ -114,6 +114,20 @@ fn errs(i: u64) -> Result<(), &'static str> {
     if i < 50 { Ok(()) } else { Err("no more") }
 }
 
+/// An error whose `Debug` text is that of `anyhow`, with `RUST_BACKTRACE=1`.
+struct Traced;
+
+impl std::fmt::Debug for Traced {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("no answer\n\nCaused by:\n    channel closed\n\nStack backtrace:\n")?;
+        (0..100).try_for_each(|frame| writeln!(f, "  {frame}: jobs::frame_{frame}"))
+    }
+}
+
+fn errs_with_a_backtrace(i: u64) -> Result<(), Traced> {
+    if i < 50 { Ok(()) } else { Err(Traced) }
+}
+
 fn panics_in_setup() -> Scenario {
     Scenario::new("panics_in_setup", || {
         if black_box(true) {
@@ -399,6 +413,7 @@ plimsoll::main!(
     Scenario::new("descriptor_leak", || descriptor_leak),
     Scenario::new("panics", || panics),
     Scenario::new("errs", || errs),
+    Scenario::new("errs_with_a_backtrace", || errs_with_a_backtrace),
     panics_in_setup(),
     in_100("aborts", || std::process::abort()),
     in_100("segfaults", segfaults),

@@ -13,7 +13,7 @@ pub enum Excerpt<'a> {
 }
 
 /// Returns at most `most` lines of an output, and where lines are left out. The message of a
-/// panic and the frames below it say more than the end, which belongs to the runtime.
+/// panic or an error and the frames below it say more than the end, which belongs to the runtime.
 pub fn excerpt(output: &str, most: usize) -> Vec<Excerpt<'_>> {
     let lines: Vec<&str> = output.trim_end().lines().collect();
     let n = lines.len();
@@ -34,9 +34,10 @@ pub fn excerpt(output: &str, most: usize) -> Vec<Excerpt<'_>> {
     shown
 }
 
-/// Returns whether a line begins the message of a Rust panic.
+/// Returns whether a line begins the message of a panic, or of an error that an iteration
+/// returned.
 fn is_panic(line: &str) -> bool {
-    line.contains("panicked at ")
+    line.contains("panicked at ") || line.starts_with("returned an error: ")
 }
 
 #[cfg(test)]
