@@ -118,19 +118,27 @@ fn as_text(run: &Joined, style: &text::Style, out: &Out) -> String {
     let mut page = String::new();
     let mut after_block = false;
     for (place, (scenario, title)) in run.scenarios.iter().zip(&titles).enumerate() {
-        let Some(report) = scenario.report() else {
-            continue;
-        };
-        let (block, lines) = match (is_quiet(report), shown.get(&place)) {
-            (true, _) => (false, text::one_line(report) + "\n"),
-            (false, Some(other)) => {
+        let older = scenario.older.as_deref();
+        let of_run = older.map_or(String::new(), |older| {
+            format!("(run {}, older than this run)", safe_line(&older.run.id))
+        });
+        let (block, lines) = match (scenario.report(), older, shown.get(&place)) {
+            (Some(report), ..) if is_quiet(report) => (false, text::one_line(report) + "\n"),
+            (Some(report), _, Some(other)) => {
                 let sum = Sum::of(report, &report.growing()).short();
                 let (name, other) = (safe_line(title), safe_line(other));
                 let grows = out.paint(Paint::Red, "keeps growing");
                 let why = format!("{sum} per iteration, for the same reason as {other}");
                 (false, format!("{name}: {grows} by {why}\n"))
             }
-            (false, None) => (true, text::render(report, style)),
+            (Some(report), ..) => (true, text::render(report, style)),
+            (None, Some(older), _) if is_quiet(older) => {
+                (false, format!("{} {of_run}\n", text::one_line(older)))
+            }
+            (None, Some(older), _) => {
+                (true, format!("{of_run}\n{}", text::render(older, style)))
+            }
+            (None, None, _) => continue,
         };
         if (block && !page.is_empty()) || after_block {
             page.push('\n');
@@ -180,9 +188,13 @@ fn shown_elsewhere<'a>(run: &Joined, titles: &'a [String]) -> BTreeMap<usize, &'
 fn no_results(run: &Joined, titles: &[String], out: &Out) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for (scenario, title) in run.scenarios.iter().zip(titles) {
+        // The older report of a scenario that was not selected stands above.
         let Outcome::NoResult(why) = &scenario.outcome else {
             continue;
         };
+        if scenario.older.is_some() {
+            continue;
+        }
         match reasons.iter_mut().find(|(reason, _)| reason == why) {
             Some((_, names)) => names.push(safe_line(title)),
             None => reasons.push((why, vec![safe_line(title)])),
@@ -200,13 +212,32 @@ fn is_quiet(report: &Report) -> bool {
     report.verdict == Verdict::Within && !report.findings.iter().any(Finding::is_remarkable)
 }
 
-/// Returns a summary such as `3 scenarios: 1 within, 1 regressed, 1 no result`.
+/// Returns a summary such as `3 scenarios: 1 within, 1 regressed, 1 no result`. Results of older
+/// runs are counted apart, whatever they are.
 fn summary(run: &Joined, out: &Out) -> String {
-    let counts = run.counts().into_iter().map(|(verdict, count)| {
-        let text = format!("{count} {}", word(verdict));
-        out.paint(paint(verdict), &text)
-    });
-    let counts: Vec<String> = counts.collect();
+    let older = run
+        .scenarios
+        .iter()
+        .filter(|scenario| scenario.older.is_some());
+    let older = older.count();
+    let counts = run
+        .counts()
+        .into_iter()
+        .map(|(verdict, count)| match verdict {
+            None => (verdict, count - older),
+            Some(_) => (verdict, count),
+        });
+    let counts = counts
+        .filter(|(_, count)| *count > 0)
+        .map(|(verdict, count)| {
+            let text = format!("{count} {}", word(verdict));
+            out.paint(paint(verdict), &text)
+        });
+    let mut counts: Vec<String> = counts.collect();
+    if older > 0 {
+        let text = format!("{older} of older runs");
+        counts.push(out.paint(Paint::Yellow, &text));
+    }
     let s = |number| if number == 1 { "" } else { "s" };
     let n = run.scenarios.len();
     let runs: Vec<String> = run.runs.iter().map(|id| safe_line(id)).collect();

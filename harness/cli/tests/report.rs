@@ -7,7 +7,7 @@ use std::process::Stdio;
 use insta::assert_snapshot;
 use plimsoll_core::Tally;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Standing, Subject, Survivors};
+use plimsoll_core::report::{Report, Standing, Subject, Survivors};
 use serde_json::Value;
 
 use project::{
@@ -186,6 +186,62 @@ fn the_newest_run_alone() {
     // As old as each other, the last id is taken.
     let project = Project::with(&[within("b", "lru_churn"), within("a", "http::echo")]);
     project.says("report", 0, &["(run b)"]);
+}
+
+#[test]
+fn what_a_filter_left_out_is_shown_of_an_older_run() {
+    let listed = |mut report: Report| {
+        report.run.scenarios = ["lru_churn", "http::echo", "slow"]
+            .map(str::to_owned)
+            .to_vec();
+        report
+    };
+    let mut grows = listed(regressed("old", "http::echo", "main echo", RATE));
+    grows.findings[0].frames.truncate(1);
+    let project = Project::with(&[listed(within("oldest", "lru_churn")), grows]);
+    let mut new = listed(within("new", "slow"));
+    // A run that does not say what it selected may have lost the others.
+    project.leave(&new, 1);
+    let lost = "2 no result (run new)";
+    project.says("report", 0, &[lost]);
+    new.run.selected = Some(vec!["slow".to_owned()]);
+    project.leave(&new, 2);
+    assert_snapshot!(project.typed("report"), @"
+    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent (run oldest, older than this run)
+
+    (run old, older than this run)
+    http::echo: 1 stack keeps growing (1,024 iterations, exact)
+
+      +96 B  +1.00 objects per iteration, linear     allowed 0 B     new
+        echo                                          src/lib.rs:7
+
+      at 1,000 iterations a second: 1 GiB in 3.1 h
+      a cache looks like this too: make it smaller in the scenario, or raise the
+        budget until it is full
+
+      files: target/plimsoll/demo/leaks/http::echo/
+      if this is intended: cargo plimsoll accept http::echo
+
+    slow: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
+
+    3 scenarios: 1 within, 2 of older runs (run new)
+    --- 0
+    ");
+    project.says("report --run new", 0, &[lost]);
+    let json = project.ok("report --format json").json();
+    assert_eq!(json["verdict"], "no result");
+    assert_eq!(
+        json["scenarios"][1]["problem"],
+        "a filter left it out of this run; in the older run old it was regressed"
+    );
+    // What was selected has no result, whatever it was before.
+    new.run.selected = Some(vec!["slow".to_owned(), "lru_churn".to_owned()]);
+    project.leave(&new, 3);
+    let says = [
+        "lru_churn: no result, it left no report in this run",
+        "1 of older runs",
+    ];
+    project.says("report", 0, &says);
 }
 
 #[test]

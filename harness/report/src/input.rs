@@ -125,7 +125,7 @@ fn of_one_change(parts: &[Joined]) -> anyhow::Result<()> {
 fn read_one(path: &Path, run: Option<&str>, reader: Reader, out: &Out) -> anyhow::Result<Joined> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink());
     if path.is_dir() && !(is_link && reader == Reader::Bot) {
-        return read_dir(path, run, out);
+        return read_dir(path, run, reader, out);
     }
     if fs::symlink_metadata(path).is_err() {
         bail!(
@@ -161,9 +161,13 @@ pub fn read_each_target(path: &Path, out: &Out) -> anyhow::Result<Vec<Scenario>>
     Ok(scenarios)
 }
 
-fn read_dir(dir: &Path, run: Option<&str>, out: &Out) -> anyhow::Result<Joined> {
+fn read_dir(dir: &Path, run: Option<&str>, reader: Reader, out: &Out) -> anyhow::Result<Joined> {
     let reports = Reports::collect(dir)?;
-    let run = reports.run(run)?;
+    let is_asked_for = run.is_some();
+    let mut run = reports.run(run)?;
+    if reader == Reader::Desk && !is_asked_for {
+        reports.add_older(&mut run);
+    }
     reports.problems().for_each(|problem| out.warning(&problem));
     if run.left_out > 0 {
         let (n, s) = (run.left_out, if run.left_out == 1 { "" } else { "s" });
@@ -232,6 +236,7 @@ fn of_one(report: Report, reader: Reader) -> Joined {
             name: listed,
             platform: None,
             outcome,
+            older: None,
         }
     });
     let mut joined = Joined {

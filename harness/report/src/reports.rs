@@ -313,6 +313,7 @@ impl Reports {
                     name: name.to_owned(),
                     platform: None,
                     outcome,
+                    older: None,
                 });
             }
         }
@@ -324,6 +325,50 @@ impl Reports {
         };
         joined.name_platforms();
         Run { joined, left_out }
+    }
+
+    /// Adds the newest report of each scenario that a filter left out of the run.
+    ///
+    /// The scenario still has no result in this run: nobody knows what it would be now. If a
+    /// report of the run does not say what was selected, nothing is added to its target: a
+    /// scenario that was selected and died would be mistaken for one that passed before.
+    pub fn add_older(&self, run: &mut Run) {
+        for scenario in &mut run.joined.scenarios {
+            let of_target = |report: &&Report| {
+                report.run.package == scenario.package && report.run.target == scenario.target
+            };
+            let of_run = |report: &&Report| run.joined.runs.contains(&report.run.id);
+            let reports = || self.found.iter().map(|found| &found.report);
+            let mut selections = reports().filter(of_target).filter(of_run);
+            let is_left_out = selections.all(|report| {
+                let selected = report.run.selected.as_ref();
+                selected.is_some_and(|selected| !selected.contains(&scenario.name))
+            });
+            let dir = layout::scenario_dir(
+                Path::new(""),
+                &scenario.package,
+                &scenario.target,
+                &scenario.name,
+            );
+            let is_unreadable = self.unreadable.iter().any(|file| place(&file.path) == dir);
+            if scenario.report().is_some() || !is_left_out || is_unreadable {
+                continue;
+            }
+            let mut why = "a filter left it out of this run".to_owned();
+            let of_scenario = self.found.iter().filter(|found| {
+                of_target(&&found.report) && found.report.scenario == scenario.name
+            });
+            let newest = of_scenario.max_by_key(|found| (found.modified, &found.report.run.id));
+            if let Some(Found { report, .. }) = newest {
+                why += &format!(
+                    "; in the older run {} it was {}",
+                    report.run.id, report.verdict
+                );
+                scenario.older = Some(Box::new(report.clone()));
+                run.left_out = run.left_out.saturating_sub(1);
+            }
+            scenario.outcome = Outcome::NoResult(why);
+        }
     }
 
     fn why_none(&self, package: &str, target: &str, scenario: &str) -> String {

@@ -124,6 +124,11 @@ pub struct Run {
     pub target: String,
     /// Every scenario of the target, run or not, in the order of `main!`.
     pub scenarios: Vec<String>,
+    /// Those of them that a filter selected. `None` if the run selected all, or if it does not
+    /// know: a process of nextest has one scenario. Reports of older versions do not have this
+    /// key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selected: Option<Vec<String>>,
     /// The version of plimsoll that wrote the report.
     pub plimsoll: String,
     /// The folder of this scenario's files, in the target directory's `plimsoll` folder. It is

@@ -34,6 +34,7 @@ pub(crate) fn within() -> Report {
             package: "plimsoll-scenarios".to_owned(),
             target: "leaks".to_owned(),
             scenarios: vec!["lru_churn".to_owned(), "http_echo".to_owned()],
+            selected: None,
             plimsoll: "0.1.0".to_owned(),
             files: "target/plimsoll/plimsoll-scenarios/leaks/lru_churn".to_owned(),
             baseline: "baselines/lru_churn.toml".to_owned(),
@@ -290,6 +291,7 @@ fn any_run() -> impl Strategy<Value = Run> {
         baseline: words(),
         commit: option::of(words()),
         scenarios: vec(words(), 0..4),
+        selected: option::of(vec(words(), 0..4)),
     })
 }
 

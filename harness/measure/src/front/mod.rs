@@ -124,6 +124,9 @@ struct Front {
 struct Shared {
     place: Place,
     scenarios: Vec<String>,
+    /// Those that a filter selects, if not all. Absent under nextest, where each process runs
+    /// one scenario and does not know of the others.
+    selected: Option<Vec<String>>,
     normalization: Normalization,
     guardian: OnceLock<Guardian>,
     /// A part of a name: stacks whose names contain it are explained.
@@ -172,9 +175,14 @@ impl Front {
             Some(libtest_mimic::ColorSetting::Never) => false,
             _ => std::io::stdout().is_terminal() && !is_on("NO_COLOR"),
         };
-        let names = scenarios.iter().map(|scenario| scenario.name);
+        let names = scenarios.iter().map(|scenario| scenario.name.to_owned());
+        let names: Vec<String> = names.collect();
+        let mut selected = names.clone();
+        selected.retain(|name| arguments.selects(name));
+        let is_known = selected.len() < names.len() && !is_on("NEXTEST");
         let shared = Shared {
-            scenarios: names.map(str::to_owned).collect(),
+            scenarios: names,
+            selected: is_known.then_some(selected),
             normalization: Normalization {
                 workspace_root: Some(place.workspace.display().to_string()),
             },
@@ -206,6 +214,13 @@ impl Front {
         let format = self.arguments.format;
         if self.isolated && !self.arguments.list {
             return isolation::run(&self.arguments, scenarios, &self.effective);
+        }
+        if !self.arguments.list {
+            // What does not come to its turn must not leave a report of an older run.
+            let selected = scenarios.iter().map(|scenario| scenario.name);
+            let selected = selected.filter(|name| self.arguments.selects(name));
+            let folders = selected.map(|name| self.shared.place.scenario(name));
+            folders.for_each(|folder| outcome::forget_report(&folder));
         }
         let mut trials: Vec<Trial> = scenarios.iter().map(|one| self.trial(one)).collect();
         let mut mimic = libtest_mimic::Arguments {
@@ -260,7 +275,7 @@ impl Front {
     /// there are any.
     fn reports_orphaned_baselines(&self) -> bool {
         let place = &self.shared.place;
-        let orphaned = agreed::orphaned(place, &place.run("", &self.shared.scenarios));
+        let orphaned = agreed::orphaned(place, &place.run("", &self.shared.scenarios, None));
         for file in &orphaned {
             let level = match self.stale {
                 Stale::Warn => "warning",
@@ -308,7 +323,9 @@ impl Shared {
         let problem = |what: String| Failed::from(format!("{name}: plimsoll: {what}"));
         let unwritable = |error: io::Error| problem(format!("{}: {error}", folder.display()));
         let _lock = outcome::clear(&folder).map_err(unwritable)?;
-        let run = self.place.run(name, &self.scenarios);
+        let run = self
+            .place
+            .run(name, &self.scenarios, self.selected.as_deref());
         let (baseline, baseline_text) = match self.agreed(name, settings) {
             Ok(read) => read,
             Err(detail) => {

@@ -387,6 +387,11 @@ pub(crate) fn clear(folder: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
+/// Removes the report of an earlier run. If that fails, so does [`clear`].
+pub(crate) fn forget_report(folder: &Path) {
+    let _ = fs::remove_file(folder.join(layout::REPORT));
+}
+
 /// Removes the dumps of an attempt, before the next attempt.
 pub(crate) fn forget_rungs(folder: &Path) -> io::Result<()> {
     let rungs = folder.join(layout::RUNGS);

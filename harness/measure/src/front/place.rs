@@ -69,7 +69,12 @@ impl Place {
         path.display().to_string()
     }
 
-    pub(crate) fn run(&self, scenario: &str, scenarios: &[String]) -> Run {
+    pub(crate) fn run(
+        &self,
+        scenario: &str,
+        scenarios: &[String],
+        selected: Option<&[String]>,
+    ) -> Run {
         let baseline = layout::baseline_file(&self.baselines, scenario);
         Run {
             id: self.run.clone(),
@@ -77,6 +82,7 @@ impl Place {
             package: self.package.clone(),
             target: self.target.clone(),
             scenarios: scenarios.to_vec(),
+            selected: selected.map(<[String]>::to_vec),
             plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
             files: self.relative(&self.scenario(scenario)),
             baseline: self.relative(&baseline),

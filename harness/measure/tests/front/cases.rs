@@ -686,8 +686,8 @@ fn the_command_line_is_libtests() {
         run.text.lines().filter_map(test).collect()
     };
     let all = names(&[]);
-    assert_eq!((all.len(), all[0].as_str()), (36, "leak"));
-    assert_eq!(all[28], "left_out");
+    assert_eq!((all.len(), all[0].as_str()), (37, "leak"));
+    assert_eq!(all[29], "left_out");
     assert_eq!(names(&["--ignored"]), ["left_out"]);
     assert_eq!(names(&["--exact", "leak", "bounded"]), ["leak", "bounded"]);
     assert_eq!(names(&["c_", "bound", "--skip", "leak"]), ["bounded"]);
@@ -707,7 +707,7 @@ fn the_command_line_is_libtests() {
             "left_out --include-ignored --no-capture",
             "16,384 iterations",
         ),
-        ("--exact bounded joins --skip joins", "35 filtered out"),
+        ("--exact bounded joins --skip joins", "36 filtered out"),
         ("--help", "--shuffle-seed"),
         ("no_such_scenario", "0 passed"),
     ] {
@@ -723,9 +723,18 @@ fn the_command_line_is_libtests() {
 
 fn fail_fast_starts_nothing_more() {
     let project = Project::new("fail_fast");
+    for scenario in ["hangs", "leak"] {
+        let path = format!("target/plimsoll/plimsoll/front/{scenario}/report.json");
+        project.write(&path, "of an older run");
+    }
     let words = ["--fail-fast", "--test-threads=1", "exits", "hangs"];
     project.run(&words, "").fails("1 failed\n1 ignored");
-    assert!(!project.file("hangs", "").exists());
+    assert!(!project.file("hangs", "output.txt").exists());
+    // An older report must not stand for what was selected.
+    assert!(!project.file("hangs", "report.json").exists());
+    assert!(project.file("leak", "report.json").exists());
+    let selected = project.report("exits").run.selected;
+    assert_eq!(selected, Some(vec!["exits".to_owned(), "hangs".to_owned()]));
 }
 
 fn isolation_off_runs_in_this_process() {

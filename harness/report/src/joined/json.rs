@@ -171,6 +171,7 @@ impl Written {
 fn unlisted(report: &Report) -> Report {
     let mut report = report.clone();
     report.run.scenarios = Vec::new();
+    report.run.selected = None;
     report
 }
 
@@ -303,6 +304,7 @@ fn scenario(file: ScenarioV1) -> Result<Scenario, ReportError> {
         name: file.scenario,
         platform: file.platform,
         outcome,
+        older: None,
     };
     check_verdict(&file.verdict, scenario.verdict())?;
     Ok(scenario)

@@ -69,6 +69,9 @@ pub struct Scenario {
     /// has the platform of the other results of its run, if they share one.
     pub platform: Option<String>,
     pub outcome: Outcome,
+    /// If a run did not select the scenario and so left no result of it: its newest report, of
+    /// an older run. It is for people alone, and changes no verdict.
+    pub older: Option<Box<Report>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -204,6 +207,7 @@ mod tests {
             target: "leaks".to_owned(),
             name: (*name).to_owned(),
             platform: platform.map(str::to_owned),
+            older: None,
             outcome: Outcome::NoResult("it left no report in this run".to_owned()),
         };
         Joined {

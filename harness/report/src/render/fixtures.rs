@@ -16,6 +16,7 @@ pub(super) fn joined(reports: Vec<Report>) -> Joined {
         name: report.scenario.clone(),
         platform: None,
         outcome: Outcome::Report(Box::new(report)),
+        older: None,
     };
     let mut joined = Joined {
         runs: vec!["r1".to_owned()],

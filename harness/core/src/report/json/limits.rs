@@ -140,6 +140,8 @@ impl Limits {
             false => Ok(()),
         };
         at_most("scenarios", self.scenarios, report.run.scenarios.len())?;
+        let selected = report.run.selected.as_ref().map_or(0, Vec::len);
+        at_most("scenarios", self.scenarios, selected)?;
         at_most("settings", self.builder, report.builder.len())?;
         at_most("rungs", self.rungs, report.rungs.len())?;
         at_most("findings", self.findings, report.findings.len())?;
@@ -257,7 +259,8 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
     }
     visit("package", &mut run.package);
     visit("target", &mut run.target);
-    for scenario in &mut run.scenarios {
+    let selected = run.selected.iter_mut().flatten();
+    for scenario in run.scenarios.iter_mut().chain(selected) {
         visit("scenarios", scenario);
     }
     visit("plimsoll", &mut run.plimsoll);

@@ -41,6 +41,7 @@ fn scenario(outcome: Outcome, name: &str) -> Scenario {
         target: "leaks".to_owned(),
         name: name.to_owned(),
         platform: Some("x86_64-unknown-linux-gnu".to_owned()),
+        older: None,
         outcome,
     }
 }
