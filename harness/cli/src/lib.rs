@@ -8,6 +8,7 @@
 
 mod accept;
 mod args;
+mod base;
 mod baseline;
 mod command;
 mod comment;

@@ -1,14 +1,14 @@
 //! `plimsoll report`: shows the reports of one run together.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context as _;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::view::Sum;
 use plimsoll_core::report::{Finding, Report, text};
 
 use crate::args::{Format, ReportArgs};
+use crate::base;
 use plimsoll_bot::environment::Environment;
 use plimsoll_bot::event;
 use plimsoll_bot::target::{self, Known, Named};
@@ -17,7 +17,6 @@ use plimsoll_desk::out::{Out, Paint, safe_line};
 use plimsoll_desk::project::{self, Project};
 use plimsoll_report::input::{self, Reader};
 use plimsoll_report::joined::{self, Joined, NO_RESULT, Outcome, Source, word};
-use plimsoll_report::render::base::Base;
 use plimsoll_report::render::entries::worst_first;
 use plimsoll_report::render::{self, Context};
 
@@ -45,10 +44,10 @@ pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
             .min(MAX_WIDTH),
         all: args.all,
     };
-    let base = args.base_report.as_ref();
+    let of_base = args.base_report.as_ref();
     let context = Context {
-        main: base
-            .map(|path| self::base(path, Reader::Desk, out))
+        main: of_base
+            .map(|path| base::read(path, Reader::Desk, out))
             .transpose()?,
         ..Context::default()
     };
@@ -99,16 +98,6 @@ fn default_dir(args: &ReportArgs) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Reads the report of the base.
-pub(crate) fn base(path: &Path, reader: Reader, out: &Out) -> anyhow::Result<Base> {
-    let joined =
-        input::read(&[path.to_owned()], None, reader, out).context("the report of the base")?;
-    let branch = std::env::var("GITHUB_BASE_REF").ok();
-    let branch = branch.filter(|branch| !branch.is_empty());
-    let branch = branch.unwrap_or_else(|| "main".to_owned());
-    Ok(Base { branch, joined })
-}
-
 fn as_text(run: &Joined, style: &text::Style, out: &Out) -> String {
     let titles = run.titles();
     let shown = match style.all {
@@ -135,9 +124,7 @@ fn as_text(run: &Joined, style: &text::Style, out: &Out) -> String {
             (None, Some(older), _) if is_quiet(older) => {
                 (false, format!("{} {of_run}\n", text::one_line(older)))
             }
-            (None, Some(older), _) => {
-                (true, format!("{of_run}\n{}", text::render(older, style)))
-            }
+            (None, Some(older), _) => (true, format!("{of_run}\n{}", text::render(older, style))),
             (None, None, _) => continue,
         };
         if (block && !page.is_empty()) || after_block {

@@ -19,25 +19,28 @@ use project::{
 fn one_run_together() {
     let project = Project::with(&[within("r1", "lru_churn")]);
     project.leave(&regressed("r1", "http::echo", "main echo", RATE), 1);
-    assert_snapshot!(project.typed("report"), @"
+    assert_snapshot!(project.typed("report"), @r#"
     lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
 
-    http::echo: 1 stack keeps growing (1,024 iterations, exact)
+    http::echo: keeps growing by +96 B, +1.00 objects per iteration (allowed: 0 B)
+      in echo at src/lib.rs:7
+      1 GiB in 3.1 h at 1,000 iterations a second
 
-      +96 B  +1.00 objects per iteration, linear     allowed 0 B     new
-        echo                                          src/lib.rs:7
-        └ main                                        src/lib.rs:7
-
-      at 1,000 iterations a second: 1 GiB in 3.1 h
       a cache looks like this too: make it smaller in the scenario, or raise the
         budget until it is full
 
+      fix it, or accept it: cargo plimsoll accept http::echo --reason "…"
+      measure it again: cargo test -p demo --test leaks -- --exact http::echo
+
+      linear over 1,024 iterations, every allocation counted (not in the baseline)
+        echo                                          src/lib.rs:7
+        └ main                                        src/lib.rs:7
+
       files: target/plimsoll/demo/leaks/http::echo/
-      if this is intended: cargo plimsoll accept http::echo
 
     2 scenarios: 1 within, 1 regressed (run r1)
     --- 0
-    ");
+    "#);
 }
 
 #[test]
@@ -54,8 +57,14 @@ fn what_can_be_done_about_an_allowance() {
     let ran = Project::with(&[stale, large]).ok("report");
     let (_, to_do) = ran.stdout.split_once("to remove").unwrap();
     assert_snapshot!(to_do, @"
-     what is stale: cargo plimsoll accept lru_churn
+     what is no longer needed: cargo plimsoll accept lru_churn
       it stands in: baselines/lru_churn.toml
+
+      an allowance of 0 B per iteration is no longer needed
+        old::fill
+        └ main
+
+      files: target/plimsoll/demo/leaks/lru_churn/
 
     http::echo: 1,024 iterations, 1 stack grows within its allowance; would have
       seen 1 object per 1,000 iterations; the budget was spent
@@ -97,11 +106,15 @@ fn a_verdict_is_explained() {
     assert_snapshot!(project.typed("report --explain"), @"
     lru_churn
 
-      +96 B  +1.00 objects per iteration, linear     allowed 0 B     new
+      +96 B, +1.00 objects per iteration (allowed: 0 B)
+      in lru::put at src/lib.rs:7
+      1 GiB in 3.1 h at 1,000 iterations a second
+      born in iterations 257–512: 1,256 allocated, 256 alive at 1,024
+
+      linear over 1,024 iterations, every allocation counted (not in the baseline)
         lru::put                                      src/lib.rs:7
         └ lru::fill                                   src/lib.rs:7
           └ main                                      src/lib.rs:7
-        born in iterations 257–512: 1,256 allocated, 256 alive at 1,024
 
       What was alive at the last rungs (dumps)?
         iterations  objects    bytes
@@ -126,7 +139,9 @@ fn a_verdict_is_explained() {
 
     lru_churn
 
-      +1.00 threads per iteration, linear            allowed 0       new
+      +1.00 threads per iteration (allowed: 0 threads)
+
+      linear over 1,024 iterations, every allocation counted (not in the baseline)
 
       What was alive at the last rungs (dumps)?
         iterations  number
@@ -170,8 +185,8 @@ fn the_newest_run_alone() {
     project.leave(&within("new", "http::echo"), 1);
     assert_snapshot!(project.said(&["report", "report --run none"]), @"
     > report
-    lru_churn: no result, it left no report in this run
     http::echo: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
+    lru_churn: no result, it left no report in this run
 
     2 scenarios: 1 within, 1 no result (run new)
     --- 0
@@ -206,27 +221,30 @@ fn what_a_filter_left_out_is_shown_of_an_older_run() {
     project.says("report", 0, &[lost]);
     new.run.selected = Some(vec!["slow".to_owned()]);
     project.leave(&new, 2);
-    assert_snapshot!(project.typed("report"), @"
+    assert_snapshot!(project.typed("report"), @r#"
     lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent (run oldest, older than this run)
 
     (run old, older than this run)
-    http::echo: 1 stack keeps growing (1,024 iterations, exact)
+    http::echo: keeps growing by +96 B, +1.00 objects per iteration (allowed: 0 B)
+      in echo at src/lib.rs:7
+      1 GiB in 3.1 h at 1,000 iterations a second
 
-      +96 B  +1.00 objects per iteration, linear     allowed 0 B     new
-        echo                                          src/lib.rs:7
-
-      at 1,000 iterations a second: 1 GiB in 3.1 h
       a cache looks like this too: make it smaller in the scenario, or raise the
         budget until it is full
 
+      fix it, or accept it: cargo plimsoll accept http::echo --reason "…"
+      measure it again: cargo test -p demo --test leaks -- --exact http::echo
+
+      linear over 1,024 iterations, every allocation counted (not in the baseline)
+        echo                                          src/lib.rs:7
+
       files: target/plimsoll/demo/leaks/http::echo/
-      if this is intended: cargo plimsoll accept http::echo
 
     slow: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
 
     3 scenarios: 1 within, 2 of older runs (run new)
     --- 0
-    ");
+    "#);
     project.says("report --run new", 0, &[lost]);
     let json = project.ok("report --format json").json();
     assert_eq!(json["verdict"], "no result");

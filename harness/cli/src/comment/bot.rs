@@ -9,7 +9,7 @@ use plimsoll_core::judge::Verdict;
 use super::summary::{page, say_in_summary, summarize};
 use super::{Outcome, RECIPE, no_token, print_calls};
 use crate::args::{CommentArgs, ImageHost, OnPostError, Part, When};
-use crate::report;
+use crate::base;
 use plimsoll_bot::api::Api;
 use plimsoll_bot::artifact::{self, Artifact};
 use plimsoll_bot::check::{CheckRun, Checked, Conclusion, MAX_ANNOTATIONS};
@@ -131,7 +131,7 @@ impl<'a> Bot<'a> {
             return;
         }
         let base = match (&self.args.base_report, &self.args.base_artifact) {
-            (Some(path), _) => report::base(path, Reader::Bot, out),
+            (Some(path), _) => base::read(path, Reader::Bot, out),
             (None, Some(name)) => self.fetch_base(name),
             (None, None) => return,
         };

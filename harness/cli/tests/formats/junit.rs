@@ -196,43 +196,58 @@ fn one_of_each_verdict() {
           <system-out>1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent</system-out>
         </testcase>
         <testcase classname="demo.leaks" name="growth" time="0" file="scenarios/src/lru churn.rs" line="14">
-          <failure message="1 stack and 1 allocation site keep growing, 1 allowance has expired (1,024 iterations, exact)" type="regressed">growth: 1 stack and 1 allocation site keep growing, 1 allowance has expired
-      (1,024 iterations, exact)
+          <failure message="2 stacks and 1 allocation site keep growing, +192 B per iteration together (1,024 iterations, every allocation counted)" type="regressed">growth: 2 stacks and 1 allocation site keep growing, +192 B per iteration
+      together
 
-      +96 B  +1.00 objects per iteration, linear     allowed 0 B     new
+      1. +96 B, +1.00 objects per iteration (allowed: 0 B)
+         in lru::LruCache::put at lru-0.18.1/src/lib.rs:212
+         1 GiB in 3.1 h at 1,000 iterations a second
+      2. +96 B, +1.00 objects per iteration (allowed: 0 B)
+         in lru::LruCache::put at lru-0.18.1/src/lib.rs:212
+         1 GiB in 3.1 h at 1,000 iterations a second
+      3. +96 B, +1.00 objects per iteration (its allowance of 96 B, 1.00 objects has
+          expired)
+         in agreed at src/lib.rs:7
+         1 GiB in 3.1 h at 1,000 iterations a second
+
+      a cache looks like this too: make it smaller in the scenario, or raise the
+        budget until it is full
+
+      fix it, or accept it again: cargo plimsoll accept growth --expires \
+        YYYY-MM-DD --reason "…"
+      measure it again: cargo test -p demo --test leaks -- --exact growth
+
+      1. linear over 1,024 iterations, every allocation counted (not in the
+        baseline)
         lru::LruCache::put                            lru-0.18.1/src/lib.rs:212
         └ fill                                        scenarios/src/lru churn.rs:14
           └ main                                      scenarios/src/main.rs:3
 
-      +96 B  +1.00 objects per iteration, linear     allowed 0 B     new
+      2. linear over 1,024 iterations, every allocation counted (not in the
+        baseline)
         over 1,024 stacks of this allocation site
         lru::LruCache::put                            lru-0.18.1/src/lib.rs:212
 
-      +96 B  +1.00 objects per iteration, linear
-        allowed 96 B, 1.00 objects  expired
+      3. linear over 1,024 iterations, every allocation counted (its allowance has
+        expired)
         agreed                                        src/lib.rs:7
         └ main                                        src/lib.rs:7
         accepted because: [until](https://x) the rewrite
 
-      at 1,000 iterations a second: 1 GiB in 93 min
-      a cache looks like this too: make it smaller in the scenario, or raise the
-        budget until it is full
-
       1 stack grows within its allowance
       too little was measured to tell whether 1 stack keeps growing
 
-      files: target/plimsoll/demo/leaks/growth/
-      if this is intended: cargo plimsoll accept growth --expires YYYY-MM-DD</failure>
+      files: target/plimsoll/demo/leaks/growth/</failure>
         </testcase>
         <testcase classname="demo.leaks" name="resources" time="0">
-          <failure message="threads and file descriptors keep growing (1,024 iterations, exact)" type="regressed">resources: threads and file descriptors keep growing (1,024 iterations, exact)
-      if this is intended: cargo plimsoll accept resources</failure>
+          <failure message="threads and file descriptors keep growing, +1.00 threads per iteration together (1,024 iterations, every allocation counted)" type="regressed">resources: threads and file descriptors keep growing, +1.00 threads per
+      files: target/plimsoll/demo/leaks/resources/</failure>
         </testcase>
         <testcase classname="demo.leaks" name="improved" time="0">
-          <system-out>1 allowance is no longer needed (1,024 iterations, exact); the budget was spent</system-out>
+          <system-out>1 allowance is no longer needed; the budget was spent (1,024 iterations, every allocation counted)</system-out>
         </testcase>
         <testcase classname="demo.leaks" name="inconclusive" time="0">
-          <failure message="too little was measured to tell (1,024 iterations, exact)" type="inconclusive">inconclusive: too little was measured to tell (1,024 iterations, exact)
+          <failure message="too little was measured to tell (1,024 iterations, every allocation counted)" type="inconclusive">inconclusive: too little was measured to tell (1,024 iterations, every
       files: target/plimsoll/demo/leaks/inconclusive/</failure>
         </testcase>
         <testcase classname="demo.leaks" name="failed" time="0">
@@ -240,7 +255,7 @@ fn one_of_each_verdict() {
       files: target/plimsoll/demo/leaks/failed/</error>
         </testcase>
         <testcase classname="demo.leaks" name="broken" time="0">
-          <error message="the measurement cannot be trusted (1,024 iterations, exact)" type="broken">broken: the measurement cannot be trusted (1,024 iterations, exact)
+          <error message="the measurement cannot be trusted (1,024 iterations, every allocation counted)" type="broken">broken: the measurement cannot be trusted (1,024 iterations, every allocation
       files: target/plimsoll/demo/leaks/broken/</error>
         </testcase>
         <testcase classname="demo.leaks" name="lost" time="0">

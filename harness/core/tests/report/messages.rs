@@ -242,7 +242,7 @@ fn advice() {
             "a leak",
             with(leak(1.0), |report| report.threshold = COARSENED),
             &[
-                "at 1,000 iterations a second: 1 GiB in 3.1 h",
+                "1 GiB in 3.1 h at 1,000 iterations a second",
                 "a cache of more than 13,777 objects looks like this too: make it smaller in the scenario, or raise the budget to reach 8 times the iterations that fill it",
             ],
         ),
@@ -250,7 +250,7 @@ fn advice() {
             "a leak that ended early",
             with(leak(1.0), |report| report.end = LadderEnd::Threads),
             &[
-                "at 1,000 iterations a second: 1 GiB in 3.1 h",
+                "1 GiB in 3.1 h at 1,000 iterations a second",
                 "a cache of more than 13,777 objects looks like this too: make it smaller in the scenario",
             ],
         ),
@@ -265,7 +265,7 @@ fn advice() {
                 },
             ),
             &[
-                "at 1,000 iterations a second: 1 GiB in 25 h",
+                "1 GiB in 25 h at 1,000 iterations a second",
                 "a cache of more than 32 KiB looks like this too: make it smaller in the scenario, or raise the budget to reach 4 times the iterations that fill it",
             ],
         ),
@@ -282,7 +282,7 @@ fn advice() {
             with(leak(1.0), |report| {
                 report.findings[0].subject = Subject::Threads
             }),
-            &["at 1,000 iterations a second: 1,000 threads in 1.0 s"],
+            &["1,000 threads in 1.0 s at 1,000 iterations a second"],
         ),
     ];
     let mut wrong = String::new();

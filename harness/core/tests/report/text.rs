@@ -105,9 +105,9 @@ fn stayed(change: impl Fn(&mut Report)) -> String {
 
 #[test]
 fn who_stayed() {
-    assert_snapshot!(stayed(|_| {}), @"    born in iterations 16,385–32,768: 16,384 allocated, 163 alive at 65,536");
+    assert_snapshot!(stayed(|_| {}), @"  born in iterations 16,385–32,768: 16,384 allocated, 163 alive at 65,536");
     let none_left = |report: &mut Report| report.findings[0].survivors[1].alive.objects = 0;
-    assert_snapshot!(stayed(none_left), @"    born in iterations 16,385–32,768: 16,384 allocated, none alive at 65,536");
+    assert_snapshot!(stayed(none_left), @"  born in iterations 16,385–32,768: 16,384 allocated, none alive at 65,536");
     // Where the profiler does not keep what was allocated, levels say that something went.
     fn unknown(report: &mut Report) {
         let survivors = report.findings[0].survivors.iter_mut();
@@ -118,7 +118,7 @@ fn who_stayed() {
         report.findings[0].levels.reverse();
         sample_every(report, 512);
     };
-    assert_snapshot!(stayed(sampled), @"    born in iterations 16,385–32,768: about 163 alive at 65,536");
+    assert_snapshot!(stayed(sampled), @"  born in iterations 16,385–32,768: about 163 alive at 65,536");
     type Change = fn(&mut Report);
     let silent: [(&str, Change); 4] = [
         ("unknown", unknown),
@@ -216,7 +216,21 @@ fn an_allowance_is_stale() {
         subject: Subject::Stack(stack(&["...", "lru_churn::fill", "lru::LruCache::put"])),
         ..unused(Verdict::Improved, Standing::Stale)
     }];
-    assert_snapshot!(rendered(&report), @"");
+    assert_snapshot!(rendered(&report), @"
+    lru_churn: 1 allowance is no longer needed (16,384 iterations, every allocation
+      counted)
+
+      to remove what is no longer needed: cargo plimsoll accept lru_churn
+      it stands in: baselines/lru_churn.toml
+
+      an allowance of 96 B, 1.00 objects per iteration is no longer needed
+        lru::LruCache::put
+        └ lru_churn::fill
+          └ ...
+        accepted because: lru keeps evicted keys
+
+      files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
+    ");
     report.findings[0].standing = Standing::Expired;
     report.findings[0].verdict = Verdict::Regressed;
     report.verdict = Verdict::Regressed;

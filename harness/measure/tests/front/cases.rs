@@ -797,10 +797,7 @@ fn nextest_lists_and_runs() {
     assert!(run.text.contains("2 tests run: 2 passed"), "{}", run.text);
     let run = nextest("test(=bounded) + test(=leak) + test(=exits)");
     assert_eq!(run.status, Some(100), "{}", run.text);
-    for said in [
-        "3 tests run: 1 passed, 2 failed",
-        "leak: keeps growing by",
-    ] {
+    for said in ["3 tests run: 1 passed, 2 failed", "leak: keeps growing by"] {
         assert!(run.text.contains(said), "{}", run.text);
     }
 }

@@ -210,7 +210,10 @@ fn unsure(report: &Report) -> String {
         true => String::new(),
         false => format!("\n\nWhat would settle it? {}", advice.join(" ")),
     };
-    format!("To be found: {}{seen}{too_few}.{settle}", report.to_be_found())
+    format!(
+        "To be found: {}{seen}{too_few}.{settle}",
+        report.to_be_found()
+    )
 }
 
 /// Returns a fragment as a sentence.
