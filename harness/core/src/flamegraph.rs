@@ -1,6 +1,6 @@
 //! Draws flame graphs: stacks as towers of frames, each as wide as its number.
 //!
-//! A name has the same shade in every picture. Widths, names and numbers need no JavaScript;
+//! The root is above. A name has the same shade in every picture. Widths, names and numbers need no JavaScript;
 //! searching and zooming do.
 //!
 //! inferno draws the picture from folded stacks. Two needs that it has no option for are met
@@ -11,7 +11,7 @@ use std::fmt;
 use std::io;
 
 use inferno::flamegraph::color::{BackgroundColor, Color, PaletteMap};
-use inferno::flamegraph::{self, Options};
+use inferno::flamegraph::{self, Direction, Options};
 
 use plimsoll_text::escape;
 use plimsoll_text::hash::fnv;
@@ -154,6 +154,8 @@ pub fn draw(picture: &Picture<'_>) -> Result<String, FlamegraphError> {
     options.count_name.clone_from(&picture.count_name);
     options.image_width = Some(picture.width);
     options.min_width = picture.min_width;
+    // The root is above, as on the HTML page, where a stack is read from its root down.
+    options.direction = Direction::Inverted;
     options.font_type = "monospace".to_owned();
     options.bgcolors = Some(BackgroundColor::Flat(picture.theme.background()));
     options.uicolor = picture.theme.text();
@@ -166,8 +168,28 @@ pub fn draw(picture: &Picture<'_>) -> Result<String, FlamegraphError> {
 
     let mut svg = Vec::new();
     flamegraph::from_lines(&mut options, lines, &mut svg).map_err(FlamegraphError)?;
-    String::from_utf8(svg)
-        .map_err(|error| FlamegraphError(io::Error::new(io::ErrorKind::InvalidData, error)))
+    let svg = String::from_utf8(svg)
+        .map_err(|error| FlamegraphError(io::Error::new(io::ErrorKind::InvalidData, error)))?;
+    Ok(if picture.image {
+        without_buttons(svg)
+    } else {
+        svg
+    })
+}
+
+/// Removes the labels that inferno's script reacts to, and that inferno writes without the
+/// script as well.
+fn without_buttons(mut svg: String) -> String {
+    const END: &str = "</text>";
+    for id in ["search", "unzoom"] {
+        let start = svg.find(&format!("<text id=\"{id}\""));
+        let range =
+            start.and_then(|start| Some(start..start + svg[start..].find(END)? + END.len()));
+        if let Some(range) = range {
+            svg.replace_range(range, "");
+        }
+    }
+    svg
 }
 
 /// Returns the names of one stack in a form that inferno can read and the picture can show. If

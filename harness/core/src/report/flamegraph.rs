@@ -12,6 +12,7 @@ use super::units::{bytes, count, give_or_take, plural, signed_bytes};
 use crate::Rate;
 pub use crate::flamegraph::{FlamegraphError, Theme};
 use crate::flamegraph::{Picture, Tower, draw, names, nothing, shown};
+use plimsoll_text::escape::cut_middle;
 
 const WIDTH: usize = 1200;
 /// The width of an image in a comment on a page. In a wider image, which is scaled down,
@@ -22,6 +23,9 @@ const MIN_WIDTH: f64 = 0.1;
 /// The same in an image, which nobody can zoom into. If the image is too large, the next value
 /// is tried.
 const IMAGE_MIN_WIDTHS: [f64; 3] = [0.4, 1.5, 5.0];
+/// The most characters of a scenario's name: with the sums behind it, a title in an image has
+/// about 80.
+const MAX_NAME: usize = 45;
 /// The longest image, in bytes.
 const MAX_IMAGE: usize = 1 << 20;
 /// The most stacks. More would be thinner than a pixel, and would make a file that no browser
@@ -40,7 +44,7 @@ const MAX_IMAGE_FRAMES: usize = 60;
 /// If inferno refuses. No report is known for which it does.
 pub fn render(report: &Report) -> Result<String, FlamegraphError> {
     let per = iterations_per_unit(report);
-    let title = format!("{}: growth per iteration", shown(&report.scenario));
+    let title = title(report, "growth per iteration");
     let stacks = stacks(report, per, MAX_FRAMES);
     if stacks.is_empty() {
         let why = format!("{}: nothing grew and nothing shrank", between(report));
@@ -72,7 +76,7 @@ pub fn render_image(report: &Report, theme: Theme) -> Result<Option<String>, Fla
     }
     for min_width in IMAGE_MIN_WIDTHS {
         let svg = draw(&Picture {
-            title: format!("{}: {}", shown(&report.scenario), sums(report)),
+            title: title(report, &sums(report)),
             // inferno draws a subtitle in black on every background.
             subtitle: None,
             count_name: count_name(per),
@@ -88,6 +92,11 @@ pub fn render_image(report: &Report, theme: Theme) -> Result<Option<String>, Fla
     }
     let message = format!("expected at most {MAX_IMAGE} bytes of image, found more");
     Err(FlamegraphError(io::Error::other(message)))
+}
+
+fn title(report: &Report, what: &str) -> String {
+    let name = cut_middle(&shown(&report.scenario), MAX_NAME);
+    format!("{name}: {what}")
 }
 
 fn count_name(per: u64) -> String {
