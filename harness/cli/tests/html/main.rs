@@ -152,7 +152,7 @@ fn search_filter_and_sort() {
         ("name", "ascending", "alpha"),
         ("name", "descending", "never_ran"),
         ("rate", "descending", "http::echo"),
-        ("live", "descending", "http::echo"),
+        ("level", "descending", "http::echo"),
     ] {
         browser.click(&format!("th[data-sort={key}] button"));
         browser.is(sorts, json!([[key, order]]));
@@ -237,6 +237,29 @@ fn a_walk_by_keyboard_alone() {
     browser.is(found, "1 frame matches: 6.7 % of what is shown");
     let marked = "[...document.querySelectorAll('.cell.match')].map(cell => cell.ariaLabel)";
     browser.is(marked, ["cache: +8 B per iteration, 7.7 % of what grew"]);
+    is_quiet(&mut browser, &url);
+}
+
+#[test]
+fn a_plot_is_linear_until_somebody_wants_octaves() {
+    let Some((mut browser, url, _project)) = opened("#http::echo") else {
+        return;
+    };
+    // Rungs at 1, 2, 4, … 1,024 iterations: half of the way is one rung, or five octaves.
+    let at = |iterations: u32| {
+        format!(
+            "document.querySelector('tbody.open circle[data-at=\"{iterations}\"]').attributes.cx.value"
+        )
+    };
+    let turn = "Math.round(document.querySelector('tbody.open .line').points.getItem(9).x)";
+    browser.is(&at(512), "50.00%");
+    browser.is(turn, 500);
+    browser.click("tbody.open .scale");
+    browser.is(&at(32), "50.00%");
+    browser.is(&at(512), "90.00%");
+    browser.is(turn, 900);
+    browser.click("tbody.open .scale");
+    browser.is(&at(512), "50.00%");
     is_quiet(&mut browser, &url);
 }
 
@@ -339,7 +362,7 @@ fn all_that_matters_without_a_script() {
         "parse_headers src/lib.rs:7",
         "a cache that fills",
         "Growth over the iterations",
-        "held by what was found",
+        "Held by what was found",
         "Threads",
         "It failed in iteration 3",
         "first line\nlast line",

@@ -95,6 +95,20 @@ impl Scenario {
     }
 }
 
+impl From<Report> for Scenario {
+    /// Returns the scenario of a report, before its platform has a name.
+    fn from(report: Report) -> Self {
+        Scenario {
+            package: report.run.package.clone(),
+            target: report.run.target.clone(),
+            name: report.scenario.clone(),
+            platform: None,
+            outcome: Outcome::Report(Box::new(report)),
+            older: None,
+        }
+    }
+}
+
 /// The words in place of a verdict if there is none.
 pub const NO_RESULT: &str = "no result";
 

@@ -4,24 +4,16 @@ use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, StackGrowth};
 use plimsoll_core::{FoldedStack, Rate, Tally};
 
-use crate::joined::{Joined, Outcome, Scenario};
+use crate::joined::{Joined, Scenario};
 
 #[path = "../../../core/tests/report/sample.rs"]
 pub mod sample;
 
 pub(super) fn joined(reports: Vec<Report>) -> Joined {
-    let scenario = |report: Report| Scenario {
-        package: report.run.package.clone(),
-        target: report.run.target.clone(),
-        name: report.scenario.clone(),
-        platform: None,
-        outcome: Outcome::Report(Box::new(report)),
-        older: None,
-    };
     let mut joined = Joined {
         runs: vec!["r1".to_owned()],
         source: None,
-        scenarios: reports.into_iter().map(scenario).collect(),
+        scenarios: reports.into_iter().map(Scenario::from).collect(),
     };
     joined.name_platforms();
     joined

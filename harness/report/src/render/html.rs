@@ -23,7 +23,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::{plural, size};
+use plimsoll_core::report::units::plural;
 use plimsoll_core::report::view::Sum;
 use sha2::{Digest, Sha256};
 
@@ -32,12 +32,14 @@ use super::links::Links;
 use super::{Context, capital, markdown};
 use crate::joined::{Joined, NO_RESULT, Outcome, Scenario, need, word};
 use escape::line;
+use plot::Grown;
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = concat!(
     include_str!("html/page.js"),
     include_str!("html/flame.js"),
     include_str!("html/graph.js"),
+    include_str!("html/plot.js"),
 );
 
 /// Returns the whole page. Of the context it shows what the base grew.
@@ -253,7 +255,7 @@ fn table(list: &Scenarios<'_>) -> Markup {
         ("Scenario", "c-name", Some("name")),
         ("Grows by", "c-rate", Some("rate")),
         ("Allowed", "c-allowed", None),
-        ("Live heap", "c-live", Some("live")),
+        ("Level, first → last", "c-level", Some("level")),
         ("Trend", "c-trend", None),
     ];
     html! {
@@ -307,12 +309,13 @@ fn row(list: &Scenarios<'_>, at: usize) -> Markup {
     let (grows, allowed) = report.map_or_else(findings::unknown, findings::sums);
     let weight = report.map_or(0.0, |report| Sum::of(report, &report.telling()).weight());
     let rungs = report.map_or(&[][..], |report| &report.rungs);
-    let live = rungs.first().zip(rungs.last());
-    let live = live.map(|(first, last)| (first.live.bytes, last.live.bytes));
+    let iterations: Vec<u64> = rungs.iter().map(|rung| rung.iterations).collect();
+    let grown = report.and_then(|report| Grown::of(report).into_iter().next());
+    let grown = grown.filter(|grown| grown.weight() > 0);
     let class = class(verdict);
     html! {
         tbody role="rowgroup" class={ "scenario " (class) } id=(slug) data-verdict=(need(verdict))
-            data-rate=(weight) data-live=(live.map_or(0, |(_, last)| last))
+            data-rate=(weight) data-level=(grown.as_ref().map_or(0, Grown::weight))
             data-open=[(list.open == Some(at)).then_some("")] {
             tr class="row" role="row" {
                 td role="cell" class="c-verdict" { (badge(verdict)) }
@@ -322,15 +325,15 @@ fn row(list: &Scenarios<'_>, at: usize) -> Markup {
                 }
                 td role="cell" class="c-rate" { (grows) }
                 td role="cell" class="c-allowed" { (allowed) }
-                td role="cell" class="c-live" {
-                    @match live {
-                        Some((first, last)) => {
-                            (size(first)) " → " (size(last))
-                        }
-                        None => span class="quiet" { "not measured" },
+                td role="cell" class="c-level" {
+                    @match grown.as_ref().and_then(Grown::ends) {
+                        Some(ends) => (ends),
+                        None => span class="quiet" { "–" },
                     }
                 }
-                td role="cell" class="c-trend" { (plot::spark(rungs)) }
+                td role="cell" class="c-trend" {
+                    @if let Some(grown) = &grown { (plot::spark(&iterations, &grown.levels)) }
+                }
             }
             tr class="detail" role="row" id={ (slug) "~detail" } {
                 td role="cell" colspan="6" {

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 use plimsoll_core::report::units::{count, plural, size};
-use plimsoll_core::report::view::{Excerpt, each_stack_once, excerpt};
+use plimsoll_core::report::view::{Excerpt, excerpt};
 use plimsoll_core::report::{Check, CheckOutcome, Compared, Completeness, Failure, Report, Rung};
 
 use super::escape::{block, line};
-use super::plot::{Plot, Series, Unit, figure};
+use super::plot::{DESCRIPTORS, Grown, Plot, Series, THREADS, Unit, figure};
 use super::{code, entry, fact, findings, flame};
 
 use crate::render::links::Links;
@@ -80,20 +80,10 @@ fn checks(report: &Report, wanted: fn(CheckOutcome) -> bool) -> Markup {
     }
 }
 
+/// Returns the plots: first of what the verdict is about, each in its own unit, and then of the
+/// whole heap.
 fn plots(report: &Report, slug: &str) -> Markup {
     let iterations: Vec<u64> = report.rungs.iter().map(|rung| rung.iterations).collect();
-    let of = |value: fn(&Rung) -> u64| report.rungs.iter().map(value).collect::<Vec<u64>>();
-    let mut heap = vec![Series {
-        name: "live heap",
-        values: of(|rung| rung.live.bytes),
-    }];
-    let held = held(report);
-    if held.iter().any(|bytes| *bytes > 0) {
-        heap.push(Series {
-            name: "held by what was found",
-            values: held,
-        });
-    }
     let plot = |title, unit, series| {
         figure(&Plot {
             title,
@@ -103,38 +93,34 @@ fn plots(report: &Report, slug: &str) -> Markup {
             series,
         })
     };
-    let files = of(|rung| rung.descriptors);
+    let grown = Grown::of(report);
+    let of = |value: fn(&Rung) -> u64| report.rungs.iter().map(value).collect::<Vec<u64>>();
+    let heap = ("Live heap", Unit::Bytes, of(|rung| rung.live.bytes));
     let resources = [
-        ("Threads", "threads", of(|rung| rung.threads)),
-        ("File descriptors", "file descriptors", files),
+        (THREADS, Unit::Count, of(|rung| rung.threads)),
+        (DESCRIPTORS, Unit::Count, of(|rung| rung.descriptors)),
     ];
+    let is_new = |title: &str| grown.iter().all(|grown| grown.title != title);
+    let risen = resources.into_iter().filter(|(title, _, values)| {
+        // What was not found may rise all the same.
+        is_new(title) && values.first() < values.last()
+    });
     html! {
         @if !iterations.is_empty() {
             section class="levels" aria-labelledby={ (slug) "~levels" } {
                 h3 id={ (slug) "~levels" } { "Growth over the iterations" }
                 div class="plots" {
-                    (plot("Live heap", Unit::Bytes, heap))
-                    @for (title, name, values) in resources {
-                        @if values.first() < values.last() {
-                            (plot(title, Unit::Count, vec![Series { name, values }]))
-                        }
+                    @for grown in &grown {
+                        (plot(grown.title, grown.unit, grown.series(&iterations)))
+                    }
+                    @for (title, unit, values) in [heap].into_iter().chain(risen) {
+                        (plot(title, unit, vec![Series { name: "level", values }]))
                     }
                 }
                 (rungs(report))
             }
         }
     }
-}
-
-/// Returns the bytes at every rung of the findings that the verdict is about.
-fn held(report: &Report) -> Vec<u64> {
-    let mut sum = vec![0_u64; report.rungs.len()];
-    for finding in each_stack_once(&report.telling()) {
-        for (sum, level) in sum.iter_mut().zip(&finding.levels) {
-            *sum = sum.saturating_add(level.bytes);
-        }
-    }
-    sum
 }
 
 fn rungs(report: &Report) -> Markup {

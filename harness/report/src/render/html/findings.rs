@@ -8,6 +8,7 @@ use crate::render::links::Links;
 use maud::{Markup, html};
 use plimsoll_core::Frame;
 use plimsoll_core::blame::is_plumbing;
+use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::{count, plural, span};
 use plimsoll_core::report::view::{Amount, Sum};
 use plimsoll_core::report::{Finding, Report};
@@ -25,16 +26,24 @@ pub(super) fn unknown() -> (Markup, Markup) {
 }
 
 /// Returns two cells for the table: what all findings that the verdict is about gain, and what
-/// they may gain.
+/// they may gain. Of a growth that has stopped, that is what is no longer needed.
 pub(super) fn sums(report: &Report) -> (Markup, Markup) {
+    let quiet = |text: &str| html! { span class="quiet" { (text) } };
     if report.rungs.is_empty() {
         return unknown();
     }
     let telling = report.telling();
     let amounts = Sum::of(report, &telling).amounts();
     let Some((first, others)) = amounts.split_first() else {
-        let none = html! { span class="quiet" { "0 B" } };
-        return (none.clone(), none);
+        let unused = report.of(Finding::is_unused);
+        return match report.verdict {
+            Verdict::Improved | Verdict::Regressed if !unused.is_empty() => (
+                quiet("no longer"),
+                html! { (Sum::allowed(&unused).short()) },
+            ),
+            Verdict::Within => (quiet("–"), quiet("–")),
+            _ => unknown(),
+        };
     };
     let grows = html! {
         b { (first.number) } (first.rest)

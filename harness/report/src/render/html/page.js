@@ -44,7 +44,7 @@ function scenario(body, index) {
     name: button.textContent,
     verdict: Number(body.dataset.verdict),
     rate: Number(body.dataset.rate),
-    live: Number(body.dataset.live),
+    level: Number(body.dataset.level),
   };
 }
 
@@ -63,6 +63,7 @@ function unfold(one, open) {
   if (open && !one.drawn) {
     one.drawn = true;
     for (const host of one.detail.querySelectorAll('.graph')) flameGraph(host, one.name);
+    for (const section of one.detail.querySelectorAll('.levels')) plotScale(section);
   }
 }
 

@@ -1,16 +1,28 @@
 //! Levels over the rungs as SVG. It is drawn here, so that it needs no script.
 //!
+//! Iterations are on a linear scale, on which a linear leak is a straight line. On request,
+//! plot.js moves the same points to a logarithmic scale.
+//!
 //! A picture is as wide as the page lets it be. Positions are in percent, and only lines are
 //! stretched; text keeps its size.
 
 use maud::{Markup, html};
 use plimsoll_core::report::units::{count, plural, size};
-use plimsoll_core::report::{Compared, Rung};
+use plimsoll_core::report::view::each_stack_once;
+use plimsoll_core::report::{Compared, Finding, Report, Subject};
 
 /// The edges of the plotted area and the height of the picture, in pixels from the top.
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 166.0;
 const HEIGHT: f64 = 190.0;
+/// The height of a mark on the axis, in pixels.
+const TICK: f64 = 4.0;
+/// The width of a stretched picture, in its own unit.
+const WIDE: f64 = 1_000.0;
+
+/// The titles of the plots of resources.
+pub(super) const THREADS: &str = "Threads";
+pub(super) const DESCRIPTORS: &str = "File descriptors";
 
 /// One plot.
 pub(super) struct Plot<'a> {
@@ -28,10 +40,135 @@ pub(super) struct Series {
     pub(super) values: Vec<u64>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Bytes,
     Count,
+}
+
+/// What the verdict is about, in one unit: its level at every rung.
+#[derive(Debug)]
+pub(super) struct Grown {
+    pub(super) title: &'static str,
+    pub(super) unit: Unit,
+    /// The noun of a count, after a space.
+    noun: &'static str,
+    pub(super) levels: Vec<u64>,
+    /// What the baseline allows, per iteration.
+    allowed: f64,
+}
+
+impl Grown {
+    /// Returns what a report's verdict is about: bytes, then threads, then file descriptors, as
+    /// the sums of findings are listed. Of allowances that are no longer needed, the levels are
+    /// zero. Empty if there is neither.
+    pub(super) fn of(report: &Report) -> Vec<Grown> {
+        let telling = match report.telling() {
+            none if none.is_empty() => report.stale(),
+            telling => telling,
+        };
+        let of_resource = |subject: Subject| {
+            let of = telling.iter().copied();
+            of.filter(|finding| finding.subject == subject).collect()
+        };
+        let kinds: [(&str, Unit, &str, Vec<&Finding>); 3] = [
+            (
+                "Held by what was found",
+                Unit::Bytes,
+                "",
+                each_stack_once(&telling),
+            ),
+            (
+                THREADS,
+                Unit::Count,
+                " threads",
+                of_resource(Subject::Threads),
+            ),
+            (
+                DESCRIPTORS,
+                Unit::Count,
+                " file descriptors",
+                of_resource(Subject::Descriptors),
+            ),
+        ];
+        let grown = kinds.into_iter().map(|(title, unit, noun, findings)| {
+            let allowed = findings.iter().map(|finding| match unit {
+                Unit::Bytes => finding.allowed.bytes,
+                Unit::Count => finding.allowed.objects,
+            });
+            Grown {
+                title,
+                unit,
+                noun,
+                levels: sum(report, &findings, unit),
+                allowed: allowed.sum(),
+            }
+        });
+        grown.filter(|grown| !grown.levels.is_empty()).collect()
+    }
+
+    /// Returns the level at the first and at the last rung: `3 → 1,027 threads`.
+    pub(super) fn ends(&self) -> Option<String> {
+        let (first, last) = self.levels.first().zip(self.levels.last())?;
+        let (first, last) = (self.unit.say(*first), self.unit.say(*last));
+        Some(format!("{first} → {last}{}", self.noun))
+    }
+
+    /// Returns the number by which scenarios are sorted: bytes at the last rung. A thread or a
+    /// file counts as much as an object of 8 bytes.
+    pub(super) fn weight(&self) -> u64 {
+        let last = self.levels.last().copied().unwrap_or(0);
+        match self.unit {
+            Unit::Bytes => last,
+            Unit::Count => last.saturating_mul(8),
+        }
+    }
+
+    /// Returns the lines of its plot: the level, and what it may be.
+    pub(super) fn series(&self, iterations: &[u64]) -> Vec<Series> {
+        let level = Series {
+            name: "found",
+            values: self.levels.clone(),
+        };
+        let start = iterations.first().zip(self.levels.first());
+        let allowed = start.filter(|_| self.allowed > 0.0).map(|(from, level)| {
+            let gained = |at: &u64| self.allowed * float(at.saturating_sub(*from));
+            Series {
+                name: "allowed",
+                values: iterations
+                    .iter()
+                    .map(|at| level.saturating_add(whole(gained(at))))
+                    .collect(),
+            }
+        });
+        [level].into_iter().chain(allowed).collect()
+    }
+}
+
+/// Returns the sum of the levels of findings at every rung. Empty if there are no findings.
+fn sum(report: &Report, findings: &[&Finding], unit: Unit) -> Vec<u64> {
+    let mut sum: Vec<u64> = Vec::new();
+    if !findings.is_empty() {
+        sum.resize(report.rungs.len(), 0);
+    }
+    for finding in findings {
+        for (sum, of) in sum.iter_mut().zip(&finding.levels) {
+            *sum = sum.saturating_add(match unit {
+                Unit::Bytes => of.bytes,
+                Unit::Count => of.objects,
+            });
+        }
+    }
+    sum
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a place in a plot"
+)]
+fn whole(value: f64) -> u64 {
+    value as u64
 }
 
 impl Unit {
@@ -69,33 +206,25 @@ fn float(value: u64) -> f64 {
     value as f64
 }
 
-/// The horizontal scale from the first rung to the last. Each doubling has the same width.
-struct Across {
-    first: f64,
-    octaves: f64,
-}
+/// The horizontal scale: from no iteration to those of the last rung.
+struct Across(f64);
 
 impl Across {
+    /// Returns `None` if there is no line to draw.
     fn new(iterations: &[u64]) -> Option<Across> {
-        let log = |n: &u64| float((*n).max(1)).log2();
-        let (min, max) = (iterations.iter().min()?, iterations.iter().max()?);
-        Some(Across {
-            first: log(min),
-            octaves: (log(max) - log(min)).max(f64::EPSILON),
-        })
+        let last = iterations.iter().max().filter(|_| iterations.len() > 1)?;
+        Some(Across(float((*last).max(1))))
     }
 
     /// Returns a position from 0 to 1.
     fn place(&self, iterations: u64) -> f64 {
-        let octave = float(iterations.max(1)).log2() - self.first;
-        (octave / self.octaves).clamp(0.0, 1.0)
+        (float(iterations) / self.0).min(1.0)
     }
 }
 
 /// Returns a figure with its legend, or nothing if there is no line to draw.
 pub(super) fn figure(plot: &Plot<'_>) -> Markup {
-    let across = Across::new(plot.iterations).filter(|_| plot.iterations.len() > 1);
-    let Some(across) = across else {
+    let Some(across) = Across::new(plot.iterations) else {
         return Markup::default();
     };
     let values = plot.series.iter().flat_map(|series| &series.values);
@@ -103,15 +232,16 @@ pub(super) fn figure(plot: &Plot<'_>) -> Markup {
     let step = plot.unit.step(max);
     let top = max.div_ceil(step).max(1).saturating_mul(step);
     let y = |value: u64| BOTTOM - (BOTTOM - TOP) * (float(value) / float(top)).min(1.0);
-    let (wide, high) = (1_000.0, BOTTOM - TOP);
+    let high = BOTTOM - TOP;
     let points = |series: &Series| {
         let points = plot.iterations.iter().zip(&series.values);
         let points = points.map(|(iterations, value)| {
-            let x = across.place(*iterations) * wide;
+            let x = across.place(*iterations) * WIDE;
             format!("{x:.1},{:.1}", y(*value) - TOP)
         });
         points.collect::<Vec<_>>().join(" ")
     };
+    let rungs: Vec<String> = plot.iterations.iter().map(u64::to_string).collect();
     html! {
         figure class="plot" {
             figcaption {
@@ -122,12 +252,13 @@ pub(super) fn figure(plot: &Plot<'_>) -> Markup {
                     }
                 }
             }
-            svg class="plot" width="100%" height=(HEIGHT) role="img" aria-label=(spoken(plot)) {
+            svg class="plot" width="100%" height=(HEIGHT) role="img" aria-label=(spoken(plot))
+                data-rungs=(rungs.join(" ")) {
                 (scale(plot, step, top, y))
                 @if let Some(Compared { before, after }) = plot.compared {
-                    (marks(across.place(before), across.place(after)))
+                    (marks(&across, before, after))
                 }
-                svg x="0" y=(TOP) width="100%" height=(high) viewBox={ "0 0 " (wide) " " (high) }
+                svg x="0" y=(TOP) width="100%" height=(high) viewBox={ "0 0 " (WIDE) " " (high) }
                     preserveAspectRatio="none" {
                     @for (at, series) in plot.series.iter().enumerate() {
                         polyline class={ "line s" (at) } points=(points(series)) {}
@@ -135,9 +266,8 @@ pub(super) fn figure(plot: &Plot<'_>) -> Markup {
                 }
                 @for (at, series) in plot.series.iter().enumerate() {
                     @for (iterations, value) in plot.iterations.iter().zip(&series.values) {
-                        @let place = across.place(*iterations) * 100.0;
-                        circle class={ "dot s" (at) } cx=(format_args!("{place:.2}%"))
-                            cy=(format_args!("{:.1}", y(*value))) r="2.5" {
+                        circle class={ "dot s" (at) } cx=(percent(across.place(*iterations)))
+                            cy=(format_args!("{:.1}", y(*value))) r="2" data-at=(iterations) {
                             title {
                                 (series.name) " after "
                                 (plural(*iterations, "iteration", "iterations")) ": "
@@ -151,9 +281,18 @@ pub(super) fn figure(plot: &Plot<'_>) -> Markup {
     }
 }
 
+fn percent(place: f64) -> String {
+    format!("{:.2}%", place * 100.0)
+}
+
 fn scale(plot: &Plot<'_>, step: u64, top: u64, y: impl Fn(u64) -> f64) -> Markup {
     let values = std::iter::successors(Some(0_u64), |value| value.checked_add(step));
-    let (first, last) = (plot.iterations.first(), plot.iterations.last());
+    let across = Across::new(plot.iterations);
+    let rungs = plot.iterations.iter().map(|at| {
+        let place = across.as_ref().map_or(0.0, |across| across.place(*at));
+        format!("M{:.1} 0V{TICK}", place * WIDE)
+    });
+    let (first, last) = (plot.iterations.iter().min(), plot.iterations.iter().max());
     let below = HEIGHT - 6.0;
     html! {
         @for value in values.take_while(|value| *value <= top) {
@@ -166,22 +305,31 @@ fn scale(plot: &Plot<'_>, step: u64, top: u64, y: impl Fn(u64) -> f64) -> Markup
                 }
             }
         }
+        svg x="0" y=(BOTTOM) width="100%" height=(TICK) viewBox={ "0 0 " (WIDE) " " (TICK) }
+            preserveAspectRatio="none" {
+            path class="rungs" d=(rungs.collect::<String>()) {}
+        }
         @if let Some((first, last)) = first.zip(last) {
-            text class="tick" x="0" y=(below) { (plural(*first, "iteration", "iterations")) }
-            text class="tick middle" x="50%" y=(below) { "each doubling as wide" }
-            text class="tick end" x="100%" y=(below) { (count(*last)) }
+            @for quarter in [1, 2] {
+                text class="tick middle on-linear" x={ (25 * quarter) "%" } y=(below) {
+                    (count(last / 4 * quarter))
+                }
+            }
+            text class="tick on-log" x="0" y=(below) { (count(*first)) }
+            text class="tick middle on-log" x="50%" y=(below) { "each doubling as wide" }
+            text class="tick end" x="100%" y=(below) { (plural(*last, "iteration", "iterations")) }
         }
     }
 }
 
 /// Marks the rungs *before* and *after*.
-fn marks(before: f64, after: f64) -> Markup {
+fn marks(across: &Across, before: u64, after: u64) -> Markup {
     html! {
-        @for (place, name) in [(before, "before"), (after, "after")] {
-            @let x = format!("{:.2}%", place * 100.0);
-            @let (side, dx) = if place > 0.5 { ("end", -4) } else { ("start", 4) };
-            line class="mark" x1=(x) x2=(x) y1="4" y2=(BOTTOM) {}
-            text class={ "mark " (side) } x=(x) dx=(dx) y="13" { (name) }
+        // The names stand inside the picture on either scale.
+        @for (at, name, side, dx) in [(before, "before", "start", 4), (after, "after", "end", -4)] {
+            @let x = percent(across.place(at));
+            line class="mark" x1=(x) x2=(x) y1="4" y2=(BOTTOM) data-at=(at) {}
+            text class={ "mark " (side) } x=(x) dx=(dx) y="13" data-at=(at) { (name) }
         }
     }
 }
@@ -218,16 +366,15 @@ pub(super) fn share(part: u64, whole: u64) -> Markup {
     }
 }
 
-/// Returns the live heap over the rungs as a small line, for a cell of a table.
-pub(super) fn spark(rungs: &[Rung]) -> Markup {
-    let iterations: Vec<u64> = rungs.iter().map(|rung| rung.iterations).collect();
-    let max = rungs.iter().map(|rung| rung.live.bytes).max().unwrap_or(0);
-    let Some(across) = Across::new(&iterations).filter(|_| rungs.len() > 1) else {
+/// Returns levels over the iterations as a small line, for a cell of a table.
+pub(super) fn spark(iterations: &[u64], levels: &[u64]) -> Markup {
+    let max = levels.iter().copied().max().unwrap_or(0).max(1);
+    let Some(across) = Across::new(iterations) else {
         return Markup::default();
     };
-    let points = rungs.iter().map(|rung| {
-        let x = across.place(rung.iterations) * 100.0;
-        let y = 22.0 - 20.0 * float(rung.live.bytes) / float(max.max(1));
+    let points = iterations.iter().zip(levels).map(|(iterations, level)| {
+        let x = across.place(*iterations) * 100.0;
+        let y = 22.0 - 20.0 * float(*level) / float(max);
         format!("{x:.1},{y:.1}")
     });
     // Hidden from screen readers, because the numbers stand beside it.

@@ -1,5 +1,5 @@
-use plimsoll_core::Tally;
-use plimsoll_core::report::Survivors;
+use plimsoll_core::report::{Report, Standing, Subject, Survivors};
+use plimsoll_core::{Rate, Tally};
 
 use super::*;
 use crate::joined::Source;
@@ -71,6 +71,50 @@ fn what_grows_most_stands_first_of_one_verdict() {
     ]));
     let order = between(&page, "<a class=\"name\" href=\"#", "\"");
     assert_eq!(order, ["fast", "slow", "a"]);
+}
+
+/// The cells of a report's row: what it gains, what it may gain, and its level.
+fn cells(report: Report) -> [String; 3] {
+    let page = html_of(&fixtures::joined(vec![report]));
+    ["rate", "allowed", "level"].map(|column| {
+        let start = format!("<td role=\"cell\" class=\"c-{column}\">");
+        let cell = between(&page, &start, "</td>")[0];
+        let parts = cell
+            .split('<')
+            .map(|part| part.split_once('>').map_or(part, |(_, text)| text));
+        parts.collect()
+    })
+}
+
+#[test]
+fn cells_are_about_what_grew_in_its_own_unit() {
+    let red = || fixtures::regressed("a", &[("main put", 48.0)]);
+    let heap = ["+48 B +1.00 objects", "0 B", "24 KiB → 384 KiB"];
+    assert_eq!(cells(red()), heap);
+    let mut files = red();
+    files.findings[0].subject = Subject::Descriptors;
+    let descriptors = [
+        "+1.00 file descriptors",
+        "0 file descriptors",
+        "512 → 8,192 file descriptors",
+    ];
+    assert_eq!(cells(files.clone()), descriptors);
+    let page = html_of(&fixtures::joined(vec![files]));
+    let plots = between(&page, "<figcaption><b>", "</b>");
+    assert_eq!(plots, ["File descriptors", "Live heap"]);
+
+    let within = fixtures::report("a", Verdict::Within);
+    assert_eq!(cells(within), ["–", "–", "–"]);
+    let mut unmeasured = fixtures::report("a", Verdict::Failed);
+    unmeasured.rungs.clear();
+    assert_eq!(cells(unmeasured), ["unknown", "unknown", "–"]);
+    let mut improved = red();
+    improved.verdict = Verdict::Improved;
+    let unused = &mut improved.findings[0];
+    (unused.verdict, unused.standing) = (Verdict::Improved, Standing::Stale);
+    (unused.allowed, unused.rate) = (unused.rate, Rate::default());
+    unused.levels.clear();
+    assert_eq!(cells(improved), ["no longer", "48 B", "–"]);
 }
 
 #[test]
