@@ -2,7 +2,11 @@
 #![forbid(unsafe_code)]
 
 mod bisect_proof;
+mod gallery;
 mod openapi;
+#[path = "../../harness/core/tests/report/sample.rs"]
+#[cfg_attr(not(test), expect(dead_code, reason = "its finding is for tests"))]
+mod sample;
 mod simulate;
 mod zoo;
 
@@ -23,6 +27,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     BisectProof(bisect_proof::Args),
+    Gallery(gallery::Args),
     Openapi(openapi::Args),
     Simulate(simulate::Args),
     Zoo(zoo::Args),
@@ -34,6 +39,7 @@ const USAGE: u8 = 2;
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::BisectProof(args) => bisect_proof::run(&args),
+        Command::Gallery(args) => gallery::run(&args),
         Command::Openapi(args) => openapi::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Zoo(args) => zoo::run(&args),

@@ -151,13 +151,10 @@ pub(super) fn blamed(report: &Report) -> Option<Blamed> {
 }
 
 #[cfg(test)]
-#[path = "../../../harness/core/tests/report/sample.rs"]
-mod sample;
-
-#[cfg(test)]
 pub(super) mod tests {
     use super::super::manifest::{Case, Variant};
     use super::*;
+    use crate::sample;
 
     /// Returns a report with these stacks, whose frames have no place. Each stack is written
     /// leaf first.
