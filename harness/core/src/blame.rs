@@ -19,6 +19,7 @@
 //! The reader's own code is that of the workspace's packages. `Cargo.lock` says which these are.
 //! The path of a source file decides where the names of a package and of its crate differ.
 
+mod closure;
 mod packages;
 mod plumbing;
 
@@ -73,18 +74,16 @@ impl Blame {
             .iter()
             .position(|frame| owner(frame) == Owner::Reader);
         let foreign = &frames[..own.unwrap_or(frames.len())];
-        let is_named = |frame: &&Frame| !is_plumbing(&frame.function) && !is_closure(frame);
-        let caller = own.map(|own| &frames[own]);
-        let at = foreign
-            .iter()
-            .find(is_named)
+        let at = nearest(foreign, own.is_some(), packages)
             // All of it is plumbing: a runtime that the reader calls by its internals, or C.
-            .or(foreign.last())
-            .or(caller)?;
-        let called = caller.and_then(|_| {
-            let dependency = |frame: &&Frame| owner(frame) == Owner::Dependency;
-            let named = foreign.iter().rev().filter(dependency).find(is_named);
-            named.or(foreign.last())
+            .or(foreign.len().checked_sub(1))
+            .or(own)?;
+        let called = own.and_then(|_| {
+            let is_called = |place: &usize| {
+                owner(&foreign[*place]) == Owner::Dependency && is_named(foreign, *place)
+            };
+            let named = (0..foreign.len()).rev().find(is_called);
+            named.or(foreign.len().checked_sub(1))
         });
         // Without debug information, the reader's own frame may be one of an unknown crate.
         let may_be_own =
@@ -97,14 +96,22 @@ impl Blame {
                 .find(|frame| owner(frame) == Owner::Dependency)
                 .and_then(|frame| crate_of(&frame.function)),
         };
-        let other_than_at = |frame: Option<&Frame>| frame.filter(|frame| *frame != at).cloned();
+        let other_than_at = |place: Option<usize>| {
+            let place = place.filter(|place| frames[*place] != frames[at]);
+            place.map(|place| closure::named(frames, place))
+        };
         Some(Blame {
-            at: at.clone(),
+            at: closure::named(frames, at),
             called: other_than_at(called),
-            caller: other_than_at(caller),
+            caller: other_than_at(own),
             thread_of: thread_of.map(str::to_owned),
             needed_by: thread_of.and_then(|krate| packages.direct_that_needs(krate)),
         })
+    }
+
+    /// Returns whether a frame of the stack is the one that is blamed as `blamed`.
+    pub fn is_frame(blamed: &Frame, frame: &Frame) -> bool {
+        blamed == frame || closure::is_renamed(blamed, frame)
     }
 
     /// Returns what the places of several stacks have in common. `None` if they allocate at
@@ -153,9 +160,72 @@ fn owner(frame: &Frame, packages: &Packages) -> Owner {
     }
 }
 
-/// Returns whether a frame is a closure of which nothing is known but its file.
-fn is_closure(frame: &Frame) -> bool {
-    frame.function.starts_with("{{")
+/// Returns the place of the frame nearest to the allocation that is to blame, among those before
+/// the reader's own. `None` if all of them are plumbing.
+fn nearest(foreign: &[Frame], is_called_by_reader: bool, packages: &Packages) -> Option<usize> {
+    let named = |place: &usize| is_named(foreign, *place);
+    let first = (0..foreign.len()).find(named)?;
+    if is_c(&foreign[first]) {
+        // What a C function returns has to be freed by whoever called it. The function that Rust
+        // called is the one with a documentation.
+        let run = foreign[first..].iter().take_while(|frame| is_c(frame));
+        let end = first + run.count();
+        let is_called = is_called_by_reader || end < foreign.len();
+        return match is_called {
+            true => (first..end).rev().find(named),
+            false => Some(first),
+        };
+    }
+    // A crate that the reader does not name works for the one that needs it.
+    let krate = |place: usize| dependency(&foreign[place]);
+    let works = krate(first).filter(|krate| !packages.is_known(krate));
+    let known = works.and_then(|works| {
+        let is_employer = |place: &usize| {
+            named(place)
+                && krate(*place).is_some_and(|krate| {
+                    packages.is_known(&krate) && packages.needs(&krate, &works)
+                })
+        };
+        (first..foreign.len()).find(is_employer)
+    });
+    known.or(Some(first))
+}
+
+/// Returns the crate of a frame by its file, or else by its name.
+fn dependency(frame: &Frame) -> Option<String> {
+    let package = frame.file.as_deref().and_then(package_of_file);
+    package.or_else(|| crate_of(&frame.function).map(str::to_owned))
+}
+
+/// Returns whether the frame at a place may be named: it is a function, and not plumbing.
+fn is_named(frames: &[Frame], place: usize) -> bool {
+    let frame = &frames[place];
+    let is_allocator = || {
+        // `mlua::memory::allocator`, which Lua calls.
+        let function = frame.function.rsplit("::").next().unwrap_or_default();
+        function.contains("alloc") && frames.get(place + 1).is_some_and(is_c) && !is_c(frame)
+    };
+    !is_plumbing(&frame.function)
+        && !frame.function.starts_with("{{")
+        && !is_module(&frame.function)
+        && !is_allocator()
+}
+
+/// Returns whether a frame is C code, resolved or not.
+fn is_c(frame: &Frame) -> bool {
+    let in_rust = frame
+        .file
+        .as_deref()
+        .is_some_and(|file| file.ends_with(".rs"));
+    let has_path = frame.function.contains("::") || frame.function.starts_with(['<', '{']);
+    !in_rust && !has_path
+}
+
+/// Returns whether a name is that of a library in which a function was not found, or none at
+/// all.
+fn is_module(function: &str) -> bool {
+    let file = function.rsplit('/').next().unwrap_or_default();
+    file.ends_with(".so") || file.contains(".so.") || file.starts_with('[')
 }
 
 #[cfg(test)]

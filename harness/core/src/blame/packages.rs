@@ -65,11 +65,36 @@ impl Packages {
         self.foreign.contains(krate)
     }
 
+    /// Returns whether the reader names a crate in a `Cargo.toml`, or names one that begins with
+    /// the same word: who uses `metrics` knows `metrics_util`. Without a `Cargo.lock`, all
+    /// crates are known.
+    pub(super) fn is_known(&self, krate: &str) -> bool {
+        let word = |krate: &str| krate.split('_').next().map(str::to_owned);
+        let named = self.own.iter().flat_map(|own| self.needed_by(own));
+        let mut named = named.filter(|named| self.is_foreign(named)).peekable();
+        named.peek().is_none() || named.any(|named| word(named) == word(krate))
+    }
+
+    /// Returns whether a crate needs another, directly or not.
+    pub(super) fn needs(&self, krate: &str, needed: &str) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![krate];
+        while let Some(krate) = open.pop() {
+            let all = self.needed_by(krate).map(String::as_str);
+            open.extend(all.filter(|krate| seen.insert(*krate)));
+        }
+        seen.contains(needed)
+    }
+
+    /// Returns what a crate needs directly.
+    fn needed_by(&self, krate: &str) -> impl Iterator<Item = &String> {
+        self.needs.get(krate).into_iter().flatten()
+    }
+
     /// Returns the reader's own dependency on the shortest way to a crate. `None` if it is the
     /// crate itself, or if no package needs the crate.
     pub(super) fn direct_that_needs(&self, krate: &str) -> Option<String> {
-        let needs = |name: &str| self.needs.get(name).into_iter().flatten();
-        let direct = self.own.iter().flat_map(|own| needs(own));
+        let direct = self.own.iter().flat_map(|own| self.needed_by(own));
         let mut seen: BTreeSet<&str> = self.own.iter().map(String::as_str).collect();
         let mut queue: VecDeque<(&str, &str)> = VecDeque::new();
         queue.extend(direct.map(|direct| (direct.as_str(), direct.as_str())));
@@ -78,7 +103,7 @@ impl Packages {
                 return (direct != krate).then(|| direct.to_owned());
             }
             if seen.insert(name) {
-                queue.extend(needs(name).map(|needed| (needed.as_str(), direct)));
+                queue.extend(self.needed_by(name).map(|needed| (needed.as_str(), direct)));
             }
         }
         None

@@ -3,11 +3,11 @@
 /// Crates, modules and types that allocate for whoever calls them, by the crates' own paths.
 /// A stack is blamed on the first frame that is none of these.
 ///
-/// An entry belongs here if nobody would look there for a leak: the cells of tasks, the blocks
-/// of channels, the engine below a crate that everybody uses. A whole crate belongs here if it
+/// An entry belongs here if nobody would look there for a leak: the cells of tasks, the tables
+/// of caches, the engine below a crate that everybody uses. A whole crate belongs here if it
 /// is a container: what keeps too much in it is its caller. If the reader's own code calls it,
 /// the function that is called is named.
-const RUST: [&str; 28] = [
+const RUST: &[&str] = &[
     // Tasks of runtimes.
     "async_task::raw",
     "async_task::runnable",
@@ -19,20 +19,20 @@ const RUST: [&str; 28] = [
     "tokio::runtime::scheduler::multi_thread::handle::Handle",
     "tokio::runtime::task",
     "tokio::util::sharded_list",
-    // Blocks of channels.
-    "crossbeam_channel::flavors",
-    "tokio::sync::mpsc::block",
-    "tokio::sync::mpsc::list",
     // Containers, and the tables and cells in others.
     "bytes::bytes_mut::BytesMut::reserve_inner",
+    "crossbeam_epoch::atomic",
     "hashbrown",
     "indexmap",
     "moka::cht",
     "moka::common::concurrent::arc",
+    "moka_cht",
     "parking_lot_core::parking_lot",
     "sharded_slab",
     "slab",
     "smallvec",
+    "tokio::sync::mpsc::block",
+    "triomphe",
     // Arenas.
     "bumpalo",
     "typed_arena",
@@ -44,7 +44,7 @@ const RUST: [&str; 28] = [
 ];
 
 /// Beginnings of the names of C functions that allocate for their callers.
-const C: [&str; 21] = [
+const C: &[&str] = &[
     // SQLite.
     "dbMallocRaw",
     "dbReallocFinish",

@@ -124,7 +124,7 @@ fn places() {
              sqlite3_prepare_v3
              rusqlite::Connection::prepare @ rusqlite-0.32.1/src/lib.rs:1
              jobs::find @ src/db.rs:9",
-            "sqlite3VdbeMakeReady in rusqlite::Connection::prepare from jobs::find",
+            "sqlite3_prepare_v3 in rusqlite::Connection::prepare from jobs::find",
         ),
         // An engine below the crate that is used.
         (
@@ -132,6 +132,45 @@ fn places() {
              regex::regex::string::Regex::new @ regex-1.11.0/src/regex/string.rs:1
              jobs::matches @ src/lib.rs:5",
             "regex::regex::string::Regex::new from jobs::matches",
+        ),
+        // A crate that only a dependency needs works for it, even in its closures. Another
+        // dependency only happens to be on the stack.
+        (
+            "want::new @ want-0.3.1/src/lib.rs:1
+             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1
+             tokio::runtime::park::block_on @ tokio-1.54.1/src/runtime/park.rs:1
+             jobs::main @ src/main.rs:3",
+            "hyper_util::client::pool::run in tokio::runtime::park::block_on from jobs::main",
+        ),
+        (
+            "want::new @ want-0.3.1/src/lib.rs:1
+             tokio::runtime::park::block_on @ tokio-1.54.1/src/runtime/park.rs:1
+             jobs::main @ src/main.rs:3",
+            "want::new in tokio::runtime::park::block_on from jobs::main",
+        ),
+        // A crate of the same family as a dependency.
+        (
+            "minijinja_core::Arena::add @ minijinja-core-1.0.8/src/lib.rs:1
+             minijinja::Template::render @ minijinja-1.0.8/src/template.rs:1
+             jobs::page @ src/page.rs:12",
+            "minijinja_core::Arena::add in minijinja::Template::render from jobs::page",
+        ),
+        // A closure, of which only the file is known, is in the function whose call begins
+        // before it.
+        (
+            "jobs::db::{{closure}} @ src/db.rs:9
+             jobs::db::each @ src/db.rs:40
+             jobs::db::find @ src/db.rs:8
+             jobs::db::main @ src/db.rs:3",
+            "jobs::db::find::{{closure}}",
+        ),
+        (
+            "<minijinja::Value as core::clone::Clone>::clone @ minijinja/src/value.rs:1
+             minijinja::vm::{{closure}} @ minijinja/src/vm.rs:9
+             <minijinja::vm::Vm as core::ops::drop::Drop>::drop @ minijinja/src/vm.rs:20
+             jobs::page @ src/page.rs:12",
+            "<minijinja::Value as core::clone::Clone>::clone \
+             in <minijinja::vm::Vm as core::ops::drop::Drop>::drop from jobs::page",
         ),
         // Nothing else is left.
         (
@@ -144,7 +183,7 @@ fn places() {
         (
             "want::new @ want-0.3.1/src/lib.rs:1
              hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1",
-            "want::new, thread of hyper_util",
+            "hyper_util::client::pool::run, thread of hyper_util",
         ),
         (
             "want::new @ want-0.3.1/src/lib.rs:1",
@@ -166,7 +205,12 @@ fn places() {
         ),
         // It may be the reader's, whose thread it is then.
         ("want::new\n other::run", "want::new"),
-        ("g_malloc0\n g_hash_table_new", "g_hash_table_new"),
+        // A program in C.
+        (
+            "g_malloc0\n g_hash_table_new\n main",
+            "g_hash_table_new",
+        ),
+        ("libcrypto.so.3", "libcrypto.so.3"),
     ] {
         let blame = Blame::of(&frames(lines), &packages).unwrap();
         assert_eq!(said(&blame), expected, "{lines}");

@@ -2,7 +2,7 @@
 
 use super::page::{Page, Paint};
 use crate::Frame;
-use crate::blame::is_plumbing;
+use crate::blame::{Blame, is_plumbing};
 use crate::report::units::{bytes, give_or_take, plural, signed_bytes};
 use crate::report::view::{Cause, counted};
 use crate::report::{Finding, Report};
@@ -152,7 +152,12 @@ fn frames(page: &mut Page, finding: &Finding) {
         Some(blame) => (Some(&blame.at), blame.caller.as_ref()),
         None => (frames.first(), None),
     };
-    let place = |wanted: Option<&Frame>| frames.iter().position(|frame| Some(frame) == wanted);
+    let place = |wanted: Option<&Frame>| {
+        let wanted = wanted?;
+        frames
+            .iter()
+            .position(|frame| Blame::is_frame(wanted, frame))
+    };
     let at = place(at);
     let paint = |number: usize, frame: &Frame| match at == Some(number) {
         true => Paint::Bold,
