@@ -8,15 +8,13 @@
 /// is a container: what keeps too much in it is its caller. If the reader's own code calls it,
 /// the function that is called is named.
 const RUST: &[&str] = &[
-    // Tasks of runtimes.
+    // Tasks of runtimes. Modules and not types: an inlined method has no type.
     "async_task::raw",
     "async_task::runnable",
     "tokio::runtime::blocking::pool",
     "tokio::runtime::context",
-    "tokio::runtime::handle::Handle",
-    "tokio::runtime::scheduler::Handle",
-    "tokio::runtime::scheduler::current_thread::Handle",
-    "tokio::runtime::scheduler::multi_thread::handle::Handle",
+    "tokio::runtime::handle",
+    "tokio::runtime::scheduler",
     "tokio::runtime::task",
     "tokio::util::sharded_list",
     // Containers, and the tables and cells in others.
