@@ -74,7 +74,7 @@ impl Blame {
             .iter()
             .position(|frame| owner(frame) == Owner::Reader);
         let foreign = &frames[..own.unwrap_or(frames.len())];
-        let at = nearest(foreign, own.is_some(), packages)
+        let at = nearest(foreign, own.is_some())
             // All of it is plumbing: a runtime that the reader calls by its internals, or C.
             .or(foreign.len().checked_sub(1))
             .or(own)?;
@@ -147,8 +147,12 @@ fn owner(frame: &Frame, packages: &Packages) -> Owner {
     // `lru-0.18.1/src/lib.rs`. A folder of the workspace may have such a name as well.
     if let Some(package) = file.and_then(package_of_file) {
         let is_theirs = !is_own(&package) || packages.is_foreign(&package);
+        // A macro of theirs makes closures of the reader's crate, such as `tokio::select`.
         if is_theirs {
-            return Owner::Dependency;
+            return match krate {
+                Some(krate) if is_own(krate) && !packages.is_foreign(krate) => Owner::Other,
+                _ => Owner::Dependency,
+            };
         }
     }
     match krate {
@@ -162,7 +166,7 @@ fn owner(frame: &Frame, packages: &Packages) -> Owner {
 
 /// Returns the place of the frame nearest to the allocation that is to blame, among those before
 /// the reader's own. `None` if all of them are plumbing.
-fn nearest(foreign: &[Frame], is_called_by_reader: bool, packages: &Packages) -> Option<usize> {
+fn nearest(foreign: &[Frame], is_called_by_reader: bool) -> Option<usize> {
     let named = |place: &usize| is_named(foreign, *place);
     let first = (0..foreign.len()).find(named)?;
     if is_c(&foreign[first]) {
@@ -176,25 +180,7 @@ fn nearest(foreign: &[Frame], is_called_by_reader: bool, packages: &Packages) ->
             false => Some(first),
         };
     }
-    // A crate that the reader does not name works for the one that needs it.
-    let krate = |place: usize| dependency(&foreign[place]);
-    let works = krate(first).filter(|krate| !packages.is_known(krate));
-    let known = works.and_then(|works| {
-        let is_employer = |place: &usize| {
-            named(place)
-                && krate(*place).is_some_and(|krate| {
-                    packages.is_known(&krate) && packages.needs(&krate, &works)
-                })
-        };
-        (first..foreign.len()).find(is_employer)
-    });
-    known.or(Some(first))
-}
-
-/// Returns the crate of a frame by its file, or else by its name.
-fn dependency(frame: &Frame) -> Option<String> {
-    let package = frame.file.as_deref().and_then(package_of_file);
-    package.or_else(|| crate_of(&frame.function).map(str::to_owned))
+    Some(first)
 }
 
 /// Returns whether the frame at a place may be named: it is a function, and not plumbing.

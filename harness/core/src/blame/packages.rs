@@ -65,27 +65,6 @@ impl Packages {
         self.foreign.contains(krate)
     }
 
-    /// Returns whether the reader names a crate in a `Cargo.toml`, or names one that begins with
-    /// the same word: who uses `metrics` knows `metrics_util`. Without a `Cargo.lock`, all
-    /// crates are known.
-    pub(super) fn is_known(&self, krate: &str) -> bool {
-        let word = |krate: &str| krate.split('_').next().map(str::to_owned);
-        let named = self.own.iter().flat_map(|own| self.needed_by(own));
-        let mut named = named.filter(|named| self.is_foreign(named)).peekable();
-        named.peek().is_none() || named.any(|named| word(named) == word(krate))
-    }
-
-    /// Returns whether a crate needs another, directly or not.
-    pub(super) fn needs(&self, krate: &str, needed: &str) -> bool {
-        let mut seen = BTreeSet::new();
-        let mut open = vec![krate];
-        while let Some(krate) = open.pop() {
-            let all = self.needed_by(krate).map(String::as_str);
-            open.extend(all.filter(|krate| seen.insert(*krate)));
-        }
-        seen.contains(needed)
-    }
-
     /// Returns what a crate needs directly.
     fn needed_by(&self, krate: &str) -> impl Iterator<Item = &String> {
         self.needs.get(krate).into_iter().flatten()

@@ -17,6 +17,12 @@ const RUST: &[&str] = &[
     "tokio::runtime::scheduler",
     "tokio::runtime::task",
     "tokio::util::sharded_list",
+    // Loops that run whatever they are given.
+    "futures_executor::local_pool",
+    "pollster",
+    "tokio::runtime::park",
+    "tokio::runtime::runtime::Runtime::block_on",
+    "tokio::task::local",
     // Containers, and the tables and cells in others.
     "bytes::bytes_mut::BytesMut::reserve_inner",
     "crossbeam_epoch::atomic",
