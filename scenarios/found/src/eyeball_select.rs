@@ -1,0 +1,75 @@
+//! A loop that handles requests and looks out for a new configuration (`eyeball`).
+//!
+//! Kept: a waker for each time that the subscriber was polled. They leave when the value is
+//! set (`ObservableState::add_waker`), and a configuration is seldom set.
+
+use eyeball::{SharedObservable, Subscriber};
+use plimsoll::Scenario;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+struct Server {
+    runtime: Runtime,
+    requests: mpsc::Sender<u64>,
+    received: mpsc::Receiver<u64>,
+    _config: SharedObservable<u64>,
+    changes: Subscriber<u64>,
+    notified: mpsc::Receiver<u64>,
+}
+
+fn setup() -> Server {
+    let runtime = super::runtime();
+    let config = SharedObservable::new(0);
+    let (requests, received) = mpsc::channel(1);
+    // A task of its own polls the subscriber only when there may be a new value.
+    let (notify, notified) = mpsc::channel(1);
+    let mut changes = config.subscribe();
+    runtime.spawn(async move {
+        while let Some(value) = changes.next().await {
+            if notify.send(value).await.is_err() {
+                break;
+            }
+        }
+    });
+    Server {
+        runtime,
+        requests,
+        received,
+        changes: config.subscribe(),
+        _config: config,
+        notified,
+    }
+}
+
+/// One turn of the loop: a request comes, and no change.
+fn turn(server: &mut Server, i: u64) {
+    server.runtime.block_on(async {
+        let _ = server.requests.try_send(i);
+        tokio::select! {
+            biased;
+            _ = server.changes.next() => unreachable!("nobody sets it"),
+            request = server.received.recv() => assert_eq!(request, Some(i)),
+        }
+    });
+}
+
+fn turn_with_task(server: &mut Server, i: u64) {
+    server.runtime.block_on(async {
+        let _ = server.requests.try_send(i);
+        tokio::select! {
+            biased;
+            _ = server.notified.recv() => unreachable!("nobody sets it"),
+            request = server.received.recv() => assert_eq!(request, Some(i)),
+        }
+    });
+}
+
+/// The subscriber is polled in each turn of the loop.
+pub fn eyeball_select() -> Scenario {
+    Scenario::with_state("eyeball_select", setup, turn)
+}
+
+/// A task of its own polls the subscriber.
+pub fn eyeball_select_in_task() -> Scenario {
+    Scenario::with_state("eyeball_select_in_task", setup, turn_with_task)
+}
