@@ -355,6 +355,8 @@ fn run_of(scenarios: usize, findings: impl Fn(usize) -> Vec<Finding>) -> Project
         let mut report = report("r1", name, Verdict::Regressed);
         report.run.scenarios.clone_from(&names);
         report.findings = findings(number);
+        let worst = report.findings.iter().map(|finding| finding.verdict).max();
+        report.verdict = worst.unwrap_or(Verdict::Within);
         report
     });
     Project::with(&reports.collect::<Vec<_>>())

@@ -115,7 +115,7 @@ fn headline(page: &mut Page, name: &str, report: &Report) {
         Verdict::Regressed | Verdict::Failed | Verdict::Broken => Paint::Red,
     };
     // Stacks, which come last, say how they were measured.
-    let has_stacks = outcome.place.is_some() || report.verdict == Verdict::Regressed;
+    let has_stacks = !report.growing().is_empty() || !report.unsure().is_empty();
     let conditions = match has_stacks || outcome.conditions.is_empty() {
         true => String::new(),
         false => format!(" {}", outcome.conditions),
