@@ -70,7 +70,7 @@ impl Picture {
                 Some((at, (svg(report, Theme::Light)?, svg(report, Theme::Dark)?)))
             })
             .collect();
-        let context = context(images.keys().copied());
+        let context = context(&case.joined, images.keys().copied());
         let (text, head) = match self {
             Picture::Comment | Picture::CommentDark => (
                 markdown::comment(&case.joined, &context),

@@ -13,8 +13,8 @@ const MOST_LINES: usize = 300;
 
 /// Returns the four outputs of a case.
 pub(super) fn of(case: &Case) -> String {
-    let comment = markdown::comment(&case.joined, &context(std::iter::empty()));
-    let summary = markdown::summary(&case.joined, &context(std::iter::empty()));
+    let comment = markdown::comment(&case.joined, &context(&case.joined, std::iter::empty()));
+    let summary = markdown::summary(&case.joined, &context(&case.joined, std::iter::empty()));
     let without_marker = |text: &str| text.replacen("<!-- plimsoll -->\n\n", "", 1);
     let summary = match summary == without_marker(&comment) {
         true => "The same as the comment, without its first line.\n".to_owned(),
@@ -23,7 +23,10 @@ pub(super) fn of(case: &Case) -> String {
     let reports = case.joined.scenarios.iter().filter_map(Scenario::report);
     let terminal = reports.map(|report| text::render(report, &Style::plain()));
     let terminal = terminal.collect::<Vec<_>>().join("\n");
-    let page = visible(&html::render(&case.joined, &context(std::iter::empty())));
+    let page = visible(&html::render(
+        &case.joined,
+        &context(&case.joined, std::iter::empty()),
+    ));
     let parts = [
         ("comment", comment),
         ("summary", summary),

@@ -4,6 +4,7 @@
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::view::Cause;
 use plimsoll_text::sink::code_span;
+use plimsoll_text::words::Words;
 
 use super::entries::{Entry, Kind, Member};
 use crate::joined::{Joined, Scenario};
@@ -58,26 +59,24 @@ impl Base {
         is_hex.then(|| &commit[..commit.len().min(7)])
     }
 
-    /// Returns how an entry compares with the base, as a sentence fragment. `None` if nothing
-    /// grows.
-    pub(super) fn since(&self, entry: &Entry<'_>) -> Option<String> {
+    /// Returns how an entry compares with the base, as a sentence. `None` if nothing grows.
+    pub(super) fn since(&self, entry: &Entry<'_>) -> Option<Words> {
         (entry.kind == Kind::Grows).then_some(())?;
         let since: Vec<Since> = entry.members.iter().map(|one| self.of(one)).collect();
-        let branch = code_span(&self.branch, 60);
         let new = since.iter().filter(|one| **one == Since::New).count();
         let known = since.iter().filter(|one| **one != Since::Unknown).count();
-        Some(match (since.as_slice(), new, known) {
-            (_, _, 0) => format!("not measured on {branch}"),
-            (_, new, known) if new == known => "new in this pull request".to_owned(),
+        let on = |words: &str| Words::default().say(words).quote(&self.branch);
+        let words = match (since.as_slice(), new, known) {
+            (_, _, 0) => on("Not measured on "),
+            (_, new, known) if new == known => Words::default().say("New in this pull request"),
             ([Since::Faster(was)], ..) => {
-                format!("already on {branch}, but slower there: {was} per iteration")
+                let there = format!(", but slower there: {was} per iteration");
+                on("Already on ").say(there)
             }
-            (_, 0, _) => format!("already on {branch}"),
-            _ => format!(
-                "already on {branch} in {} of {known} scenarios",
-                known - new
-            ),
-        })
+            (_, 0, _) => on("Already on "),
+            _ => on("Already on ").say(format!(" in {} of {known} scenarios", known - new)),
+        };
+        Some(words.say("."))
     }
 
     fn of(&self, member: &Member<'_>) -> Since {
@@ -117,4 +116,56 @@ impl Base {
 /// Returns whether growth was about as fast before as it is now.
 fn is_as_fast(before: &Cause<'_>, now: &Cause<'_>) -> bool {
     before.sum().weight() >= SAME * now.sum().weight()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::entries::entries;
+    use crate::render::fixtures::{joined, regressed, report};
+    use plimsoll_core::report::Report;
+
+    /// Returns what is said of a leak of 100 B in these scenarios, after these reports.
+    fn since(now: &[&str], before: Vec<Report>) -> String {
+        let leak = |name: &&str| regressed(name, &[("main put", 100.0)]);
+        let now = joined(now.iter().map(leak).collect());
+        let base = Base {
+            branch: "main".to_owned(),
+            joined: joined(before),
+        };
+        let since = base.since(&entries(&now)[0]);
+        since.map_or(String::new(), |since| since.plain())
+    }
+
+    #[test]
+    fn growth_is_new_or_was_there() {
+        let leaks = |bytes| regressed("a", &[("main put", bytes)]);
+        let other = regressed("a", &[("main get", 100.0)]);
+        let [within, unsure, broken] =
+            [Verdict::Within, Verdict::Inconclusive, Verdict::Broken].map(|one| report("a", one));
+        for (before, said) in [
+            (vec![within.clone()], "New in this pull request."),
+            (vec![other], "New in this pull request."),
+            (vec![leaks(99.0)], "Already on main."),
+            (vec![leaks(400.0)], "Already on main."),
+            (
+                vec![leaks(50.0)],
+                "Already on main, but slower there: +50 B per iteration.",
+            ),
+            // Nothing is known of it.
+            (vec![unsure], "Not measured on main."),
+            (vec![broken], "Not measured on main."),
+            (vec![report("b", Verdict::Within)], "Not measured on main."),
+            (Vec::new(), "Not measured on main."),
+        ] {
+            assert_eq!(since(&["a"], before), said);
+        }
+        let both = |b| vec![leaks(100.0), report("b", b)];
+        let one = "Already on main in 1 of 2 scenarios.";
+        assert_eq!(since(&["a", "b"], both(Verdict::Within)), one);
+        assert_eq!(
+            since(&["a", "b"], both(Verdict::Broken)),
+            "Already on main."
+        );
+    }
 }

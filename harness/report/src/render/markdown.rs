@@ -140,7 +140,8 @@ impl<'a> View<'a> {
 
     /// Returns how an entry compares with the base.
     fn since(&self, entry: &Entry<'_>) -> Option<String> {
-        self.context.main.as_ref()?.since(entry)
+        let since = self.context.main.as_ref()?.since(entry)?;
+        Some(since.markdown(NAME, |_, _| None))
     }
 
     fn render(&self, size: &Size, marker: Option<String>) -> String {

@@ -24,7 +24,7 @@ pub(super) struct Page<'a> {
     pub(super) slugs: &'a [String],
     pub(super) links: &'a Links,
     /// How an entry compares with the base.
-    pub(super) since: &'a dyn Fn(&Entry<'_>) -> Option<String>,
+    pub(super) since: &'a dyn Fn(&Entry<'_>) -> Option<Words>,
     /// Whether the headline says how much grows.
     pub(super) is_said: bool,
 }
@@ -68,7 +68,10 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
     html! {
         li class={ "entry " (class(entry.verdict())) } {
             p class="first" {
-                (badge(entry.verdict())) " "
+                // The words of the others begin with their verdict.
+                @if !matches!(entry.kind, Kind::Failed | Kind::NoResult) {
+                    (badge(entry.verdict())) " "
+                }
                 @if !is_said { (words(&entry.title(), page.links)) }
                 @if let Some(place) = &place {
                     @if is_said { "In " } @else { " in " }
@@ -85,7 +88,7 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
                     }
                 }
             }
-            @if let Some(since) = (page.since)(entry) { p { (capital(&since)) "." } }
+            @if let Some(since) = (page.since)(entry) { p { (words(&since, page.links)) } }
             @if let Some(filling) = filling { p { (capital(&filling)) "." } }
             @if let Some(step) = accept { (command(step.to, &step.command)) }
             @if let Some(again) = again { (command("measure it again", &again)) }

@@ -90,7 +90,7 @@ fn means(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
             "Estimated from one sample every {every}; the number behind ± is the error."
         ));
     }
-    sentences.extend(view.since(entry).map(|since| sentence(&since)));
+    sentences.extend(view.since(entry));
     if entry.kind == Kind::Grows {
         let filling = cause.report.may_be_filling(&cause.findings);
         sentences.extend(filling.map(|filling| sentence(&filling)));
