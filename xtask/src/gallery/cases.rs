@@ -210,7 +210,7 @@ pub(crate) fn all() -> Vec<Case> {
     vec![
         Case {
             name: "all-green",
-            about: "Nothing grows: one line, and the rest is folded.",
+            about: "Nothing grows: one line.",
             joined: all_green(),
             pictures: &[Comment, Page],
         },

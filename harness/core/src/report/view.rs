@@ -34,6 +34,7 @@ use super::units::{bytes, count, objects, plural, size, visible_with_rarest};
 use super::{
     BASELINE, Check, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject,
 };
+use crate::blame::Blame;
 pub use crate::finding::each_stack_once;
 use crate::verdict::Verdict;
 use crate::{FoldedStack, Frame, Law};
@@ -439,16 +440,9 @@ impl Finding {
     /// want::new at want-0.3.1/src/lib.rs:8, in a thread of want, which hyper needs
     /// ```
     pub fn blamed(&self) -> Option<Words> {
-        let at = |words: Words, frame: &Frame| {
-            let words = words.quote(&frame.function);
-            match &frame.file {
-                Some(file) => words.say(" at ").line(file, frame.line),
-                None => words,
-            }
-        };
         let Some(blame) = &self.blame else {
             return match self.frames.first() {
-                Some(frame) => Some(at(Words::default(), frame)),
+                Some(frame) => Some(at_line(Words::default(), frame)),
                 None if self.is_heap() && !self.name().is_empty() => {
                     Some(Words::default().quote(self.name()))
                 }
@@ -456,23 +450,11 @@ impl Finding {
             };
         };
         let words = Words::default();
-        let mut words = match blame.caller {
+        let at = match blame.caller {
             Some(_) => words.quote(&blame.at.function),
-            None => at(words, &blame.at),
+            None => at_line(words, &blame.at),
         };
-        if let Some(called) = &blame.called {
-            words = words.say(", through ").quote(&called.function);
-        }
-        if let Some(caller) = &blame.caller {
-            words = at(words.say(", called from "), caller);
-        }
-        if let Some(krate) = &blame.thread_of {
-            words = words.say(", in a thread of ").quote(krate);
-        }
-        if let Some(krate) = &blame.needed_by {
-            words = words.say(", which ").quote(krate).say(" needs");
-        }
-        Some(words)
+        Some(at.join(blame.led_there()))
     }
 
     /// Returns the function to blame, or the resource.
@@ -525,6 +507,36 @@ impl Finding {
         let words = Words::default().quote(new.leaf()).say(" moved from ");
         let words = caller(words, old.caller_apart_from(new)).say(" to ");
         Some(caller(words, new.caller_apart_from(old)))
+    }
+}
+
+impl Blame {
+    /// Returns how the reader's own code led to what is blamed: `, through
+    /// minijinja::Template::render, called from pages::index at src/pages.rs:12`.
+    fn led_there(&self) -> Words {
+        let mut words = Words::default();
+        if let Some(called) = &self.called {
+            words = words.say(", through ").quote(&called.function);
+        }
+        if let Some(caller) = &self.caller {
+            words = at_line(words.say(", called from "), caller);
+        }
+        if let Some(krate) = &self.thread_of {
+            words = words.say(", in a thread of ").quote(krate);
+        }
+        if let Some(krate) = &self.needed_by {
+            words = words.say(", which ").quote(krate).say(" needs");
+        }
+        words
+    }
+}
+
+/// Adds a function and its line.
+fn at_line(words: Words, frame: &Frame) -> Words {
+    let words = words.quote(&frame.function);
+    match &frame.file {
+        Some(file) => words.say(" at ").line(file, frame.line),
+        None => words,
     }
 }
 

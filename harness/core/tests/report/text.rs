@@ -504,6 +504,31 @@ fn the_place_to_blame() {
     assert_eq!(descriptors.blamed(), None);
 }
 
+/// Whatever a called function allocates has one cause.
+#[test]
+fn functions_of_one_cause_are_named_together() {
+    let said = |n: usize| {
+        let names: Vec<String> = (0..n).map(|n| format!("want::f{n}")).collect();
+        let called = ("want::call", "want-0.3.1/src/lib.rs");
+        let start = ("jobs::start", "src/jobs.rs");
+        let stack = |name: &String| blamed(&[(name, "want-0.3.1/src/lib.rs"), called, start]);
+        let mut report = regressed();
+        report.findings = names.iter().map(stack).collect();
+        let text = rendered(&report).replace("\n    ", " ");
+        let place = text.lines().find(|line| line.contains("called from"));
+        place.unwrap_or_default().trim().to_owned()
+    };
+    let led = "through want::call, called from jobs::start at src/jobs.rs:7";
+    for (n, names) in [
+        (1, "want::f0"),
+        (2, "want::f0 and want::f1"),
+        (3, "want::f0, want::f1 and want::f2"),
+        (5, "want::f0, want::f1, want::f2 and 2 more functions"),
+    ] {
+        assert_eq!(said(n), format!("in {names}, {led}"));
+    }
+}
+
 #[test]
 fn the_readers_own_frame_is_always_shown() {
     let cell = ("tokio::runtime::task::core::Cell::new", "");

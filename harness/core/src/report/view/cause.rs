@@ -8,6 +8,9 @@ use crate::report::units::{count, plural, span};
 use crate::report::{Finding, Report, Standing, Subject, Survivors};
 use crate::verdict::Verdict;
 
+/// The most functions that are named for one cause.
+const MAX_PLACES: usize = 3;
+
 /// Findings of one report that share the place to blame.
 #[derive(Clone, Debug)]
 pub struct Cause<'a> {
@@ -129,10 +132,35 @@ impl<'a> Cause<'a> {
         }
     }
 
-    /// Returns the place to blame: `lru::put, called from fill at src/lru.rs:14`. `None` for a
-    /// resource.
+    /// Returns the place to blame: `lru::put, called from fill at src/lru.rs:14`. If the
+    /// function that was called allocates in several others, the first of these are named.
+    /// `None` for a resource.
     pub fn place(&self) -> Option<Words> {
-        self.first().blamed()
+        let blames = self.findings.iter().filter_map(|one| one.blame.as_ref());
+        let mut names: Vec<&str> = Vec::new();
+        for blame in blames {
+            if !names.contains(&blame.at.function.as_str()) {
+                names.push(&blame.at.function);
+            }
+        }
+        let (Some(blame), 2..) = (&self.first().blame, names.len()) else {
+            return self.first().blamed();
+        };
+        let (shown, rest) = names.split_at(names.len().min(MAX_PLACES));
+        let mut words = Words::default();
+        for (number, name) in shown.iter().enumerate() {
+            words = match (number, rest.is_empty() && number + 1 == shown.len()) {
+                (0, _) => words,
+                (_, true) => words.say(" and "),
+                (_, false) => words.say(", "),
+            };
+            words = words.quote(*name);
+        }
+        if !rest.is_empty() {
+            let functions = plural(rest.len() as u64, "more function", "more functions");
+            words = words.say(format!(" and {functions}"));
+        }
+        Some(words.join(blame.led_there()))
     }
 
     /// Returns what the growth means, each as a sentence fragment: how soon a service runs out
