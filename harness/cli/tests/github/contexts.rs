@@ -10,7 +10,7 @@ use crate::job::{Job, RATE, STACK, green, head, red};
 use crate::project::{Project, finding, regressed, within};
 use crate::server::Server;
 use crate::server::fault::{Fault, Matcher};
-use crate::server::state::{ChangedFile, User};
+use crate::server::state::{ChangedFile, User, zip_of};
 
 #[test]
 fn everything_in_order() {
@@ -140,6 +140,43 @@ fn one_cause_is_one_note() {
         |line: &str| Some(line.strip_prefix("::error ")?.split_once("title=")?.1[..11].to_owned());
     let titles: Vec<String> = notes.filter_map(title).collect();
     assert_eq!(titles, ["2 scenarios"], "{ran}");
+}
+
+/// The newest report of the base branch is an artifact of its run.
+#[test]
+fn growth_is_compared_with_the_base_branch() {
+    let none = "not compared with main: no report of it was given";
+    let rows: [(Option<&[Report]>, &str, &str); 4] = [
+        (Some(&green()), "main", "New in this pull request."),
+        (Some(&red()), "main", "Already on `main`."),
+        (Some(&red()), "other", none),
+        (None, "main", none),
+    ];
+    for (reports, branch, said) in rows {
+        let job = Job::of(&red());
+        if let Some(reports) = reports {
+            let text = job.passed_on(reports, 400, 7);
+            let zip = zip_of(&[("report.json", text.as_bytes())]);
+            let mut state = job.state();
+            state.add_artifact(400, "plimsoll-report-1", zip);
+            for artifact in state.artifacts.values_mut() {
+                artifact.branch = branch.to_owned();
+            }
+        }
+        let ran = job.comment("--base-artifact plimsoll-report");
+        let body = job.says(&[said]);
+        assert_eq!(
+            body.contains("compared with `main` at"),
+            said != none,
+            "{body}"
+        );
+        let note = "not compared with the base branch: no run of it has left";
+        assert_eq!(ran.to_string().contains(note), said == none, "{ran}");
+    }
+    // Nothing grows, so nothing is compared.
+    let job = Job::of(&green());
+    job.comment("--base-artifact plimsoll-report --when always");
+    job.asked("GET", "/artifacts", 0);
 }
 
 /// GitHub's fault is no reason for a red job, nor for none of the summary.
