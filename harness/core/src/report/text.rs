@@ -168,10 +168,7 @@ fn output(page: &mut Page, output: &str) {
     for part in excerpt(output, most) {
         match part {
             Excerpt::Line(line) => page.quote(line),
-            Excerpt::LeftOut(n) => {
-                let text = format!("… {}", plural(n as u64, "line left out", "lines left out"));
-                page.wrap(2, 4, Paint::Dim, &text);
-            }
+            Excerpt::LeftOut(_) => page.wrap(2, 4, Paint::Dim, &part.to_string()),
         }
     }
 }

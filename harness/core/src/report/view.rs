@@ -28,7 +28,7 @@ use plimsoll_text::words::Words;
 
 pub use self::cause::{Cause, CauseKey};
 pub use self::command::{Step, measure_again};
-pub use self::output::{Excerpt, excerpt};
+pub use self::output::{Excerpt, excerpt, shortened};
 pub use self::sum::{Amount, Sum, counted, is_one, total};
 use super::units::{bytes, count, objects, plural, size, visible_with_rarest};
 use super::{

@@ -1,5 +1,9 @@
 //! The part of a workload's output that is shown: its beginning, its panic and its end.
 
+use std::fmt;
+
+use crate::report::units::plural;
+
 /// Lines of the beginning, and of the end, that are shown whatever else is.
 const ENDS: usize = 5;
 
@@ -10,6 +14,27 @@ pub enum Excerpt<'a> {
     Line(&'a str),
     /// So many lines are left out here.
     LeftOut(usize),
+}
+
+impl fmt::Display for Excerpt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Excerpt::Line(line) => f.write_str(line),
+            Excerpt::LeftOut(n) => {
+                let lines = plural(*n as u64, "line left out", "lines left out");
+                write!(f, "… {lines}")
+            }
+        }
+    }
+}
+
+/// Returns the shown lines of an output as one text.
+pub fn shortened(output: &str, most: usize) -> String {
+    let parts = excerpt(output, most).into_iter();
+    parts
+        .map(|part| part.to_string())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Returns at most `most` lines of an output, and where lines are left out. The message of a

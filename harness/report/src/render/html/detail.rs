@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use plimsoll_core::report::units::{count, plural, size};
-use plimsoll_core::report::view::{Excerpt, excerpt};
+use plimsoll_core::report::view::shortened;
 use plimsoll_core::report::{Check, CheckOutcome, Compared, Completeness, Failure, Report, Rung};
 
 use super::escape::{block, line};
@@ -31,15 +31,6 @@ pub(super) fn of(report: &Report, slug: &str, links: &Links) -> Markup {
 /// all of it is folded below.
 fn failed(failure: &Failure) -> Markup {
     let output = failure.output.trim_end();
-    let parts = excerpt(output, MOST_LINES)
-        .into_iter()
-        .map(|part| match part {
-            Excerpt::Line(line) => line.to_owned(),
-            Excerpt::LeftOut(n) => {
-                format!("… {}", plural(n as u64, "line left out", "lines left out"))
-            }
-        });
-    let shown = parts.collect::<Vec<String>>().join("\n");
     html! {
         section class="failure" {
             h3 { "It failed " (failure.at()) }
@@ -50,7 +41,7 @@ fn failed(failure: &Failure) -> Markup {
                 details class="rest" {
                     summary { "What it printed" }
                     // `tabindex` lets people without a mouse scroll the text.
-                    pre tabindex="0" { (block(&shown)) }
+                    pre tabindex="0" { (block(&shortened(output, MOST_LINES))) }
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use plimsoll_core::report::units::plural;
-use plimsoll_core::report::view::{Excerpt, excerpt};
+use plimsoll_core::report::view::shortened;
 use plimsoll_core::report::{Check, CheckOutcome, Report};
 use plimsoll_text::sink::{code_span, fenced};
 use plimsoll_text::words::Words;
@@ -156,19 +156,10 @@ fn failed(report: &Report) -> String {
     if output.trim().is_empty() {
         return "It printed nothing.".to_owned();
     }
-    let lines = excerpt(output, MAX_LINES)
-        .into_iter()
-        .map(|part| match part {
-            Excerpt::Line(line) => line.to_owned(),
-            Excerpt::LeftOut(n) => {
-                format!("… {}", plural(n as u64, "line left out", "lines left out"))
-            }
-        });
-    let lines: Vec<String> = lines.collect();
     format!(
         "<details>{}\n\n{}\n\n</details>",
         summary_line("What it printed"),
-        fenced(&lines.join("\n"), LINE)
+        fenced(&shortened(output, MAX_LINES), LINE)
     )
 }
 
