@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use plimsoll_core::layout;
-use plimsoll_core::report::flamegraph;
 use plimsoll_core::report::units::count;
+use plimsoll_core::report::{Report, flamegraph};
 use serde_json::{Value, json};
 
 use crate::args::{CheckArgs, WhenToOverlay};
@@ -35,6 +35,7 @@ use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::{Out, Paint, safe_line};
 use plimsoll_desk::project::shown;
 use plimsoll_desk::status::{ExitStatus, Refused};
+use plimsoll_report::joined::{self, Joined, Scenario};
 
 const VERSION: u64 = 1;
 
@@ -103,8 +104,8 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
     }
     bench.when = when;
     let scenarios = scenarios(args, &built)?;
-    let pictures = layout::reports_dir(&home.target_dir).join("check");
-    let mut all = Vec::new();
+    let folder = layout::reports_dir(&home.target_dir).join("check");
+    let (mut all, mut of_base) = (Vec::new(), Vec::new());
     for scenario in scenarios {
         bench.change_scenario(&scenario);
         bench.cache = cache(&home, &session, &bench.subject, bench.overlay.as_ref())?;
@@ -112,8 +113,9 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
             Err(not) => (Err(not), None),
             Ok(sides) => {
                 let differences = differences(&sides);
+                of_base.push(sides[0].report.clone());
                 let picture = (!differences.is_empty())
-                    .then(|| picture(&pictures, &scenario, &sides))
+                    .then(|| picture(&folder, &scenario, &sides))
                     .transpose()?;
                 (Ok(differences), picture)
             }
@@ -126,10 +128,18 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
     }
     bench.progress.clear();
     drop(bench);
+    let kept = (!of_base.is_empty()).then(|| keep(&folder, &base, of_base));
+    let kept = kept.transpose()?;
     let base = format!("{} ({})", safe_line(&name), base.short());
     let text = match args.comparison.json {
         true => format!("{:#}\n", as_json(&base, &all)),
-        false => as_text(&base, &all, &logs, out),
+        false => {
+            let kept = kept.map_or(String::new(), |path| {
+                let path = shown(&path);
+                format!("for `plimsoll report --base-report`: {path}\n")
+            });
+            as_text(&base, &all, &logs, out) + &kept
+        }
     };
     out.print(&text)?;
     if all.iter().any(Checked::is_worse) {
@@ -233,6 +243,21 @@ fn picture(folder: &Path, scenario: &str, sides: &[Side; 2]) -> anyhow::Result<P
     fs::create_dir_all(folder).with_context(|| format!("cannot use {}", shown(folder)))?;
     let path = folder.join(format!("{}.svg", layout::scenario_file_name(scenario)));
     atomic::write_output(&path, &svg)?;
+    Ok(path)
+}
+
+/// Writes what was measured of the base as one report, and returns its path. It has another
+/// name than a scenario's report, because it is no run of the working tree.
+fn keep(folder: &Path, base: &Commit, reports: Vec<Report>) -> anyhow::Result<PathBuf> {
+    let mut joined = Joined {
+        runs: vec![base.short().to_owned()],
+        source: None,
+        scenarios: reports.into_iter().map(Scenario::from).collect(),
+    };
+    joined.name_platforms();
+    fs::create_dir_all(folder).with_context(|| format!("cannot use {}", shown(folder)))?;
+    let path = folder.join("base.json");
+    atomic::write_output(&path, joined::json::to_string(&joined))?;
     Ok(path)
 }
 

@@ -35,8 +35,13 @@ fn a_branch_that_leaks() {
         "new     …;store;put",
         "before 0 B, 0.00 objects, now +80 B, 1.00 objects",
         "flame graph: target/plimsoll/check/churn.svg",
+        "for `plimsoll report --base-report`: target/plimsoll/check/base.json\n",
     ];
     says(&repository, "", 1, &parts);
+    let of_base = fs::read_to_string(repository.top().join("target/plimsoll/check/base.json"));
+    let of_base: serde_json::Value = serde_json::from_str(&of_base.unwrap()).unwrap();
+    let scenario = ["scenario", "verdict"].map(|key| &of_base["scenarios"][0][key]);
+    assert_eq!(scenario, ["churn", "within"]);
     let svg = fs::read_to_string(repository.top().join("target/plimsoll/check/churn.svg"));
     assert!(svg.unwrap().contains("put"));
     let value = check(&repository, "--json").has(1, &[]).json();
