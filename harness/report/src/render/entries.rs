@@ -223,7 +223,8 @@ impl<'a> Entry<'a> {
                     .filter(|one| one.standing == Standing::Expired && one.is_unused());
                 let n = unused.count() as u64;
                 let allowances = plural(n, "allowance has", "allowances have");
-                Words::default().say(format!("{allowances} expired, and nothing uses them"))
+                let them = if n == 1 { "it" } else { "them" };
+                Words::default().say(format!("{allowances} expired, and nothing uses {them}"))
             }
             (.., Some(report)) => {
                 let words = report.outcome().said;
@@ -256,12 +257,17 @@ impl<'a> Entry<'a> {
         // The scenario's name stands once in each command, behind the same words.
         let head = format!("cargo plimsoll accept {first}");
         let rest = step.command.strip_prefix(&head)?.to_owned();
-        let others = steps.take(MAX_NAMED - 1).filter(|(name, other)| {
+        let mut names = vec![first];
+        for (name, other) in steps {
             let head = format!("cargo plimsoll accept {name}");
-            other.command.strip_prefix(&head) == Some(&rest)
-        });
-        let names: String = others.map(|(name, _)| format!(" {name}")).collect();
-        step.command = format!("{head}{names}{rest}");
+            let is_alike = other.command.strip_prefix(&head) == Some(&rest);
+            // The same scenario on another platform has the same baseline.
+            if is_alike && names.len() < MAX_NAMED && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let names = names.join(" ");
+        step.command = format!("cargo plimsoll accept {names}{rest}");
         Some(step)
     }
 

@@ -182,6 +182,7 @@ fn found(joined: &Joined) -> Vec<Found<'_>> {
             fingerprint: String::new(),
         });
     };
+    let titles = joined.titles();
     for entry in entries(joined) {
         let worst = entry.worst();
         let Some(cause) = &worst.cause else {
@@ -193,7 +194,7 @@ fn found(joined: &Joined) -> Vec<Found<'_>> {
         let names = entry.members.iter();
         let names = names.map(|member| member.scenario.name.as_str());
         let grows = (names.collect(), total(&cause.findings));
-        let message = message::entry(joined, &entry);
+        let message = message::entry(joined, &titles, &entry);
         add(
             rule,
             worst.scenario,

@@ -444,6 +444,10 @@ fn the_one_that_grows_most_comes_first() {
         text.contains("cargo plimsoll accept fast slow --reason"),
         "{text}"
     );
+    // A scenario of two platforms is accepted once.
+    let text = told(vec![one("slow", 1.0), one("fast", 100.0), one("slow", 1.0)]);
+    let command = "cargo plimsoll accept fast slow --reason";
+    assert!(text.contains(command), "{text}");
 }
 
 #[test]

@@ -64,9 +64,9 @@ pub(super) fn scenario(scenario: &Scenario, report: &Report, check: Option<&Chec
 }
 
 /// Returns what is said of a cause, in the order of every output.
-pub(super) fn entry(joined: &Joined, entry: &Entry<'_>) -> Message {
+pub(super) fn entry(joined: &Joined, titles: &[String], entry: &Entry<'_>) -> Message {
     let worst = entry.worst();
-    let words = entry.scenarios(&joined.titles()).say(": ");
+    let words = entry.scenarios(titles).say(": ");
     let words = match entry.kind {
         Kind::Grows if entry.members.len() == 1 => words.say("keeps growing by "),
         Kind::Grows => words.say("keep growing by "),
