@@ -22,7 +22,6 @@ const RUST: &[&str] = &[
     "pollster",
     "tokio::runtime::park",
     "tokio::runtime::runtime::Runtime::block_on",
-    "tokio::task::local",
     // Containers, and the tables and cells in others.
     "bytes::bytes_mut::BytesMut::reserve_inner",
     "crossbeam_epoch::atomic",
