@@ -246,8 +246,8 @@ fn picture(folder: &Path, scenario: &str, sides: &[Side; 2]) -> anyhow::Result<P
     Ok(path)
 }
 
-/// Writes what was measured of the base as one report, and returns its path. It has another
-/// name than a scenario's report, because it is no run of the working tree.
+/// Writes the measurements of the base as one report, and returns its path. The file is not
+/// called `report.json`, because `plimsoll report` would take it for a run of the working tree.
 fn keep(folder: &Path, base: &Commit, reports: Vec<Report>) -> anyhow::Result<PathBuf> {
     let mut joined = Joined {
         runs: vec![base.short().to_owned()],
