@@ -238,6 +238,22 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// Returns the reasons why scenarios have no result, in the order in which they first occur,
+    /// each with its scenarios.
+    pub fn reasons(&self) -> Vec<(&'a str, Vec<&Member<'a>>)> {
+        let mut reasons: Vec<(&str, Vec<&Member<'_>>)> = Vec::new();
+        for member in &self.members {
+            let Outcome::NoResult(why) = &member.scenario.outcome else {
+                continue;
+            };
+            match reasons.iter_mut().find(|(reason, _)| reason == why) {
+                Some((_, members)) => members.push(member),
+                None => reasons.push((why, vec![member])),
+            }
+        }
+        reasons
+    }
+
     /// Returns what a cause gains, at most in one of its scenarios.
     pub fn grows(&self, cause: &Cause<'_>) -> Words {
         let up_to = if self.differ() { "up to " } else { "" };

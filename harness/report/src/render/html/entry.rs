@@ -6,7 +6,6 @@ use plimsoll_text::words::{Word, Words};
 
 use super::escape::{block, line};
 use super::{badge, class, code};
-use crate::joined::Outcome;
 use crate::render::capital;
 use crate::render::entries::{Entry, Kind};
 use crate::render::links::Links;
@@ -61,10 +60,7 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
     let grows = entry.cause().filter(|_| entry.kind == Kind::Grows);
     let filling = grows.and_then(|cause| cause.report.may_be_filling(&cause.findings));
     let again = entry.again().filter(|_| entry.kind != Kind::Expired);
-    let why = match &entry.worst().scenario.outcome {
-        Outcome::NoResult(why) => Some(why),
-        Outcome::Report(_) => None,
-    };
+    let reasons = entry.reasons();
     html! {
         li class={ "entry " (class(entry.verdict())) } {
             p class="first" {
@@ -77,7 +73,18 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
                     @if is_said { "In " } @else { " in " }
                     (words(place, page.links))
                 }
-                @if let Some(why) = why { ": " (line(why)) ". What has no result did not pass." }
+                @for (at, (why, members)) in reasons.iter().enumerate() {
+                    @if at > 0 { "; " } @else { ": " }
+                    (line(why))
+                    // One reason is that of all scenarios below.
+                    @if reasons.len() > 1 {
+                        @for (at, member) in members.iter().take(MOST_SCENARIOS).enumerate() {
+                            @if at > 0 { ", " } @else { " in " }
+                            (line(&page.titles[member.place]))
+                        }
+                    }
+                }
+                @if !reasons.is_empty() { ". What has no result did not pass." }
             }
             @if !means.is_empty() || sampled.is_some() {
                 p class="means" {

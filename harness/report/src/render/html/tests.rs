@@ -63,6 +63,23 @@ fn the_worst_stands_first_and_the_same_is_the_same() {
 }
 
 #[test]
+fn each_missing_result_has_its_own_reason() {
+    let mut all = joined(["a", "b", "c"].map(none).into());
+    let entry = |all: &Joined| {
+        let page = html_of(all);
+        between(&page, "<p class=\"first\">", "</p>")[0]
+            .trim()
+            .to_owned()
+    };
+    let one = "no result: it left no report in this run. What has no result did not pass.";
+    assert_eq!(entry(&all), one);
+    all.scenarios[1].outcome = Outcome::NoResult("it is damaged".to_owned());
+    let two = "no result: it left no report in this run in a, c; it is damaged in b. \
+               What has no result did not pass.";
+    assert_eq!(entry(&all), two);
+}
+
+#[test]
 fn what_grows_most_stands_first_of_one_verdict() {
     let page = html_of(&fixtures::joined(vec![
         fixtures::regressed("slow", &[("main put", 1.0)]),

@@ -9,9 +9,8 @@ use plimsoll_text::sink::{code_span, fenced};
 use plimsoll_text::words::Words;
 
 use super::{NAME, View, icon, summary_line};
-use crate::joined::Outcome;
 use crate::render::capital;
-use crate::render::entries::{Entry, Kind, Member};
+use crate::render::entries::{Entry, Kind};
 
 /// The most scenarios without a result that are named.
 const MAX_NAMES: usize = 10;
@@ -117,26 +116,13 @@ fn commands(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
 
 /// Returns one sentence on all scenarios without a result.
 fn no_result(view: &View<'_>, entry: &Entry<'_>) -> String {
-    let why = |member: &Member<'_>| match &member.scenario.outcome {
-        Outcome::NoResult(why) => why.clone(),
-        Outcome::Report(_) => String::new(),
-    };
-    // In the order in which the reasons first occur.
-    let mut reasons: Vec<(String, Vec<&Member<'_>>)> = Vec::new();
-    for member in &entry.members {
-        let why = why(member);
-        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, members)) => members.push(member),
-            None => reasons.push((why, vec![member])),
-        }
-    }
-    let said = reasons.into_iter().map(|(why, members)| {
+    let said = entry.reasons().into_iter().map(|(why, members)| {
         let shown = members.iter().take(MAX_NAMES);
         let mut names: Vec<String> = shown.map(|one| view.title(one.place)).collect();
         if let more @ 1.. = members.len().saturating_sub(MAX_NAMES) {
             names.push(format!("{more} more"));
         }
-        format!("{} ({})", names.join(", "), code_span(&why, LINE))
+        format!("{} ({})", names.join(", "), code_span(why, LINE))
     });
     let n = entry.members.len();
     let have = if n == 1 { "has" } else { "have" };
