@@ -22,9 +22,6 @@ use plimsoll_report::render::{self, Context};
 
 mod explain;
 
-/// The most columns that are used, however wide the terminal is.
-const MAX_WIDTH: usize = 200;
-
 pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
     let paths = match args.reports.as_slice() {
         [] => vec![default_dir(args)?],
@@ -35,14 +32,10 @@ pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
         joined.source = source();
     }
     let terminal = args.output.is_none();
+    let columns = out.columns().filter(|_| terminal);
     let style = text::Style {
-        color: out.color() && terminal,
-        width: out
-            .columns()
-            .filter(|_| terminal)
-            .unwrap_or(80)
-            .min(MAX_WIDTH),
         all: args.all,
+        ..text::Style::of(columns, out.color() && terminal)
     };
     let of_base = args.base_report.as_ref();
     let context = Context {

@@ -45,6 +45,21 @@ pub(crate) fn take_descriptor(descriptor: RawFd) -> io::Result<OwnedFd> {
     Ok(copy)
 }
 
+/// Returns the columns of the terminal that standard output is. `None` if it is no terminal.
+pub(crate) fn columns() -> Option<usize> {
+    let mut size = libc::winsize {
+        ws_row: 0,
+        ws_col: 0,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    // SAFETY: ioctl_tty(2): TIOCGWINSZ writes a `winsize` to where the pointer points. For a
+    // descriptor that is no terminal, it returns an error and writes nothing.
+    let answer = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
+    let columns = usize::from(size.ws_col);
+    (checked(answer).is_ok() && columns > 0).then_some(columns)
+}
+
 /// Kills a process.
 pub(crate) fn kill(process: u32) {
     if let Ok(process @ 2..) = libc::pid_t::try_from(process) {

@@ -45,11 +45,8 @@ pub(crate) fn run(args: &ReviewArgs, name: &str, out: &mut Out) -> anyhow::Resul
     refuse_without_terminal(&command("accept"))?;
     let project = Project::find(args.chosen.project.manifest_path.as_deref())?;
     let chosen = choose(&args.chosen, Which::Named, &project, out)?;
-    let style = text::Style {
-        color: out.color(),
-        width: out.columns().unwrap_or(80).min(100),
-        ..text::Style::plain()
-    };
+    let columns = out.columns().map(|columns| columns.min(100));
+    let style = text::Style::of(columns, out.color());
     let (mut found, mut items) = (Vec::new(), Vec::new());
     let is_due = |chosen: &&Chosen| Acceptance::is_due(&chosen.report);
     for chosen in chosen.iter().filter(is_due) {

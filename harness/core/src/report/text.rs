@@ -33,6 +33,8 @@ use plimsoll_text::escape::{columns, command_word, cut_middle, terminal};
 /// Lines of a subject's output that are printed. The report has more.
 const MAX_OUTPUT_LINES: usize = 30;
 const MAX_NOTES: usize = 10;
+/// The most columns that are used, however wide the terminal is.
+const MAX_WIDTH: usize = 200;
 /// Lines of a check's detail after its first line: what was expected, and a hint.
 const MAX_DETAIL_LINES: usize = 4;
 
@@ -48,13 +50,19 @@ pub struct Style {
 }
 
 impl Style {
-    /// Returns a style of 80 columns without colour.
-    pub fn plain() -> Self {
+    /// Returns a style for a terminal with so many columns, of which at most 200 are used. If
+    /// the output is no terminal, it has 80.
+    pub fn of(columns: Option<usize>, color: bool) -> Self {
         Style {
-            color: false,
-            width: 80,
+            color,
+            width: columns.unwrap_or(80).min(MAX_WIDTH),
             all: false,
         }
+    }
+
+    /// Returns a style of 80 columns without colour.
+    pub fn plain() -> Self {
+        Style::of(None, false)
     }
 }
 

@@ -45,7 +45,7 @@ use self::process::Subject;
 use self::settings::Effective;
 use crate::scenario::Scenario;
 use crate::scenario::check_names;
-use crate::{Target, order};
+use crate::{Target, order, sys};
 
 /// libtest's exit status, for a failed run and for invalid arguments.
 const FAILED: u8 = 101;
@@ -424,10 +424,7 @@ impl Shared {
             Verdict::Inconclusive => settings.inconclusive == Inconclusive::Warn,
             Verdict::Regressed | Verdict::Failed | Verdict::Broken => false,
         };
-        let style = text::Style {
-            color: self.color,
-            ..text::Style::plain()
-        };
+        let style = text::Style::of(sys::columns(), self.color);
         if !passes {
             let page = text::render(report, &style);
             return Err(format!("\n{}{explained}", page.trim_end()).into());
