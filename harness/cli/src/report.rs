@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::view::Sum;
+use plimsoll_core::report::view::{Cause, Sum};
 use plimsoll_core::report::{Finding, Report, text};
 
 use crate::args::{Format, ReportArgs};
@@ -16,9 +16,11 @@ use plimsoll_desk::atomic;
 use plimsoll_desk::out::{Out, Paint, safe_line};
 use plimsoll_desk::project::{self, Project};
 use plimsoll_report::input::{self, Reader};
-use plimsoll_report::joined::{self, Joined, NO_RESULT, Outcome, Source, word};
-use plimsoll_report::render::entries::worst_first;
+use plimsoll_report::joined::{self, Joined, NO_RESULT, Source, word};
+use plimsoll_report::render::base::Base;
+use plimsoll_report::render::entries::{Entry, Member, entries, worst_first};
 use plimsoll_report::render::{self, Context};
+use plimsoll_text::escape::{columns, cut_middle};
 
 mod explain;
 
@@ -48,7 +50,7 @@ pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
         Format::Text if args.explain.is_some() => {
             explain::explain(&joined, args.explain.as_deref().unwrap_or_default(), &style)?
         }
-        Format::Text => as_text(&joined, &style, out),
+        Format::Text => as_text(&joined, context.main.as_ref(), &style, out),
         Format::Markdown => render::markdown::comment(&joined, &context),
         Format::Summary => render::markdown::summary(&joined, &context),
         Format::Json => joined::json::to_string(&joined),
@@ -91,7 +93,7 @@ fn default_dir(args: &ReportArgs) -> anyhow::Result<PathBuf> {
     }
 }
 
-fn as_text(run: &Joined, style: &text::Style, out: &Out) -> String {
+fn as_text(run: &Joined, main: Option<&Base>, style: &text::Style, out: &Out) -> String {
     let titles = run.titles();
     let shown = match style.all {
         true => BTreeMap::new(),
@@ -126,16 +128,47 @@ fn as_text(run: &Joined, style: &text::Style, out: &Out) -> String {
         page.push_str(&lines);
         after_block = block;
     }
-    for line in no_results(run, &titles, out) {
+    let entries = entries(run);
+    // The older report of a scenario that was not selected stands above.
+    let is_shown = |member: &&Member<'_>| member.scenario.older.is_none();
+    for (why, members) in entries.iter().flat_map(Entry::reasons) {
+        let members = members.into_iter().filter(is_shown);
+        let names: Vec<String> = members.map(|one| safe_line(&titles[one.place])).collect();
+        if names.is_empty() {
+            continue;
+        }
         if after_block {
             page.push('\n');
             after_block = false;
         }
-        page.push_str(&line);
+        let word = out.paint(Paint::Red, NO_RESULT);
+        page += &format!("{}: {word}, {}\n", names.join(", "), safe_line(why));
     }
     page.push('\n');
     page.push_str(&summary(run, out));
+    if let Some(main) = main {
+        page.push_str(&compared(&entries, main, &titles, style.width));
+    }
     page
+}
+
+/// Returns a line that names the base, and one for each cause: how it compares with the base.
+fn compared(entries: &[Entry<'_>], main: &Base, titles: &[String], width: usize) -> String {
+    let mut lines = format!("{}\n", safe_line(&main.named().plain()));
+    for entry in entries {
+        let Some(since) = main.since(entry) else {
+            continue;
+        };
+        let since = safe_line(&since.plain());
+        let mut what = entry.scenarios(titles);
+        if let Some(place) = entry.cause().and_then(Cause::place) {
+            what = what.say(", in ").join(place);
+        }
+        let room = width.saturating_sub(columns(&since) + "  : ".len());
+        let what = cut_middle(&safe_line(&what.plain()), room.max(20));
+        lines += &format!("  {what}: {since}\n");
+    }
+    lines
 }
 
 /// Returns the scenarios that grow only for reasons which a worse scenario has as well, each
@@ -162,29 +195,6 @@ fn shown_elsewhere<'a>(run: &Joined, titles: &'a [String]) -> BTreeMap<usize, &'
         }
     }
     elsewhere
-}
-
-/// Returns a line for each reason why scenarios have no result.
-fn no_results(run: &Joined, titles: &[String], out: &Out) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    for (scenario, title) in run.scenarios.iter().zip(titles) {
-        // The older report of a scenario that was not selected stands above.
-        let Outcome::NoResult(why) = &scenario.outcome else {
-            continue;
-        };
-        if scenario.older.is_some() {
-            continue;
-        }
-        match reasons.iter_mut().find(|(reason, _)| reason == why) {
-            Some((_, names)) => names.push(safe_line(title)),
-            None => reasons.push((why, vec![safe_line(title)])),
-        }
-    }
-    let line = |(why, names): (&str, Vec<String>)| {
-        let word = out.paint(Paint::Red, NO_RESULT);
-        format!("{}: {word}, {}\n", names.join(", "), safe_line(why))
-    };
-    reasons.into_iter().map(line).collect()
 }
 
 /// Returns whether the report needs nobody's attention.

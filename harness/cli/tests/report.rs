@@ -357,6 +357,21 @@ fn a_joined_report_is_as_good_as_its_folder() {
 }
 
 #[test]
+fn growth_is_compared_with_a_run_of_the_base() {
+    let project = Project::with(&[within("r1", "lru_churn")]);
+    project.leave(&regressed("r1", "http::echo", "main echo", RATE), 1);
+    project.ok("report --format json --output main.json");
+    project.leave(&regressed("r1", "lru_churn", "main put", RATE), 2);
+    let ran = project.ok("report --base-report main.json");
+    let (_, compared) = ran.stdout.split_once("(run r1)\n").unwrap();
+    assert_snapshot!(compared, @"
+    compared with main
+      lru_churn, in put at src/lib.rs:7: New in this pull request.
+      http::echo, in echo at src/lib.rs:7: Already on main.
+    ");
+}
+
+#[test]
 fn the_output_takes_the_place_of_a_file() {
     let project = Project::with(&[within("r1", "lru_churn")]);
     project.write("out.txt", &"long ".repeat(1_000));

@@ -7,6 +7,7 @@ use plimsoll_core::report::{CheckOutcome, Finding};
 use serde_json::{Value, json};
 
 use crate::joined::{Joined, Outcome, word};
+use crate::render::base::Base;
 use crate::render::entries::{Entry, Kind, entries};
 use crate::render::plain::{self, Place};
 use plimsoll_text::sink;
@@ -55,8 +56,14 @@ impl Files<'_> {
     }
 }
 
-/// Returns an annotation for each cause, the one that needs a person most first.
-pub fn of(joined: &Joined, prefix: &str, files: &Files<'_>) -> Vec<Annotation> {
+/// Returns an annotation for each cause, the one that needs a person most first. `main` is a
+/// run of the base, if there is one.
+pub fn of(
+    joined: &Joined,
+    prefix: &str,
+    files: &Files<'_>,
+    main: Option<&Base>,
+) -> Vec<Annotation> {
     let titles = joined.titles();
     let entries = entries(joined);
     let annotations = entries.iter().map(|entry| Annotation {
@@ -70,7 +77,7 @@ pub fn of(joined: &Joined, prefix: &str, files: &Files<'_>) -> Vec<Annotation> {
             places.next()
         }),
         title: title(entry, &titles),
-        message: message(joined, entry),
+        message: message(joined, entry, main),
     });
     annotations.collect()
 }
@@ -85,9 +92,9 @@ fn title(entry: &Entry<'_>, titles: &[String]) -> String {
     }
 }
 
-/// Returns the verdict with its number and place, what it means, what to do, how to measure it
-/// again, and the first callers.
-fn message(joined: &Joined, entry: &Entry<'_>) -> String {
+/// Returns the verdict with its number and place, what it means, how it compares with the base,
+/// what to do, how to measure it again, and the first callers.
+fn message(joined: &Joined, entry: &Entry<'_>, main: Option<&Base>) -> String {
     let worst = entry.worst();
     let mut text = match &worst.scenario.outcome {
         Outcome::NoResult(why) => why.clone(),
@@ -108,6 +115,9 @@ fn message(joined: &Joined, entry: &Entry<'_>) -> String {
         for means in cause.means() {
             text += &format!("\n{means}");
         }
+    }
+    if let Some(since) = main.and_then(|main| main.since(entry)) {
+        text += &format!("\n{}", since.plain());
     }
     let accept = match entry.kind {
         Kind::Grows | Kind::Expired => entry.accept(joined),

@@ -262,7 +262,8 @@ impl<'a> Bot<'a> {
             (None, Some(root)) if !self.args.untrusted => Files::CheckedOut(root),
             (None, _) => Files::None,
         };
-        annotations::of(joined, &self.prefix, &files)
+        let main = self.context.main.as_ref();
+        annotations::of(joined, &self.prefix, &files, main)
     }
 
     /// Posts the check run. Returns whether the annotations at lines are in it.

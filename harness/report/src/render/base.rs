@@ -3,7 +3,6 @@
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::view::Cause;
-use plimsoll_text::sink::code_span;
 use plimsoll_text::words::Words;
 
 use super::entries::{Entry, Kind, Member};
@@ -36,12 +35,12 @@ enum Since {
 }
 
 impl Base {
-    /// Returns the base as the footer names it.
-    pub(super) fn named(&self) -> String {
-        let branch = code_span(&self.branch, 60);
+    /// Returns the base as a part of a sentence.
+    pub fn named(&self) -> Words {
+        let named = Words::default().say("compared with ").quote(&self.branch);
         match self.commit() {
-            Some(commit) => format!("compared with {branch} at `{commit}`"),
-            None => format!("compared with {branch}"),
+            Some(commit) => named.say(" at ").quote(commit),
+            None => named,
         }
     }
 
@@ -60,7 +59,7 @@ impl Base {
     }
 
     /// Returns how an entry compares with the base, as a sentence. `None` if nothing grows.
-    pub(super) fn since(&self, entry: &Entry<'_>) -> Option<Words> {
+    pub fn since(&self, entry: &Entry<'_>) -> Option<Words> {
         (entry.kind == Kind::Grows).then_some(())?;
         let since: Vec<Since> = entry.members.iter().map(|one| self.of(one)).collect();
         let new = since.iter().filter(|one| **one == Since::New).count();

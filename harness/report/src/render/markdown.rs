@@ -334,7 +334,7 @@ fn compared(context: &Context, joined: &Joined) -> Option<String> {
         .iter()
         .any(grows)
         .then(|| match &context.main {
-            Some(main) => main.named(),
+            Some(main) => main.named().markdown(60, |_, _| None),
             None => "not compared with main: no report of it was given".to_owned(),
         })
 }
