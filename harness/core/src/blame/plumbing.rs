@@ -15,6 +15,7 @@ const RUST: &[&str] = &[
     "tokio::runtime::context",
     "tokio::runtime::handle",
     "tokio::runtime::scheduler",
+    "tokio::loom",
     "tokio::runtime::task",
     "tokio::util::sharded_list",
     // Loops that run whatever they are given.
@@ -22,6 +23,8 @@ const RUST: &[&str] = &[
     "pollster",
     "tokio::runtime::park",
     "tokio::runtime::runtime::Runtime::block_on",
+    "tokio::runtime::runtime::Runtime::block_on_inner",
+    "tokio::task::coop",
     // Containers, and the tables and cells in others.
     "bytes::bytes_mut::BytesMut::reserve_inner",
     "crossbeam_epoch::atomic",
@@ -35,6 +38,8 @@ const RUST: &[&str] = &[
     "slab",
     "smallvec",
     "tokio::sync::mpsc::block",
+    "tokio::sync::mpsc::chan",
+    "tokio::sync::mpsc::list",
     "triomphe",
     // Arenas.
     "bumpalo",

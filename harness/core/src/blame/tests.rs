@@ -141,6 +141,25 @@ fn places() {
              jobs::main @ src/main.rs:3",
             "want::new in hyper_util::client::pool::run from jobs::main",
         ),
+        (
+            "want::new @ want-0.3.1/src/lib.rs:1
+             <hyper_util::client::Request as core::future::future::Future>::poll @ hyper-util-0.1.21/src/client.rs:1
+             tokio::task::coop::budget @ tokio-1.54.1/src/task/coop/mod.rs:133
+             tokio::runtime::scheduler::current_thread::CoreGuard::block_on @ tokio-1.54.1/src/runtime/scheduler/current_thread/mod.rs:819
+             tokio::runtime::runtime::Runtime::block_on_inner @ tokio-1.54.1/src/runtime/runtime.rs:379
+             tokio::runtime::runtime::Runtime::block_on @ tokio-1.54.1/src/runtime/runtime.rs:348
+             jobs::main @ src/main.rs:3",
+            "want::new in <hyper_util::client::Request as core::future::future::Future>::poll \
+             from jobs::main",
+        ),
+        // A channel, below the function that makes it.
+        (
+            "tokio::sync::mpsc::list::channel_from_index @ tokio-1.54.1/src/sync/mpsc/list.rs:1
+             tokio::sync::mpsc::chan::channel @ tokio-1.54.1/src/sync/mpsc/chan.rs:1
+             tokio::sync::mpsc::unbounded::unbounded_channel @ tokio-1.54.1/src/sync/mpsc/unbounded.rs:1
+             jobs::main @ src/main.rs:3",
+            "tokio::sync::mpsc::unbounded::unbounded_channel from jobs::main",
+        ),
         // A macro of a dependency makes closures of the reader's crate.
         (
             "want::new @ want-0.3.1/src/lib.rs:1
