@@ -136,16 +136,24 @@ impl<'a> Cause<'a> {
     /// function that was called allocates in several others, the first of these are named.
     /// `None` for a resource.
     pub fn place(&self) -> Option<Words> {
-        let blames = self.findings.iter().filter_map(|one| one.blame.as_ref());
+        let blames = || self.findings.iter().filter_map(|one| one.blame.as_ref());
         let mut names: Vec<&str> = Vec::new();
-        for blame in blames {
+        for blame in blames() {
             if !names.contains(&blame.at.function.as_str()) {
                 names.push(&blame.at.function);
             }
         }
-        let (Some(blame), 2..) = (&self.first().blame, names.len()) else {
+        let through = blames().find(|blame| blame.called.is_some());
+        let (Some(blame), 2..) = (through.or(blames().next()), names.len()) else {
             return self.first().blamed();
         };
+        // The function that was called may also allocate itself.
+        names.retain(|name| {
+            blame
+                .called
+                .as_ref()
+                .is_none_or(|called| called.function != *name)
+        });
         let (shown, rest) = names.split_at(names.len().min(MAX_PLACES));
         let mut words = Words::default();
         for (number, name) in shown.iter().enumerate() {
