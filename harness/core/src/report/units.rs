@@ -6,7 +6,7 @@ use super::Rarest;
 use crate::Rate;
 use crate::rate::to_f64;
 
-const BYTE_UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+pub(super) const BYTE_UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /// Formats bytes: `96 B`, `0.03 B`, `1.5 KiB`, `-12 B`.
 pub fn bytes(bytes: f64) -> String {

@@ -1,6 +1,7 @@
 //! Prints lines that never exceed a width, whatever they contain. Only a path may be longer.
 
 use super::Style;
+use crate::report::units::BYTE_UNITS;
 use plimsoll_text::escape::{columns, cut_middle, start_of, terminal};
 
 /// The least width. On a narrower page nothing would be readable.
@@ -143,7 +144,7 @@ impl Page {
         let mut lines = Vec::new();
         let mut line = " ".repeat(indent);
         let mut empty = true;
-        for word in text.split(' ').filter(|word| !word.is_empty()) {
+        for word in words(&text) {
             let mut word = word;
             let space = usize::from(!empty);
             if !empty && columns(&line) + space + columns(word) > width {
@@ -167,4 +168,22 @@ impl Page {
         }
         lines
     }
+}
+
+/// Returns the words of a text. A number of bytes is one word with its unit.
+fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.match_indices(' ') {
+        let unit = text[at + 1..].split(|c: char| !c.is_alphanumeric()).next();
+        let is_size = text[..at].ends_with(|c: char| c.is_ascii_digit())
+            && unit.is_some_and(|unit| BYTE_UNITS.contains(&unit));
+        if !is_size {
+            words.push(&text[start..at]);
+            start = at + 1;
+        }
+    }
+    words.push(&text[start..]);
+    words.retain(|word| !word.is_empty());
+    words
 }
