@@ -45,7 +45,7 @@ pub struct Blame {
     /// there is none.
     #[serde(deserialize_with = "required")]
     pub caller: Option<Frame>,
-    /// The crate whose thread it is, if no frame is the reader's or may be.
+    /// The crate whose thread or task it is, if no frame is the reader's or may be.
     #[serde(deserialize_with = "required")]
     pub thread_of: Option<String>,
     /// The reader's own dependency that needs that crate. `None` if it is the crate itself, or
@@ -88,12 +88,16 @@ impl Blame {
         // Without debug information, the reader's own frame may be one of an unknown crate.
         let may_be_own =
             |frame: &Frame| owner(frame) == Owner::Other && crate_of(&frame.function).is_some();
+        let theirs = || {
+            let frames = frames.iter().rev();
+            frames.filter(|frame| owner(frame) == Owner::Dependency)
+        };
         let thread_of = match own.is_some() || frames.iter().any(may_be_own) {
             true => None,
-            false => frames
-                .iter()
-                .rev()
-                .find(|frame| owner(frame) == Owner::Dependency)
+            // A runtime's thread runs whatever it is given: the task's crate says more.
+            false => theirs()
+                .find(|frame| !is_plumbing(&frame.function))
+                .or_else(|| theirs().next())
                 .and_then(|frame| crate_of(&frame.function)),
         };
         let other_than_at = |place: Option<usize>| {

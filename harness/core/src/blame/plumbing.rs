@@ -11,16 +11,19 @@ const RUST: &[&str] = &[
     // Tasks of runtimes. Modules and not types: an inlined method has no type.
     "async_task::raw",
     "async_task::runnable",
-    "tokio::runtime::blocking::pool",
+    "tokio::runtime::blocking",
     "tokio::runtime::context",
     "tokio::runtime::handle",
     "tokio::runtime::scheduler",
-    "tokio::loom",
     "tokio::runtime::task",
+    // What stays with a task is to blame on whoever spawned it.
+    "tokio::task::blocking",
+    "tokio::task::spawn",
     "tokio::util::sharded_list",
     // Loops that run whatever they are given.
     "futures_executor::local_pool",
     "pollster",
+    "tokio::loom",
     "tokio::runtime::park",
     "tokio::runtime::runtime::Runtime::block_on",
     "tokio::runtime::runtime::Runtime::block_on_inner",

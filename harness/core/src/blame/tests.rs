@@ -106,6 +106,25 @@ fn places() {
              jobs::main @ src/main.rs:3",
             "tokio::task::blocking::spawn_blocking from jobs::start",
         ),
+        // An unoptimised build has a frame for each function of the runtime.
+        (
+            "tokio::runtime::scheduler::Handle::spawn @ tokio-1.54.1/src/runtime/scheduler/mod.rs:1
+             tokio::task::spawn::spawn_inner::{{closure}} @ tokio-1.54.1/src/task/spawn.rs:2
+             tokio::runtime::context::current::with_current @ tokio-1.54.1/src/runtime/context/current.rs:1
+             tokio::task::spawn::spawn_inner @ tokio-1.54.1/src/task/spawn.rs:2
+             tokio::task::spawn::spawn @ tokio-1.54.1/src/task/spawn.rs:1
+             jobs::start @ src/jobs.rs:41",
+            "tokio::task::spawn::spawn from jobs::start",
+        ),
+        // A task is the dependency's that spawned it.
+        (
+            "tokio::runtime::task::core::Cell::new @ tokio-1.54.1/src/runtime/task/core.rs:1
+             tokio::task::spawn::spawn @ tokio-1.54.1/src/task/spawn.rs:1
+             want::new @ want-0.3.1/src/lib.rs:1
+             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1
+             jobs::main @ src/main.rs:3",
+            "want::new in hyper_util::client::pool::run from jobs::main",
+        ),
         // Three functions matter, and what is between them does not.
         (
             "minijinja::vm::closure_object::Closure::new @ minijinja/src/vm/closure_object.rs:1
@@ -200,6 +219,22 @@ fn places() {
         (
             "want::new @ want-0.3.1/src/lib.rs:1",
             "want::new, thread of want by hyper_util",
+        ),
+        // The thread of a runtime runs tasks of others.
+        (
+            "tokio::task::spawn::spawn @ tokio-1.54.1/src/task/spawn.rs:1
+             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1
+             tokio::loom::std::unsafe_cell::UnsafeCell::with_mut @ tokio-1.54.1/src/loom/std/unsafe_cell.rs:1
+             tokio::runtime::task::core::Core::poll @ tokio-1.54.1/src/runtime/task/core.rs:1
+             tokio::task::coop::budget @ tokio-1.54.1/src/task/coop/mod.rs:1
+             tokio::runtime::scheduler::multi_thread::worker::run @ tokio-1.54.1/src/runtime/scheduler/multi_thread/worker.rs:1
+             <tokio::runtime::blocking::task::BlockingTask as core::future::future::Future>::poll @ tokio-1.54.1/src/runtime/blocking/task.rs:1
+             tokio::runtime::blocking::pool::Inner::run @ tokio-1.54.1/src/runtime/blocking/pool.rs:1",
+            "hyper_util::client::pool::run, thread of hyper_util",
+        ),
+        (
+            "tokio::runtime::blocking::pool::Inner::run @ tokio-1.54.1/src/runtime/blocking/pool.rs:1",
+            "tokio::runtime::blocking::pool::Inner::run, thread of tokio",
         ),
         // A test target, and a library that is not named like its package.
         (

@@ -474,6 +474,7 @@ fn the_place_to_blame() {
     );
     let start = ("jobs::start", "src/jobs.rs");
     let want = ("want::new", "want-0.3.1/src/lib.rs");
+    let hyper = ("hyper::connect", "hyper-1.9.0/src/client.rs");
     for (frames, expected) in [
         (&[start][..], "jobs::start at src/jobs.rs:7"),
         (
@@ -481,9 +482,8 @@ fn the_place_to_blame() {
             "tokio::task::spawn::spawn, called from jobs::start at src/jobs.rs:7",
         ),
         (
-            &[want, spawn, start],
-            "want::new, through tokio::task::spawn::spawn, called from jobs::start at \
-             src/jobs.rs:7",
+            &[want, hyper, start],
+            "want::new, through hyper::connect, called from jobs::start at src/jobs.rs:7",
         ),
         (
             &[want],
@@ -554,8 +554,8 @@ fn the_readers_own_frame_is_always_shown() {
     let stack = stack.skip(1).collect::<Vec<_>>().join("\n");
     assert_snapshot!(stack, @"
     [2mtokio::runtime::task::core::Cell::new[0m
-    └ [1mtokio::task::spawn::spawn[0m
-      └ hyper::f0
+    └ [2mtokio::task::spawn::spawn[0m
+      └ [1mhyper::f0[0m
         └ hyper::f1
           └ hyper::f2
             └ hyper::f3
