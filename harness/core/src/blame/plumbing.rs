@@ -71,6 +71,8 @@ const C: &[&str] = &[
     "sqlite3Realloc",
     "sqlite3_malloc",
     "sqlite3_realloc",
+    // The unwinder, which calls whoever collects a backtrace.
+    "_Unwind_",
     // OpenSSL, zlib, zstd, Lua, GLib.
     "CRYPTO_",
     "OPENSSL_",

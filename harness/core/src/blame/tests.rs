@@ -145,6 +145,14 @@ fn places() {
              jobs::find @ src/db.rs:9",
             "sqlite3_prepare_v3 in rusqlite::Connection::prepare from jobs::find",
         ),
+        // The frames of `std` are cut, and the unwinder has called them.
+        (
+            "_Unwind_Backtrace
+             want::capture_backtrace @ want-0.3.1/src/backtrace.rs:22
+             want::Taker::poll @ want-0.3.1/src/lib.rs:1
+             jobs::main @ src/main.rs:3",
+            "want::capture_backtrace in want::Taker::poll from jobs::main",
+        ),
         // An engine below the crate that is used.
         (
             "regex_automata::meta::strategy::new @ regex-automata-0.4.9/src/meta/strategy.rs:1
