@@ -38,7 +38,8 @@ pub struct Blame {
     /// The frame nearest to the allocation that is not plumbing.
     pub at: Frame,
     /// The function of a dependency that [`caller`](Blame::caller) called and that led to `at`.
-    /// `None` if it is `at`, or if there is no caller.
+    /// `None` if it is `at`. If there is no caller, it is the one that ran `at`, a closure of the
+    /// reader, and may keep what the closure returns.
     #[serde(deserialize_with = "required")]
     pub called: Option<Frame>,
     /// The reader's own frame that is nearest to the allocation. `None` if it is `at`, or if
@@ -85,6 +86,13 @@ impl Blame {
             let named = (0..foreign.len()).rev().find(is_called);
             named.or(foreign.len().checked_sub(1))
         });
+        let keeps = || {
+            let is_theirs = |place: &usize| {
+                owner(&frames[*place]) == Owner::Dependency && is_named(frames, *place)
+            };
+            closure::between(frames).and_then(|mut between| between.rfind(is_theirs))
+        };
+        let called = called.or_else(|| (own == Some(0)).then(keeps)?);
         // Without debug information, the reader's own frame may be one of an unknown crate.
         let may_be_own =
             |frame: &Frame| owner(frame) == Owner::Other && crate_of(&frame.function).is_some();

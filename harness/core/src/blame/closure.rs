@@ -31,6 +31,19 @@ pub(super) fn is_renamed(named: &Frame, frame: &Frame) -> bool {
     is_closure(named) && is_closure(frame) && (&named.file, named.line) == (&frame.file, frame.line)
 }
 
+/// Returns the places between a closure that allocates and the function that contains it: those
+/// of whoever ran the closure. `None` if the first frame is no closure, or a future, which is run
+/// by whoever waits for it.
+pub(super) fn between(frames: &[Frame]) -> Option<std::ops::Range<usize>> {
+    let first = named(frames, 0);
+    let (function, _) = first.function.split_once(CLOSURE)?;
+    let end = 1 + frames[1..]
+        .iter()
+        .position(|frame| frame.function == function)?;
+    let is_future = |frame: &Frame| frame.function.ends_with("::poll");
+    (!frames[1..end].iter().any(is_future)).then_some(1..end)
+}
+
 fn containing<'a>(closure: &Frame, callers: &'a [Frame]) -> Option<&'a str> {
     let module = closure.function.strip_suffix(CLOSURE)?;
     let is_in_module = |frame: &&Frame| {

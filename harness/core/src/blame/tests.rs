@@ -96,6 +96,21 @@ fn places() {
             "jobs::queue::push @ src/queue.rs:7\n jobs::main @ src/main.rs:3",
             "jobs::queue::push",
         ),
+        // A dependency runs a closure of the reader, and keeps what it returns.
+        (
+            "jobs::config::{{closure}} @ src/config.rs:7
+             want::Once::call_once::{{closure}} @ want-0.3.1/src/lib.rs:4
+             want::Once::call_once @ want-0.3.1/src/lib.rs:3
+             jobs::config @ src/config.rs:6",
+            "jobs::config::{{closure}} in want::Once::call_once",
+        ),
+        // But not if it only waits for a future.
+        (
+            "jobs::config::{{closure}} @ src/config.rs:7
+             <want::All as core::future::future::Future>::poll @ want-0.3.1/src/lib.rs:4
+             jobs::config @ src/config.rs:6",
+            "jobs::config::{{closure}}",
+        ),
         // Under a runtime's cells.
         (
             "tokio::runtime::task::core::Cell::new @ tokio-1.54.1/src/runtime/task/core.rs:1

@@ -59,12 +59,12 @@ impl Finding {
         CauseKey(match (&self.subject, &self.blame) {
             (Subject::Threads, _) => vec!["threads"],
             (Subject::Descriptors, _) => vec!["file descriptors"],
-            (_, Some(blame)) => vec![
-                "place",
-                blame.caller.as_ref().map_or("", |frame| &frame.function),
+            (_, Some(blame)) => {
                 // Whatever a called function allocates is one leak.
-                &blame.called.as_ref().unwrap_or(&blame.at).function,
-            ],
+                let called = blame.called.as_ref().filter(|_| blame.caller.is_some());
+                let caller = blame.caller.as_ref().map_or("", |frame| &frame.function);
+                vec!["place", caller, &called.unwrap_or(&blame.at).function]
+            }
             (Subject::Stack(stack) | Subject::Site { frames: stack, .. }, None) => {
                 let names = stack.frames().iter().map(String::as_str);
                 std::iter::once("stack").chain(names).collect()
