@@ -1,0 +1,185 @@
+//! What the tests look at: programs with births, each in a process of its own.
+
+use std::collections::VecDeque;
+use std::ffi::{CStr, CString, c_uint, c_void};
+use std::hint::black_box;
+use std::time::Duration;
+
+use plimsoll_ages::{install, testing};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Runs a program by its name. `folder` is for dumps.
+pub(crate) fn run(name: &str, folder: &str) {
+    match name {
+        "install" => installs(),
+        "births" => births(folder),
+        "deep" => deep(folder),
+        "measured" => measured(folder),
+        "server" => server(folder),
+        name => panic!("no program `{name}`"),
+    }
+}
+
+/// Installs on many threads at once, and says what came of it.
+fn installs() {
+    let threads: Vec<_> = (0..8).map(|_| std::thread::spawn(install)).collect();
+    let outcomes = threads.into_iter().map(|thread| thread.join().unwrap());
+    let first: Vec<_> = outcomes
+        .filter(|outcome| *outcome != plimsoll_ages::Outcome::AlreadyInstalled)
+        .collect();
+    println!("{}\n{}", first[0], install());
+    assert!(!first[0].is_installed() || first.len() == 1, "{first:?}");
+}
+
+/// The objects of each birth. Each is 32 times as large as the largest sample interval, so the
+/// profiler samples it. It takes no memory, because it is never written to.
+pub(crate) const OBJECTS: usize = 20;
+const OBJECT: usize = 32 << 19;
+
+/// Keeps objects that were allocated before the installation, and one and ten hours after.
+fn births(folder: &str) {
+    let mut kept = [const { None }; 3];
+    kept[0] = Some(keep());
+    println!("{}", install());
+    testing::advance_clock(HOUR);
+    kept[1] = Some(keep());
+    testing::advance_clock(9 * HOUR);
+    kept[2] = Some(keep());
+    dump(folder, "births.heap");
+    black_box(&kept);
+}
+
+#[inline(never)]
+fn keep() -> [Vec<u8>; OBJECTS] {
+    std::array::from_fn(|_| black_box(vec![0; OBJECT]))
+}
+
+/// The word that the harness of `plimsoll` writes behind the root.
+pub(crate) const GENERATION: usize = 0x1017;
+
+/// Installs over the hook of the harness.
+fn measured(folder: &str) {
+    unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, _: c_uint) {
+        // SAFETY: prof_hook.h: `frames` is an array with room for more than two words.
+        unsafe { *frames = keep as *const () as *mut c_void };
+        // SAFETY: as above.
+        unsafe { *frames.add(1) = GENERATION as *mut c_void };
+        // SAFETY: prof_hook.h: `length` is the number of words.
+        unsafe { *length = 2 };
+    }
+    let hook: unsafe extern "C" fn(*mut *mut c_void, *mut c_uint, c_uint) = hook;
+    set(c"experimental.hooks.prof_backtrace", hook);
+    println!("{}", install());
+    let kept = keep();
+    dump(folder, "measured.heap");
+    black_box(&kept);
+}
+
+/// The calls of [`descend`]; more than a stack keeps.
+const DEPTH: usize = 200;
+
+fn deep(folder: &str) {
+    println!("{}", install());
+    testing::advance_clock(HOUR);
+    let kept = descend(DEPTH);
+    dump(folder, "deep.heap");
+    black_box(&kept);
+}
+
+#[inline(never)]
+fn descend(calls: usize) -> [Vec<u8>; OBJECTS] {
+    if calls == 0 {
+        return keep();
+    }
+    // After the call, which otherwise could become a jump.
+    black_box(descend(calls - 1))
+}
+
+/// A server of six hours: what it sets up, a cache that fills and is turned over, sessions that
+/// end, and one session in a hundred that is lost.
+fn server(folder: &str) {
+    println!("{}", install());
+    let routes = set_up();
+    let mut server = Server::default();
+    for minute in 0..6 * 60 {
+        testing::advance_clock(MINUTE);
+        for request in 0..100 {
+            server.answer(minute * 100 + request);
+        }
+        if minute % 60 == 59 {
+            dump(folder, &format!("{}h.heap", minute / 60 + 1));
+        }
+    }
+    black_box((routes, server));
+}
+
+#[inline(never)]
+fn set_up() -> Vec<String> {
+    (0..500).map(|route| format!("/api/v1/{route}")).collect()
+}
+
+/// The answers that are cached.
+const CACHED: usize = 4_000;
+/// The sessions that are open at a time.
+const OPEN: usize = 1_000;
+
+#[derive(Default)]
+struct Server {
+    cache: VecDeque<Vec<u8>>,
+    sessions: VecDeque<Vec<u8>>,
+    lost: Vec<Vec<u8>>,
+}
+
+impl Server {
+    fn answer(&mut self, request: usize) {
+        self.cache.push_back(render(request));
+        if self.cache.len() > CACHED {
+            self.cache.pop_front();
+        }
+        self.sessions.push_back(log_in(request));
+        if self.sessions.len() > OPEN {
+            self.log_out(request);
+        }
+    }
+
+    #[inline(never)]
+    fn log_out(&mut self, request: usize) {
+        let session = self.sessions.pop_front();
+        if request.is_multiple_of(100) {
+            self.lost.extend(session);
+        }
+    }
+}
+
+#[inline(never)]
+fn render(request: usize) -> Vec<u8> {
+    vec![request.to_le_bytes()[0]; 2_000]
+}
+
+#[inline(never)]
+fn log_in(request: usize) -> Vec<u8> {
+    vec![request.to_le_bytes()[0]; 600]
+}
+
+fn dump(folder: &str, name: &str) {
+    let path = CString::new(format!("{folder}/{name}")).unwrap();
+    set(c"prof.dump", path.as_ptr());
+}
+
+/// Writes a value of jemalloc(3); that of `prof.dump` is a string, that of the hook a function.
+fn set<T>(name: &CStr, value: T) {
+    let mut value = value;
+    // SAFETY: jemalloc copies a value of this type, which lives across the call.
+    let status = unsafe {
+        tikv_jemalloc_sys::mallctl(
+            name.as_ptr(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            (&raw mut value).cast(),
+            size_of::<T>(),
+        )
+    };
+    assert_eq!(status, 0, "{name:?}");
+}
