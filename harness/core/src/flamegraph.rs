@@ -7,6 +7,7 @@
 //! indirectly. Colours by tower are a palette map over names that end in an annotation
 //! (`_[k]`), which inferno does not show. And inferno counts in whole numbers only.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 
@@ -125,6 +126,28 @@ pub struct Picture<'a> {
     /// Towers, names (root first, as [`names`] makes them) and counts, in the order of towers
     /// and names.
     pub stacks: &'a [(Tower, Vec<String>, u64)],
+    /// Names whose colour is an age, from 0 (young, yellow) to 1 (old, violet). All other names
+    /// have the colours of their tower.
+    pub ages: BTreeMap<String, f64>,
+}
+
+/// Returns the colour of an age: from yellow through orange to violet. All are light enough for
+/// black letters.
+fn color_of_age(age: f64) -> Color {
+    const STOPS: [[f64; 3]; 3] = [
+        [250.0, 230.0, 110.0],
+        [245.0, 150.0, 85.0],
+        [190.0, 140.0, 235.0],
+    ];
+    let place = 2.0 * age.clamp(0.0, 1.0);
+    let (from, to, share) = match place <= 1.0 {
+        true => (STOPS[0], STOPS[1], place),
+        false => (STOPS[1], STOPS[2], place - 1.0),
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "between two colours")]
+    #[expect(clippy::cast_sign_loss, reason = "between two colours")]
+    let part = |at: usize| (from[at] + share * (to[at] - from[at])).round() as u8;
+    rgb(part(0), part(1), part(2))
 }
 
 /// Draws a picture as an SVG document.
@@ -140,7 +163,11 @@ pub fn draw(picture: &Picture<'_>) -> Result<String, FlamegraphError> {
         let names = names.iter().map(String::as_str);
         let keys = tower.name().into_iter().chain(names).map(|name| {
             let key = format!("{name}{}", tower.annotation());
-            palette.insert(key.clone(), tower.color(name));
+            let color = match picture.ages.get(name) {
+                Some(age) => color_of_age(*age),
+                None => tower.color(name),
+            };
+            palette.insert(key.clone(), color);
             key
         });
         let keys: Vec<String> = keys.collect();

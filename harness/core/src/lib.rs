@@ -28,6 +28,7 @@
 
 pub mod accept;
 mod address;
+pub mod ages;
 pub mod baseline;
 pub mod birth;
 pub mod blame;

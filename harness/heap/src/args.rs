@@ -20,6 +20,7 @@ For example:
   plimsoll show --flamegraph live.svg --exe target/release/server server.heap
   plimsoll show http://localhost:6060/debug/pprof/heap
   plimsoll show --from greptimedb localhost:4000
+  plimsoll show --ages server.heap
 
 Exit status:
   0  done
@@ -63,6 +64,20 @@ Exit status:
   5  plimsoll's own failure: the first dump failed, a file that cannot
      be written";
 
+/// The options that do not go with `--ages`.
+const NOT_OF_AGES: [&str; 10] = [
+    "tree",
+    "folded",
+    "dot",
+    "pprof",
+    "svg",
+    "pdf",
+    "cum",
+    "alloc_space",
+    "alloc_objects",
+    "addresses",
+];
+
 /// Show the contents of a heap dump of any program
 ///
 /// Reads jemalloc's format (`heap_v2`), with or without jeprof's symbol section, pprof's
@@ -75,6 +90,11 @@ pub struct ShowArgs {
     /// Profile: a file, an http or https address, or `-` for standard input
     #[arg(value_name = "DUMP")]
     pub dump: String,
+
+    /// Show which stacks leak, by the births of their live objects; the program has to use
+    /// `plimsoll-ages`
+    #[arg(long, conflicts_with_all = NOT_OF_AGES)]
+    pub ages: bool,
 
     #[command(flatten)]
     pub common: CommonArgs,
@@ -221,6 +241,10 @@ pub struct OutputArgs {
     #[arg(long, value_name = "FILE.svg")]
     pub flamegraph: Option<PathBuf>,
 
+    /// Write a page with a chart of each stack to this file; needs --ages
+    #[arg(long, value_name = "FILE.html", requires = "ages")]
+    pub html: Option<PathBuf>,
+
     /// Write pprof's format to this file, for `go tool pprof`, Speedscope and Pyroscope
     #[arg(long, value_name = "FILE.pb.gz")]
     pub pprof: Option<PathBuf>,
@@ -250,7 +274,8 @@ impl OutputArgs {
     /// Tells whether only files are to be written, and nothing printed.
     pub fn is_of_files(&self) -> bool {
         let printed = self.text || self.tree || self.folded || self.json || self.dot;
-        !printed && self.output.is_none() && (self.pprof.is_some() || self.has_pictures())
+        let files = self.pprof.is_some() || self.html.is_some() || self.has_pictures();
+        !printed && self.output.is_none() && files
     }
 
     /// Checks that no two options write the same file, and that none writes a profile that is
@@ -258,6 +283,7 @@ impl OutputArgs {
     pub fn check(&self, read: &[&Path]) -> anyhow::Result<()> {
         let written = [
             ("--flamegraph", &self.flamegraph),
+            ("--html", &self.html),
             ("--pprof", &self.pprof),
             ("--svg", &self.svg),
             ("--pdf", &self.pdf),

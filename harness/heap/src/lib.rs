@@ -28,6 +28,7 @@
     reason = "an inner crate of the tool: a name that says it all has no sentence beside it"
 )]
 
+mod ages;
 pub mod args;
 mod dumps;
 mod fetch;

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
 use anyhow::Context;
+use plimsoll_core::ages::Birth;
 use plimsoll_core::{Avma, SymbolTable};
 use plimsoll_profile::read::{self, Limits, ReadError};
 use plimsoll_profile::{MappedObject, Profile, TooManyFrames};
@@ -20,10 +21,43 @@ use plimsoll_desk::progress::Progress;
 pub(crate) struct Loaded {
     pub name: String,
     pub profile: Profile,
+    /// The birth of each stack. Empty if stacks that differ only by their birth are one.
+    pub births: Vec<Option<Birth>>,
 }
 
-/// Reads profiles, and looks up the names of their addresses.
+impl Loaded {
+    /// Takes the births out of a profile with names.
+    pub(super) fn with_births(name: String, mut profile: Profile) -> Loaded {
+        let births = profile.take_births();
+        Loaded {
+            name,
+            profile,
+            births,
+        }
+    }
+
+    /// Puts stacks together that differ only by their birth.
+    pub(super) fn put_together(mut self) -> Loaded {
+        if !self.births.is_empty() {
+            self.births = Vec::new();
+            self.profile.merge();
+        }
+        self
+    }
+}
+
+/// Reads profiles, and looks up the names of their addresses. Stacks that differ only by their
+/// birth are one.
 pub(crate) fn load<const N: usize>(
+    sources: [&Source; N],
+    args: &SymbolArgs,
+    out: &mut Out,
+) -> anyhow::Result<[Loaded; N]> {
+    Ok(load_births(sources, args, out)?.map(Loaded::put_together))
+}
+
+/// The same, but stacks of different birth stay apart.
+pub(crate) fn load_births<const N: usize>(
     sources: [&Source; N],
     args: &SymbolArgs,
     out: &mut Out,
@@ -35,18 +69,20 @@ pub(crate) fn load<const N: usize>(
         let name = source.name();
         progress.doing(&format!("reading {name}"));
         let profile = read(source, args, &mut progress).with_context(|| name.clone())?;
-        loaded.push(Loaded { name, profile });
+        loaded.push((name, profile));
     }
     let notes = progress.during("looking up names", || symbolize(&mut loaded, args))?;
     progress.clear();
-    for loaded in &loaded {
-        for note in &loaded.profile.notes {
-            out.note(&format!("{}: {}", loaded.name, safe_line(note)));
+    for (name, profile) in &loaded {
+        for note in &profile.notes {
+            out.note(&format!("{name}: {}", safe_line(note)));
         }
     }
     for note in notes {
         out.note(&safe_line(&note));
     }
+    let with_births = |(name, profile)| Loaded::with_births(name, profile);
+    let loaded: Vec<Loaded> = loaded.into_iter().map(with_births).collect();
     loaded.try_into().ok().context("as many as were asked for")
 }
 
@@ -102,13 +138,16 @@ impl Read for Watched<'_> {
 }
 
 /// Looks up the names of addresses that have none. Returns notes for readers of the output.
-fn symbolize(loaded: &mut [Loaded], args: &SymbolArgs) -> anyhow::Result<BTreeSet<String>> {
-    let asked = loaded.iter().map(|one| Asked::of(&one.profile)).collect();
-    let answers = Answers::of(asked, args);
-    for (process, loaded) in loaded.iter_mut().enumerate() {
-        let named = answers.name(process, &mut loaded.profile);
-        named.with_context(|| loaded.name.clone())?;
-        identify(&mut loaded.profile, args);
+fn symbolize(
+    loaded: &mut [(String, Profile)],
+    args: &SymbolArgs,
+) -> anyhow::Result<BTreeSet<String>> {
+    let asked = loaded.iter().map(|(_, profile)| Asked::of(profile));
+    let answers = Answers::of(asked.collect(), args);
+    for (process, (name, profile)) in loaded.iter_mut().enumerate() {
+        let named = answers.name(process, profile);
+        named.with_context(|| name.clone())?;
+        identify(profile, args);
     }
     Ok(answers.notes())
 }

@@ -526,7 +526,7 @@ impl<'a> Series<'a> {
 }
 
 /// Returns the frames nearest to the allocation, root first.
-fn shortened(names: &[String]) -> String {
+pub(super) fn shortened(names: &[String]) -> String {
     let mut nearest: Vec<&str> = names.iter().take(FRAMES).map(String::as_str).collect();
     if names.len() > FRAMES {
         nearest.push("…");

@@ -1,5 +1,6 @@
 //! `plimsoll show` and `compare`.
 
+use crate::ages;
 use crate::args::{CompareArgs, ShowArgs};
 use crate::load::load;
 use crate::output::{Heap, measure};
@@ -9,6 +10,9 @@ use plimsoll_desk::out::Out;
 use plimsoll_desk::status::Refused;
 
 pub fn show(args: &ShowArgs, out: &mut Out) -> anyhow::Result<()> {
+    if args.ages {
+        return ages::show(args, out);
+    }
     let common = &args.common;
     let source = Source::of(&args.dump, &common.http)?;
     common.output.check(&source.files())?;

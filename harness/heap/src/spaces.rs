@@ -71,7 +71,7 @@ impl Spaces {
         let mut profile = load::read(source, args, progress).with_context(|| name.clone())?;
         let named = self.answers.name(self.of_dump[dump], &mut profile);
         named.with_context(|| name.clone())?;
-        Ok(Loaded { name, profile })
+        Ok(Loaded::with_births(name, profile).put_together())
     }
 }
 

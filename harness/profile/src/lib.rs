@@ -38,6 +38,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod births;
 mod calls;
 mod merged;
 mod profile;

@@ -184,7 +184,27 @@ impl Profile {
         (0..self.len()).map(|stack| (self.stack(stack), self.counts(stack)))
     }
 
-    fn counts(&self, stack: usize) -> Counts {
+    /// Replaces the stacks by those that `of` makes of each: its locations and its counts.
+    pub(crate) fn with_stacks(
+        &mut self,
+        stacks: impl IntoIterator<Item = usize>,
+        of: impl Fn(&Profile, usize) -> (&[LocationId], Counts),
+    ) {
+        let mut builder = ProfileBuilder::default();
+        for stack in stacks {
+            let (frames, counts) = of(self, stack);
+            builder.stack(frames.iter().copied(), counts);
+        }
+        let Profile {
+            frames,
+            stacks,
+            alloc,
+            ..
+        } = builder.profile;
+        (self.frames, self.stacks, self.alloc) = (frames, stacks, alloc);
+    }
+
+    pub(crate) fn counts(&self, stack: usize) -> Counts {
         Counts {
             inuse: self.stacks[stack].inuse,
             alloc: self.alloc.get(stack).copied().unwrap_or_default(),

@@ -5,6 +5,7 @@
 //! iterations are counted.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io;
 
 use super::Report;
@@ -59,6 +60,7 @@ pub fn render(report: &Report) -> Result<String, FlamegraphError> {
         image: false,
         theme: Theme::Light,
         stacks: &stacks,
+        ages: BTreeMap::new(),
     })
 }
 
@@ -85,6 +87,7 @@ pub fn render_image(report: &Report, theme: Theme) -> Result<Option<String>, Fla
             image: true,
             theme,
             stacks: &stacks,
+            ages: BTreeMap::new(),
         })?;
         if svg.len() <= MAX_IMAGE {
             return Ok(Some(svg));

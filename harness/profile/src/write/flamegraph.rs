@@ -1,5 +1,7 @@
 //! Draws flame graphs.
 
+use std::collections::BTreeMap;
+
 use plimsoll_core::flamegraph::{FlamegraphError, Picture, Theme, Tower, draw, names, nothing};
 
 use crate::calls::{Calls, Least};
@@ -66,6 +68,50 @@ pub fn flamegraph(
         image: false,
         theme: Theme::Light,
         stacks: &stacks,
+        ages: BTreeMap::new(),
+    })
+}
+
+/// Draws stacks, root first, in which each name comes with its age: from 0 (young) to 1 (old). A
+/// name has one age.
+///
+/// # Errors
+///
+/// If inferno fails. No profile is known for which it does.
+pub fn flamegraph_of_ages(
+    stacks: &[(Vec<(String, f64)>, f64)],
+    title: &str,
+    subtitle: &str,
+    count_name: &str,
+) -> Result<String, FlamegraphError> {
+    let title = plimsoll_core::flamegraph::shown(title);
+    let mut ages = BTreeMap::new();
+    let mut drawn = Vec::new();
+    for (stack, value) in stacks {
+        let (frames, of_frames): (Vec<String>, Vec<f64>) = stack.iter().cloned().unzip();
+        let all = frames.iter().zip(of_frames);
+        ages.extend(
+            all.flat_map(|(name, age)| Some((names(std::slice::from_ref(name), 1).pop()?, age))),
+        );
+        let count = whole(*value);
+        if count > 0 {
+            drawn.push((Tower::Held, names(&frames, MAX_FRAMES), count));
+        }
+    }
+    drawn.sort();
+    if drawn.is_empty() {
+        return Ok(nothing(WIDTH, &title, "nothing is there"));
+    }
+    draw(&Picture {
+        title,
+        subtitle: Some(plimsoll_core::flamegraph::shown(subtitle)),
+        count_name: count_name.to_owned(),
+        width: WIDTH,
+        min_width: MIN_WIDTH,
+        image: false,
+        theme: Theme::Light,
+        stacks: &drawn,
+        ages,
     })
 }
 

@@ -10,7 +10,7 @@ mod json;
 mod pprof;
 
 pub use dot::{Dot, dot};
-pub use flamegraph::flamegraph;
+pub use flamegraph::{flamegraph, flamegraph_of_ages};
 pub use folded::folded;
 pub use json::{Side, json};
 pub use pprof::{About, pprof};

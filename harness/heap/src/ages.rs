@@ -1,0 +1,186 @@
+//! `plimsoll show --ages`: the stacks of one dump, by how surely they leak.
+
+mod flamegraph;
+mod json;
+mod page;
+mod text;
+
+use std::collections::{BTreeMap, HashMap};
+
+use plimsoll_core::Rate;
+use plimsoll_core::ages::{Birth, Fate, Generation, Judgement, judge};
+use plimsoll_core::report::units::{duration, signed_bytes, signed_objects};
+use plimsoll_desk::atomic::write_output;
+use plimsoll_desk::out::Out;
+use plimsoll_profile::{Measure, NameId, Names};
+
+use crate::args::ShowArgs;
+use crate::load::{Loaded, load_births};
+use crate::output::{emit, measure, view};
+use crate::source::Source;
+
+pub(crate) fn show(args: &ShowArgs, out: &mut Out) -> anyhow::Result<()> {
+    let common = &args.common;
+    let source = Source::of(&args.dump, &common.http)?;
+    common.output.check(&source.files())?;
+    let [loaded] = load_births([&source], &common.symbols, out)?;
+    let ages = Ages::of(&loaded, args)?;
+    if let Some(path) = &common.output.flamegraph {
+        write_output(path, ages.flamegraph()?)?;
+    }
+    if let Some(path) = &common.output.html {
+        write_output(path, ages.page(common.output.top))?;
+    }
+    if common.output.is_of_files() {
+        return Ok(());
+    }
+    let printed = match common.output.json {
+        true => ages.json(),
+        false => ages.text(common.output.top, out.columns()),
+    };
+    emit(&common.output, out, |to| to.write_all(printed.as_bytes()))
+}
+
+/// The stacks of a dump with their births.
+struct Ages<'a> {
+    name: &'a str,
+    measure: Measure,
+    /// The youngest birth of all stacks. The dump was taken in it.
+    youngest: Birth,
+    /// Those that leak come first, then those that may.
+    stacks: Vec<Stack>,
+}
+
+struct Stack {
+    /// The names of its frames, leaf first.
+    names: Vec<String>,
+    born: BTreeMap<Birth, Generation>,
+    alive: Generation,
+    judged: Judgement,
+}
+
+impl<'a> Ages<'a> {
+    fn of(loaded: &'a Loaded, args: &ShowArgs) -> anyhow::Result<Ages<'a>> {
+        let what = &args.common.what;
+        let measure = measure(what, &[loaded])?;
+        let Some(youngest) = loaded.births.iter().flatten().max().copied() else {
+            return Err(without_births(loaded));
+        };
+        let profile = &loaded.profile;
+        let seen = |size: f64| {
+            let interval = profile.sample_interval;
+            interval.map_or(1.0, |interval| interval.probability(size))
+        };
+        let mut names = Names::default();
+        let view = view(loaded, what, &mut names);
+        let mut by_stack: HashMap<Box<[NameId]>, BTreeMap<Birth, Generation>> = HashMap::new();
+        for number in view.stacks() {
+            let values = view.values(number);
+            let generation = Generation::of(values.inuse, values.alloc, seen);
+            // What was allocated before births were written is older than everything else.
+            let birth = loaded.births[number].unwrap_or(Birth::FIRST);
+            let stack = view.leaf_first(number).collect();
+            let born = by_stack.entry(stack).or_default();
+            *born.entry(birth).or_default() += generation;
+        }
+        let stacks = by_stack.into_iter().map(|(stack, born)| {
+            let stack = stack.iter().map(|name| names.get(*name).to_owned());
+            let mut alive = Generation::default();
+            born.values().for_each(|generation| alive += *generation);
+            Stack {
+                names: stack.collect(),
+                judged: judge(&born, youngest),
+                born,
+                alive,
+            }
+        });
+        let mut stacks: Vec<Stack> = stacks.filter(|stack| stack.live(measure) > 0.0).collect();
+        stacks.sort_by(|one, two| {
+            one.judged
+                .fate
+                .cmp(&two.judged.fate)
+                .then_with(|| two.weight(measure).total_cmp(&one.weight(measure)))
+                .then_with(|| two.live(measure).total_cmp(&one.live(measure)))
+                .then_with(|| one.names.cmp(&two.names))
+        });
+        Ok(Ages {
+            name: &loaded.name,
+            measure,
+            youngest,
+            stacks,
+        })
+    }
+
+    fn are(&self, fate: Fate) -> impl Iterator<Item = &Stack> {
+        let is = move |stack: &&Stack| stack.judged.fate == fate;
+        self.stacks.iter().filter(is)
+    }
+
+    fn title(&self) -> String {
+        format!(
+            "{} of {} by birth; up for {} to {}",
+            crate::output::what(self.measure),
+            self.name,
+            duration(self.youngest.start()),
+            duration(self.youngest.end())
+        )
+    }
+}
+
+impl Stack {
+    fn live(&self, measure: Measure) -> f64 {
+        match measure.is_space() {
+            true => self.alive.alive.bytes,
+            false => self.alive.alive.objects,
+        }
+    }
+
+    /// Returns the number by which stacks of one fate are ordered: leaks by their rate, and
+    /// others by what they may be.
+    fn weight(&self, measure: Measure) -> f64 {
+        match self.judged.fate {
+            Fate::Leaks if measure.is_space() => self.judged.rate.bytes,
+            Fate::Leaks => self.judged.rate.objects,
+            Fate::Unsure => self.judged.sureness,
+            _ => self.live(measure),
+        }
+    }
+
+    /// Returns the share of the objects born in the middle of the uptime that is alive. `None`
+    /// if the dump does not count what was ever born.
+    fn kept(&self) -> Option<f64> {
+        let [_, _, oldest, old, ..] = &self.judged.spans;
+        let ever = oldest.born.ever + old.born.ever;
+        (ever > 0.0).then(|| (oldest.born.alive.objects + old.born.alive.objects) / ever)
+    }
+}
+
+/// Returns `+1.25 ± 0.04 objects, +1.2 KiB ± 40 B per second of birth`.
+fn rate(judged: &Judgement) -> String {
+    let Rate { objects, bytes } = judged.rate;
+    let error = judged.error;
+    format!(
+        "{} ± {} objects, {} ± {} per second of birth",
+        signed_objects(objects),
+        plimsoll_core::report::units::objects(error.objects),
+        signed_bytes(bytes),
+        plimsoll_core::report::units::bytes(error.bytes)
+    )
+}
+
+fn without_births(loaded: &Loaded) -> anyhow::Error {
+    let name = &loaded.name;
+    match loaded.profile.has_unnamed_births() {
+        true => anyhow::anyhow!(
+            "{name}: expected births with the name of their function, found only their addresses\n  \
+             hint: the names of the program are missing: give the program with --exe FILE; if it \
+             was stripped, give the file before it was"
+        ),
+        false => anyhow::anyhow!(
+            "{name}: expected stacks with births, found none\n  \
+             hint: the program has to link `plimsoll-ages`, and to call \
+             `plimsoll_ages::install()` first in `main`, without PLIMSOLL_AGES=off; a pprof \
+             profile needs the addresses of its frames"
+        ),
+    }
+}
