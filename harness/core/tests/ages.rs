@@ -178,7 +178,7 @@ const HEALTHY: [Shape; 10] = [
             at += period;
         }
     }),
-    ("a cache, least recently used", 3, |heap, random| {
+    ("a cache, least recently used", 6, |heap, random| {
         let entries = random.magnitude(20.0, 1_000.0) as usize;
         let skew = 0.5 + 0.49 * random.unit();
         cache(heap, random, entries, 10_000.0, skew);

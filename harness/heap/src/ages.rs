@@ -22,21 +22,20 @@ use crate::source::Source;
 pub(crate) fn show(args: &ShowArgs, out: &mut Out) -> anyhow::Result<()> {
     let common = &args.common;
     let source = Source::of(&args.dump, &common.http)?;
-    common.output.check(&source.files())?;
+    common.output.check_with(&source.files(), &args.html)?;
     let [loaded] = load_births([&source], &common.symbols, out)?;
     let ages = Ages::of(&loaded, args)?;
     if let Some(path) = &common.output.flamegraph {
         write_output(path, ages.flamegraph()?)?;
     }
-    if let Some(path) = &common.output.html {
+    if let Some(path) = &args.html {
         write_output(path, ages.page(common.output.top))?;
     }
-    if common.output.is_of_files() {
-        return Ok(());
-    }
-    let printed = match common.output.json {
-        true => ages.json(),
-        false => ages.text(common.output.top, out.columns()),
+    let has_files = args.html.is_some() || common.output.is_of_files();
+    let printed = match (common.output.json, common.output.text) {
+        (true, _) => ages.json(),
+        (false, false) if has_files && common.output.output.is_none() => return Ok(()),
+        _ => ages.text(common.output.top, out.columns()),
     };
     emit(&common.output, out, |to| to.write_all(printed.as_bytes()))
 }
@@ -146,21 +145,23 @@ impl Stack {
         }
     }
 
-    /// Returns the share of the objects born in the middle of the uptime that is alive. `None`
+    /// Returns the percentage of the objects born in the first half of the uptime, without its
+    /// start, that is alive. `None`
     /// if the dump does not count what was ever born.
     fn kept(&self) -> Option<f64> {
         let [_, _, oldest, old, ..] = &self.judged.spans;
         let ever = oldest.born.ever + old.born.ever;
-        (ever > 0.0).then(|| (oldest.born.alive.objects + old.born.alive.objects) / ever)
+        let alive = oldest.born.alive.objects + old.born.alive.objects;
+        (ever > 0.0).then(|| 100.0 * alive / ever)
     }
 }
 
-/// Returns `+1.25 ± 0.04 objects, +1.2 KiB ± 40 B per second of birth`.
+/// Returns `+1.25 ± 0.04 objects, +1.2 KiB ± 40 B per second`.
 fn rate(judged: &Judgement) -> String {
     let Rate { objects, bytes } = judged.rate;
     let error = judged.error;
     format!(
-        "{} ± {} objects, {} ± {} per second of birth",
+        "{} ± {} objects, {} ± {} per second",
         signed_objects(objects),
         plimsoll_core::report::units::objects(error.objects),
         signed_bytes(bytes),

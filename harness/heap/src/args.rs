@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
+use clap::builder::UnknownArgumentValueParser;
 use plimsoll_profile::{Filter, Granularity, Measure};
 use regex::{Regex, RegexBuilder};
 
@@ -96,6 +97,10 @@ pub struct ShowArgs {
     #[arg(long, conflicts_with_all = NOT_OF_AGES)]
     pub ages: bool,
 
+    /// With --ages, write a page with a chart of each stack to this file
+    #[arg(long, value_name = "FILE.html", requires = "ages")]
+    pub html: Option<PathBuf>,
+
     #[command(flatten)]
     pub common: CommonArgs,
 }
@@ -141,6 +146,9 @@ pub struct CompareArgs {
     #[arg(long, alias = "drop_negative")]
     pub drop_negative: bool,
 
+    #[arg(long = "ages", hide = true, num_args = 0, default_missing_value = "", value_parser = of_show())]
+    ages: Option<String>,
+
     #[command(flatten)]
     pub common: CommonArgs,
 }
@@ -181,6 +189,9 @@ pub struct WatchArgs {
     /// may be repeated
     #[arg(long, value_name = "CONDITION")]
     pub fail_on: Vec<Gate>,
+
+    #[arg(long = "ages", hide = true, num_args = 0, default_missing_value = "", value_parser = of_show())]
+    ages: Option<String>,
 
     #[command(flatten)]
     pub common: CommonArgs,
@@ -241,10 +252,6 @@ pub struct OutputArgs {
     #[arg(long, value_name = "FILE.svg")]
     pub flamegraph: Option<PathBuf>,
 
-    /// Write a page with a chart of each stack to this file; needs --ages
-    #[arg(long, value_name = "FILE.html", requires = "ages")]
-    pub html: Option<PathBuf>,
-
     /// Write pprof's format to this file, for `go tool pprof`, Speedscope and Pyroscope
     #[arg(long, value_name = "FILE.pb.gz")]
     pub pprof: Option<PathBuf>,
@@ -274,16 +281,20 @@ impl OutputArgs {
     /// Tells whether only files are to be written, and nothing printed.
     pub fn is_of_files(&self) -> bool {
         let printed = self.text || self.tree || self.folded || self.json || self.dot;
-        let files = self.pprof.is_some() || self.html.is_some() || self.has_pictures();
-        !printed && self.output.is_none() && files
+        !printed && self.output.is_none() && (self.pprof.is_some() || self.has_pictures())
     }
 
     /// Checks that no two options write the same file, and that none writes a profile that is
     /// read. That profile would be lost.
     pub fn check(&self, read: &[&Path]) -> anyhow::Result<()> {
+        self.check_with(read, &None)
+    }
+
+    /// The same, if a page is written as well.
+    pub fn check_with(&self, read: &[&Path], page: &Option<PathBuf>) -> anyhow::Result<()> {
         let written = [
+            ("--html", page),
             ("--flamegraph", &self.flamegraph),
-            ("--html", &self.html),
             ("--pprof", &self.pprof),
             ("--svg", &self.svg),
             ("--pdf", &self.pdf),
@@ -453,6 +464,11 @@ impl SymbolArgs {
         }
         Ok(())
     }
+}
+
+/// Refuses `--ages` where it is not understood.
+fn of_show() -> UnknownArgumentValueParser {
+    UnknownArgumentValueParser::suggest("`--ages` is of `plimsoll show`, which asks one dump")
 }
 
 fn pattern(text: &str) -> Result<Regex, String> {

@@ -6,35 +6,31 @@ use crate::merged::Merged;
 use crate::profile::{Location, LocationId, Profile};
 
 /// Fewest births without a name that are recognised.
-const FEWEST_UNNAMED: usize = 3;
+const FEWEST_UNNAMED: usize = 2;
 /// The function of births has so many bytes.
 const FUNCTION_BYTES: u64 = 1_024;
 
 impl Profile {
-    /// Removes the birth from each stack, and returns it: an item for each stack, or none if the
-    /// profile has no births. Births are known by the name of their function, so names must have
-    /// been looked up.
+    /// Removes the birth from each stack, and returns it: an item for each stack, or nothing if no
+    /// stack has one. Births are known by the name of their function, so names must have been
+    /// looked up. A birth without an address is removed as well, but it says nothing.
     ///
     /// Stacks that differed only by their birth stay apart, see [`Profile::merge`].
     pub fn take_births(&mut self) -> Vec<Option<Birth>> {
-        let of_location: Vec<Option<Birth>> = self.locations.iter().map(birth).collect();
-        if of_location.iter().all(Option::is_none) {
+        let is_birth: Vec<bool> = self.locations.iter().map(is_birth).collect();
+        let of = |root: &LocationId| is_birth[root.0 as usize].then_some(*root);
+        let root = |stack: &[LocationId]| stack.last().and_then(of);
+        let roots: Vec<Option<LocationId>> = self.stacks().map(|(stack, _)| root(stack)).collect();
+        if roots.iter().all(Option::is_none) {
             return Vec::new();
         }
-        let of = |root: &LocationId| of_location[root.0 as usize];
-        let births: Vec<Option<Birth>> = self
-            .stacks()
-            .map(|(stack, _)| stack.last().and_then(of))
-            .collect();
-        self.with_stacks(0..births.len(), |profile, stack| {
+        self.with_stacks(0..roots.len(), |profile, stack| {
             let frames = profile.stack(stack);
-            let frames = match births[stack] {
-                Some(_) => &frames[..frames.len() - 1],
-                None => frames,
-            };
-            (frames, profile.counts(stack))
+            let births = usize::from(roots[stack].is_some());
+            (&frames[..frames.len() - births], profile.counts(stack))
         });
-        births
+        let birth = |root: Option<LocationId>| Birth::of(self.location(root?).address?);
+        roots.into_iter().map(birth).collect()
     }
 
     /// Adds up stacks whose locations are equal, in the place of the first of them. The result is
@@ -73,16 +69,65 @@ impl Profile {
     }
 }
 
-fn birth(location: &Location) -> Option<Birth> {
-    let outermost = location.frames.last()?;
-    // Some demanglers keep the hash: `plimsoll_ages::time_of_birth::h0123456789abcdef`.
-    let after = outermost.function.strip_prefix(FUNCTION)?;
-    let is_named = after.is_empty() || after.starts_with("::h");
-    Birth::of(location.address.filter(|_| is_named)?)
+/// Returns whether a location is in the function of births.
+fn is_birth(location: &Location) -> bool {
+    let outermost = location.frames.last();
+    // Some demanglers keep the hash: `…::time_of_birth::h0123456789abcdef`. `jeprof --raw` adds
+    // the address of a function: `…::time_of_birth<0000000000358400>`.
+    let after = outermost.and_then(|frame| frame.function.strip_prefix(FUNCTION));
+    after
+        .is_some_and(|after| after.is_empty() || after.starts_with("::h") || after.starts_with('<'))
 }
 
 /// Returns whether a location has no name but its module and offset.
 fn is_unnamed(location: &Location) -> bool {
     let mut functions = location.frames.iter().map(|frame| &frame.function);
     functions.all(|function| function.contains("+0x") || function.starts_with("[unmapped"))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::{Avma, Counts, SourceFrame, Tally};
+
+    use super::*;
+    use crate::profile::ProfileBuilder;
+
+    /// A stack for each root, which is the function of births at an address or without one.
+    fn profile(roots: &[Option<u64>]) -> Profile {
+        let mut builder = ProfileBuilder::default();
+        let location = |function: &str, address: Option<u64>| Location {
+            address: address.map(Avma),
+            frames: vec![SourceFrame::named(function.to_owned())],
+            ..Location::default()
+        };
+        let leaf = builder.push(location("app::main", Some(0x99))).unwrap();
+        for root in roots {
+            let root = builder.push(location(FUNCTION, *root)).unwrap();
+            let mut counts = Counts::default();
+            counts.inuse = Tally {
+                objects: 1,
+                bytes: 8,
+            };
+            builder.stack([leaf, root], counts);
+        }
+        builder.stack([leaf], Counts::default());
+        builder.profile
+    }
+
+    #[test]
+    fn births_are_taken_where_names_came_with_the_profile() {
+        let mut profile = profile(&[Some(0x1410 + 51), None, Some(0x1402)]);
+        let births = [Birth::new(51), None, None, None];
+        assert_eq!(profile.take_births(), births);
+        assert!(profile.take_births().is_empty());
+        assert_eq!(profile.len(), 4);
+        profile.merge();
+        let stacks: Vec<_> = profile.stacks().collect();
+        let inuse = Tally {
+            objects: 3,
+            bytes: 24,
+        };
+        let alloc = Tally::default();
+        assert_eq!(stacks, [(&[LocationId(0)][..], Counts { inuse, alloc })]);
+    }
 }

@@ -1,5 +1,6 @@
 //! `plimsoll show` and `plimsoll compare`, as somebody types them.
 
+mod ages;
 mod gates;
 mod hostile;
 mod inputs;

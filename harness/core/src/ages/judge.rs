@@ -89,12 +89,12 @@ impl std::ops::AddAssign for Generation {
     }
 }
 
-/// What becomes of the objects of a stack. Leaks come first, then what may be one.
+/// What becomes of the objects of a stack, in the order of outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
     /// They are kept, as many of each second.
     Leaks,
-    /// There are too few of them, or the program has not run for long enough.
+    /// They may be kept, but the program has not run for long enough to tell.
     Unsure,
     /// The older they are, the fewer are left: a cache, or sessions.
     ThinsOut,
@@ -102,9 +102,20 @@ pub enum Fate {
     SetUp,
     /// They are young: they are turned over.
     InUse,
+    /// There are too few of them to tell.
+    TooFew,
 }
 
 impl Fate {
+    /// All fates but that of a leak.
+    pub const OTHERS: [Fate; 5] = [
+        Fate::Unsure,
+        Fate::ThinsOut,
+        Fate::SetUp,
+        Fate::InUse,
+        Fate::TooFew,
+    ];
+
     /// Returns the word for people and programs.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -113,6 +124,7 @@ impl Fate {
             Fate::ThinsOut => "thins out",
             Fate::SetUp => "set-up",
             Fate::InUse => "in use",
+            Fate::TooFew => "too few",
         }
     }
 }
@@ -249,6 +261,7 @@ impl Asked {
         match is_young {
             true if aged <= FEW * (before + since + self.youngest) => Fate::InUse,
             true => Fate::ThinsOut,
+            false if before + since + self.youngest < 2.0 * FEWEST => Fate::TooFew,
             false => Fate::Unsure,
         }
     }
@@ -383,9 +396,9 @@ mod tests {
                 "leaks 0.5 ± 0.0167",
                 born(|length, age| length / 2.0 + if age < 0.2 { 900.0 } else { 0.0 }),
             ),
-            ("unsure 0.0005 ± 0.0005", born(|length, _| length / 2_000.0)),
+            ("unsure 0.005 ± 0.0017", born(|length, _| length / 200.0)),
             (
-                "thins out 0.0149 ± 0.0029",
+                "thins out 0.0085 ± 0.0022",
                 born(|length, age| length * (-age / 0.14).exp()),
             ),
             (

@@ -60,7 +60,7 @@ impl Ages<'_> {
                 }
                 p { (stack.amount())
                     @if let Some(kept) = stack.kept() {
-                        "; alive of those born in the first half: " (format!("{:.1} %", 100.0 * kept))
+                        "; alive of those born in the first half: " (format!("{kept:.1} %"))
                     }
                 }
                 (self.chart(stack))
@@ -129,6 +129,7 @@ fn class(fate: Fate) -> &'static str {
     match fate {
         Fate::Leaks => "leaks",
         Fate::Unsure => "unsure",
+        Fate::TooFew => "few",
         Fate::ThinsOut => "thins",
         Fate::SetUp => "setup",
         Fate::InUse => "inuse",

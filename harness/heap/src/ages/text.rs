@@ -1,6 +1,6 @@
 //! Ages as text.
 
-use plimsoll_core::ages::{Birth, Fate, MOST_OF_UPTIME};
+use plimsoll_core::ages::{Birth, Fate};
 use plimsoll_core::report::units::{bytes, count, duration, plural};
 use plimsoll_text::escape;
 
@@ -47,11 +47,11 @@ impl Ages<'_> {
                 format!("{stacks} stacks leak {} per second", bytes(leak))
             }
         };
-        let others = [Fate::Unsure, Fate::ThinsOut, Fate::SetUp, Fate::InUse].map(|fate| {
+        let others = Fate::OTHERS.into_iter().filter_map(|fate| {
             let stacks = self.are(fate).count() as u64;
             (stacks > 0).then(|| format!("{} {}", count(stacks), fate.as_str()))
         });
-        let others: Vec<String> = others.into_iter().flatten().collect();
+        let others: Vec<String> = others.collect();
         if !others.is_empty() {
             sum.push_str(&format!("; {}", others.join(", ")));
         }
@@ -61,10 +61,10 @@ impl Ages<'_> {
     /// Returns what the words and the bars mean.
     pub(super) fn legend(&self) -> [&'static str; 4] {
         [
-            "leaks: as many of each second stay   unsure: too little to tell",
-            "thins out: fewer of the old (cache)  set-up: all old   in use: all young",
-            "A bar is an octave of births, from the start to the dump; the last, after │,",
-            "is not complete. A bar twice as high is one step higher.",
+            "leaks: as many of each second stay   thins out: fewer old than young (a cache)",
+            "set-up: all old   in use: all young   unsure, too few: too little to tell",
+            "A bar is a doubling of the uptime, from the start to the dump; the last, after",
+            "the line, is not complete. A step of the bars is a factor of two.",
         ]
     }
 
@@ -87,7 +87,10 @@ impl Ages<'_> {
         let mut bars: Vec<char> = rates.iter().map(|rate| bar(*rate)).collect();
         bars.insert(bars.len() - 1, '│');
         let bars: String = bars.into_iter().collect();
-        format!("0 s {bars} {}", duration(self.youngest.start()))
+        let kept = stack.kept().map_or_else(String::new, |kept| {
+            format!("; {kept:.1} % of the old half stay")
+        });
+        format!("0 s {bars} {}{kept}", duration(self.youngest.start()))
     }
 
     /// Returns the births of each bar: the first four, then octaves that end with the youngest
@@ -114,7 +117,7 @@ impl Stack {
         let alive = format!("{}, {objects}", bytes(live.bytes));
         match (self.judged.fate, self.judged.wait) {
             (Fate::Leaks, _) => rate(&self.judged),
-            (_, Some(wait)) => format!("{alive}; see a dump at {} of uptime", duration(wait)),
+            (_, Some(wait)) => format!("{alive}; look again at {} of uptime", duration(wait)),
             _ => alive,
         }
     }

@@ -1,0 +1,180 @@
+//! Births of objects: put together everywhere, and asked by `show --ages`.
+
+use std::fs;
+
+use insta::assert_snapshot;
+
+use crate::{Folder, dump, json, plimsoll};
+
+/// The dump of a server; see its README.
+const SERVER: &str = include_str!("../dumps/ages/server.6h.heap");
+
+/// The addresses of births in the function that starts at 0x10400, and others.
+const NAMES: &str = "\
+--- symbol
+0x000000000000002f cache::Cache::put
+0x000000000000005f app::main
+0x0000000000010412 plimsoll_ages::time_of_birth
+0x0000000000010443 plimsoll_ages::time_of_birth::h0123456789abcdef
+0x0000000000010448 plimsoll_ages::time_of_birth<0000000000010400>
+---
+--- heap
+";
+
+/// The same heap with births in its stacks, and without.
+fn pair() -> [String; 2] {
+    let born = "1 2048 0x30 0x60 0x10413\n3 4096 0x30 0x60 0x10444\n1 16 0x60\n\
+        1 1024 0x30 0x60\n4 64 0x60 0x10449";
+    let plain = "5 7168 0x30 0x60\n5 80 0x60";
+    [born, plain].map(|stacks| format!("{NAMES}{}", dump(512, stacks)))
+}
+
+#[test]
+fn stacks_that_differ_by_birth_are_one_in_every_output() {
+    let [born, plain] = pair();
+    let smaller = format!("{NAMES}{}", dump(512, "1 512 0x30 0x60 0x10413"));
+    let folder = Folder::new();
+    folder.file("before.heap", &smaller);
+    for output in [
+        ["--text"].as_slice(),
+        &["--tree"],
+        &["--folded"],
+        &["--dot"],
+        &["--json"],
+        &["--addresses"],
+        &["--flamegraph", "out"],
+        &["--pprof", "out"],
+    ] {
+        let of = |dump: &String, command: &[&str]| {
+            folder.file("server.heap", dump);
+            let files = ["before.heap", "server.heap"].map(|name| folder.name(name));
+            let output: Vec<String> = output
+                .iter()
+                .map(|word| {
+                    if *word == "out" {
+                        folder.name("out")
+                    } else {
+                        (*word).to_owned()
+                    }
+                })
+                .collect();
+            let files = if command == ["show"] {
+                &files[1..]
+            } else {
+                &files
+            };
+            let arguments = output.iter().chain(files).map(String::as_str);
+            let said = plimsoll(&[command, &arguments.collect::<Vec<_>>()].concat()).done();
+            let written = fs::read(folder.path("out")).unwrap_or_default();
+            (said, written)
+        };
+        for command in [["show"].as_slice(), &["compare"], &["compare", "--series"]] {
+            let (with, without) = (of(&born, command), of(&plain, command));
+            assert!(
+                with == without,
+                "{command:?} {output:?}: {} {}",
+                with.0,
+                without.0
+            );
+            assert!(!with.0.contains("time_of_birth"), "{}", with.0);
+        }
+    }
+}
+
+#[test]
+fn a_leak_is_named_beside_a_cache_and_a_set_up() {
+    let folder = Folder::new();
+    let server = folder.file("server.heap", SERVER);
+    let (page, picture) = (folder.name("ages.html"), folder.name("ages.svg"));
+    let show = |more: &[&str]| {
+        let said = plimsoll(&[&["show", "--ages", &server], more].concat()).done();
+        said.replace(&folder.name(""), "")
+    };
+    assert_snapshot!(show(&["--top", "3"]), @"
+    live bytes of server.heap by birth; up for 5.7 h to 6.8 h
+    1 stack leaks 10.6 B per second; 1 set-up, 1 in use, 8 too few
+
+    leaks      +0.017 ± 0.0014 objects, +10.6 B ± 0.87 B per second
+               …;main;ages::main;ages::program::run;ages::program::server;ages::program::Server::answer;ages::program::log_in
+               0 s ·······▅▄▄▄▄▄▄▄▄│█ 5.7 h
+    set-up     7.81 KiB, 500 objects
+               …;main;ages::main;ages::program::run;ages::program::server;ages::program::set_up;ages::program::set_up::{{closure}}
+               0 s █···············│· 5.7 h
+    in use     7.81 MiB, 4,000 objects
+               …;main;ages::main;ages::program::run;ages::program::server;ages::program::Server::answer;ages::program::render
+               0 s ···············▇│█ 5.7 h
+    … 8 stacks more: --top 0 shows all
+
+    leaks: as many of each second stay   thins out: fewer old than young (a cache)
+    set-up: all old   in use: all young   unsure, too few: too little to tell
+    A bar is a doubling of the uptime, from the start to the dump; the last, after
+    the line, is not complete. A step of the bars is a factor of two.
+    ");
+
+    let schema = json(include_str!("../../../heap/schema/ages-v1.schema.json"));
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let mut found = json(&show(&["--json"]));
+    let errors: Vec<_> = schema.iter_errors(&found).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    let leak = &found["stacks"][0];
+    // A hundredth of 100 sessions a minute.
+    let rate = leak["rate"]["objects"].as_f64().unwrap();
+    assert!((rate - 1.0 / 60.0).abs() < 0.000_5, "{rate}");
+    assert_eq!(leak["births"][0]["birth"], 27);
+    found["stacks"][0]["fate"] = "grows".into();
+    assert!(!schema.is_valid(&found));
+
+    assert_eq!(show(&["--html", &page, "--flamegraph", &picture]), "");
+    let page = fs::read_to_string(&page).unwrap();
+    assert!(page.contains("ages::program::log_in"));
+    assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("://"));
+    let picture = fs::read_to_string(&picture).unwrap();
+    assert!(
+        picture.contains("ages::program::render (36 min)"),
+        "{picture}"
+    );
+}
+
+#[test]
+fn what_cannot_be_asked_says_what_to_do() {
+    let folder = Folder::new();
+    let born = folder.file("born.heap", &pair()[0]);
+    let plain = folder.file("plain.heap", &pair()[1]);
+    let unnamed = dump(1, "1 16 0x30 0x10413\n1 16 0x30 0x10444");
+    let unnamed = folder.file("unnamed.heap", unnamed);
+    for (arguments, status, why) in [
+        (
+            ["show", "--ages", &plain].as_slice(),
+            5,
+            "has to link `plimsoll-ages`",
+        ),
+        (
+            &["show", "--ages", &unnamed],
+            5,
+            "give the program with --exe FILE",
+        ),
+        (&["show", "--html", "page.html", &born], 2, "--ages"),
+        (
+            &["show", "--ages", "--tree", &born],
+            2,
+            "cannot be used with",
+        ),
+        (
+            &["show", "--ages", &born, "--html", &born],
+            2,
+            "found the profile that is read",
+        ),
+        (
+            &["compare", "--ages", &born, &born],
+            2,
+            "`--ages` is of `plimsoll show`",
+        ),
+        (
+            &["watch", "--ages", "localhost"],
+            2,
+            "`--ages` is of `plimsoll show`",
+        ),
+    ] {
+        plimsoll(arguments).fails(status, why);
+    }
+}
