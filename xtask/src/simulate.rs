@@ -1,5 +1,12 @@
 //! `cargo xtask simulate`: counts how often verdicts on sampled profiles are wrong.
 
+#[path = "../../harness/core/tests/simulation/dumps.rs"]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts of a model, from positive numbers within its range"
+)]
+mod dumps;
 #[path = "../../harness/core/tests/simulation/model.rs"]
 #[expect(
     clippy::cast_possible_truncation,
@@ -29,7 +36,7 @@ use self::model::{GROWING, LEAKS, Outcome, SHAPES, Verdicts};
 const INTERVALS: [u64; 4] = [1, 512, 4_096, 65_536];
 
 /// Judges many healthy workloads and many leaks, and prints the tables that
-/// stand in `docs/how-it-measures.md`.
+/// stand in `docs/how-it-measures.md` and `docs/watch.md`.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// Healthy workloads of each shape, at each interval.
@@ -150,7 +157,38 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     writeln!(out)?;
     let growing = done().filter(|(cell, _)| cell.grows);
     write_shapes(&mut out, "growth that leaves nothing old behind", growing)?;
+    write_dumps(&mut out, "healthy stack", &dumps::HEALTHY, args)?;
+    write_dumps(&mut out, "leak", &dumps::LEAKING, args)?;
     Ok(true)
+}
+
+/// Writes which share of the stacks in dumps of a running process go on growing, in percent, and
+/// which perhaps.
+fn write_dumps(
+    out: &mut impl Write,
+    title: &str,
+    shapes: &[dumps::Shape],
+    args: &Args,
+) -> std::io::Result<()> {
+    let head = dumps::DUMPS.map(|dumps| match dumps {
+        0 => "ladder".to_owned(),
+        dumps => format!("{dumps} dumps"),
+    });
+    writeln!(
+        out,
+        "\n| {title} | {} |\n|---{}|",
+        head.join(" | "),
+        "|--:".repeat(head.len())
+    )?;
+    for shape in shapes.iter().filter(|(name, ..)| name.contains(&args.only)) {
+        let cells = dumps::DUMPS.map(|dumps| {
+            let [_, perhaps, yes] = dumps::simulate(*shape, dumps, args.runs, args.seed);
+            let share = |count: u64| 100.0 * count as f64 / args.runs as f64;
+            format!("{:.1} ({:.0})", share(yes), share(perhaps))
+        });
+        writeln!(out, "| {} | {} |", shape.0, cells.join(" | "))?;
+    }
+    Ok(())
 }
 
 /// Writes how often the workloads of each shape had each verdict.

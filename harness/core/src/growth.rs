@@ -12,14 +12,18 @@
 //!         └─ levels: do they double all the same? ────────┴─► Quantity
 //!              (a queue that falls behind)
 //! ```
+//!
+//! A [`Trend`] is the growth over dumps of a running process, which may be at any distances.
 
 mod answer;
 mod curve;
+mod dumps;
 mod kept;
 mod levels;
 
 pub use self::answer::{Answer, Looked, Question, View};
 use self::curve::Curve;
+pub use self::dumps::{FEWEST_DUMPS, GoesOn, Trend};
 use self::kept::Kept;
 use self::levels::Noise;
 use crate::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
@@ -199,7 +203,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    pub(crate) fn of(self, tally: &Tally) -> f64 {
+    /// Returns what a tally counts in this unit.
+    pub fn of(self, tally: &Tally) -> f64 {
         to_f64(match self {
             Unit::Objects => tally.objects,
             Unit::Bytes => tally.bytes,

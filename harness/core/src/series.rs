@@ -169,6 +169,17 @@ impl Series {
         self.levels[rung] = self.interval.level(self.counted[rung]).tally;
     }
 
+    /// Adds what is alive at a rung, of which the estimate is known: a stack of names is many
+    /// stacks of addresses, and each of them is estimated from its own mean size.
+    pub fn add_estimated(&mut self, rung: usize, interval: SampleInterval, more: Alive) {
+        self.interval = self.interval.max(interval);
+        self.add(rung, more.level);
+        self.extend_to(rung + 1);
+        if let Some(counted) = self.counted.get_mut(rung) {
+            *counted += more.counted;
+        }
+    }
+
     /// The same as [`add_sampled`](Self::add_sampled), for objects of one generation.
     pub fn add_born(
         &mut self,

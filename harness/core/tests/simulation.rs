@@ -2,6 +2,13 @@
 //!
 //! Not a proof: a net for rules that would cry wolf, or would sleep.
 
+#[path = "simulation/dumps.rs"]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts of a model, from positive numbers within its range"
+)]
+mod dumps;
 #[path = "simulation/model.rs"]
 #[expect(
     clippy::cast_possible_truncation,
@@ -103,5 +110,47 @@ fn sampled_profiles_are_judged_as_their_error_allows() {
         for (name, leak) in LEAKS.iter().zip(leaks) {
             assert!(leak.runs() > RUNS / 6, "{name}, {bytes} B: {leak:?}");
         }
+    }
+}
+
+/// What at most so many of 1,000 healthy stacks may be taken for a leak, where it is more than 5:
+/// part of a swing is a straight line, and a burst in the last of a few dumps is a gain.
+fn may_go_on(name: &str, dumps: usize) -> u64 {
+    match (name, dumps) {
+        ("a daily swing", 4..=12) => 250,
+        ("a daily swing", _) => 30,
+        ("bursts" | "one step", 4) => 30,
+        ("one step", _) => 20,
+        _ => 5,
+    }
+}
+
+/// The full size is `cargo xtask simulate`; its table is in `docs/watch.md`.
+#[test]
+fn dumps_of_a_running_process_are_judged_as_chance_allows() {
+    let shapes = |shapes: &'static [dumps::Shape]| {
+        let of = |shape| dumps::DUMPS.into_iter().map(move |dumps| (shape, dumps));
+        shapes.iter().copied().flat_map(of)
+    };
+    for (shape, dumps) in shapes(&dumps::HEALTHY) {
+        let said = dumps::simulate(shape, dumps, 1_000, 1);
+        assert!(
+            said[2] <= may_go_on(shape.0, dumps),
+            "{}, {dumps} dumps: {said:?}",
+            shape.0
+        );
+    }
+    for (shape, dumps) in shapes(&dumps::LEAKING) {
+        let said = dumps::simulate(shape, dumps, 1_000, 1);
+        let least = match shape.0 {
+            "1,000 objects, alone" | "1,000, beside 3,000 that live for 100" => 990,
+            "1,000, beside 3,000 that live for 30" => 950,
+            "1,000, beside 3,000 that live for 5" => 920,
+            "1,000, beside 3,000 that live for 0.2 dumps" => 830,
+            "30, alone" if matches!(dumps, 4..=12) => 250,
+            "30, alone" => 800,
+            _ => 0,
+        };
+        assert!(said[2] >= least, "{}, {dumps} dumps: {said:?}", shape.0);
     }
 }

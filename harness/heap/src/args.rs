@@ -156,8 +156,8 @@ pub struct CompareArgs {
 /// Watch whether a server keeps growing
 ///
 /// Takes heap profiles at a fixed interval, and shows how fast each stack grows and by which
-/// law. A stack keeps growing if it gains as much in the last third of the time as in the two
-/// thirds before. A cache that is still filling looks the same: watch for longer, or allow the
+/// law. A stack keeps growing if it gains about as much in the last third of the time as in the
+/// two thirds before. A cache that is still filling looks the same: watch for longer, or allow the
 /// growth with --allow.
 ///
 /// If a dump fails, prints a note and continues without it. If the server restarts, starts

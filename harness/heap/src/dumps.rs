@@ -66,7 +66,7 @@ impl Named {
 pub(super) struct Files {
     pub(super) paths: Vec<PathBuf>,
     /// The time or position of each dump. Only differences between them have a meaning.
-    pub(super) at: Vec<f64>,
+    pub(super) at: Vec<u64>,
     /// Notes for readers of the output.
     pub(super) notes: Vec<String>,
     /// The server that was dumped, if the files are temporary. It is named instead of the
@@ -136,7 +136,6 @@ pub(super) fn named(paths: Vec<PathBuf>) -> Files {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "numbers of dumps")]
 fn in_order(mut dumps: Vec<(Named, PathBuf)>) -> Files {
     let mut notes = Vec::new();
     dumps.sort_by_key(|(named, _)| named.sequence);
@@ -152,7 +151,7 @@ fn in_order(mut dumps: Vec<(Named, PathBuf)>) -> Files {
     let is_by_interval = dumps.iter().all(|(named, _)| named.kind == INTERVAL);
     let at = match is_by_interval {
         // Some dumps may have been deleted. The others keep their distances.
-        true => dumps.iter().map(|(named, _)| named.number as f64).collect(),
+        true => dumps.iter().map(|(named, _)| named.number).collect(),
         false => counted(dumps.len()),
     };
     Files {
@@ -163,9 +162,8 @@ fn in_order(mut dumps: Vec<(Named, PathBuf)>) -> Files {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "numbers of dumps")]
-fn counted(dumps: usize) -> Vec<f64> {
-    (0..dumps).map(|dump| dump as f64).collect()
+fn counted(dumps: usize) -> Vec<u64> {
+    (0..dumps as u64).collect()
 }
 
 /// Returns the dump that was written last.
@@ -229,7 +227,7 @@ mod tests {
         let paths = ["j.1.10.i10.heap", "j.1.9.i9.heap", "j.1.11.f.heap"];
         let files = super::named(paths.iter().map(PathBuf::from).collect());
         assert_eq!(names(&files), ["j.1.9.i9.heap", "j.1.10.i10.heap"]);
-        assert_eq!(files.at, [9.0, 10.0]);
+        assert_eq!(files.at, [9, 10]);
         assert_eq!(files.notes.len(), 1);
     }
 

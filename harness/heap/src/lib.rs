@@ -34,7 +34,6 @@ mod dumps;
 mod fetch;
 mod gate;
 mod graphviz;
-mod law;
 mod load;
 mod output;
 mod series;

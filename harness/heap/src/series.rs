@@ -7,9 +7,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use plimsoll_core::Law;
+use plimsoll_core::dump::{Estimate, SampleInterval};
+use plimsoll_core::growth::{FEWEST_DUMPS, GoesOn, Trend, Unit};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::{count, plural};
+use plimsoll_core::{Alive, Law, Tally};
 use plimsoll_profile::{Measure, NameId, Names, Values};
 use plimsoll_text::escape;
 use serde_json::{Value, json};
@@ -17,7 +19,6 @@ use serde_json::{Value, json};
 use crate::args::{CommonArgs, CompareArgs};
 use crate::dumps::{self, Files};
 use crate::gate::Gate;
-use crate::law::{self, FEWEST, GoesOn, Growth};
 use crate::load::{self, Loaded};
 use crate::output::{Heap, emit, measure, signed, view};
 use crate::source::Source;
@@ -33,23 +34,28 @@ const VERSION: u64 = 1;
 /// allocator has no names, some of them are its own.
 const FRAMES: usize = 6;
 
-/// The unit of rates.
-#[derive(Clone, Copy, Debug)]
+/// The units of positions and of rates.
+#[derive(Clone, Debug)]
 pub(super) struct Per {
     word: &'static str,
+    /// How many positions there are in a unit of rates.
     factor: f64,
+    /// How many there are in a unit that programs are told.
+    scale: f64,
 }
 
 impl Per {
-    /// The positions of dumps are in seconds.
+    /// The positions of dumps are in milliseconds.
     pub(super) const HOUR: Per = Per {
         word: "hour",
-        factor: 3_600.0,
+        factor: 3_600_000.0,
+        scale: 1_000.0,
     };
     /// The positions of dumps are their numbers.
     pub(super) const DUMP: Per = Per {
         word: "dump",
         factor: 1.0,
+        scale: 1.0,
     };
 }
 
@@ -92,7 +98,7 @@ pub(super) fn compare(args: &CompareArgs, out: &mut Out) -> anyhow::Result<()> {
 /// The growth of every stack over the dumps.
 pub(super) struct Series<'a> {
     asked: Asked<'a>,
-    at: Vec<f64>,
+    at: Vec<u64>,
     per: Per,
     paths: Vec<String>,
     measure: Measure,
@@ -110,7 +116,7 @@ struct Stack {
     names: Vec<String>,
     levels: Vec<f64>,
     /// The growth. Absent if there are too few dumps.
-    growth: Option<Growth>,
+    trend: Option<Trend>,
 }
 
 impl Stack {
@@ -123,8 +129,7 @@ impl Stack {
 /// The levels of a stack while the dumps are read, and their random part.
 #[derive(Default)]
 struct Levels {
-    /// Objects and bytes, a level for each dump.
-    levels: [Vec<f64>; 2],
+    series: plimsoll_core::Series,
     /// For objects and for bytes, the largest variance of all dumps, for each unit, if objects
     /// come and go at random.
     at_random: [f64; 2],
@@ -135,34 +140,42 @@ struct Levels {
 /// The values of one stack in one dump, with their variances.
 #[derive(Clone, Copy, Default)]
 struct Share {
-    values: Values,
+    alive: Alive,
     at_random: [f64; 2],
     same: [f64; 2],
 }
 
 impl Share {
-    /// Estimates the variances. `seen` returns the probability that an object of a size is
-    /// sampled.
-    fn of(values: Values, seen: impl Fn(f64) -> f64) -> Share {
+    /// Estimates how many samples there were, and the variances.
+    fn of(values: Values, interval: SampleInterval) -> Share {
         let (objects, bytes) = (values.inuse.objects, values.inuse.bytes);
-        let mut share = Share {
-            values,
-            ..Share::default()
-        };
-        if objects > 0.0 {
-            let size = bytes / objects;
-            let seen = seen(size);
-            for (what, unit) in [1.0, size].into_iter().enumerate() {
-                let variance = objects * unit * unit / seen;
-                share.at_random[what] = variance;
-                share.same[what] = variance * (1.0 - seen);
-            }
+        if objects <= 0.0 {
+            // Without a number of objects, each byte is one.
+            let level = rounded(bytes, bytes);
+            return Share {
+                alive: Alive {
+                    level,
+                    counted: level,
+                },
+                ..Share::default()
+            };
         }
-        share
+        let size = bytes / objects;
+        let seen = interval.probability(size);
+        let variance = |unit: f64| objects * unit * unit / seen;
+        let at_random = [variance(1.0), variance(size)];
+        Share {
+            alive: Alive {
+                level: rounded(objects, bytes),
+                counted: rounded(objects * seen, bytes * seen),
+            },
+            at_random,
+            same: at_random.map(|variance| variance * (1.0 - seen)),
+        }
     }
 
     fn add(&mut self, other: Share) {
-        self.values += other.values;
+        self.alive += other.alive;
         for what in 0..2 {
             self.at_random[what] += other.at_random[what];
             self.same[what] += other.same[what];
@@ -170,12 +183,16 @@ impl Share {
     }
 }
 
+fn rounded(objects: f64, bytes: f64) -> Tally {
+    let (objects, bytes) = (objects.round(), bytes.round());
+    Estimate { objects, bytes }.truncated()
+}
+
 impl Levels {
-    fn set(&mut self, dump: usize, share: Share) {
-        let values = share.values.inuse;
-        for (what, level) in [values.objects, values.bytes].into_iter().enumerate() {
-            self.levels[what].resize(dump, 0.0);
-            self.levels[what].push(level);
+    fn set(&mut self, dump: usize, interval: SampleInterval, share: Share) {
+        self.series.add_estimated(dump, interval, share.alive);
+        for (what, unit) in UNITS.into_iter().enumerate() {
+            let level = unit.of(&share.alive.level);
             if level > 0.0 {
                 let grain = |known: f64, variance: f64| known.max(variance / level);
                 self.at_random[what] = grain(self.at_random[what], share.at_random[what]);
@@ -184,26 +201,24 @@ impl Levels {
         }
     }
 
-    /// Returns the levels of the measure, and the variance of each unit of them.
-    fn finish(mut self, dumps: usize, is_space: bool) -> (Vec<f64>, f64) {
-        for levels in &mut self.levels {
-            levels.resize(dumps, 0.0);
-        }
-        let [objects, bytes] = self.levels;
-        let least = objects.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = objects.iter().copied().fold(0.0, f64::max);
+    /// Returns the levels at these distances, and their growth.
+    fn finish(mut self, at: &[u64], names: Vec<String>, is_space: bool) -> Stack {
+        self.series.extend_to(at.len());
+        let levels = || self.series.levels().iter();
         // If the number of objects stays the same, they are the same objects, which become
         // larger.
-        let [of_objects, of_bytes] = match most - least < 0.5 {
-            true => self.same,
-            false => self.at_random,
-        };
-        match is_space {
-            true => (bytes, of_bytes),
-            false => (objects, of_objects),
+        let is_same = levels().all(|level| level.objects == self.series.levels()[0].objects);
+        let grains = if is_same { self.same } else { self.at_random };
+        let what = usize::from(is_space);
+        Stack {
+            names,
+            levels: levels().map(|level| UNITS[what].of(level)).collect(),
+            trend: Trend::of(at, &self.series, UNITS[what], grains[what]),
         }
     }
 }
+
+const UNITS: [Unit; 2] = [Unit::Objects, Unit::Bytes];
 
 impl<'a> Series<'a> {
     pub(super) fn of(
@@ -248,13 +263,12 @@ impl<'a> Series<'a> {
             let loaded = spaces.load(dump, source, symbols, &mut progress)?;
             let mut shares: HashMap<Box<[NameId]>, Share> = HashMap::new();
             let mut whole = Share::default();
-            let interval = loaded.profile.sample_interval;
             // If the interval is not known, the estimates are used as they are.
-            let seen = |size: f64| interval.map_or(1.0, |interval| interval.probability(size));
+            let interval = loaded.profile.sample_interval.unwrap_or_default();
             let view = view(&loaded, what, &mut names);
             let mut stack: Vec<NameId> = Vec::new();
             for number in view.stacks() {
-                let share = Share::of(view.values(number), seen);
+                let share = Share::of(view.values(number), interval);
                 whole.add(share);
                 stack.clear();
                 stack.extend(view.leaf_first(number));
@@ -265,9 +279,12 @@ impl<'a> Series<'a> {
                     }
                 }
             }
-            total.set(dump, whole);
+            total.set(dump, interval, whole);
             for (stack, share) in shares {
-                by_stack.entry(stack).or_default().set(dump, share);
+                by_stack
+                    .entry(stack)
+                    .or_default()
+                    .set(dump, interval, share);
             }
             last = Some(loaded);
         }
@@ -278,20 +295,12 @@ impl<'a> Series<'a> {
         }
 
         let is_space = measure.is_space();
-        let judged = |names: Vec<String>, levels: Levels| {
-            let (levels, grain) = levels.finish(sources.len(), is_space);
-            Stack {
-                names,
-                growth: law::growth(&files.at, &levels, grain),
-                levels,
-            }
-        };
         let stacks = by_stack.into_iter().map(|(stack, levels)| {
             let stack = stack.iter().map(|name| names.get(*name).to_owned());
-            judged(stack.collect(), levels)
+            levels.finish(&files.at, stack.collect(), is_space)
         });
         let mut stacks: Vec<Stack> = stacks.filter(|stack| stack.gain() > 0.0).collect();
-        let goes_on = |stack: &Stack| stack.growth.map(|growth| growth.goes_on);
+        let goes_on = |stack: &Stack| stack.trend.map(|trend| trend.goes_on);
         stacks.sort_by(|one, two| {
             goes_on(two)
                 .cmp(&goes_on(one))
@@ -306,34 +315,34 @@ impl<'a> Series<'a> {
             measure,
             last,
             first,
-            total: judged(Vec::new(), total),
+            total: total.finish(&files.at, Vec::new(), is_space),
             stacks,
         })
     }
 
     /// Returns the rate per hour or per dump, and its error.
-    fn rate(&self, growth: &Growth) -> (f64, f64) {
+    fn rate(&self, trend: &Trend) -> (f64, f64) {
         let factor = self.per.factor;
-        (growth.rate * factor, growth.error * factor)
+        (trend.rate * factor, trend.error * factor)
     }
 
     fn are(&self, goes_on: GoesOn) -> impl Iterator<Item = &Stack> {
-        let is = move |growth: Growth| growth.goes_on == goes_on;
+        let is = move |trend: Trend| trend.goes_on == goes_on;
         self.stacks
             .iter()
-            .filter(move |stack| stack.growth.is_some_and(is))
+            .filter(move |stack| stack.trend.is_some_and(is))
     }
 
     /// Tells whether a stack grows faster than `allowed`, and gives the reason.
     pub(super) fn verdict(&self, allowed: f64) -> (Verdict, String) {
         let dumps = plural(self.at.len() as u64, "dump", "dumps");
-        if self.at.len() < FEWEST {
+        if self.at.len() < FEWEST_DUMPS {
             let why = format!(
-                "{dumps} are too few to tell a leak from a cache that fills: {FEWEST} are needed"
+                "{dumps} are too few to tell a leak from a cache that fills: {FEWEST_DUMPS} are needed"
             );
             return (Verdict::Inconclusive, why);
         }
-        let rate = |stack: &Stack| stack.growth.map(|growth| self.rate(&growth));
+        let rate = |stack: &Stack| stack.trend.map(|trend| self.rate(&trend));
         let is_past =
             |stack: &&Stack| rate(stack).is_some_and(|(rate, error)| rate - error > allowed);
         let may_be_past =
@@ -346,7 +355,7 @@ impl<'a> Series<'a> {
             return (Verdict::Regressed, why);
         }
         let unsure = self
-            .are(GoesOn::Unsure)
+            .are(GoesOn::Perhaps)
             .chain(self.are(GoesOn::Yes))
             .filter(may_be_past)
             .count();
@@ -359,8 +368,8 @@ impl<'a> Series<'a> {
             return (Verdict::Inconclusive, why);
         }
         // If a leak is spread over many stacks, none of them alone may grow visibly.
-        let total = self.total.growth;
-        if total.is_some_and(|growth| growth.goes_on == GoesOn::Yes) && may_be_past(&&self.total) {
+        let total = self.total.trend;
+        if total.is_some_and(|trend| trend.goes_on == GoesOn::Yes) && may_be_past(&&self.total) {
             let line = self.line(&self.total);
             let why = format!(
                 "all stacks together keep growing over {dumps}, {line}, and none of them alone does"
@@ -373,10 +382,10 @@ impl<'a> Series<'a> {
 
     /// Formats the growth of a stack, such as `+1.5 MiB per hour, linear: caller;leaf`.
     fn line(&self, stack: &Stack) -> String {
-        let Some(growth) = &stack.growth else {
+        let Some(trend) = &stack.trend else {
             return String::new();
         };
-        let (rate, _) = self.rate(growth);
+        let (rate, _) = self.rate(trend);
         let place = match stack.names.is_empty() {
             true => String::new(),
             false => format!(": {}", shortened(&stack.names)),
@@ -385,7 +394,7 @@ impl<'a> Series<'a> {
             "{} per {}, {}{place}",
             self.say(rate),
             self.per.word,
-            growth.law.map_or("by chance", Law::as_str)
+            trend.law.map_or("by chance", Law::as_str)
         )
     }
 
@@ -448,9 +457,9 @@ impl<'a> Series<'a> {
         let mut rows = vec![(head, "stack".to_owned())];
         for stack in &self.stacks[..most] {
             let gained = self.say(stack.gain());
-            let cells = match &stack.growth {
-                Some(growth) => {
-                    let (rate, error) = self.rate(growth);
+            let cells = match &stack.trend {
+                Some(trend) => {
+                    let (rate, error) = self.rate(trend);
                     let error = match error < 0.005 * rate.abs() {
                         true => String::new(),
                         false => format!(" ± {}", self.say(error).trim_start_matches('+')),
@@ -458,8 +467,8 @@ impl<'a> Series<'a> {
                     [
                         gained,
                         format!("{}{error}", self.say(rate)),
-                        growth.law.map_or("-", Law::as_str).to_owned(),
-                        growth.goes_on.as_str().to_owned(),
+                        trend.law.map_or("-", Law::as_str).to_owned(),
+                        trend.goes_on.as_str().to_owned(),
                     ]
                 }
                 None => [gained, "-".to_owned(), "-".to_owned(), "-".to_owned()],
@@ -475,13 +484,13 @@ impl<'a> Series<'a> {
     /// `+3 MiB in all; of the stacks that gained: 3 keep growing, 1 perhaps, …`.
     fn sum(&self) -> String {
         let in_all = self.say(self.total.gain());
-        if self.at.len() < FEWEST {
+        if self.at.len() < FEWEST_DUMPS {
             return format!(
-                "{in_all} in all; too few dumps to tell a leak from a cache that fills: {FEWEST} \
+                "{in_all} in all; too few dumps to tell a leak from a cache that fills: {FEWEST_DUMPS} \
                  are needed"
             );
         }
-        let [yes, unsure, no] = [GoesOn::Yes, GoesOn::Unsure, GoesOn::No]
+        let [yes, unsure, no] = [GoesOn::Yes, GoesOn::Perhaps, GoesOn::No]
             .map(|goes_on| self.are(goes_on).count() as u64);
         format!(
             "{in_all} in all; of the stacks that gained: {} growing, {} perhaps, {} not",
@@ -493,12 +502,12 @@ impl<'a> Series<'a> {
 
     fn json(&self, verdict: Option<&(Verdict, String)>) -> String {
         let stack = |stack: &Stack| {
-            let growth = stack.growth.as_ref();
-            let rates = growth.map(|growth| self.rate(growth));
+            let trend = stack.trend.as_ref();
+            let rates = trend.map(|trend| self.rate(trend));
             json!({
                 "stack": stack.names.iter().rev().collect::<Vec<_>>(),
-                "law": growth.and_then(|growth| growth.law).map(Law::as_str),
-                "goes_on": growth.map(|growth| growth.goes_on.as_str()),
+                "law": trend.and_then(|trend| trend.law).map(Law::as_str),
+                "goes_on": trend.map(|trend| trend.goes_on.as_str()),
                 "rate": rates.map(|(rate, _)| rate),
                 "error": rates.map(|(_, error)| error),
                 "growth": stack.gain(),
@@ -506,7 +515,12 @@ impl<'a> Series<'a> {
             })
         };
         let dumps = self.paths.iter().zip(&self.at);
-        let dumps = dumps.map(|(name, at)| json!({ "name": name, "at": at }));
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "milliseconds, and numbers of dumps"
+        )]
+        let dumps =
+            dumps.map(|(name, at)| json!({ "name": name, "at": *at as f64 / self.per.scale }));
         let mut whole = json!({
             "version": VERSION,
             "plimsoll": env!("CARGO_PKG_VERSION"),

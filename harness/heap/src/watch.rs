@@ -213,7 +213,8 @@ impl Watch<'_> {
         match persist(dump.file, &self.folder.join(name)) {
             Ok(path) => {
                 self.files.paths.push(path);
-                self.files.at.push((dump.at - start).as_secs_f64());
+                let at = (dump.at - start).as_millis();
+                self.files.at.push(u64::try_from(at).unwrap_or(u64::MAX));
                 self.taken += 1;
             }
             Err(err) => {

@@ -23,7 +23,7 @@ const SLOPE_DEVIATIONS: f64 = 3.0;
 
 /// Greatest distance from a straight line at which a law is linear, as a share of the growth
 /// of two octaves. A `Vec` that doubles is off by 0.17 at least.
-const STRAIGHT: f64 = 0.08;
+pub(super) const STRAIGHT: f64 = 0.08;
 
 /// Objects that the smallest leak tried by [`Curve::findable`] makes by the last rung.
 const OBJECTS_TO_FIND: f64 = 16.0;
@@ -219,7 +219,9 @@ pub(super) fn quantity(iterations: &[f64], levels: &[f64], rising: bool) -> Quan
 
     let recent = levels.len().saturating_sub(1 + 2 * RUNGS_PER_OCTAVE);
     let straight = Line::through(&iterations[recent..], &levels[recent..]);
-    let stepped = rising && !straight.fits;
+    let gain = levels[last] - levels[recent];
+    let fits = straight.greatest <= (STRAIGHT * gain).max(1.0);
+    let stepped = rising && !fits;
     let law = match (rising, stepped) {
         (true, false) => Law::Linear,
         (true, true) => Law::Stepped,
@@ -424,13 +426,13 @@ fn clump(levels: &[f64]) -> f64 {
 /// The straight line through some levels, by least squares.
 pub(super) struct Line {
     /// Growth per iteration.
-    slope: f64,
+    pub(super) slope: f64,
     /// The standard deviation of the slope.
     slope_deviation: f64,
     /// The standard deviation of the levels about the line.
     pub(super) deviation: f64,
-    /// Whether every level is near the line, see [`STRAIGHT`].
-    fits: bool,
+    /// The greatest distance of a level from the line.
+    pub(super) greatest: f64,
 }
 
 impl Line {
@@ -453,14 +455,13 @@ impl Line {
         // as none.
         let deviation = (squares / (count - 2.0)).sqrt();
         let rounding = 1e-9 * mean_level.abs();
-        let gain = levels[levels.len() - 1] - levels[0];
         let is_rounding = deviation <= rounding;
         let deviation = if is_rounding { 0.0 } else { deviation };
         Line {
             slope,
             slope_deviation: deviation / variance.sqrt(),
             deviation,
-            fits: greatest <= (STRAIGHT * gain).max(1.0),
+            greatest,
         }
     }
 }
