@@ -10,6 +10,7 @@ use plimsoll_profile::{Filter, Granularity, Measure};
 use regex::{Regex, RegexBuilder};
 
 use crate::gate::Gate;
+use crate::metrics::Counter;
 use crate::servers::Server;
 use plimsoll_desk::parse::duration;
 use plimsoll_desk::project::shown;
@@ -51,7 +52,8 @@ Exit status:
 
 const WATCH_HELP: &str = "\
 For example:
-  plimsoll watch --from greptimedb localhost:4000 --every 60s --for 1h
+  plimsoll watch --from greptimedb localhost:4000 --for 1h
+  plimsoll watch --from tikv localhost:20180 --per tikv_grpc_msg_duration_seconds_count
   plimsoll watch http://localhost:6060/debug/pprof/heap --out dumps \\
       --flamegraph growth.svg
 
@@ -62,8 +64,8 @@ Exit status:
   1  a stack grows faster than --allow, or a condition of --fail-on holds
   2  invalid arguments
   3  inconclusive: too few dumps, or growth that was slower towards the end
-  5  plimsoll's own failure: the first dump failed, a file that cannot
-     be written";
+  5  plimsoll's own failure: the first dump failed, or the first look at the
+     counter; a file that cannot be written";
 
 /// The options that do not go with `--ages`.
 const NOT_OF_AGES: [&str; 10] = [
@@ -155,8 +157,11 @@ pub struct CompareArgs {
 
 /// Watch whether a server keeps growing
 ///
-/// Takes heap profiles at a fixed interval, and shows how fast each stack grows and by which
-/// law. A stack keeps growing if it gains about as much in the last third of the time as in the
+/// Takes heap profiles over time, and shows how fast each stack grows and by which law. The
+/// profiles are on a ladder: four to each doubling of the time, or of a counter that the server
+/// publishes (--per); or at equal distances (--every).
+///
+/// A stack keeps growing if it gains about as much in the last third of the time as in the
 /// two thirds before. A cache that is still filling looks the same: watch for longer, or allow the
 /// growth with --allow.
 ///
@@ -169,9 +174,19 @@ pub struct WatchArgs {
     #[arg(value_name = "URL")]
     pub url: String,
 
-    /// Interval between dumps
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
-    pub every: Duration,
+    /// Take dumps at equal distances, instead of on a ladder
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub every: Option<Duration>,
+
+    /// Measure growth per unit of this counter of the server's metrics, such as
+    /// `http_requests_total` or `http_requests_total{code="200"}`; sums series
+    #[arg(long, value_name = "COUNTER", conflicts_with = "every")]
+    pub per: Option<Counter>,
+
+    /// Address of the server's metrics, in Prometheus's text format [default: /metrics at the
+    /// host of URL]
+    #[arg(long, value_name = "URL", requires = "per")]
+    pub metrics: Option<String>,
 
     /// Total time to watch
     #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = duration)]
@@ -181,9 +196,9 @@ pub struct WatchArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Growth allowed per stack and hour
-    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = crate::gate::size)]
-    pub allow: u64,
+    /// Growth allowed per stack and hour; with --per, per unit of the counter
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = crate::gate::rate)]
+    pub allow: f64,
 
     /// Also fail if this condition holds between the first dump and the last: `growth > 1MiB`;
     /// may be repeated

@@ -10,6 +10,8 @@
 //! | `m` | on request |
 //! | `u` | at a new peak |
 //! | `f` | as the process ended |
+//! | `t` | by `plimsoll watch`, so many milliseconds after its first |
+//! | `c` | by `plimsoll watch`, when the counter that PREFIX names had risen by so much |
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,10 +24,50 @@ use plimsoll_desk::status::Refused;
 
 const INTERVAL: char = 'i';
 const FINAL: char = 'f';
+pub(super) const TIMED: char = 't';
+pub(super) const COUNTED: char = 'c';
+
+/// The units of positions and of rates.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Per {
+    pub(super) word: String,
+    /// How many positions there are in a unit of rates.
+    pub(super) factor: f64,
+    /// How many there are in a unit of the positions that programs are told.
+    pub(super) scale: f64,
+}
+
+impl Per {
+    /// The positions of dumps are in milliseconds.
+    pub(super) fn hour() -> Per {
+        Per {
+            word: "hour".to_owned(),
+            factor: 3_600_000.0,
+            scale: 1_000.0,
+        }
+    }
+
+    /// The positions of dumps are the values of a counter.
+    pub(super) fn counter(word: String) -> Per {
+        Per {
+            word,
+            factor: 1.0,
+            scale: 1.0,
+        }
+    }
+}
+
+/// The positions of dumps are their numbers.
+impl Default for Per {
+    fn default() -> Per {
+        Per::counter("dump".to_owned())
+    }
+}
 
 /// The parts of a dump's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Named {
+    pub(super) prefix: String,
     pub(super) process: u64,
     pub(super) sequence: u64,
     /// The letter of its kind.
@@ -45,14 +87,17 @@ impl Named {
         let kind = parts.next()?;
         let sequence = parts.next()?.parse().ok()?;
         let process = parts.next()?.parse().ok()?;
+        let mut prefix: Vec<&str> = parts.collect();
+        prefix.reverse();
         let mut number = kind.chars();
         let kind = number.next()?;
         let number = match (kind, number.as_str()) {
             (FINAL, "") => 0,
-            (INTERVAL | 'm' | 'u', number) => number.parse().ok()?,
+            (INTERVAL | TIMED | COUNTED | 'm' | 'u', number) => number.parse().ok()?,
             _ => return None,
         };
         Some(Named {
+            prefix: prefix.join("."),
             process,
             sequence,
             kind,
@@ -67,6 +112,8 @@ pub(super) struct Files {
     pub(super) paths: Vec<PathBuf>,
     /// The time or position of each dump. Only differences between them have a meaning.
     pub(super) at: Vec<u64>,
+    /// The unit of the positions.
+    pub(super) per: Per,
     /// Notes for readers of the output.
     pub(super) notes: Vec<String>,
     /// The server that was dumped, if the files are temporary. It is named instead of the
@@ -148,15 +195,28 @@ fn in_order(mut dumps: Vec<(Named, PathBuf)>) -> Files {
             shown(&last.1)
         ));
     }
-    let is_by_interval = dumps.iter().all(|(named, _)| named.kind == INTERVAL);
-    let at = match is_by_interval {
-        // Some dumps may have been deleted. The others keep their distances.
-        true => dumps.iter().map(|(named, _)| named.number).collect(),
-        false => counted(dumps.len()),
+    let prefix = dumps.first().map_or("", |(named, _)| named.prefix.as_str());
+    let are = |kind: char| {
+        let mut dumps = dumps.iter();
+        dumps.all(|(named, _)| named.kind == kind && named.prefix == prefix)
+    };
+    // Some dumps may have been deleted. The others keep their distances.
+    let numbers: Vec<u64> = dumps.iter().map(|(named, _)| named.number).collect();
+    let per = match () {
+        () if !numbers.is_sorted_by(|one, two| one < two) => None,
+        () if are(TIMED) => Some(Per::hour()),
+        () if are(COUNTED) => Some(Per::counter(prefix.to_owned())),
+        () if are(INTERVAL) => Some(Per::default()),
+        () => None,
+    };
+    let at = match per {
+        Some(_) => numbers,
+        None => counted(dumps.len()),
     };
     Files {
         paths: dumps.into_iter().map(|(_, path)| path).collect(),
         at,
+        per: per.unwrap_or_default(),
         notes,
         server: None,
     }

@@ -116,10 +116,14 @@ fn bytes_of(text: &str) -> Option<f64> {
     number(digits).map(|number| number * unit)
 }
 
+/// Parses a size of the command line that may have a fraction.
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    bytes_of(text).ok_or_else(|| "expected a size such as `4GiB` or `500MB`".to_owned())
+}
+
 /// Parses a size of the command line.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let expected = || "expected a size such as `4GiB` or `500MB`".to_owned();
-    let size = bytes_of(text).ok_or_else(expected)?;
+    let size = rate(text)?;
     #[expect(clippy::cast_possible_truncation, reason = "cut to the range before")]
     #[expect(clippy::cast_sign_loss, reason = "it is not negative")]
     let size = size.min(1e18) as u64;

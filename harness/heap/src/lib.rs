@@ -30,11 +30,13 @@
 
 mod ages;
 pub mod args;
+mod climb;
 mod dumps;
 mod fetch;
 mod gate;
 mod graphviz;
 mod load;
+mod metrics;
 mod output;
 mod series;
 mod servers;

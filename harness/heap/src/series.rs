@@ -10,14 +10,14 @@ use anyhow::Context;
 use plimsoll_core::dump::{Estimate, SampleInterval};
 use plimsoll_core::growth::{FEWEST_DUMPS, GoesOn, Trend, Unit};
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::{count, plural};
+use plimsoll_core::report::units::{count, plural, signed_objects};
 use plimsoll_core::{Alive, Law, Tally};
 use plimsoll_profile::{Measure, NameId, Names, Values};
 use plimsoll_text::escape;
 use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, CompareArgs};
-use crate::dumps::{self, Files};
+use crate::dumps::{self, Files, Per};
 use crate::gate::Gate;
 use crate::load::{self, Loaded};
 use crate::output::{Heap, emit, measure, signed, view};
@@ -33,31 +33,6 @@ const VERSION: u64 = 1;
 /// How many frames of a stack the table shows, those nearest to the allocation. If the
 /// allocator has no names, some of them are its own.
 const FRAMES: usize = 6;
-
-/// The units of positions and of rates.
-#[derive(Clone, Debug)]
-pub(super) struct Per {
-    word: &'static str,
-    /// How many positions there are in a unit of rates.
-    factor: f64,
-    /// How many there are in a unit that programs are told.
-    scale: f64,
-}
-
-impl Per {
-    /// The positions of dumps are in milliseconds.
-    pub(super) const HOUR: Per = Per {
-        word: "hour",
-        factor: 3_600_000.0,
-        scale: 1_000.0,
-    };
-    /// The positions of dumps are their numbers.
-    pub(super) const DUMP: Per = Per {
-        word: "dump",
-        factor: 1.0,
-        scale: 1.0,
-    };
-}
 
 /// What is asked of the dumps.
 #[derive(Clone, Copy)]
@@ -90,7 +65,7 @@ pub(super) fn compare(args: &CompareArgs, out: &mut Out) -> anyhow::Result<()> {
         drop_negative: args.drop_negative,
         fail_on: &args.fail_on,
     };
-    let series = Series::of(&files, Per::DUMP, asked, out)?;
+    let series = Series::of(&files, asked, out)?;
     series.output(None, out)?;
     series.heap().check(asked.fail_on)
 }
@@ -221,12 +196,7 @@ impl Levels {
 const UNITS: [Unit; 2] = [Unit::Objects, Unit::Bytes];
 
 impl<'a> Series<'a> {
-    pub(super) fn of(
-        files: &Files,
-        per: Per,
-        asked: Asked<'a>,
-        out: &mut Out,
-    ) -> anyhow::Result<Self> {
+    pub(super) fn of(files: &Files, asked: Asked<'a>, out: &mut Out) -> anyhow::Result<Self> {
         let CommonArgs { what, symbols, .. } = asked.common;
         if matches!(what.measure(), Measure::AllocObjects | Measure::AllocSpace) {
             return Err(Refused::usage(
@@ -310,7 +280,7 @@ impl<'a> Series<'a> {
         Ok(Series {
             asked,
             at: files.at.clone(),
-            per,
+            per: files.per.clone(),
             paths: sources.iter().map(Source::name).collect(),
             measure,
             last,
@@ -392,7 +362,7 @@ impl<'a> Series<'a> {
         };
         format!(
             "{} per {}, {}{place}",
-            self.say(rate),
+            self.say_rate(rate),
             self.per.word,
             trend.law.map_or("by chance", Law::as_str)
         )
@@ -400,6 +370,14 @@ impl<'a> Series<'a> {
 
     fn say(&self, value: f64) -> String {
         signed(self.measure, value)
+    }
+
+    /// The same for a rate, which may be a part of an object.
+    fn say_rate(&self, rate: f64) -> String {
+        match self.measure.is_space() {
+            true => self.say(rate),
+            false => signed_objects(rate),
+        }
     }
 
     /// Returns the growth from the first dump to the last.
@@ -462,11 +440,11 @@ impl<'a> Series<'a> {
                     let (rate, error) = self.rate(trend);
                     let error = match error < 0.005 * rate.abs() {
                         true => String::new(),
-                        false => format!(" ± {}", self.say(error).trim_start_matches('+')),
+                        false => format!(" ± {}", self.say_rate(error).trim_start_matches('+')),
                     };
                     [
                         gained,
-                        format!("{}{error}", self.say(rate)),
+                        format!("{}{error}", self.say_rate(rate)),
                         trend.law.map_or("-", Law::as_str).to_owned(),
                         trend.goes_on.as_str().to_owned(),
                     ]

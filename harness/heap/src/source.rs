@@ -121,6 +121,12 @@ impl Served {
         first.map_or_else(String::new, |request| fetch::cleaned(&request.url))
     }
 
+    /// Returns the address of a path on the same host.
+    pub(crate) fn beside(&self, path: &str) -> Option<String> {
+        let url = &self.requests.first()?.url;
+        Some(url.join(path).ok()?.to_string())
+    }
+
     /// Sends the requests, and reads the answer up to the start of the profile.
     pub(crate) fn open(
         &self,

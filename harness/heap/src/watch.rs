@@ -1,10 +1,9 @@
-//! `plimsoll watch`: takes dumps of a server at equal intervals, and judges them.
+//! `plimsoll watch`: takes dumps of a server over time, and judges them.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use plimsoll_core::judge::Verdict;
@@ -13,12 +12,13 @@ use plimsoll_profile::Profile;
 use plimsoll_profile::read::{self, Limits};
 
 use crate::args::WatchArgs;
-use crate::dumps::Files;
+use crate::climb::{Climb, Dump, Pace, Plan, World};
 use crate::load::hinted;
-use crate::series::{Asked, Per, Series};
+use crate::metrics::{self, Counter};
+use crate::series::{Asked, Series};
 use crate::servers::Server;
 use crate::source::Served;
-use plimsoll_desk::interrupt::{Interrupt, Interrupted};
+use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::Out;
 use plimsoll_desk::progress::{Progress, about};
 use plimsoll_desk::status::{ExitStatus, Refused};
@@ -33,13 +33,32 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
              folder: plimsoll compare --series FILE…",
         ));
     }
-    if args.every.is_zero() || args.every > args.length {
-        return Err(Refused::usage(
-            "expected the time between dumps (--every) to be at most the whole time (--for)",
-        ));
+    if args.length.is_zero() {
+        return Err(Refused::usage("expected a time to watch (--for)"));
     }
+    let pace = match (&args.per, args.every) {
+        (Some(counter), _) => Pace::Counter(counter.to_string()),
+        (None, Some(every)) if every.is_zero() || every > args.length => {
+            return Err(Refused::usage(
+                "expected the time between dumps (--every) to be at most the whole time (--for)",
+            ));
+        }
+        (None, Some(every)) => Pace::Every(every),
+
+        (None, None) => Pace::Ladder,
+    };
     args.common.output.check(&[])?;
     let served = Served::of(&args.url, args.common.http.from, &args.common.http)?;
+    let counter = match &args.per {
+        None => None,
+        Some(counter) => {
+            let beside = || served.beside("/metrics");
+            let address = args.metrics.clone().or_else(beside);
+            let address = address.context("expected an address")?;
+            let metrics = Served::of(&address, None, &args.common.http)?;
+            Some((metrics, counter))
+        }
+    };
     let interrupt = Interrupt::listen().context("Ctrl-C cannot be listened for")?;
     let temporary;
     let folder = match &args.out {
@@ -52,35 +71,46 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
             temporary.path()
         }
     };
-    let mut watch = Watch {
-        args,
-        name: served.name(),
+    let name = served.name();
+    let check = |profile: &Profile| {
+        let measure = args.common.what.measure();
+        let mut gates = args.fail_on.iter();
+        gates.try_for_each(|gate| gate.check(&name, profile, measure))
+    };
+    let plan = Plan {
+        name: name.clone(),
+        pace,
+        length: args.length,
+        folder,
+        check: &check,
+    };
+    let real = Real {
+        most: args.common.symbols.max_size,
         served,
+        counter,
         folder,
         interrupt,
-        process: None,
-        files: Files::default(),
-        taken: 0,
-        missed: 0,
+        start: Instant::now(),
+        progress: Progress::new(),
+        out,
     };
-    watch.climb(out)?;
+    let mut files = Climb::new(plan, real).run()?;
 
     let asked = Asked {
         common: &args.common,
         drop_negative: false,
         fail_on: &args.fail_on,
     };
-    if watch.files.paths.len() < 2 {
-        let dumps = plural(watch.files.paths.len() as u64, "dump", "dumps");
+    if files.paths.len() < 2 {
+        let dumps = plural(files.paths.len() as u64, "dump", "dumps");
         return Err(Refused::with_status(
             ExitStatus::NoVerdict,
-            format!("inconclusive: {dumps} of {} show no growth", watch.name),
+            format!("inconclusive: {dumps} of {name} show no growth"),
         ));
     }
-    watch.files.server = args.out.is_none().then(|| watch.name.clone());
-    let series = Series::of(&watch.files, Per::HOUR, asked, out)?;
-    #[expect(clippy::cast_precision_loss, reason = "bytes")]
-    let mut verdict = series.verdict(args.allow as f64);
+    files.server = args.out.is_none().then(|| name.clone());
+    let series = Series::of(&files, asked, out)?;
+    let mut verdict = series.verdict(args.allow);
     let holding = series.heap().holding(asked.fail_on);
     if !holding.is_empty() {
         verdict = (Verdict::Regressed, holding);
@@ -96,197 +126,80 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
     }
 }
 
-struct Watch<'a> {
-    args: &'a WatchArgs,
+/// The clock of this machine, and a server.
+struct Real<'a> {
     served: Served,
-    name: String,
+    /// Where the counter is, and which it is.
+    counter: Option<(Served, &'a Counter)>,
+    /// The largest dump, in bytes.
+    most: u64,
     folder: &'a Path,
     interrupt: Interrupt,
-    /// The process whose dumps are in `files`.
-    process: Option<Process>,
-    files: Files,
-    /// The number of dumps that were taken, of all processes.
-    taken: u64,
-    missed: u64,
+    start: Instant,
+    progress: Progress,
+    out: &'a mut Out,
 }
 
-impl Watch<'_> {
-    /// Takes a dump at each time that can be met.
-    fn climb(&mut self, out: &mut Out) -> anyhow::Result<()> {
-        let start = Instant::now();
-        let mut progress = Progress::new();
-        let mut rung = 0;
-        loop {
-            let due = self.args.every.saturating_mul(rung);
-            if due > self.args.length || self.pause(start + due, &mut progress).is_err() {
-                return Ok(());
-            }
-            let dump = self.dump(&mut progress);
-            progress.clear();
-            match dump {
-                Ok(dump) => {
-                    self.check(&dump.profile)?;
-                    self.keep(dump, start, out);
-                }
-                Err(_) if self.interrupt.check().is_err() => return Ok(()),
-                // If the very first dump fails, the address is wrong or profiling is off.
-                Err(err) if self.taken == 0 => return Err(err.context(self.name.clone())),
-                Err(err) => {
-                    self.missed += 1;
-                    out.note(&format!("{}: a dump is missing: {err:#}", self.name));
-                }
-            }
-            // If a dump took longer than the interval, the dumps that are overdue are skipped.
-            let passed = start.elapsed().as_nanos() / self.args.every.as_nanos().max(1);
-            rung = (rung + 1).max(u32::try_from(passed).unwrap_or(u32::MAX));
-        }
+impl World for Real<'_> {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
     }
 
-    /// Checks that the conditions can be judged from such dumps, now and not only after an
-    /// hour.
-    fn check(&self, profile: &Profile) -> anyhow::Result<()> {
-        let measure = self.args.common.what.measure();
-        for gate in &self.args.fail_on {
-            gate.check(&self.name, profile, measure)?;
-        }
-        Ok(())
-    }
-
-    fn pause(&self, until: Instant, progress: &mut Progress) -> Result<(), Interrupted> {
-        let missed = match self.missed {
-            0 => String::new(),
-            missed => format!(", {missed} missed"),
-        };
-        let dumps = plural(self.taken, "dump", "dumps");
-        progress.doing(&format!(
-            "{}: {dumps}{missed}; the next in {}",
-            self.name,
-            about(until.saturating_duration_since(Instant::now()))
-        ));
+    fn wait(&mut self, until: Duration, doing: &str) -> bool {
+        let left = until.saturating_sub(self.now());
+        let doing = format!("{doing}; waits {}", about(left));
+        self.progress.doing(&doing);
         loop {
-            self.interrupt.check()?;
-            let left = until.saturating_duration_since(Instant::now());
+            if self.is_over() {
+                return false;
+            }
+            let left = until.saturating_sub(self.now());
             if left.is_zero() {
-                return Ok(());
+                return true;
             }
-            progress.tick();
+            self.progress.tick();
             std::thread::sleep(left.min(PERIOD));
         }
     }
 
-    fn dump(&self, progress: &mut Progress) -> anyhow::Result<Dump> {
-        progress.doing(&format!("{}: dump {}", self.name, self.taken + 1));
-        let most = self.args.common.symbols.max_size;
-        let asked = Instant::now();
+    fn is_over(&self) -> bool {
+        self.interrupt.check().is_err()
+    }
+
+    fn counter(&mut self) -> anyhow::Result<u64> {
+        let (served, counter) = self.counter.as_ref().context("expected a counter")?;
+        let read = || {
+            let (most, interrupt) = (self.most.min(metrics::MOST), Some(&self.interrupt));
+            let mut page = Vec::new();
+            let mut body = served.open(most, interrupt, &mut || ())?;
+            body.read_to_end(&mut page)?;
+            anyhow::Ok(counter.value(&String::from_utf8_lossy(&page))?)
+        };
+        read().with_context(|| served.name())
+    }
+
+    fn dump(&mut self, doing: &str) -> anyhow::Result<Dump> {
+        self.progress.doing(doing);
+        let asked = self.start.elapsed();
         let interrupt = Some(&self.interrupt);
-        let mut body = self.served.open(most, interrupt, &mut || progress.tick())?;
+        let tick = &mut || self.progress.tick();
+        let mut body = self.served.open(self.most, interrupt, tick)?;
         // The server took the dump between the request and the answer.
-        let at = asked + asked.elapsed() / 2;
+        let at = (asked + self.start.elapsed()) / 2;
         let mut file = tempfile::NamedTempFile::new_in(self.folder)
             .with_context(|| plimsoll_desk::project::shown(self.folder))?;
         io::copy(&mut body, &mut file)?;
         file.seek(SeekFrom::Start(0))?;
-        let limits = Limits { bytes: most };
+        let limits = Limits { bytes: self.most };
         let mut input = io::BufReader::new(file.as_file());
         let profile = read::read(&mut input, limits);
         let profile = profile.map_err(|err| hinted(err, self.served.server))?;
+        self.progress.clear();
         Ok(Dump { file, profile, at })
     }
 
-    fn keep(&mut self, dump: Dump, start: Instant, out: &mut Out) {
-        let process = Process::of(&dump.profile);
-        if let Some(known) = &self.process
-            && process.is_another(known)
-        {
-            out.note(&format!(
-                "{}: restarted since the last dump; {} of the previous process are left out",
-                self.name,
-                plural(self.files.paths.len() as u64, "dump", "dumps")
-            ));
-            self.files = Files::default();
-            self.process = None;
-        }
-        let process = self.process.get_or_insert(process);
-        let number = self.files.paths.len();
-        // The name follows jemalloc's scheme, so that `compare DIR` finds the order.
-        let name = format!("watch.{}.{number}.m{number}.heap", process.since);
-        match persist(dump.file, &self.folder.join(name)) {
-            Ok(path) => {
-                self.files.paths.push(path);
-                let at = (dump.at - start).as_millis();
-                self.files.at.push(u64::try_from(at).unwrap_or(u64::MAX));
-                self.taken += 1;
-            }
-            Err(err) => {
-                self.missed += 1;
-                out.note(&format!("{}: a dump cannot be kept: {err}", self.name));
-            }
-        }
-    }
-}
-
-/// A dump that is not kept yet.
-struct Dump {
-    file: tempfile::NamedTempFile,
-    profile: Profile,
-    at: Instant,
-}
-
-fn persist(file: tempfile::NamedTempFile, path: &Path) -> io::Result<PathBuf> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // Only their owner can read temporary files. A dump gets the permissions of ordinary
-        // files.
-        file.as_file()
-            .set_permissions(fs::Permissions::from_mode(0o644))?;
-    }
-    file.persist_noclobber(path).map_err(|err| err.error)?;
-    Ok(path.to_owned())
-}
-
-/// The properties by which one process is told from another.
-struct Process {
-    /// The time of the first dump, in seconds after 1970. It is used instead of the process
-    /// id, which dumps do not contain.
-    since: u64,
-    /// The first address of each mapped file. The kernel chooses new addresses for each
-    /// process.
-    files: BTreeMap<String, u64>,
-    /// The objects that were ever allocated, if the profile counts them.
-    ever: f64,
-}
-
-impl Process {
-    fn of(profile: &Profile) -> Process {
-        let mut files = BTreeMap::new();
-        for mapping in &profile.mappings {
-            if mapping.path.starts_with('/') {
-                let first = files.entry(mapping.path.clone()).or_insert(mapping.start);
-                *first = mapping.start.min(*first);
-            }
-        }
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        Process {
-            since: now.unwrap_or_default().as_secs(),
-            files,
-            ever: profile
-                .stacks()
-                .map(|(_, counts)| profile.values(counts).alloc.objects)
-                .sum(),
-        }
-    }
-
-    /// Tells whether this is not the known process.
-    fn is_another(&self, known: &Process) -> bool {
-        let both = self.files.iter().filter_map(|(path, start)| {
-            let known = known.files.get(path)?;
-            Some(start != known)
-        });
-        let moved: Vec<bool> = both.collect();
-        let moves = moved.iter().filter(|moved| **moved).count();
-        // A plugin may have been loaded again at another address. The number of objects ever
-        // allocated never falls within a process.
-        moves > moved.len() / 2 || self.ever < known.ever
+    fn note(&mut self, note: &str) {
+        self.progress.clear();
+        self.out.note(note);
     }
 }

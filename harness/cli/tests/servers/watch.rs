@@ -43,7 +43,7 @@ fn a_server_that_leaks() {
 
     // What it kept says the same afterwards.
     let compare = ["compare", dumps.to_str().unwrap()];
-    says(&mut plimsoll(&compare), 0, &["per dump", "leak_on_purpose"]);
+    says(&mut plimsoll(&compare), 0, &["per hour", "leak_on_purpose"]);
 }
 
 #[test]
@@ -70,6 +70,56 @@ fn what_is_wrong_at_first_is_not_waited_for() {
     let server = Server::start(Mode::Off);
     let command = ["watch", "--from", "materialize", &server.address];
     says(&mut plimsoll(&command), 5, &["action=activate"]);
+}
+
+/// Keeps 64 bytes of each request. There are more requests at each look at its metrics.
+#[test]
+fn growth_by_a_counter() {
+    let looks = AtomicU32::new(0);
+    let server = Fake::new(move |head, stream| {
+        let page = head.starts_with("GET /metrics ");
+        let looks = looks.fetch_add(u32::from(page), Ordering::Relaxed);
+        let requests = 100.0 * 1.06_f64.powi(looks.try_into().unwrap());
+        let body = match page {
+            true => format!(
+                "http_requests_total{{code=\"200\"}} {requests}\nhttp_requests_total{{code=\"500\"}} 9\n"
+            ),
+            false => format!("main;leak {:.0}\nmain;cache 50000\n", 64.0 * requests),
+        };
+        let _ = stream.write_all(&whole("200 OK", "", body.as_bytes()));
+    });
+    let url = server.url("/heap");
+    let folder = tempfile::tempdir().unwrap();
+    let dumps = folder.path().to_str().unwrap();
+    let per = |counter: &str, more: &[&str]| {
+        let arguments = ["watch", &url, "--per", counter, "--for", "3s"];
+        plimsoll(&[&arguments, more].concat())
+    };
+    let counter = r#"http_requests_total{code="200"}"#;
+    let said = [" per http_requests_total{code=\"200\"}, linear: main;leak"];
+    says(&mut per(counter, &["--out", dumps]), 1, &said);
+    let kept = [
+        "per http_requests_total_code__200__",
+        "linear      yes  main;leak",
+    ];
+    says(&mut plimsoll(&["compare", dumps]), 0, &kept);
+    says(&mut per(counter, &["--allow", "100"]), 0, &["within"]);
+
+    // What is wrong at first is not waited for.
+    let close = "did you mean `http_requests_total`?";
+    says(
+        &mut per("http_request_count", &[]),
+        5,
+        &["/metrics: expected the counter", close],
+    );
+    let heap = ["--metrics", &url];
+    says(
+        &mut per(counter, &heap),
+        5,
+        &["Prometheus's text format", "`main;leak"],
+    );
+    says(&mut per("rate(up[1m])", &[]), 2, &["expected a counter"]);
+    says(&mut per(counter, &["--every", "1s"]), 2, &["--every"]);
 }
 
 /// Gains more with every dump; the fourth of them is none.
