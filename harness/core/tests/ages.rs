@@ -87,7 +87,8 @@ fn cache(heap: &mut Heap, random: &mut Random, entries: usize, keys: f64, skew: 
     for request in 0..REQUESTS {
         let at = heap.uptime * (f64::from(request) + 0.5) / f64::from(REQUESTS);
         // The popularity of a key falls with a power of its number.
-        let key = (keys.powf(1.0 - skew) * random.unit()).powf(1.0 / (1.0 - skew)) as u64;
+        let key = (keys.powf(1.0 - skew) * random.unit()).powf(1.0 / (1.0 - skew));
+        let key = key.floor().to_bits();
         let entry = born.entry(key).or_insert_with(|| {
             ever.push(at);
             (request, at)
@@ -179,7 +180,7 @@ const HEALTHY: [Shape; 10] = [
         }
     }),
     ("a cache, least recently used", 6, |heap, random| {
-        let entries = random.magnitude(20.0, 1_000.0) as usize;
+        let entries = 25 << random.below(6);
         let skew = 0.5 + 0.49 * random.unit();
         cache(heap, random, entries, 10_000.0, skew);
     }),

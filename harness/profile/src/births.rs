@@ -103,12 +103,12 @@ mod tests {
         let leaf = builder.push(location("app::main", Some(0x99))).unwrap();
         for root in roots {
             let root = builder.push(location(FUNCTION, *root)).unwrap();
-            let mut counts = Counts::default();
-            counts.inuse = Tally {
+            let inuse = Tally {
                 objects: 1,
                 bytes: 8,
             };
-            builder.stack([leaf, root], counts);
+            let alloc = Tally::default();
+            builder.stack([leaf, root], Counts { inuse, alloc });
         }
         builder.stack([leaf], Counts::default());
         builder.profile

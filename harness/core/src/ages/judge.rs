@@ -259,6 +259,8 @@ impl Asked {
             }
             || self.is_of_born && self.is_freed();
         match is_young {
+            // A leak beside what is turned over, of which there is not enough yet.
+            true if self.sureness(RECENT) >= LIKELY => Fate::Unsure,
             true if aged <= FEW * (before + since + self.youngest) => Fate::InUse,
             true => Fate::ThinsOut,
             false if before + since + self.youngest < 2.0 * FEWEST => Fate::TooFew,
