@@ -139,7 +139,7 @@ const HEALTHY: [Shape; 10] = [
         heap.turned_over(random, |at| rate * swings(at), |age| (-age / life).exp());
     }),
     // Their objects live for as long as those of a leak must.
-    ("turnover, lives of 1/8 to 1/3", 6, |heap, random| {
+    ("turnover, lives of 1/8 to 1/3", 2, |heap, random| {
         let (rate, life) = (random.magnitude(1e2, 1e6), random.magnitude(0.125, 0.33));
         let (rate, life) = (rate / heap.uptime, life * heap.uptime);
         heap.turned_over(random, |_| rate, |age| (-age / life).exp());
