@@ -3,6 +3,7 @@
 //! It runs inside `malloc`, on any thread and on whatever stack the program uses, even that of a
 //! small coroutine. So it must not allocate, lock, panic or need much stack.
 
+use std::cell::Cell;
 use std::ffi::{c_uint, c_void};
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
@@ -113,42 +114,49 @@ unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, capacit
     // SAFETY: likewise, `frames` is an array of `capacity` pointers, whose first `length` the
     // wrapped hook has written.
     let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
-    *length = add_birth(frames, *length);
+    let walked = without_frame_of(hook as BacktraceHook as usize, frames, *length as usize);
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "jemalloc's array has few places"
+    )]
+    let born = add_birth(frames, walked) as c_uint;
+    *length = born;
 }
 
 /// Adds the birth. Returns the new length. A stack that fills the array loses its root for it.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "jemalloc's array has few places"
-)]
-fn add_birth(frames: &mut [*mut c_void], walked: c_uint) -> c_uint {
-    let walked = (walked as usize).min(frames.len());
-    let walked = without_frame_of(hook as BacktraceHook as usize, frames, walked);
-    let is_born = walked > 0 && (frames[walked - 1] as usize) < LOWEST;
+fn add_birth(frames: &mut [*mut c_void], walked: usize) -> usize {
+    let last = frames.get(..walked).and_then(<[_]>::last);
+    let is_born = last.is_some_and(|last| (*last as usize) < LOWEST);
     if is_born || frames.len() < 2 {
-        return walked as c_uint;
+        return walked;
     }
     let walked = walked.min(frames.len() - 1);
-    match word() {
-        Some(word) => {
-            frames[walked] = word;
-            (walked + 1) as c_uint
-        }
-        None => walked as c_uint,
+    if let Some(place) = frames.get_mut(walked)
+        && let Some(word) = word()
+    {
+        *place = word;
+        return walked + 1;
     }
+    walked
 }
 
 /// Removes the frame of a function between jemalloc and its unwinder, which would look as if it
 /// allocated. Returns the new length.
 fn without_frame_of(function: usize, frames: &mut [*mut c_void], walked: usize) -> usize {
+    let frames = Cell::from_mut(frames).as_slice_of_cells();
+    let frames = frames.get(..walked).unwrap_or(frames);
     // Of the frames that can be in the function, the one that is nearest to its start is: others
     // are in functions behind it.
-    let offset = |place: &usize| (frames[*place] as usize).wrapping_sub(function);
-    match (0..walked.min(OF_WALKER)).min_by_key(offset) {
-        Some(place) if offset(&place) < EXTENT => {
-            frames.copy_within(place + 1..walked, place);
-            walked - 1
+    let offset = |frame: &Cell<*mut c_void>| (frame.get() as usize).wrapping_sub(function);
+    let firsts = frames.iter().take(OF_WALKER).map(offset).enumerate();
+    match firsts.min_by_key(|(_, offset)| *offset) {
+        Some((place, offset)) if offset < EXTENT => {
+            let behind = frames.iter().skip(place + 1);
+            for (to, from) in frames.iter().skip(place).zip(behind) {
+                to.set(from.get());
+            }
+            frames.len() - 1
         }
-        _ => walked,
+        _ => frames.len(),
     }
 }
