@@ -49,8 +49,8 @@ pub(crate) fn advance_clock(milliseconds: i64) {
     START.fetch_sub(milliseconds, Ordering::Relaxed);
 }
 
-/// Returns the milliseconds of a clock that the kernel sets at each tick (1 to 10 ms). Reading
-/// it is no system call: it takes some 5 ns.
+/// Returns the milliseconds of a clock that the kernel sets at each tick (1 to 10 ms). libc reads
+/// it without a system call, from memory that the kernel shares (vdso(7)).
 fn now() -> Option<i64> {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: clock_gettime(2) writes to the structure, which lives across the call.
