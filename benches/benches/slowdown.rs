@@ -3,12 +3,12 @@
 //!
 //! ```text
 //! cargo bench -p plimsoll-benches --bench slowdown             11 pairs of a second
-//! cargo bench -p plimsoll-benches --bench slowdown -- --pairs 21 --seconds 2
+//! cargo bench -p plimsoll-benches --bench slowdown -- --pairs 21 --seconds 2 ages
 //! ```
 //!
-//! A pair is a run with inactive profiling and a run that is measured, each of at least the
-//! given CPU seconds. The table has the median of the pairs' factors and their quartiles. The
-//! workload is in `benches/src/workload.rs`.
+//! The last argument selects comparisons by a part of their name. A pair is a run of each of two
+//! modes, of at least the given CPU seconds. The table has the median of the pairs' factors and
+//! their quartiles. The workload is in `benches/src/workload.rs`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -19,41 +19,81 @@ use std::process::{Command, ExitCode, Stdio};
 
 use plimsoll_benches::cpu_seconds as spent;
 
-/// A way to measure: its name in the table, and jemalloc's options and unwinder. Without these,
-/// dhat-rs measures.
+/// A way to run the workload: the options of jemalloc, and who walks stacks.
 #[derive(Clone, Copy)]
 struct Mode {
-    name: &'static str,
-    jemalloc: Option<(&'static str, &'static str)>,
+    options: &'static str,
+    by: By,
 }
 
-const INACTIVE: Mode = jemalloc(
-    "profiling inactive",
-    "prof:true,prof_active:false",
-    "plimsoll",
-);
+#[derive(Clone, Copy)]
+enum By {
+    /// The harness of `plimsoll`, with this unwinder.
+    Harness(&'static str),
+    /// libgcc, in a server with this value of `PLIMSOLL_AGES`.
+    Server(&'static str),
+    /// dhat-rs.
+    Dhat,
+}
 
-const MODES: [Mode; 6] = [
-    jemalloc("exact", "lg_prof_sample:0,prof_accum:true", "plimsoll"),
-    jemalloc(
+const INACTIVE: Mode = harness("prof:true,prof_active:false", "plimsoll");
+
+/// The name in the table, the usual mode, and the one that may be slower.
+const COMPARED: [(&str, Mode, Mode); 9] = [
+    ("exact", INACTIVE, harness(EXACT, "plimsoll")),
+    (
         "exact, libgcc's unwinder",
-        "lg_prof_sample:0,prof_accum:true",
-        "libgcc",
+        INACTIVE,
+        harness(EXACT, "libgcc"),
     ),
-    jemalloc("512 B sampled", "lg_prof_sample:9", "plimsoll"),
-    jemalloc("4 KiB sampled", "lg_prof_sample:12", "plimsoll"),
-    jemalloc("64 KiB sampled", "lg_prof_sample:16", "plimsoll"),
-    Mode {
-        name: "dhat-rs",
-        jemalloc: None,
-    },
+    (
+        "512 B sampled",
+        INACTIVE,
+        harness("lg_prof_sample:9", "plimsoll"),
+    ),
+    (
+        "4 KiB sampled",
+        INACTIVE,
+        harness("lg_prof_sample:12", "plimsoll"),
+    ),
+    (
+        "64 KiB sampled",
+        INACTIVE,
+        harness("lg_prof_sample:16", "plimsoll"),
+    ),
+    (
+        "dhat-rs",
+        INACTIVE,
+        Mode {
+            options: "",
+            by: By::Dhat,
+        },
+    ),
+    ages("ages, 4 KiB sampled", "lg_prof_sample:12"),
+    ages("ages, 64 KiB sampled", "lg_prof_sample:16"),
+    ages("ages, 512 KiB sampled", "lg_prof_sample:19"),
 ];
 
-const fn jemalloc(name: &'static str, options: &'static str, unwinder: &'static str) -> Mode {
+const EXACT: &str = "lg_prof_sample:0,prof_accum:true";
+
+const fn harness(options: &'static str, unwinder: &'static str) -> Mode {
     Mode {
-        name,
-        jemalloc: Some((options, unwinder)),
+        options,
+        by: By::Harness(unwinder),
     }
+}
+
+/// A server with births, against the same without.
+const fn ages(name: &'static str, options: &'static str) -> (&'static str, Mode, Mode) {
+    let [without, with] = [By::Server("off"), By::Server("on")];
+    (
+        name,
+        Mode {
+            options,
+            by: without,
+        },
+        Mode { options, by: with },
+    )
 }
 
 fn main() -> ExitCode {
@@ -76,7 +116,10 @@ fn main() -> ExitCode {
         let pairs = number("--pairs", 11.0).max(1.0) as usize;
         (pairs, number("--seconds", 1.0))
     };
-    match measure(pairs, seconds) {
+    // Cargo adds `--bench` at the end.
+    let is_part = |word: &&String| !word.starts_with("--") && word.parse::<f64>().is_err();
+    let part = words.iter().rfind(is_part);
+    match measure(part.map_or("", String::as_str), pairs, seconds) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("error: {problem}");
@@ -85,41 +128,39 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(pairs: usize, seconds: f64) -> Result<(), String> {
+fn measure(part: &str, pairs: usize, seconds: f64) -> Result<(), String> {
     println!("{pairs} pairs, {seconds} CPU seconds each\n");
     println!("{:26} {:>8} {:>8} {:>8}", "", "median", "25 %", "75 %");
-    for mode in MODES {
+    for (name, base, slow) in COMPARED {
+        if !name.contains(part) {
+            continue;
+        }
         // `enough_iterations` tries each count, so the runs are long enough even if the first
         // try was slow to start.
-        let inactive = enough_iterations(INACTIVE, seconds)?;
-        let measured = enough_iterations(mode, seconds)?;
+        let [base, slow] = [(name, base), (name, slow)];
+        let of_base = enough_iterations(base, seconds)?;
+        let of_slow = enough_iterations(slow, seconds)?;
         let mut factors = Vec::new();
         for pair in 0..pairs {
             // The order alternates, so that a drift of the machine's speed favours neither.
             let (base, slow) = if pair % 2 == 0 {
-                let base = seconds_per_iteration(INACTIVE, inactive)?;
-                (base, seconds_per_iteration(mode, measured)?)
+                let base = seconds_per_iteration(base, of_base)?;
+                (base, seconds_per_iteration(slow, of_slow)?)
             } else {
-                let slow = seconds_per_iteration(mode, measured)?;
-                (seconds_per_iteration(INACTIVE, inactive)?, slow)
+                let slow = seconds_per_iteration(slow, of_slow)?;
+                (seconds_per_iteration(base, of_base)?, slow)
             };
             factors.push(slow / base);
         }
         factors.sort_by(f64::total_cmp);
         let at = |share: usize| factors[(factors.len() - 1) * share / 4];
-        println!(
-            "{:26} {:>7.2}× {:>7.2}× {:>7.2}×",
-            mode.name,
-            at(2),
-            at(1),
-            at(3)
-        );
+        println!("{name:26} {:>7.3}× {:>7.3}× {:>7.3}×", at(2), at(1), at(3));
     }
     Ok(())
 }
 
 /// Returns a number of iterations that takes at least this many CPU seconds.
-fn enough_iterations(mode: Mode, seconds: f64) -> Result<u64, String> {
+fn enough_iterations(mode: (&str, Mode), seconds: f64) -> Result<u64, String> {
     let mut iterations = 500_u64;
     loop {
         let took = cpu_seconds(mode, iterations)?;
@@ -137,35 +178,39 @@ fn enough_iterations(mode: Mode, seconds: f64) -> Result<u64, String> {
     }
 }
 
-fn seconds_per_iteration(mode: Mode, iterations: u64) -> Result<f64, String> {
+fn seconds_per_iteration(mode: (&str, Mode), iterations: u64) -> Result<f64, String> {
     #[expect(clippy::cast_precision_loss, reason = "a few millions at most")]
     Ok(cpu_seconds(mode, iterations)? / iterations as f64)
 }
 
 /// Returns the CPU seconds of the program, including those of the kernel for it.
-fn cpu_seconds(mode: Mode, iterations: u64) -> Result<f64, String> {
-    let mut command = match mode.jemalloc {
-        Some((options, unwinder)) => {
+fn cpu_seconds((name, mode): (&str, Mode), iterations: u64) -> Result<f64, String> {
+    let mut options = format!("{},prof_unbias:false", mode.options);
+    if !options.contains("prof:") {
+        options = format!("prof:true,prof_active:true,{options}");
+    }
+    let mut command = match mode.by {
+        By::Harness(unwinder) => {
             let mut command = Command::new(env!("CARGO_BIN_EXE_workload"));
-            let options = format!("{options},prof_unbias:false");
-            let options = match options.contains("prof:") {
-                true => options,
-                false => format!("prof:true,prof_active:true,{options}"),
-            };
             command
                 .args(["--exact", "everything"])
                 .env("PLIMSOLL_ISOLATION", "off")
                 .env("PLIMSOLL_MAX_ITERATIONS", iterations.to_string())
                 .env("PLIMSOLL_BUDGET", "1h")
                 .env("PLIMSOLL_UNWINDER", unwinder)
-                .env("MALLOC_CONF", &options)
-                .env("_RJEM_MALLOC_CONF", &options)
                 // In CI, the front refuses `PLIMSOLL_ISOLATION=off`, because such a run gives
                 // no verdict.
                 .env_remove("CI");
             command
         }
-        None => {
+        By::Server(ages) => {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_workload-ages"));
+            command
+                .arg(iterations.to_string())
+                .env("PLIMSOLL_AGES", ages);
+            command
+        }
+        By::Dhat => {
             let mut command = Command::new(env!("CARGO_BIN_EXE_workload-dhat"));
             command.arg(iterations.to_string());
             command
@@ -173,14 +218,16 @@ fn cpu_seconds(mode: Mode, iterations: u64) -> Result<f64, String> {
     };
     let before = spent(libc::RUSAGE_CHILDREN);
     let output = command
+        .env("MALLOC_CONF", &options)
+        .env("_RJEM_MALLOC_CONF", &options)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| format!("{}: {error}", mode.name))?;
+        .map_err(|error| format!("{name}: {error}"))?;
     let took = spent(libc::RUSAGE_CHILDREN) - before;
     if output.status.success() {
         Ok(took)
     } else {
         let said = String::from_utf8_lossy(&output.stderr);
-        Err(format!("{}: {}\n{said}", mode.name, output.status))
+        Err(format!("{name}: {}\n{said}", output.status))
     }
 }
