@@ -14,6 +14,7 @@ use std::process::{Command, ExitCode, Output};
 
 use libtest_mimic::{Arguments, Trial};
 use plimsoll_ages::testing::number;
+use plimsoll_core::ages::Birth;
 use plimsoll_core::dump::HeapDump;
 use plimsoll_core::{Avma, SymbolTable};
 use plimsoll_symbols::{MappedFile, Options, symbolize};
@@ -121,7 +122,8 @@ impl Dump {
             let mut functions = frames.map(|frame| frame.function.as_str());
             assert!(!functions.clone().any(|name| name.contains("ages::hook")));
             if functions.any(|name| name.ends_with(&format!("program::{function}"))) {
-                let birth = self.is_birth(*last).then(|| last.0 % 1_024 - 16);
+                let birth = Birth::of(*last).filter(|_| self.is_birth(*last));
+                let birth = birth.map(|birth| u64::from(birth.number()));
                 *alive.entry(birth).or_default() += record.counts.inuse.objects;
             }
         }
@@ -145,13 +147,10 @@ const HOUR: u64 = 3_600 * SECOND;
 const DAY: u64 = 24 * HOUR;
 const YEAR: u64 = 365 * DAY + DAY / 4;
 
-/// Returns the uptime in milliseconds at which a birth begins; `None` from 2^64 on.
+/// Returns the uptime in milliseconds at which a birth begins, as readers compute it. `None`
+/// from 2^64 on.
 fn start(number: u64) -> Option<u64> {
-    let units = match number {
-        0..4 => u128::from(number),
-        _ => u128::from(4 + number % 4) << (number / 4 - 1),
-    };
-    u64::try_from(250 * units).ok()
+    Birth::new(u16::try_from(number).ok()?).map(Birth::start_ms)
 }
 
 fn each_birth_has_its_interval() {
