@@ -1,5 +1,7 @@
 //! What the scenarios with an HTTP server share.
 
+use std::net::SocketAddr;
+
 use anyhow::Context;
 use axum::Router;
 use http_body_util::Full;
@@ -23,6 +25,11 @@ pub(crate) async fn connected(routes: Router) -> anyhow::Result<SendRequest<Full
     let listener = listener.context("no loopback port")?;
     let address = listener.local_addr()?;
     tokio::spawn(async move { axum::serve(listener, routes).await });
+    client(address).await
+}
+
+/// Connects to a server.
+pub(crate) async fn client(address: SocketAddr) -> anyhow::Result<SendRequest<Full<Bytes>>> {
     let stream = TcpStream::connect(address).await;
     let stream = stream.context("the server is not there")?;
     let (client, connection) = handshake(TokioIo::new(stream)).await?;

@@ -7,23 +7,30 @@
 //!
 //! Healthy: 256 pages from about iteration 420 on, 128 rows, four counters, and up to 64
 //! sessions at a time, each closed after at most some hundred requests.
+//!
+//! [`serve`] is the same service as a process of its own, with its metrics and its heap
+//! profile, and [`load`] is its client.
 
 use std::collections::VecDeque;
+use std::ffi::CString;
 use std::hint::black_box;
+use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, ensure};
 use axum::Router;
 use axum::extract::State;
-use axum::routing::post;
+use axum::routing::{get, post};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1::SendRequest;
 use hyper::{Request, StatusCode};
 use lru::LruCache;
 use plimsoll::Scenario;
-use prometheus::{IntCounterVec, Opts, Registry};
+use prometheus::{IntCounterVec, Opts, Registry, TextEncoder};
 use rusqlite::Connection;
 use tokio::sync::mpsc;
 
@@ -37,7 +44,7 @@ pub enum Loses {
     Nothing,
     /// An audit record, on a stack of its own.
     AuditRecords,
-    /// A session, on the stack on which up to 64 sessions come and go.
+    /// A session, on the stack on which others come and go.
     Sessions,
 }
 
@@ -63,7 +70,7 @@ fn service(name: &'static str, loses: Loses) -> Scenario {
         let runtime = http::runtime();
         let connected = async {
             let routes = Router::new().route("/{number}", post(handled));
-            http::connected(routes.with_state(Service::start(loses)?)).await
+            http::connected(routes.with_state(Service::start(loses, 64)?)).await
         };
         let mut client = runtime
             .block_on(connected)
@@ -72,11 +79,71 @@ fn service(name: &'static str, loses: Loses) -> Scenario {
     })
 }
 
+/// Serves requests on a free port of the loopback interface, prints `listening on ADDRESS`, and
+/// never returns. Beside the service's own path there are `/metrics`, with the counter
+/// `http_requests_total`, and jemalloc's heap profile at `/debug/pprof/heap`, with births.
+///
+/// # Errors
+///
+/// If there is no free port, or the service cannot start.
+pub fn serve(loses: Loses) -> anyhow::Result<()> {
+    plimsoll_ages::install();
+    http::runtime().block_on(async {
+        let routes = Router::new()
+            .route("/{number}", post(handled))
+            .route("/metrics", get(metrics))
+            .route("/debug/pprof/heap", get(heap));
+        let routes = routes.with_state(Service::start(loses, 8)?);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        writeln!(io::stdout(), "listening on {}", listener.local_addr()?)?;
+        Ok(axum::serve(listener, routes).await?)
+    })
+}
+
+/// Sends requests with these numbers to [`serve`], one after the other.
+///
+/// # Errors
+///
+/// If the service is not there, or gives a wrong answer.
+pub fn load(server: SocketAddr, requests: Range<u64>) -> anyhow::Result<()> {
+    http::runtime().block_on(async {
+        let mut client = http::client(server).await?;
+        for i in requests {
+            exchange(&mut client, i).await?;
+        }
+        Ok(())
+    })
+}
+
+async fn metrics(State(service): State<Arc<Service>>) -> Result<String, StatusCode> {
+    let families = service.registry.gather();
+    let text = TextEncoder::new().encode_to_string(&families);
+    text.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// Returns jemalloc's dump of this process.
+async fn heap() -> Result<Vec<u8>, StatusCode> {
+    let dump = || -> anyhow::Result<Vec<u8>> {
+        let path = std::env::temp_dir().join(format!("service.{}.heap", std::process::id()));
+        let name = CString::new(path.to_str().context("a name in UTF-8")?)?;
+        // SAFETY: jemalloc(3): `prof.dump` takes a `const char *`, the name of a file, and reads
+        // it during the call only.
+        let dumped = unsafe { tikv_jemalloc_ctl::raw::write(b"prof.dump\0", name.as_ptr()) };
+        dumped.map_err(|error| anyhow::anyhow!("no dump: {error}"))?;
+        let dump = std::fs::read(&path);
+        std::fs::remove_file(&path)?;
+        Ok(dump?)
+    };
+    dump().map_err(|_| StatusCode::SERVICE_UNAVAILABLE)
+}
+
 /// The state that requests share.
 struct Service {
     pages: Mutex<LruCache<u64, String>>,
     database: Mutex<Connection>,
     sessions: Mutex<VecDeque<Box<Session>>>,
+    most_sessions: u64,
+    registry: Registry,
     requests: IntCounterVec,
     events: mpsc::Sender<String>,
     loses: Loses,
@@ -88,12 +155,14 @@ struct Session {
 }
 
 impl Service {
-    /// Starts the service and its task in the background.
-    fn start(loses: Loses) -> anyhow::Result<Arc<Service>> {
+    /// Starts the service and its task in the background. So many sessions may be open.
+    fn start(loses: Loses, most_sessions: u64) -> anyhow::Result<Arc<Service>> {
         let database = Connection::open_in_memory()?;
         database.execute_batch("create table visits (page integer primary key, times integer)")?;
-        let requests = IntCounterVec::new(Opts::new("requests", "by kind"), &["kind"])?;
-        Registry::new().register(Box::new(requests.clone()))?;
+        let requests = Opts::new("http_requests_total", "Requests, by kind.");
+        let requests = IntCounterVec::new(requests, &["kind"])?;
+        let registry = Registry::new();
+        registry.register(Box::new(requests.clone()))?;
         let (events, mut taken) = mpsc::channel::<String>(16);
         tokio::spawn(async move {
             while let Some(event) = taken.recv().await {
@@ -106,6 +175,8 @@ impl Service {
             )),
             database: Mutex::new(database),
             sessions: Mutex::default(),
+            most_sessions,
+            registry,
             requests,
             events,
             loses,
@@ -158,11 +229,11 @@ impl Service {
         user
     }
 
-    /// Closes old sessions. Leaves up to 64, and the number changes every 16 requests.
+    /// Closes old sessions. How many it leaves changes every 16 requests.
     fn close_old_sessions(&self, number: u64) {
-        let left = (random(number / 16) % 65) as usize;
+        let left = random(number / 16) % (self.most_sessions + 1);
         if let Ok(mut sessions) = self.sessions.lock() {
-            while sessions.len() > left {
+            while sessions.len() as u64 > left {
                 let closed = sessions.pop_front();
                 black_box(closed.map(|session| session.token));
             }

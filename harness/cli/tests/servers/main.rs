@@ -8,6 +8,7 @@ mod fake;
 mod fetch;
 mod real;
 mod series;
+mod service;
 mod tls;
 mod watch;
 
