@@ -7,6 +7,7 @@
 mod fake;
 mod fetch;
 mod real;
+mod redis;
 mod series;
 mod service;
 mod tls;
