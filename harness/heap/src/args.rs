@@ -53,7 +53,8 @@ Exit status:
 const WATCH_HELP: &str = "\
 For example:
   plimsoll watch --from greptimedb localhost:4000 --for 1h
-  plimsoll watch --from tikv localhost:20180 --per tikv_grpc_msg_duration_seconds_count
+  plimsoll watch --from greptimedb localhost:4000 --for 10m \\
+      --per greptime_servers_http_requests_total
   plimsoll watch http://localhost:6060/debug/pprof/heap --out dumps \\
       --flamegraph growth.svg
 
