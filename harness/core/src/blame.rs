@@ -46,6 +46,11 @@ pub struct Blame {
     /// there is none.
     #[serde(deserialize_with = "required")]
     pub caller: Option<Frame>,
+    /// The function of Rust that called `at`, if `at` is C: what C returns has to be freed by
+    /// whoever called it. `None` if it is `called` or `caller`. Reports of older versions do not
+    /// have this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Frame>,
     /// The crate whose thread or task it is, if no frame is the reader's or may be.
     #[serde(deserialize_with = "required")]
     pub thread_of: Option<String>,
@@ -112,7 +117,13 @@ impl Blame {
             let place = place.filter(|place| frames[*place] != frames[at]);
             place.map(|place| closure::named(frames, place))
         };
+        let by = || {
+            let is_rust = |place: &usize| !is_c(&frames[*place]) && is_named(foreign, *place);
+            (at + 1..foreign.len()).find(is_rust)
+        };
+        let by = if is_c(&frames[at]) { by() } else { None };
         Some(Blame {
+            by: other_than_at(by.filter(|_| by != called)),
             at: closure::named(frames, at),
             called: other_than_at(called),
             caller: other_than_at(own),
@@ -139,6 +150,9 @@ impl Blame {
             }
             if one.called != other.called {
                 one.called = None;
+            }
+            if one.by != other.by {
+                one.by = None;
             }
             if one.thread_of != other.thread_of {
                 (one.thread_of, one.needed_by) = (None, None);

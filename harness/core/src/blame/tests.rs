@@ -77,6 +77,10 @@ fn said(blame: &Blame) -> String {
             said += name;
         }
     };
+    add(
+        " called by ",
+        blame.by.as_ref().map(|frame| &*frame.function),
+    );
     add(" in ", blame.called.as_ref().map(|frame| &*frame.function));
     add(
         " from ",
@@ -167,6 +171,16 @@ fn places() {
              want::Taker::poll @ want-0.3.1/src/lib.rs:1
              jobs::main @ src/main.rs:3",
             "want::capture_backtrace in want::Taker::poll from jobs::main",
+        ),
+        // What C returned has to be freed by whoever called it.
+        (
+            "WebPMemoryWrite
+             WebPPictureAlloc
+             webp::shared::new_picture @ webp-0.3.0/src/shared.rs:1
+             webp::encoder::Encoder::encode @ webp-0.3.0/src/encoder.rs:1
+             jobs::thumbnail @ src/images.rs:9",
+            "WebPPictureAlloc called by webp::shared::new_picture in \
+             webp::encoder::Encoder::encode from jobs::thumbnail",
         ),
         // An engine below the crate that is used.
         (

@@ -515,6 +515,9 @@ impl Blame {
     /// minijinja::Template::render, called from pages::index at src/pages.rs:12`.
     fn led_there(&self) -> Words {
         let mut words = Words::default();
+        if let Some(by) = &self.by {
+            words = words.say(", called by ").quote(&by.function);
+        }
         if let Some(called) = &self.called {
             words = words.say(", through ").quote(&called.function);
         }

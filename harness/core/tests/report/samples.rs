@@ -253,6 +253,7 @@ fn any_blame() -> impl Strategy<Value = Blame> {
         at: any_frame(),
         called: option::of(any_frame()),
         caller: option::of(any_frame()),
+        by: option::of(any_frame()),
         thread_of: option::of(words()),
         needed_by: option::of(words()),
     })

@@ -291,6 +291,7 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
             }
             frames.push(&mut blame.at);
             frames.extend(blame.called.iter_mut().chain(&mut blame.caller));
+            frames.extend(&mut blame.by);
         }
         for frame in frames {
             visit("function", &mut frame.function);
