@@ -60,9 +60,14 @@ fn about(page: &mut Page, indent: usize, cause: &Cause<'_>) {
 pub(super) fn stacks(page: &mut Page, report: &Report, findings: &[&Finding]) {
     // Resources have no stack.
     let has_frames = |finding: &&Finding| !finding.frames().is_empty();
-    let findings: Vec<&Finding> = findings.iter().copied().filter(has_frames).collect();
+    let mut findings: Vec<&Finding> = findings.iter().copied().filter(has_frames).collect();
     let growing = report.of(|finding| finding.verdict >= Verdict::Inconclusive);
     let causes = report.causes(&growing);
+    let number_of_cause = |finding: &&Finding| {
+        let is_cause = |cause: &Cause<'_>| cause.key() == finding.cause();
+        causes.iter().position(is_cause).unwrap_or(usize::MAX)
+    };
+    findings.sort_by_key(number_of_cause);
     let (first, rest) = findings.split_at(shown(page, findings.len(), MAX_FINDINGS));
     for finding in first {
         page.blank();

@@ -134,7 +134,8 @@ impl Report {
         let mut growing = growing.iter().copied();
         let cache = growing.find(|finding| finding.is_heap() && is_steady(finding))?;
         let level = cache.levels.last().copied().unwrap_or_default();
-        let of_more_than = match cache.rate.objects > 0.0 {
+        // A table in which many objects are kept grows in steps, by few objects.
+        let of_more_than = match cache.rate.objects > 0.0 && cache.law == Law::Linear {
             _ if level.bytes == 0 => String::new(),
             true => format!(
                 " of more than {}",

@@ -1,9 +1,12 @@
 //! Causes: findings that share the place to blame. Every output has one entry for each.
 
+use std::cmp::Reverse;
+
 use plimsoll_text::words::Words;
 
 use super::evidence::no_rate;
 use super::sum::{Amount, Sum};
+use crate::Law;
 use crate::report::units::{count, plural, span};
 use crate::report::{Finding, Report, Standing, Subject, Survivors};
 use crate::verdict::Verdict;
@@ -33,7 +36,8 @@ impl<'a> CauseKey<'a> {
 }
 
 impl Report {
-    /// Groups findings by their cause. Causes stand in the order of their first findings.
+    /// Groups findings by their cause: the worst first, then what rises steadily, and what gains
+    /// most.
     pub fn causes<'a>(&'a self, findings: &[&'a Finding]) -> Vec<Cause<'a>> {
         let mut causes: Vec<Cause<'a>> = Vec::new();
         for &finding in findings {
@@ -47,6 +51,13 @@ impl Report {
                 }),
             }
         }
+        // Stable: equal ones stay in the order of their first findings.
+        causes.sort_by_key(|cause| {
+            let first = cause.first();
+            let gains = Reverse(cause.sum().rank());
+            let rises = matches!(first.law, Law::Linear | Law::Stepped);
+            (Reverse((first.verdict, rises)), first.is_unused(), gains)
+        });
         causes
     }
 }
