@@ -38,8 +38,8 @@ pub struct Blame {
     /// The frame nearest to the allocation that is not plumbing.
     pub at: Frame,
     /// The function of a dependency that [`caller`](Blame::caller) called and that led to `at`.
-    /// `None` if it is `at`. If there is no caller, it is the one that ran `at`, a closure of the
-    /// reader, and may keep what the closure returns.
+    /// `None` if it is `at`. If there is no caller, it is the one that ran `at`, a function of the
+    /// reader, and may keep what that returns.
     #[serde(deserialize_with = "required")]
     pub called: Option<Frame>,
     /// The reader's own frame that is nearest to the allocation. `None` if it is `at`, or if
@@ -91,13 +91,23 @@ impl Blame {
             let named = (0..foreign.len()).rev().find(is_called);
             named.or(foreign.len().checked_sub(1))
         });
-        let keeps = || {
+        let ran = || {
+            let is_own = |frame: &Frame| owner(frame) == Owner::Reader;
+            let mut start = frames.iter().position(|frame| !is_own(frame))?;
+            // The function that was passed may be a closure which calls others.
+            if !closure::is_one(&frames[start - 1]) {
+                start = 1;
+            }
+            let end = start + frames[start..].iter().position(is_own)?;
+            // A future is run by whoever waits for it.
+            let is_future = |frame: &Frame| frame.function.ends_with("::poll");
             let is_theirs = |place: &usize| {
                 owner(&frames[*place]) == Owner::Dependency && is_named(frames, *place)
             };
-            closure::between(frames).and_then(|mut between| between.rfind(is_theirs))
+            let waits = frames[start..end].iter().any(is_future);
+            (start..end).rfind(|place| !waits && is_theirs(place))
         };
-        let called = called.or_else(|| (own == Some(0)).then(keeps)?);
+        let called = called.or_else(|| (own == Some(0)).then(ran)?);
         // Without debug information, the reader's own frame may be one of an unknown crate.
         let may_be_own =
             |frame: &Frame| owner(frame) == Owner::Other && crate_of(&frame.function).is_some();

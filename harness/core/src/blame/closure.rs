@@ -25,23 +25,14 @@ pub(super) fn named(frames: &[Frame], place: usize) -> Frame {
     }
 }
 
-/// Returns whether a frame is a closure that [`named`] gives the name of `named`.
-pub(super) fn is_renamed(named: &Frame, frame: &Frame) -> bool {
-    let is_closure = |frame: &Frame| frame.function.ends_with(CLOSURE);
-    is_closure(named) && is_closure(frame) && (&named.file, named.line) == (&frame.file, frame.line)
+/// Returns whether a frame is a closure.
+pub(super) fn is_one(frame: &Frame) -> bool {
+    frame.function.ends_with(CLOSURE)
 }
 
-/// Returns the places between a closure that allocates and the function that contains it: those
-/// of whoever ran the closure. `None` if the first frame is no closure, or a future, which is run
-/// by whoever waits for it.
-pub(super) fn between(frames: &[Frame]) -> Option<std::ops::Range<usize>> {
-    let first = named(frames, 0);
-    let (function, _) = first.function.split_once(CLOSURE)?;
-    let end = 1 + frames[1..]
-        .iter()
-        .position(|frame| frame.function == function)?;
-    let is_future = |frame: &Frame| frame.function.ends_with("::poll");
-    (!frames[1..end].iter().any(is_future)).then_some(1..end)
+/// Returns whether a frame is a closure that [`named`] gives the name of `named`.
+pub(super) fn is_renamed(named: &Frame, frame: &Frame) -> bool {
+    is_one(named) && is_one(frame) && (&named.file, named.line) == (&frame.file, frame.line)
 }
 
 fn containing<'a>(closure: &Frame, callers: &'a [Frame]) -> Option<&'a str> {

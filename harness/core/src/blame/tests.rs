@@ -100,13 +100,14 @@ fn places() {
             "jobs::queue::push @ src/queue.rs:7\n jobs::main @ src/main.rs:3",
             "jobs::queue::push",
         ),
-        // A dependency runs a closure of the reader, and keeps what it returns.
+        // A dependency runs a function of the reader, and keeps what it returns.
         (
-            "jobs::config::{{closure}} @ src/config.rs:7
+            "jobs::read @ src/config.rs:9
+             jobs::config::{{closure}} @ src/config.rs:7
              want::Once::call_once::{{closure}} @ want-0.3.1/src/lib.rs:4
              want::Once::call_once @ want-0.3.1/src/lib.rs:3
              jobs::config @ src/config.rs:6",
-            "jobs::config::{{closure}} in want::Once::call_once",
+            "jobs::read in want::Once::call_once",
         ),
         // But not if it only waits for a future.
         (
