@@ -112,7 +112,10 @@ fn as_text(run: &Joined, main: Option<&Base>, style: &text::Style, out: &Out) ->
                 let sum = Sum::of(report, &report.growing()).short();
                 let (name, other) = (safe_line(title), safe_line(other));
                 let grows = out.paint(Paint::Red, "keeps growing");
-                let why = format!("{sum} per iteration, for the same reason as {other}");
+                let why = format!(
+                    "{sum} per {}, for the same reason as {other}",
+                    report.per.one()
+                );
                 (false, format!("{name}: {grows} by {why}\n"))
             }
             (Some(report), ..) => (true, text::render(report, style)),

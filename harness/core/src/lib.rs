@@ -41,6 +41,7 @@ pub mod growth;
 pub mod judge;
 pub mod ladder;
 pub mod layout;
+mod per;
 mod rate;
 pub mod report;
 mod required;
@@ -53,6 +54,7 @@ mod words;
 
 pub use address::Avma;
 pub use frame::{FoldedStack, Frame, SourceFrame, SymbolTable};
+pub use per::{Counter, NoCounter, Per};
 pub use rate::{Law, Rate};
 pub use series::{Alive, Born, Series};
 pub use tally::{Counts, Tally};

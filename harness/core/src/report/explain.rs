@@ -2,9 +2,7 @@
 //! numbers.
 
 use super::text;
-use super::units::{
-    bytes, count, give_or_take, objects, plural, signed_bytes, signed_objects, size, span,
-};
+use super::units::{bytes, count, give_or_take, objects, signed_bytes, signed_objects, size, span};
 use super::{Finding, Report, Standing};
 use crate::Rate;
 use crate::growth::{Answer, Growth, Looked, Question, Unit, View};
@@ -26,30 +24,37 @@ pub fn explain(report: &Report, finding: &Finding, views: &[View], style: &text:
     let is_heap = finding.is_heap();
     let levels = levels(report, finding, is_heap);
     ask("What was alive at the last rungs (dumps)?", levels);
-    let born = "Who stayed, by the octave (doubling of the iterations) of birth?";
-    ask(born, survivors(report, finding));
+    let (one, many) = (report.per.one(), report.per.many());
+    let born = format!("Who stayed, by the octave (doubling of the {many}) of birth?");
+    ask(&born, survivors(report, finding));
     if !finding.is_unused() {
         let rate = rate(finding, is_heap);
-        ask("How fast does it grow, per iteration?", rate);
+        ask(&format!("How fast does it grow, per {one}?"), rate);
     }
     for view in views {
-        ask(&heading(view), answers(view));
+        ask(&heading(view), answers(view, one));
     }
     let allowed = both(finding.allowed, is_heap);
     let allowed = lines(&[format!("{allowed}: {}", finding.standing.meaning())]);
-    ask("How much does the baseline allow, per iteration?", allowed);
+    ask(
+        &format!("How much does the baseline allow, per {one}?"),
+        allowed,
+    );
     let threshold = report.threshold.iterations;
     let cut = both(Growth::cut(finding.allowed, threshold), is_heap);
     let coarser = match report.threshold.coarsened {
         true => ", which is coarser than was asked for",
         false => "",
     };
-    let iterations = plural(threshold, "iteration", "iterations");
+    let iterations = report.per.count(threshold);
     let limits = lines(&[
         format!("threshold: 1 object per {iterations}{coarser}"),
         format!("cut: what is allowed and half of the threshold, {cut}"),
     ]);
-    ask("From which rate on is it growth, per iteration?", limits);
+    ask(
+        &format!("From which rate on is it growth, per {one}?"),
+        limits,
+    );
     let verdict = lines(&[format!("{}: {}", finding.verdict, meaning(finding))]);
     ask("What is the verdict?", verdict);
     page
@@ -76,8 +81,8 @@ fn levels(report: &Report, finding: &Finding, is_heap: bool) -> String {
         [iterations, objects].into_iter().chain(bytes).collect()
     });
     match is_heap {
-        true => table(&["iterations", "objects", "bytes"], rows.collect()),
-        false => table(&["iterations", "number"], rows.collect()),
+        true => table(&[report.per.many(), "objects", "bytes"], rows.collect()),
+        false => table(&[report.per.many(), "number"], rows.collect()),
     }
 }
 
@@ -92,7 +97,8 @@ fn survivors(report: &Report, finding: &Finding) -> String {
         let alive = about(octave.alive.objects);
         vec![span(octave.from, octave.to), allocated, alive]
     });
-    let head = ["born in iterations", "allocated", "still alive"];
+    let born = format!("born in {}", report.per.many());
+    let head = [born.as_str(), "allocated", "still alive"];
     table(&head, rows.collect())
 }
 
@@ -117,7 +123,7 @@ fn age(rungs: usize) -> String {
     format!("{:.0} %", 100.0 * (1.0 - (-octaves).exp2()))
 }
 
-fn answers(view: &View) -> String {
+fn answers(view: &View, per: &str) -> String {
     let number = |value: f64| match view.unit {
         Unit::Objects if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
         Unit::Objects => objects(value),
@@ -132,7 +138,7 @@ fn answers(view: &View) -> String {
         _ => String::new(),
     };
     said.push(format!(
-        "so it does{}: at most {} per iteration{findable}",
+        "so it does{}: at most {} per {per}{findable}",
         if quantity.rising { "" } else { " not" },
         number(quantity.bound),
     ));

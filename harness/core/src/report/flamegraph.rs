@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::Report;
-use super::units::{bytes, count, give_or_take, plural, signed_bytes};
+use super::units::{bytes, count, give_or_take, signed_bytes};
 use crate::Rate;
 pub use crate::flamegraph::{FlamegraphError, Theme};
 use crate::flamegraph::{Picture, Tower, draw, names, nothing, shown};
@@ -45,7 +45,7 @@ const MAX_IMAGE_FRAMES: usize = 60;
 /// If inferno refuses. No report is known for which it does.
 pub fn render(report: &Report) -> Result<String, FlamegraphError> {
     let per = iterations_per_unit(report);
-    let title = title(report, "growth per iteration");
+    let title = title(report, &format!("growth per {}", report.per.one()));
     let stacks = stacks(report, per, MAX_FRAMES);
     if stacks.is_empty() {
         let why = format!("{}: nothing grew and nothing shrank", between(report));
@@ -54,7 +54,7 @@ pub fn render(report: &Report) -> Result<String, FlamegraphError> {
     draw(&Picture {
         title,
         subtitle: Some(format!("{}: {}", between(report), sums(report))),
-        count_name: count_name(per),
+        count_name: count_name(report, per),
         width: WIDTH,
         min_width: MIN_WIDTH,
         image: false,
@@ -81,7 +81,7 @@ pub fn render_image(report: &Report, theme: Theme) -> Result<Option<String>, Fla
             title: title(report, &sums(report)),
             // inferno draws a subtitle in black on every background.
             subtitle: None,
-            count_name: count_name(per),
+            count_name: count_name(report, per),
             width: IMAGE_WIDTH,
             min_width,
             image: true,
@@ -102,10 +102,10 @@ fn title(report: &Report, what: &str) -> String {
     format!("{name}: {what}")
 }
 
-fn count_name(per: u64) -> String {
+fn count_name(report: &Report, per: u64) -> String {
     match per {
-        1 => "bytes per iteration".to_owned(),
-        per => format!("bytes per {} iterations", count(per)),
+        1 => format!("bytes per {}", report.per.one()),
+        per => format!("bytes per {}", report.per.count(per)),
     }
 }
 
@@ -173,7 +173,7 @@ fn stacks(report: &Report, per: u64, most_frames: usize) -> Vec<(Tower, Vec<Stri
 fn between(report: &Report) -> String {
     match report.compared {
         Some(super::Compared { before, after }) => {
-            let after = plural(after, "iteration", "iterations");
+            let after = report.per.count(after);
             format!("from {} to {after}", count(before))
         }
         None => "between the first and the last rung".to_owned(),
@@ -197,5 +197,5 @@ fn sums(report: &Report) -> String {
     let grew = sum("grew", |rate| rate > 0.0);
     let shrank = sum("shrank", |rate| rate < 0.0);
     let parts: Vec<String> = grew.into_iter().chain(shrank).collect();
-    format!("{} per iteration", parts.join(", "))
+    format!("{} per {}", parts.join(", "), report.per.one())
 }

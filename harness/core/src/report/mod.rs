@@ -19,7 +19,7 @@ use crate::judge::iterations_to_settle;
 use crate::required::required;
 use crate::verdict::Verdict;
 pub use crate::verdict::{Rarest, Threshold};
-use crate::{FoldedStack, Rate, Tally};
+use crate::{FoldedStack, Per, Rate, Tally};
 
 /// The outcome of one scenario in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,6 +35,9 @@ pub struct Report {
     /// The settings of the scenario's own builder, in the order of the settings' keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub builder: Vec<BuilderSetting>,
+    /// What the rungs count, and what rates are per. Reports of tests do not have this key.
+    #[serde(skip_serializing_if = "Per::is_iteration")]
+    pub per: Per,
     /// Every rung that was reached, in order.
     pub rungs: Vec<Rung>,
     /// Why the ladder ended.

@@ -3,8 +3,8 @@
 //! Three digits are shown. A number that is not zero never reads as zero.
 
 use super::Rarest;
-use crate::Rate;
 use crate::rate::to_f64;
+use crate::{Per, Rate};
 
 pub(super) const BYTE_UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -96,15 +96,15 @@ pub fn duration(seconds: f64) -> String {
 
 /// Formats the smallest growth that a run would have seen: `1 object per 1,000 iterations`. It
 /// is in bytes if the run would have seen those sooner than one object of 8 bytes.
-pub fn visible(rate: Rate) -> Option<String> {
+pub fn visible(rate: Rate, per: &Per) -> Option<String> {
     let by_bytes =
         rate.bytes > 0.0 && (rate.objects <= 0.0 || rate.bytes / 8.0 < rate.objects * 0.999);
     Some(match rate.objects {
-        _ if by_bytes && rate.bytes >= 8.0 => format!("{} per iteration", bytes(rate.bytes)),
-        _ if by_bytes => format!("8 B per {}", iterations(8.0 / rate.bytes)?),
-        rate if rate >= 1.005 => format!("{} objects per iteration", objects(rate)),
-        rate if rate >= 1.0 => "1 object per iteration".to_owned(),
-        rate if rate > 0.0 => format!("1 object per {}", iterations(1.0 / rate)?),
+        _ if by_bytes && rate.bytes >= 8.0 => format!("{} per {}", bytes(rate.bytes), per.one()),
+        _ if by_bytes => format!("8 B per {}", iterations(8.0 / rate.bytes, per)?),
+        rate if rate >= 1.005 => format!("{} objects per {}", objects(rate), per.one()),
+        rate if rate >= 1.0 => format!("1 object per {}", per.one()),
+        rate if rate > 0.0 => format!("1 object per {}", iterations(1.0 / rate, per)?),
         _ => return None,
     })
 }
@@ -116,11 +116,11 @@ pub fn visible(rate: Rate) -> Option<String> {
 /// - How fast a buffer may grow without more objects, if that is more than twice eight bytes
 ///   for each object:
 ///   `1 object per 100 iterations; a buffer that grows by 17 B per iteration`.
-pub fn visible_with_rarest(rate: Rate, rarest: Option<Rarest>) -> Option<String> {
-    let mut seen = visible(rate)?;
+pub fn visible_with_rarest(rate: Rate, rarest: Option<Rarest>, per: &Per) -> Option<String> {
+    let mut seen = visible(rate, per)?;
     if rate.objects > 0.0 && rate.bytes > 2.0 * 8.0 * rate.objects {
         let bytes = bytes(rate.bytes);
-        seen += &format!("; a buffer that grows by {bytes} per iteration");
+        seen += &format!("; a buffer that grows by {bytes} per {}", per.one());
     }
     Some(match rarest {
         // Large objects that may not be rarer need no addition.
@@ -134,7 +134,7 @@ pub fn visible_with_rarest(rate: Rate, rarest: Option<Rarest>) -> Option<String>
 }
 
 /// Formats iterations, rounded down: a run may have seen more than it says, never less.
-fn iterations(value: f64) -> Option<String> {
+fn iterations(value: f64, per: &Per) -> Option<String> {
     // A quotient that is whole except for rounding counts as whole.
     let value = (value * (1.0 + 1e-9)).floor();
     if !(1.0..1e18).contains(&value) {
@@ -147,8 +147,8 @@ fn iterations(value: f64) -> Option<String> {
     #[expect(clippy::cast_sign_loss, reason = "the range was checked above")]
     let whole = value as u64;
     Some(match whole {
-        1 => "iteration".to_owned(),
-        _ => plural(whole, "iteration", "iterations"),
+        1 => per.one().to_owned(),
+        _ => per.count(whole),
     })
 }
 
@@ -232,7 +232,8 @@ mod tests {
 
     #[test]
     fn visible_growth_is_rounded_down() {
-        let said = |objects, bytes| visible(Rate { objects, bytes }).unwrap_or_default();
+        let said =
+            |objects, bytes| visible(Rate { objects, bytes }, &Per::default()).unwrap_or_default();
         assert_eq!(said(0.001, 0.008), "1 object per 1,000 iterations");
         assert_eq!(said(1.0 / 3000.0, 1.0), "1 object per 3,000 iterations");
         assert_eq!(said(0.0015, 0.1), "1 object per 666 iterations");

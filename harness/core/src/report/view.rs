@@ -37,7 +37,7 @@ use super::{
 use crate::blame::Blame;
 pub use crate::finding::each_stack_once;
 use crate::verdict::Verdict;
-use crate::{FoldedStack, Frame, Law};
+use crate::{FoldedStack, Frame, Law, Per};
 
 /// The first statement about a scenario, in parts that each output puts together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl Report {
         let sampled = sampled.map_or(String::new(), |every| format!(" sampled every {every}"));
         let seen = self.seen();
         let seen = seen.map_or(String::new(), |seen| format!("; would have seen {seen}"));
-        let iterations = plural(self.iterations(), "iteration", "iterations");
+        let iterations = self.per.count(self.iterations());
         format!("{iterations}{sampled}, {grows}{seen}{}", ended(self.end))
     }
 
@@ -163,7 +163,11 @@ impl Report {
             _ => {
                 let sum = Sum::of(self, &growing).short();
                 let words = Words::default().say(format!("{}, ", keeps(&growing, "keep")));
-                Some(words.stress(sum).say(" per iteration together"))
+                Some(
+                    words
+                        .stress(sum)
+                        .say(format!(" per {} together", self.per.one())),
+                )
             }
         };
         let unused = self.past().len() - growing.len();
@@ -182,7 +186,7 @@ impl Report {
         match (self.iterations(), &self.measured) {
             (0, _) | (_, None) => String::new(),
             (n, Some(_)) => {
-                let iterations = plural(n, "iteration", "iterations");
+                let iterations = self.per.count(n);
                 format!("({iterations}, {})", self.counting())
             }
         }
@@ -209,7 +213,7 @@ impl Report {
 
     /// Returns the smallest growth that the run would have seen.
     pub fn seen(&self) -> Option<String> {
-        visible_with_rarest(self.visible?, self.rarest)
+        visible_with_rarest(self.visible?, self.rarest, &self.per)
     }
 
     /// Returns why a sampled run was too short, and which length is enough.
@@ -217,14 +221,15 @@ impl Report {
         let needed = count(self.iterations_needed()?);
         let every = self.sampled_every()?;
         Some(format!(
-            "sampled every {every}, that takes {needed} iterations: fewer leave too few samples \
-             of small objects"
+            "sampled every {every}, that takes {needed} {}: fewer leave too few samples of small \
+             objects",
+            self.per.many()
         ))
     }
 
     /// Returns the growth that the run has to find.
     pub fn to_be_found(&self) -> String {
-        let iterations = plural(self.threshold.iterations, "iteration", "iterations");
+        let iterations = self.per.count(self.threshold.iterations);
         format!("1 object or 8 B per {iterations}")
     }
 
@@ -291,7 +296,7 @@ impl Report {
     /// Returns the sentence about one finding, without a full stop.
     pub fn sentence(&self, finding: &Finding) -> Words {
         let mut words = match finding.is_unused() {
-            true => finding.unused(),
+            true => finding.unused(&self.per),
             false => {
                 let gains = Cause::of(self, finding).gains();
                 gains.say(format!(
@@ -421,9 +426,11 @@ impl Finding {
     }
 
     /// Returns what is said of an allowance that nothing uses.
-    pub fn unused(&self) -> Words {
+    pub fn unused(&self, per: &Per) -> Words {
         let words = Words::default().say("an allowance of ");
-        let words = words.stress(self.allowance()).say(" per iteration ");
+        let words = words
+            .stress(self.allowance())
+            .say(format!(" per {} ", per.one()));
         words.say(match self.standing {
             Standing::Expired => "has expired, and nothing uses it",
             _ => "is no longer needed",

@@ -46,6 +46,7 @@ pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
         findings: Vec::new(),
         checks: Vec::new(),
         enough: None,
+        per: plimsoll_core::Per::default(),
         completeness: Completeness::default(),
         failure: None,
         notes: Vec::new(),

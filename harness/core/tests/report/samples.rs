@@ -9,7 +9,7 @@ use plimsoll_core::report::{
     BuilderSetting, Check, CheckOutcome, Compared, Completeness, Failure, Finding, LadderEnd,
     Measured, Rarest, Report, Run, Rung, StackGrowth, Subject, Survivors, Threshold,
 };
-use plimsoll_core::{FoldedStack, Frame, Law, Rate, Tally};
+use plimsoll_core::{FoldedStack, Frame, Law, Per, Rate, Tally};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -370,7 +370,7 @@ prop_compose! {
         end in one_of(&[Settled, Budget, Iterations, Memory, Threads, Descriptors, LadderEnd::Failure]),
         measured in option::of(any_measured()),
         (builder, enough) in (vec((words(), words()), 0..3), option::of((words(), words()))),
-        rungs in vec(any_rung(), 0..4),
+        (per, rungs) in (one_of(&["iteration", "second", "http_requests_total"]), vec(any_rung(), 0..4)),
         (iterations, coarsened) in (1..1_000_000_u64, any::<bool>()),
         (visible, rarest) in (option::of(rate()), option::of(any::<[u64; 2]>())),
         (findings, growth) in (vec(any_finding(), 0..9), vec(any_growth(), 0..9)),
@@ -380,12 +380,13 @@ prop_compose! {
         compared in option::of(any::<[u64; 2]>()),
     ) -> Report {
         let setting = |(key, value)| BuilderSetting { key, value };
+        let per: Per = per.parse().expect("a unit");
         Report {
             run, scenario, verdict, measured, builder: builder.into_iter().map(setting).collect(), rungs, end,
             threshold: Threshold { iterations, coarsened },
             visible,
             rarest: rarest.map(|[bytes, iterations]| Rarest { bytes, iterations }),
-            findings, checks, enough: enough.map(setting), completeness, failure, notes,
+            findings, checks, enough: enough.map(setting), per, completeness, failure, notes,
             compared: compared.map(|[before, after]| Compared { before, after }),
             growth,
         }

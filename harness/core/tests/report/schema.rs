@@ -86,7 +86,10 @@ fn the_schema_is_strict_and_described() {
                 .flatten()
                 .filter_map(Value::as_str);
             let came_later = |key: &str| {
-                ["builder", "rarest", "enough", "blame", "by", "selected"].contains(&key)
+                [
+                    "builder", "per", "rarest", "enough", "blame", "by", "selected",
+                ]
+                .contains(&key)
                     || key == "error" && at.ends_with("$defs/growth")
             };
             let keys = properties.keys().map(String::as_str);

@@ -14,7 +14,7 @@ use plimsoll_core::report::{
     BASELINE, Check, CheckOutcome, Compared, Completeness, Finding, LadderEnd, Measured, Report,
     Run, StackGrowth, Subject, Threshold, explain, flamegraph, folded, json, text, units,
 };
-use plimsoll_core::{FoldedStack, Frame, Rate, Series, layout};
+use plimsoll_core::{FoldedStack, Frame, Per, Rate, Series, layout};
 
 use super::climb::{Climb, Route, before_and_after};
 use super::enough::enough;
@@ -104,6 +104,7 @@ pub(crate) fn report(
             .chain(late)
             .collect(),
         enough: None,
+        per: Per::default(),
         findings,
         growth: growth(&climb.profile.iterations(), &observed.stacks, before),
         rungs: std::mem::take(&mut climb.profile.rungs),
@@ -165,6 +166,7 @@ pub(crate) fn without_baseline(
         completeness: Completeness::default(),
         failure: None,
         enough: None,
+        per: Per::default(),
         notes: Vec::new(),
         compared: None,
         growth: Vec::new(),

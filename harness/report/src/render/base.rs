@@ -69,7 +69,7 @@ impl Base {
             (_, _, 0) => on("Not measured on "),
             (_, new, known) if new == known => Words::default().say("New in this pull request"),
             ([Since::Faster(was)], ..) => {
-                let there = format!(", but slower there: {was} per iteration");
+                let there = format!(", but slower there: {was}");
                 on("Already on ").say(there)
             }
             (_, 0, _) => on("Already on "),
@@ -104,7 +104,9 @@ impl Base {
         });
         match (report.causes(&found).first(), report.verdict) {
             (Some(before), _) if is_as_fast(before, cause) => Since::Before,
-            (Some(before), _) => Since::Faster(before.sum().short()),
+            (Some(before), _) => {
+                Since::Faster(format!("{} per {}", before.sum().short(), report.per.one()))
+            }
             // Whatever did not end with a verdict may have missed it.
             (None, Verdict::Within | Verdict::Improved | Verdict::Regressed) => Since::New,
             (None, _) => Since::Unknown,

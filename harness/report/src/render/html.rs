@@ -83,7 +83,7 @@ pub fn render(joined: &Joined, context: &Context) -> String {
                 }
                 footer {
                     "plimsoll " (env!("CARGO_PKG_VERSION")) ". Rates are per iteration of a \
-                     scenario's workload. This page loads nothing from anywhere."
+                     scenario's workload, or per what the scenario says. This page loads nothing from anywhere."
                 }
             }
         }

@@ -140,9 +140,10 @@ pub(super) fn render(report: &Report) -> Option<String> {
 
 /// Returns both towers in at most `most` lines of `width` columns.
 pub fn of_report(report: &Report, most: usize, width: usize) -> Option<String> {
+    let per = format!(" per {}", report.per.one());
     let style = Style {
         width,
-        per: " per iteration",
+        per: &per,
         is_sampled: report.is_sampled(),
         say: &signed_bytes,
     };

@@ -14,7 +14,7 @@ use crate::report::{
 };
 use crate::required::required;
 use crate::verdict::Verdict;
-use crate::{FoldedStack, Frame, Law, Rate, Tally};
+use crate::{FoldedStack, Frame, Law, Per, Rate, Tally};
 
 /// Which keys of a finding belong to which format.
 const SINCE_2: &str =
@@ -72,6 +72,9 @@ struct ReportJson {
     /// Absent if the builder sets nothing. Reports of older versions do not have this key.
     #[serde(default)]
     builder: Vec<BuilderSetting>,
+    /// Absent if rates are per iteration. Reports of older versions do not have this key.
+    #[serde(default)]
+    per: Per,
     rungs: Vec<Rung>,
     end: LadderEnd,
     threshold: Threshold,
@@ -131,6 +134,7 @@ impl ReportJson {
             verdict: self.verdict,
             measured: self.measured,
             builder: self.builder,
+            per: self.per,
             rungs: self.rungs,
             end: self.end,
             threshold: self.threshold,

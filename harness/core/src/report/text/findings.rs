@@ -75,7 +75,7 @@ pub(super) fn stacks(page: &mut Page, report: &Report, findings: &[&Finding]) {
         let mut of_all = causes.iter().enumerate();
         let cause = of_all.find(|(_, cause)| cause.key() == finding.cause());
         let text = match cause {
-            _ if finding.is_unused() => finding.unused().plain(),
+            _ if finding.is_unused() => finding.unused(&report.per).plain(),
             Some((number, cause)) => {
                 let number = number_of(number, causes.len());
                 let grows = match cause.findings.as_slice() {
@@ -106,7 +106,12 @@ fn number_of(place: usize, all: usize) -> String {
 /// Prints a finding by itself: all that is said of it, and its stack.
 pub(super) fn alone(page: &mut Page, report: &Report, finding: &Finding) {
     if finding.is_unused() {
-        stack(page, finding, Paint::Bold, &finding.unused().plain());
+        stack(
+            page,
+            finding,
+            Paint::Bold,
+            &finding.unused(&report.per).plain(),
+        );
         return;
     }
     let cause = Cause::of(report, finding);
@@ -143,7 +148,7 @@ fn more(page: &mut Page, report: &Report, all: &[&Finding], rest: &[&Finding]) {
     let (sum, error) = (signed_bytes(together), give_or_take(error, bytes));
     let rate = match together == 0.0 {
         true => String::new(),
-        false => format!(", {sum}{error} per iteration together"),
+        false => format!(", {sum}{error} per {} together", report.per.one()),
     };
     let text = format!("and {}{rate}: {ALL}", counted(rest, "more "));
     page.wrap(2, 4, Paint::Plain, &text);

@@ -6,7 +6,7 @@ use crate::judge::COARSEST_THRESHOLD;
 use crate::report::units::{count, duration, plural, size};
 use crate::report::view::total;
 use crate::report::{BuilderSetting, LadderEnd, Report};
-use crate::{Law, Rate};
+use crate::{Law, Per, Rate};
 
 /// Iterations a second of the service that growth is shown for.
 const PER_SECOND: f64 = 1_000.0;
@@ -38,6 +38,9 @@ impl Report {
     /// Returns what would give an inconclusive run a verdict, as fragments of sentences.
     pub fn advice(&self) -> Vec<String> {
         let setting = self.enough().map(|setting| setting + " would do");
+        if !self.per.is_iteration() {
+            return vec!["watch for longer (`--for`)".to_owned()];
+        }
         let budget = match &setting {
             Some(setting) => format!("{setting}, or make an iteration cheaper"),
             None => "how much is enough cannot be predicted; try twice as much, or make an \
@@ -106,8 +109,15 @@ impl Report {
     /// proportion to the iterations.
     pub fn in_service(&self, growing: &[&Finding]) -> Option<String> {
         let mut parts = Vec::new();
+        let (per_second, at) = match self.per {
+            Per::Second => (1.0, String::new()),
+            Per::Iteration | Per::Counter(_) => (
+                PER_SECOND,
+                format!(" at 1,000 {} a second", self.per.many()),
+            ),
+        };
         let mut add = |n: f64, what: &str, rate: f64| {
-            let seconds = n / (rate * PER_SECOND);
+            let seconds = n / (rate * per_second);
             if rate > 0.0 && seconds <= A_MONTH {
                 parts.push(format!("{what} in {}", duration(seconds)));
             }
@@ -125,7 +135,7 @@ impl Report {
             }
         }
         let parts = parts.join(", ");
-        (!parts.is_empty()).then(|| format!("{parts} at 1,000 iterations a second"))
+        (!parts.is_empty()).then(|| parts + &at)
     }
 
     /// Returns how to tell growth from a cache that is not full yet. `None` if no cache grows
@@ -144,6 +154,7 @@ impl Report {
             false => format!(" of more than {}", size(level.bytes)),
         };
         let raise = match self.end {
+            _ if !self.per.is_iteration() => Some("watch for longer (`--for`)"),
             LadderEnd::Budget | LadderEnd::OutOfReach => Some("raise the budget"),
             LadderEnd::Iterations => Some("raise `max-iterations`"),
             LadderEnd::Memory => Some("raise `memory-limit`"),
@@ -151,12 +162,16 @@ impl Report {
         };
         let times = self.octaves_to_tell(cache).map(|octaves| 1_u64 << octaves);
         let raise = raise.map(|raise| match times {
-            Some(times) => format!("{raise} to reach {times} times the iterations that fill it"),
+            Some(times) => {
+                let many = self.per.many();
+                format!("{raise} to reach {times} times the {many} that fill it")
+            }
             None => format!("{raise} until it is full"),
         });
         // What hardly grows is a table inside of some library.
         let smaller = self
             .in_service(&[cache])
+            .filter(|_| self.per.is_iteration())
             .map(|_| "make it smaller in the scenario");
         let smaller = smaller.map(str::to_owned);
         let advice: Vec<String> = smaller.into_iter().chain(raise).collect();

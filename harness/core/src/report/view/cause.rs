@@ -123,7 +123,7 @@ impl<'a> Cause<'a> {
         let words = amounts.fold(words, |words, Amount { number, rest }| {
             words.say(format!(", {number}{rest}"))
         });
-        words.say(" per iteration")
+        words.say(format!(" per {}", self.report.per.one()))
     }
 
     /// Returns what the baseline allows: `allowed: 96 B, 1.00 objects`, or that the allowance
@@ -197,7 +197,7 @@ impl<'a> Cause<'a> {
     /// Returns how the growth goes: `linear over 65,536 iterations, every allocation counted`.
     pub fn course(&self) -> String {
         let law = self.first().law;
-        let iterations = plural(self.report.iterations(), "iteration", "iterations");
+        let iterations = self.report.per.count(self.report.iterations());
         format!("{law} over {iterations}, {}", self.report.counting())
     }
 }
@@ -214,7 +214,8 @@ fn stayed_words(report: &Report, octave: &Survivors) -> String {
         objects => format!("{about}{}", count(objects)),
     };
     format!(
-        "born in iterations {}: {allocated}{alive} alive at {}",
+        "born in {} {}: {allocated}{alive} alive at {}",
+        report.per.many(),
         span(octave.from, octave.to),
         count(report.iterations())
     )

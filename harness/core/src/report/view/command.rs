@@ -42,8 +42,10 @@ fn target_pattern(target: &str) -> String {
 }
 
 impl Report {
-    /// Returns the command that measures this scenario again, alone.
+    /// Returns the command that measures this scenario again, alone. `None` for a server: only
+    /// whoever started the watch knows what it was watching.
     pub fn again(&self) -> Option<String> {
+        self.per.is_iteration().then_some(())?;
         let measured = self.measured.as_ref();
         let is_release = measured.is_some_and(|measured| measured.profile == "release");
         let run = &self.run;

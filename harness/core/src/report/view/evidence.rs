@@ -10,7 +10,7 @@ use crate::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE, rung};
 use crate::report::Report;
 use crate::report::units::{count, plural, size, span};
 use crate::verdict::Verdict;
-use crate::{Law, Series, Tally};
+use crate::{Law, Per, Series, Tally};
 
 /// The most rungs of a ladder. An iteration takes a nanosecond at least, so even fewer take
 /// longer than a life.
@@ -43,7 +43,7 @@ impl Report {
         if let Some(octaves) = self.octaves_at_rest(finding) {
             let more = plural(octaves as u64, "more octave", "more octaves");
             let until = rung(levels.all.len() - 1 + octaves * RUNGS_PER_OCTAVE);
-            let until = plural(until, "iteration", "iterations");
+            let until = self.per.count(until);
             said += &format!("; {more} (up to {until}) would tell");
         }
         Some(said)
@@ -89,15 +89,20 @@ impl Report {
 /// The levels of a finding, and the iterations at each.
 struct Levels<'a> {
     all: Vec<(u64, Tally)>,
+    per: &'a Per,
     finding: &'a Finding,
 }
 
 impl Levels<'_> {
     /// Returns `None` if there are not two levels.
-    fn of<'a>(report: &Report, finding: &'a Finding) -> Option<Levels<'a>> {
+    fn of<'a>(report: &'a Report, finding: &'a Finding) -> Option<Levels<'a>> {
         let iterations = report.rungs.iter().map(|rung| rung.iterations);
         let all: Vec<(u64, Tally)> = iterations.zip(finding.levels.iter().copied()).collect();
-        (all.len() > 1).then_some(Levels { all, finding })
+        (all.len() > 1).then_some(Levels {
+            all,
+            per: &report.per,
+            finding,
+        })
     }
 
     /// Returns the levels that a verdict uses.
@@ -155,7 +160,8 @@ impl Levels<'_> {
             _ => "",
         };
         Some(format!(
-            "{how_many} {step} in iterations {}{since}",
+            "{how_many} {step} in {} {}{since}",
+            self.per.many(),
             span(from, to)
         ))
     }

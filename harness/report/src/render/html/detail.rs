@@ -79,6 +79,7 @@ fn plots(report: &Report, slug: &str) -> Markup {
         figure(&Plot {
             title,
             iterations: &iterations,
+            per: &report.per,
             compared: report.compared,
             unit,
             series,
@@ -99,7 +100,7 @@ fn plots(report: &Report, slug: &str) -> Markup {
     html! {
         @if !iterations.is_empty() {
             section class="levels" aria-labelledby={ (slug) "~levels" } {
-                h3 id={ (slug) "~levels" } { "Growth over the iterations" }
+                h3 id={ (slug) "~levels" } { "Growth over the " (report.per.many()) }
                 div class="plots" {
                     @for grown in &grown {
                         (plot(grown.title, grown.unit, grown.series(&iterations)))

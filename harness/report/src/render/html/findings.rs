@@ -100,14 +100,14 @@ fn one(report: &Report, finding: &Finding, links: &Links) -> Markup {
 /// come and go, because the verdict then rests on it.
 fn survivors(report: &Report, finding: &Finding) -> Markup {
     let about = if report.is_sampled() { "about " } else { "" };
-    let end = plural(report.iterations(), "iteration", "iterations");
+    let (end, many) = (report.per.count(report.iterations()), report.per.many());
     html! {
         @if !finding.survivors.is_empty() {
             details class="rungs stayed" open[finding.stayed().is_some()] {
                 summary { "Who stayed" }
                 p {
-                    "Objects still alive after " (end) ", by the octave (a doubling of the \
-                     iterations) in which they were born. A leak keeps the same share of every \
+                    "Objects still alive after " (end) ", by the octave (a doubling of the " (many)
+                    ") in which they were born. A leak keeps the same share of every \
                      octave. Where objects come and go, only the last octaves have any left."
                 }
                 div class="scroll" tabindex="0" role="region"
@@ -115,9 +115,8 @@ fn survivors(report: &Report, finding: &Finding) -> Markup {
                     table {
                         thead {
                             tr {
-                                @for name in [
-                                    "Born in iterations", "Allocated", "Still alive", "Share",
-                                ] {
+                                th scope="col" { "Born in " (many) }
+                                @for name in ["Allocated", "Still alive", "Share"] {
                                     th scope="col" { (name) }
                                 }
                             }

@@ -28,7 +28,7 @@ pub(super) fn of(report: &Report, slug: &str) -> Markup {
     let between = match report.compared {
         Some(of) => {
             let (before, after) = (count(of.before), count(of.after));
-            format!("between iteration {before} and {after}")
+            format!("between {} {before} and {after}", report.per.one())
         }
         None => "between the two compared rungs".to_owned(),
     };
@@ -84,7 +84,7 @@ fn listed(report: &Report) -> Markup {
                             (signed_bytes(growth.rate.bytes))
                             (give_or_take(growth.error.map(|error| error.bytes), bytes))
                         }
-                        " per iteration, " (size(growth.before.bytes)) " → "
+                        " per " (report.per.one()) ", " (size(growth.before.bytes)) " → "
                         (size(growth.after.bytes))
                         br;
                         @for (at, name) in growth.stack.frames().iter().rev().enumerate() {

@@ -7,7 +7,8 @@
 //! stretched; text keeps its size.
 
 use maud::{Markup, html};
-use plimsoll_core::report::units::{count, plural, size};
+use plimsoll_core::Per;
+use plimsoll_core::report::units::{count, size};
 use plimsoll_core::report::view::each_stack_once;
 use plimsoll_core::report::{Compared, Finding, Report, Subject};
 
@@ -29,6 +30,7 @@ pub(super) struct Plot<'a> {
     pub(super) title: &'a str,
     /// The iterations done at each rung.
     pub(super) iterations: &'a [u64],
+    pub(super) per: &'a Per,
     pub(super) compared: Option<Compared>,
     pub(super) unit: Unit,
     pub(super) series: Vec<Series>,
@@ -270,7 +272,7 @@ pub(super) fn figure(plot: &Plot<'_>) -> Markup {
                             cy=(format_args!("{:.1}", y(*value))) r="2" data-at=(iterations) {
                             title {
                                 (series.name) " after "
-                                (plural(*iterations, "iteration", "iterations")) ": "
+                                (plot.per.count(*iterations)) ": "
                                 (plot.unit.say(*value))
                             }
                         }
@@ -317,7 +319,7 @@ fn scale(plot: &Plot<'_>, step: u64, top: u64, y: impl Fn(u64) -> f64) -> Markup
             }
             text class="tick on-log" x="0" y=(below) { (count(*first)) }
             text class="tick middle on-log" x="50%" y=(below) { "each doubling as wide" }
-            text class="tick end" x="100%" y=(below) { (plural(*last, "iteration", "iterations")) }
+            text class="tick end" x="100%" y=(below) { (plot.per.count(*last)) }
         }
     }
 }
@@ -345,9 +347,9 @@ fn spoken(plot: &Plot<'_>) -> String {
                 "{} goes from {} after {} to {} after {}",
                 series.name,
                 plot.unit.say(*first),
-                plural(*from, "iteration", "iterations"),
+                plot.per.count(*from),
                 plot.unit.say(*last),
-                plural(*to, "iteration", "iterations"),
+                plot.per.count(*to),
             ));
         }
     }
@@ -409,6 +411,7 @@ mod tests {
         for iterations in [vec![0, 0], vec![5, 5, 5], vec![u64::MAX, 0, 7], vec![1, 2]] {
             let plot = Plot {
                 title: "Live heap",
+                per: &Per::default(),
                 iterations: &iterations,
                 compared: Some(Compared {
                     before: 0,

@@ -103,7 +103,7 @@ fn picture(view: &View<'_>, place: usize, report: &Report) -> Option<String> {
         let frames = frames.join(", called by ");
         format!("; {share} % of the growth on the stack {frames}")
     });
-    let alt = format!("Flame graph: {growth} per iteration{stack}");
+    let alt = format!("Flame graph: {growth} per {}{stack}", report.per.one());
     Some(format!(
         "<picture>\n\
          <source media=\"(prefers-color-scheme: dark)\" srcset=\"{dark}\">\n\

@@ -115,17 +115,20 @@ fn reports(scenarios: &[Scenario]) -> impl Iterator<Item = &Report> {
 }
 
 /// Returns the smallest growth that every scenario of a green run would have detected. `None`
-/// if the run is not green, or if a scenario has no detection limit.
+/// if the run is not green, if a scenario has no detection limit, or if
+/// their rates are not per the same.
 pub(super) fn seen_by_all(joined: &Joined) -> Option<String> {
     let is_green = matches!(joined.verdict(), Some(Verdict::Within | Verdict::Improved));
     let mut coarsest: Option<Rate> = None;
+    let per = &reports(&joined.scenarios).next()?.per;
     for report in reports(&joined.scenarios).filter(|_| is_green) {
-        let rate = report.visible?;
+        // Seconds and requests do not compare.
+        let rate = report.visible.filter(|_| report.per == *per)?;
         if coarsest.is_none_or(|other| coarseness(rate) > coarseness(other)) {
             coarsest = Some(rate);
         }
     }
-    visible(coarsest?)
+    visible(coarsest?, per)
 }
 
 /// Returns a detection limit in objects per iteration, with 8 bytes as one object. If the rate

@@ -1,7 +1,6 @@
 //! The message of a result, as text and as Markdown.
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::plural;
 use plimsoll_core::report::{Check, Finding, Report};
 use plimsoll_text::words::{Word, Words, place};
 
@@ -114,7 +113,7 @@ pub(super) fn unused(scenario: &Scenario, report: &Report, finding: &Finding) ->
 fn conditions(words: Words, scenario: &Scenario, report: &Report) -> Words {
     let words = match report.iterations() {
         0 => words,
-        n => words.say(format!(", after {}", plural(n, "iteration", "iterations"))),
+        n => words.say(format!(", after {}", report.per.count(n))),
     };
     match &scenario.platform {
         Some(platform) => words.say(" on ").quote(platform),
