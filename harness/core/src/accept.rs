@@ -77,6 +77,7 @@ fn measured(report: &Report) -> Option<MeasuredWith> {
     let iterations = report.rungs.last().map_or(0, |rung| rung.iterations);
     report.measured.as_ref().map(|measured| MeasuredWith {
         test: Some(report.run.test()),
+        per: report.per.clone(),
         target: measured.target.clone(),
         profile: measured.profile.clone(),
         toolchain: measured.toolchain.clone(),

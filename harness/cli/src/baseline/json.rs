@@ -1,6 +1,6 @@
 //! `list --json` and `check --json`, format 1: `schema/baselines-v1.schema.json`.
 
-use plimsoll_core::baseline::AllowanceSubject;
+use plimsoll_core::baseline::{AllowanceSubject, MeasuredWith};
 use serde_json::{Value, json};
 
 use super::rules::{Level, Problem};
@@ -43,16 +43,24 @@ fn baseline(file: &Filed, shelf: &Shelf) -> Value {
         "file": file.relative,
         "scenario": file.scenario,
         "problem": content.err().map(|problem| &problem.why),
-        "measured": measured.map(|measured| json!({
-            "target": measured.target,
-            "profile": measured.profile,
-            "toolchain": measured.toolchain,
-            "jemalloc": measured.jemalloc,
-            "sample_interval": measured.sample_interval,
-            "iterations": measured.iterations,
-        })),
+        "measured": measured.map(measured_with),
         "allowances": content.map_or_else(|_| json!([]), allowances),
     })
+}
+
+fn measured_with(measured: &MeasuredWith) -> Value {
+    let mut value = json!({
+        "target": measured.target,
+        "profile": measured.profile,
+        "toolchain": measured.toolchain,
+        "jemalloc": measured.jemalloc,
+        "sample_interval": measured.sample_interval,
+        "iterations": measured.iterations,
+    });
+    if !measured.per.is_iteration() {
+        value["per"] = json!(measured.per);
+    }
+    value
 }
 
 fn allowance(entry: &Entry, shelf: &Shelf) -> Value {

@@ -1,8 +1,8 @@
 //! The output of `list` and `show` as text.
 
-use plimsoll_core::Rate;
 use plimsoll_core::baseline::AllowanceSubject;
 use plimsoll_core::report::units::{bytes, give_or_take, objects, plural};
+use plimsoll_core::{Per, Rate};
 
 use super::rules::{Level, Problem};
 use super::shelf::{Content, Entry, Filed, Shelf};
@@ -51,7 +51,7 @@ fn pages(shelf: &Shelf, head: impl Fn(&Entry) -> String) -> String {
                 page += &title(file, content);
                 for entry in &content.entries {
                     page += &head(entry);
-                    page += &about(entry, shelf);
+                    page += &about(entry, content, shelf);
                 }
                 page.push('\n');
             }
@@ -68,11 +68,12 @@ fn title(file: &Filed, content: &Content) -> String {
             #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
             interval => format!("sampled every {}", bytes(interval as f64)),
         };
-        let iterations = plural(measured.iterations, "iteration", "iterations");
-        format!(
-            " ({}, {iterations}, {sampled})",
-            safe_line(&measured.profile)
-        )
+        let iterations = measured.per.count(measured.iterations);
+        let profile = match measured.profile.as_str() {
+            "" => String::new(),
+            profile => safe_line(profile) + ", ",
+        };
+        format!(" ({profile}{iterations}, {sampled})")
     });
     let measured = measured.unwrap_or_default();
     format!(
@@ -82,11 +83,14 @@ fn title(file: &Filed, content: &Content) -> String {
     )
 }
 
-fn about(entry: &Entry, shelf: &Shelf) -> String {
+fn about(entry: &Entry, content: &Content, shelf: &Shelf) -> String {
     let allowance = &entry.allowance;
+    let measured = content.measured.as_ref();
+    let per = measured.map_or(&Per::Iteration, |measured| &measured.per);
     let mut lines = vec![format!(
-        "allows {} per iteration, {}",
+        "allows {} per {}, {}",
         rate(&allowance.subject, allowance.rate),
+        per.one(),
         allowance.law
     )];
     lines.push(match entry.need {

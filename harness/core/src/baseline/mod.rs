@@ -6,6 +6,7 @@
 //!
 //! [measured]                          # what it was measured with
 //! test = "lru/leaks"                  # the test that has the scenario: PACKAGE/TARGET
+//! per = "second"                      # what rates are per, if not an iteration of a test
 //! target = "x86_64-unknown-linux-gnu"
 //! profile = "debug"
 //! toolchain = "rustc 1.95.0"
@@ -61,7 +62,7 @@ pub use pattern::{PatternFrame, StackPattern};
 pub use rounding::round_up;
 pub use write::update;
 
-use crate::{FoldedStack, Law, Rate};
+use crate::{FoldedStack, Law, Per, Rate};
 
 /// The newest format that this version reads, and the format that it writes.
 pub const FORMAT: i64 = 1;
@@ -98,7 +99,10 @@ pub struct Baseline {
 pub struct MeasuredWith {
     /// The test that has the scenario, as `PACKAGE/TARGET`. Files of older versions have none.
     pub test: Option<String>,
-    /// The target triple.
+    /// What the rates are per.
+    pub per: Per,
+    /// The target triple. This, and what follows up to `jemalloc`, is empty for a server:
+    /// nobody knows.
     pub target: String,
     /// Cargo's profile: `debug` or `release`.
     pub profile: String,
@@ -207,6 +211,23 @@ impl Baseline {
             allowances,
         };
         Ok((baseline, lines))
+    }
+
+    /// Checks that the rates are per this. Rates of another unit do not compare.
+    ///
+    /// # Errors
+    ///
+    /// If the file has allowances, and they are per something else.
+    pub fn check_per(&self, per: &Per) -> Result<(), BaselineError> {
+        let own = self.measured.as_ref().map(|measured| &measured.per);
+        let own = own.unwrap_or(&Per::Iteration);
+        if own == per || self.allowances.is_empty() {
+            return Ok(());
+        }
+        let (expected, found) = (per.as_str(), own.as_str());
+        let detail = format!("expected allowances per {expected}, found allowances per {found}");
+        let error = BaselineError::new(None, "rates of another unit", detail);
+        Err(error.hint("measure as the file says, or remove the file, measure, and accept anew"))
     }
 
     /// Returns the place of the allowance that a stack falls under. An exact stack goes before

@@ -11,11 +11,12 @@ use super::{
     MAX_FRAME_BYTES, MAX_FRAMES, MAX_RATE, MeasuredWith, PatternFrame, StackPattern,
 };
 use crate::toml::{found, found_value, line_at, nearest, quoted, quoted_message};
-use crate::{Law, Rate};
+use crate::{Law, Per, Rate};
 
 const ROOT_KEYS: &[&str] = &["format", "measured", "allow"];
 const MEASURED_KEYS: &[&str] = &[
     "test",
+    "per",
     "target",
     "profile",
     "toolchain",
@@ -202,15 +203,29 @@ impl<'a> Reader<'a> {
             ..*self
         };
         measured.check_keys(MEASURED_KEYS)?;
+        let per = measured.per()?;
+        let build = |key: &str| match measured.optional_string(key)? {
+            None if !per.is_iteration() => Ok(String::new()),
+            _ => measured.string(key),
+        };
         Ok(Some(MeasuredWith {
             test: measured.optional_string("test")?,
-            target: measured.string("target")?,
-            profile: measured.string("profile")?,
-            toolchain: measured.string("toolchain")?,
-            jemalloc: measured.string("jemalloc")?,
+            target: build("target")?,
+            profile: build("profile")?,
+            toolchain: build("toolchain")?,
+            jemalloc: build("jemalloc")?,
+            per,
             sample_interval: measured.sample_interval()?,
             iterations: measured.count("iterations")?,
         }))
+    }
+
+    fn per(&self) -> Result<Per, BaselineError> {
+        let Some(item) = self.get("per") else {
+            return Ok(Per::Iteration);
+        };
+        let per = item.as_str().and_then(|name| name.parse().ok());
+        per.ok_or_else(|| self.unexpected("per", item, "`second`, or the name of a counter"))
     }
 
     /// Returns the allowances, each with its lines.

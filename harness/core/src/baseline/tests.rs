@@ -117,6 +117,7 @@ fn accept_for(subject: AllowanceSubject, objects: f64, bytes: f64) -> Accepted {
 
 fn measured() -> MeasuredWith {
     MeasuredWith {
+        per: Per::Iteration,
         test: Some("lru/leaks".to_owned()),
         target: "aarch64-unknown-linux-gnu".to_owned(),
         profile: "release".to_owned(),

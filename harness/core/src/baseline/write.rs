@@ -10,14 +10,16 @@ use super::{
     MeasuredWith, PatternFrame, StackPattern, absorb, round_up,
 };
 use super::{frames, parse};
-use crate::Rate;
 use crate::fold::normalize_frame;
 use crate::toml::quoted;
+use crate::{Per, Rate};
 
-const NEW_FILE: &str = "\
-# What this scenario may grow per iteration, as agreed with `plimsoll accept`.
-format = 1
-";
+fn new_file(per: &Per) -> String {
+    format!(
+        "# What this scenario may grow per {}, as agreed with `plimsoll accept`.\nformat = 1\n",
+        per.as_str()
+    )
+}
 
 /// Returns the text of a baseline after `accepted` was accepted.
 ///
@@ -37,12 +39,24 @@ format = 1
 ///
 /// # Errors
 ///
-/// If `existing` cannot be read (a file of a newer format is not overwritten), or if the
-/// result could not be read: a rate that is no number, a frame that a file cannot name, more
+/// If `existing` cannot be read (a file of a newer format is not overwritten), if its rates are
+/// per something else, or if the result could not be read: a rate that is no number, a frame that a file cannot name, more
 /// than the limits allow.
 pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, BaselineError> {
-    let text = existing.unwrap_or(NEW_FILE);
+    let new;
+    let text = match existing {
+        Some(text) => text,
+        None => {
+            let measured = accepted.measured.as_ref();
+            new = new_file(measured.map_or(&Per::Iteration, |measured| &measured.per));
+            &new
+        }
+    };
     let written = parse::read(text.as_bytes())?;
+    if let Some(measured) = &accepted.measured {
+        let existing = Baseline::parse(text.as_bytes())?;
+        existing.check_per(&measured.per)?;
+    }
     let mut document: DocumentMut = text
         .parse()
         .map_err(|err: toml_edit::TomlError| BaselineError::new(None, "not TOML", err.message()))?;
@@ -250,16 +264,24 @@ fn set_measured(document: &mut DocumentMut, measured: &MeasuredWith) -> Result<(
     if let Some(test) = &measured.test {
         set(table, "test", test.into());
     }
+    let texts = [
+        ("per", measured.per.as_str()),
+        ("target", &measured.target),
+        ("profile", &measured.profile),
+        ("toolchain", &measured.toolchain),
+        ("jemalloc", &measured.jemalloc),
+    ];
+    let is_of_test = measured.per.is_iteration();
+    let is_said = |(key, text): &(&str, &str)| match is_of_test {
+        true => *key != "per",
+        false => !text.is_empty(),
+    };
+    let mut is_other = is_of_test && table.remove("per").is_some();
+    for (key, text) in texts.into_iter().filter(is_said) {
+        is_other |= set(table, key, Value::from(text));
+    }
     let interval = count("sample-interval", measured.sample_interval)?;
-    let is_other = [
-        ("target", Value::from(&measured.target)),
-        ("profile", Value::from(&measured.profile)),
-        ("toolchain", Value::from(&measured.toolchain)),
-        ("jemalloc", Value::from(&measured.jemalloc)),
-        ("sample-interval", interval),
-    ]
-    .map(|(key, value)| set(table, key, value))
-    .contains(&true);
+    is_other |= set(table, "sample-interval", interval);
     // Iterations differ from run to run, and must not be the only reason for a merge conflict
     // between two branches.
     if is_other || !table.contains_key("iterations") {

@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use plimsoll_core::baseline::Baseline;
-use plimsoll_core::layout;
 use plimsoll_core::report::Run;
+use plimsoll_core::{Per, layout};
 
 use super::place::{self, Place};
 use super::settings::Effective;
@@ -32,6 +32,8 @@ pub(crate) fn read(place: &Place, name: &str, settings: &Effective) -> Result<Ag
     };
     let (baseline, lines) =
         Baseline::placed(&bytes).map_err(|error| error.explain(&shown, name))?;
+    let of_test = baseline.check_per(&Per::Iteration);
+    of_test.map_err(|error| error.explain(&shown, name))?;
     let unreasoned = baseline.allowances.iter().zip(lines);
     let mut unreasoned = unreasoned.filter(|(allowance, _)| !allowance.has_reason());
     if let (true, Some((_, lines))) = (settings.require_reason, unreasoned.next()) {

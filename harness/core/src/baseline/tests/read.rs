@@ -16,7 +16,7 @@ fn explained(text: &str) -> String {
 #[test]
 fn everything() {
     assert_snapshot!(parsed(FULL), @r#"
-    MeasuredWith { test: None, target: "x86_64-unknown-linux-gnu", profile: "debug", toolchain: "rustc 1.95.0", jemalloc: "5.3.0", sample_interval: 1, iterations: 65536 }
+    MeasuredWith { test: None, per: Iteration, target: "x86_64-unknown-linux-gnu", profile: "debug", toolchain: "rustc 1.95.0", jemalloc: "5.3.0", sample_interval: 1, iterations: 65536 }
     ...;lru_churn::fill;lru::LruCache::put 1.0 48.5 linear reason=never pruned issue=https://example.org/7 expires=2027-01-31
     threads 0.5 0.0 stepped expires=2027-02-28
     "#);
@@ -57,7 +57,7 @@ fn no_baseline() {
 #[test]
 fn unknown_and_missing_keys() {
     assert_snapshot!(parsed("format = 1\nalow = []"), @"error: line 2: unknown key `alow`: expected one of `format`, `measured`, `allow`");
-    assert_snapshot!(parsed("format = 1\n\n[measured]\nsample_interval = 1"), @"error: line 4: unknown key `sample_interval`: expected one of `test`, `target`, `profile`, `toolchain`, `jemalloc`, `sample-interval`, `iterations`");
+    assert_snapshot!(parsed("format = 1\n\n[measured]\nsample_interval = 1"), @"error: line 4: unknown key `sample_interval`: expected one of `test`, `per`, `target`, `profile`, `toolchain`, `jemalloc`, `sample-interval`, `iterations`");
     assert_snapshot!(allow("stack = []\nbyte = 1"), @"error: line 4: unknown key `byte`: expected one of `stack`, `resource`, `objects`, `bytes`, `law`, `bytes-law`, `reason`, `issue`, `expires`");
     assert_snapshot!(allow("\"#\\u001b[31m\u{202e}\" = 1"), @r#"error: line 3: unknown key `#\u{1b}[31m\u{202e}`: expected one of `stack`, `resource`, `objects`, `bytes`, `law`, `bytes-law`, `reason`, `issue`, `expires`"#);
     assert_snapshot!(allow(""), @"error: line 2: `stack` is missing: expected it in [[allow]], found none");

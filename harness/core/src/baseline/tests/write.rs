@@ -211,6 +211,50 @@ fn measured_goes_before_what_it_measured() {
     assert_eq!(settled(Some(&once), &of_run(128)), once);
 }
 
+/// A server's file says what its rates are per, and nothing that nobody knows.
+#[test]
+fn rates_of_a_server() {
+    let per = |per: &str| Acceptance {
+        measured: Some(MeasuredWith {
+            test: Some("lru/watch".to_owned()),
+            per: per.parse().unwrap(),
+            target: String::new(),
+            profile: String::new(),
+            toolchain: String::new(),
+            jemalloc: String::new(),
+            sample_interval: 524_288,
+            iterations: 1024,
+        }),
+        ..with(vec![accept("a", 1.0, 8.0)])
+    };
+    let by_requests = settled(None, &per("http_requests_total"));
+    assert_snapshot!(by_requests, @r#"
+    # What this scenario may grow per http_requests_total, as agreed with `plimsoll accept`.
+    format = 1
+
+    [measured]
+    test = "lru/watch"
+    per = "http_requests_total"
+    sample-interval = 524288
+    iterations = 1024
+
+    [[allow]]
+    stack = [
+        "a",
+    ]
+    objects = 1.0
+    bytes = 8.0
+    law = "linear"
+    "#);
+    assert_snapshot!(settled(Some(&by_requests), &per("second")), @"error: rates of another unit: expected allowances per second, found allowances per http_requests_total");
+    let by_second = by_requests.replace("\"http_requests_total\"", "\"second\"");
+    let empty = &by_second[..by_second.find("[[allow]]").unwrap()];
+    let anew = settled(Some(empty), &per("http_requests_total"));
+    assert!(anew.contains("per = \"http_requests_total\"\n"), "{anew}");
+    let wrong = by_second.replace("\"second\"", "\"a second\"");
+    assert_snapshot!(parsed(&wrong), @"error: line 6: unexpected `per`: expected `second`, or the name of a counter, found `a second`");
+}
+
 #[test]
 fn equal_allowances_become_one() {
     let text = "format = 1\n\
