@@ -61,10 +61,10 @@ pub struct Quantity {
     /// Whether it rose for three octaves by more than chance explains.
     pub rising: bool,
     /// Smallest additional rate that would have been found to rise. Zero if the level never
-    /// moved; infinite if no rate would have been found.
+    /// moved, and of a running process; infinite if no rate would have been found.
     pub findable: f64,
     /// The same for growth that keeps no old objects, such as a list that is replaced when it
-    /// grows. Zero if the level never falls.
+    /// grows. Zero if the level never falls. Of a running process, this is for any growth.
     pub findable_anew: f64,
 }
 
@@ -119,7 +119,16 @@ impl Growth {
     ///
     /// Rates need an octave, which is five rungs; with fewer rungs everything is flat. Only
     /// rungs that have both an iteration count and a level are used.
+    ///
+    /// Levels of a [running process](Series::of_process) are judged by their [`Trend`].
     pub fn of(iterations: &[u64], series: &Series) -> Growth {
+        match series.grains() {
+            Some(_) => dumps::growth(iterations, series),
+            None => Growth::on_ladder(iterations, series),
+        }
+    }
+
+    fn on_ladder(iterations: &[u64], series: &Series) -> Growth {
         let asked = Asked::of(iterations, series);
         let objects = Quantity::together(&asked.views(Unit::Objects, true));
         let bytes = Quantity::together(&asked.views(Unit::Bytes, objects.rising));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
 use crate::finding::{Finding, Standing, Subject};
-use crate::growth::{Growth, Quantity, View};
+use crate::growth::{FEWEST_DUMPS, Growth, Quantity, View};
 use crate::rate::to_f64;
 use crate::series::LEAST_SIZE;
 pub use crate::verdict::Verdict;
@@ -33,13 +33,16 @@ pub struct Observed {
     pub descriptors: Series,
     /// Mean bytes between samples of the profile.
     pub interval: SampleInterval,
+    /// Whether the levels are of a [running process](Series::of_process). Then `iterations` has
+    /// the positions of its dumps, and threads and descriptors are not known.
+    pub of_process: bool,
 }
 
 /// What a verdict depends on, besides the measurement and the baseline.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
     /// The growth to find: one object, or 8 bytes, in so many iterations. `None` means 1,000,
-    /// or fewer if the ladder is too short for that.
+    /// or fewer if the ladder is too short for that; of a running process, what its dumps show.
     pub threshold: Option<u64>,
     /// Whether time, iterations or memory are used up. Only then can a verdict be *regressed*:
     /// until it is full, a cache grows exactly as a leak does.
@@ -207,10 +210,11 @@ impl<'a> Judged<'a> {
         let wanted = policy.threshold.unwrap_or(THRESHOLDS[0]);
         let looked_for: Vec<u64> = match policy.threshold {
             Some(set) => vec![set],
-            None if policy.at_top => THRESHOLDS.to_vec(),
+            None if policy.at_top && !observed.of_process => THRESHOLDS.to_vec(),
             None => vec![wanted],
         };
-        let is_supported = |threshold: &u64| supports(last, *threshold, observed.interval);
+        let is_supported =
+            |threshold: &u64| observed.of_process || supports(last, *threshold, observed.interval);
         let supported: Vec<u64> = looked_for.iter().copied().filter(is_supported).collect();
         let coarsest = looked_for[looked_for.len() - 1];
         let finest = supported.first().copied().unwrap_or(coarsest);
@@ -230,7 +234,20 @@ impl<'a> Judged<'a> {
             subjects.all(|one| judged.is_regressed(one) || one.stays_within(*threshold))
         };
         let is_fine = |threshold: &u64| policy.may_coarsen || *threshold >= wanted;
-        judged.conclusive = supported.into_iter().find(settled).filter(is_fine);
+        // A process is watched for as long as somebody likes. If its threshold was set, that must
+        // have been long enough.
+        let is_seen = |threshold: &u64| {
+            let twice = policy
+                .threshold
+                .map(|_| 2.0 * BYTES_PER_OBJECT / to_f64(*threshold));
+            let is_fine = |twice| process_limit(observed, &judged.subjects) <= twice;
+            observed.iterations.len() >= FEWEST_DUMPS && twice.is_none_or(is_fine)
+        };
+        judged.conclusive = supported
+            .into_iter()
+            .find(settled)
+            .filter(is_fine)
+            .filter(|threshold| !observed.of_process || is_seen(threshold));
         judged.threshold = judged.conclusive.unwrap_or(coarsest);
         judged.looked_for = match policy.may_coarsen {
             true => judged.threshold,
@@ -304,9 +321,10 @@ impl<'a> Judged<'a> {
         let verdict = verdicts.fold(least, Verdict::max);
         let findable = self.subjects.iter().map(|one| one.growth.objects.findable);
         let any_size = 0.5 * findable.fold(0.0, f64::max);
-        let visible = self.conclusive;
-        let visible =
-            visible.map(|_| visible_at(&self.subjects, self.threshold, any_size, verdict));
+        let visible = self.conclusive.map(|_| match observed.of_process {
+            true => visible_of_process(observed, &self.subjects),
+            false => visible_at(&self.subjects, self.threshold, any_size, verdict),
+        });
         Assessment {
             verdict,
             findings,
@@ -316,7 +334,9 @@ impl<'a> Judged<'a> {
             },
             visible,
             short_by: self.short_by(),
-            rarest: visible.and_then(|visible| rarest(visible, any_size, last, observed.interval)),
+            rarest: visible
+                .filter(|_| !observed.of_process)
+                .and_then(|visible| rarest(visible, any_size, last, observed.interval)),
         }
     }
 }
@@ -343,12 +363,7 @@ fn order(finding: &Finding) -> impl Ord {
 /// else that stack does.
 fn visible_at(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict: Verdict) -> Rate {
     let per_iteration = any_size.max(1.0 / to_f64(threshold));
-    let slack = subjects.iter().fold(Rate::default(), |most, subject| {
-        let beyond = subject
-            .carried()
-            .zip(subject.agreed.rate(), std::ops::Sub::sub);
-        most.zip(beyond, f64::max)
-    });
+    let slack = slack(subjects);
     let open = subjects.iter().map(|subject| {
         let bytes = &subject.growth.bytes;
         let findable = bytes.findable.max(bytes.findable_anew);
@@ -359,6 +374,35 @@ fn visible_at(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict:
         objects: per_iteration + slack.objects,
         bytes: slack.bytes + open.fold(BYTES_PER_OBJECT * per_iteration, f64::max),
     }
+}
+
+/// Returns the most that an allowance carries beyond what it allows.
+fn slack(subjects: &[Measured<'_>]) -> Rate {
+    subjects.iter().fold(Rate::default(), |most, subject| {
+        let beyond = subject
+            .carried()
+            .zip(subject.agreed.rate(), std::ops::Sub::sub);
+        most.zip(beyond, f64::max)
+    })
+}
+
+/// Returns the smallest growth of a running process that would have been seen, in bytes: objects
+/// differ in size, and the larger they are, the fewer are needed.
+fn visible_of_process(observed: &Observed, subjects: &[Measured<'_>]) -> Rate {
+    Rate {
+        objects: 0.0,
+        bytes: process_limit(observed, subjects) + slack(subjects).bytes,
+    }
+}
+
+/// The same, without what allowances carry: on the stacks that are there, and on another.
+fn process_limit(observed: &Observed, subjects: &[Measured<'_>]) -> f64 {
+    let seen = observed.interval.probability(LEAST_SIZE);
+    let another = Series::new(vec![Tally::default(); observed.iterations.len()])
+        .of_process([1.0 / seen, LEAST_SIZE / seen]);
+    let another = Growth::of(&observed.iterations, &another);
+    let all = subjects.iter().map(|one| &one.growth).chain([&another]);
+    all.fold(0.0, |most, one| most.max(one.bytes.findable_anew))
 }
 
 /// Returns how rare objects of an interval's size, or larger ones, may be and still leave
@@ -468,10 +512,15 @@ fn idle_allowances(
     let grows = |index: usize| {
         subjects.iter().any(|subject| {
             let (growth, rate) = (&subject.growth, baseline.allowances[index].rate);
+            // A process may grow by what its dumps do not show.
+            let unseen = match subject.series.grains() {
+                Some(_) => growth.bytes.findable_anew,
+                None => 0.0,
+            };
             subject.agreed.uses(index)
                 && (!growth.stays_within(Rate::default(), threshold)
                     || is_half(growth.objects.bound, rate.objects)
-                    || is_half(growth.bytes.bound, rate.bytes))
+                    || is_half(growth.bytes.bound.max(unseen), rate.bytes))
         })
     };
     (0..baseline.allowances.len())

@@ -18,6 +18,8 @@ pub struct Series {
     births: Vec<Vec<Born>>,
     /// Objects that were ever allocated, by generation, in order. Empty if that is not known.
     allocated: Vec<(usize, u64)>,
+    /// Of dumps of a running process, see [`of_process`](Self::of_process).
+    grains: Option<[f64; 2]>,
 }
 
 /// The objects of one generation that are alive.
@@ -93,6 +95,23 @@ impl Series {
             }
         }
         series
+    }
+
+    /// Makes these the levels of a running process, of which nobody knows what it did before
+    /// the first dump. They are judged by other rules, see [`Trend`](crate::growth::Trend).
+    ///
+    /// `grains` has the variance of objects that come and go at random, for each unit of them,
+    /// in objects and in bytes: 1 for objects that are all counted, and their size for their
+    /// bytes.
+    #[must_use]
+    pub fn of_process(mut self, grains: [f64; 2]) -> Self {
+        self.grains = Some(grains);
+        self
+    }
+
+    /// Returns the grains, if these are the levels of a running process.
+    pub(crate) fn grains(&self) -> Option<[f64; 2]> {
+        self.grains
     }
 
     /// Returns what was alive at a rung, by generation, the oldest first. Empty if births are
@@ -264,6 +283,10 @@ impl Series {
         }
         self.merge_births(other);
         self.merge_allocated(other);
+        // Each unit of the sum varies at most as much as each unit of the coarser part.
+        if let (Some(own), Some(other)) = (self.grains, other.grains) {
+            self.grains = Some([own[0].max(other[0]), own[1].max(other[1])]);
+        }
         self.interval = self.interval.max(other.interval);
         self.extend_to(other.levels.len());
         for (level, more) in self.levels.iter_mut().zip(&other.levels) {

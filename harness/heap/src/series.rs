@@ -176,19 +176,27 @@ impl Levels {
         }
     }
 
-    /// Returns the levels at these distances, and their growth.
-    fn finish(mut self, at: &[u64], names: Vec<String>, is_space: bool) -> Stack {
-        self.series.extend_to(at.len());
-        let levels = || self.series.levels().iter();
+    /// Returns the levels of so many dumps.
+    pub(super) fn of_process(mut self, dumps: usize) -> plimsoll_core::Series {
+        self.series.extend_to(dumps);
+        let levels = self.series.levels();
         // If the number of objects stays the same, they are the same objects, which become
         // larger.
-        let is_same = levels().all(|level| level.objects == self.series.levels()[0].objects);
+        let is_same = levels
+            .iter()
+            .all(|level| level.objects == levels[0].objects);
         let grains = if is_same { self.same } else { self.at_random };
-        let what = usize::from(is_space);
+        self.series.of_process(grains)
+    }
+
+    /// Returns the levels at these distances, and their growth.
+    fn finish(self, at: &[u64], names: Vec<String>, is_space: bool) -> Stack {
+        let unit = UNITS[usize::from(is_space)];
+        let series = self.of_process(at.len());
         Stack {
             names,
-            levels: levels().map(|level| UNITS[what].of(level)).collect(),
-            trend: Trend::of(at, &self.series, UNITS[what], grains[what]),
+            levels: series.levels().iter().map(|level| unit.of(level)).collect(),
+            trend: Trend::of(at, &series, unit),
         }
     }
 }

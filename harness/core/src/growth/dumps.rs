@@ -11,7 +11,7 @@
 //! sampled object stands for several.
 
 use super::curve::{Line, STRAIGHT};
-use super::{Growth, Unit, to_f64};
+use super::{Growth, Quantity, Unit, to_f64};
 use crate::words::words;
 use crate::{Law, Series, ladder};
 
@@ -79,11 +79,8 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// Computes the growth of the levels that dumps at increasing distances have. `None` if there
-    /// are fewer than [`FEWEST_DUMPS`].
-    ///
-    /// `grain` is the variance of objects that come and go at random, for each unit of them: 1 for
-    /// objects that are all counted, and their size for their bytes.
+    /// Computes the growth of the levels that dumps of a [running process](Series::of_process)
+    /// at increasing distances have. `None` if there are fewer than [`FEWEST_DUMPS`].
     ///
     /// ```
     /// use plimsoll_core::growth::{GoesOn, Trend, Unit};
@@ -91,22 +88,17 @@ impl Trend {
     ///
     /// let at: Vec<u64> = (0..10).map(|minute| 60 * minute).collect();
     /// let levels = at.iter().map(|at| Tally { objects: 50 + 2 * at, bytes: 64 * at });
-    /// let trend = Trend::of(&at, &Series::new(levels.collect()), Unit::Objects, 1.0).unwrap();
+    /// let series = Series::new(levels.collect()).of_process([1.0, 32.0]);
+    /// let trend = Trend::of(&at, &series, Unit::Objects).unwrap();
     /// assert_eq!((trend.law, trend.goes_on), (Some(Law::Linear), GoesOn::Yes));
     /// assert!((trend.rate - 2.0).abs() < 1e-9);
     /// ```
-    pub fn of(at: &[u64], series: &Series, unit: Unit, grain: f64) -> Option<Trend> {
-        let dumps = at.len().min(series.levels().len());
-        if dumps < FEWEST_DUMPS {
-            return None;
-        }
-        let at = &at[..dumps];
-        let levels = series.levels().iter().map(|level| unit.of(level));
-        let dumps = Dumps::new(at, levels.take(dumps).collect(), grain);
+    pub fn of(at: &[u64], series: &Series, unit: Unit) -> Option<Trend> {
+        let dumps = Dumps::of(at, series, unit)?;
         // Without births, levels that fall are told by thirds: what they did before the first dump
         // is not known, and their octaves say less.
         if ladder::has_octaves(at) && (series.has_births() || dumps.never_fall()) {
-            let quantity = *Growth::of(at, series).of_unit(unit);
+            let quantity = *Growth::on_ladder(at, series).of_unit(unit);
             if quantity.rising {
                 return Some(Trend {
                     law: Some(quantity.law),
@@ -117,6 +109,40 @@ impl Trend {
             }
         }
         Some(dumps.trend())
+    }
+}
+
+/// Computes the growth of the levels of a running process. With too few dumps, any growth is
+/// possible.
+pub(super) fn growth(at: &[u64], series: &Series) -> Growth {
+    let quantity = |unit| {
+        let unknown = Quantity {
+            bound: f64::INFINITY,
+            findable_anew: f64::INFINITY,
+            ..Quantity::FLAT
+        };
+        let dumps = Dumps::of(at, series, unit);
+        dumps
+            .zip(Trend::of(at, series, unit))
+            .map_or(unknown, |(dumps, trend)| {
+                let goes_on = trend.goes_on > GoesOn::No;
+                let rate = if goes_on { trend.rate } else { 0.0 };
+                Quantity {
+                    rate,
+                    bound: (rate + if goes_on { trend.error } else { 0.0 }).max(0.0),
+                    error: trend.error,
+                    law: trend.law.unwrap_or(Law::Fluctuating),
+                    rising: trend.goes_on == GoesOn::Yes,
+                    findable: 0.0,
+                    findable_anew: dumps.findable(),
+                }
+            })
+    };
+    Growth {
+        objects: quantity(Unit::Objects),
+        bytes: quantity(Unit::Bytes),
+        // Bytes are judged by themselves.
+        objects_swell: true,
     }
 }
 
@@ -143,6 +169,18 @@ struct Point {
 }
 
 impl Dumps {
+    /// Returns `None` if there are too few.
+    fn of(at: &[u64], series: &Series, unit: Unit) -> Option<Dumps> {
+        let dumps = at.len().min(series.levels().len());
+        let levels = series.levels()[..dumps].iter().map(|level| unit.of(level));
+        let [objects, bytes] = series.grains().unwrap_or([1.0, 1.0]);
+        let grain = match unit {
+            Unit::Objects => objects,
+            Unit::Bytes => bytes,
+        };
+        (dumps >= FEWEST_DUMPS).then(|| Dumps::new(&at[..dumps], levels.collect(), grain))
+    }
+
     fn new(at: &[u64], levels: Vec<f64>, grain: f64) -> Dumps {
         let falls: f64 = steps(&levels).map(|step| step.min(0.0).powi(2)).sum();
         Dumps {
@@ -212,6 +250,31 @@ impl Dumps {
         }
     }
 
+    /// Returns the smallest rate that would have been found, if it had been there as well: a gain
+    /// that counts even if chance takes an error off.
+    fn findable(&self) -> f64 {
+        let last = self.at.len() - 1;
+        let is_found = |gain: f64| {
+            let level = self.level + self.grain * gain;
+            let deviation = self.deviation_at(level, gain, number(last), 1.0);
+            gain >= (GAIN_DEVIATIONS + DEVIATIONS) * deviation
+        };
+        let mut found = self.grain.max(1.0);
+        while !is_found(found) {
+            found *= 2.0;
+        }
+        let mut missed = 0.0;
+        for _ in 0..20 {
+            let middle = f64::midpoint(missed, found);
+            *if is_found(middle) {
+                &mut found
+            } else {
+                &mut missed
+            } = middle;
+        }
+        found / (self.at[last] - self.at[0])
+    }
+
     fn point(&self, dump: usize) -> Point {
         Point {
             at: self.at[dump],
@@ -266,19 +329,24 @@ impl Dumps {
     /// Returns the standard deviation of a gain over this many steps, from and to means of this
     /// many dumps.
     fn deviation(&self, gain: f64, steps: f64, dumps: f64) -> f64 {
+        self.deviation_at(self.level, gain, steps, dumps)
+    }
+
+    /// The same for another variance of a level.
+    fn deviation_at(&self, level: f64, gain: f64, steps: f64, dumps: f64) -> f64 {
         // Objects that live long add variance from step to step, but never more than the whole
         // level has.
-        let mut variance = (self.step * steps).min(self.level).max(self.step);
+        let mut variance = (self.step * steps).min(level).max(self.step);
         let count = self.levels.len();
         // Few levels may be in order by chance. Then nothing falls.
         if count < MANY && (!self.never_fall() || count < IN_ORDER) {
-            variance = variance.max(self.level / 2.0);
+            variance = variance.max(level / 2.0);
         }
         // The longer objects live, the less the levels of neighbours differ, and the less a mean
         // takes off.
         let life = match self.never_fall() {
             true => f64::INFINITY,
-            false => (self.level / self.step).max(1.0),
+            false => (level / self.step).max(1.0),
         };
         let of_mean = variance * ((2.0 * life - 1.0) / dumps).min(1.0);
         (2.0 * of_mean + self.grain * gain.abs()).sqrt()
@@ -345,12 +413,8 @@ mod tests {
             bytes: 0.0,
         };
         let series = distances.iter().map(|at| level(at).truncated());
-        match Trend::of(
-            distances,
-            &Series::new(series.collect()),
-            Unit::Objects,
-            1.0,
-        ) {
+        let series = Series::new(series.collect()).of_process([1.0; 2]);
+        match Trend::of(distances, &series, Unit::Objects) {
             None => "too few".to_owned(),
             Some(Trend { law, goes_on, .. }) => {
                 format!("{} {goes_on}", law.map_or("chance", Law::as_str))

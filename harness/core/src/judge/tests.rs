@@ -331,3 +331,69 @@ fn a_sampled_allowance_holds_for_an_estimate_beside_it() {
         assert_eq!(judged.verdict, verdict, "{share} {caller}: {judged:#?}");
     }
 }
+
+/// What 25 dumps of a server at 512 KiB show, at rungs that end after 1,024 seconds, of objects of
+/// 4 KiB. The limit is what would have been seen.
+fn of_process(level: impl Fn(u64) -> u64, allowances: &str, policy: Policy) -> String {
+    let interval = SampleInterval::new(512 << 10).unwrap();
+    let iterations: Vec<u64> = (0..25).map(rung).collect();
+    let counted: Vec<Tally> = iterations
+        .iter()
+        .map(|seconds| level(*seconds))
+        .map(|objects| Tally {
+            objects,
+            bytes: 4_096 * objects,
+        })
+        .collect();
+    let one = 1.0 / interval.probability(4_096.0);
+    let series = Series::sampled(interval, &counted).of_process([one, 4_096.0 * one]);
+    let observed = Observed {
+        stacks: BTreeMap::from([(folded("main;serve"), series)]),
+        iterations,
+        interval,
+        of_process: true,
+        ..Observed::default()
+    };
+    let baseline = Baseline::parse(format!("format = 1\n{allowances}").as_bytes()).unwrap();
+    let assessment = judge(&observed, &baseline, &policy);
+    let seen = assessment
+        .visible
+        .map(|seen| format!("{:.0} B", seen.bytes));
+    format!(
+        "{}, seen: {}",
+        shown(&assessment),
+        seen.unwrap_or("-".to_owned())
+    )
+}
+
+#[test]
+fn a_running_process() {
+    let judged = |level: fn(u64) -> u64| of_process(level, "", TOP);
+    let leak: fn(u64) -> u64 = |seconds| 200 + seconds / 2;
+    let turnover: fn(u64) -> u64 = |seconds| 200 + seconds * 7_919 % 41;
+    assert_snapshot!(judged(|_| 0), @"within, 1 per 1000, seen: 22061 B");
+    assert_snapshot!(judged(leak), @"regressed, 1 per 1000 | regressed New: main;serve 64.25 objects 263169.33 B linear, seen: 22061 B");
+    assert_snapshot!(judged(turnover), @"within, 1 per 1000, seen: 114483 B");
+    assert_snapshot!(judged(|seconds| 200 + seconds.min(300)), @"within, 1 per 1000, seen: 22061 B");
+    assert_snapshot!(judged(|seconds| 600 - 400 * 256 / (256 + seconds)), @"inconclusive, 1 per 1000 | inconclusive New: main;serve 13.30 objects 54484.28 B filling, seen: -");
+    let allowed = |share: f64| {
+        let rate = share * 0.5;
+        let interval = SampleInterval::new(512 << 10).unwrap();
+        let objects = rate / interval.probability(4_096.0);
+        format!(
+            "[[allow]]\nstack = ['main', 'serve']\nobjects = {objects:.3}\nbytes = {:.3}\nlaw = 'linear'\n",
+            4_096.0 * objects
+        )
+    };
+    assert_snapshot!(of_process(leak, &allowed(1.0), TOP), @"within, 1 per 1000 | within Allowed: main;serve 64.25 objects 263169.33 B linear, seen: 87854 B");
+    assert_snapshot!(of_process(leak, &allowed(0.3), TOP), @"regressed, 1 per 1000 | regressed Exceeded: main;serve 64.25 objects 263169.33 B linear, seen: 41799 B");
+    // What is allowed is more than would have been seen, or less.
+    assert_snapshot!(of_process(turnover, &allowed(1.0), TOP), @"improved, 1 per 1000 | improved Stale: main;serve 0.00 objects 0.00 B linear, seen: 180275 B");
+    assert_snapshot!(of_process(turnover, &allowed(0.1), TOP), @"within, 1 per 1000, seen: 121062 B");
+    let threshold = |threshold| Policy {
+        threshold: Some(threshold),
+        ..TOP
+    };
+    assert_snapshot!(of_process(turnover, "", threshold(1)), @"inconclusive, 1 per 1, seen: -");
+    assert_snapshot!(of_process(leak, "", threshold(1)), @"regressed, 1 per 1 | regressed New: main;serve 64.25 objects 263169.33 B linear, seen: -");
+}

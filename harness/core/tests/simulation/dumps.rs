@@ -34,7 +34,8 @@ impl Stack {
 
     pub(crate) fn goes_on(&self) -> Option<GoesOn> {
         let series = Series::sampled(self.interval, &self.counted);
-        Some(Trend::of(&self.at, &series, self.unit, self.grain())?.goes_on)
+        let series = series.of_process([self.grain(); 2]);
+        Some(Trend::of(&self.at, &series, self.unit)?.goes_on)
     }
 }
 

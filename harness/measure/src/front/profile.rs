@@ -322,6 +322,7 @@ impl Profile {
             interval: self.plan.interval(),
             stacks,
             bare,
+            of_process: false,
             threads: resource(|rung| rung.threads),
             descriptors: resource(|rung| rung.descriptors),
         };
