@@ -1,14 +1,16 @@
 //! A finding: something that grows, its rate, its survivors, and what the baseline says of it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::{Need, is_twice_the_need};
-use crate::blame::Blame;
+use crate::blame::{Blame, Packages};
 use crate::ladder::RUNGS_TO_RISE;
 use crate::required::required;
 use crate::verdict::Verdict;
 use crate::words::words;
-use crate::{FoldedStack, Frame, Law, Rate, Tally};
+use crate::{FoldedStack, Frame, Law, Rate, Tally, fold};
 
 /// Something that a person should know about.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,6 +67,31 @@ pub struct Survivors {
 }
 
 impl Finding {
+    /// Sets the frames, with their source lines, and the place to blame. `frames` has those of
+    /// every stack. The frames of a site are the first ones of its stacks, counted from the leaf,
+    /// and its place is what those of its stacks have in common.
+    pub fn locate(&mut self, frames: &BTreeMap<FoldedStack, Vec<Frame>>, packages: &Packages) {
+        (self.frames, self.blame) = match &self.subject {
+            Subject::Stack(stack) => {
+                let frames = frames.get(stack).cloned().unwrap_or_default();
+                let blame = Blame::of(&frames, packages);
+                (frames, blame)
+            }
+            Subject::Site { frames: site, .. } => {
+                let on_site = frames
+                    .iter()
+                    .filter(|(stack, _)| fold::site(stack) == *site);
+                let blame = on_site
+                    .clone()
+                    .filter_map(|(_, frames)| Blame::of(frames, packages));
+                let first = on_site.clone().next().map_or(&[][..], |(_, frames)| frames);
+                let first = first.iter().take(site.frames().len());
+                (first.cloned().collect(), Blame::common(blame))
+            }
+            Subject::Threads | Subject::Descriptors => (Vec::new(), None),
+        };
+    }
+
     /// Returns whether it is about an allowance that nothing uses any more, expired or not.
     pub fn is_unused(&self) -> bool {
         match self.standing {

@@ -42,7 +42,7 @@ pub struct Observed {
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
     /// The growth to find: one object, or 8 bytes, in so many iterations. `None` means 1,000,
-    /// or fewer if the ladder is too short for that; of a running process, what its dumps show.
+    /// or fewer if the ladder is too short for that.
     pub threshold: Option<u64>,
     /// Whether time, iterations or memory are used up. Only then can a verdict be *regressed*:
     /// until it is full, a cache grows exactly as a leak does.
@@ -234,20 +234,11 @@ impl<'a> Judged<'a> {
             subjects.all(|one| judged.is_regressed(one) || one.stays_within(*threshold))
         };
         let is_fine = |threshold: &u64| policy.may_coarsen || *threshold >= wanted;
-        // A process is watched for as long as somebody likes. If its threshold was set, that must
-        // have been long enough.
-        let is_seen = |threshold: &u64| {
-            let twice = policy
-                .threshold
-                .map(|_| 2.0 * BYTES_PER_OBJECT / to_f64(*threshold));
-            let is_fine = |twice| process_limit(observed, &judged.subjects) <= twice;
-            observed.iterations.len() >= FEWEST_DUMPS && twice.is_none_or(is_fine)
-        };
+        let is_long = !observed.of_process || observed.iterations.len() >= FEWEST_DUMPS;
         judged.conclusive = supported
             .into_iter()
             .find(settled)
-            .filter(is_fine)
-            .filter(|threshold| !observed.of_process || is_seen(threshold));
+            .filter(|threshold| is_long && is_fine(threshold));
         judged.threshold = judged.conclusive.unwrap_or(coarsest);
         judged.looked_for = match policy.may_coarsen {
             true => judged.threshold,
@@ -386,23 +377,20 @@ fn slack(subjects: &[Measured<'_>]) -> Rate {
     })
 }
 
-/// Returns the smallest growth of a running process that would have been seen, in bytes: objects
-/// differ in size, and the larger they are, the fewer are needed.
+/// Returns the smallest growth of a running process that would have been seen, on the stacks that
+/// are there and on another. It is in bytes: objects differ in size, and the larger they are, the
+/// fewer are needed.
 fn visible_of_process(observed: &Observed, subjects: &[Measured<'_>]) -> Rate {
-    Rate {
-        objects: 0.0,
-        bytes: process_limit(observed, subjects) + slack(subjects).bytes,
-    }
-}
-
-/// The same, without what allowances carry: on the stacks that are there, and on another.
-fn process_limit(observed: &Observed, subjects: &[Measured<'_>]) -> f64 {
     let seen = observed.interval.probability(LEAST_SIZE);
     let another = Series::new(vec![Tally::default(); observed.iterations.len()])
         .of_process([1.0 / seen, LEAST_SIZE / seen]);
     let another = Growth::of(&observed.iterations, &another);
     let all = subjects.iter().map(|one| &one.growth).chain([&another]);
-    all.fold(0.0, |most, one| most.max(one.bytes.findable_anew))
+    let limit = all.fold(0.0, |most: f64, one| most.max(one.bytes.findable_anew));
+    Rate {
+        objects: 0.0,
+        bytes: limit + slack(subjects).bytes,
+    }
 }
 
 /// Returns how rare objects of an interval's size, or larger ones, may be and still leave

@@ -4,8 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::units::plural;
-
 /// The longest name of a counter, in bytes.
 const MAX_NAME: usize = 200;
 
@@ -27,11 +25,13 @@ pub enum Per {
     Iteration,
     /// A second of a server's time.
     Second,
-    /// One more of a counter of a server, by its name in the Prometheus text format.
+    /// One more of a counter of a server, by its name in the Prometheus text format. The name may
+    /// have labels: `http_requests_total{code="200"}`.
     Counter(Counter),
 }
 
-/// The name of a counter: letters, digits, `_` and `:`, as in the Prometheus text format.
+/// The name of a counter: letters, digits, `_` and `:`, as in the Prometheus text format; then
+/// labels in braces, if there are any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter(String);
 
@@ -67,11 +67,6 @@ impl Per {
         }
     }
 
-    /// Formats a number of them: `65,536 iterations`.
-    pub fn count(&self, number: u64) -> String {
-        plural(number, self.one(), self.many())
-    }
-
     /// Returns the word by which files name it: `iteration`, `second`, or the counter's name.
     pub fn as_str(&self) -> &str {
         match self {
@@ -83,8 +78,10 @@ impl Per {
 
 impl Counter {
     fn many(&self) -> &str {
-        let short = self.0.strip_suffix("_total").unwrap_or(&self.0);
-        if short.is_empty() { &self.0 } else { short }
+        let name = self.0.split('{').next().unwrap_or_default();
+        name.strip_suffix("_total")
+            .filter(|short| !short.is_empty())
+            .unwrap_or(name)
     }
 }
 
@@ -92,14 +89,20 @@ impl std::str::FromStr for Per {
     type Err = NoCounter;
 
     fn from_str(name: &str) -> Result<Per, NoCounter> {
+        let (plain, labels) = match name.split_once('{') {
+            Some((plain, labels)) => (plain, labels.strip_suffix('}')),
+            None => (name, Some("")),
+        };
         let is_first = |c: char| c.is_ascii_alphabetic() || "_:".contains(c);
         let is_next = |c: char| is_first(c) || c.is_ascii_digit();
+        let is_plain = plain.starts_with(is_first) && plain.chars().all(is_next);
+        let is_label = |c: char| c.is_ascii_graphic() || c == ' ';
         match name {
             "iteration" => Ok(Per::Iteration),
             "second" => Ok(Per::Second),
-            name if name.len() <= MAX_NAME
-                && name.starts_with(is_first)
-                && name.chars().all(is_next) =>
+            _ if name.len() <= MAX_NAME
+                && is_plain
+                && labels.is_some_and(|labels| labels.chars().all(is_label)) =>
             {
                 Ok(Per::Counter(Counter(name.to_owned())))
             }

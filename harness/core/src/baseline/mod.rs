@@ -62,6 +62,7 @@ pub use pattern::{PatternFrame, StackPattern};
 pub use rounding::round_up;
 pub use write::update;
 
+use crate::toml::quoted;
 use crate::{FoldedStack, Law, Per, Rate};
 
 /// The newest format that this version reads, and the format that it writes.
@@ -224,7 +225,7 @@ impl Baseline {
         if own == per || self.allowances.is_empty() {
             return Ok(());
         }
-        let (expected, found) = (per.as_str(), own.as_str());
+        let (expected, found) = (quoted(per.as_str()), quoted(own.as_str()));
         let detail = format!("expected allowances per {expected}, found allowances per {found}");
         let error = BaselineError::new(None, "rates of another unit", detail);
         Err(error.hint("measure as the file says, or remove the file, measure, and accept anew"))

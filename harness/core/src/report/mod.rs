@@ -3,6 +3,7 @@
 //! Renderers take a finished [`Report`] and decide nothing.
 
 pub mod explain;
+pub mod files;
 pub mod flamegraph;
 pub mod folded;
 pub mod json;
@@ -15,11 +16,12 @@ use serde::{Deserialize, Serialize};
 use crate::dump::SampleInterval;
 use crate::finding::each_stack_once;
 pub use crate::finding::{Finding, Standing, Subject, Survivors};
-use crate::judge::iterations_to_settle;
+use crate::growth::Growth;
+use crate::judge::{Observed, iterations_to_settle};
 use crate::required::required;
 use crate::verdict::Verdict;
 pub use crate::verdict::{Rarest, Threshold};
-use crate::{FoldedStack, Per, Rate, Tally};
+use crate::{FoldedStack, Per, Rate, Series, Tally};
 
 /// The outcome of one scenario in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -103,9 +105,9 @@ impl Report {
     }
 
     /// Returns the iterations that a sampled run needs for its threshold. `None` if the run
-    /// reached them, or is exact.
+    /// reached them, is exact, or is of a server.
     pub fn iterations_needed(&self) -> Option<u64> {
-        let interval = self.interval()?;
+        let interval = self.interval().filter(|_| self.per.is_iteration())?;
         let needed = iterations_to_settle(Some(self.threshold.iterations), interval);
         let reached = self.rungs.last().map_or(0, |rung| rung.iterations);
         (self.is_sampled() && reached < needed).then_some(needed)
@@ -220,6 +222,9 @@ pub enum LadderEnd {
 /// The name of the check that the baseline can be read.
 pub const BASELINE: &str = "baseline";
 
+/// The name of the check that the load of a server ran as long as it had to.
+pub const LOAD: &str = "load";
+
 /// One check of the measurement itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -284,6 +289,27 @@ pub struct Compared {
     pub before: u64,
     /// Iterations done at *after*.
     pub after: u64,
+}
+
+impl StackGrowth {
+    /// Returns how each stack changed between the rung number `before` and the last one. Stacks
+    /// that stayed as they were are left out.
+    pub fn of(observed: &Observed, before: usize) -> Vec<StackGrowth> {
+        let change = |(stack, series): (&FoldedStack, &Series)| {
+            let growth = Growth::of(&observed.iterations, series);
+            let is_exact = series.interval().is_exact();
+            let before = series.levels().get(before).copied().unwrap_or_default();
+            let after = series.levels().last().copied().unwrap_or_default();
+            (before != after || growth.rate() != Rate::default()).then(|| StackGrowth {
+                stack: stack.clone(),
+                before,
+                after,
+                rate: growth.rate(),
+                error: (!is_exact).then(|| growth.error()),
+            })
+        };
+        observed.stacks.iter().filter_map(change).collect()
+    }
 }
 
 /// How one stack changed between *before* and *after*.

@@ -138,7 +138,8 @@ fn advice(page: &mut Page, report: &Report, causes: &[&Finding]) {
     let mut lines = Vec::new();
     match report.verdict {
         Verdict::Inconclusive => {
-            lines.push(format!("to be found: {}", report.to_be_found()));
+            let wanted = report.to_be_found();
+            lines.extend(wanted.map(|wanted| format!("to be found: {wanted}")));
             let seen = report.seen();
             lines.extend(seen.map(|seen| format!("would have been seen: {seen}")));
             lines.extend(report.too_few_for_the_interval());

@@ -94,6 +94,13 @@ pub fn duration(seconds: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
+impl Per {
+    /// Formats a number of them: `65,536 iterations`.
+    pub fn count(&self, number: u64) -> String {
+        plural(number, self.one(), self.many())
+    }
+}
+
 /// Formats the smallest growth that a run would have seen: `1 object per 1,000 iterations`. It
 /// is in bytes if the run would have seen those sooner than one object of 8 bytes.
 pub fn visible(rate: Rate, per: &Per) -> Option<String> {

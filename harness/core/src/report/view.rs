@@ -31,9 +31,7 @@ pub use self::command::{Step, measure_again};
 pub use self::output::{Excerpt, excerpt, shortened};
 pub use self::sum::{Amount, Sum, counted, is_one, total};
 use super::units::{bytes, count, objects, plural, size, visible_with_rarest};
-use super::{
-    BASELINE, Check, CheckOutcome, Failure, Finding, LadderEnd, Report, Standing, Subject,
-};
+use super::{BASELINE, Check, CheckOutcome, Finding, LOAD, LadderEnd, Report, Standing, Subject};
 use crate::blame::Blame;
 pub use crate::finding::each_stack_once;
 use crate::verdict::Verdict;
@@ -99,7 +97,7 @@ impl Report {
                 self.regressed()
             }
             Verdict::Failed => {
-                let at = self.failure.as_ref().map(Failure::at).unwrap_or_default();
+                let at = self.failed_at().unwrap_or_default();
                 let words = said(format!("failed {at}").trim_end().to_owned());
                 let words = match &self.failure {
                     Some(failure) => words.say(": ").quote(&failure.what),
@@ -227,10 +225,21 @@ impl Report {
         ))
     }
 
-    /// Returns the growth that the run has to find.
-    pub fn to_be_found(&self) -> String {
+    /// Returns the growth that the run has to find. `None` for a server, of which a dump shows
+    /// what it shows.
+    pub fn to_be_found(&self) -> Option<String> {
         let iterations = self.per.count(self.threshold.iterations);
-        format!("1 object or 8 B per {iterations}")
+        let is_asked = self.per.is_iteration();
+        is_asked.then(|| format!("1 object or 8 B per {iterations}"))
+    }
+
+    /// Returns `in iteration 7`, or `setting up`; nothing if the run did not fail.
+    pub fn failed_at(&self) -> Option<String> {
+        Some(match self.failure.as_ref()?.iteration {
+            Some(n) if self.per.is_iteration() => format!("in iteration {}", count(n)),
+            Some(n) => format!("after {}", self.per.count(n)),
+            None => "setting up".to_owned(),
+        })
     }
 
     /// Returns the findings for which `wanted` is true, in their order.
@@ -353,16 +362,6 @@ impl LadderEnd {
     }
 }
 
-impl Failure {
-    /// Returns `in iteration 7`, or `setting up`.
-    pub fn at(&self) -> String {
-        match self.iteration {
-            Some(iteration) => format!("in iteration {}", count(iteration)),
-            None => "setting up".to_owned(),
-        }
-    }
-}
-
 impl Check {
     /// Returns what to do if this check failed.
     pub fn hint(&self) -> Option<&'static str> {
@@ -381,6 +380,9 @@ impl Check {
                  threads that jemalloc was told not to profile"
             }
             "unwinder" => "stacks cannot be walked; the notes say which unwinder was tried",
+            LOAD => {
+                "without its load, a server shows no growth: make the command run until it is ended"
+            }
             BASELINE => "nothing was measured: fix the file, or restore its last version",
             "dump" | "dumps" => {
                 "a dump could not be read: is the disk full, or was the subject killed?"

@@ -370,7 +370,7 @@ prop_compose! {
         end in one_of(&[Settled, Budget, Iterations, Memory, Threads, Descriptors, LadderEnd::Failure]),
         measured in option::of(any_measured()),
         (builder, enough) in (vec((words(), words()), 0..3), option::of((words(), words()))),
-        (per, rungs) in (one_of(&["iteration", "second", "http_requests_total"]), vec(any_rung(), 0..4)),
+        (per, rungs) in (one_of(&["iteration", "second", "http_requests_total", "rpc{method=\"get\"}"]), vec(any_rung(), 0..4)),
         (iterations, coarsened) in (1..1_000_000_u64, any::<bool>()),
         (visible, rarest) in (option::of(rate()), option::of(any::<[u64; 2]>())),
         (findings, growth) in (vec(any_finding(), 0..9), vec(any_growth(), 0..9)),

@@ -4,23 +4,21 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use plimsoll_core::baseline::{self, Acceptance, Baseline};
-use plimsoll_core::blame::{Blame, Packages};
+use plimsoll_core::blame::Packages;
 use plimsoll_core::dump::HeapDump;
-use plimsoll_core::fold;
-use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::{self, Assessment, Verdict, judge};
+use plimsoll_core::report::files::is_trusted;
 use plimsoll_core::report::{
     BASELINE, Check, CheckOutcome, Compared, Completeness, Finding, LadderEnd, Measured, Report,
-    Run, StackGrowth, Subject, Threshold, explain, flamegraph, folded, json, text, units,
+    Run, StackGrowth, Subject, Threshold, explain, files, json, text, units,
 };
-use plimsoll_core::{FoldedStack, Frame, Per, Rate, Series, layout};
+use plimsoll_core::{Per, Rate, layout};
 
 use super::climb::{Climb, Route, before_and_after};
 use super::enough::enough;
 use super::plan::Plan;
 use super::policy::check;
-use super::profile::{Greeting, Sources};
+use super::profile::Greeting;
 use super::settings::Effective;
 use crate::subject::unwind::Walks;
 
@@ -57,8 +55,7 @@ pub(crate) fn report(
         false => route.place.packages(),
     };
     for finding in &mut findings {
-        finding.frames = frames(finding, &sources);
-        finding.blame = blame(finding, &sources, packages);
+        finding.locate(&sources.frames, packages);
     }
     let checks = checks(&climb);
     if climb.failure.is_some() {
@@ -106,7 +103,7 @@ pub(crate) fn report(
         enough: None,
         per: Per::default(),
         findings,
-        growth: growth(&climb.profile.iterations(), &observed.stacks, before),
+        growth: StackGrowth::of(&observed, before),
         rungs: std::mem::take(&mut climb.profile.rungs),
     };
     let (enough, why) = enough(&report, &climb, &route.terms, short_by);
@@ -119,8 +116,7 @@ pub(crate) fn report(
             page += "no stack that moved in the last rungs has that in its name\n";
         }
         for (mut finding, views) in explained {
-            finding.frames = frames(&finding, &sources);
-            finding.blame = blame(&finding, &sources, packages);
+            finding.locate(&sources.frames, packages);
             page += &explain::explain(&report, &finding, &views, &text::Style::plain());
             page += "\n";
         }
@@ -130,14 +126,6 @@ pub(crate) fn report(
         report,
         explained: explained.unwrap_or_default(),
     }
-}
-
-/// Returns whether the run measured enough to accept its findings.
-fn is_trusted(verdict: Verdict) -> bool {
-    matches!(
-        verdict,
-        Verdict::Within | Verdict::Improved | Verdict::Regressed
-    )
 }
 
 /// Makes the report of a scenario that was not run, because its baseline cannot be used.
@@ -313,55 +301,6 @@ fn same_stacks(walks: Walks) -> Option<Check> {
     (compared > 0).then(|| check("unwinder", outcome, detail))
 }
 
-/// Returns the frames of a finding, with their source lines. The frames of a site are the first
-/// ones of its stacks, counted from the leaf.
-fn frames(finding: &Finding, sources: &Sources) -> Vec<Frame> {
-    match &finding.subject {
-        Subject::Stack(stack) => sources.frames.get(stack).cloned().unwrap_or_default(),
-        Subject::Site { frames: site, .. } => {
-            let mut found = sources.frames.iter();
-            let found = found.find(|(stack, _)| fold::site(stack) == *site);
-            let frames = found.map_or(&[][..], |(_, frames)| frames);
-            frames.iter().take(site.frames().len()).cloned().collect()
-        }
-        Subject::Threads | Subject::Descriptors => Vec::new(),
-    }
-}
-
-/// Returns the place to blame for a finding: for a site, what its stacks have in common.
-fn blame(finding: &Finding, sources: &Sources, packages: &Packages) -> Option<Blame> {
-    match &finding.subject {
-        Subject::Stack(_) => Blame::of(&finding.frames, packages),
-        Subject::Site { frames: site, .. } => {
-            let on_site = sources.frames.iter();
-            let on_site = on_site.filter(|(stack, _)| fold::site(stack) == *site);
-            Blame::common(on_site.filter_map(|(_, frames)| Blame::of(frames, packages)))
-        }
-        Subject::Threads | Subject::Descriptors => None,
-    }
-}
-
-fn growth(
-    iterations: &[u64],
-    stacks: &std::collections::BTreeMap<FoldedStack, Series>,
-    before: usize,
-) -> Vec<StackGrowth> {
-    let change = |(stack, series): (&FoldedStack, &Series)| {
-        let growth = Growth::of(iterations, series);
-        let is_exact = series.interval().is_exact();
-        let before = series.levels().get(before).copied().unwrap_or_default();
-        let after = series.levels().last().copied().unwrap_or_default();
-        (before != after || growth.rate() != Rate::default()).then(|| StackGrowth {
-            stack: stack.clone(),
-            before,
-            after,
-            rate: growth.rate(),
-            error: (!is_exact).then(|| growth.error()),
-        })
-    };
-    stacks.iter().filter_map(change).collect()
-}
-
 /// Creates the folder of a scenario, and removes the files of earlier runs, so that they are
 /// never mistaken for those of this run.
 ///
@@ -444,19 +383,9 @@ pub(crate) fn write(report: &Report, folder: &Path, baseline: Option<&str>) -> R
         outcome.map_err(|error| format!("{}: {error}", folder.join(name).display()))
     };
     let write = |name: &str, text: &str| said(name, fs::write(folder.join(name), text));
-    write(layout::GROWTH_FOLDED, &folded::render(report))?;
-    let picture = flamegraph::render(report).map_err(|error| error.to_string())?;
-    write(layout::GROWTH_SVG, &picture)?;
-    // If the baseline could not be parsed, the run would be *broken* already.
-    let agreed = baseline.and_then(|text| Baseline::parse(text.as_bytes()).ok());
-    let acceptance = Acceptance::of(report, &agreed.unwrap_or_default());
-    if is_trusted(report.verdict) && !acceptance.is_empty() {
-        // If the file cannot be updated, `accept` will say so. The report is written
-        // nevertheless.
-        let text = baseline::update(baseline, &acceptance).ok();
-        if let Some(text) = text.filter(|text| baseline != Some(text.as_str())) {
-            write(layout::NEW_BASELINE, &text)?;
-        }
+    let files = files::of(report, baseline).map_err(|error| error.to_string())?;
+    for (name, text) in files {
+        write(name, &text)?;
     }
     write(PENDING_REPORT, &json::to_string(report))?;
     let renamed = fs::rename(folder.join(PENDING_REPORT), folder.join(layout::REPORT));

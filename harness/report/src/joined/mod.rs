@@ -190,8 +190,7 @@ impl Joined {
     /// Returns the platform that all results share. `None` if they differ, or if there is none.
     fn platform(&self) -> Option<&str> {
         let reports = self.scenarios.iter().filter_map(Scenario::report);
-        let measured = reports.filter_map(|report| report.measured.as_ref());
-        let mut platforms = measured.map(|measured| measured.target.as_str());
+        let mut platforms = reports.filter_map(platform);
         let first = platforms.next()?;
         platforms.all(|one| one == first).then_some(first)
     }
@@ -200,15 +199,19 @@ impl Joined {
     pub fn name_platforms(&mut self) {
         let of_all = self.platform().map(str::to_owned);
         for scenario in &mut self.scenarios {
-            let measured = scenario
-                .report()
-                .and_then(|report| report.measured.as_ref());
-            let own = measured.map(|measured| measured.target.clone());
+            let own = scenario.report().and_then(platform).map(str::to_owned);
             scenario.platform = own
                 .or_else(|| scenario.platform.take())
                 .or_else(|| of_all.clone());
         }
     }
+}
+
+/// Returns the platform that a report was measured on. `None` if it does not say: a server may
+/// be on any.
+fn platform(report: &Report) -> Option<&str> {
+    let target = report.measured.as_ref()?.target.as_str();
+    (!target.is_empty()).then_some(target)
 }
 
 #[cfg(test)]

@@ -162,14 +162,21 @@ fn properties(joined: &Joined, suite: &[&Scenario]) -> Vec<(String, String)> {
     }
     let mut reports = suite.iter().filter_map(|scenario| scenario.report());
     if let Some(measured) = reports.find_map(|report| report.measured.as_ref()) {
-        add("profile".to_owned(), measured.profile.clone());
-        add("toolchain".to_owned(), measured.toolchain.clone());
-        add("jemalloc".to_owned(), measured.jemalloc.clone());
+        for (name, known) in [
+            ("profile", &measured.profile),
+            ("toolchain", &measured.toolchain),
+            ("jemalloc", &measured.jemalloc),
+        ] {
+            if !known.is_empty() {
+                add(name.to_owned(), known.clone());
+            }
+        }
     }
     for scenario in suite {
         let Some(report) = scenario.report() else {
             continue;
         };
+        let per = report.per.as_str();
         let of = |what: &str| format!("{}.{what}", scenario.name);
         if let Some(rung) = report.rungs.last() {
             add(of("iterations"), rung.iterations.to_string());
@@ -180,7 +187,7 @@ fn properties(joined: &Joined, suite: &[&Scenario]) -> Vec<(String, String)> {
             add(of("verdict"), finding.verdict.to_string());
             let mut add_rate = |before: &str, after: &str, Rate { objects, bytes }: Rate| {
                 for (unit, rate) in [("objects", objects), ("bytes", bytes)] {
-                    let name = of(&format!("{before}{unit}_per_iteration{after}"));
+                    let name = of(&format!("{before}{unit}_per_{per}{after}"));
                     add(name, rate.to_string());
                 }
             };

@@ -8,6 +8,7 @@ use plimsoll_core::report::{Check, CheckOutcome, Compared, Completeness, Failure
 use super::escape::{block, line};
 use super::plot::{DESCRIPTORS, Grown, Plot, Series, THREADS, Unit, figure};
 use super::{code, entry, fact, findings, flame};
+use crate::render::capital;
 
 use crate::render::links::Links;
 
@@ -19,7 +20,7 @@ pub(super) fn of(report: &Report, slug: &str, links: &Links) -> Markup {
         p class="say" { (entry::words(&report.outcome().sentence(), links)) "." }
         (checks(report, |outcome| outcome == CheckOutcome::Failed))
         (next(report, slug))
-        @if let Some(failure) = &report.failure { (failed(failure)) }
+        @if let Some(failure) = &report.failure { (failed(report, failure)) }
         (findings::all(report, slug, links))
         (plots(report, slug))
         (flame::of(report, slug))
@@ -29,11 +30,11 @@ pub(super) fn of(report: &Report, slug: &str, links: &Links) -> Markup {
 
 /// Returns what a failed workload printed: its beginning, its panic and its end are shown, and
 /// all of it is folded below.
-fn failed(failure: &Failure) -> Markup {
+fn failed(report: &Report, failure: &Failure) -> Markup {
     let output = failure.output.trim_end();
     html! {
         section class="failure" {
-            h3 { "It failed " (failure.at()) }
+            h3 { "It failed " (report.failed_at().unwrap_or_default()) }
             p { (line(&failure.what)) }
             @if output.is_empty() {
                 p class="quiet" { "It printed nothing." }
@@ -116,15 +117,14 @@ fn plots(report: &Report, slug: &str) -> Markup {
 }
 
 fn rungs(report: &Report) -> Markup {
-    let heads = [
-        "Iterations",
-        "Live heap",
-        "Objects",
-        "Allocated",
-        "Threads",
-        "Descriptors",
-        "Resident",
-    ];
+    let positions = capital(report.per.many());
+    let heads = [positions.as_str(), "Live heap", "Objects"];
+    // Of a server, only its dumps are known.
+    let is_test = report.per.is_iteration();
+    let of_test = ["Allocated", "Threads", "Descriptors", "Resident"];
+    let heads = heads
+        .into_iter()
+        .chain(of_test.into_iter().filter(|_| is_test));
     let is = |rung: &Rung, which: fn(Compared) -> u64| {
         report.compared.map(which) == Some(rung.iterations)
     };
@@ -144,10 +144,12 @@ fn rungs(report: &Report) -> Markup {
                                 }
                                 td { (size(rung.live.bytes)) }
                                 td { (count(rung.live.objects)) }
-                                td { (rung.allocated.map_or("unknown".to_owned(), size)) }
-                                td { (count(rung.threads)) }
-                                td { (count(rung.descriptors)) }
-                                td { (size(rung.resident)) }
+                                @if is_test {
+                                    td { (rung.allocated.map_or("unknown".to_owned(), size)) }
+                                    td { (count(rung.threads)) }
+                                    td { (count(rung.descriptors)) }
+                                    td { (size(rung.resident)) }
+                                }
                             }
                         }
                     }
@@ -183,19 +185,23 @@ fn how(report: &Report, slug: &str) -> Markup {
         section class="how" aria-labelledby={ (slug) "~how" } {
             h3 id={ (slug) "~how" } { "How it was measured" }
             dl class="facts" {
-                (fact("To be found", report.to_be_found()))
+                @if let Some(wanted) = report.to_be_found() { (fact("To be found", wanted)) }
                 @if let Some(coarsened) = coarsened { (fact("Note", coarsened)) }
                 @if let Some(seen) = report.seen() { (fact("Would have been seen", seen)) }
-                (fact("The ladder ended because", report.end.why()))
+                @if report.per.is_iteration() {
+                    (fact("The ladder ended because", report.end.why()))
+                }
                 @if let Some(measured) = &report.measured {
                     (fact("Profile", interval))
-                    (fact(
-                        "Build",
-                        format!("{}, {}", line(&measured.profile), line(&measured.toolchain)),
-                    ))
-                    (fact("Platform", line(&measured.target)))
-                    (fact("jemalloc", line(&measured.jemalloc)))
-                    (fact("Unwinder", line(&measured.unwinder)))
+                    @let build = format!("{}, {}", line(&measured.profile), line(&measured.toolchain));
+                    @for (name, known) in [
+                        ("Build", build.trim_matches([',', ' '])),
+                        ("Platform", &line(&measured.target)),
+                        ("jemalloc", &line(&measured.jemalloc)),
+                        ("Unwinder", &line(&measured.unwinder)),
+                    ] {
+                        @if !known.is_empty() { (fact(name, known)) }
+                    }
                 }
                 (fact("Completeness", complete(&report.completeness)))
                 (fact("Run", code(&run.id)))

@@ -187,10 +187,11 @@ fn unsure(report: &Report) -> String {
         true => String::new(),
         false => format!("\n\nWhat would settle it? {}", advice.join(" ")),
     };
-    format!(
-        "To be found: {}{seen}{too_few}.{settle}",
-        report.to_be_found()
-    )
+    let said = match report.to_be_found() {
+        Some(wanted) => format!("To be found: {wanted}{seen}{too_few}."),
+        None => String::new(),
+    };
+    format!("{said}{settle}").trim_start().to_owned()
 }
 
 /// Returns a fragment as a sentence.
