@@ -9,9 +9,9 @@ use plimsoll_core::baseline::{Acceptance, AllowanceSubject, Baseline, Date};
 use plimsoll_core::report::{Report, Standing};
 
 use crate::args::{AcceptArgs, Expiry};
-use crate::baseline::today;
 use plimsoll_desk::out::{Out, safe_line};
 use plimsoll_desk::project::Project;
+use plimsoll_desk::settings;
 use plimsoll_desk::status::Refused;
 
 use change::leaf_of;
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &AcceptArgs, name: &str, out: &mut Out) -> anyhow::Resul
     let command = format!("{name} accept {scenarios}");
     refuse_under_ci(args.dry_run, command.trim_end())?;
     if let Some(Expiry::On(date)) = args.expires
-        && let Some(problem) = is_over(date, today()?)
+        && let Some(problem) = is_over(date, settings::today()?)
     {
         return Err(Refused::usage(format!("--expires {problem}")));
     }
@@ -143,7 +143,7 @@ fn acceptance(
     // Without the name of a scenario, only new growth is meant, and not what was accepted
     // since the run.
     if args.chosen.scenarios.is_empty() {
-        acceptance.leave_out(baseline, today()?);
+        acceptance.leave_out(baseline, settings::today()?);
     }
     let has_lapsed = acceptance.allowances.iter().any(|one| one.expired);
     words(args).write(&mut acceptance);

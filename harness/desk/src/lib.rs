@@ -21,4 +21,5 @@ pub mod out;
 pub mod parse;
 pub mod progress;
 pub mod project;
+pub mod settings;
 pub mod status;

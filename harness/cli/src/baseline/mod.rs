@@ -15,7 +15,6 @@ mod text;
 use args::{AllArgs, BaselineArgs, BaselineCommand, ShowArgs};
 use rules::Level;
 use shelf::Shelf;
-pub(crate) use shelf::today;
 
 use crate::args::ProjectArgs;
 use plimsoll_desk::out::{Out, safe_line};

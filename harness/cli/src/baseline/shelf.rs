@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use plimsoll_core::accept::needs;
@@ -20,6 +19,7 @@ use crate::config;
 use plimsoll_desk::file;
 use plimsoll_desk::out::safe_line;
 use plimsoll_desk::project::{Project, shown};
+use plimsoll_desk::settings;
 use plimsoll_report::joined::Scenario;
 use plimsoll_report::reports::Reports;
 
@@ -92,20 +92,11 @@ impl Entry {
     }
 }
 
-/// Returns today's date in UTC. The tests use the same date for allowances that expire.
-pub(crate) fn today() -> anyhow::Result<Date> {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let day = now
-        .ok()
-        .and_then(|now| Date::from_unix_seconds(now.as_secs()));
-    day.context("the machine's clock is in no year from 1970 to 9999")
-}
-
 impl Shelf {
     /// Reads the files of every folder, or only those of one scenario.
     pub(super) fn read(project: &Project, scenario: Option<&str>) -> anyhow::Result<Shelf> {
         let mut shelf = Shelf {
-            today: today()?,
+            today: settings::today()?,
             folders: Vec::new(),
             scenarios: BTreeSet::new(),
             warnings: Vec::new(),

@@ -4,16 +4,15 @@ mod show;
 
 use std::path::Path;
 
-use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 use plimsoll_core::layout;
 use plimsoll_core::report::Report;
-use plimsoll_core::settings::{self, Key, Layer, MAX_BYTES};
+use plimsoll_core::settings::{self as core_settings, Key, Layer};
 
 use crate::args::ProjectArgs;
-use plimsoll_desk::file;
-use plimsoll_desk::out::{Out, safe, safe_line};
+use plimsoll_desk::out::{Out, safe_line};
 use plimsoll_desk::project::{self, Project};
+use plimsoll_desk::settings;
 use plimsoll_desk::status::Refused;
 use plimsoll_report::joined::Scenario;
 use plimsoll_report::reports::Reports;
@@ -83,7 +82,7 @@ pub(crate) struct ConfigShowArgs {
 
 pub(crate) fn run(args: &ConfigArgs, out: &mut Out) -> anyhow::Result<()> {
     match &args.command {
-        ConfigCommand::Schema => Ok(out.print(&settings::schema())?),
+        ConfigCommand::Schema => Ok(out.print(&core_settings::schema())?),
         ConfigCommand::Show(args) => {
             let found = Found::by(args, out)?;
             let text = match args.json {
@@ -138,7 +137,7 @@ impl Found {
             SettingsFile::read(&path, root, of)
         });
         Ok(Found {
-            variables: variables()?,
+            variables: settings::variables()?,
             files: files.collect::<anyhow::Result<_>>()?,
             builders: package
                 .as_ref()
@@ -176,28 +175,16 @@ impl SettingsFile {
     fn read(path: &Path, root: &Path, of: &'static str) -> anyhow::Result<SettingsFile> {
         let shown = path.strip_prefix(root).unwrap_or(path);
         let shown = safe_line(&shown.to_string_lossy());
-        let bytes = file::read(path, MAX_BYTES).with_context(|| shown.clone())?;
-        let layer = Layer::parse(&bytes).map_err(|error| anyhow!(error.explain(&shown)))?;
+        let layer = settings::read(path, root)?;
         Ok(SettingsFile { shown, of, layer })
     }
-}
-
-/// Reads the settings in environment variables.
-fn variables() -> anyhow::Result<Layer> {
-    Layer::from_variables(std::env::vars_os())
-        .map_err(|error| Refused::usage(safe(&error.to_string())))
 }
 
 /// Returns whether the allowances in a folder of baselines need a reason. It reads the same
 /// settings as the tests that use the folder.
 pub(crate) fn require_reason(baselines_dir: &Path, project: &Project) -> anyhow::Result<bool> {
-    let mut all = variables()?.settings;
-    let (root, dir) = (project.workspace_root(), baselines_dir.parent());
-    let dir = dir.unwrap_or(baselines_dir);
-    for path in layout::settings_files(dir, root, |path| path.exists()) {
-        let file = SettingsFile::read(&path, root, "workspace")?;
-        all = all.or(&file.layer.settings);
-    }
+    let dir = baselines_dir.parent().unwrap_or(baselines_dir);
+    let all = settings::of(dir, project.workspace_root())?;
     Ok(all.require_reason.unwrap_or(false))
 }
 

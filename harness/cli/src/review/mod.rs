@@ -18,9 +18,9 @@ use plimsoll_core::report::{Report, Standing, text};
 
 use crate::accept::{BaselineFile, Change, Chosen, Which, choose, refuse_under_ci};
 use crate::args::ReviewArgs;
-use crate::baseline::today;
 use plimsoll_desk::out::{Out, Paint, safe, safe_line};
 use plimsoll_desk::project::Project;
+use plimsoll_desk::settings;
 use plimsoll_desk::status::{ExitStatus, Refused};
 use plimsoll_report::render::tree;
 use session::{Item, Kind, Next, Session};
@@ -80,7 +80,12 @@ pub(crate) fn run(args: &ReviewArgs, name: &str, out: &mut Out) -> anyhow::Resul
     if found.is_empty() {
         return Ok(out.print("nothing to accept in the last run\n")?);
     }
-    let session = ask(Session::new(items, today()?), &found, style.width, out)?;
+    let session = ask(
+        Session::new(items, settings::today()?),
+        &found,
+        style.width,
+        out,
+    )?;
     let changes = changes(&session, &found, &project)?;
     if changes.is_empty() {
         out.print("nothing was accepted, no file changes\n")?;
