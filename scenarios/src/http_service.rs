@@ -79,14 +79,14 @@ fn service(name: &'static str, loses: Loses) -> Scenario {
     })
 }
 
-/// Serves requests on a free port of the loopback interface, prints `listening on ADDRESS`, and
+/// Serves requests at an address, prints `listening on ADDRESS` (port 0 is any free one), and
 /// never returns. Beside the service's own path there are `/metrics`, with the counter
 /// `http_requests_total`, and jemalloc's heap profile at `/debug/pprof/heap`, with births.
 ///
 /// # Errors
 ///
-/// If there is no free port, or the service cannot start.
-pub fn serve(loses: Loses) -> anyhow::Result<()> {
+/// If the port is not free, or the service cannot start.
+pub fn serve(loses: Loses, address: &str) -> anyhow::Result<()> {
     plimsoll_ages::install();
     http::runtime().block_on(async {
         let routes = Router::new()
@@ -94,7 +94,7 @@ pub fn serve(loses: Loses) -> anyhow::Result<()> {
             .route("/metrics", get(metrics))
             .route("/debug/pprof/heap", get(heap));
         let routes = routes.with_state(Service::start(loses, 8)?);
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let listener = tokio::net::TcpListener::bind(address).await?;
         writeln!(io::stdout(), "listening on {}", listener.local_addr()?)?;
         Ok(axum::serve(listener, routes).await?)
     })

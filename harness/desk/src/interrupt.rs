@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 #[cfg(unix)]
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 /// How often a child process is checked.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -67,10 +67,7 @@ impl Interrupt {
         mut meanwhile: impl FnMut(),
     ) -> anyhow::Result<Ended> {
         self.check()?;
-        // The command gets a process group of its own, so that the whole group can be ended.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(command, 0);
-        let mut child = command.spawn()?;
+        let mut child = in_own_group(command).spawn()?;
         let started = Instant::now();
         loop {
             if let Some(status) = child.try_wait()? {
@@ -90,15 +87,24 @@ impl Interrupt {
     }
 }
 
+/// Gives a command a process group of its own, so that the whole group can be ended.
+pub(crate) fn in_own_group(command: &mut Command) -> &mut Command {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    command
+}
+
 /// Ends a child process and its group. It asks them to end, waits, and then kills them.
-fn end(child: &mut Child) {
+pub(crate) fn end(child: &mut Child) {
     signal(child, false);
     let asked = Instant::now();
     while asked.elapsed() < GRACE {
-        match child.try_wait() {
-            Ok(None) => std::thread::sleep(PERIOD),
-            _ => break,
+        // A shell ends at once, and what it started may still be writing its files.
+        let is_there = matches!(child.try_wait(), Ok(None)) || has_group(child);
+        if !is_there {
+            break;
         }
+        std::thread::sleep(PERIOD);
     }
     signal(child, true);
     let _ = child.kill();
@@ -106,10 +112,25 @@ fn end(child: &mut Child) {
 }
 
 #[cfg(unix)]
+fn group(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+}
+
+/// Tells whether a process of the child's group still runs.
+#[cfg(unix)]
+fn has_group(child: &Child) -> bool {
+    group(child).is_some_and(|group| test_kill_process_group(group).is_ok())
+}
+
+#[cfg(not(unix))]
+fn has_group(_: &Child) -> bool {
+    false
+}
+
+#[cfg(unix)]
 fn signal(child: &Child, at_once: bool) {
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let signal = if at_once { Signal::KILL } else { Signal::TERM };
-    if let Some(group) = group {
+    if let Some(group) = group(child) {
         let _ = kill_process_group(group, signal);
     }
 }

@@ -13,6 +13,7 @@
 )]
 
 pub mod atomic;
+pub mod beside;
 pub mod diff;
 pub mod file;
 pub mod git;

@@ -58,13 +58,20 @@ For example:
   plimsoll watch http://localhost:6060/debug/pprof/heap --out dumps \\
       --flamegraph growth.svg
 
+  plimsoll watch http://localhost:6060/debug/pprof/heap --for 10m \\
+      --per http_requests_total --scenario checkout \\
+      --start 'target/release/server' --load './drive.sh'
+
 Ctrl-C ends the watch early; the dumps so far are evaluated.
 
 Exit status:
   0  done, and no stack keeps growing
-  1  a stack grows faster than --allow, or a condition of --fail-on holds
+  1  a stack grows faster than --allow, or than its baseline allows, or a
+     condition of --fail-on holds
   2  invalid arguments
-  3  inconclusive: too few dumps, or growth that was slower towards the end
+  3  inconclusive: too few dumps, or growth that was slower towards the end;
+     or the server of --start failed
+  4  the load failed, or the baseline cannot be used
   5  plimsoll's own failure: the first dump failed, or the first look at the
      counter; a file that cannot be written";
 
@@ -210,7 +217,65 @@ pub struct WatchArgs {
     ages: Option<String>,
 
     #[command(flatten)]
+    pub scenario: ScenarioArgs,
+
+    #[command(flatten)]
     pub common: CommonArgs,
+}
+
+/// The options that choose what `watch` prints or allows, which a baseline and a report do for a
+/// scenario.
+const NOT_OF_SCENARIOS: [&str; 26] = [
+    "allow",
+    "fail_on",
+    "text",
+    "tree",
+    "folded",
+    "json",
+    "dot",
+    "flamegraph",
+    "pprof",
+    "svg",
+    "pdf",
+    "output",
+    "top",
+    "cum",
+    "inuse_space",
+    "inuse_objects",
+    "alloc_space",
+    "alloc_objects",
+    "functions",
+    "lines",
+    "files",
+    "addresses",
+    "all_frames",
+    "focus",
+    "ignore",
+    "hide",
+];
+
+/// A server that is judged by a baseline, as the scenarios of a test are.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "A server as a scenario")]
+pub struct ScenarioArgs {
+    /// Judge the server by the baseline of this scenario, and write a report as a test does, for
+    /// `report`, `accept` and `comment`
+    #[arg(long, value_name = "NAME", conflicts_with_all = NOT_OF_SCENARIOS)]
+    pub scenario: Option<String>,
+
+    /// Package whose baselines are meant [default: that of the current folder]
+    #[arg(long, short, value_name = "NAME", requires = "scenario")]
+    pub package: Option<String>,
+
+    /// Start the server with this command line of `sh`, wait until URL answers, and end it with
+    /// all that it started
+    #[arg(long, value_name = "COMMAND", requires = "scenario")]
+    pub start: Option<String>,
+
+    /// Run this command line beside the watch, once the server answers; the watch ends when it
+    /// does
+    #[arg(long, value_name = "COMMAND", requires = "scenario")]
+    pub load: Option<String>,
 }
 
 /// How profiles are read and shown.

@@ -44,8 +44,8 @@ pub(crate) trait World {
 
     fn note(&mut self, note: &str);
 
-    /// Tells whether the user ended the watch.
-    fn is_over(&self) -> bool;
+    /// Tells whether something ended the watch: the user, the server or its load.
+    fn is_over(&mut self) -> bool;
 }
 
 /// A dump that is not kept yet.
@@ -82,7 +82,7 @@ pub(crate) struct Plan<'a> {
 /// A watch that is under way.
 pub(crate) struct Climb<'a, W> {
     plan: Plan<'a>,
-    world: W,
+    world: &'a mut W,
     /// The process whose dumps are in `files`.
     process: Option<Process>,
     /// What stands for its number in the names of dumps.
@@ -105,7 +105,7 @@ pub(crate) struct Climb<'a, W> {
 }
 
 impl<'a, W: World> Climb<'a, W> {
-    pub(crate) fn new(plan: Plan<'a>, world: W) -> Self {
+    pub(crate) fn new(plan: Plan<'a>, world: &'a mut W) -> Self {
         Climb {
             plan,
             world,
@@ -507,7 +507,7 @@ mod tests {
             true
         }
 
-        fn is_over(&self) -> bool {
+        fn is_over(&mut self) -> bool {
             false
         }
 
@@ -541,7 +541,7 @@ mod tests {
     ) -> String {
         let folder = tempfile::tempdir().unwrap();
         let mut said = Vec::new();
-        let world = Script {
+        let mut world = Script {
             now: Duration::ZERO,
             counter,
             bytes,
@@ -554,7 +554,7 @@ mod tests {
             folder: folder.path(),
             check: &|_| Ok(()),
         };
-        let files = Climb::new(plan, world).run();
+        let files = Climb::new(plan, &mut world).run();
         said.push(match files {
             Ok(files) => {
                 let at: Vec<String> = files.at.iter().map(u64::to_string).collect();

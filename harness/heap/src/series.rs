@@ -103,7 +103,7 @@ impl Stack {
 
 /// The levels of a stack while the dumps are read, and their random part.
 #[derive(Default)]
-struct Levels {
+pub(super) struct Levels {
     series: plimsoll_core::Series,
     /// For objects and for bytes, the largest variance of all dumps, for each unit, if objects
     /// come and go at random.
@@ -114,15 +114,15 @@ struct Levels {
 
 /// The values of one stack in one dump, with their variances.
 #[derive(Clone, Copy, Default)]
-struct Share {
-    alive: Alive,
+pub(super) struct Share {
+    pub(super) alive: Alive,
     at_random: [f64; 2],
     same: [f64; 2],
 }
 
 impl Share {
     /// Estimates how many samples there were, and the variances.
-    fn of(values: Values, interval: SampleInterval) -> Share {
+    pub(super) fn of(values: Values, interval: SampleInterval) -> Share {
         let (objects, bytes) = (values.inuse.objects, values.inuse.bytes);
         if objects <= 0.0 {
             // Without a number of objects, each byte is one.
@@ -149,7 +149,7 @@ impl Share {
         }
     }
 
-    fn add(&mut self, other: Share) {
+    pub(super) fn add(&mut self, other: Share) {
         self.alive += other.alive;
         for what in 0..2 {
             self.at_random[what] += other.at_random[what];
@@ -164,7 +164,7 @@ fn rounded(objects: f64, bytes: f64) -> Tally {
 }
 
 impl Levels {
-    fn set(&mut self, dump: usize, interval: SampleInterval, share: Share) {
+    pub(super) fn set(&mut self, dump: usize, interval: SampleInterval, share: Share) {
         self.series.add_estimated(dump, interval, share.alive);
         for (what, unit) in UNITS.into_iter().enumerate() {
             let level = unit.of(&share.alive.level);

@@ -1,5 +1,6 @@
 //! Where a profile is read from: a file, standard input, a folder of dumps, or a server.
 
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ use crate::servers::{self, Server};
 use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::safe_line;
 use plimsoll_desk::status::Refused;
+
+/// How long a connection may take.
+const CONNECTED: Duration = Duration::from_secs(1);
 
 /// The place of one profile.
 pub(crate) enum Source {
@@ -125,6 +129,14 @@ impl Served {
     pub(crate) fn beside(&self, path: &str) -> Option<String> {
         let url = &self.requests.first()?.url;
         Some(url.join(path).ok()?.to_string())
+    }
+
+    /// Tells whether anything accepts connections there.
+    pub(crate) fn listens(&self) -> bool {
+        let first = self.requests.first();
+        let addresses = first.and_then(|request| request.url.socket_addrs(|| None).ok());
+        let mut addresses = addresses.into_iter().flatten();
+        addresses.any(|address| TcpStream::connect_timeout(&address, CONNECTED).is_ok())
     }
 
     /// Sends the requests, and reads the answer up to the start of the profile.

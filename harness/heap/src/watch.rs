@@ -11,13 +11,16 @@ use plimsoll_core::report::units::plural;
 use plimsoll_profile::Profile;
 use plimsoll_profile::read::{self, Limits};
 
-use crate::args::WatchArgs;
+use crate::args::{ScenarioArgs, WatchArgs};
 use crate::climb::{Climb, Dump, Pace, Plan, World};
+use crate::dumps::Files;
 use crate::load::hinted;
 use crate::metrics::{self, Counter};
+use crate::scenario::{Broke, Scenario};
 use crate::series::{Asked, Series};
 use crate::servers::Server;
 use crate::source::Served;
+use plimsoll_desk::beside::{self, Beside};
 use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::Out;
 use plimsoll_desk::progress::{Progress, about};
@@ -25,6 +28,12 @@ use plimsoll_desk::status::{ExitStatus, Refused};
 
 /// How often a pause is interrupted, to update the progress and to check for Ctrl-C.
 const PERIOD: Duration = Duration::from_millis(50);
+
+/// How long a server may take until it answers.
+const LONGEST_START: Duration = Duration::from_secs(120);
+
+/// How long a server may outlive a load that failed because the server did.
+const AFTER_LOAD: Duration = Duration::from_secs(1);
 
 pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
     if args.common.http.from == Some(Server::Risingwave) {
@@ -44,10 +53,30 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
             ));
         }
         (None, Some(every)) => Pace::Every(every),
-
         (None, None) => Pace::Ladder,
     };
     args.common.output.check(&[])?;
+    let scenario = match args.scenario.scenario {
+        None => None,
+        Some(_) => {
+            let per = args
+                .per
+                .as_ref()
+                .map_or("second".to_owned(), Counter::to_string);
+            let scenario = Scenario::prepare(&args.scenario, per.parse()?)?;
+            if let Some(problem) = scenario.problem() {
+                let symbols = &args.common.symbols;
+                return scenario.conclude(
+                    &Files::default(),
+                    symbols,
+                    Some(&problem),
+                    Vec::new(),
+                    out,
+                );
+            }
+            Some(scenario)
+        }
+    };
     let served = Served::of(&args.url, args.common.http.from, &args.common.http)?;
     let counter = match &args.per {
         None => None,
@@ -84,7 +113,7 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
         folder,
         check: &check,
     };
-    let real = Real {
+    let mut real = Real {
         most: args.common.symbols.max_size,
         served,
         counter,
@@ -92,9 +121,52 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
         interrupt,
         start: Instant::now(),
         progress: Progress::new(),
+        notes: Vec::new(),
+        server: None,
+        load: None,
         out,
     };
-    let mut files = Climb::new(plan, real).run()?;
+    let started = match &scenario {
+        Some(scenario) => real.start_all(&args.scenario, scenario)?,
+        None => Ok(()),
+    };
+    real.start = Instant::now();
+    let climbed = match started {
+        Ok(()) => Climb::new(plan, &mut real).run().map(Ok),
+        Err(broke) => Ok(Err(broke)),
+    };
+    if let Some(scenario) = scenario {
+        let broke = real.broke();
+        if broke.is_none()
+            && real
+                .load
+                .as_mut()
+                .is_some_and(|load| load.ended().is_some())
+        {
+            let after = about(real.now());
+            real.note(&format!(
+                "the load ended after {after}; the dumps until then are judged"
+            ));
+        }
+        let mut notes = real.end_all();
+        let (mut files, broke) = match climbed {
+            Ok(Ok(files)) => (files, broke),
+            Ok(Err(broke)) => (Files::default(), Some(broke)),
+            Err(err) if broke.is_some() || status_of(&err) == Some(ExitStatus::NoVerdict) => {
+                let why = err.to_string();
+                notes.extend(why.lines().map(|line| line.trim().to_owned()));
+                (Files::default(), broke)
+            }
+            Err(err) => return Err(err),
+        };
+        files.server = args.out.is_none().then_some(name);
+        return scenario.conclude(&files, &args.common.symbols, broke.as_ref(), notes, out);
+    }
+    drop(real);
+    let mut files = match climbed? {
+        Ok(files) => files,
+        Err(_) => Files::default(),
+    };
 
     let asked = Asked {
         common: &args.common,
@@ -126,6 +198,10 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
     }
 }
 
+fn status_of(err: &anyhow::Error) -> Option<ExitStatus> {
+    err.downcast_ref::<Refused>().map(Refused::status)
+}
+
 /// The clock of this machine, and a server.
 struct Real<'a> {
     served: Served,
@@ -137,7 +213,119 @@ struct Real<'a> {
     interrupt: Interrupt,
     start: Instant,
     progress: Progress,
+    /// What was noted so far.
+    notes: Vec<String>,
+    /// The server, if it was started here, and its load.
+    server: Option<Beside>,
+    load: Option<Beside>,
     out: &'a mut Out,
+}
+
+impl Real<'_> {
+    /// Starts the server and waits until it answers, then starts its load, and waits until the
+    /// counter is there: many servers have none before the first request.
+    fn start_all(
+        &mut self,
+        args: &ScenarioArgs,
+        scenario: &Scenario,
+    ) -> anyhow::Result<Result<(), Broke>> {
+        let [output, load_output] = scenario.outputs();
+        let name = self.served.name();
+        if let Some(line) = &args.start {
+            if self.served.listens() {
+                return Err(Refused::usage(format!(
+                    "--start: something answers at {name} already\n  hint: stop it, or leave \
+                     --start out"
+                )));
+            }
+            let started = Beside::start(line, &output);
+            self.server = Some(started.context("--start: the server cannot be started")?);
+            let answered = self.wait_for(&format!("{name}: waits for an answer"), |real| {
+                let tick = &mut || real.progress.tick();
+                let mut body = real.served.open(real.most, Some(&real.interrupt), tick)?;
+                io::copy(&mut body, &mut io::sink())?;
+                Ok(())
+            });
+            if let Err(broke) = answered? {
+                return Ok(Err(broke));
+            }
+        }
+        if let Some(line) = &args.load {
+            let started = Beside::start(line, &load_output);
+            self.load = Some(started.context("--load: the load cannot be started")?);
+            if self.counter.is_some() {
+                let doing = format!("{name}: waits for its counter");
+                return self.wait_for(&doing, |real| real.counter().map(drop));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Waits until something is there. The inner error says what ended before.
+    fn wait_for(
+        &mut self,
+        doing: &str,
+        mut look: impl FnMut(&mut Self) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Result<(), Broke>> {
+        self.progress.doing(doing);
+        let since = Instant::now();
+        loop {
+            self.interrupt.check()?;
+            if let Some(broke) = self.broke() {
+                return Ok(Err(broke));
+            }
+            match look(self) {
+                Ok(()) => return Ok(Ok(())),
+                Err(err) if since.elapsed() > LONGEST_START => {
+                    let limit = about(LONGEST_START);
+                    let why = format!("the server did not answer within {limit}: {err:#}");
+                    return Ok(Err(Broke::Server(why)));
+                }
+                Err(_) => std::thread::sleep(PERIOD),
+            }
+        }
+    }
+
+    /// Returns what ended the watch early, if it was the server or its load.
+    fn broke(&mut self) -> Option<Broke> {
+        let load = self.load.as_mut().and_then(Beside::ended);
+        let has_failed = load.is_some_and(|status| !status.success());
+        // A load fails if its server does, and may be seen to end first.
+        let asked = Instant::now();
+        let server = loop {
+            let ended = self.server.as_mut().and_then(Beside::ended);
+            if ended.is_some() || !has_failed || asked.elapsed() > AFTER_LOAD {
+                break ended;
+            }
+            std::thread::sleep(PERIOD);
+        };
+        match (server, load) {
+            (Some(status), _) => Some(Broke::Server(format!(
+                "the server ended: {}",
+                beside::how(status)
+            ))),
+            (None, Some(status)) if has_failed => Some(Broke::Load(format!(
+                "the load ended early: {}",
+                beside::how(status)
+            ))),
+            (None, _) => None,
+        }
+    }
+
+    /// Ends the load and then the server. Returns what was noted.
+    fn end_all(mut self) -> Vec<String> {
+        for (running, what) in [
+            (self.load.take(), "its load"),
+            (self.server.take(), "the server"),
+        ] {
+            if let Some(running) = running {
+                self.progress
+                    .during(&format!("ends {what}"), || drop(running));
+            }
+        }
+        self.progress.clear();
+        self.notes
+    }
 }
 
 impl World for Real<'_> {
@@ -162,8 +350,10 @@ impl World for Real<'_> {
         }
     }
 
-    fn is_over(&self) -> bool {
-        self.interrupt.check().is_err()
+    fn is_over(&mut self) -> bool {
+        let beside = [&mut self.server, &mut self.load];
+        let mut beside = beside.into_iter().flatten();
+        self.interrupt.check().is_err() || beside.any(|one| one.ended().is_some())
     }
 
     fn counter(&mut self) -> anyhow::Result<u64> {
@@ -201,5 +391,6 @@ impl World for Real<'_> {
     fn note(&mut self, note: &str) {
         self.progress.clear();
         self.out.note(note);
+        self.notes.push(note.to_owned());
     }
 }

@@ -48,6 +48,13 @@ const FRAMES_OF_ONE: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LocationId(pub(crate) u32);
 
+impl LocationId {
+    /// Returns the index of the location in [`Profile::locations`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A stack as it is stored. Its frames begin where those of the stack before it end.
 #[derive(Clone, Debug, PartialEq)]
 struct Stack {

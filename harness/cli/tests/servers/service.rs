@@ -1,19 +1,24 @@
 //! A whole service under load: axum with sessions, a cache of pages, SQLite and a heap endpoint.
 
 use std::env;
+use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use plimsoll_scenarios::{Loses, load, serve};
+use tempfile::TempDir;
 
 use crate::{plimsoll, said, says};
 
 /// Makes a process of these tests the service: `healthy`, or `leaking`.
 const MODE: &str = "PLIMSOLL_TEST_SERVICE";
+
+/// The address that it listens at, or sends requests to.
+const ADDRESS: &str = "PLIMSOLL_TEST_ADDRESS";
 
 /// So many requests are sent over one connection.
 const REQUESTS: u64 = 1_000;
@@ -60,16 +65,6 @@ impl Service {
     fn heap(&self) -> String {
         format!("http://{}/debug/pprof/heap", self.address)
     }
-
-    /// Watches it for so long, by requests if `is_by_requests`.
-    fn watch(&self, length: &str, is_by_requests: bool) -> Command {
-        let heap = self.heap();
-        let mut arguments = vec!["watch", &heap, "--for", length, "--inuse-objects"];
-        if is_by_requests {
-            arguments.extend(["--per", "http_requests_total"]);
-        }
-        plimsoll(&arguments)
-    }
 }
 
 impl Drop for Service {
@@ -88,38 +83,221 @@ impl Drop for Service {
 /// No test: what a process started by one does.
 #[test]
 fn served() {
+    let address = env::var(ADDRESS).unwrap_or("127.0.0.1:0".to_owned());
     match env::var(MODE).as_deref() {
-        Ok("leaking") => serve(Loses::Sessions).unwrap(),
-        Ok(_) => serve(Loses::Nothing).unwrap(),
+        Ok("leaking") => serve(Loses::Sessions, &address).unwrap(),
+        Ok("load") => (0..).for_each(|round| {
+            let first = round * REQUESTS;
+            load(address.parse().unwrap(), first..first + REQUESTS).unwrap();
+        }),
+        Ok(_) => serve(Loses::Nothing, &address).unwrap(),
         Err(_) => {}
     }
 }
 
+/// A cargo project whose server is the service, at a port of its own.
+struct Project {
+    folder: TempDir,
+    port: u16,
+}
+
+impl Project {
+    /// Of each number there is one at most.
+    fn new(number: u32) -> Project {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = "[package]\nname = \"shop\"\nedition = \"2024\"\n[lib]\npath = \"lib.rs\"\n";
+        fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
+        fs::write(folder.path().join("lib.rs"), "").unwrap();
+        // The system gives no port below 32,768 to anybody who does not ask for it.
+        let first = 20_000 + (std::process::id() * 8 + number) % 10_000;
+        let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+        let ports = (u16::try_from(first).unwrap()..32_000).step_by(8);
+        let port = ports.into_iter().find(is_free).expect("a free port");
+        Project { folder, port }
+    }
+
+    fn plimsoll(&self, arguments: &[&str]) -> Command {
+        let mut command = plimsoll(arguments);
+        command.current_dir(self.folder.path());
+        for name in ["PATH", "CARGO"] {
+            command.env(name, env::var_os(name).unwrap_or_default());
+        }
+        command
+    }
+
+    /// Watches the address as a scenario.
+    fn watch(&self, url: &str, options: &[&str]) -> Command {
+        let scenario = ["watch", url, "--scenario", "checkout"];
+        self.plimsoll(&[&scenario, options].concat())
+    }
+
+    fn heap(&self) -> String {
+        format!("http://127.0.0.1:{}/debug/pprof/heap", self.port)
+    }
+
+    /// The command line of the service or of its load.
+    fn line(&self, mode: &str) -> String {
+        let program = env::current_exe().unwrap();
+        format!(
+            "exec env MALLOC_CONF=prof:true,lg_prof_sample:0 {MODE}={mode} \
+             {ADDRESS}=127.0.0.1:{} '{}' --exact service::served --nocapture",
+            self.port,
+            program.display()
+        )
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.folder.path().join(path)).unwrap()
+    }
+}
+
 #[test]
-fn a_healthy_service_is_within() {
-    let service = Service::start("healthy");
-    says(&mut service.watch("20s", true), 0, &["within"]);
+fn a_healthy_service_is_started_driven_and_within() {
+    let project = Project::new(0);
+    let (start, load) = (project.line("healthy"), project.line("load"));
+    let mut watch = project.watch(
+        &project.heap(),
+        &[
+            "--for",
+            "20s",
+            "--per",
+            "http_requests_total",
+            "--start",
+            &start,
+            "--load",
+            &load,
+        ],
+    );
+    says(
+        &mut watch,
+        0,
+        &[
+            "checkout: ",
+            " http_requests, nothing grows; would have seen ",
+        ],
+    );
+    assert!(is_gone(project.port));
+    says(
+        &mut project.plimsoll(&["report"]),
+        0,
+        &["1 scenario: 1 within"],
+    );
+}
+
+/// Tells whether nobody listens there any more.
+fn is_gone(port: u16) -> bool {
+    TcpStream::connect(("127.0.0.1", port)).is_err()
+}
+
+/// Whatever ends a watch, nothing that it started goes on.
+#[test]
+fn what_ends_a_watch_is_told_apart() {
+    let project = Project::new(1);
+    let service = project.line("healthy");
+    let dies = format!("(sleep 1; kill -9 0) & {service}");
+    for (start, load, status, expected) in [
+        (
+            "echo no database; exit 7",
+            "true",
+            3,
+            "failed setting up: the server ended: exit status 7",
+        ),
+        (
+            &dies,
+            &project.line("load"),
+            3,
+            "the server ended: killed by signal 9",
+        ),
+        (
+            &service,
+            "echo no route; exit 5",
+            4,
+            "load: the load ended early: exit status 5\n    no route",
+        ),
+        (&service, "sleep 1", 3, "the load ended after "),
+    ] {
+        let options = ["--for", "20m", "--start", start, "--load", load];
+        says(
+            &mut project.watch(&project.heap(), &options),
+            status,
+            &[expected],
+        );
+        assert!(is_gone(project.port), "{start}");
+    }
+    // The load tells when to interrupt the watch.
+    let told = project.folder.path().join("told");
+    let load = format!("mkfifo '{0}'; echo now > '{0}'; sleep 1000", told.display());
+    let options = ["--for", "20m", "--start", &service, "--load", &load];
+    let mut watch = project.watch(&project.heap(), &options);
+    let mut watch = watch
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !told.exists() {
+        thread::yield_now();
+    }
+    fs::read(&told).unwrap();
+    let id = watch.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(watch.wait().unwrap().code(), Some(3), "too few dumps");
+    assert!(is_gone(project.port));
 }
 
 /// A session is lost in one of a hundred requests, on the stack on which up to eight come and go.
 #[test]
 fn a_lost_session_is_named_by_requests_by_seconds_and_by_its_age() {
     let service = Service::start("leaking");
-    let mut by_seconds = service.watch("20s", false);
+    let heap = service.heap();
+    let mut by_seconds = plimsoll(&["watch", &heap, "--for", "20s", "--inuse-objects"]);
     let by_seconds = thread::spawn(move || said(&mut by_seconds));
-    let by_requests = said(&mut service.watch("20s", true));
-    for ((text, status), unit) in [
-        (by_requests, "http_request"),
-        (by_seconds.join().unwrap(), "hour"),
-    ] {
-        assert_eq!(status, 1, "{text}");
-        let first = text
-            .lines()
-            .find(|line| line.contains(" yes "))
-            .unwrap_or_default();
-        assert!(first.contains("open_session"), "{text}");
-        assert!(text.contains(unit), "{text}");
-    }
+    // By requests, as a scenario.
+    let project = Project::new(2);
+    let per = ["--for", "20s", "--per", "http_requests_total"];
+    let (text, status) = said(&mut project.watch(&heap, &per));
+    assert_eq!(status, 1, "{text}");
+    let place = text.split("\n  in ").nth(1).unwrap_or_default();
+    assert!(
+        place.starts_with("plimsoll_scenarios::http_service::Service::open_session"),
+        "{text}"
+    );
+    assert!(text.contains("objects per http_request"), "{text}");
+    says(
+        &mut project.plimsoll(&["report", "--format", "markdown"]),
+        0,
+        &["open_session"],
+    );
+    says(
+        &mut project.plimsoll(&["accept", "checkout", "--reason", "a test"]),
+        0,
+        &[],
+    );
+    let baseline = project.read("baselines/checkout.toml");
+    assert!(
+        baseline.contains("per = \"http_requests_total\""),
+        "{baseline}"
+    );
+    let mut other_unit = project.watch(&heap, &["--for", "20s"]);
+    says(
+        &mut other_unit,
+        4,
+        &["expected allowances per second, found allowances per http_requests_total"],
+    );
+
+    let (text, status) = by_seconds.join().unwrap();
+    assert_eq!(status, 1, "{text}");
+    let mut lines = text.lines();
+    let first = lines
+        .find(|line| line.contains(" yes "))
+        .unwrap_or_default();
+    assert!(first.contains("open_session"), "{text}");
+    assert!(text.contains("per hour"), "{text}");
     let (text, status) = said(&mut plimsoll(&["show", "--ages", &service.heap()]));
     assert_eq!(status, 0, "{text}");
     let leaks: Vec<&str> = text.split("\nleaks ").skip(1).collect();

@@ -1,0 +1,153 @@
+//! What the dumps of a server show, as a verdict needs it: the levels of every folded stack.
+
+use std::collections::{BTreeMap, HashMap};
+
+use plimsoll_core::dump::SampleInterval;
+use plimsoll_core::fold::{Folder, Normalization};
+use plimsoll_core::judge::Observed;
+use plimsoll_core::report::{Completeness, Rung};
+use plimsoll_core::{Avma, FoldedStack, Frame, SourceFrame, SymbolTable};
+use plimsoll_profile::Profile;
+
+use crate::args::SymbolArgs;
+use crate::dumps::Files;
+use crate::series::{Levels, Share};
+use crate::source::Source;
+use crate::spaces::Spaces;
+use plimsoll_desk::progress::Progress;
+
+/// The levels, and what is said of them.
+pub(super) struct Seen {
+    pub(super) observed: Observed,
+    pub(super) rungs: Vec<Rung>,
+    /// The frames of every stack, leaf first.
+    pub(super) frames: BTreeMap<FoldedStack, Vec<Frame>>,
+    pub(super) completeness: Completeness,
+    /// The sum of all stacks.
+    pub(super) total: plimsoll_core::Series,
+    pub(super) notes: Vec<String>,
+}
+
+/// Numbers lists of frames. A number stands for an address: one process may have loaded two
+/// libraries at one address, one after the other.
+#[derive(Default)]
+struct Numbers(HashMap<Vec<SourceFrame>, Avma>);
+
+impl Numbers {
+    fn of(&mut self, profile: &Profile) -> Vec<Avma> {
+        let locations = profile.locations.iter();
+        let number = |frames: &Vec<SourceFrame>| match self.0.get(frames) {
+            Some(number) => *number,
+            None => {
+                let number = Avma(self.0.len() as u64);
+                self.0.insert(frames.clone(), number);
+                number
+            }
+        };
+        locations
+            .map(|location| &location.frames)
+            .map(number)
+            .collect()
+    }
+
+    fn table(self) -> SymbolTable {
+        let frames = self.0.into_iter().map(|(frames, number)| (number, frames));
+        SymbolTable {
+            frames: frames.collect(),
+            ..SymbolTable::default()
+        }
+    }
+}
+
+/// Reads dumps at these positions.
+pub(super) fn observe(
+    files: &Files,
+    positions: Vec<u64>,
+    symbols: &SymbolArgs,
+    normalization: &Normalization,
+) -> anyhow::Result<Seen> {
+    let sources = Source::of_files(files);
+    let mut progress = Progress::late();
+    let spaces = Spaces::of(&sources, symbols, &mut progress)?;
+    let mut numbers = Numbers::default();
+    let mut shares: BTreeMap<Vec<Avma>, Vec<(usize, Share)>> = BTreeMap::new();
+    let mut rungs = Vec::with_capacity(positions.len());
+    let mut total = Levels::default();
+    let mut completeness = Completeness::default();
+    let mut coarsest = SampleInterval::default();
+    for (dump, (source, position)) in sources.iter().zip(&positions).enumerate() {
+        let profile = spaces.load(dump, source, symbols, &mut progress)?.profile;
+        // If the interval is not known, the estimates are used as they are.
+        let interval = profile.sample_interval.unwrap_or_default();
+        coarsest = coarsest.max(interval);
+        let of_location = numbers.of(&profile);
+        let mut whole = Share::default();
+        completeness = Completeness {
+            stacks: profile.len(),
+            ..Completeness::default()
+        };
+        for (locations, counts) in profile.stacks() {
+            let share = Share::of(profile.values(counts), interval);
+            completeness.zero_object_stacks += usize::from(counts.inuse.objects == 0);
+            whole.add(share);
+            let stack = locations.iter().map(|id| of_location[id.index()]).collect();
+            shares.entry(stack).or_default().push((dump, share));
+        }
+        total.set(dump, interval, whole);
+        rungs.push(Rung {
+            iterations: *position,
+            live: whole.alive.level,
+            allocated: None,
+            threads: 0,
+            descriptors: 0,
+            resident: 0,
+        });
+    }
+    progress.clear();
+    let table = numbers.table();
+    let folder = Folder::new(&table, normalization);
+    let mut frames: BTreeMap<FoldedStack, Vec<Frame>> = BTreeMap::new();
+    let mut by_stack: BTreeMap<FoldedStack, BTreeMap<usize, Share>> = BTreeMap::new();
+    for (stack, shares) in shares {
+        let folded = folder.fold(&stack);
+        // If several places have the same name, the smallest is kept: any of them would do, but
+        // it must be the same in every run.
+        let known = frames.entry(folded.stack.clone());
+        let known = known.or_insert_with(|| folded.frames.clone());
+        if folded.frames < *known {
+            *known = folded.frames;
+        }
+        let levels = by_stack.entry(folded.stack).or_default();
+        for (dump, share) in shares {
+            levels.entry(dump).or_default().add(share);
+        }
+    }
+    let stacks = by_stack.into_iter().map(|(stack, shares)| {
+        let mut levels = Levels::default();
+        for (dump, share) in shares {
+            levels.set(dump, coarsest, share);
+        }
+        (stack, levels.of_process(positions.len()))
+    });
+    let observed = Observed {
+        stacks: stacks.collect(),
+        bare: frames
+            .iter()
+            .filter(|(_, frames)| frames.first().is_some_and(|leaf| leaf.file.is_none()))
+            .map(|(stack, _)| stack.clone())
+            .collect(),
+        iterations: positions,
+        interval: coarsest,
+        of_process: true,
+        ..Observed::default()
+    };
+    let total = total.of_process(observed.iterations.len());
+    Ok(Seen {
+        observed,
+        rungs,
+        frames,
+        completeness,
+        total,
+        notes: spaces.notes.into_iter().collect(),
+    })
+}
