@@ -74,6 +74,10 @@ pub(crate) enum Problem {
     },
     /// The server answers, but not with TLS.
     NoTls,
+    /// The server requires a certificate of its clients.
+    ClientCertificate {
+        why: String,
+    },
     /// The server's certificate is not trusted.
     Untrusted {
         why: String,
@@ -111,6 +115,11 @@ impl fmt::Display for Problem {
             Problem::NoTls => f.write_str(
                 "expected TLS, found an answer without it\n  hint: the server may speak plain \
                  `http://`",
+            ),
+            Problem::ClientCertificate { why } => write!(
+                f,
+                "requires a client certificate, and plimsoll has none: {why}\n  hint: save the \
+                 profiles with `curl --cert`, then run `plimsoll compare --series`"
             ),
             Problem::Untrusted { why } => write!(
                 f,
@@ -251,6 +260,10 @@ fn problem(why: &str, credentials: Option<&Credentials>) -> Problem {
         return Problem::NoTls;
     }
     let why = safe_line(&hidden(why.to_owned(), credentials));
+    // The alert of TLS 1.3.
+    if why.contains("CertificateRequired") {
+        return Problem::ClientCertificate { why };
+    }
     // rustls begins its messages about certificates with this.
     match why.strip_prefix("invalid peer certificate: ") {
         Some(why) => Problem::Untrusted {

@@ -1,10 +1,13 @@
 //! Servers behind https, whose certificates an authority of the test signs.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
-use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{RootCertStore, ServerConfig};
 use tempfile::NamedTempFile;
 
 use crate::fake::{Fake, TlsStream, whole};
@@ -17,6 +20,7 @@ struct Authority {
     issuer: Issuer<'static, KeyPair>,
     /// Its own certificate, for those who trust it.
     file: NamedTempFile,
+    roots: Arc<RootCertStore>,
 }
 
 impl Authority {
@@ -28,14 +32,27 @@ impl Authority {
         let mut file = NamedTempFile::new().unwrap();
         let certificate = params.self_signed(&key).unwrap();
         file.write_all(certificate.pem().as_bytes()).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate.der().clone()).unwrap();
         Authority {
             issuer: Issuer::new(params, key),
             file,
+            roots: roots.into(),
         }
     }
 
     /// For a server of that name, until that year.
     fn signs(&self, name: &str, until: i32) -> ServerConfig {
+        self.signs_for(name, until, WebPkiClientVerifier::no_client_auth())
+    }
+
+    /// The same, of a server that asks its clients for certificates.
+    fn signs_for(
+        &self,
+        name: &str,
+        until: i32,
+        clients: Arc<dyn ClientCertVerifier>,
+    ) -> ServerConfig {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new([name.to_owned()]).unwrap();
         params.not_after = date_time_ymd(until, 1, 1);
@@ -45,7 +62,7 @@ impl Authority {
         ServerConfig::builder_with_provider(ring.into())
             .with_safe_default_protocol_versions()
             .unwrap()
-            .with_no_client_auth()
+            .with_client_cert_verifier(clients)
             .with_single_cert(vec![CertificateDer::from(certificate)], key)
             .unwrap()
     }
@@ -93,6 +110,22 @@ fn a_server_that_is_not() {
         let requests = server.requests();
         assert!(requests.iter().all(String::is_empty), "{requests:?}");
     }
+}
+
+/// As TiKV does.
+#[test]
+fn a_server_that_asks_for_a_certificate() {
+    let authority = Authority::new("ours");
+    let ring = Arc::new(rustls::crypto::ring::default_provider());
+    let roots = Arc::clone(&authority.roots);
+    let clients = WebPkiClientVerifier::builder_with_provider(roots, ring);
+    let config = authority.signs_for("127.0.0.1", 4_000, clients.build().unwrap());
+    let server = Fake::with_tls(config, answers("200 OK", "", PROFILE));
+    authority.show(
+        &server,
+        5,
+        &["requires a client certificate", "curl --cert"],
+    );
 }
 
 #[test]
