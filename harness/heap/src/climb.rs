@@ -434,7 +434,7 @@ fn persist(file: tempfile::NamedTempFile, path: &Path) -> io::Result<()> {
 }
 
 /// The properties by which one process is told from another.
-struct Process {
+pub(crate) struct Process {
     /// The time of the first dump, in seconds after 1970. It is used instead of the process
     /// id, which dumps do not contain.
     since: u64,
@@ -446,7 +446,7 @@ struct Process {
 }
 
 impl Process {
-    fn of(profile: &Profile) -> Process {
+    pub(crate) fn of(profile: &Profile) -> Process {
         let mut files = BTreeMap::new();
         for mapping in &profile.mappings {
             if mapping.path.starts_with('/') {
@@ -466,7 +466,7 @@ impl Process {
     }
 
     /// Tells whether this is not the known process.
-    fn is_another(&self, known: &Process) -> bool {
+    pub(crate) fn is_another(&self, known: &Process) -> bool {
         let both = self.files.iter().filter_map(|(path, start)| {
             let known = known.files.get(path)?;
             Some(start != known)

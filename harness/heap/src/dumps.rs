@@ -12,6 +12,8 @@
 //! | `f` | as the process ended |
 //! | `t` | by `plimsoll watch`, so many milliseconds after its first |
 //! | `c` | by `plimsoll watch`, when the counter that PREFIX names had risen by so much |
+//!
+//! RisingWave names its dumps by the time: `2026-08-21-16-35-49.auto.heap`, or `.manual.heap`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use plimsoll_core::report::units::plural;
 use plimsoll_desk::project::shown;
 use plimsoll_desk::status::Refused;
 
@@ -78,12 +81,7 @@ pub(super) struct Named {
 
 impl Named {
     pub(super) fn of(path: &Path) -> Option<Named> {
-        let name = path.file_name()?.to_str()?;
-        let name = name
-            .strip_suffix(".gz")
-            .or_else(|| name.strip_suffix(".zst"))
-            .unwrap_or(name);
-        let mut parts = name.strip_suffix(".heap")?.rsplit('.');
+        let mut parts = stem(path)?.rsplit('.');
         let kind = parts.next()?;
         let sequence = parts.next()?.parse().ok()?;
         let process = parts.next()?.parse().ok()?;
@@ -106,6 +104,48 @@ impl Named {
     }
 }
 
+/// Returns the name of a dump without its ending.
+fn stem(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.to_str()?;
+    let name = name
+        .strip_suffix(".gz")
+        .or_else(|| name.strip_suffix(".zst"))
+        .unwrap_or(name);
+    name.strip_suffix(".heap")
+}
+
+/// Returns the time in the name that RisingWave gives to a dump, in seconds. It is local time.
+// Source: src/common/heap_profiling/src/profiler.rs
+fn time(path: &Path) -> Option<u64> {
+    let stem = stem(path)?;
+    let time = stem
+        .strip_suffix(".auto")
+        .or_else(|| stem.strip_suffix(".manual"))?;
+    let parts: Vec<u64> = time
+        .split('-')
+        .map(str::parse)
+        .collect::<Result<_, _>>()
+        .ok()?;
+    let &[
+        year @ 1970..=9999,
+        month @ 1..=12,
+        day @ 1..=31,
+        hour @ 0..=23,
+        minute @ 0..=59,
+        second @ 0..=60,
+    ] = parts.as_slice()
+    else {
+        return None;
+    };
+    // The year begins in March, so that a leap day is its last.
+    let (year, month) = match month {
+        1 | 2 => (year - 1, month + 9),
+        _ => (year, month - 3),
+    };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
+    Some(((days * 24 + hour) * 60 + minute) * 60 + second)
+}
+
 /// Dumps of one process, in the order in which they were written.
 #[derive(Debug, Default)]
 pub(super) struct Files {
@@ -119,17 +159,28 @@ pub(super) struct Files {
     /// The server that was dumped, if the files are temporary. It is named instead of the
     /// files.
     pub(super) server: Option<String>,
+    /// Whether they have to be of one process, though their names have no process id.
+    pub(super) of_one_process: bool,
 }
 
 /// Returns the dumps in a folder: those of the given process, or else those of the only
 /// process with several dumps.
 pub(super) fn in_folder(folder: &Path, process: Option<u64>) -> anyhow::Result<Files> {
     let mut by_process: BTreeMap<u64, Vec<(Named, PathBuf)>> = BTreeMap::new();
+    let mut by_time = Vec::new();
     for path in files(folder)? {
         if let Some(named) = Named::of(&path) {
             let dumps = by_process.entry(named.process).or_default();
             dumps.push((named, path));
+        } else if time(&path).is_some() {
+            by_time.push(path);
         }
+    }
+    if by_process.is_empty() && process.is_none() && !by_time.is_empty() {
+        return Ok(Files {
+            of_one_process: true,
+            ..named(by_time)
+        });
     }
     let found = by_process.iter();
     let found = found.map(|(process, dumps)| format!("{process} ({})", dumps.len()));
@@ -158,18 +209,38 @@ pub(super) fn in_folder(folder: &Path, process: Option<u64>) -> anyhow::Result<F
         )));
     };
     let mut files = in_order(dumps);
+    let folder = shown(folder);
     if !by_process.is_empty() {
-        let folder = shown(folder);
         files.notes.push(format!(
             "{folder}: has dumps of {found}; those of {process} are taken"
+        ));
+    }
+    if !by_time.is_empty() {
+        let dumps = plural(by_time.len() as u64, "dump is", "dumps are");
+        files.notes.push(format!(
+            "{folder}: {dumps} left out, because their names have no process id"
         ));
     }
     Ok(files)
 }
 
-/// Orders the given dumps. If all names say that they are of one process, they are ordered by
-/// their names, otherwise they stay in the given order.
-pub(super) fn named(paths: Vec<PathBuf>) -> Files {
+/// Orders the given dumps. If all names say that they are of one process, or all have a time,
+/// they are ordered by their names, otherwise they stay in the given order.
+pub(super) fn named(mut paths: Vec<PathBuf>) -> Files {
+    let times: Option<Vec<u64>> = paths.iter().map(|path| time(path)).collect();
+    if let Some(mut times) = times {
+        paths.sort_by_cached_key(|path| (time(path), path.clone()));
+        times.sort_unstable();
+        let first = times.first().copied().unwrap_or_default();
+        if times.is_sorted_by(|one, two| one < two) {
+            return Files {
+                paths,
+                at: times.iter().map(|time| (time - first) * 1_000).collect(),
+                per: Per::hour(),
+                ..Files::default()
+            };
+        }
+    }
     let names: Option<Vec<Named>> = paths.iter().map(|path| Named::of(path)).collect();
     match names {
         Some(names) if names.windows(2).all(|two| two[0].process == two[1].process) => {
@@ -218,7 +289,7 @@ fn in_order(mut dumps: Vec<(Named, PathBuf)>) -> Files {
         at,
         per: per.unwrap_or_default(),
         notes,
-        server: None,
+        ..Files::default()
     }
 }
 
@@ -289,6 +360,26 @@ mod tests {
         assert_eq!(names(&files), ["j.1.9.i9.heap", "j.1.10.i10.heap"]);
         assert_eq!(files.at, [9, 10]);
         assert_eq!(files.notes.len(), 1);
+    }
+
+    #[test]
+    fn names_of_risingwave_have_times() {
+        let of = |name: &str| time(Path::new(name));
+        let seconds = |one: &str, two: &str| of(two).unwrap() - of(one).unwrap();
+        let newyear = "2025-01-01-00-00-00.auto.heap";
+        assert_eq!(seconds("2024-12-31-23-59-59.manual.heap", newyear), 1);
+        // A leap year.
+        let days = seconds("2024-01-01-00-00-00.auto.heap.gz", newyear) / 86_400;
+        assert_eq!(days, 366);
+        for name in [
+            "2025-01-01-00-00-00.auto.heap.collapsed",
+            "2025-01-01-00-00-00.heap",
+            "2025-13-01-00-00-00.auto.heap",
+            "2025-01-01-00-00.auto.heap",
+            "99999999999999999999-01-01-00-00-00.auto.heap",
+        ] {
+            assert_eq!(of(name), None, "{name}");
+        }
     }
 
     #[test]

@@ -69,6 +69,12 @@ pub(crate) fn load_births<const N: usize>(
         let name = source.name();
         progress.doing(&format!("reading {name}"));
         let profile = read(source, args, &mut progress).with_context(|| name.clone())?;
+        if let Source::Server(served) = source
+            && let Some(note) = without_objects(&profile, served.server)
+        {
+            progress.clear();
+            out.note(&format!("{name}: {note}"));
+        }
         loaded.push((name, profile));
     }
     let notes = progress.during("looking up names", || symbolize(&mut loaded, args))?;
@@ -110,10 +116,23 @@ pub(super) fn read(
         }
         Source::Server(served) => {
             let mut body = served.open(args.max_size, None, &mut || progress.tick())?;
-            return from(&mut body, progress).map_err(|err| hinted(err, served.server));
+            let profile = from(&mut body, progress);
+            let mut profile = profile.map_err(|err| hinted(err, served.server))?;
+            profile
+                .notes
+                .extend(without_objects(&profile, served.server));
+            return Ok(profile);
         }
     };
     Ok(profile?)
+}
+
+/// Returns what to do if a server sent a profile without any objects.
+pub(super) fn without_objects(profile: &Profile, server: Option<Server>) -> Option<String> {
+    let hint = servers::hint(server, Found::NoObjects)?;
+    profile
+        .is_empty()
+        .then(|| format!("the profile has no live objects: {hint}"))
 }
 
 /// Adds a hint to the error, if a server sent something else than a profile.

@@ -15,7 +15,7 @@ use plimsoll_core::report::{
     Measured, Report, Run, StackGrowth, Threshold, files, json, text,
 };
 use plimsoll_core::settings::{Inconclusive, Settings, Stale};
-use plimsoll_core::{Per, layout};
+use plimsoll_core::{Per, Tally, layout};
 
 use crate::args::{ScenarioArgs, SymbolArgs};
 use crate::dumps::Files;
@@ -239,6 +239,12 @@ impl Scenario {
             unwinder: String::new(),
         });
         (report.verdict, report.threshold, report.visible) = (verdict, threshold, visible);
+        if seen.rungs.iter().all(|rung| rung.live == Tally::default()) {
+            report.verdict = Verdict::Inconclusive;
+            report.visible = None;
+            let note = "the dumps have no live objects: nothing was measured";
+            report.notes.push(note.to_owned());
+        }
         if let Some(rate) = self.spread(seen).filter(|_| verdict <= Verdict::Improved) {
             report.verdict = Verdict::Inconclusive;
             report.visible = None;

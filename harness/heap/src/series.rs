@@ -79,6 +79,8 @@ pub(super) struct Series<'a> {
     measure: Measure,
     first: Loaded,
     last: Loaded,
+    /// Whether no dump has any object, as if the profiler was not active.
+    is_empty: bool,
     /// The sum of all stacks.
     total: Stack,
     /// The stacks that grew. Those that keep growing come first, then those that gained most.
@@ -224,6 +226,9 @@ impl<'a> Series<'a> {
         };
         let mut progress = Progress::late();
         let spaces = Spaces::of(&sources, symbols, &mut progress)?;
+        if files.of_one_process {
+            spaces.check_process(&sources)?;
+        }
         for note in &spaces.notes {
             progress.clear();
             out.note(&safe_line(note));
@@ -237,10 +242,12 @@ impl<'a> Series<'a> {
         let mut total = Levels::default();
         let mut by_stack: HashMap<Box<[NameId]>, Levels> = HashMap::new();
         let mut last = None;
+        let mut is_empty = true;
         for (dump, source) in sources.iter().enumerate() {
             let loaded = spaces.load(dump, source, symbols, &mut progress)?;
             let mut shares: HashMap<Box<[NameId]>, Share> = HashMap::new();
             let mut whole = Share::default();
+            is_empty &= loaded.profile.is_empty();
             // If the interval is not known, the estimates are used as they are.
             let interval = loaded.profile.sample_interval.unwrap_or_default();
             let view = view(&loaded, what, &mut names);
@@ -293,6 +300,7 @@ impl<'a> Series<'a> {
             measure,
             last,
             first,
+            is_empty,
             total: total.finish(&files.at, Vec::new(), is_space),
             stacks,
         })
@@ -314,6 +322,10 @@ impl<'a> Series<'a> {
     /// Tells whether a stack grows faster than `allowed`, and gives the reason.
     pub(super) fn verdict(&self, allowed: f64) -> (Verdict, String) {
         let dumps = plural(self.at.len() as u64, "dump", "dumps");
+        if self.is_empty {
+            let why = format!("{dumps} have no live objects: nothing was measured");
+            return (Verdict::Inconclusive, why);
+        }
         if self.at.len() < FEWEST_DUMPS {
             let why = format!(
                 "{dumps} are too few to tell a leak from a cache that fills: {FEWEST_DUMPS} are needed"
@@ -470,6 +482,9 @@ impl<'a> Series<'a> {
     /// `+3 MiB in all; of the stacks that gained: 3 keep growing, 1 perhaps, …`.
     fn sum(&self) -> String {
         let in_all = self.say(self.total.gain());
+        if self.is_empty {
+            return "the dumps have no live objects: nothing was measured".to_owned();
+        }
         if self.at.len() < FEWEST_DUMPS {
             return format!(
                 "{in_all} in all; too few dumps to tell a leak from a cache that fills: {FEWEST_DUMPS} \

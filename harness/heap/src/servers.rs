@@ -1,6 +1,7 @@
 //! The endpoint of each server's heap profile, and what to do if it does not send one.
 
 use http::{Method, StatusCode};
+use plimsoll_profile::read::ReadError;
 use url::Url;
 
 use crate::fetch::{Problem, Request};
@@ -41,7 +42,11 @@ impl Server {
             // Source: src/server/status_server/mod.rs
             Server::Tikv => vec![(Method::GET, "debug/pprof/heap", None)],
             // Source: src/prof-http/src/lib.rs. The profile is in pprof's format, compressed.
-            Server::Materialize => vec![(Method::GET, "prof/heap", None)],
+            // environmentd has the first endpoint, clusterd the second.
+            Server::Materialize => vec![
+                (Method::GET, "prof/heap", None),
+                (Method::GET, "heap", None),
+            ],
             Server::Risingwave => Vec::new(),
         }
     }
@@ -75,14 +80,16 @@ impl Server {
             (Server::Databend, Found::Nobody) => {
                 "`admin_api_address` in Databend's configuration says where it listens"
             }
-            (Server::Databend, _) => "start Databend with MALLOC_CONF=prof:true",
+            (Server::Databend, _) => {
+                "start Databend with MALLOC_CONF=prof:true, without prof_active:false in it"
+            }
 
             // Source: src/servers/src/http/mem_prof.rs
             (Server::Greptimedb, Found::Status(StatusCode::NOT_IMPLEMENTED)) => {
                 "this GreptimeDB was built without its feature `mem-prof`; its official images \
                  have it"
             }
-            (Server::Greptimedb, Found::Nobody) => {
+            (Server::Greptimedb, Found::Nobody | Found::Status(StatusCode::NOT_FOUND)) => {
                 "`http.addr` in GreptimeDB's configuration says where it listens, by default \
                  127.0.0.1:4000"
             }
@@ -92,32 +99,36 @@ impl Server {
                  switches it on"
             }
 
-            (Server::Starrocks, Found::Nobody) => {
+            (Server::Starrocks, Found::Nobody | Found::Status(StatusCode::NOT_FOUND)) => {
                 "`be_http_port` in be.conf says where a backend listens"
             }
-            // If jemalloc refuses to dump, the server answers 200 with an empty body.
+            // Source: bin/start_backend.sh, which sets prof_active:false. If jemalloc refuses to
+            // dump, the server answers 200, with an empty body or `dump jemalloc prof file failed`.
             (Server::Starrocks, _) => {
-                "start the backend with `prof:true` in JEMALLOC_CONF (bin/start_backend.sh)"
+                "start the backend with `prof:true,prof_active:true` in JEMALLOC_CONF, or activate \
+                 profiling with the SQL statement ADMIN EXECUTE ON <be_id> \
+                 'System.print(HeapProf.getInstance().enable_prof())'"
             }
 
-            (Server::Tikv, Found::Nobody) => {
+            (Server::Tikv, Found::Nobody | Found::Status(StatusCode::NOT_FOUND)) => {
                 "`server.status-addr` in TiKV's configuration says where it listens"
             }
             // Before 7.5, a request returned only what was allocated while it was served.
             (Server::Tikv, _) => {
-                "set `memory.enable-heap-profiling = true` in TiKV's configuration, with TiKV 7.5 \
-                 or later, and a build with its feature `mem-profiling`"
+                "start TiKV with MALLOC_CONF=prof:true,prof_active:false, and with \
+                 `memory.enable-heap-profiling = true` in its configuration, the default; it has to \
+                 be TiKV 7.5 or later, with its feature `mem-profiling`"
             }
 
             (Server::Materialize, Found::Status(StatusCode::BAD_REQUEST)) => {
                 "this Materialize was built without heap profiling"
             }
-            (Server::Materialize, Found::Nobody) => {
+            (Server::Materialize, Found::Nobody | Found::Status(StatusCode::NOT_FOUND)) => {
                 "the internal HTTP address (`--internal-http-listen-addr`) serves profiles"
             }
             (Server::Materialize, _) => {
-                "activate profiling on the page /prof of the same address, or with `curl -d \
-                 action=activate …/prof/`"
+                "activate profiling with `curl -d action=activate` and the address of the page: \
+                 …:6878/prof/ of environmentd, …:6878/ of clusterd"
             }
 
             // Source: src/common/heap_profiling/src/profile_service.rs
@@ -136,27 +147,40 @@ pub enum Found<'a> {
     Nobody,
     Status(StatusCode),
     /// The answer is something else, or empty.
-    NoProfile(&'a plimsoll_profile::read::ReadError),
+    NoProfile(&'a ReadError),
+    /// The profile has no objects: jemalloc samples none while its `prof.active` is false.
+    NoObjects,
 }
 
 /// Returns a hint for the user, if there is one.
 pub(crate) fn hint(server: Option<Server>, found: Found<'_>) -> Option<&'static str> {
-    use plimsoll_profile::read::ReadError;
-
+    // A sentence is taken for folded stacks, and has an error in its first line.
+    let is_other = |err: &ReadError| {
+        matches!(
+            err,
+            ReadError::Empty | ReadError::Unknown(_) | ReadError::Text { line: 1, .. }
+        )
+    };
     match (found, server) {
         (Found::Status(StatusCode::UNAUTHORIZED), _) => Some(
             "credentials are taken from the address, from PLIMSOLL_HTTP_TOKEN, from \
              PLIMSOLL_HTTP_USER and PLIMSOLL_HTTP_PASSWORD, or from ~/.netrc",
         ),
+        (Found::Status(_) | Found::Nobody | Found::NoObjects, Some(server)) => {
+            Some(server.hint(found))
+        }
         // A profile that was recognised and has an error gets no hint.
-        (Found::NoProfile(ReadError::Empty | ReadError::Unknown(_)), Some(server))
-        | (Found::Status(_) | Found::Nobody, Some(server)) => Some(server.hint(found)),
+        (Found::NoProfile(err), Some(server)) if is_other(err) => Some(server.hint(found)),
         (Found::Status(StatusCode::METHOD_NOT_ALLOWED), None) => {
             Some("--from says what kind of server it is, and how its profile is asked for")
         }
-        (Found::NoProfile(ReadError::Empty | ReadError::Unknown(_)), None) => Some(
+        (Found::NoProfile(err), None) if is_other(err) => Some(
             "the program has to run under jemalloc with `prof:true` in MALLOC_CONF; --from knows \
              some servers",
+        ),
+        (Found::NoObjects, None) => Some(
+            "jemalloc samples no objects with `prof_active:false` in MALLOC_CONF, until the program \
+             activates its profiler",
         ),
         _ => None,
     }
@@ -200,6 +224,7 @@ mod tests {
         GET http://host:1/pprof/heap
         GET http://host:1/debug/pprof/heap
         GET http://host:1/prof/heap
+        GET http://host:1/heap
         ");
     }
 

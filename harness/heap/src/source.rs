@@ -162,10 +162,11 @@ impl Served {
                 Problem::Status { status, .. } => matches!(status.as_u16(), 404 | 405),
                 _ => false,
             };
-            let problem = first.get_or_insert(problem);
+            // An endpoint that exists says more than one that does not.
             if !is_elsewhere {
-                return Err(self.said(problem));
+                return Err(self.said(&problem));
             }
+            first.get_or_insert(problem);
         }
         match &first {
             Some(problem) => Err(self.said(problem)),

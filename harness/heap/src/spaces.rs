@@ -10,14 +10,18 @@ use anyhow::Context;
 use plimsoll_profile::{MappedObject, Profile};
 
 use crate::args::SymbolArgs;
+use crate::climb::Process;
 use crate::load::{self, Answers, Asked, Loaded};
 use crate::source::Source;
 use plimsoll_desk::progress::Progress;
+use plimsoll_desk::status::Refused;
 
 /// The names of all addresses of all dumps.
 pub(super) struct Spaces {
     /// For each dump, the index of its space in the answers.
     of_dump: Vec<usize>,
+    /// The first dump of each process, as far as dumps tell.
+    of_process: Vec<usize>,
     answers: Answers,
     /// Notes for readers of the output.
     pub(super) notes: BTreeSet<String>,
@@ -33,12 +37,19 @@ impl Spaces {
         let mut spaces: Vec<Space> = Vec::new();
         let mut of_dump = Vec::with_capacity(sources.len());
         let mut notes = BTreeSet::new();
+        let mut later: Option<Process> = None;
+        let mut of_process = vec![0];
         // In reverse order: a library that is loaded usually stays, so the last dump has the
         // most.
-        for source in sources.iter().rev() {
+        for (number, source) in sources.iter().enumerate().rev() {
             progress.doing(&format!("reading {}", source.name()));
             let profile = load::read(source, args, progress).with_context(|| source.name())?;
             notes.extend(profile.notes.iter().cloned());
+            let process = Process::of(&profile);
+            if later.is_some_and(|later| later.is_another(&process)) {
+                of_process.insert(1, number + 1);
+            }
+            later = Some(process);
             let place = spaces.iter().position(|space| space.suits(&profile));
             let place = place.unwrap_or_else(|| {
                 spaces.push(Space::default());
@@ -53,9 +64,24 @@ impl Spaces {
         notes.extend(answers.notes());
         Ok(Spaces {
             of_dump,
+            of_process,
             answers,
             notes,
         })
+    }
+
+    /// Checks that all dumps may be of one process.
+    pub(super) fn check_process(&self, sources: &[Source]) -> anyhow::Result<()> {
+        if self.of_process.len() < 2 {
+            return Ok(());
+        }
+        let first = self.of_process.iter().map(|dump| sources[*dump].name());
+        Err(Refused::usage(format!(
+            "expected dumps of one process, found those of {}; the first of each are: {}\n  hint: \
+             --series takes the files of one process",
+            self.of_process.len(),
+            first.collect::<Vec<_>>().join(", ")
+        )))
     }
 
     /// Reads a dump again, and adds the names.

@@ -14,7 +14,7 @@ use plimsoll_profile::read::{self, Limits};
 use crate::args::{ScenarioArgs, WatchArgs};
 use crate::climb::{Climb, Dump, Pace, Plan, World};
 use crate::dumps::Files;
-use crate::load::hinted;
+use crate::load::{hinted, without_objects};
 use crate::metrics::{self, Counter};
 use crate::scenario::{Broke, Scenario};
 use crate::series::{Asked, Series};
@@ -38,8 +38,8 @@ const AFTER_LOAD: Duration = Duration::from_secs(1);
 pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
     if args.common.http.from == Some(Server::Risingwave) {
         return Err(Refused::usage(
-            "expected a server that can be asked for a dump\n  hint: RisingWave's lie in a \
-             folder: plimsoll compare --series FILE…",
+            "expected a server that can be asked for a dump\n  hint: RisingWave puts its dumps \
+             into a folder; to judge them, run `plimsoll compare DIR`",
         ));
     }
     if args.length.is_zero() {
@@ -118,6 +118,7 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
         served,
         counter,
         folder,
+        is_dumped: false,
         interrupt,
         start: Instant::now(),
         progress: Progress::new(),
@@ -210,6 +211,8 @@ struct Real<'a> {
     /// The largest dump, in bytes.
     most: u64,
     folder: &'a Path,
+    /// Whether there was a dump.
+    is_dumped: bool,
     interrupt: Interrupt,
     start: Instant,
     progress: Progress,
@@ -385,6 +388,11 @@ impl World for Real<'_> {
         let profile = read::read(&mut input, limits);
         let profile = profile.map_err(|err| hinted(err, self.served.server))?;
         self.progress.clear();
+        if !std::mem::replace(&mut self.is_dumped, true)
+            && let Some(note) = without_objects(&profile, self.served.server)
+        {
+            self.note(&format!("{}: {note}", self.served.name()));
+        }
         Ok(Dump { file, profile, at })
     }
 

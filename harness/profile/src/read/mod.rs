@@ -100,6 +100,12 @@ pub enum ReadError {
          found {0}"
     )]
     Unknown(String),
+    /// It is a picture of a profile.
+    #[error(
+        "expected a heap profile, found a picture (SVG)\n  hint: a server sends the profile itself \
+         without `output=flamegraph` or `jeprof=true` in the address"
+    )]
+    Picture,
     /// A line is not what the format expects.
     #[error("line {line}: expected {expected}, found {found}")]
     Text {
@@ -219,6 +225,8 @@ fn kind(input: &mut dyn BufRead, beginning: &mut Vec<u8>) -> Result<Format, Read
         "gperftools' own format, `heap profile:`".to_owned()
     } else if is(b"\x7fELF") {
         "a program (ELF): name it with --exe".to_owned()
+    } else if is(b"<") && beginning.windows(4).any(|four| four == b"<svg") {
+        return Err(ReadError::Picture);
     } else if is(b"<") || is(b"{") {
         // Mostly a server's answer: the request is not authorised, or there is no such page.
         text()
