@@ -55,6 +55,23 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
+/// A word without its quotes, but with those that are quoted.
+fn unquoted(word: &str) -> String {
+    let mut quote = None;
+    let is_kept = |char: &char| match (*char, quote) {
+        ('"' | '\'', None) => {
+            quote = Some(*char);
+            false
+        }
+        (char, Some(open)) if char == open => {
+            quote = None;
+            false
+        }
+        _ => true,
+    };
+    word.chars().filter(is_kept).collect()
+}
+
 /// The arguments, where a line calls the program; up to what stands for anything.
 fn arguments(line: &str) -> Option<Vec<String>> {
     let mut line = line.trim();
@@ -72,7 +89,7 @@ fn arguments(line: &str) -> Option<Vec<String>> {
             arguments.pop_if(|before: &mut String| before.starts_with("--"));
             break;
         }
-        let word = word.replace(['"', '\''], "");
+        let word = unquoted(&word);
         // What stands for something has to look like it.
         arguments.push(match word.as_str() {
             "DATE" => "2030-01-31".to_owned(),

@@ -10,6 +10,7 @@ mod real;
 mod redis;
 mod series;
 mod service;
+mod systems;
 mod tls;
 mod watch;
 

@@ -1,0 +1,597 @@
+//! The systems of `docs/systems.md`: each is a stand-in that answers as the system's sources say,
+//! and that is asked by the commands of the page.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::fake::{Fake, whole};
+use crate::{plimsoll, says};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Profiler {
+    Active,
+    /// `prof_active:false`
+    Inactive,
+    /// `prof:false`
+    Off,
+    /// The program is built without it.
+    Absent,
+}
+use Profiler::{Absent, Active, Inactive, Off};
+
+/// A status, headers and a body.
+type Answer = (&'static str, &'static str, &'static str);
+
+struct System {
+    /// For `--from`.
+    name: &'static str,
+    /// Its method, port and path.
+    profile: (&'static str, u16, &'static str),
+    headers: &'static str,
+    /// The profile, where so many objects have leaked.
+    body: fn(u64) -> Vec<u8>,
+    /// The answers where there is no profile.
+    refusals: &'static [(Profiler, Answer)],
+    /// The answer at any other path.
+    elsewhere: Answer,
+    /// The port and path of the metrics, and a series of the counter, without its value.
+    metrics: Option<(u16, &'static str, &'static str)>,
+    /// What plimsoll says of profilers that are not active.
+    said: &'static [(Profiler, i32, &'static [&'static str])],
+}
+
+const TEXT: &str = "content-type: text/plain; charset=utf-8\r\n";
+const BYTES: &str = "content-type: application/octet-stream\r\n";
+/// poem's, of Databend.
+const POEM: Answer = ("404 Not Found", TEXT, "not found");
+const DATABEND: System = System {
+    name: "databend",
+    profile: ("GET", 8080, "/debug/mem/pprof/profile"),
+    headers: "content-type: application/octet-stream\r\n\
+              Content-Disposition: attachment; filename=\"/tmp/heap_dump_Xb1.prof\"\r\n",
+    body: jemalloc,
+    refusals: &[
+        (
+            Off,
+            (
+                "500 Internal Server Error",
+                TEXT,
+                "UnknownException. Code: 1067, Text = opt.prof is not ON,\n    please start the \
+                 application with proper MALLOC env.\n    e.g.  MALLOC_CONF=prof:true .",
+            ),
+        ),
+        (Absent, POEM),
+    ],
+    elsewhere: POEM,
+    metrics: Some((
+        7070,
+        "/metrics",
+        "databend_query_start_total{handler=\"HTTPQuery\",kind=\"Query\",tenant=\"default\"}",
+    )),
+    said: &[
+        (
+            Inactive,
+            0,
+            &["no live objects", "without prof_active:false"],
+        ),
+        (Off, 5, &["opt.prof is not ON", "MALLOC_CONF=prof:true"]),
+        (
+            Absent,
+            5,
+            &["404 Not Found: `not found`", "feature `memory-profiling`"],
+        ),
+    ],
+};
+
+/// In the order of the commands on the page.
+const SYSTEMS: [System; 7] = [
+    DATABEND,
+    System {
+        profile: ("GET", 28002, "/debug/mem/pprof/profile"),
+        metrics: Some((
+            28002,
+            "/v1/metrics",
+            "metasrv_meta_network_req_success_total",
+        )),
+        ..DATABEND
+    },
+    System {
+        name: "greptimedb",
+        profile: ("POST", 4000, "/debug/prof/mem"),
+        headers: BYTES,
+        body: jemalloc,
+        refusals: &[
+            (
+                Off,
+                (
+                    "400 Bad Request",
+                    "content-type: application/json\r\n",
+                    "{\"error\":\"Memory profiling is not enabled\"}",
+                ),
+            ),
+            (
+                Absent,
+                (
+                    "501 Not Implemented",
+                    TEXT,
+                    "The 'mem-prof' feature is disabled",
+                ),
+            ),
+        ],
+        elsewhere: ("404 Not Found", "", ""),
+        metrics: Some((
+            4000,
+            "/metrics",
+            "greptime_servers_http_requests_total{code=\"200\",db=\"greptime-public\",\
+             method=\"POST\",path=\"/v1/sql\"}",
+        )),
+        said: &[
+            (
+                Inactive,
+                0,
+                &["no live objects", "/debug/prof/mem/activate"],
+            ),
+            (
+                Off,
+                5,
+                &[
+                    "400 Bad Request",
+                    "Memory profiling is not enabled",
+                    "MALLOC_CONF",
+                ],
+            ),
+            (Absent, 5, &["501 Not Implemented", "feature `mem-prof`"]),
+        ],
+    },
+    System {
+        metrics: Some((
+            6878,
+            "/metrics",
+            "mz_query_total{session_type=\"user\",statement_type=\"select\"}",
+        )),
+        ..MATERIALIZE
+    },
+    // clusterd
+    System {
+        profile: ("GET", 6878, "/heap"),
+        ..MATERIALIZE
+    },
+    System {
+        name: "starrocks",
+        profile: ("GET", 8040, "/pprof/heap"),
+        headers: "Content-Type: text/html; charset=ISO-8859-1\r\n",
+        body: jemalloc,
+        refusals: &[
+            (Off, ("200 OK", "", "dump jemalloc prof file failed")),
+            (
+                Absent,
+                (
+                    "200 OK",
+                    "",
+                    "Heap profiling is not available with address sanitizer builds.",
+                ),
+            ),
+        ],
+        elsewhere: ("404 Not Found", "", "Not Found"),
+        metrics: Some((8040, "/metrics", "starrocks_be_query_scan_rows")),
+        said: &[
+            (
+                Inactive,
+                0,
+                &["no live objects", "HeapProf.getInstance().enable_prof()"],
+            ),
+            (
+                Off,
+                5,
+                &[
+                    "dump jemalloc prof file failed",
+                    "prof_active:true` in JEMALLOC_CONF",
+                ],
+            ),
+            (Absent, 5, &["not available with address sanitizer"]),
+        ],
+    },
+    System {
+        name: "tikv",
+        profile: ("GET", 20180, "/debug/pprof/heap"),
+        headers: "X-Content-Type-Options: nosniff\r\n\
+                  Content-Disposition: attachment; filename=\"profile\"\r\n\
+                  content-type: application/octet-stream\r\n",
+        body: jemalloc,
+        refusals: &[
+            (
+                Off,
+                (
+                    "500 Internal Server Error",
+                    "",
+                    "dump_prof: jemalloc error failed to dump the profile to \"/tmp/.tmpX\": \
+                     `name` or `mib` specifies an unknown/invalid value.",
+                ),
+            ),
+            (
+                Absent,
+                (
+                    "500 Internal Server Error",
+                    "",
+                    "dump_prof: mem-profiling was not enabled",
+                ),
+            ),
+        ],
+        elsewhere: ("404 Not Found", "", "path not found"),
+        metrics: Some((
+            20180,
+            "/metrics",
+            "tikv_grpc_msg_duration_seconds_count{priority=\"medium\",type=\"kv_get\"}",
+        )),
+        said: &[
+            (
+                Inactive,
+                0,
+                &["no live objects", "memory.enable-heap-profiling"],
+            ),
+            (
+                Off,
+                5,
+                &["failed to dump the profile", "MALLOC_CONF=prof:true"],
+            ),
+            (
+                Absent,
+                5,
+                &["mem-profiling was not enabled", "feature `mem-profiling`"],
+            ),
+        ],
+    },
+];
+
+/// environmentd, without its metrics.
+const MATERIALIZE: System = System {
+    name: "materialize",
+    profile: ("GET", 6878, "/prof/heap"),
+    headers: BYTES,
+    body: pprof,
+    refusals: &[
+        (
+            Inactive,
+            ("403 Forbidden", TEXT, "heap profiling not activated"),
+        ),
+        (
+            Absent,
+            (
+                "400 Bad Request",
+                TEXT,
+                "This software was compiled without heap profiling support.",
+            ),
+        ),
+    ],
+    elsewhere: ("404 Not Found", "", ""),
+    metrics: None,
+    said: &[
+        (Inactive, 5, &["403 Forbidden", "curl -d action=activate"]),
+        (
+            Absent,
+            5,
+            &["400 Bad Request", "built without heap profiling"],
+        ),
+    ],
+};
+
+const EXE: &str = "/opt/server/bin/server";
+const START: u64 = 0x5555_5555_0000;
+/// The return addresses of a stack that leaks and of a cache, in the program, leaf first.
+const STACKS: [[u64; 3]; 2] = [[0x1010, 0x1020, 0x1030], [0x2010, 0x2020, 0x1030]];
+/// How many of its objects are sampled, of one KiB each.
+const CACHE: u64 = 500;
+
+/// jemalloc's text, with samples each 512 KiB. Without objects if nothing leaked.
+fn jemalloc(leaked: u64) -> Vec<u8> {
+    let mut stacks = String::new();
+    let mut all = 0;
+    for (stack, objects) in STACKS.iter().zip([leaked, CACHE]) {
+        if leaked > 0 {
+            let addresses = stack.map(|address| format!(" {:#x}", START + address));
+            let bytes = objects * 1_024;
+            all += objects;
+            stacks += &format!("@{}\n  t*: {objects}: {bytes} [0: 0]\n", addresses.concat());
+            stacks += &format!("  t7: {objects}: {bytes} [0: 0]\n");
+        }
+    }
+    let bytes = all * 1_024;
+    let end = START + 0x8_000;
+    format!(
+        "heap_v2/524288\n  t*: {all}: {bytes} [0: 0]\n  t7: {all}: {bytes} [0: 0]\n{stacks}\n\
+         MAPPED_LIBRARIES:\n{START:x}-{end:x} r-xp 00000000 08:01 1234 {EXE}\n"
+    )
+    .into_bytes()
+}
+
+/// pprof's format, compressed: bytes alone, and addresses without names.
+fn pprof(leaked: u64) -> Vec<u8> {
+    let strings = ["", "inuse_space", "bytes", "space", EXE];
+    let number = |field: u8, value: u64| {
+        let mut bytes = vec![field << 3];
+        let mut value = value;
+        while value > 0x7f {
+            bytes.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
+            value >>= 7;
+        }
+        bytes.push(u8::try_from(value).unwrap());
+        bytes
+    };
+    let message = |field: u8, parts: &[Vec<u8>]| {
+        let content = parts.concat();
+        let mut bytes = number(field, content.len() as u64);
+        bytes[0] |= 2;
+        [bytes, content].concat()
+    };
+    let mut whole = message(1, &[number(1, 1), number(2, 2)]);
+    let mut locations = Vec::new();
+    for (stack, objects) in STACKS.iter().zip([leaked, CACHE]) {
+        let mut sample = Vec::new();
+        for address in stack {
+            let known = locations.iter().position(|location| location == address);
+            let place = known.unwrap_or_else(|| {
+                locations.push(*address);
+                locations.len() - 1
+            });
+            sample.push(number(1, place as u64 + 1));
+        }
+        sample.push(number(2, objects * 524_800));
+        whole.extend(message(2, &sample));
+    }
+    let mapping = [
+        number(1, 1),
+        number(2, START),
+        number(3, START + 0x8_000),
+        number(5, 4),
+    ];
+    whole.extend(message(3, &mapping));
+    for (place, address) in locations.iter().enumerate() {
+        let id = place as u64 + 1;
+        let address = START + address - 1;
+        whole.extend(message(
+            4,
+            &[number(1, id), number(2, 1), number(3, address)],
+        ));
+    }
+    for string in strings {
+        whole.extend(message(6, &[string.as_bytes().to_vec()]));
+    }
+    whole.extend(message(11, &[number(1, 3), number(2, 2)]));
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(&whole).unwrap();
+    packed.finish().unwrap()
+}
+
+impl System {
+    /// Starts the system: one server for each of its ports.
+    fn start(&'static self, profiler: Profiler) -> BTreeMap<u16, Fake> {
+        let looks = Arc::new(AtomicU32::new(0));
+        let start = Instant::now();
+        let metrics = self.metrics.map(|(port, ..)| port);
+        let ports = [Some(self.profile.1), metrics].into_iter().flatten();
+        let server = |port| {
+            let looks = Arc::clone(&looks);
+            let answer = move |head: &str, stream: &mut TcpStream| {
+                let answer = self.answer(profiler, port, head, &looks, start);
+                let _ = stream.write_all(&answer);
+            };
+            (port, Fake::new(answer))
+        };
+        ports.map(server).collect()
+    }
+
+    fn answer(
+        &self,
+        profiler: Profiler,
+        port: u16,
+        head: &str,
+        looks: &AtomicU32,
+        start: Instant,
+    ) -> Vec<u8> {
+        let mut words = head.split(' ');
+        let method = words.next().unwrap();
+        let path = words.next().unwrap().split('?').next().unwrap();
+        let answer = |(status, headers, body): Answer| whole(status, headers, body.as_bytes());
+        if let Some((at, place, series)) = self.metrics
+            && (method, port, path) == ("GET", at, place)
+        {
+            let looks = looks.fetch_add(1, Ordering::Relaxed) + 1;
+            let name = series.split('{').next().unwrap();
+            let page = format!(
+                "# HELP {name} So many.\n# TYPE {name} counter\n{series} {}\nup 1\n# EOF\n",
+                used(looks)
+            );
+            return whole(
+                "200 OK",
+                "content-type: text/plain; version=0.0.4\r\n",
+                page.as_bytes(),
+            );
+        }
+        if (method, port, path) != self.profile {
+            return match path == self.profile.2 && !self.elsewhere.2.contains("path") {
+                true => answer(("405 Method Not Allowed", "", "")),
+                false => answer(self.elsewhere),
+            };
+        }
+        let refusal = self.refusals.iter().find(|(state, _)| *state == profiler);
+        if let Some((_, refusal)) = refusal {
+            return answer(*refusal);
+        }
+        let leaked = match (profiler, self.metrics) {
+            (Inactive, _) => 0,
+            (_, Some(_)) => used(looks.load(Ordering::Relaxed)),
+            (_, None) => 100 + u64::try_from(start.elapsed().as_millis()).unwrap(),
+        };
+        whole("200 OK", self.headers, &(self.body)(leaked))
+    }
+}
+
+/// The counter after so many looks at it.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a test's counter"
+)]
+fn used(looks: u32) -> u64 {
+    (100.0 * 1.06_f64.powi(looks.try_into().unwrap())) as u64
+}
+
+/// The commands of the page that begin with that.
+fn commands(beginning: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join("docs/systems.md")).unwrap();
+    let beginning = format!("$ cargo plimsoll {beginning}");
+    let lines = page.lines().filter(|line| line.starts_with(&beginning));
+    lines
+        .map(|line| line["$ cargo plimsoll ".len()..].to_owned())
+        .collect()
+}
+
+#[test]
+fn the_commands_of_the_page_find_a_leak() {
+    let commands = commands("watch ");
+    assert_eq!(commands.len(), SYSTEMS.len());
+    thread::scope(|scope| {
+        for (command, system) in commands.into_iter().zip(&SYSTEMS) {
+            scope.spawn(move || {
+                let servers = system.start(Active);
+                let mut short = command.replace("--for 1h", "--for 3s").replace('\'', "");
+                for (port, server) in &servers {
+                    short = short.replace(&format!("localhost:{port}"), &server.address);
+                }
+                assert!(!short.contains("localhost"), "{command}");
+                let arguments: Vec<&str> = short.split(' ').collect();
+                assert_eq!(arguments[1..3], ["--from", system.name], "{command}");
+                let unit = match system.metrics {
+                    Some((.., series)) => series.split('{').next().unwrap(),
+                    None => "hour",
+                };
+                let expected = ["1 stack keeps growing", &format!(" per {unit}")];
+                says(&mut plimsoll(&arguments), 1, &expected);
+            });
+        }
+    });
+}
+
+#[test]
+fn a_profiler_that_is_not_active() {
+    for system in &SYSTEMS {
+        for (profiler, status, expected) in system.said {
+            let servers = system.start(*profiler);
+            let address = &servers[&system.profile.1].address;
+            let show = ["show", "--from", system.name, address];
+            says(&mut plimsoll(&show), *status, expected);
+        }
+    }
+}
+
+/// Nothing was measured, so nothing is within.
+#[test]
+fn no_objects_are_inconclusive() {
+    let system = SYSTEMS
+        .iter()
+        .find(|system| system.name == "starrocks")
+        .unwrap();
+    let servers = system.start(Inactive);
+    let address = &servers[&8040].address;
+    let watch = [
+        "watch",
+        "--from",
+        "starrocks",
+        address,
+        "--every",
+        "50ms",
+        "--for",
+        "300ms",
+    ];
+    let expected = [
+        "no live objects: start the backend",
+        "inconclusive: ",
+        "nothing was measured",
+    ];
+    says(&mut plimsoll(&watch), 3, &expected);
+}
+
+#[test]
+fn a_picture_is_no_profile() {
+    let picture = "<?xml version=\"1.0\"?>\n<!DOCTYPE svg>\n<svg version=\"1.1\"></svg>";
+    let server = Fake::with("200 OK", "content-type: image/svg+xml\r\n", picture);
+    let address = format!("{}/debug/pprof/heap?jeprof=true", server.address);
+    let show = ["show", "--from", "tikv", &address];
+    says(
+        &mut plimsoll(&show),
+        5,
+        &["found a picture", "`jeprof=true`"],
+    );
+}
+
+/// The folder of a node, with dumps on request, and what the dashboard makes of one.
+#[test]
+fn risingwave() {
+    let folder = tempfile::tempdir().unwrap();
+    let dumps = folder.path().join("dumps");
+    fs::create_dir(&dumps).unwrap();
+    let name = |minute: u64, kind: &str| dumps.join(format!("2026-08-21-23-{minute:02}-05.{kind}"));
+    // After ten dumps, one each minute, there is none for half an hour.
+    let minutes: Vec<u64> = (10..20).chain([50, 55]).collect();
+    for minute in &minutes {
+        let kind = if *minute == 50 {
+            "auto.heap"
+        } else {
+            "manual.heap"
+        };
+        fs::write(name(*minute, kind), jemalloc(1_000 * minute)).unwrap();
+    }
+    fs::write(name(10, "manual.heap.collapsed"), "main;leak 1").unwrap();
+
+    let [command] = commands("compare ").try_into().unwrap();
+    let arguments: Vec<&str> = command.split(' ').collect();
+    let compare = || {
+        let mut compare = plimsoll(&arguments);
+        compare.current_dir(folder.path());
+        compare
+    };
+    // 1,000 samples each minute, of 512.5 KiB.
+    let expected = [
+        "over 12 dumps",
+        "1 keeps growing",
+        "+29.3 GiB",
+        "per hour",
+        "linear",
+    ];
+    says(&mut compare(), 0, &expected);
+
+    // The node was started again.
+    let moved = String::from_utf8(jemalloc(7))
+        .unwrap()
+        .replace("55555555", "66666666");
+    fs::write(name(59, "auto.heap"), moved).unwrap();
+    let several = [
+        "found those of 2",
+        "23-10-05.manual.heap, ",
+        "23-59-05.auto.heap",
+        "--series",
+    ];
+    says(&mut compare(), 2, &several);
+
+    // jemalloc's own names say more.
+    for sequence in 0..4 {
+        let own = dumps.join(format!("compute-node.7.{sequence}.i{sequence}.heap"));
+        fs::write(own, jemalloc(1_000 * (sequence + 1))).unwrap();
+    }
+    says(
+        &mut compare(),
+        0,
+        &["over 4 dumps", "13 dumps are left out"],
+    );
+}
