@@ -15,6 +15,7 @@ use plimsoll_desk::out::Out;
 use plimsoll_profile::{Measure, NameId, Names};
 
 use crate::args::ShowArgs;
+use crate::climb::Process;
 use crate::load::{Loaded, load_births};
 use crate::output::{emit, measure, view};
 use crate::source::Source;
@@ -167,6 +168,68 @@ fn rate(judged: &Judgement) -> String {
         signed_bytes(bytes),
         plimsoll_core::report::units::bytes(error.bytes)
     )
+}
+
+/// Returns a note if the births of two dumps that are compared cannot be those of one process. A
+/// comparison adds up all births, so it stays right, but it is no growth over time.
+pub(crate) fn compared(before: &Loaded, after: &Loaded) -> Option<String> {
+    let born = [before, after].map(|loaded| !loaded.births.is_empty());
+    let (with, without) = match born {
+        [false, false] => return None,
+        [true, true] => {
+            return are_of_two_processes(before, after).then(|| {
+                format!(
+                    "{} and {} are of two processes, or the second is the earlier dump: what \
+                     grew is a difference, and no growth over time\n  hint: `plimsoll show \
+                     --ages` judges each dump by itself",
+                    before.name, after.name
+                )
+            });
+        }
+        [true, false] => (before, after),
+        [false, true] => (after, before),
+    };
+    let name = &without.name;
+    Some(match without.profile.has_unnamed_births() {
+        true => format!(
+            "{name}: its births have no names, so none of its stacks are equal to those of {}\n  \
+             hint: give its program with --exe FILE; if it was stripped, give the file before it \
+             was",
+            with.name
+        ),
+        false => format!(
+            "{name} has no births: objects of all births are compared\n  hint: `plimsoll show \
+             --ages` judges {} by itself",
+            with.name
+        ),
+    })
+}
+
+/// Tells whether two dumps with births are surely not of one process, in this order. The files of
+/// another process are mapped elsewhere; and in one process, no more objects can be alive of a
+/// time that was over.
+fn are_of_two_processes(before: &Loaded, after: &Loaded) -> bool {
+    if Process::of(&after.profile).is_another(&Process::of(&before.profile)) {
+        return true;
+    }
+    let alive = |loaded: &Loaded| {
+        let mut alive: BTreeMap<Birth, u64> = BTreeMap::new();
+        for ((_, counts), birth) in loaded.profile.stacks().zip(&loaded.births) {
+            if let Some(birth) = birth {
+                *alive.entry(*birth).or_default() += counts.inuse.objects;
+            }
+        }
+        alive
+    };
+    // Other formats have estimates, which depend on what else is alive.
+    let are_counts = [before, after].map(|loaded| loaded.profile.scaled_by.is_some());
+    let (known, alive) = (alive(before), alive(after));
+    // The youngest birth was not over. A thread may have read its clock for the one before.
+    let over = known.keys().next_back().map_or(0, |birth| birth.number());
+    let has_more = |(birth, alive): (&Birth, &u64)| {
+        birth.number() + 1 < over && *alive > known.get(birth).copied().unwrap_or_default()
+    };
+    are_counts == [true, true] && alive.iter().any(has_more)
 }
 
 fn without_births(loaded: &Loaded) -> anyhow::Error {

@@ -2,7 +2,7 @@
 
 use crate::ages;
 use crate::args::{CompareArgs, ShowArgs};
-use crate::load::load;
+use crate::load::{Loaded, load, load_births};
 use crate::output::{Heap, measure};
 use crate::series;
 use crate::source::Source;
@@ -36,7 +36,11 @@ pub fn compare(args: &CompareArgs, out: &mut Out) -> anyhow::Result<()> {
     common
         .output
         .check(&[before.files(), after.files()].concat())?;
-    let [before, after] = load([&before, &after], &common.symbols, out)?;
+    let [before, after] = load_births([&before, &after], &common.symbols, out)?;
+    if let Some(note) = ages::compared(&before, &after) {
+        out.note(&note);
+    }
+    let [before, after] = [before, after].map(Loaded::put_together);
     let measure = measure(&common.what, &[&before, &after])?;
     for gate in &args.fail_on {
         for side in [&before, &after] {

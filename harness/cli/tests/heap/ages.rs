@@ -178,3 +178,40 @@ fn what_cannot_be_asked_says_what_to_do() {
         plimsoll(arguments).fails(status, why);
     }
 }
+
+#[test]
+fn births_of_two_dumps_that_are_compared() {
+    let folder = Folder::new();
+    let [born, plain] = pair();
+    // Of births 3 and 52, with births up to 57.
+    let later = "1 2048 0x30 0x60 0x10413\n9 4096 0x30 0x60 0x10449";
+    let reborn = "2 4096 0x30 0x60 0x10413\n9 4096 0x30 0x60 0x10449";
+    let dumps = [
+        ("born", born),
+        ("plain", plain),
+        ("later", format!("{NAMES}{}", dump(512, later))),
+        ("reborn", format!("{NAMES}{}", dump(512, reborn))),
+        ("unnamed", dump(512, "1 16 0x30 0x10413\n1 16 0x30 0x10444")),
+    ];
+    for (name, dump) in dumps {
+        folder.file(name, &dump);
+    }
+    let two = "are of two processes, or the second is the earlier dump";
+    for (before, after, note) in [
+        ("born", "born", ""),
+        ("born", "later", ""),
+        ("plain", "plain", ""),
+        ("born", "reborn", two),
+        ("later", "born", two),
+        ("born", "plain", "plain has no births"),
+        ("plain", "born", "plain has no births"),
+        ("born", "unnamed", "unnamed: its births have no names"),
+    ] {
+        let [one, other] = [before, after].map(|name| folder.name(name));
+        let said = plimsoll(&["compare", &one, &other]);
+        let has_note = said.err.contains("births") || said.err.contains("processes");
+        assert_eq!(has_note, !note.is_empty(), "{before} {after}: {}", said.err);
+        assert!(said.err.contains(note), "{before} {after}: {}", said.err);
+        said.done();
+    }
+}
