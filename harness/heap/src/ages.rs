@@ -3,17 +3,20 @@
 mod flamegraph;
 mod json;
 mod page;
+mod place;
 mod text;
 
 use std::collections::{BTreeMap, HashMap};
 
 use plimsoll_core::Rate;
 use plimsoll_core::ages::{Birth, Fate, Generation, Judgement, judge};
+use plimsoll_core::blame::Blame;
 use plimsoll_core::report::units::{duration, signed_bytes, signed_objects};
 use plimsoll_desk::atomic::write_output;
 use plimsoll_desk::out::Out;
 use plimsoll_profile::{Measure, NameId, Names};
 
+use self::place::Places;
 use crate::args::ShowArgs;
 use crate::climb::Process;
 use crate::load::{Loaded, load_births};
@@ -51,10 +54,15 @@ struct Ages<'a> {
     stacks: Vec<Stack>,
 }
 
+/// What is alive of each birth.
+type Survivors = BTreeMap<Birth, Generation>;
+
 struct Stack {
     /// The names of its frames, leaf first.
     names: Vec<String>,
-    born: BTreeMap<Birth, Generation>,
+    /// The place to blame. `None` for a stack without frames.
+    blame: Option<Blame>,
+    born: Survivors,
     alive: Generation,
     judged: Judgement,
 }
@@ -73,22 +81,25 @@ impl<'a> Ages<'a> {
         };
         let mut names = Names::default();
         let view = view(loaded, what, &mut names);
-        let mut by_stack: HashMap<Box<[NameId]>, BTreeMap<Birth, Generation>> = HashMap::new();
+        let mut places = Places::of(profile);
+        // The first of the records that differ only by their birth, and what they add up to.
+        let mut by_stack: HashMap<Box<[NameId]>, (usize, Survivors)> = HashMap::new();
         for number in view.stacks() {
             let values = view.values(number);
             let generation = Generation::of(values.inuse, values.alloc, seen);
             // What was allocated before births were written is older than everything else.
             let birth = loaded.births[number].unwrap_or(Birth::FIRST);
             let stack = view.leaf_first(number).collect();
-            let born = by_stack.entry(stack).or_default();
+            let (_, born) = by_stack.entry(stack).or_insert((number, Survivors::new()));
             *born.entry(birth).or_default() += generation;
         }
-        let stacks = by_stack.into_iter().map(|(stack, born)| {
+        let stacks = by_stack.into_iter().map(|(stack, (number, born))| {
             let stack = stack.iter().map(|name| names.get(*name).to_owned());
             let mut alive = Generation::default();
             born.values().for_each(|generation| alive += *generation);
             Stack {
                 names: stack.collect(),
+                blame: places.blame(number),
                 judged: judge(&born, youngest),
                 born,
                 alive,

@@ -95,12 +95,15 @@ fn a_leak_is_named_beside_a_cache_and_a_set_up() {
     1 stack leaks 10.6 B per second; 1 set-up, 1 in use, 8 too few
 
     leaks      +0.017 ± 0.0014 objects, +10.6 B ± 0.87 B per second
+               in ages::program::log_in
                …;main;ages::main;ages::program::run;ages::program::server;ages::program::Server::answer;ages::program::log_in
                0 s ·······▅▄▄▄▄▄▄▄▄│█ 5.7 h
     set-up     7.81 KiB, 500 objects
+               in ages::program::set_up::{{closure}}
                …;main;ages::main;ages::program::run;ages::program::server;ages::program::set_up;ages::program::set_up::{{closure}}
                0 s █···············│· 5.7 h
     in use     7.81 MiB, 4,000 objects
+               in ages::program::render
                …;main;ages::main;ages::program::run;ages::program::server;ages::program::Server::answer;ages::program::render
                0 s ···············▇│█ 5.7 h
     … 8 stacks more: --top 0 shows all
@@ -121,12 +124,13 @@ fn a_leak_is_named_beside_a_cache_and_a_set_up() {
     let rate = leak["rate"]["objects"].as_f64().unwrap();
     assert!((rate - 1.0 / 60.0).abs() < 0.000_5, "{rate}");
     assert_eq!(leak["births"][0]["birth"], 27);
+    assert_eq!(leak["blame"]["text"], "ages::program::log_in");
     found["stacks"][0]["fate"] = "grows".into();
     assert!(!schema.is_valid(&found));
 
     assert_eq!(show(&["--html", &page, "--flamegraph", &picture]), "");
     let page = fs::read_to_string(&page).unwrap();
-    assert!(page.contains("ages::program::log_in"));
+    assert!(page.contains("<p>in ages::program::log_in</p>"));
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("://"));
     let picture = fs::read_to_string(&picture).unwrap();
     assert!(

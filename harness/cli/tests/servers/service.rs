@@ -304,7 +304,7 @@ fn a_lost_session_is_named_by_requests_by_seconds_and_by_its_age() {
     assert!(
         leaks
             .first()
-            .is_some_and(|leak| leak.contains("open_session")),
+            .is_some_and(|leak| leak.contains("open_session at scenarios/src/http_service.rs:")),
         "{text}"
     );
 }

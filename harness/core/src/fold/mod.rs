@@ -130,7 +130,10 @@ pub fn site(stack: &FoldedStack) -> FoldedStack {
 /// Names frames one by one, for code that folds more stacks than fit into memory with their
 /// names.
 #[derive(Debug)]
-pub struct Namer(qualify::Crates);
+pub struct Namer {
+    crates: qualify::Crates,
+    normalization: Normalization,
+}
 
 /// What a frame is. This decides whether it is cut from a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,13 +143,23 @@ impl Namer {
     /// Makes a namer from all frames of one profile. The frames say which crates' sources are
     /// in which folder.
     pub fn new<'a>(frames: impl Iterator<Item = &'a SourceFrame>) -> Namer {
-        Namer(qualify::Crates::of(frames))
+        Namer {
+            crates: qualify::Crates::of(frames),
+            normalization: Normalization::default(),
+        }
+    }
+
+    /// Shows files below the folder of this workspace relative to it.
+    #[must_use]
+    pub fn in_workspace(mut self, root: String) -> Namer {
+        self.normalization.workspace_root = Some(root);
+        self
     }
 
     /// Returns a frame with its stable name and the short form of its file, and what the frame
     /// is.
     pub fn name(&self, source: &SourceFrame) -> (Frame, FrameKind) {
-        let (frame, kind) = named(source, &self.0, &Normalization::default());
+        let (frame, kind) = named(source, &self.crates, &self.normalization);
         (frame, FrameKind(kind))
     }
 }

@@ -458,12 +458,7 @@ impl Finding {
                 None => None,
             };
         };
-        let words = Words::default();
-        let at = match blame.caller {
-            Some(_) => words.quote(&blame.at.function),
-            None => at_line(words, &blame.at),
-        };
-        Some(at.join(blame.led_there()))
+        Some(blame.words())
     }
 
     /// Returns the function to blame, or the resource.
@@ -520,6 +515,16 @@ impl Finding {
 }
 
 impl Blame {
+    /// Returns the place to blame, as [`Finding::blamed`] does.
+    pub fn words(&self) -> Words {
+        let words = Words::default();
+        let at = match self.caller {
+            Some(_) => words.quote(&self.at.function),
+            None => at_line(words, &self.at),
+        };
+        at.join(self.led_there())
+    }
+
     /// Returns how the reader's own code led to what is blamed: `, through
     /// minijinja::Template::render, called from pages::index at src/pages.rs:12`.
     fn led_there(&self) -> Words {

@@ -1,7 +1,8 @@
 //! Ages as JSON for programs. docs/show.md and a schema describe it.
 
-use plimsoll_core::Rate;
 use plimsoll_core::ages::{Generation, Span};
+use plimsoll_core::blame::Blame;
+use plimsoll_core::{Frame, Rate};
 use serde_json::{Value, json};
 
 use super::{Ages, Stack};
@@ -40,6 +41,7 @@ fn stack(stack: &Stack) -> Value {
     };
     json!({
         "stack": stack.names.iter().rev().collect::<Vec<_>>(),
+        "blame": stack.blame.as_ref().map(blame),
         "fate": judged.fate.as_str(),
         "rate": rate(judged.rate),
         "error": rate(judged.error),
@@ -48,6 +50,16 @@ fn stack(stack: &Stack) -> Value {
         "alive": generation(&stack.alive),
         "spans": judged.spans.iter().map(span).collect::<Vec<Value>>(),
         "births": births.collect::<Vec<Value>>(),
+    })
+}
+
+fn blame(blame: &Blame) -> Value {
+    let frame = |frame: &Frame| json!({ "function": frame.function, "file": frame.file, "line": frame.line });
+    json!({
+        "at": frame(&blame.at),
+        "called": blame.called.as_ref().map(frame),
+        "caller": blame.caller.as_ref().map(frame),
+        "text": blame.words().plain(),
     })
 }
 

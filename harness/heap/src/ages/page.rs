@@ -58,6 +58,9 @@ impl Ages<'_> {
                     span.badge { (fate.as_str()) } " "
                     code { (visible(stack.names.first().map_or("", String::as_str))) }
                 }
+                @if let Some(blame) = &stack.blame {
+                    p { "in " (visible(&blame.words().plain())) }
+                }
                 p { (stack.amount())
                     @if let Some(kept) = stack.kept() {
                         "; alive of those born in the first half: " (format!("{kept:.1} %"))

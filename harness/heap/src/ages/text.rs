@@ -21,6 +21,14 @@ impl Ages<'_> {
         for stack in &self.stacks[..shown] {
             let fate = stack.judged.fate.as_str();
             lines.push(format!("{fate:9}  {}", stack.amount()));
+            if let Some(blame) = &stack.blame {
+                let place = escape::terminal(&blame.words().plain());
+                lines.push(format!(
+                    "{:11}in {}",
+                    "",
+                    escape::cut_middle(&place, room - 14)
+                ));
+            }
             let names = escape::terminal(&shortened(&stack.names));
             lines.push(format!(
                 "{:11}{}",
