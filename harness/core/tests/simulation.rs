@@ -154,3 +154,17 @@ fn dumps_of_a_running_process_are_judged_as_chance_allows() {
         assert!(said[2] >= least, "{}, {dumps} dumps: {said:?}", shape.0);
     }
 }
+
+#[test]
+fn growth_that_would_have_been_seen_is_seen() {
+    let nothing = ("nothing else", false, &[][..]);
+    let sampled = ("nothing else, sampled", true, &[][..]);
+    let turnover = dumps::HEALTHY.into_iter().take(5);
+    for shape in [nothing, sampled].into_iter().chain(turnover) {
+        for dumps in dumps::DUMPS {
+            let found = dumps::at_limit(shape, dumps, 200, 1);
+            let least = if matches!(dumps, 4..=6) { 160 } else { 170 };
+            assert!(found >= least, "{}, {dumps} dumps: {found} of 200", shape.0);
+        }
+    }
+}

@@ -22,6 +22,9 @@ pub const FEWEST_DUMPS: usize = 4;
 /// The least gain that counts, in standard deviations. Of counted objects, that is 16 objects.
 const GAIN_DEVIATIONS: f64 = 4.0;
 
+/// The gain that is found nine times out of ten, in standard deviations: it must be even as well.
+const SEEN_DEVIATIONS: f64 = 9.0;
+
 /// The width of an error, in standard deviations.
 const DEVIATIONS: f64 = 2.5;
 
@@ -250,14 +253,14 @@ impl Dumps {
         }
     }
 
-    /// Returns the smallest rate that would have been found, if it had been there as well: a gain
-    /// that counts even if chance takes an error off.
+    /// Returns the smallest rate that would have been found nine times out of ten, if it had been
+    /// there as well.
     fn findable(&self) -> f64 {
         let last = self.at.len() - 1;
         let is_found = |gain: f64| {
             let level = self.level + self.grain * gain;
             let deviation = self.deviation_at(level, gain, number(last), 1.0);
-            gain >= (GAIN_DEVIATIONS + DEVIATIONS) * deviation
+            gain >= SEEN_DEVIATIONS * deviation
         };
         let mut found = self.grain.max(1.0);
         while !is_found(found) {
