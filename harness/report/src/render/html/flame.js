@@ -5,7 +5,7 @@
 const MOST_FRAMES = 500;
 
 // `data` is what the page holds: names, and stacks of their numbers, root first,
-// with bytes before, after, and per iteration.
+// with bytes before, after, and per what `data.per` says.
 function flameTree(data, view) {
   const root = node(null, '');
   if (view === 'growth') {
@@ -18,13 +18,14 @@ function flameTree(data, view) {
       root.value += tower.value;
       if (tower.value === 0) root.children.delete(tower.name);
     }
-    root.name = 'growth per iteration';
+    root.name = `growth per ${data.per}`;
   } else {
     for (const [frames, before, after] of data.stacks) {
       add(root, names(data, frames), view === 'before' ? before : after);
     }
     root.name = `live ${view}`;
   }
+  root.per = data.per;
   arrange(root, view === 'growth');
   return root;
 }

@@ -18,9 +18,11 @@ const MOST_LISTED: usize = 10;
 struct Data {
     names: Vec<String>,
     stacks: Vec<Stack>,
+    /// What rates are per, in one word.
+    per: String,
 }
 
-/// Numbers of names from the root on; bytes before; bytes after; bytes per iteration.
+/// Numbers of names from the root on; bytes before; bytes after; the rate.
 #[derive(Serialize)]
 struct Stack(Vec<usize>, u64, u64, f64);
 
@@ -61,7 +63,11 @@ fn data(report: &Report) -> Data {
         let (before, after) = (growth.before.bytes, growth.after.bytes);
         stacks.push(Stack(frames.collect(), before, after, rate));
     }
-    Data { names, stacks }
+    Data {
+        names,
+        stacks,
+        per: escape::line(report.per.one()),
+    }
 }
 
 /// Returns the stacks that changed most, as a list.

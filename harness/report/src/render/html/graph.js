@@ -188,7 +188,7 @@ function share(value, of) {
 
 function cellWords(state, at) {
   const sign = at.tower === 'grew' ? '+' : at.tower === 'shrank' ? '-' : '';
-  const amount = state.view === 'growth' ? `${sign}${bytes(at.value)} per iteration` : bytes(at.value);
+  const amount = state.view === 'growth' ? `${sign}${bytes(at.value)} per ${state.root.per}` : bytes(at.value);
   if (at.parent === null) return totalWords(state);
   const of = state.view === 'growth' ? `of what ${at.tower}` : 'of all';
   const whole = state.view === 'growth' ? towerOf(at) : state.root;
@@ -208,7 +208,7 @@ function totalWords(state) {
   const parts = [];
   if (children.has('grew')) parts.push(`grew +${bytes(children.get('grew').value)}`);
   if (children.has('shrank')) parts.push(`shrank -${bytes(children.get('shrank').value)}`);
-  return parts.length > 0 ? `${parts.join(', ')} per iteration` : 'nothing grew and nothing shrank';
+  return parts.length > 0 ? `${parts.join(', ')} per ${state.root.per}` : 'nothing grew and nothing shrank';
 }
 
 // The controls around the picture.

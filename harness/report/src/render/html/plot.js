@@ -5,7 +5,7 @@ function plotScale(section) {
   const button = document.createElement('button');
   button.type = 'button';
   button.className = 'scale';
-  button.textContent = 'Logarithmic iterations';
+  button.textContent = 'Logarithmic scale';
   const show = isLog => {
     button.setAttribute('aria-pressed', String(isLog));
     section.classList.toggle('log', isLog);
