@@ -39,10 +39,13 @@ const RUST: &[&str] = &[
     "parking_lot_core::parking_lot",
     "sharded_slab",
     "slab",
+    "slotmap",
     "smallvec",
     "tokio::sync::mpsc::block",
+    "tokio::sync::mpsc::bounded::channel",
     "tokio::sync::mpsc::chan",
     "tokio::sync::mpsc::list",
+    "tokio::sync::mpsc::unbounded::unbounded_channel",
     "triomphe",
     // Arenas.
     "bumpalo",
