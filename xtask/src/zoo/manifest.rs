@@ -27,7 +27,7 @@ pub(super) struct Case {
     pub(super) id: String,
     /// The path in the zoo's folder.
     pub(super) dir: PathBuf,
-    /// Text in a frame of the stack that grows.
+    /// Text in a function of the place to blame.
     pub(super) culprit: Option<String>,
     pub(super) variants: Vec<(Variant, Expected)>,
 }

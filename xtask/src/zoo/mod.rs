@@ -52,8 +52,8 @@ Exit status:
 ///
 /// DIR has a cases.toml, and a package for each variant of each case; it is only
 /// read. Each is built into a test that runs it as a scenario. A leaky variant
-/// has to be regressed, with its culprit in the first three frames of one of the
-/// five findings that a failing test shows; any other has to be within.
+/// has to be regressed, and one of the places to blame that a failing test shows
+/// has to name its culprit; any other has to be within.
 #[derive(Debug, clap::Args)]
 #[command(after_help = STATUSES)]
 pub(crate) struct Args {

@@ -11,10 +11,8 @@ use super::Job;
 use super::manifest::Expected;
 use super::run::Run;
 
-/// The number of findings that a failing test shows.
-const SHOWN_FINDINGS: usize = 5;
-/// The culprit has to be in this many first frames of one of these findings.
-const SHOWN_FRAMES: usize = 3;
+/// The number of causes that a failing test shows.
+const SHOWN_CAUSES: usize = 5;
 
 /// One variant of a case, after all of its runs.
 #[derive(Clone, Debug)]
@@ -106,12 +104,12 @@ fn wrong(expected: Expected, culprit: Option<&str>, run: &Run) -> Option<String>
         return Some(format!("it is {}, but the test {did}", report.verdict));
     }
     let culprit = culprit.filter(|_| expected == Expected::Flag)?;
-    let named = shown(report)
-        .take(SHOWN_FINDINGS)
+    let shown: Vec<&Finding> = shown(report).collect();
+    let causes = report.causes(&shown).into_iter().take(SHOWN_CAUSES);
+    let named = causes
+        .flat_map(|cause| cause.findings)
         .any(|finding| names(finding, culprit));
-    (!named).then(|| {
-        format!("`{culprit}` is in none of the first {SHOWN_FRAMES} frames of what is shown")
-    })
+    (!named).then(|| format!("`{culprit}` is in no place to blame that is shown"))
 }
 
 /// Returns the findings that a failing test shows, in its order.
@@ -120,10 +118,21 @@ fn shown(report: &Report) -> impl Iterator<Item = &Finding> {
     findings.filter(|finding| finding.verdict >= Verdict::Regressed)
 }
 
+/// Returns whether the place to blame names the culprit.
 fn names(finding: &Finding, culprit: &str) -> bool {
+    let Some(blame) = &finding.blame else {
+        return false;
+    };
     // A frame does not show, for example, generic arguments.
     let folded = normalize_frame(culprit);
-    finding.frames.iter().take(SHOWN_FRAMES).any(|frame| {
+    let at = Some(&blame.at);
+    let place = [
+        at,
+        blame.by.as_ref(),
+        blame.called.as_ref(),
+        blame.caller.as_ref(),
+    ];
+    place.into_iter().flatten().any(|frame| {
         frame.function.contains(culprit) || (!folded.is_empty() && frame.function.contains(&folded))
     })
 }
@@ -152,6 +161,8 @@ pub(super) fn blamed(report: &Report) -> Option<Blamed> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use plimsoll_core::blame::{Blame, Packages};
+
     use super::super::manifest::{Case, Variant};
     use super::*;
     use crate::sample;
@@ -170,6 +181,7 @@ pub(super) mod tests {
             for frame in &mut finding.frames {
                 (frame.file, frame.line) = (None, None);
             }
+            finding.blame = Blame::of(&finding.frames, &Packages::default());
             finding
         };
         let mut report = sample::report("1", "a", verdict);
@@ -248,19 +260,20 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_culprit_has_to_be_named_where_people_look() {
+    fn the_place_to_blame_has_to_name_the_culprit() {
         let flagged = |culprit: &str, stacks: &[&[&str]]| {
             let runs = vec![ran(Verdict::Regressed, stacks)];
             wrong(Expected::Flag, culprit, runs)
         };
-        let nowhere = "`x::leak` is in none of the first 3 frames of what is shown";
-        let third: &[&str] = &["a", "b", "x::leaky::c", "d"];
-        assert_eq!(flagged("x::leak", &[third]), "right");
-        assert_eq!(flagged("x::leak", &[&["a", "b", "c", "x::leak"]]), nowhere);
+        let nowhere = "`x::leak` is in no place to blame that is shown";
+        assert_eq!(flagged("x::leak", &[&["x::leaky::c", "d"]]), "right");
+        assert_eq!(flagged("x::leak", &[&["slab::new", "x::leak"]]), "right");
+        assert_eq!(flagged("x::leak", &[&["x::a", "x::leak", "b"]]), nowhere);
         assert_eq!(flagged("x::leak", &[]), nowhere);
-        let other: &[&str] = &["other"];
-        assert_eq!(flagged("x::leak", &[other, &["x::leak"]]), "right");
-        let sixth = [other, other, other, other, other, &["x::leak"]];
+        let others: [&[&str]; 5] = [&["a::a"], &["b::b"], &["c::c"], &["d::d"], &["e::e"]];
+        let culprit: &[&str] = &["x::leak"];
+        assert_eq!(flagged("x::leak", &[others[0], culprit]), "right");
+        let sixth = [&others[..], &[culprit]].concat();
         assert_eq!(flagged("x::leak", &sixth), nowhere);
         assert_eq!(flagged("<x::Map<K, V>>::put", &[&["x::Map::put"]]), "right");
     }
