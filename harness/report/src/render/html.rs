@@ -65,6 +65,8 @@ pub fn render(joined: &Joined, context: &Context) -> String {
         since: &|entry| context.main.as_ref()?.since(entry),
         is_said: grows().count() == 1,
     };
+    let mut reports = joined.scenarios.iter().filter_map(Scenario::report);
+    let has_server = reports.any(|report| !report.per.is_iteration());
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -83,7 +85,11 @@ pub fn render(joined: &Joined, context: &Context) -> String {
                 }
                 footer {
                     "plimsoll " (env!("CARGO_PKG_VERSION")) ". Rates are per iteration of a \
-                     scenario's workload, or per what the scenario says. This page loads nothing from anywhere."
+                     scenario's workload"
+                    @if has_server {
+                        ", and of a server per second or per unit of its counter"
+                    }
+                    ". This page loads nothing from anywhere."
                 }
             }
         }
