@@ -164,10 +164,7 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
         return scenario.conclude(&files, &args.common.symbols, broke.as_ref(), notes, out);
     }
     drop(real);
-    let mut files = match climbed? {
-        Ok(files) => files,
-        Err(_) => Files::default(),
-    };
+    let mut files = climbed?.unwrap_or_default();
 
     let asked = Asked {
         common: &args.common,

@@ -86,10 +86,13 @@ fn served() {
     let address = env::var(ADDRESS).unwrap_or("127.0.0.1:0".to_owned());
     match env::var(MODE).as_deref() {
         Ok("leaking") => serve(Loses::Sessions, &address).unwrap(),
-        Ok("load") => (0..).for_each(|round| {
-            let first = round * REQUESTS;
-            load(address.parse().unwrap(), first..first + REQUESTS).unwrap();
-        }),
+        Ok("load") => {
+            let mut sent = 0;
+            while load(address.parse().unwrap(), sent..sent + REQUESTS).is_ok() {
+                sent += REQUESTS;
+            }
+            panic!("the service is gone");
+        }
         Ok(_) => serve(Loses::Nothing, &address).unwrap(),
         Err(_) => {}
     }

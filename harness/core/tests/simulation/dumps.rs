@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use plimsoll_core::dump::SampleInterval;
-use plimsoll_core::growth::{GoesOn, Growth, Trend, Unit};
+use plimsoll_core::growth::{GoesOn, Trend, Unit};
 use plimsoll_core::{Series, Tally};
 
 use super::random::Random;
@@ -12,7 +12,7 @@ use super::random::Random;
 pub(crate) const DUMPS: [usize; 6] = [4, 6, 12, 30, 60, 0];
 
 /// The size of each object, and the interval at which one in ten is sampled.
-const SIZE: u64 = 64;
+pub(crate) const SIZE: u64 = 64;
 const SAMPLED: u64 = 607;
 
 /// One stack over the dumps.
@@ -32,25 +32,13 @@ impl Stack {
         }
     }
 
-    fn series(&self) -> Series {
+    pub(crate) fn series(&self) -> Series {
         let series = Series::sampled(self.interval, &self.counted);
         series.of_process([self.grain(); 2])
     }
 
     pub(crate) fn goes_on(&self) -> Option<GoesOn> {
         Some(Trend::of(&self.at, &self.series(), self.unit)?.goes_on)
-    }
-
-    /// Adds the smallest leak that would have been seen.
-    fn leak_at_limit(&mut self, random: &mut Random) {
-        let limit = Growth::of(&self.at, &self.series()).objects.findable_anew;
-        let at: Vec<f64> = self.at.iter().map(|at| *at as f64).collect();
-        let counted = limit * (at[at.len() - 1] - at[0]) / self.grain();
-        let leak = Does::Leaks(counted).run(random, &at);
-        for (level, more) in self.counted.iter_mut().zip(leak) {
-            level.objects += more;
-            level.bytes += SIZE * more;
-        }
     }
 }
 
@@ -189,7 +177,7 @@ pub(crate) const LEAKING: [Shape; 14] = [
 
 impl Does {
     /// How many objects there are at each distance.
-    fn run(self, random: &mut Random, at: &[f64]) -> Vec<u64> {
+    pub(crate) fn run(self, random: &mut Random, at: &[f64]) -> Vec<u64> {
         let whole = at[at.len() - 1];
         let share = random.unit();
         let mut before = 0.0;
@@ -286,16 +274,4 @@ pub(crate) fn simulate(shape: Shape, dumps: usize, runs: u64, seed: u64) -> [u64
         }
     }
     counts
-}
-
-/// Of so many stacks of a shape that also leak as much as would have been seen, how many go on
-/// growing.
-pub(crate) fn at_limit(shape: Shape, dumps: usize, runs: u64, seed: u64) -> u64 {
-    let mut random = Random(seed ^ (dumps as u64) << 32 ^ (shape.0.len() as u64) << 40);
-    let found = (0..runs).filter(|_| {
-        let mut stack = drawn(shape, &mut random, dumps);
-        stack.leak_at_limit(&mut random);
-        stack.goes_on() == Some(GoesOn::Yes)
-    });
-    found.count() as u64
 }
