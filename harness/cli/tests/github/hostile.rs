@@ -128,25 +128,25 @@ fn numbers<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
 #[test]
 fn numbers_of_any_size() {
     let plain = joined(&drawable());
-    for integer in [0, 1, u64::from(u32::MAX), i64::MAX as u64, u64::MAX] {
-        for float in [0.0, -0.0, -1e16, 1e16, 5e-324] {
-            let mut report = plain.clone();
-            let mut found = Vec::new();
-            numbers(&mut report, &mut found);
-            assert!(found.len() > 10, "{plain:#}");
-            for number in found {
-                *number = match number.is_f64() {
-                    true => float.into(),
-                    false => integer.into(),
-                };
-            }
-            let (job, ran) = posted(&report.to_string());
-            ran.lacks(&["panicked", "cannot be read"]);
-            // What the second job renders with its token at hand.
-            for format in ["html", "text", "summary", "sarif", "junit", "json"] {
-                let ran = job.run_unchecked("", &format!("report report.json --format {format}"));
-                assert_eq!(ran.status, Some(0), "{format}: {}\n{report:#}", ran.stderr);
-            }
+    let integers = [0, 1, u64::from(u32::MAX), i64::MAX as u64, u64::MAX];
+    let floats = [0.0, -0.0, -1e16, 1e16, 5e-324];
+    for (integer, float) in integers.into_iter().zip(floats) {
+        let mut report = plain.clone();
+        let mut found = Vec::new();
+        numbers(&mut report, &mut found);
+        assert!(found.len() > 10, "{plain:#}");
+        for number in found {
+            *number = match number.is_f64() {
+                true => float.into(),
+                false => integer.into(),
+            };
+        }
+        let (job, ran) = posted(&report.to_string());
+        ran.lacks(&["panicked", "cannot be read"]);
+        // What the second job renders with its token at hand.
+        for format in ["html", "text", "summary", "sarif", "junit", "json"] {
+            let ran = job.run_unchecked("", &format!("report report.json --format {format}"));
+            assert_eq!(ran.status, Some(0), "{format}: {}\n{report:#}", ran.stderr);
         }
     }
 }
