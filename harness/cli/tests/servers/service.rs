@@ -229,18 +229,16 @@ fn what_ends_a_watch_is_told_apart() {
     }
     // The load tells when to interrupt the watch.
     let told = project.folder.path().join("told");
-    let load = format!("mkfifo '{0}'; echo now > '{0}'; sleep 1000", told.display());
+    let load = format!("touch '{}'; sleep 1000", told.display());
     let options = ["--for", "20m", "--start", &service, "--load", &load];
     let mut watch = project.watch(&project.heap(), &options);
-    let mut watch = watch
-        .stderr(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let watch = watch.stderr(Stdio::null()).stdout(Stdio::null());
+    let mut watch = watch.spawn().unwrap();
     while !told.exists() {
+        let ended = watch.try_wait().unwrap();
+        assert!(ended.is_none(), "it ended before its load began: {ended:?}");
         thread::yield_now();
     }
-    fs::read(&told).unwrap();
     let id = watch.id().to_string();
     assert!(
         Command::new("kill")
