@@ -278,7 +278,7 @@ impl Real<'_> {
                 Ok(()) => return Ok(Ok(())),
                 Err(err) if since.elapsed() > LONGEST_START => {
                     let limit = about(LONGEST_START);
-                    let why = format!("the server did not answer within {limit}: {err:#}");
+                    let why = format!("the server was not ready within {limit}: {err:#}");
                     return Ok(Err(Broke::Server(why)));
                 }
                 Err(_) => std::thread::sleep(PERIOD),
