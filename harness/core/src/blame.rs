@@ -22,11 +22,14 @@
 mod closure;
 mod packages;
 mod plumbing;
+mod scan;
+mod source;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::packages::Packages;
 pub use self::plumbing::is_plumbing;
+pub use self::source::SourceFiles;
 use crate::Frame;
 use crate::fold::{crate_of, package_of_file};
 use crate::required::required;
@@ -74,7 +77,10 @@ enum Owner {
 impl Blame {
     /// Finds the place to blame for a folded stack, whose frames are given leaf first. Returns
     /// `None` for a stack without frames.
-    pub fn of(frames: &[Frame], packages: &Packages) -> Option<Blame> {
+    ///
+    /// The functions of the place have their types, if `sources` has the files of methods that
+    /// the debug information gives no type.
+    pub fn of(frames: &[Frame], packages: &Packages, sources: &SourceFiles<'_>) -> Option<Blame> {
         let owner = |frame: &Frame| owner(frame, packages);
         let own = frames
             .iter()
@@ -123,9 +129,16 @@ impl Blame {
                 .or_else(|| theirs().next())
                 .and_then(|frame| crate_of(&frame.function)),
         };
+        let named = |place: usize| match sources.name(&frames[place]) {
+            Some(function) => Frame {
+                function,
+                ..frames[place].clone()
+            },
+            None => closure::named(frames, place),
+        };
         let other_than_at = |place: Option<usize>| {
             let place = place.filter(|place| frames[*place] != frames[at]);
-            place.map(|place| closure::named(frames, place))
+            place.map(named)
         };
         let by = || {
             let is_rust = |place: &usize| !is_c(&frames[*place]) && is_named(foreign, *place);
@@ -134,7 +147,7 @@ impl Blame {
         let by = if is_c(&frames[at]) { by() } else { None };
         Some(Blame {
             by: other_than_at(by.filter(|_| by != called)),
-            at: closure::named(frames, at),
+            at: named(at),
             called: other_than_at(called),
             caller: other_than_at(own),
             thread_of: thread_of.map(str::to_owned),
@@ -142,9 +155,15 @@ impl Blame {
         })
     }
 
+    /// Returns the frames that it names.
+    pub fn frames(&self) -> impl Iterator<Item = &Frame> {
+        let others = [&self.by, &self.called, &self.caller];
+        std::iter::once(&self.at).chain(others.into_iter().flatten())
+    }
+
     /// Returns whether a frame of the stack is the one that is blamed as `blamed`.
     pub fn is_frame(blamed: &Frame, frame: &Frame) -> bool {
-        blamed == frame || closure::is_renamed(blamed, frame)
+        blamed == frame || source::is_renamed(blamed, frame)
     }
 
     /// Returns what the places of several stacks have in common. `None` if they allocate at

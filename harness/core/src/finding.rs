@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::{Need, is_twice_the_need};
-use crate::blame::{Blame, Packages};
+use crate::blame::{Blame, Packages, SourceFiles};
 use crate::ladder::RUNGS_TO_RISE;
 use crate::required::required;
 use crate::verdict::Verdict;
@@ -70,11 +70,16 @@ impl Finding {
     /// Sets the frames, with their source lines, and the place to blame. `frames` has those of
     /// every stack. The frames of a site are the first ones of its stacks, counted from the leaf,
     /// and its place is what those of its stacks have in common.
-    pub fn locate(&mut self, frames: &BTreeMap<FoldedStack, Vec<Frame>>, packages: &Packages) {
+    pub fn locate(
+        &mut self,
+        frames: &BTreeMap<FoldedStack, Vec<Frame>>,
+        packages: &Packages,
+        files: &SourceFiles<'_>,
+    ) {
         (self.frames, self.blame) = match &self.subject {
             Subject::Stack(stack) => {
                 let frames = frames.get(stack).cloned().unwrap_or_default();
-                let blame = Blame::of(&frames, packages);
+                let blame = Blame::of(&frames, packages, files);
                 (frames, blame)
             }
             Subject::Site { frames: site, .. } => {
@@ -83,13 +88,21 @@ impl Finding {
                     .filter(|(stack, _)| fold::site(stack) == *site);
                 let blame = on_site
                     .clone()
-                    .filter_map(|(_, frames)| Blame::of(frames, packages));
+                    .filter_map(|(_, frames)| Blame::of(frames, packages, files));
                 let first = on_site.clone().next().map_or(&[][..], |(_, frames)| frames);
                 let first = first.iter().take(site.frames().len());
                 (first.cloned().collect(), Blame::common(blame))
             }
             Subject::Threads | Subject::Descriptors => (Vec::new(), None),
         };
+    }
+
+    /// Returns whether the name of one of its frames contains this, or the whole name of one that
+    /// is to blame.
+    pub fn mentions(&self, part: &str) -> bool {
+        let blame = self.blame.as_ref();
+        let mut blamed = blame.into_iter().flat_map(Blame::frames);
+        self.subject.name().contains(part) || blamed.any(|frame| frame.function.contains(part))
     }
 
     /// Returns whether it is about an allowance that nothing uses any more, expired or not.

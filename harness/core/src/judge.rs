@@ -168,18 +168,16 @@ pub fn judge(observed: &Observed, baseline: &Baseline, policy: &Policy) -> Asses
     Judged::of(observed, baseline, policy).assessment(observed, baseline, policy.today)
 }
 
-/// Returns every stack, site and resource whose name contains `part`, as a finding, with the
-/// questions about its growth. Subjects about which nothing is found are among them.
+/// Returns every stack, site and resource as a finding, with the questions about its growth. Subjects about which nothing is found are among them.
 pub fn explain(
     observed: &Observed,
     baseline: &Baseline,
     policy: &Policy,
-    part: &str,
 ) -> Vec<(Finding, Vec<View>)> {
     let judged = Judged::of(observed, baseline, policy);
     let explained = judged.subjects.iter().filter_map(|subject| {
-        let finding = subject.explained(judged.verdict_of(subject), judged.threshold, policy.today);
-        let finding = finding.filter(|finding| finding.subject.name().contains(part))?;
+        let verdict = judged.verdict_of(subject);
+        let finding = subject.explained(verdict, judged.threshold, policy.today)?;
         Some((finding, Growth::views(subject.iterations, &subject.series)))
     });
     explained.collect()

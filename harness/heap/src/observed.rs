@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use plimsoll_core::blame::SourceFiles;
 use plimsoll_core::dump::SampleInterval;
-use plimsoll_core::fold::{Folder, Normalization};
+use plimsoll_core::fold::{self, Folder, Normalization};
 use plimsoll_core::judge::Observed;
 use plimsoll_core::report::{Completeness, Rung};
 use plimsoll_core::{Avma, FoldedStack, Frame, SourceFrame, SymbolTable};
 use plimsoll_profile::Profile;
+use plimsoll_symbols::source_files;
 
 use crate::args::SymbolArgs;
 use crate::dumps::Files;
@@ -22,6 +24,7 @@ pub(super) struct Seen {
     pub(super) rungs: Vec<Rung>,
     /// The frames of every stack, leaf first.
     pub(super) frames: BTreeMap<FoldedStack, Vec<Frame>>,
+    pub(super) files: SourceFiles<'static>,
     pub(super) completeness: Completeness,
     /// The sum of all stacks.
     pub(super) total: plimsoll_core::Series,
@@ -146,6 +149,10 @@ pub(super) fn observe(
         observed,
         rungs,
         frames,
+        files: source_files(fold::source_paths(
+            table.frames.values().flatten(),
+            normalization,
+        )),
         completeness,
         total,
         notes: spaces.notes.into_iter().collect(),

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
-use plimsoll_core::fold::{FrameKind, Left, Namer, left};
+use plimsoll_core::fold::{FrameKind, Left, Namer, Normalization, left};
 use plimsoll_core::{Avma, Frame, SourceFrame};
 use regex::Regex;
 
@@ -322,7 +322,7 @@ impl<'a> Cached<'a> {
         let all = profile.locations.iter();
         let all = all.flat_map(|location| &location.frames);
         Cached {
-            namer: (frames == Frames::Folded).then(|| Namer::new(all)),
+            namer: (frames == Frames::Folded).then(|| Namer::new(all, Normalization::default())),
             named: HashMap::default(),
         }
     }

@@ -9,7 +9,7 @@
 //! no report of the gallery contradicts itself, and a changed rule shows in its pictures.
 
 use plimsoll_core::baseline::Baseline;
-use plimsoll_core::blame::{Blame, Packages};
+use plimsoll_core::blame::{Blame, Packages, SourceFiles};
 use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::{Assessment, Observed, Policy, Verdict, judge};
@@ -129,7 +129,7 @@ impl Workload {
                 let mut own = self.stacks.iter();
                 let own = own.find(|(frames, ..)| folded(frames) == *stack);
                 finding.frames = own.map_or_else(Vec::new, |(frames, ..)| frames.clone());
-                finding.blame = Blame::of(&finding.frames, &packages);
+                finding.blame = Blame::of(&finding.frames, &packages, &SourceFiles::default());
             }
         }
         let before = self

@@ -161,7 +161,7 @@ pub(super) fn blamed(report: &Report) -> Option<Blamed> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use plimsoll_core::blame::{Blame, Packages};
+    use plimsoll_core::blame::{Blame, Packages, SourceFiles};
 
     use super::super::manifest::{Case, Variant};
     use super::*;
@@ -181,7 +181,11 @@ pub(super) mod tests {
             for frame in &mut finding.frames {
                 (frame.file, frame.line) = (None, None);
             }
-            finding.blame = Blame::of(&finding.frames, &Packages::default());
+            finding.blame = Blame::of(
+                &finding.frames,
+                &Packages::default(),
+                &SourceFiles::default(),
+            );
             finding
         };
         let mut report = sample::report("1", "a", verdict);

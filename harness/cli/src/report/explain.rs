@@ -22,7 +22,7 @@ pub(super) fn explain(run: &Joined, part: &str, style: &Style) -> anyhow::Result
         };
         for finding in &report.findings {
             let name = finding.subject.name();
-            if name.contains(part) {
+            if finding.mentions(part) {
                 let explained = explain::explain(report, finding, &[], style);
                 page += &format!("{}\n\n{explained}\n", safe_line(&title));
             }

@@ -11,7 +11,7 @@
 
 use crate::Frame;
 
-const CLOSURE: &str = "::{{closure}}";
+pub(super) const CLOSURE: &str = "::{{closure}}";
 
 /// Returns a frame. If it is a closure of which only the file is known, it gets the name of the
 /// function that contains it, if that is on the stack.
@@ -28,11 +28,6 @@ pub(super) fn named(frames: &[Frame], place: usize) -> Frame {
 /// Returns whether a frame is a closure.
 pub(super) fn is_one(frame: &Frame) -> bool {
     frame.function.ends_with(CLOSURE)
-}
-
-/// Returns whether a frame is a closure that [`named`] gives the name of `named`.
-pub(super) fn is_renamed(named: &Frame, frame: &Frame) -> bool {
-    is_one(named) && is_one(frame) && (&named.file, named.line) == (&frame.file, frame.line)
 }
 
 fn containing<'a>(closure: &Frame, callers: &'a [Frame]) -> Option<&'a str> {

@@ -68,6 +68,11 @@ fn frames(lines: &str) -> Vec<Frame> {
     lines.trim().lines().map(frame).collect()
 }
 
+/// Finds the place of a stack without its source files.
+fn of(lines: &str, packages: &Packages) -> Option<Blame> {
+    Blame::of(&frames(lines), packages, &SourceFiles::default())
+}
+
 /// Returns the parts of a place that are there, with the words before them.
 fn said(blame: &Blame) -> String {
     let mut said = blame.at.function.clone();
@@ -297,10 +302,10 @@ fn places() {
         ),
         ("libcrypto.so.3", "libcrypto.so.3"),
     ] {
-        let blame = Blame::of(&frames(lines), &packages).unwrap();
+        let blame = of(lines, &packages).unwrap();
         assert_eq!(said(&blame), expected, "{lines}");
     }
-    assert_eq!(Blame::of(&[], &packages), None);
+    assert_eq!(Blame::of(&[], &packages, &SourceFiles::default()), None);
 }
 
 #[test]
@@ -309,7 +314,7 @@ fn without_a_lockfile_paths_decide() {
                  case::{{closure}} @ leaky/../src/lib.rs:15";
     for text in ["", "[[package]", "package = 1", "[[package]]\nname = 1"] {
         let packages = Packages::of_lockfile(text);
-        let blame = Blame::of(&frames(lines), &packages).unwrap();
+        let blame = of(lines, &packages).unwrap();
         let expected = "lru::LruCache::put from case::{{closure}}";
         assert_eq!(said(&blame), expected, "{text}");
     }
@@ -323,7 +328,7 @@ fn a_versioned_folder_is_the_readers_if_no_registry_has_the_package() {
     let both = own.to_owned() + "[[package]]\nname = \"lru\"\nsource = \"registry+x\"\n";
     let lines = "lru::put @ lru-0.6.3/src/lib.rs:1\n leaks::run @ tests/leaks.rs:2";
     for (lock, expected) in [(own, "lru::put"), (&both, "lru::put from leaks::run")] {
-        let blame = Blame::of(&frames(lines), &Packages::of_lockfile(lock)).unwrap();
+        let blame = of(lines, &Packages::of_lockfile(lock)).unwrap();
         assert_eq!(said(&blame), expected, "{lock}");
     }
 }
@@ -331,7 +336,7 @@ fn a_versioned_folder_is_the_readers_if_no_registry_has_the_package() {
 #[test]
 fn stacks_of_one_site_share_what_is_equal() {
     let packages = Packages::of_lockfile(LOCK);
-    let blame = |lines: &str| Blame::of(&frames(lines), &packages).unwrap();
+    let blame = |lines: &str| of(lines, &packages).unwrap();
     let spawn = "tokio::task::spawn::spawn @ tokio-1.54.1/src/task/spawn.rs:1\n";
     let one = blame(&format!("{spawn}jobs::start @ src/jobs.rs:41"));
     let other = blame(&format!("{spawn}jobs::stop @ src/jobs.rs:60"));
@@ -377,7 +382,7 @@ fn measured_stacks() {
     let said = |block: &str| {
         let stack = block.lines().filter(|line| !line.starts_with(['#', '=']));
         let stack = frames(&stack.collect::<Vec<_>>().join("\n"));
-        Blame::of(&stack, &Packages::default()).map(|blame| said(&blame))
+        Blame::of(&stack, &Packages::default(), &SourceFiles::default()).map(|blame| said(&blame))
     };
     let blocks = include_str!("tests/stacks.txt").split("\n\n");
     let mut wrong = Vec::new();

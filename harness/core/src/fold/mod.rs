@@ -26,7 +26,7 @@ mod normalize;
 mod qualify;
 mod scan;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use alike::may_be_one;
 pub use normalize::normalize_frame;
@@ -122,6 +122,18 @@ pub fn fold(table: &SymbolTable, stack: &[Avma], normalization: &Normalization) 
     Folder::new(table, normalization).fold(stack)
 }
 
+/// Returns the paths of source files as the debug information has them, by the short path that is
+/// in a [`Frame`].
+pub fn source_paths<'a>(
+    frames: impl Iterator<Item = &'a SourceFrame>,
+    normalization: &Normalization,
+) -> BTreeMap<String, String> {
+    let root = normalization.workspace_root.as_deref();
+    let files: BTreeSet<&str> = frames.filter_map(|frame| frame.file.as_deref()).collect();
+    let short = |file: &str| (qualify::shortened(file, root), file.to_owned());
+    files.into_iter().map(short).collect()
+}
+
 /// Returns the allocation site of a folded stack: its leaf frame.
 pub fn site(stack: &FoldedStack) -> FoldedStack {
     FoldedStack(stack.0.last().into_iter().cloned().collect())
@@ -142,18 +154,14 @@ pub struct FrameKind(Kind);
 impl Namer {
     /// Makes a namer from all frames of one profile. The frames say which crates' sources are
     /// in which folder.
-    pub fn new<'a>(frames: impl Iterator<Item = &'a SourceFrame>) -> Namer {
+    pub fn new<'a>(
+        frames: impl Iterator<Item = &'a SourceFrame>,
+        normalization: Normalization,
+    ) -> Namer {
         Namer {
             crates: qualify::Crates::of(frames),
-            normalization: Normalization::default(),
+            normalization,
         }
-    }
-
-    /// Shows files below the folder of this workspace relative to it.
-    #[must_use]
-    pub fn in_workspace(mut self, root: String) -> Namer {
-        self.normalization.workspace_root = Some(root);
-        self
     }
 
     /// Returns a frame with its stable name and the short form of its file, and what the frame

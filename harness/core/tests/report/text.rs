@@ -1,7 +1,7 @@
 //! What a test prints.
 
 use insta::assert_snapshot;
-use plimsoll_core::blame::{Blame, Packages};
+use plimsoll_core::blame::{Blame, Packages, SourceFiles};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::text::{Style, one_line, render};
 use plimsoll_core::report::{
@@ -460,7 +460,11 @@ fn blamed(frames: &[(&str, &str)]) -> Finding {
                 [[package]]\nname = \"hyper\"\nsource = \"r\"\ndependencies = [\"want\"]\n\
                 [[package]]\nname = \"want\"\nsource = \"r\"\n";
     Finding {
-        blame: Blame::of(&frames, &Packages::of_lockfile(lock)),
+        blame: Blame::of(
+            &frames,
+            &Packages::of_lockfile(lock),
+            &SourceFiles::default(),
+        ),
         frames,
         ..finding()
     }

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::Frame;
-use plimsoll_core::blame::{Blame, Packages};
-use plimsoll_core::fold::{FrameKind, Left, Namer, left};
+use plimsoll_core::blame::{Blame, Packages, SourceFiles};
+use plimsoll_core::fold::{FrameKind, Left, Namer, Normalization, left, source_paths};
 use plimsoll_core::layout::workspace_root;
 use plimsoll_profile::{LocationId, Profile};
+use plimsoll_symbols::source_files;
 
 /// Finds the places of the stacks of one profile.
 pub(super) struct Places<'a> {
@@ -16,6 +17,7 @@ pub(super) struct Places<'a> {
     stacks: Vec<&'a [LocationId]>,
     namer: Namer,
     packages: Packages,
+    files: SourceFiles<'static>,
     /// The frames of each location that was asked for, leaf first.
     known: HashMap<LocationId, Vec<(Frame, FrameKind)>>,
 }
@@ -25,16 +27,17 @@ impl<'a> Places<'a> {
         let stacks: Vec<&[LocationId]> = profile.stacks().map(|(stack, _)| stack).collect();
         let locations = stacks.iter().copied().flatten();
         let frames = locations.flat_map(|id| &profile.location(*id).frames);
-        let mut namer = Namer::new(frames);
         // Without a workspace, only the paths of source files tell whose code a frame is.
         let mut packages = Packages::default();
+        let mut normalization = Normalization::default();
         if let Some(root) = workspace() {
             let lockfile = fs::read_to_string(root.join("Cargo.lock"));
             packages = Packages::of_lockfile(&lockfile.unwrap_or_default());
-            namer = namer.in_workspace(root.to_string_lossy().into_owned());
+            normalization.workspace_root = Some(root.to_string_lossy().into_owned());
         }
         Places {
-            namer,
+            files: source_files(source_paths(frames.clone(), &normalization)),
+            namer: Namer::new(frames, normalization),
             profile,
             stacks,
             packages,
@@ -62,7 +65,7 @@ impl<'a> Places<'a> {
             Left::One(place) => vec![frames.swap_remove(place).0],
             Left::Nothing => Vec::new(),
         };
-        Blame::of(&frames, &self.packages)
+        Blame::of(&frames, &self.packages, &self.files)
     }
 }
 

@@ -54,8 +54,9 @@ pub(crate) fn report(
         true => Packages::default(),
         false => route.place.packages(),
     };
+    let files = climb.profile.source_files(route.normalization);
     for finding in &mut findings {
-        finding.locate(&sources.frames, packages);
+        finding.locate(&sources.frames, packages, &files);
     }
     let checks = checks(&climb);
     if climb.failure.is_some() {
@@ -111,12 +112,15 @@ pub(crate) fn report(
     report.notes.extend(why);
     let explained = part.map(|part| {
         let mut page = format!("\n---- {scenario}, explained: `{part}` ----\n");
-        let explained = judge::explain(&observed, route.baseline, &policy, part);
+        let mut explained = judge::explain(&observed, route.baseline, &policy);
+        for (finding, _) in &mut explained {
+            finding.locate(&sources.frames, packages, &files);
+        }
+        explained.retain(|(finding, _)| finding.mentions(part));
         if explained.is_empty() {
             page += "no stack that moved in the last rungs has that in its name\n";
         }
-        for (mut finding, views) in explained {
-            finding.locate(&sources.frames, packages);
+        for (finding, views) in explained {
             page += &explain::explain(&report, &finding, &views, &text::Style::plain());
             page += "\n";
         }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
+use plimsoll_core::blame::SourceFiles;
 use plimsoll_core::dump::{HeapDump, Maps};
 use plimsoll_core::fold::{self, Folder, Normalization};
 use plimsoll_core::growth::Growth;
@@ -332,6 +333,14 @@ impl Profile {
             notes: self.symbols.notes.clone(),
         };
         (observed, sources)
+    }
+
+    /// Returns the source files of the frames that were looked up.
+    pub(crate) fn source_files(&self, normalization: &Normalization) -> SourceFiles<'static> {
+        plimsoll_symbols::source_files(fold::source_paths(
+            self.symbols.frames.values().flatten(),
+            normalization,
+        ))
     }
 
     /// Checks that jemalloc's own count does not grow faster than the profile.

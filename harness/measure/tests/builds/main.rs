@@ -213,6 +213,19 @@ fn holds(ground: &Ground, name: &str, program: &Path) {
         _ => assert_eq!(moved, report.findings.len(), "{said}"),
     }
 
+    if name != "release-symbols" {
+        let blames = report
+            .findings
+            .iter()
+            .filter_map(|found| found.blame.as_ref());
+        let blamed: Vec<&str> = blames.map(|blame| &*blame.at.function).collect();
+        // Inlined, it has no type in line tables, but in the source.
+        assert!(
+            blamed.contains(&"leaky::cache::Cache::put"),
+            "{name}: {blamed:?}"
+        );
+    }
+
     let report = ground.measure(program, "further");
     let said = format!("{name}, one leak more:\n{}", shown(&report));
     assert_eq!(report.verdict, Verdict::Regressed, "{said}");
