@@ -73,6 +73,18 @@ fn folded(stack: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// A package whose `Cargo.toml` says where its sources are: beside it.
+#[test]
+fn a_package_without_a_folder_for_sources() {
+    assert_snapshot!(folded("
+        new @ /c/registry/src/index-1949/markup5ever-0.8.1/rcdom.rs < parse @ /c/registry/src/index-1949/markup5ever-0.8.1/lib.rs < case::read @ /home/me/project/src/lib.rs
+    "), @"
+    markup5ever::rcdom::new @ markup5ever-0.8.1/rcdom.rs
+    markup5ever::parse @ markup5ever-0.8.1/lib.rs
+    case::read @ src/lib.rs
+    ");
+}
+
 /// A release build with `debug = "line-tables-only"`: what is inlined has no path.
 #[test]
 fn release_stack() {

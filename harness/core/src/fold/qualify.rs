@@ -118,17 +118,24 @@ impl<'a> Place<'a> {
         let path = file.strip_suffix(".rs")?;
         let mut end = 0;
         let mut folder = None;
+        let mut package = None;
         for component in path.split('/') {
-            if ROOTS.contains(&component) && end + component.len() < path.len() {
-                folder = Some(end + component.len());
+            let after = end + component.len();
+            let is_root = ROOTS.contains(&component) && !is_sources_of_sources(&path[..end]);
+            if is_root && after < path.len() {
+                folder = Some(after);
                 // No folder below is a crate's root: `src/tests/…`.
-                if component == "src" && !is_sources_of_sources(&path[..end]) {
+                if component == "src" {
                     break;
                 }
             }
-            end += component.len() + 1;
+            if package.is_none() && unversioned(component).is_some() {
+                package = Some(after);
+            }
+            end = after + 1;
         }
-        let folder = folder?;
+        // A few packages have their sources beside `Cargo.toml`.
+        let folder = folder.or(package.filter(|end| *end < path.len()))?;
         Some(Place {
             folder: &path[..folder],
             inside: &path[folder + 1..],
@@ -138,7 +145,8 @@ impl<'a> Place<'a> {
     /// Returns the crate that the folder's own name says: `bytes-1.10.0/src`,
     /// `library/alloc/src`.
     fn known_crate(&self) -> Option<String> {
-        let mut components = self.folder.rsplit('/').skip(1);
+        let components = self.folder.rsplit('/');
+        let mut components = components.skip_while(|component| ROOTS.contains(component));
         let package = components.next()?;
         let name = match unversioned(package) {
             Some(name) => name,
